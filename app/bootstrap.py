@@ -1,0 +1,59 @@
+"""Builds what the API and the workers share. Nothing is created at import time, nothing before a fork."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from celery import Celery
+
+from app.queue import make_celery, publish
+from app.services.datasets import Datasets
+from app.services.jobs import Jobs
+from app.services.models import Models
+from app.services.predictions import Predictions
+from app.services.training import Training
+from app.settings import Settings
+from app.store.cache import Cache
+from app.store.engine import make_engine
+from app.store.work import WorkFactory
+
+
+@dataclass(frozen=True)
+class Services:
+    """Every decision the service can take, with what they stand on."""
+
+    settings: Settings
+    work: WorkFactory
+    cache: Cache
+    celery: Celery
+    datasets: Datasets
+    training: Training
+    jobs: Jobs
+    models: Models
+    predictions: Predictions
+
+    def close(self) -> None:
+        self.cache.close()
+        self.celery.close()
+        self.work.engine.dispose()
+
+
+def build(settings: Settings, *, role: str) -> Services:
+    """`role` is "api" or "worker": it names the process to the database."""
+    work = WorkFactory(make_engine(settings, role=role))
+    cache = Cache(settings)
+    celery = make_celery(settings)
+
+    def announce(job_id: UUID) -> None:
+        publish(celery, job_id)
+
+    return Services(
+        settings=settings,
+        work=work,
+        cache=cache,
+        celery=celery,
+        datasets=Datasets(work, settings),
+        training=Training(work, announce, settings),
+        jobs=Jobs(work, announce, settings),
+        models=Models(work, settings),
+        predictions=Predictions(work, cache, settings),
+    )

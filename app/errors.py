@@ -1,0 +1,170 @@
+"""Every failure with a name: a stable code, an HTTP status and a sentence.
+
+Nothing here knows HTTP; the status is part of the name, so that the one place that
+answers requests needs no table. `faults` lists every problem of an input with its
+place, as a JSON pointer; no fault ever repeats a value the caller sent.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, NamedTuple
+
+
+class Fault(NamedTuple):
+    """One problem of an input.
+
+    `pointer` is a JSON pointer into the request ("/algorithm/penalty"), or a place in
+    an uploaded file ("/line/3/column/age").
+    """
+
+    pointer: str
+    detail: str
+    code: str = "invalid"
+
+
+class ValiantError(Exception):
+    """The root of all named failures."""
+
+    code: ClassVar[str] = "internal_error"
+    status: ClassVar[int] = 500
+    title: ClassVar[str] = "The service failed"
+    remedy: ClassVar[str] = ""
+
+    def __init__(
+        self,
+        detail: str = "",
+        *,
+        faults: Sequence[Fault] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.detail = detail or self.title
+        self.faults = tuple(faults)
+        self.headers = dict(headers or {})
+        super().__init__(self.detail)
+
+
+class InvalidRequest(ValiantError):
+    code, status, title = "invalid_request", 422, "The request does not fit its schema"
+
+
+class MalformedJSON(ValiantError):
+    code, status, title = "malformed_json", 400, "The body is not acceptable JSON"
+
+
+class UnsupportedMediaType(ValiantError):
+    code, status, title = "unsupported_media_type", 415, "This kind of body is not understood"
+
+
+class NotAcceptable(ValiantError):
+    code, status, title = "not_acceptable", 406, "The answer does not exist in the form asked for"
+
+
+class BodyTooLarge(ValiantError):
+    code, status, title = "body_too_large", 413, "The body is larger than this service accepts"
+
+
+class RequestTimeout(ValiantError):
+    code, status, title = "request_timeout", 408, "The body did not arrive in time"
+
+
+class StorageFull(ValiantError):
+    code, status, title = "storage_full", 507, "There is no room left to store this"
+
+
+class InvalidData(ValiantError):
+    """The rows themselves are at fault, in an upload, a training job or a prediction."""
+
+    code, status, title = "invalid_data", 422, "The data cannot be used as asked"
+    remedy = "Correct the places named in errors and send it again."
+
+
+class DatasetNotFound(ValiantError):
+    code, status, title = "dataset_not_found", 404, "No such dataset"
+
+
+class DatasetInUse(ValiantError):
+    code, status, title = "dataset_in_use", 409, "An unfinished job still needs this dataset"
+
+
+class AlgorithmNotFound(ValiantError):
+    code, status, title = "algorithm_not_found", 404, "No such algorithm"
+
+
+class JobNotFound(ValiantError):
+    code, status, title = "job_not_found", 404, "No such job"
+
+
+class ModelNotFound(ValiantError):
+    code, status, title = "model_not_found", 404, "No such model"
+
+
+class VersionNotFound(ValiantError):
+    code, status, title = "version_not_found", 404, "This model has no such version"
+
+
+class AliasNotFound(ValiantError):
+    code, status, title = "alias_not_found", 404, "This model has no such alias"
+
+
+class VersionInUse(ValiantError):
+    code, status, title = "version_in_use", 409, "An alias still points at this version"
+    remedy = "Move the alias to another version first, or delete the whole model."
+
+
+class GoldenMismatch(ValiantError):
+    """The stored bytes no longer give the predictions recorded when they were fitted."""
+
+    code, status, title = "golden_mismatch", 409, "The model does not reproduce its golden rows"
+    remedy = "Train the model again with the present version of the service."
+
+
+class CorruptModel(ValiantError):
+    code, status, title = "corrupt_model", 409, "The stored model is not readable"
+    remedy = "Train the model again, or restore the database from a backup."
+
+
+class PreconditionFailed(ValiantError):
+    code, status, title = "precondition_failed", 412, "The resource has changed in the meantime"
+
+
+class IdempotencyConflict(ValiantError):
+    code, status, title = "idempotency_key_reused", 422, "The Idempotency-Key came with another body before"
+    remedy = "Use a fresh key for a different request."
+
+
+class QueueFull(ValiantError):
+    code, status, title = "queue_full", 429, "Too many jobs are waiting"
+    remedy = "Wait for the time in Retry-After, then submit again."
+
+
+class NotReady(ValiantError):
+    code, status, title = "not_ready", 503, "The service is not ready"
+
+
+class LeaseLost(ValiantError):
+    """A worker wrote under a lease that is no longer its own. Never seen by a client."""
+
+    code, status, title = "lease_lost", 409, "Another attempt owns this job now"
+
+
+class OutOfMemory(ValiantError):
+    code, status, title = "out_of_memory", 422, "The job needed more memory than it may have"
+    remedy = "Use fewer rows or columns, a smaller model, or raise VALIANT_JOB_MEMORY_BYTES."
+
+
+class TimedOut(ValiantError):
+    code, status, title = "timed_out", 422, "The job reached its time limit"
+    remedy = "Raise time_limit_seconds, or choose a smaller model."
+
+
+class Cancelled(ValiantError):
+    code, status, title = "cancelled", 409, "The job was cancelled"
+
+
+class WorkerLost(ValiantError):
+    code, status, title = "worker_lost", 422, "The worker died on every attempt"
+    remedy = "Submit the job again; if it fails again, look at the workers' logs under the job's id."
+
+
+class TrainerCrashed(ValiantError):
+    code, status, title = "trainer_crashed", 422, "The training process died on every attempt"
+    remedy = "Look at the workers' logs under the job's id."

@@ -1,0 +1,1 @@
+"""The catalogue: one file is one algorithm, and nothing else lives here."""

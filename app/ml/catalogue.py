@@ -1,0 +1,80 @@
+"""Finds every file of `algorithms/`: adding one there is all it takes."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType, ModuleType
+from typing import Any, Literal
+
+from pydantic import create_model
+
+from app.errors import AlgorithmNotFound
+from app.ml import algorithms
+from app.ml.contract import Algorithm, Params
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An algorithm under its name, with what its file's docstring says of it."""
+
+    name: str
+    algorithm: Algorithm[Any, Any]
+    spec: type[Params]
+    """The parameters with a required literal `name` beside them: a member of the request's union."""
+    title: str
+    gist: str
+    use_when: str
+    references: tuple[str, ...]
+
+
+@cache
+def catalogue() -> Mapping[str, Entry]:
+    """All algorithms by name, in alphabetical order."""
+    names = sorted(module.name for module in pkgutil.iter_modules(algorithms.__path__))
+    modules = [importlib.import_module(f"{algorithms.__name__}.{name}") for name in names]
+    return MappingProxyType({entry.name: entry for entry in map(_entry, modules)})
+
+
+def find(name: str) -> Entry:
+    """Raises AlgorithmNotFound, naming those there are."""
+    try:
+        return catalogue()[name]
+    except KeyError:
+        raise AlgorithmNotFound(f"The algorithms are {', '.join(catalogue())}.") from None
+
+
+def _entry(module: ModuleType) -> Entry:
+    name = module.__name__.rpartition(".")[2]
+    algorithm: Algorithm[Any, Any] = module.ALGORITHM
+    spec = create_model(
+        f"{algorithm.params.__name__}Algorithm",
+        __base__=algorithm.params,
+        __doc__=algorithm.params.__doc__,
+        name=(Literal[name], ...),
+    )
+    title, *paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(module.__doc__ or ""))
+    sections = {"Use when": "", "References": ""}
+    gist = []
+    for paragraph in paragraphs:
+        head, colon, rest = paragraph.partition(":")
+        if colon and head in sections:
+            sections[head] = _line(rest)
+        else:
+            gist.append(_line(paragraph))
+    return Entry(
+        name=name,
+        algorithm=algorithm,
+        spec=spec,
+        title=_line(title),
+        gist=" ".join(gist),
+        use_when=sections["Use when"],
+        references=tuple(part.strip(" .") for part in sections["References"].split(";") if part.strip(" .")),
+    )
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

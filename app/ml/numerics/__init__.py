@@ -1,0 +1,1 @@
+"""Parts that algorithms are built from, each tested alone."""

@@ -1,0 +1,70 @@
+"""What is learned at fit time, in the form it is told: figures with error bars, curves, warnings."""
+
+from typing import Any
+
+from pydantic import Field
+
+from app.wire import Wire
+
+
+class Figure(Wire):
+    """One measured number with its error bar."""
+
+    name: str
+    value: float | None = Field(description="Null where it is undefined (0/0).")
+    lower: float | None = None
+    upper: float | None = None
+    confidence: float = 0.95
+    interval: str | None = Field(None, description="How the bounds were found: clopper-pearson, bootstrap or student-t.")
+    n: int = Field(description="Rows (or folds) the figure rests on.")
+    display: str = Field(description="Rounded to the error bar, for people.")
+    label: str | None = Field(None, description="The class, for figures of one class.")
+
+
+class Gap(Wire):
+    """Training beside test: a large gap means overfitting."""
+
+    name: str
+    train: float | None
+    test: float | None
+    gap: float | None = Field(description="How much worse the test figure is; negative when it is better.")
+
+
+class ConfusionMatrix(Wire):
+    """Rows are the true classes, columns the assigned ones."""
+
+    classes: list[bool | int | float | str]
+    counts: list[list[int]]
+
+
+class Fold(Wire):
+    fold: int
+    rows: int
+    metrics: list[Figure]
+
+
+class ReportCurve(Wire):
+    name: str
+    x: list[float] | None = None
+    y: list[float]
+
+
+class Report(Wire):
+    """Everything learned at fit time."""
+
+    task: str
+    rests_on: str = Field(description="One sentence: rows, folds, seed.")
+    rows_train: int
+    rows_test: int
+    seed: int
+    test: list[Figure] = Field(description="On held-out rows, looked at once.")
+    train: list[Figure] = Field(description="On the training rows: never a promise.")
+    gaps: list[Gap] = []
+    cross_validation: list[Figure] | None = Field(None, description="Mean over folds of the training rows.")
+    folds: list[Fold] | None = None
+    confusion_matrix: ConfusionMatrix | None = None
+    curves: list[ReportCurve] = []
+    converged: bool
+    iterations: int
+    summary: Any = Field(None, description="What the algorithm has to say for itself.")
+    warnings: list[str] = []

@@ -1,0 +1,24 @@
+"""The catalogue on the wire."""
+
+from typing import Any
+
+from pydantic import Field
+
+from app.wire import Wire
+
+
+class AlgorithmCard(Wire):
+    """What an algorithm is for, and what it may be told."""
+
+    name: str
+    title: str
+    tasks: list[str]
+    gist: str = Field(description="How it works.")
+    use_when: str = Field(description="When to choose it.")
+    references: list[str]
+    parameters: dict[str, Any] = Field(description="JSON Schema of the parameters beside `name`.")
+
+
+class AlgorithmPage(Wire):
+    items: list[AlgorithmCard]
+    next_cursor: str | None = None

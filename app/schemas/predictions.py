@@ -1,0 +1,43 @@
+"""Predictions on the wire."""
+
+from typing import Any
+
+from pydantic import Field
+
+from app.schemas.problems import ProblemError
+from app.wire import Body, Wire
+
+
+class PredictRows(Body):
+    """Rows as objects: `{"rows": [{"age": 31, "plan": "pro"}]}`."""
+
+    rows: list[dict[str, Any]] = Field(min_length=1)
+
+
+class PredictColumns(Body):
+    """Names once, then values: `{"columns": ["age", "plan"], "data": [[31, "pro"]]}`."""
+
+    columns: list[str] = Field(min_length=1)
+    data: list[list[Any]] = Field(min_length=1)
+
+
+class Flag(Wire):
+    """Rows whose answer deserves doubt, and why."""
+
+    code: str = Field(description="unseen_category, outside_range or imputed.")
+    column: str
+    rows: list[int]
+
+
+class Prediction(Wire):
+    """The answer, columnar. A row that could not be answered (on_error=null) is null in every list."""
+
+    model: str
+    version: int
+    digest: str
+    task: str
+    predictions: list[Any]
+    classes: list[bool | int | float | str] | None = None
+    probabilities: list[list[float] | None] | None = None
+    flags: list[Flag] = []
+    errors: list[ProblemError] | None = None

@@ -1,0 +1,188 @@
+"""The tables. Rows never leave `app.store`: repositories hand out schema objects."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, ForeignKeyConstraint, Identity, Index, LargeBinary, MetaData, text
+from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+NAMING = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+NOW = text("clock_timestamp()")
+
+
+class Base(DeclarativeBase):
+    metadata = MetaData(naming_convention=NAMING)
+    type_annotation_map = {  # noqa: RUF012 - SQLAlchemy's own protocol
+        datetime: TIMESTAMP(timezone=True),
+        dict[str, Any]: JSONB,
+        list[Any]: JSONB,
+    }
+
+
+class DatasetRow(Base):
+    __tablename__ = "datasets"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    file_format: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    rows: Mapped[int] = mapped_column(BigInteger)
+    digest: Mapped[str]
+    columns: Mapped[list[Any]]
+    """Data sheets, `app.schemas.datasets.Column` each."""
+    warnings: Mapped[list[Any]] = mapped_column(server_default=text("'[]'"))
+
+
+class DatasetChunkRow(Base):
+    """A few MiB of rows as one compressed Arrow IPC stream."""
+
+    __tablename__ = "dataset_chunks"
+
+    dataset_id: Mapped[UUID] = mapped_column(ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True)
+    first_row: Mapped[int] = mapped_column(BigInteger)
+    rows: Mapped[int]
+    payload: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class JobRow(Base):
+    """The row is the job: the broker only carries its id."""
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        CheckConstraint(
+            "state in ('queued','running','cancelling','succeeded','failed','cancelled','timed_out')", name="state"
+        ),
+        CheckConstraint("(lease_token is null) = (state not in ('running','cancelling'))", name="lease"),
+        Index("ix_jobs_unfinished", "state", "created_at", postgresql_where=text("finished_at is null")),
+        Index("ix_jobs_dataset", "dataset_id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    kind: Mapped[str]
+    state: Mapped[str]
+    request: Mapped[dict[str, Any]]
+    """The validated request, as it was accepted."""
+    request_id: Mapped[str | None]
+    """Of the HTTP request, so that one id joins the logs."""
+    idempotency_key: Mapped[str | None] = mapped_column(unique=True)
+    request_hash: Mapped[str]
+    dataset_id: Mapped[UUID | None]
+    model: Mapped[str | None]
+    version: Mapped[int | None]
+    algorithm: Mapped[str | None]
+    progress: Mapped[float] = mapped_column(server_default=text("0"))
+    message: Mapped[str] = mapped_column(server_default=text("''"))
+    curves: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
+    """Measure name → list of values."""
+    warnings: Mapped[list[Any]] = mapped_column(server_default=text("'[]'"))
+    error: Mapped[dict[str, Any] | None]
+    attempt: Mapped[int] = mapped_column(server_default=text("0"))
+    max_attempts: Mapped[int]
+    time_limit_seconds: Mapped[float]
+    lease_token: Mapped[UUID | None]
+    lease_until: Mapped[datetime | None]
+    not_before: Mapped[datetime] = mapped_column(server_default=NOW)
+    """Backoff: nobody claims it earlier."""
+    published_at: Mapped[datetime | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+
+class JobTransitionRow(Base):
+    __tablename__ = "job_transitions"
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(), primary_key=True)
+    job_id: Mapped[UUID] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), index=True)
+    at: Mapped[datetime] = mapped_column(server_default=NOW)
+    state: Mapped[str]
+    attempt: Mapped[int]
+    reason: Mapped[str | None]
+
+
+class ModelRow(Base):
+    __tablename__ = "models"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    last_version: Mapped[int] = mapped_column(server_default=text("0"))
+    """Only ever grows: a deleted version's number does not come back."""
+
+
+class ModelVersionRow(Base):
+    """One immutable version: never updated."""
+
+    __tablename__ = "model_versions"
+
+    model: Mapped[str] = mapped_column(ForeignKey("models.name", ondelete="CASCADE"), primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True)
+    job_id: Mapped[UUID] = mapped_column(unique=True)
+    dataset_id: Mapped[UUID]
+    dataset_digest: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    algorithm: Mapped[str]
+    task: Mapped[str]
+    parameters: Mapped[dict[str, Any]]
+    target: Mapped[str | None]
+    classes: Mapped[list[Any] | None]
+    inputs: Mapped[list[Any]]
+    receipt: Mapped[dict[str, Any]]
+    report: Mapped[dict[str, Any]]
+    golden: Mapped[dict[str, Any]]
+    """A few rows and what the model answered for them when it was fitted."""
+    digest: Mapped[str] = mapped_column(index=True)
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+
+
+class ModelChunkRow(Base):
+    """A few MiB of the version's bytes."""
+
+    __tablename__ = "model_chunks"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["model", "version"], ["model_versions.model", "model_versions.version"], ondelete="CASCADE"
+        ),
+    )
+
+    model: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True)
+    payload: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class AliasRow(Base):
+    __tablename__ = "aliases"
+    __table_args__ = (
+        ForeignKeyConstraint(["model", "version"], ["model_versions.model", "model_versions.version"]),
+    )
+
+    model: Mapped[str] = mapped_column(ForeignKey("models.name", ondelete="CASCADE"), primary_key=True)
+    alias: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int]
+    revision: Mapped[int] = mapped_column(BigInteger)
+    """Grows by one with each move: the ETag."""
+    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
+
+
+class AliasMoveRow(Base):
+    """The whole record of an alias's moves; it outlives the alias."""
+
+    __tablename__ = "alias_moves"
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(), primary_key=True)
+    model: Mapped[str] = mapped_column(index=True)
+    alias: Mapped[str]
+    at: Mapped[datetime] = mapped_column(server_default=NOW)
+    version: Mapped[int]
+    previous_version: Mapped[int | None]
+    request_id: Mapped[str | None]
