@@ -15,7 +15,9 @@ class Figure(Wire):
     lower: float | None = None
     upper: float | None = None
     confidence: float = 0.95
-    interval: str | None = Field(None, description="How the bounds were found: clopper-pearson, bootstrap or student-t.")
+    interval: str | None = Field(
+        None, description="How the bounds were found: clopper-pearson, bootstrap or student-t."
+    )
     n: int = Field(description="Rows (or folds) the figure rests on.")
     display: str = Field(description="Rounded to the error bar, for people.")
     label: str | None = Field(None, description="The class, for figures of one class.")

@@ -44,6 +44,8 @@ class Trained(NamedTuple):
     """{"columns": […], "data": [[…]], "predictions": […]}: a few rows as a client would send them."""
 
 
-def train(spec: TrainSpec, table: pa.Table, *, kinds: dict[str, str], data_digest: str, progress: Progress = silent) -> Trained:
+def train(
+    spec: TrainSpec, table: pa.Table, *, kinds: dict[str, str], data_digest: str, progress: Progress = silent
+) -> Trained:
     """Split, prepare, fit, evaluate, encode."""
     raise NotImplementedError

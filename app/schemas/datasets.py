@@ -51,7 +51,9 @@ class Column(Wire):
     outliers: int | None = Field(None, description="Values beyond the whiskers.")
     histogram: list[Bin] | None = None
     top_levels: list[Level] | None = None
-    identifier_like: bool = Field(False, description="Names rows rather than describing them; not a feature by default.")
+    identifier_like: bool = Field(
+        False, description="Names rows rather than describing them; not a feature by default."
+    )
     warnings: list[str] = []
 
 

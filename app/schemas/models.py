@@ -47,7 +47,9 @@ class ModelVersion(Wire):
     dataset: UUID
     dataset_digest: str
     job: UUID
-    receipt: dict[str, Any] = Field(description="Seed, data digest, parameters, library versions: same receipt, same bytes.")
+    receipt: dict[str, Any] = Field(
+        description="Seed, data digest, parameters, library versions: same receipt, same bytes."
+    )
     digest: str = Field(description="sha256: of the stored bytes.")
     size_bytes: int
     warnings: list[str] = []
@@ -73,4 +75,14 @@ class AliasHistory(Wire):
     next_cursor: str | None = None
 
 
-__all__ = ["Alias", "AliasHistory", "AliasMove", "AliasRecord", "Figure", "Model", "ModelPage", "ModelVersion", "Report"]
+__all__ = [
+    "Alias",
+    "AliasHistory",
+    "AliasMove",
+    "AliasRecord",
+    "Figure",
+    "Model",
+    "ModelPage",
+    "ModelVersion",
+    "Report",
+]

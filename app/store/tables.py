@@ -4,7 +4,17 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, ForeignKeyConstraint, Identity, Index, LargeBinary, MetaData, text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    LargeBinary,
+    MetaData,
+    text,
+)
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -162,9 +172,7 @@ class ModelChunkRow(Base):
 
 class AliasRow(Base):
     __tablename__ = "aliases"
-    __table_args__ = (
-        ForeignKeyConstraint(["model", "version"], ["model_versions.model", "model_versions.version"]),
-    )
+    __table_args__ = (ForeignKeyConstraint(["model", "version"], ["model_versions.model", "model_versions.version"]),)
 
     model: Mapped[str] = mapped_column(ForeignKey("models.name", ondelete="CASCADE"), primary_key=True)
     alias: Mapped[str] = mapped_column(primary_key=True)
