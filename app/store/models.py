@@ -1,0 +1,277 @@
+"""Models, their immutable versions and the aliases that point at them.
+
+A model exists while it has a version. Its row in `models` outlives the last one: it is the
+counter, so that a number which meant something once never means anything else.
+That row is also the lock of the model: whoever adds, deletes or moves takes it first.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Integer, delete, func, literal, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from app.errors import AliasNotFound, ModelNotFound, VersionInUse, VersionNotFound
+from app.ml.model import read_header
+from app.ml.report import Report
+from app.schemas.models import Alias, AliasHistory, AliasRecord, Model, ModelPage, ModelVersion
+from app.store.tables import AliasMoveRow, AliasRow, ModelChunkRow, ModelRow, ModelVersionRow
+
+CHAMPION = "champion"
+
+
+class Pointer(NamedTuple):
+    """Which bytes answer for a model: never changes once it is made, only which one is meant may."""
+
+    model: str
+    version: int
+    digest: str
+    size_bytes: int
+
+
+class ModelRepository:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    # versions
+
+    def add_version(
+        self,
+        *,
+        model: str,
+        job_id: UUID,
+        dataset_id: UUID,
+        blob: bytes,
+        report: Report,
+        golden: dict[str, Any],
+        chunk_bytes: int = 4 << 20,
+    ) -> ModelVersion:
+        """The next version of `model`, which is made if missing. The rest is read from the header of `blob`."""
+        header = read_header(blob)
+        row = ModelVersionRow(
+            model=model,
+            version=self._next_number(model),
+            job_id=job_id,
+            dataset_id=dataset_id,
+            dataset_digest=header.receipt["data_digest"],
+            algorithm=header.algorithm,
+            task=str(header.task),
+            parameters=header.parameters,
+            target=header.target,
+            classes=None if header.classes is None else list(header.classes),
+            inputs=[column.model_dump(mode="json") for column in header.inputs],
+            receipt=header.receipt,
+            report=report.model_dump(mode="json"),
+            golden=golden,
+            digest=f"sha256:{hashlib.sha256(blob).hexdigest()}",
+            size_bytes=len(blob),
+        )
+        self.session.add(row)
+        self.session.flush()
+        for seq, start in enumerate(range(0, len(blob), chunk_bytes)):
+            piece = {"model": model, "version": row.version, "seq": seq, "payload": blob[start : start + chunk_bytes]}
+            self.session.execute(insert(ModelChunkRow), piece)
+        self.session.refresh(row, ["created_at"])
+        return _version(row)
+
+    def _next_number(self, model: str) -> int:
+        grown = insert(ModelRow).values(name=model, last_version=1)
+        grown = grown.on_conflict_do_update(
+            index_elements=[ModelRow.name], set_={"last_version": ModelRow.last_version + 1}
+        )
+        return self.session.execute(grown.returning(ModelRow.last_version)).scalar_one()
+
+    def version(self, model: str, version: int) -> ModelVersion:
+        return _version(self._row(model, version))
+
+    def report(self, model: str, version: int) -> Report:
+        return Report.model_validate(self._row(model, version).report)
+
+    def golden(self, model: str, version: int) -> dict[str, Any]:
+        """A few rows as a client would send them, and what was answered when the model was fitted."""
+        return self._row(model, version).golden
+
+    def chunk(self, model: str, version: int, seq: int) -> bytes:
+        """The `seq`-th piece of the stored bytes. Raises VersionNotFound when it is gone."""
+        payload = self.session.scalar(
+            select(ModelChunkRow.payload).where(
+                ModelChunkRow.model == model, ModelChunkRow.version == version, ModelChunkRow.seq == seq
+            )
+        )
+        if payload is None:
+            raise VersionNotFound
+        return payload
+
+    def delete_version(self, model: str, version: int) -> None:
+        """Raises VersionInUse while an alias points at it."""
+        self._lock(model)
+        row = self._row(model, version)
+        aliases = self.session.scalars(
+            select(AliasRow.alias).where(AliasRow.model == model, AliasRow.version == version).order_by(AliasRow.alias)
+        ).all()
+        if aliases:
+            raise VersionInUse(f"Aliases that point at it: {', '.join(aliases)}.")
+        self.session.delete(row)
+        self.session.flush()
+
+    def _row(self, model: str, version: int) -> ModelVersionRow:
+        row = self.session.get(ModelVersionRow, (model, version))
+        if row is None:
+            raise self._absent(model, VersionNotFound())
+        return row
+
+    # models
+
+    def page(self, limit: int, cursor: str | None = None) -> ModelPage:
+        """Models in alphabetical order; the cursor is the last name of the page before."""
+        names = self.session.scalars(
+            select(ModelRow.name)
+            .where(ModelRow.name > (cursor or ""), _EXISTS)
+            .order_by(ModelRow.name)
+            .limit(limit + 1)
+        ).all()
+        items = self._described(names[:limit])
+        return ModelPage(items=items, next_cursor=items[-1].name if len(names) > limit else None)
+
+    def get(self, model: str) -> Model:
+        found = self._described([model])
+        if not found:
+            raise ModelNotFound
+        return found[0]
+
+    def delete(self, model: str) -> None:
+        """All versions and aliases. The record of alias moves stays, and so does the counter of versions."""
+        self._lock(model)
+        self.session.execute(delete(AliasRow).where(AliasRow.model == model))
+        gone = self.session.execute(delete(ModelVersionRow).where(ModelVersionRow.model == model))
+        if not gone.rowcount:  # type: ignore[attr-defined] # the result of a DELETE is a CursorResult
+            raise ModelNotFound
+
+    def _described(self, names: Sequence[str]) -> list[Model]:
+        """In the order of `names`; those without a version are left out."""
+        versions = self.session.execute(
+            select(ModelVersionRow.model, ModelVersionRow.version)
+            .where(ModelVersionRow.model.in_(names))
+            .order_by(ModelVersionRow.version)
+        ).all()
+        aliases = self.session.scalars(select(AliasRow).where(AliasRow.model.in_(names)).order_by(AliasRow.alias)).all()
+        made = dict(
+            self.session.execute(select(ModelRow.name, ModelRow.created_at).where(ModelRow.name.in_(names))).tuples()
+        )
+        numbers: dict[str, list[int]] = {}
+        for model, version in versions:
+            numbers.setdefault(model, []).append(version)
+        return [
+            Model(
+                name=name,
+                created_at=made[name],
+                latest_version=numbers[name][-1],
+                versions=numbers[name],
+                aliases=[_alias(row) for row in aliases if row.model == name],
+            )
+            for name in names
+            if name in numbers
+        ]
+
+    def _lock(self, model: str) -> None:
+        self.session.execute(select(ModelRow.name).where(ModelRow.name == model).with_for_update())
+
+    def _absent(self, model: str, within: Exception) -> Exception:
+        """`within` if the model exists, else that the model does not."""
+        there = self.session.scalar(select(ModelRow.name).where(ModelRow.name == model, _EXISTS))
+        return within if there else ModelNotFound()
+
+    # pointers and aliases
+
+    def pointer(self, model: str, *, version: int | None = None, alias: str | None = None) -> Pointer:
+        """What is meant: this version, this alias, else `champion` if there is one, else the newest."""
+        row = ModelVersionRow
+        wanted = select(row.model, row.version, row.digest, row.size_bytes).where(row.model == model)
+        if version is not None:
+            wanted = wanted.where(row.version == version)
+        else:
+            at = select(AliasRow.version).where(AliasRow.model == model, AliasRow.alias == (alias or CHAMPION))
+            aimed = row.version == at.scalar_subquery()
+            wanted = wanted.where(aimed) if alias else wanted.order_by(func.coalesce(aimed, False).desc())
+        found = self.session.execute(wanted.order_by(row.version.desc()).limit(1)).one_or_none()
+        if found is None:
+            raise self._absent(model, VersionNotFound() if alias is None else AliasNotFound())
+        return Pointer(*found)
+
+    def lock_alias(self, model: str, alias: str) -> Alias | None:
+        """Where the alias points, held against other movers until the end of the transaction; None if it is not set."""
+        self._lock(model)
+        row = self.session.get(AliasRow, (model, alias), populate_existing=True)
+        return None if row is None else _alias(row)
+
+    def move_alias(self, model: str, alias: str, version: int, *, request_id: str | None) -> Alias:
+        """Set or move, and write it down. Call it under `lock_alias`. Raises VersionNotFound."""
+        self._row(model, version)
+        row = self.session.get(AliasRow, (model, alias))
+        before = None if row is None else row.version
+        if row is None:
+            row = AliasRow(model=model, alias=alias)
+            self.session.add(row)
+        row.version = version
+        # The record outlives the alias, so its length never repeats: an ETag of an earlier life matches nothing.
+        row.revision = self._moves(model, alias) + 1
+        row.updated_at = self.session.scalars(select(func.clock_timestamp())).one()
+        move = AliasMoveRow(model=model, alias=alias, version=version, previous_version=before, request_id=request_id)
+        self.session.add(move)
+        self.session.flush()
+        return _alias(row)
+
+    def _moves(self, model: str, alias: str) -> int:
+        mine = select(func.count()).where(AliasMoveRow.model == model, AliasMoveRow.alias == alias)
+        return self.session.scalars(mine).one()
+
+    def history(self, model: str, alias: str, limit: int, cursor: str | None = None) -> AliasHistory:
+        """Moves, newest first; also of an alias or a model that is gone. Raises AliasNotFound if it never was."""
+        mine = select(AliasMoveRow).where(AliasMoveRow.model == model, AliasMoveRow.alias == alias)
+        if cursor is not None:
+            mine = mine.where(AliasMoveRow.id < int(cursor))
+        moves = self.session.scalars(mine.order_by(AliasMoveRow.id.desc()).limit(limit + 1)).all()
+        if not moves and cursor is None:
+            raise self._absent(model, AliasNotFound())
+        return AliasHistory(
+            items=[_record(move) for move in moves[:limit]],
+            next_cursor=str(moves[limit - 1].id) if len(moves) > limit else None,
+        )
+
+
+_EXISTS = select(literal(1, Integer)).where(ModelVersionRow.model == ModelRow.name).exists()
+
+
+def _version(row: ModelVersionRow) -> ModelVersion:
+    return ModelVersion(
+        model=row.model,
+        version=row.version,
+        created_at=row.created_at,
+        algorithm=row.algorithm,
+        task=row.task,
+        parameters=row.parameters,
+        target=row.target,
+        classes=row.classes,
+        inputs=row.inputs,
+        metrics=row.report["test"],
+        dataset=row.dataset_id,
+        dataset_digest=row.dataset_digest,
+        job=row.job_id,
+        receipt=row.receipt,
+        digest=row.digest,
+        size_bytes=row.size_bytes,
+        warnings=row.report["warnings"],
+    )
+
+
+def _alias(row: AliasRow) -> Alias:
+    return Alias(alias=row.alias, version=row.version, updated_at=row.updated_at, etag=f'"{row.revision}"')
+
+
+def _record(move: AliasMoveRow) -> AliasRecord:
+    return AliasRecord(
+        at=move.at, version=move.version, previous_version=move.previous_version, request_id=move.request_id
+    )
