@@ -30,10 +30,10 @@ NOW = text("clock_timestamp()")
 
 class Base(DeclarativeBase):
     metadata = MetaData(naming_convention=NAMING)
-    type_annotation_map = {  # noqa: RUF012 - SQLAlchemy's own protocol
+    type_annotation_map = {
         datetime: TIMESTAMP(timezone=True),
-        dict[str, Any]: JSONB,
-        list[Any]: JSONB,
+        dict[str, Any]: JSONB(none_as_null=True),
+        list[Any]: JSONB(none_as_null=True),
     }
 
 
@@ -73,6 +73,9 @@ class JobRow(Base):
             "state in ('queued','running','cancelling','succeeded','failed','cancelled','timed_out')", name="state"
         ),
         CheckConstraint("(lease_token is null) = (state not in ('running','cancelling'))", name="lease"),
+        CheckConstraint("(lease_until is null) = (lease_token is null)", name="lease_until"),
+        CheckConstraint("(finished_at is null) = (state in ('queued','running','cancelling'))", name="finished"),
+        CheckConstraint("version is null or state = 'succeeded'", name="version"),
         Index("ix_jobs_unfinished", "state", "created_at", postgresql_where=text("finished_at is null")),
         Index("ix_jobs_dataset", "dataset_id"),
     )
@@ -86,6 +89,8 @@ class JobRow(Base):
     """Of the HTTP request, so that one id joins the logs."""
     idempotency_key: Mapped[str | None] = mapped_column(unique=True)
     request_hash: Mapped[str]
+    first_answer: Mapped[dict[str, Any] | None]
+    """What the client was told at first, if it gave a key: a replay says the same."""
     dataset_id: Mapped[UUID | None]
     model: Mapped[str | None]
     version: Mapped[int | None]
@@ -104,6 +109,7 @@ class JobRow(Base):
     not_before: Mapped[datetime] = mapped_column(server_default=NOW)
     """Backoff: nobody claims it earlier."""
     published_at: Mapped[datetime | None]
+    """When the sweeper last announced it again."""
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]

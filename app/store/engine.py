@@ -1,0 +1,49 @@
+"""The connection pool of one process."""
+
+from sqlalchemy import Engine, create_engine, make_url
+
+from app.settings import Settings
+
+_OPTIONS = " ".join(
+    f"-c {name}={value}"
+    for name, value in {
+        "timezone": "UTC",
+        "synchronous_commit": "on",
+        "lock_timeout": "10s",
+        "statement_timeout": "60s",
+        "idle_in_transaction_session_timeout": "30s",
+    }.items()
+)
+
+
+def make_engine(settings: Settings, *, role: str) -> Engine:
+    """`role` names the process in `pg_stat_activity`. Connects lazily, so nothing is open before a fork.
+
+    `prepare_threshold=None`: prepared statements do not survive a pooler in transaction mode.
+    The keep-alives end a connection whose server has silently gone after about 20 s.
+    """
+    if settings.database_url is None:
+        raise ValueError("There is no database: set VALIANT_DATABASE_URL, or run `valiant up`.")
+    return create_engine(
+        driver_url(settings.database_url.get_secret_value()),
+        pool_size=settings.database_pool,
+        max_overflow=0,
+        pool_timeout=5,
+        pool_recycle=1800,
+        pool_pre_ping=True,
+        connect_args={
+            "application_name": f"valiant-{role}",
+            "connect_timeout": 5,
+            "keepalives_idle": 10,
+            "keepalives_interval": 5,
+            "keepalives_count": 2,
+            "options": _OPTIONS,
+            "prepare_threshold": None,
+        },
+    )
+
+
+def driver_url(address: str) -> str:
+    """`postgres://…` as SQLAlchemy wants it, with the driver named."""
+    url = make_url(address.replace("postgres://", "postgresql://", 1))
+    return url.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)

@@ -1,0 +1,42 @@
+"""Runs migrations, one process at a time.
+
+A session lock, not a transaction lock: it also covers the reading of the present revision, so that
+of many processes that start at once one migrates and the others find the work done.
+"""
+
+import os
+
+from alembic import context
+from sqlalchemy import Connection, NullPool, create_engine, text
+
+from app.store.engine import driver_url
+from app.store.tables import Base
+
+LOCK = 0x56414C49414E54  # "VALIANT"
+PATIENCE = "120s"
+
+
+def run() -> None:
+    address = context.config.attributes.get("database_url") or driver_url(os.environ["VALIANT_DATABASE_URL"])
+    engine = create_engine(address, poolclass=NullPool, connect_args={"application_name": "valiant-migrate"})
+    with engine.connect() as connection:
+        connection.execute(text(f"set lock_timeout = '{PATIENCE}'"))
+        connection.execute(text("select pg_advisory_lock(:key)"), {"key": LOCK})
+        connection.commit()
+        try:
+            _migrate(connection)
+        finally:
+            connection.rollback()
+            connection.execute(text("select pg_advisory_unlock(:key)"), {"key": LOCK})
+            connection.commit()
+
+
+def _migrate(connection: Connection) -> None:
+    connection.execute(text("set lock_timeout = '10s'"))  # a queue behind a table lock would stop the service
+    connection.commit()
+    context.configure(connection=connection, target_metadata=Base.metadata, compare_server_default=True)
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+run()
