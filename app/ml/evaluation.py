@@ -1,9 +1,32 @@
-"""Splits, measures and their error bars."""
+"""The judgement of a fit: figures with error bars, train beside test, means over folds.
 
-from typing import Literal
+A training run uses it so:
 
+    rng = np.random.Generator(np.random.PCG64(seed))
+    split = holdout(n, validation.test_fraction, rng, codes)          # app.ml.splits; codes only for classes
+    … fit on data.take(split.train) …
+    test = evaluate(learned, data.take(split.test), train, classes, rng)
+    seen = evaluate(learned, train, train, classes, rng)
+    gaps(seen.figures, test.figures)
+    across_folds([evaluate(…).figures for each split of kfold(…)])    # Report.cross_validation
+
+`learned` is a `contract.Learned(algorithm, params, state)`.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
+from app.ml import measures
+from app.ml.contract import Data, Learned, Matrix, Task
+from app.ml.figures import MEASURES, fold_mean
+from app.ml.intervals import Resamples
+from app.ml.measures import Class
+from app.ml.report import ConfusionMatrix, Figure, Gap, ReportCurve
 from app.wire import Body
 
 
@@ -15,3 +38,83 @@ class Validation(Body):
     )
     test_fraction: float = Field(0.2, gt=0, lt=1, description="Rows held out and looked at once.")
     folds: int = Field(5, ge=2, le=100, description="K of kfold.")
+
+
+class Evaluation(NamedTuple):
+    """What some rows say of a model. Without rows it says nothing."""
+
+    figures: list[Figure]
+    confusion_matrix: ConfusionMatrix | None = None
+    curves: list[ReportCurve] = []
+
+
+def evaluate(
+    learned: Learned, data: Data, train: Data, classes: Sequence[Class], rng: np.random.Generator
+) -> Evaluation:
+    """Predict the rows of `data` (prepared as for the fit) and measure.
+
+    train: the rows the fit has seen (`data` itself for training figures), for centres and means.
+    classes: the label of each class code, in order; empty for other tasks.
+    """
+    if not len(data.x):
+        return Evaluation([])
+    predicted = learned.algorithm.predict(learned.params, learned.state, data.x)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told as undefined
+        figures = _figures(learned, data, train, classes, predicted, Resamples.of(len(data.x), rng))
+        if data.task is not Task.CLASSIFICATION:
+            return Evaluation(figures)
+        seen = (data.codes, predicted, classes)
+        return Evaluation(figures, measures.confusion(*seen), measures.roc_curves(*seen))
+
+
+def _figures(  # noqa: PLR0917 - one line of the table of tasks needs each
+    learned: Learned, data: Data, train: Data, classes: Sequence[Class], predicted: NDArray[Any], draws: Resamples
+) -> list[Figure]:
+    match data.task:
+        case Task.REGRESSION:
+            return measures.regression(data.y, predicted, draws)
+        case Task.CLASSIFICATION:
+            return measures.classification(data.codes, predicted, classes, draws)
+        case Task.CLUSTERING:
+            centres = _centroids(learned, train, int(predicted.max()))
+            return measures.clustering(data.x, predicted, centres, draws)
+        case Task.DENSITY:
+            return [measures.mean("log_density", predicted, draws)]
+        case Task.PROJECTION:
+            inverse = learned.algorithm.inverse
+            restored = inverse(learned.params, learned.state, predicted) if inverse else None
+            return [] if restored is None else measures.projection(data.x, restored, train.x.mean(axis=0), draws)
+
+
+def gaps(train: Sequence[Figure], test: Sequence[Figure]) -> list[Gap]:
+    """Training beside test (B3.12), for every figure of the whole that means the same on both."""
+    seen = {figure.name: figure.value for figure in train if figure.label is None}
+    return [
+        Gap(name=figure.name, train=before, test=figure.value, gap=_worse(figure.name, before, figure.value))
+        for figure in test
+        if figure.label is None and figure.name in MEASURES
+        for before in (seen.get(figure.name),)
+    ]
+
+
+def across_folds(folds: Sequence[Sequence[Figure]]) -> list[Figure]:
+    """Mean of every figure over the folds where it is defined, with a Student-t interval (B5.12)."""
+    values: dict[tuple[str, str | None], list[float]] = defaultdict(list)
+    for figures in folds:
+        for figure in figures:
+            if figure.name in MEASURES and figure.value is not None:
+                values[figure.name, figure.label].append(figure.value)
+    return [fold_mean(name, np.array(found), label) for (name, label), found in values.items()]
+
+
+def _worse(name: str, train: float | None, test: float | None) -> float | None:
+    return None if train is None or test is None else MEASURES[name].better * (train - test)
+
+
+def _centroids(learned: Learned, train: Data, last: int) -> Matrix:
+    """Mean of the training rows of each cluster; a cluster without any is at the mean of all."""
+    labels = learned.algorithm.predict(learned.params, learned.state, train.x)
+    k = max(int(labels.max()), last) + 1
+    sizes = np.bincount(labels, train.weights, k)
+    sums = np.stack([np.bincount(labels, train.weights * column, k) for column in train.x.T], axis=1)
+    return np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1e-300)[:, None], train.x.mean(axis=0))

@@ -1,0 +1,102 @@
+"""A measured number as it is told: value, error bar, and the digits that the error bar lets stand."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from app.ml.contract import Vector
+from app.ml.intervals import Bounds, clopper_pearson, percentile, student_t
+from app.ml.report import Figure
+
+
+class Measure(NamedTuple):
+    """What is known of a figure before it is measured."""
+
+    better: int = -1
+    """-1: lower is better. +1: higher."""
+    lowest: float = 0.0
+    highest: float = math.inf
+
+
+_SCORE = Measure(better=1, highest=1.0)
+MEASURES = {
+    "rmse": Measure(),
+    "mae": Measure(),
+    "r2": Measure(better=1, lowest=-math.inf, highest=1.0),
+    "accuracy": _SCORE,
+    "log_loss": Measure(),
+    "roc_auc": _SCORE,
+    "precision": _SCORE,
+    "recall": _SCORE,
+    "f1": _SCORE,
+    "quantisation_error": Measure(),
+    "reconstruction_error": Measure(),
+    "explained_variance": Measure(better=1, lowest=-math.inf, highest=1.0),
+    "log_density": Measure(better=1, lowest=-math.inf),
+}
+"""Figures that mean the same for any number of rows: train and test can stand side by side."""
+
+
+def proportion(name: str, successes: int, trials: int, label: str | None = None) -> Figure:
+    """The share of successes with its exact interval; undefined without trials."""
+    value = successes / trials if trials else math.nan
+    return figure(name, value, clopper_pearson(successes, trials), "clopper-pearson", n=trials, label=label)
+
+
+def counted(name: str, successes: int, trials: int, label: str | None = None) -> Figure:
+    """How many of a sample, with the interval of the share scaled to the sample."""
+    share = clopper_pearson(successes, trials)
+    bounds = Bounds(trials * share.lower, trials * share.upper) if share else None
+    return figure(name, successes, bounds, "clopper-pearson", n=trials, label=label)
+
+
+def bootstrapped(name: str, value: ArrayLike, replicates: ArrayLike, n: int, label: str | None = None) -> Figure:
+    """A figure of n rows, with the middle of its bootstrap replicates; one row alone has no error bar."""
+    bounds = percentile(replicates) if n > 1 else None
+    return figure(name, float(np.asarray(value)), bounds, "bootstrap", n=n, label=label)
+
+
+def fold_mean(name: str, values: Vector, label: str | None = None) -> Figure:
+    """The mean over folds. Their training rows overlap, so the interval is only approximate (B5.12)."""
+    bounds = student_t(values)
+    return figure(name, float(values.mean()), bounds, "student-t (approximate)", n=values.size, label=label)
+
+
+def figure(name: str, value: float, bounds: Bounds | None, how: str, *, n: int, label: str | None) -> Figure:
+    """Nothing that is not a finite number is ever told; bounds end where the measure's range ends."""
+    measure = MEASURES.get(name, Measure(lowest=-math.inf))
+    if not math.isfinite(value):
+        return Figure(name=name, value=None, n=n, display="undefined", label=label)
+    if bounds is None or not all(map(math.isfinite, bounds)):
+        return Figure(name=name, value=value, n=n, display=f"{value:.4g}", label=label)
+    lower, upper = max(bounds.lower, measure.lowest), min(bounds.upper, measure.highest)
+    display = rounded(value, lower, upper)
+    return Figure(name=name, value=value, lower=lower, upper=upper, interval=how, n=n, display=display, label=label)
+
+
+def rounded(value: float, lower: float, upper: float) -> str:
+    """Digits by the error bar (B5.14); the bounds themselves where the bar is lopsided.
+
+    >>> rounded(182.326548435054, 182.2265, 182.4265)
+    '182.3 ± 0.1'
+    >>> rounded(0.9667, 0.8278, 0.9992)
+    '0.97 (0.83 to 1.00)'
+    """
+    reach = (upper - lower) / 2
+    if reach <= 0:
+        return f"{value:.4g}"
+    digits = -math.floor(math.log10(float(f"{reach:.0e}")))
+    lopsided = max(upper - value, value - lower) > 1.5 * reach
+    if not -3 <= digits <= 6:  # beyond what reads well in full
+        scale = max(abs(value), reach)
+        shown = max(0, math.floor(math.log10(scale)) + digits)
+        return f"{value:.{shown}e} ± {reach:.0e}"
+    if lopsided:
+        return f"{_fixed(value, digits)} ({_fixed(lower, digits)} to {_fixed(upper, digits)})"
+    return f"{_fixed(value, digits)} ± {_fixed(reach, digits)}"
+
+
+def _fixed(value: float, digits: int) -> str:
+    return f"{round(value, digits):.{max(digits, 0)}f}"

@@ -1,0 +1,66 @@
+"""Which rows learn and which rows judge: seeded index splits (B3.10, B3.13 to B3.15)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from app.ml.contract import Labels, Vector
+
+
+class Split(NamedTuple):
+    """Row numbers, each array ascending, the two disjoint."""
+
+    train: Labels
+    test: Labels
+
+
+def holdout(n: int, fraction: float, rng: np.random.Generator, codes: Labels | None = None) -> Split:
+    """Set `fraction` of n rows aside, at random.
+
+    With class codes (n,) the share is kept within every class to less than one row. Learning always
+    keeps at least one row, and one of each class, so a class with a single member is never held out. At least
+    one row is held out wherever that leaves these; otherwise `test` is empty.
+    """
+    strata = np.zeros(n, np.intp) if codes is None else np.unique(codes, return_inverse=True)[1]
+    sizes = np.bincount(strata)
+    room = np.maximum(sizes - 1, 0)
+    quotas = np.minimum(fraction * sizes, room)
+    taken = _apportion(quotas, room, min(max(1, round(quotas.sum())), int(room.sum())))
+    order, rank = _shuffled(strata, rng)
+    held = rank < taken[strata[order]]
+    return Split(np.sort(order[~held]), np.sort(order[held]))
+
+
+def kfold(n: int, folds: int, rng: np.random.Generator, codes: Labels | None = None) -> list[Split]:
+    """K splits that validate every row exactly once, in folds whose sizes differ by at most one.
+
+    With class codes (n,) the counts of every class differ by at most one between folds too. There are
+    never more folds than rows (K = n is leave-one-out), and none at all for fewer than two rows.
+    The only member of a class is validated too, by a model that has not seen the class: an honest miss.
+    """
+    k = min(folds, n)
+    if k < 2:
+        return []
+    strata = np.zeros(n, np.intp) if codes is None else np.asarray(codes, np.intp)
+    order, _ = _shuffled(strata, rng)
+    fold = np.empty(n, np.intp)
+    fold[order] = np.arange(n) % k  # dealt like cards, class after class
+    return [Split(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(k)]
+
+
+def _shuffled(strata: Labels, rng: np.random.Generator) -> tuple[Labels, Labels]:
+    """Rows stratum after stratum, at random within each; and the place of each row within its stratum."""
+    mixed = rng.permutation(strata.size)
+    order = mixed[np.argsort(strata[mixed], kind="stable")]
+    starts = np.concatenate(([0], np.cumsum(np.bincount(strata))))
+    return order, np.arange(strata.size) - starts[strata[order]]
+
+
+def _apportion(quotas: Vector, room: Labels, total: int) -> Labels:
+    """Whole numbers near the quotas that add up to `total`, none above its room: largest remainders first."""
+    taken = np.floor(quotas).astype(np.intp)
+    while (short := total - int(taken.sum())) > 0:
+        remainder = np.where(taken < room, quotas - taken, -np.inf)
+        open_ = int((taken < room).sum())
+        taken[np.argsort(-remainder, kind="stable")[: min(short, open_)]] += 1
+    return taken
