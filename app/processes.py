@@ -1,0 +1,43 @@
+"""The service's own two processes, API and worker, as children on an embedded stack."""
+
+import os
+import sys
+
+import httpx
+
+from app.embedded import Child, Folder
+from app.settings import Settings
+
+
+def api(settings: Settings, folder: Folder, *, to_terminal: bool) -> Child:
+    return _process("api", settings, folder, to_terminal=to_terminal)
+
+
+def worker(settings: Settings, folder: Folder, *, number: int = 1, to_terminal: bool = False) -> Child:
+    return _process("worker", settings, folder, number=number, to_terminal=to_terminal)
+
+
+def _process(command: str, settings: Settings, folder: Folder, *, to_terminal: bool, number: int = 1) -> Child:
+    return Child(
+        name=command if number == 1 else f"{command}-{number}",
+        command=[sys.executable, "-P", "-m", "app.cli", command],
+        folder=folder,
+        cwd=folder.run,  # by which the next start recognises it
+        ready=(lambda: _alive(settings)) if command == "api" else (lambda: True),
+        environment=os.environ | _variables(settings),
+        to_terminal=to_terminal,
+    )
+
+
+def _variables(settings: Settings) -> dict[str, str]:
+    """Every setting as the environment variable that sets it."""
+    plain = settings.model_dump(mode="json", exclude_none=True)
+    secrets = {name: getattr(settings, name).get_secret_value() for name in plain if name.endswith("_url")}
+    return {f"VALIANT_{name.upper()}": str(value) for name, value in (plain | secrets).items()}
+
+
+def _alive(settings: Settings) -> bool:
+    try:
+        return httpx.get(f"http://{settings.host}:{settings.port}/livez", timeout=5, trust_env=False).is_success
+    except httpx.TransportError:
+        return False

@@ -1,0 +1,90 @@
+"""Fixtures on real servers: nothing here imitates Postgres, Redis or Celery.
+
+Everything is imported where it is used, so that tests of the pure core start nothing and import little.
+"""
+
+import os
+import shutil
+import tempfile
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+
+@contextmanager
+def _folder():
+    """A data folder with a short name and no company: pytest's own are long."""
+    path = Path(tempfile.mkdtemp(prefix="valiant-test-"))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
+
+
+@contextmanager
+def _migrated_stack(**settings):
+    from app.embedded import Stack
+    from app.settings import Settings
+    from migrations import upgrade
+
+    with _folder() as data, Stack(Settings(data=data, **settings)) as stack:
+        upgrade(stack.settings.database_url.get_secret_value())
+        yield stack
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _only_our_settings():
+    """Settings of whoever runs the tests must not steer them."""
+    for name in [name for name in os.environ if name.startswith("VALIANT_")]:
+        del os.environ[name]
+
+
+@pytest.fixture(scope="session")
+def stack():
+    """The servers that most tests share. Do not stop them: `stack_factory` is for that."""
+    with _migrated_stack() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def settings(stack):
+    """Of a running, migrated, embedded stack."""
+    return stack.settings
+
+
+@pytest.fixture(scope="session")
+def services(settings):
+    from app.bootstrap import build
+
+    built = build(settings, role="api")
+    yield built
+    built.close()
+
+
+@pytest.fixture(scope="session")
+def client(settings):
+    from starlette.testclient import TestClient
+
+    from app.main import create_app
+
+    with TestClient(create_app(settings)) as connected:
+        yield connected
+
+
+@pytest.fixture(scope="session")
+def worker(stack):
+    """A real `valiant worker` on the shared servers: a `Child`."""
+    from app import processes
+
+    child = processes.worker(stack.settings, stack.folder)
+    child.start()
+    yield child
+    child.stop()
+
+
+@pytest.fixture
+def stack_factory():
+    """`stack_factory(**settings)`: servers of your own, to kill (`stack.servers["broker"].kill()`, then `.start()`)."""
+    with ExitStack() as undo:
+        yield lambda **settings: undo.enter_context(_migrated_stack(**settings))
