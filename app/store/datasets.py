@@ -1,0 +1,120 @@
+"""Datasets: the description in one row, the table itself in chunk rows. Nothing here is ever updated."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlalchemy import delete, exists, insert, select
+from sqlalchemy.orm import Session
+
+from app.errors import DatasetInUse, DatasetNotFound
+from app.schemas.datasets import Column, Dataset, DatasetPage
+from app.store.tables import DatasetChunkRow, DatasetRow, JobRow
+
+
+class Chunk(NamedTuple):
+    """A run of rows as a compressed Arrow IPC stream."""
+
+    first_row: int
+    payload: bytes
+
+
+class DatasetRepository:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def add(
+        self,
+        dataset_id: UUID,
+        *,
+        name: str,
+        file_format: str,
+        size_bytes: int,
+        rows: int,
+        digest: str,
+        columns: Sequence[Column],
+        warnings: Sequence[str],
+    ) -> Dataset:
+        """Its chunks follow with `add_chunk`, in the same transaction: nobody sees it half-written."""
+        row = DatasetRow(
+            id=dataset_id,
+            name=name,
+            file_format=file_format,
+            size_bytes=size_bytes,
+            rows=rows,
+            digest=digest,
+            columns=[column.model_dump(mode="json") for column in columns],
+            warnings=list(warnings),
+        )
+        self.session.add(row)
+        self.session.flush()
+        self.session.refresh(row, ["created_at"])
+        return _dataset(row)
+
+    def add_chunk(self, dataset_id: UUID, seq: int, *, first_row: int, rows: int, payload: bytes) -> None:
+        values = {"dataset_id": dataset_id, "seq": seq, "first_row": first_row, "rows": rows, "payload": payload}
+        self.session.execute(insert(DatasetChunkRow), values)
+
+    def get(self, dataset_id: UUID) -> Dataset:
+        found = self.find(dataset_id)
+        if found is None:
+            raise DatasetNotFound
+        return found
+
+    def find(self, dataset_id: UUID) -> Dataset | None:
+        row = self.session.get(DatasetRow, dataset_id)
+        return None if row is None else _dataset(row)
+
+    def page(self, limit: int, after: UUID | None = None) -> DatasetPage:
+        """Newest first: the ids sort by time. The cursor is the last id of the page before."""
+        query = select(DatasetRow).order_by(DatasetRow.id.desc()).limit(limit + 1)
+        if after is not None:
+            query = query.where(DatasetRow.id < after)
+        rows = self.session.scalars(query).all()
+        cursor = str(rows[limit - 1].id) if len(rows) > limit else None
+        return DatasetPage(items=[_dataset(row) for row in rows[:limit]], next_cursor=cursor)
+
+    def chunk(self, dataset_id: UUID, seq: int) -> bytes | None:
+        """The `seq`-th payload; None behind the last. Raises DatasetNotFound when the dataset is gone."""
+        place = (DatasetChunkRow.dataset_id == dataset_id, DatasetChunkRow.seq == seq)
+        payload = self.session.scalar(select(DatasetChunkRow.payload).where(*place))
+        if payload is None and self.find(dataset_id) is None:
+            raise DatasetNotFound
+        return payload
+
+    def chunk_with_row(self, dataset_id: UUID, row: int) -> Chunk | None:
+        """The chunk that row number `row` (from 0) is in; None behind the last."""
+        chunk = DatasetChunkRow
+        query = select(chunk.first_row, chunk.payload).where(
+            chunk.dataset_id == dataset_id, chunk.first_row <= row, row < chunk.first_row + chunk.rows
+        )
+        found = self.session.execute(query).one_or_none()
+        return None if found is None else Chunk(*found)
+
+    def delete(self, dataset_id: UUID) -> None:
+        """Raises DatasetInUse while a job that has not ended needs it.
+
+        The lock waits for submissions under way (`JobRepository.hold_dataset`), so that the look at
+        the jobs after it sees them; a submission that comes later finds no dataset.
+        """
+        locked = select(DatasetRow.id).where(DatasetRow.id == dataset_id).with_for_update()
+        if self.session.scalar(locked) is None:
+            raise DatasetNotFound
+        unfinished = exists().where(JobRow.dataset_id == dataset_id, JobRow.finished_at.is_(None))
+        if self.session.scalar(select(unfinished)):
+            raise DatasetInUse
+        self.session.execute(delete(DatasetRow).where(DatasetRow.id == dataset_id))
+
+
+def _dataset(row: DatasetRow) -> Dataset:
+    return Dataset(
+        id=row.id,
+        name=row.name,
+        file_format=row.file_format,
+        created_at=row.created_at,
+        size_bytes=row.size_bytes,
+        rows=row.rows,
+        digest=row.digest,
+        columns=row.columns,
+        warnings=row.warnings,
+    )
