@@ -1,0 +1,109 @@
+r"""Ridge: a straight-line fit that stays calm when inputs move together.
+
+Minimises  Σ wᵢ(yᵢ − xᵢβ − b)² + λ‖β‖², least squares with a pull of every coefficient towards
+zero; the intercept b is free. Where inputs are nearly dependent, many coefficients fit equally
+well and plain least squares picks among them by rounding and noise; the penalty picks the
+shortest. The system is factorised, never inverted, and a singular value decomposition takes over
+where the factorisation is not to be trusted. λ = 0 is ordinary least squares.
+
+Classes are fitted as numbers: one score per class, with target +1 for its own rows and −1 for
+the others. Probabilities are (1 + score)/2, cut off at 0 and made to sum to 1; where every score is
+below −1 the largest takes all. The class with the largest score always comes first.
+
+Use when: the target is roughly a weighted sum of the inputs, when a fit must take milliseconds,
+or as the first model that every other one has to beat. Scale the inputs: the penalty counts in their units.
+
+References: Hoerl & Kennard (1970), Technometrics 12:55; Björck (1996), Numerical Methods for Least
+Squares Problems; Battiti & Brunato, The LION Way, ch. 4.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
+from app.ml.numerics.linalg import Solution, weighted_ridge
+
+ILL_CONDITIONED = 1e6
+"""Inputs known to six digits leave nothing of the answer beyond this condition number."""
+
+
+class Ridge(Params):
+    """Least squares with a penalty on the squared coefficients."""
+
+    penalty: float = Field(1.0, ge=0, le=1e12, description="Weight of the squared coefficients; 0 is least squares.")
+
+
+class State(NamedTuple):
+    coef: NDArray[np.float64]
+    """(d,) for regression, (d, k) for k classes."""
+    intercept: NDArray[np.float64]
+    """() or (k,)."""
+    rank: int
+    condition: float
+
+
+def fit(params: Ridge, data: Data, context: Context) -> Fit[State]:
+    solution = weighted_ridge(data.x, data.signs, data.weights, params.penalty)
+    coef, intercept = solution.coef, solution.intercept
+    if data.task is Task.REGRESSION:
+        coef, intercept = coef[:, 0], intercept[0]
+    state = State(coef, np.asarray(intercept), solution.rank, solution.condition)
+    return Fit(state, iterations=1, warnings=_warnings(params, solution, data.x.shape[1]))
+
+
+def predict(params: Ridge, state: State, x: Matrix) -> Vector | Matrix:
+    score: NDArray[np.float64] = x @ state.coef + state.intercept
+    return score if state.coef.ndim == 1 else _probabilities(score)
+
+
+def objective(params: Ridge, state: State, data: Data) -> float:
+    residual = data.signs - (data.x @ state.coef + state.intercept).reshape(data.signs.shape)
+    return float(data.weights @ (residual**2).sum(axis=1) + params.penalty * (state.coef**2).sum())
+
+
+def summary(params: Ridge, state: State) -> JSON:
+    return {
+        "coefficients": state.coef.T.tolist(),
+        "intercept": state.intercept.tolist(),
+        "rank": int(state.rank),
+        "condition_number": float(state.condition) if np.isfinite(state.condition) else None,
+    }
+
+
+def _probabilities(score: Matrix) -> Matrix:
+    share: Matrix = np.maximum((1 + score) / 2, 0.0)
+    lost = share.sum(axis=1) == 0
+    share[lost] = score[lost] == score[lost].max(axis=1, keepdims=True)
+    share /= share.sum(axis=1, keepdims=True)
+    return share
+
+
+def _warnings(params: Ridge, solution: Solution, d: int) -> tuple[str, ...]:
+    if solution.condition < ILL_CONDITIONED:
+        return ()
+    fault = (
+        f"The inputs span only {solution.rank} of {d} dimensions"
+        if solution.rank < d
+        else f"The inputs are nearly dependent (condition number {solution.condition:.1e})"
+    )
+    remedy = (
+        f"the penalty of {params.penalty:g} decides between equally good coefficients"
+        if params.penalty > 0
+        else "use a penalty above 0 (ridge) for coefficients that small changes of the data leave alone"
+    )
+    return (f"{fault}: {remedy}.",)
+
+
+ALGORITHM = Algorithm(
+    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    params=Ridge,
+    state=State,
+    fit=fit,
+    predict=predict,
+    objective=objective,
+    summary=summary,
+    breaks={Symmetry.SCALE: "the penalty counts coefficients in the units of their columns"},
+)

@@ -1,0 +1,112 @@
+"""Least squares with and without a ridge, by factorisations; nothing is ever inverted."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+from scipy.linalg import lapack
+
+from app.ml.contract import Matrix, Vector
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+class Centred(NamedTuple):
+    x: Matrix
+    """(n, d) with weighted column means of zero; a constant column is exactly zero."""
+    mean: Vector
+    """(d,)."""
+
+
+class Solution(NamedTuple):
+    """Coefficients of a linear fit, and how well the inputs determined them."""
+
+    coef: Matrix
+    """(d, k)."""
+    intercept: Vector
+    """(k,)."""
+    rank: int
+    """Independent directions among the centred inputs."""
+    condition: float
+    """Largest over smallest singular value of the centred inputs with columns of unit length (the choice
+    of units plays no part); infinite when a column depends on the others."""
+
+
+def centred(x: Matrix, weights: Vector) -> Centred:
+    """Subtract the weighted mean of each column.
+
+    What is left of a constant column is rounding, a few units in the last place of its values. It is
+    set to zero, lest something scales it up and learns from it.
+    """
+    mean = weights @ x / weights.sum()
+    rest = x - mean
+    # Rounding of a weighted mean grows with log n (pairwise sums) to √n (plain ones).
+    noise = 4 * EPS * np.sqrt(len(x)) * np.abs(x).max(axis=0, initial=0.0)
+    rest[:, np.abs(rest).max(axis=0, initial=0.0) <= noise] = 0.0
+    return Centred(rest, mean)
+
+
+def weighted_ridge(x: Matrix, y: Matrix, weights: Vector, penalty: float) -> Solution:
+    """Minimise Σ wᵢ‖yᵢ − xᵢβ − b‖² + penalty‖β‖² over β (d, k) and the unpenalised b (k,).
+
+    x: (n, d); y: (n, k); weights: (n,) positive. With penalty 0 and dependent columns the answer is the shortest
+    β, which is also the limit of a vanishing penalty.
+
+    The normal equations are solved by Cholesky and corrected once with the residual of the data, which makes them as
+    accurate as QR while eps·κ² is small (Björck 1987, seminormal equations). Beyond that, and for
+    more columns than rows, the singular value decomposition takes over.
+    """
+    inputs, targets = centred(x, weights), centred(y, weights)
+    root = np.sqrt(weights)[:, None]
+    a, b = inputs.x * root, targets.x * root
+    solved = None if a.shape[1] > a.shape[0] else _by_cholesky(a, b, penalty)
+    coef, rank, condition = _by_svd(a, b, penalty) if solved is None else solved
+    return Solution(coef, targets.mean - inputs.mean @ coef, rank, condition)
+
+
+def _by_cholesky(a: Matrix, b: Matrix, penalty: float) -> tuple[Matrix, int, float] | None:
+    """None when the equations are too ill-conditioned to be trusted."""
+    gram = a.T @ a
+    length = np.sqrt(gram.diagonal())
+    shifted = gram + penalty * np.eye(len(gram))
+    # Unit diagonal: nearly the best scaling there is (van der Sluis 1969).
+    scale = np.sqrt(shifted.diagonal())
+    if not scale.all():
+        return None
+    system = shifted / scale / scale[:, None]
+    factor, failed = lapack.dpotrf(system, lower=True)
+    if failed or lapack.dpocon(factor, np.abs(system).sum(axis=0).max(), uplo="L")[0] < 1e-10:
+        return None
+
+    def solve(right: Matrix) -> Matrix:
+        solution: Matrix = linalg.cho_solve((factor, True), right / scale[:, None])
+        return solution / scale[:, None]
+
+    coef = solve(a.T @ b)
+    coef += solve(a.T @ (b - a @ coef) - penalty * coef)
+    unit = np.where(length > 0, length, 1.0)
+    eigenvalues = linalg.eigvalsh(gram / unit / unit[:, None])
+    return coef, *_conditioning(np.sqrt(np.maximum(eigenvalues[::-1], 0)), np.sqrt(len(gram) * EPS), len(gram))
+
+
+def _by_svd(a: Matrix, b: Matrix, penalty: float) -> tuple[Matrix, int, float]:
+    n, d = a.shape
+    length = np.sqrt((a * a).sum(axis=0))
+    unit = np.where(length > 0, length, 1.0)
+    # Only a fit without penalty is free to choose the units of its columns.
+    scale = unit if penalty == 0 and d <= n else np.ones(d)
+    u, s, vt = linalg.svd(a / scale, full_matrices=False)
+    kept = s > max(n, d) * EPS * s.max(initial=0.0)
+    gain = np.where(kept, s, 0.0) / np.where(kept, s * s + penalty, 1.0)
+    coef = (vt.T @ (gain[:, None] * (u.T @ b))) / scale[:, None]
+    if penalty == 0 and d <= n and not kept.all():
+        null, _ = np.linalg.qr((vt[~kept] / scale).T)
+        coef -= null @ (null.T @ coef)
+    values = s if scale is unit else linalg.svdvals(a / unit)
+    return coef, *_conditioning(values, max(n, d) * EPS, d)
+
+
+def _conditioning(values: Vector, threshold: float, d: int) -> tuple[int, float]:
+    """Rank and condition number from singular values in descending order."""
+    rank = int((values > threshold * values.max(initial=0.0)).sum())
+    return rank, float(values[0] / values[-1]) if rank == d and d > 0 else float("inf") if d > 0 else 1.0

@@ -1,0 +1,171 @@
+"""Every algorithm of the catalogue with each of its tasks: the cases that all files of this folder run on.
+
+A file added to `app/ml/algorithms` appears here by itself. A test takes `case` (one algorithm, one task) or
+`entry` (one algorithm).
+"""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from app.ml.catalogue import Entry, catalogue
+from app.ml.contract import Accepts, Context, Data, Fit, Params, Task
+
+ITERATIONS = frozenset({"tol", "max_iter"})
+"""Parameters that say how exactly to solve, not what: the minimum is looked for with their defaults."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One algorithm at one task."""
+
+    entry: Entry
+    task: Task
+
+    def __str__(self) -> str:
+        return f"{self.entry.name}-{self.task}"
+
+    @property
+    def algorithm(self) -> Any:
+        return self.entry.algorithm
+
+    @property
+    def params(self) -> Params:
+        return self.algorithm.params()
+
+    def fit(self, data: Data, params: Params | None = None, seed: int = 0, **context: Any) -> Fit[Any]:
+        return self.algorithm.fit(params or self.params, data, Context.of(seed, **context))
+
+    def predict(self, state: Any, x: Any, params: Params | None = None) -> Any:
+        return self.algorithm.predict(params or self.params, state, np.ascontiguousarray(x, dtype=np.float64))
+
+    def data(self, rows: int = 60, columns: int = 4, classes: int = 3, seed: int = 1, **change: Any) -> Data:
+        """Rows in general position, with something to learn: a plane, or blobs that overlap a little."""
+        x, y = drawn(self.task, rows, columns, classes, seed)
+        return self.of(x, y, classes=classes, **change)
+
+    def of(self, x: Any, y: Any, classes: int = 3, **change: Any) -> Data:
+        k = classes if self.task is Task.CLASSIFICATION else 0
+        return Data.of(self.task, x, y if self.task.supervised else None, classes=k, **change)
+
+    def mixed(self, rows: int = 60, seed: int = 1) -> Data:
+        """As much of missing values and categories as the algorithm says it accepts."""
+        x, y = drawn(self.task, rows, 4, 3, seed)
+        rng = np.random.default_rng(seed)
+        levels = np.zeros(4, np.intp)
+        if Accepts.CATEGORIES in self.algorithm.accepts:
+            levels[1] = 5
+            x[:, 1] = rng.integers(0, 5, rows)
+        if Accepts.MISSING in self.algorithm.accepts:
+            x[rng.random(x.shape) < 0.2] = np.nan
+        return self.of(x, y, levels=levels, missing=bool(self.algorithm.accepts))
+
+    def drawn_params(self, *, solving: bool = True) -> st.SearchStrategy[Params]:
+        """Parameters within their bounds, found from the JSON schema; without `solving`, how exactly stays."""
+        schema = self.algorithm.params.model_json_schema()
+        names = [name for name in schema["properties"] if solving or name not in ITERATIONS]
+        fields = {name: _values(schema["properties"][name], schema.get("$defs", {})) for name in names}
+        return st.fixed_dictionaries(fields).map(lambda drawn: self.algorithm.params(**drawn))
+
+
+def drawn(task: Task, rows: int, columns: int, classes: int, seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    spread = np.linspace(2.0, 0.5, columns)
+    x = rng.normal(size=(rows, columns)) * spread
+    if task is Task.REGRESSION:
+        return x, x @ np.linspace(1, -1, columns) + np.sin(x[:, 0]) + 0.1 * rng.normal(size=rows)
+    y = np.arange(rows) % max(classes, 1)
+    centres = 3 * spread * rng.normal(size=(max(classes, 1), columns))
+    return x + centres[y], y.astype(float)
+
+
+def _values(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> st.SearchStrategy[Any]:
+    if "$ref" in schema:
+        schema = defs[schema["$ref"].rpartition("/")[2]]
+    if "anyOf" in schema:
+        default = schema.get("default")
+        return st.one_of([_values({"default": default, **option}, defs) for option in schema["anyOf"]])
+    if "enum" in schema or "const" in schema:
+        return st.sampled_from(schema.get("enum") or [schema["const"]])
+    if schema["type"] in {"null", "boolean"}:
+        return st.none() if schema["type"] == "null" else st.booleans()
+    low, high = _bounds(schema)
+    if schema["type"] == "integer":
+        return st.integers(int(np.ceil(low)), max(int(np.floor(high)), int(np.ceil(low))))
+    return st.floats(0, 1).map(functools.partial(_between, low, high, "minimum" in schema, "maximum" in schema))
+
+
+def _bounds(schema: Mapping[str, Any]) -> tuple[float, float]:
+    """Within the bounds, and within two decades of the default: beyond lie fits that take for ever."""
+    default = schema.get("default")
+    middle = abs(float(default)) if isinstance(default, int | float) and default else 1.0
+    whole = schema["type"] == "integer"
+    low = schema.get("minimum", schema.get("exclusiveMinimum", -middle) + (1 if whole else 0))
+    high = schema.get("maximum", schema.get("exclusiveMaximum", np.inf) - (1 if whole else 0))
+    return float(low), float(min(high, max(middle * (3 if whole else 100), low)))
+
+
+def _between(low: float, high: float, with_low: bool, with_high: bool, share: float) -> float:
+    """Evenly in the logarithm when the range starts at zero, else evenly; the ends where they belong."""
+    if share == 0 and with_low:
+        return low
+    if share == 1 and with_high:
+        return high
+    share = min(max(share, 1e-6), 1 - 1e-6)
+    return high * 10 ** (-6 * (1 - share)) if low == 0 else low + (high - low) * share
+
+
+@pytest.fixture(scope="session")
+def same_bytes() -> Any:
+    def compare(one: Any, other: Any) -> None:
+        for name, left, right in zip(one._fields, map(np.asarray, one), map(np.asarray, other), strict=True):
+            assert (left.dtype, left.shape) == (right.dtype, right.shape), name
+            assert left.tobytes() == right.tobytes(), name
+
+    return compare
+
+
+def cases() -> list[Case]:
+    return [Case(entry, task) for entry in catalogue().values() for task in sorted(entry.algorithm.tasks)]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case" in metafunc.fixturenames:
+        metafunc.parametrize("case", cases(), ids=str)
+    if "entry" in metafunc.fixturenames:
+        metafunc.parametrize("entry", catalogue().values(), ids=lambda entry: entry.name)
+
+
+@pytest.fixture(scope="session")
+def shape_of_answer() -> Any:
+    def check(case: Case, answer: Any, rows: int, classes: int | None = None) -> None:
+        assert isinstance(answer, np.ndarray)
+        assert len(answer) == rows
+        assert np.isfinite(answer).all(), "an answer is a number"
+        if case.task in {Task.REGRESSION, Task.DENSITY}:
+            assert answer.shape == (rows,)
+            assert answer.dtype == np.float64
+        if case.task is Task.CLASSIFICATION:
+            assert answer.ndim == 2
+            assert classes is None or answer.shape[1] == classes
+            assert ((answer >= 0) & (answer <= 1)).all()
+            np.testing.assert_allclose(answer.sum(axis=1), 1, rtol=1e-12)
+        if case.task is Task.CLUSTERING:
+            assert answer.shape == (rows,)
+            assert answer.dtype.kind in "iu"
+            assert (answer >= 0).all()
+        if case.task is Task.PROJECTION:
+            assert answer.ndim == 2
+            assert answer.shape[1] >= 1
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def all_cases() -> list[Case]:
+    return cases()

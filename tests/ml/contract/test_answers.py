@@ -1,0 +1,80 @@
+"""The shape and range of an answer follow from the task; the extra functions keep to theirs."""
+
+import json
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.ml.contract import Accepts, Task
+
+FEW = settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
+
+
+@FEW
+@given(choice=st.data())
+def test_answers_have_the_shape_of_their_task(case, shape_of_answer, choice):
+    params = choice.draw(case.drawn_params())
+    fit = case.fit(case.data(), params)
+    shape_of_answer(case, case.predict(fit.state, case.data(rows=17, seed=2).x, params), rows=17)
+
+
+def test_a_row_is_answered_alike_alone_and_in_company(case):
+    fit, x = case.fit(case.data()), case.data(rows=17, seed=2).x
+    alone = np.concatenate([case.predict(fit.state, x[i : i + 1]) for i in range(len(x))])
+    np.testing.assert_allclose(alone, case.predict(fit.state, x), rtol=1e-12, atol=1e-12 * np.abs(alone).max())
+
+
+def test_no_rows_no_answers(case):
+    fit = case.fit(case.data())
+    assert len(case.predict(fit.state, np.zeros((0, 4)))) == 0
+
+
+def test_missing_and_categories_are_taken_as_declared(case, shape_of_answer):
+    data = case.mixed()
+    fit = case.fit(data)
+    shape_of_answer(case, case.predict(fit.state, data.x), rows=len(data.x))
+    if Accepts.MISSING in case.algorithm.accepts:
+        shape_of_answer(case, case.predict(fit.state, np.full((3, 4), np.nan)), rows=3)
+    if Accepts.CATEGORIES in case.algorithm.accepts:
+        unseen = data.x[~np.isnan(data.x).any(axis=1)][:3].copy()
+        unseen[:, 1] = np.nan
+        shape_of_answer(case, case.predict(fit.state, unseen), rows=len(unseen))
+
+
+def test_something_is_learned(case):
+    """On rows not seen in the fit, an answer beats the best constant one."""
+    x, y = case.data(rows=200).x, case.data(rows=200).y
+    fit = case.fit(case.of(x[:100], y[:100]))
+    answer = case.predict(fit.state, x[100:])
+    if case.task is Task.REGRESSION:
+        assert ((answer - y[100:]) ** 2).mean() < 0.5 * y[100:].var()
+    if case.task is Task.CLASSIFICATION:
+        assert (answer.argmax(axis=1) == y[100:]).mean() > 0.6
+    if case.task in {Task.CLUSTERING, Task.PROJECTION, Task.DENSITY}:
+        assert len(np.unique(answer, axis=0)) > 1
+
+
+def test_extra_functions(case):
+    algorithm, params, data = case.algorithm, case.params, case.mixed()
+    state = case.fit(data).state
+    n, answer = len(data.x), case.predict(state, data.x)
+    if algorithm.summary:
+        json.dumps(algorithm.summary(params, state), allow_nan=False)
+    if algorithm.explain:
+        reasons = algorithm.explain(params, state, data.x)
+        assert len(reasons) == n
+        json.dumps(list(reasons), allow_nan=False)
+    if algorithm.membership:
+        degrees = algorithm.membership(params, state, data.x)
+        assert degrees.shape[0] == n
+        np.testing.assert_allclose(degrees.sum(axis=1), 1, rtol=1e-9)
+    if algorithm.inverse:
+        assert algorithm.inverse(params, state, answer).shape == data.x.shape
+    if algorithm.interval:
+        bounds = algorithm.interval(params, state, data.x, 0.9)
+        assert bounds.shape == (n, 2)
+        assert (bounds[:, 0] <= answer).all()
+        assert (answer <= bounds[:, 1]).all()
+    if algorithm.objective:
+        assert np.isfinite(algorithm.objective(params, state, data))

@@ -1,0 +1,37 @@
+"""Answers of the released version, kept: a fit that quietly changes is seen.
+
+A missing file is written and the test fails once, so that a new algorithm comes with its file. To accept a change
+of an algorithm, delete its file and run this twice.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def test_golden(case):
+    data = case.data()
+    fit = case.fit(data)
+    answer = {
+        "algorithm": case.entry.name,
+        "task": str(case.task),
+        "parameters": case.params.model_dump(mode="json"),
+        "predictions": case.predict(fit.state, case.data(rows=12, seed=9).x).tolist(),
+    }
+    file = GOLDEN / f"{case}.json"
+    if not file.exists():
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps(answer, indent=1) + "\n")
+        pytest.fail(f"{file.name} was missing and has been written: look at it, then commit it")
+    kept = json.loads(file.read_text())
+    assert answer["parameters"] == kept["parameters"]
+    # Another processor rounds differently; an algorithm that rounds this much differently has changed.
+    np.testing.assert_allclose(answer["predictions"], kept["predictions"], rtol=1e-6, atol=1e-9)
+
+
+def test_no_golden_file_is_left_behind(all_cases):
+    assert {file.stem for file in GOLDEN.glob("*.json")} <= {str(case) for case in all_cases}

@@ -1,0 +1,67 @@
+"""What a fit claims to minimise is minimal: under drawn parameters and rows, nothing near the answer is lower.
+
+Near means two small steps, both ways along random directions through all numbers of the state. The smaller step is
+where a wrong slope shows most: below it rounding hides the gain, above it curvature does.
+"""
+
+import numpy as np
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+STEPS = (1e-3, 3e-6)
+DIRECTIONS = 12
+SLACK = 1e-10
+SOME = settings(
+    max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
+)
+
+
+def nudged(state, step, rng):
+    """Both neighbours of a state along one random direction; whole numbers stay."""
+    moves = []
+    for value in state:
+        array = np.asarray(value)
+        size = step * max(1e-3, np.abs(array[np.isfinite(array)]).max(initial=0.0)) if array.dtype.kind == "f" else 0
+        moves.append(size * rng.normal(size=array.shape) if size else np.zeros((), array.dtype))
+    return [type(state)(*(np.asarray(v) + sign * m for v, m in zip(state, moves, strict=True))) for sign in (1, -1)]
+
+
+@SOME
+@given(choice=st.data())
+def test_nothing_near_is_lower(case, choice):
+    if case.algorithm.objective is None:
+        return  # test_documented demands a doctest instead
+    params = choice.draw(case.drawn_params(solving=False))
+    rows = choice.draw(st.integers(20, 60))
+    data = case.data(
+        rows=rows,
+        columns=choice.draw(st.integers(1, 5)),
+        classes=choice.draw(st.integers(2, 4)),
+        seed=choice.draw(st.integers(0, 10**6)),
+        weights=choice.draw(st.sampled_from([None, np.geomspace(0.2, 5, rows)])),
+    )
+    fit = case.fit(data, params)
+    assume(fit.converged)
+    found = case.algorithm.objective(params, fit.state, data)
+    rng = np.random.default_rng(0)
+    for step in STEPS:
+        for _ in range(DIRECTIONS):
+            for neighbour in nudged(fit.state, step, rng):
+                value = case.algorithm.objective(params, neighbour, data)
+                assert value >= found - SLACK * max(abs(found), 1e-12), (step, found - value)
+
+
+def test_the_default_fit_gets_there(case):
+    """So that a fit that never converges cannot pass the test above by never being looked at."""
+    assert case.fit(case.data()).converged
+
+
+def test_a_nudged_answer_is_worse(case):
+    """The objective depends on the state: a clear step away costs something."""
+    if case.algorithm.objective is None:
+        return
+    data = case.data()
+    state = case.fit(data).state
+    found = case.algorithm.objective(case.params, state, data)
+    values = [case.algorithm.objective(case.params, n, data) for n in nudged(state, 0.3, np.random.default_rng(0))]
+    assert max(values) > found
