@@ -50,6 +50,38 @@ class MalformedJSON(ValiantError):
     code, status, title = "malformed_json", 400, "The body is not acceptable JSON"
 
 
+class EmptyBody(MalformedJSON):
+    code, title = "empty_body", "There is no body"
+
+
+class InvalidEncoding(MalformedJSON):
+    code, title = "invalid_encoding", "The body is not UTF-8 without a byte order mark"
+
+
+class LoneSurrogate(MalformedJSON):
+    code, title = "lone_surrogate", "A string holds half of a surrogate pair"
+
+
+class NulCharacter(MalformedJSON):
+    code, title = "nul_character", "A text holds the character U+0000"
+
+
+class NonFiniteNumber(MalformedJSON):
+    code, title = "non_finite_number", "NaN and Infinity are not JSON; a missing value is null"
+
+
+class NumberOutOfRange(MalformedJSON):
+    code, title = "number_out_of_range", "A number does not fit 64 bits"
+
+
+class DuplicateKey(MalformedJSON):
+    code, title = "duplicate_key", "An object holds the same key twice"
+
+
+class TooDeep(MalformedJSON):
+    code, title = "too_deep", "The body is nested deeper than this service accepts"
+
+
 class UnsupportedMediaType(ValiantError):
     code, status, title = "unsupported_media_type", 415, "This kind of body is not understood"
 

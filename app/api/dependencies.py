@@ -1,0 +1,63 @@
+"""What a route may ask for: the services, the request's id, and parameters that several routes share.
+
+The functions are `async` only so that FastAPI calls them on the event loop: a plain one would cost a thread.
+"""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Depends, Header, Path, Query, Request
+
+from app.bootstrap import Services
+from app.settings import Settings
+
+
+async def _services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
+
+
+async def _settings(request: Request) -> Settings:
+    settings: Settings = request.app.state.settings
+    return settings
+
+
+async def _request_id(request: Request) -> str:
+    return request_id(request)
+
+
+def request_id(request: Request) -> str:
+    """The id that `app.api.middleware.RequestId` gave to this request."""
+    known: str = request.scope["request_id"]
+    return known
+
+
+ServicesDep = Annotated[Services, Depends(_services)]
+SettingsDep = Annotated[Settings, Depends(_settings)]
+RequestIdDep = Annotated[str, Depends(_request_id)]
+
+Limit = Annotated[int, Query(ge=1, le=200, description="Most items in one answer.")]
+"""With a default of `PAGE`: `limit: Limit = PAGE`."""
+PAGE = 50
+Cursor = Annotated[
+    str | None,
+    Query(pattern=r"^[A-Za-z0-9_.~=-]{1,200}$", description="`next_cursor` of the page before."),
+]
+Offset = Annotated[int, Query(ge=0, lt=2**53, description="Rows to leave out at the start.")]
+
+JobId = Annotated[UUID, Path(description="The job's id.")]
+DatasetId = Annotated[UUID, Path(description="The dataset's id.")]
+ModelPath = Annotated[str, Path(pattern=r"^[a-z0-9_-]{1,100}$", description="The model's name.")]
+AliasPath = Annotated[str, Path(pattern=r"^[a-z0-9_-]{1,100}$", description="The alias.")]
+VersionPath = Annotated[int, Path(ge=1, lt=2**31, description="The version, counted from 1.")]
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        pattern=r"^[\x21-\x7e]{1,255}$",
+        description="Sent again with the same body, the first answer is given again and nothing is done twice.",
+    ),
+]
+IfMatch = Annotated[
+    str | None, Header(pattern=r"^[\x20-\x7e]{1,255}$", description="Do it only if the ETag is still this one.")
+]

@@ -1,0 +1,128 @@
+"""Every failure as `application/problem+json`, in the one shape of `app.schemas.problems`."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from app.api.dependencies import request_id
+from app.errors import BodyTooLarge, Fault, InvalidRequest, UnsupportedMediaType, ValiantError
+from app.schemas.problems import Problem
+
+MEDIA_TYPE = "application/problem+json"
+LONGEST_POINTER = 300
+log = structlog.get_logger(__name__)
+
+
+class NotFound(ValiantError):
+    code, status, title = "not_found", 404, "There is nothing at this address"
+
+
+class MethodNotAllowed(ValiantError):
+    code, status, title = "method_not_allowed", 405, "This address does not know this method"
+
+
+class MalformedRequest(ValiantError):
+    code, status, title = "malformed_request", 400, "The request could not be read"
+
+
+FRAMEWORK = {404: NotFound, 413: BodyTooLarge, 415: UnsupportedMediaType}
+
+
+class InternalError(ValiantError):
+    remedy = "Report the request_id; the cause is in the log under it."
+
+
+def install(app: FastAPI) -> None:
+    """Answer every exception a route may raise. What is left over, `middleware.LastResort` answers."""
+    app.add_exception_handler(ValiantError, _named)
+    app.add_exception_handler(RequestValidationError, _validation)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(ClientDisconnect, _gone)
+
+
+def respond(request: Request, error: ValiantError) -> Response:
+    problem = Problem.of(error, request_id=request_id(request))
+    return Response(problem.model_dump_json(), error.status, error.headers, MEDIA_TYPE)
+
+
+async def _named(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ValiantError)  # noqa: S101  registered for it
+    if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        log.error("failed", code=error.code, exc_info=error)
+    return respond(request, error)
+
+
+async def _gone(_: Request, __: Exception) -> Response:
+    """Nobody reads this; it keeps a hang-up from looking like a fault of ours."""
+    return Response(status_code=HTTPStatus.BAD_REQUEST)
+
+
+async def _validation(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101  registered for it
+    faults = validation_faults(error.errors(), error.body)
+    count = "1 problem" if len(faults) == 1 else f"{len(faults)} problems"
+    return respond(request, InvalidRequest(f"{count}: see errors.", faults=faults))
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    """What the framework itself raises: unknown addresses and methods, and forms it cannot read."""
+    assert isinstance(error, HTTPException)  # noqa: S101  registered for it
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        return respond(request, MethodNotAllowed(headers={"Allow": ", ".join(_methods(request))}))
+    return respond(request, FRAMEWORK.get(error.status_code, MalformedRequest)())
+
+
+def _methods(request: Request) -> list[str]:
+    """All methods of an address. The router knows only those of the first route that fits."""
+    found: set[str] = set()
+    for route in iter_route_contexts(request.app.routes):
+        if route.path_regex.match(request.scope["path"]):
+            found |= route.methods or set()
+    return sorted(found)
+
+
+def validation_faults(errors: Sequence[Mapping[str, Any]], body: Any = None) -> list[Fault]:
+    """Pydantic's errors as faults: all of them, without the input they quote."""
+    return [Fault(_pointer(error["loc"], body), _sentence(error), error["type"]) for error in errors]
+
+
+def _pointer(loc: Sequence[str | int], body: Any) -> str:
+    where, *steps = loc
+    kept = [where, *steps] if where in {"query", "path", "header"} else _without_tags(steps, body)
+    text = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in kept)
+    return text if len(text) <= LONGEST_POINTER else f"{text[:LONGEST_POINTER]}…"
+
+
+def _without_tags(steps: Sequence[str | int], body: Any) -> list[str | int]:
+    """Pydantic names the chosen member of a union within the place; the body has no such step."""
+    kept: list[str | int] = []
+    here = body
+    for number, step in enumerate(steps):
+        inner = number < len(steps) - 1
+        if inner and isinstance(here, dict) and (step not in here or step == here.get("name")):
+            continue
+        kept.append(step)
+        if isinstance(here, dict):
+            here = here.get(step)
+        elif isinstance(here, list) and isinstance(step, int) and step < len(here):
+            here = here[step]
+        else:
+            here = None
+    return kept
+
+
+def _sentence(error: Mapping[str, Any]) -> str:
+    """Pydantic's own words, but for those that quote the input."""
+    kind = error["type"]
+    if kind == "union_tag_invalid":
+        return f"It should be one of {error['ctx']['expected_tags']}."
+    if kind.startswith("uuid"):
+        return "Input should be a valid UUID"
+    return str(error["msg"])

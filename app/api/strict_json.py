@@ -1,0 +1,172 @@
+"""JSON as strict as the rest of the service: what other parsers let through is answered here, before pydantic.
+
+orjson already refuses NaN, Infinity, 1e999, bytes that are not UTF-8, lone surrogates, trailing text, and
+nesting that would overflow a stack. Left to do: integers it would round, keys it would
+overwrite, NUL (which Postgres cannot store), our own depth, and to name the cause of what it refused.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import numpy as np
+import orjson
+from fastapi import Request, Response
+from fastapi.params import Form
+from fastapi.routing import APIRoute
+
+from app.errors import (
+    BodyTooLarge,
+    DuplicateKey,
+    EmptyBody,
+    InvalidEncoding,
+    LoneSurrogate,
+    MalformedJSON,
+    NonFiniteNumber,
+    NulCharacter,
+    NumberOutOfRange,
+    RequestTimeout,
+    TooDeep,
+    UnsupportedMediaType,
+)
+from app.settings import Settings
+
+# Possessive, and a string that never ends is a match too: no text makes these go over it twice.
+STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*+\\u0000")
+LONG_INTEGER = re.compile(rb"(?<![\d.eE+])(?<![eE]-)-?\d{19,}+(?![.eE])")
+NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+REFUSED = (
+    (re.compile(r"-?(?:nan|infinity)\b", re.IGNORECASE), NonFiniteNumber),
+    (re.compile(r"\0"), NulCharacter),
+    (re.compile(r"\\u[dD][89a-fA-F][\da-fA-F]{2}"), LoneSurrogate),
+    (re.compile(r"-?\d"), NumberOutOfRange),
+)
+LONGEST_64_BIT = 20
+STEP = np.zeros(256, np.int8)
+STEP[list(b"[{")], STEP[list(b"]}")] = 1, -1
+
+
+def parse(body: bytes, settings: Settings) -> object:
+    """The value of a JSON text. Raises the kind of MalformedJSON that names the cause."""
+    if not body.strip():
+        raise EmptyBody
+    try:
+        value: object = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise _cause(body, error) from None
+    bare = STRING.sub(b"", body)
+    if _depth(bare) > settings.max_json_depth:
+        raise TooDeep(f"At most {settings.max_json_depth} levels are read.")
+    if any(map(_beyond_64_bits, LONG_INTEGER.findall(bare))):
+        raise NumberOutOfRange
+    if b"\\u0000" in body and ESCAPED_NUL.search(body):
+        raise NulCharacter
+    if _members(value, stop=bare.count(b":")) < bare.count(b":"):
+        raise DuplicateKey
+    return value
+
+
+def _depth(bare: bytes) -> int:
+    """Deepest nesting of a text whose strings were taken out."""
+    brackets = np.frombuffer(bare.translate(None, NOT_BRACKETS), np.uint8)
+    return int(STEP[brackets].cumsum(dtype=np.int32).max(initial=0))
+
+
+def _beyond_64_bits(digits: bytes) -> bool:
+    return len(digits) > LONGEST_64_BIT or not -(2**63) <= int(digits) < 2**64
+
+
+def _members(value: object, *, stop: int) -> int:
+    """Object members within `value`, counted level by level until there are `stop` of them.
+
+    A text has one colon a member, so a smaller count means that keys were overwritten. Tables keep their
+    members near the top: the cells are not looked at.
+    """
+    count, level = 0, [value]
+    while level and count < stop:
+        objects = [item for item in level if type(item) is dict]
+        count += sum(map(len, objects))
+        if count < stop:
+            inner = [item for item in level if type(item) is list] + [item.values() for item in objects]
+            level = [leaf for items in inner for leaf in items if type(leaf) in (dict, list)]
+    return count
+
+
+def _cause(body: bytes, error: orjson.JSONDecodeError) -> MalformedJSON:
+    """Why orjson refused the text, from the place where it stopped: no second reading of a hostile text."""
+    text, at = error.doc, error.pos
+    if not text or text.startswith("\ufeff") or b"\0" in body[:2]:  # no text: it was not UTF-8
+        return InvalidEncoding()
+    if "depth limit" in error.msg:
+        return TooDeep()
+    for pattern, refusal in REFUSED:
+        if pattern.match(text, at):
+            return refusal()
+    return MalformedJSON(f"There is a mistake in line {error.lineno}, column {error.colno}.")
+
+
+async def read(request: Request, settings: Settings) -> bytes:
+    """The whole body, kept for whoever asks again. Raises BodyTooLarge, RequestTimeout."""
+    declared = request.headers.get("content-length", "")
+    if declared.isascii() and declared.isdigit() and int(declared[:20]) > settings.max_body_bytes:
+        raise _too_large(settings)
+    chunks, size = [], 0
+    stream = request.stream()
+    while True:
+        try:
+            async with asyncio.timeout(settings.upload_timeout_seconds):
+                chunk = await anext(stream, None)
+        except TimeoutError:
+            raise RequestTimeout(headers={"Connection": "close"}) from None
+        if chunk is None:
+            break
+        size += len(chunk)
+        if size > settings.max_body_bytes:
+            raise _too_large(settings)
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _too_large(settings: Settings) -> BodyTooLarge:
+    return BodyTooLarge(f"At most {settings.max_body_bytes} bytes are read.", headers={"Connection": "close"})
+
+
+def demand_json(request: Request) -> None:
+    """Raises UnsupportedMediaType unless the body says it is JSON in UTF-8."""
+    kind, _, parameters = request.headers.get("content-type", "").lower().partition(";")
+    name, _, charset = parameters.strip().partition("=")
+    is_json = kind.strip() == "application/json" or re.fullmatch(r"application/[\w.-]+\+json", kind.strip())
+    if not is_json or (name == "charset" and charset.strip('" ') != "utf-8"):
+        raise UnsupportedMediaType("Send application/json in UTF-8.", headers={"Accept": "application/json"})
+
+
+class _Read(Request):
+    """A request whose body was read and parsed already."""
+
+    def __init__(self, request: Request, raw: bytes, value: object) -> None:
+        super().__init__(request.scope, request.receive)
+        self._body = raw
+        self.value = value
+
+    async def json(self) -> Any:
+        return self.value
+
+
+class StrictRoute(APIRoute):
+    """A route whose JSON body comes through `parse`: use it as the `route_class` of every router."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        if self.body_field is None or isinstance(self.body_field.field_info, Form):
+            return handle
+
+        async def strict(request: Request) -> Response:
+            settings: Settings = request.app.state.settings
+            body = await read(request, settings)
+            if body:
+                demand_json(request)
+            return await handle(_Read(request, body, parse(body, settings)))
+
+        return strict

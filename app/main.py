@@ -1,0 +1,62 @@
+"""The application: settings → services → routers. Importing this does no work."""
+
+import importlib
+import pkgutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from anyio.to_thread import current_default_thread_limiter
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+
+from app import api
+from app.api import problems
+from app.api.metrics import Metrics
+from app.api.middleware import LastResort, Record, RequestId
+from app.bootstrap import Services, build
+from app.settings import Settings
+
+
+def create_app(settings: Settings | None = None, services: Services | None = None) -> FastAPI:
+    """Services that are given stay the giver's to close; otherwise the lifespan builds and closes them."""
+    settings = settings or Settings()
+    metrics = Metrics()
+    app = FastAPI(
+        title="Valiant",
+        summary="Trains, certifies and serves classical machine-learning models.",
+        version="0.1.0",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
+        lifespan=_lifespan,
+        # Its spans and logs carry request bodies and exception texts.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
+        middleware=[Middleware(RequestId), Middleware(Record, metrics=metrics), Middleware(LastResort)],
+    )
+    app.state.settings = settings
+    app.state.metrics = metrics
+    app.state.draining = False
+    if services is not None:
+        app.state.services = services
+    problems.install(app)
+    for module in pkgutil.iter_modules(api.__path__, f"{api.__name__}."):
+        if router := getattr(importlib.import_module(module.name), "router", None):
+            app.include_router(router)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    settings: Settings = app.state.settings
+    # As many threads as connections: a thread that has one never waits for another.
+    current_default_thread_limiter().total_tokens = settings.database_pool
+    if hasattr(app.state, "services"):
+        yield
+        return
+    app.state.services = build(settings, role="api")
+    try:
+        yield
+    finally:
+        app.state.services.close()
+        del app.state.services
