@@ -9,6 +9,7 @@ A table is a `pyarrow.Table` whose column types say the kind:
 """
 
 from enum import StrEnum
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -22,6 +23,24 @@ class ColumnKind(StrEnum):
     TEXT = "text"
     DATETIME = "datetime"
 
+    @property
+    def measured(self) -> bool:
+        """Whether values become one number each: booleans 0 and 1, datetimes seconds since 1970 in UTC."""
+        return self in {ColumnKind.NUMERIC, ColumnKind.BOOLEAN, ColumnKind.DATETIME}
+
+
+class TableColumn(NamedTuple):
+    """What a plan needs to know of a dataset's column: its data sheet in short."""
+
+    name: str
+    kind: str
+    """A `ColumnKind`."""
+    missing: int
+    """Rows without a value."""
+    distinct: int | None
+    """Different values; None where there were too many to count."""
+    identifier_like: bool = False
+
 
 class InputColumn(Wire):
     """One column a model wants, as it was at training time."""
@@ -29,6 +48,6 @@ class InputColumn(Wire):
     name: str
     kind: str
     minimum: float | None = Field(None, description="Smallest training value; smaller ones are flagged.")
-    maximum: float | None = None
-    levels: list[str] | None = Field(None, description="Categories seen in training; others are flagged.")
+    maximum: float | None = Field(None, description="Largest training value; datetimes in seconds since 1970, UTC.")
+    levels: list[str] | None = Field(None, description="Categories the model tells apart; others are flagged.")
     nullable: bool = Field(True, description="Whether a row may leave it null (missing).")

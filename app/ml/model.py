@@ -1,0 +1,197 @@
+"""A fitted model, and the same model as bytes."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from app.errors import AlgorithmNotFound, CorruptModel
+from app.ml import states, storage
+from app.ml.catalogue import find
+from app.ml.contract import JSON, Algorithm, Matrix, Params, Task
+from app.ml.preparation import Flagged, Learned, Preparation
+from app.ml.schema import InputColumn
+
+FORMAT = 1
+"""Grows when bytes written before can no longer be read."""
+
+Class: TypeAlias = bool | int | float | str
+
+
+class Predicted(NamedTuple):
+    """Answers for n rows."""
+
+    values: NDArray[Any]
+    """regression, density: (n,) numbers; classification: (n,) codes into `classes`; clustering: (n,) labels;
+    projection: (n, p) coordinates."""
+    probabilities: Matrix | None
+    """Classification: (n, k), a column per class."""
+    classes: tuple[Class, ...] | None
+    flags: tuple[Flagged, ...]
+
+    @property
+    def predictions(self) -> list[Any]:
+        """One JSON value a row: class labels in the type they had in the table, numbers, coordinates."""
+        if self.classes is None:
+            return self.values.tolist()  # type: ignore[no-any-return]  # at least one dimension, so a list
+        labels = np.empty(len(self.classes), dtype=object)
+        labels[:] = self.classes
+        return labels[self.values].tolist()  # type: ignore[no-any-return]  # as above
+
+
+class Header(NamedTuple):
+    """What a blob says of itself, without its arrays."""
+
+    algorithm: str
+    task: str
+    parameters: dict[str, Any]
+    target: str | None
+    classes: tuple[Class, ...] | None
+    inputs: tuple[InputColumn, ...]
+    receipt: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A fitted algorithm with the preparation it was fitted behind. Immutable; safe to share between threads."""
+
+    name: str
+    """Of the algorithm, in the catalogue."""
+    task: Task
+    params: Params
+    state: Any
+    preparation: Preparation
+    target: str | None
+    classes: tuple[Class, ...] | None
+    """Class labels by code, in the JSON type of the table's column."""
+    receipt: Mapping[str, JSON]
+    """Seed, data digest, request, library versions: the same receipt gives the same bytes."""
+
+    @cached_property
+    def algorithm(self) -> Algorithm[Any, Any]:
+        return find(self.name).algorithm
+
+    @property
+    def inputs(self) -> tuple[InputColumn, ...]:
+        return self.preparation.inputs
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Roughly the memory it holds."""
+        document, arrays = _parts(self)
+        return sum(array.nbytes for array in arrays.values()) + 4 * len(storage.canonical(document))
+
+    def predict(self, table: pa.Table) -> Predicted:
+        """Answer every row of a table that has the inputs among its columns, each with the Arrow type of its kind."""
+        return self.predict_raw(self.preparation.raw(table))
+
+    def predict_raw(self, raw: Matrix) -> Predicted:
+        """As `predict`, from the raw matrix (n, p): a column per input; NaN is missing, categories are level codes."""
+        x = self.preparation.matrix(raw)
+        answer = self.algorithm.predict(self.params, self.state, x)
+        flags = self.preparation.flags(raw)
+        if self.task is Task.CLASSIFICATION:
+            return Predicted(answer.argmax(axis=1), answer, self.classes, flags)
+        return Predicted(answer, None, None, flags)
+
+
+def digest(blob: bytes | memoryview) -> str:
+    """`sha256:` and the hexadecimal hash of the bytes."""
+    return f"sha256:{hashlib.sha256(blob).hexdigest()}"
+
+
+def encode(model: Model) -> bytes:
+    """The model as bytes; equal models give equal bytes."""
+    return storage.write(*_parts(model))
+
+
+def decode(blob: bytes | memoryview) -> Model:
+    """The model again; its arrays are views into `blob`.
+
+    Raises CorruptModel for anything that `encode` did not write, before memory is taken for it.
+    """
+    document, arrays = storage.read(blob)
+    header = _header(document)
+    try:
+        entry = find(header.algorithm)
+        preparation = Preparation(
+            header.inputs,
+            states.unpack(Learned, document["preparation"], arrays),
+            keeps_missing=document["keeps"]["missing"],
+            keeps_categories=document["keeps"]["categories"],
+        )
+        return Model(
+            name=header.algorithm,
+            task=Task(header.task),
+            params=entry.algorithm.params.model_validate(header.parameters),
+            state=states.unpack(entry.algorithm.state, document["state"], arrays),
+            preparation=preparation.checked(),
+            target=header.target,
+            classes=header.classes,
+            receipt=header.receipt,
+        )
+    except AlgorithmNotFound:
+        raise CorruptModel("The stored model is of an algorithm this version does not have.") from None
+    except (KeyError, TypeError, ValueError, ValidationError):
+        raise CorruptModel("The stored model does not fit this version's format.") from None
+
+
+def read_header(blob: bytes | memoryview) -> Header:
+    """What the model is, without touching its arrays. Raises CorruptModel."""
+    return _header(storage.read_document(blob))
+
+
+def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
+    arrays: dict[str, NDArray[Any]] = {}
+    document = {
+        "format": FORMAT,
+        "algorithm": model.name,
+        "task": str(model.task),
+        "parameters": model.params.model_dump(mode="json"),
+        "target": model.target,
+        "classes": None if model.classes is None else list(model.classes),
+        "inputs": [column.model_dump(mode="json") for column in model.inputs],
+        "receipt": dict(model.receipt),
+        "keeps": {
+            "missing": model.preparation.keeps_missing,
+            "categories": model.preparation.keeps_categories,
+        },
+        "preparation": states.pack(model.preparation.learned, "preparation", arrays),
+        "state": states.pack(model.state, "state", arrays),
+    }
+    return document, arrays
+
+
+def _header(document: JSON) -> Header:
+    try:
+        if document["format"] != FORMAT:
+            raise CorruptModel("The stored model has a format this version does not know.")
+        return Header(
+            algorithm=_is(document["algorithm"], str),
+            task=Task(document["task"]).value,
+            parameters=_is(document["parameters"], dict),
+            target=_is(document["target"], str | None),
+            classes=_classes(document["classes"]),
+            inputs=tuple(InputColumn.model_validate(column) for column in _is(document["inputs"], list)),
+            receipt=_is(document["receipt"], dict),
+        )
+    except (KeyError, TypeError, ValueError, ValidationError):
+        raise CorruptModel("The stored model does not fit this version's format.") from None
+
+
+def _classes(labels: JSON) -> tuple[Class, ...] | None:
+    if labels is None:
+        return None
+    return tuple(_is(label, bool | int | float | str) for label in _is(labels, list))
+
+
+def _is(value: JSON, kind: Any) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(type(value).__name__)
+    return value

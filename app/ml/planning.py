@@ -1,0 +1,234 @@
+"""Deciding, before any row is read, what a training request means: its task, its columns, its cost.
+
+Every fault is found at once, each with its JSON pointer into the request.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias, Union
+
+from pydantic import Field
+
+from app.errors import Fault, InvalidRequest
+from app.ml.catalogue import Entry, catalogue, find
+from app.ml.contract import Params, Task
+from app.ml.evaluation import Validation
+from app.ml.preparation import Preprocessing
+from app.ml.schema import ColumnKind, TableColumn
+from app.wire import Body
+
+MAX_CLASSES = 1000
+"""A target with more different values is not a set of classes."""
+BASE_BYTES, BASE_SECONDS = 150 << 20, 0.2
+"""What the training process costs before the first row."""
+SECONDS_PER_CELL = 4e-7
+"""Of one fit with its evaluation, per number of the matrix: a rough middle of the catalogue."""
+
+if TYPE_CHECKING:
+    AlgorithmSpec: TypeAlias = Params
+else:
+    # One member per file of the catalogue, told apart by `name`.
+    AlgorithmSpec = Annotated[
+        Union[tuple(entry.spec for entry in catalogue().values())],  # noqa: UP007 - made from a tuple
+        Field(discriminator="name"),
+    ]
+
+
+class TrainSpec(Body):
+    """Which columns, which algorithm, prepared and judged how."""
+
+    target: str | None = Field(None, description="The column to predict; absent for unsupervised learning.")
+    features: list[str] | None = Field(
+        None,
+        min_length=1,
+        description="Absent: every column but the target, the weights, text and identifier-like ones.",
+    )
+    weights: str | None = Field(None, description="A numeric column of positive row weights.")
+    task: Task | None = Field(None, description="Absent: regression for a numeric target, else classification.")
+    algorithm: AlgorithmSpec
+    preprocessing: Preprocessing = Preprocessing()
+    validation: Validation = Validation()
+    seed: int = Field(0, ge=0, lt=2**63, description="Same seed, same bytes.")
+
+
+class Plan(NamedTuple):
+    """What a request without faults means."""
+
+    task: Task
+    features: tuple[str, ...]
+    rows: int
+    """Rows that have a target."""
+    memory_bytes: int
+    """Rough peak of the training process."""
+    seconds: float
+    """Rough time from start to end."""
+    warnings: tuple[str, ...]
+
+
+def entry_of(spec: TrainSpec) -> Entry:
+    """The catalogue's entry of the algorithm asked for."""
+    return find(algorithm_name(spec))
+
+
+def algorithm_name(spec: TrainSpec) -> str:
+    name: str = spec.algorithm.name  # type: ignore[attr-defined]  # every member of the union has it
+    return name
+
+
+def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) -> Plan:
+    """Decide what to do for a table of `rows` rows with these columns.
+
+    Raises InvalidRequest with every fault of the request.
+    """
+    known = {column.name: column for column in columns}
+    task, faults = _task(spec, known)
+    faults += [*_target_faults(spec, known, task, rows), *_weight_faults(spec, known)]
+    faults += _feature_faults(spec, known, rows)
+    features, warnings = _features(spec, columns, rows)
+    if not features and not faults:
+        faults.append(Fault("/features", "No column is left to learn from.", "missing"))
+    if faults or task is None:
+        raise InvalidRequest(f"The request has {len(faults)} faults." if len(faults) > 1 else "", faults=faults)
+    usable = rows - (known[spec.target].missing if spec.target is not None else 0)
+    chosen = [known[name] for name in features]
+    memory, seconds = _cost(spec, chosen, rows)
+    return Plan(task, features, usable, memory, seconds, (*warnings, *_warnings(spec, chosen, known, usable)))
+
+
+def _task(spec: TrainSpec, known: Mapping[str, TableColumn]) -> tuple[Task | None, list[Fault]]:
+    """The task, or none if it cannot be told; and what speaks against it."""
+    offered = sorted(entry_of(spec).algorithm.tasks)
+    name = algorithm_name(spec)
+    if spec.target is None:
+        free = [task for task in offered if not task.supervised]
+        if not free:
+            return None, [Fault("/target", f"{name} needs a target column to learn from.", "missing")]
+        if spec.task is None:
+            return free[0], []
+        if spec.task.supervised:
+            return None, [Fault("/target", f"A target column is needed for {spec.task}.", "missing")]
+    elif not any(task.supervised for task in offered):
+        return None, [Fault("/target", f"{name} learns without a target: leave it out.")]
+    task = spec.task
+    if task is None:
+        column = known.get(spec.target or "")
+        if column is None:
+            return None, []
+        task = Task.REGRESSION if column.kind == ColumnKind.NUMERIC else Task.CLASSIFICATION
+    elif spec.target is not None and not task.supervised:
+        return None, [Fault("/task", f"{task} takes no target.")]
+    if task not in offered:
+        return task, [_not_offered(spec, name, task, offered)]
+    return task, []
+
+
+def _not_offered(spec: TrainSpec, name: str, task: Task, offered: Sequence[Task]) -> Fault:
+    pointer = "/algorithm/name" if spec.task is None else "/task"
+    advice = ""
+    if spec.task is None and task is Task.REGRESSION:
+        advice = " To take the numbers of the target for classes, set task to classification."
+    return Fault(pointer, f"{name} does {' and '.join(offered)}, not {task}.{advice}")
+
+
+def _target_faults(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task | None, rows: int) -> Iterator[Fault]:
+    at = "/target"
+    if spec.target is None:
+        if rows < 2:
+            yield Fault("/dataset", "At least 2 rows are needed.")
+        return
+    column = known.get(spec.target)
+    if column is None:
+        yield Fault(at, "The dataset has no such column.", "unknown_column")
+        return
+    usable = rows - column.missing
+    if usable == 0:
+        yield Fault(at, "Every value of the target is missing.")
+    elif usable < 2:
+        yield Fault(at, "At least 2 rows with a target are needed.")
+    elif column.distinct == 1:
+        yield Fault(at, "The target has a single value: there is nothing to learn.")
+    if task is Task.REGRESSION and column.kind != ColumnKind.NUMERIC:
+        yield Fault(at, f"Regression needs a numeric target, not a {column.kind} one.")
+    if task is Task.CLASSIFICATION and column.kind == ColumnKind.DATETIME:
+        yield Fault(at, "Points in time cannot be classes.")
+    if task is Task.CLASSIFICATION and (column.distinct is None or column.distinct > MAX_CLASSES):
+        yield Fault(at, f"The target has more than {MAX_CLASSES} different values: too many classes.")
+
+
+def _weight_faults(spec: TrainSpec, known: Mapping[str, TableColumn]) -> Iterator[Fault]:
+    at = "/weights"
+    if spec.weights is None:
+        return
+    column = known.get(spec.weights)
+    if column is None:
+        yield Fault(at, "The dataset has no such column.", "unknown_column")
+    elif column.kind != ColumnKind.NUMERIC:
+        yield Fault(at, f"Row weights are numbers; this column is {column.kind}.")
+    if spec.weights == spec.target:
+        yield Fault(at, "The target cannot weigh the rows too.")
+
+
+def _feature_faults(spec: TrainSpec, known: Mapping[str, TableColumn], rows: int) -> Iterator[Fault]:
+    seen: Counter[str] = Counter()
+    for place, name in enumerate(spec.features or ()):
+        at = f"/features/{place}"
+        column = known.get(name)
+        if column is None:
+            yield Fault(at, "The dataset has no such column.", "unknown_column")
+        elif name == spec.target:
+            yield Fault(at, "The target cannot be a feature too.")
+        elif name == spec.weights:
+            yield Fault(at, "The row weights cannot be a feature too.")
+        elif column.kind == ColumnKind.TEXT:
+            yield Fault(at, "Free text cannot be a feature.")
+        elif column.missing == rows:
+            yield Fault(at, "This column has no values.")
+        seen[name] += 1
+        if seen[name] == 2:
+            yield Fault(at, "This feature is named twice.", "duplicate")
+
+
+def _features(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) -> tuple[tuple[str, ...], list[str]]:
+    """The columns to learn from, in the order of the table or of the request."""
+    if spec.features is not None:
+        named = [column.name for column in columns if column.identifier_like and column.name in spec.features]
+        return tuple(spec.features), _said(named, "looks like an identifier: it may not mean anything for new rows")
+    left = [column for column in columns if column.name not in {spec.target, spec.weights}]
+    reasons = {
+        "is free text and was left out": [c.name for c in left if c.kind == ColumnKind.TEXT],
+        "looks like an identifier and was left out": [
+            c.name for c in left if c.identifier_like and c.kind != ColumnKind.TEXT
+        ],
+        "has no values and was left out": [c.name for c in left if c.missing == rows],
+    }
+    out = {name for names in reasons.values() for name in names}
+    warnings = [said for reason, names in reasons.items() for said in _said(names, reason)]
+    return tuple(column.name for column in left if column.name not in out), warnings
+
+
+def _said(names: Sequence[str], reason: str) -> list[str]:
+    return [f"Column {name!r} {reason}." for name in names]
+
+
+def _warnings(
+    spec: TrainSpec, chosen: Sequence[TableColumn], known: Mapping[str, TableColumn], usable: int
+) -> Iterator[str]:
+    limit = spec.preprocessing.max_levels
+    for column in chosen:
+        if column.kind == ColumnKind.CATEGORICAL and (column.distinct is None or column.distinct > limit):
+            yield f"Column {column.name!r} has more than {limit} categories: the rare ones count as one."
+    if spec.target is not None and (missing := known[spec.target].missing):
+        yield f"{missing} rows without a target are not used."
+    if spec.validation.method == "kfold" and spec.validation.folds > usable:
+        yield f"There are fewer rows than the {spec.validation.folds} folds asked for."
+
+
+def _cost(spec: TrainSpec, chosen: Sequence[TableColumn], rows: int) -> tuple[int, float]:
+    """Rough bytes and seconds: the table, the raw matrix, the matrix and the fit's own copies of it."""
+    limit = spec.preprocessing.max_levels
+    width = sum(
+        1 if ColumnKind(column.kind).measured else min(limit, column.distinct or limit) + 1 for column in chosen
+    )
+    fits = 1 + (spec.validation.folds if spec.validation.method == "kfold" else 0)
+    memory = BASE_BYTES + 8 * rows * (2 * len(chosen) + 3 * width)
+    return memory, round(BASE_SECONDS + SECONDS_PER_CELL * rows * width * fits, 2)
