@@ -1,0 +1,110 @@
+r"""Principal components: the few directions in which a table varies most.
+
+The orthogonal projection onto p directions that keeps the most variance, and so the most of the squared distances
+between rows, and so the one from which the rows are rebuilt with the least error. The directions
+are eigenvectors of the covariance matrix S = (1/n) Σ (xᵢ − x̄)(xᵢ − x̄)ᵀ, found from S where rows are many, and
+by a singular value decomposition of the centred table where rows are few or small variances matter.
+Each direction is turned so that its largest loading is positive.
+
+Use when: a table has many related columns, to look at it in two dimensions, to compress it, or to see
+which columns move together. Scale the columns first unless they share a unit: variance counts in their units.
+
+References: Pearson (1901), Phil. Mag. 2:559; Jolliffe (2002), Principal Component Analysis;
+Battiti & Brunato, The LION Way, ch. 15.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
+from app.ml.numerics.linalg import EPS, centred
+from app.ml.numerics.spectra import principal
+
+
+class PCA(Params):
+    """Principal component analysis."""
+
+    components: int = Field(2, ge=1, le=10_000, description="Directions to keep; at most one per row and column.")
+    variance: float | None = Field(
+        None, gt=0, le=1, description="Keep the fewest directions with this share of the variance instead of a number."
+    )
+    whiten: bool = Field(False, description="Divide each coordinate by its standard deviation.")
+
+
+class State(NamedTuple):
+    mean: Vector
+    """(d,)."""
+    loadings: Matrix
+    """(p, d) orthonormal rows."""
+    variance: Vector
+    """(p,) of each coordinate, descending; with n in the denominator."""
+    total: float
+    """Variance of all columns together."""
+
+
+def fit(params: PCA, data: Data, context: Context) -> Fit[State]:
+    rows = centred(data.x, data.weights)
+    a = rows.x * np.sqrt(data.weights / data.weights.sum())[:, None]
+    values, directions = principal(a, lambda values: _kept(params, values))
+    p = _kept(params, values)
+    short = params.variance is None and p < params.components
+    warnings = (f"There are only {p} directions, not {params.components}.",) if short else ()
+    return Fit(State(rows.mean, directions[:p], values[:p], float(values.sum())), iterations=1, warnings=warnings)
+
+
+def _kept(params: PCA, values: Vector) -> int:
+    """How many directions were asked for, given the variance along each."""
+    if params.variance is None:
+        return min(params.components, len(values))
+    # A share of 1 means all but rounding.
+    enough = params.variance * (1 - len(values) * EPS) * values.sum()
+    return int(np.searchsorted(np.cumsum(values), enough)) + 1
+
+
+def predict(params: PCA, state: State, x: Matrix) -> Matrix:
+    return (x - state.mean) @ state.loadings.T / _unit(params, state)
+
+
+def inverse(params: PCA, state: State, z: Matrix) -> Matrix:
+    return z * _unit(params, state) @ state.loadings + state.mean
+
+
+def objective(params: PCA, state: State, data: Data) -> float:
+    """What the projection loses of each row, squared: Σ wᵢ‖xᵢ − x̂ᵢ‖².
+
+    Only the space that the loadings span counts, so that loadings which are not orthonormal gain nothing.
+    """
+    basis, _ = np.linalg.qr(state.loadings.T)
+    rest = data.x - state.mean
+    rest = rest - (rest @ basis) @ basis.T
+    return float(data.weights @ (rest * rest).sum(axis=1))
+
+
+def summary(params: PCA, state: State) -> JSON:
+    ratio = state.variance / state.total if state.total > 0 else np.zeros_like(state.variance)
+    return {
+        "loadings": state.loadings.tolist(),
+        "explained_variance": state.variance.tolist(),
+        "explained_variance_ratio": ratio.tolist(),
+        "mean": state.mean.tolist(),
+    }
+
+
+def _unit(params: PCA, state: State) -> Vector:
+    """(p,): what coordinates are divided by. A direction without variance is left as it is."""
+    return np.sqrt(np.where(params.whiten & (state.variance > 0), state.variance, 1.0))
+
+
+ALGORITHM = Algorithm(
+    tasks={Task.PROJECTION},
+    params=PCA,
+    state=State,
+    fit=fit,
+    predict=predict,
+    inverse=inverse,
+    objective=objective,
+    summary=summary,
+    breaks={Symmetry.SCALE: "variance counts in the units of the columns"},
+)
