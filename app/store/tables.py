@@ -76,7 +76,7 @@ class JobRow(Base):
         CheckConstraint("(lease_until is null) = (lease_token is null)", name="lease_until"),
         CheckConstraint("(finished_at is null) = (state in ('queued','running','cancelling'))", name="finished"),
         CheckConstraint("version is null or state = 'succeeded'", name="version"),
-        Index("ix_jobs_unfinished", "state", "created_at", postgresql_where=text("finished_at is null")),
+        Index("ix_jobs_unfinished", "state", "id", postgresql_where=text("finished_at is null")),
         Index("ix_jobs_dataset", "dataset_id"),
     )
 
@@ -109,7 +109,7 @@ class JobRow(Base):
     not_before: Mapped[datetime] = mapped_column(server_default=NOW)
     """Backoff: nobody claims it earlier."""
     published_at: Mapped[datetime | None]
-    """When the sweeper last announced it again."""
+    """When it was last announced; null: it waits for the sweeper to announce it."""
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]

@@ -88,7 +88,7 @@ def upgrade() -> None:
     op.create_index(
         "ix_jobs_unfinished",
         "jobs",
-        ["state", "created_at"],
+        ["state", "id"],
         unique=False,
         postgresql_where=sa.text("finished_at is null"),
     )

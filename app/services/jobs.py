@@ -1,0 +1,163 @@
+"""The life of a job after it was accepted: claimed, kept alive, ended, swept up.
+
+Whatever ends an attempt is written under its lease; of two writers the second gets LeaseLost.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+from uuid import UUID, uuid4
+
+import structlog
+from sqlalchemy.exc import DBAPIError
+
+from app.errors import Cancelled, LeaseLost, TimedOut, ValiantError, WorkerLost
+from app.ml.catalogue import catalogue
+from app.ml.training import Trained
+from app.schemas.jobs import Job, JobPage, JobState
+from app.schemas.problems import Problem
+from app.services.golden import prove
+from app.settings import Settings
+from app.store.claims import Claim, Lapsed
+from app.store.work import Work, WorkFactory
+
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
+
+
+class Swept(NamedTuple):
+    recovered: int
+    """Attempts whose lease nobody renewed."""
+    announced: int
+    """Queued jobs announced again."""
+
+
+class Jobs:
+    def __init__(self, work: WorkFactory, announce: Callable[[UUID], object], settings: Settings) -> None:
+        self._work = work
+        self._announce = announce
+        self._settings = settings
+
+    # what clients ask
+
+    def get(self, job_id: UUID) -> Job:
+        with self._work() as w:
+            return w.jobs.get(job_id)
+
+    def page(self, limit: int, cursor: str | None = None, *, state: JobState | None = None) -> JobPage:
+        with self._work() as w:
+            return w.jobs.page(limit, cursor, state)
+
+    def cancel(self, job_id: UUID) -> Job:
+        """Idempotent: asking twice, or too late, answers the job as it stands."""
+        return self._work.retry(lambda w: w.jobs.cancel(job_id), seconds=5)
+
+    # what workers do
+
+    def claim(self, job_id: UUID) -> Claim | None:
+        """Begin an attempt: counted from now on, whatever becomes of it. None: there is nothing to run."""
+        token = uuid4()
+        lease = self._settings.lease_seconds
+        return self._work.retry(lambda w: w.jobs.claim(job_id, token, lease, tuple(catalogue())))
+
+    def claim_oldest(self) -> Claim | None:
+        """Begin an attempt of the job that has waited longest, asking no broker."""
+        job_id = self._work.retry(lambda w: w.jobs.oldest(tuple(catalogue())))
+        return None if job_id is None else self.claim(job_id)
+
+    def beat(
+        self, claim: Claim, *, progress: float, message: str = "", curves: Mapping[str, Sequence[float]] | None = None
+    ) -> JobState:
+        """Renew the lease and publish the progress. Cancelling means: stop. Raises LeaseLost."""
+        monitored = {name: list(values) for name, values in (curves or {}).items()}
+        with self._work() as w:
+            return w.jobs.beat(claim, self._settings.lease_seconds, progress, message, monitored)
+
+    def succeed(self, claim: Claim, trained: Trained) -> None:
+        """The model's version and the job's success, both or neither.
+
+        Raises GoldenMismatch when the bytes do not predict what was promised, Cancelled, LeaseLost.
+        """
+        prove(trained.blob, trained.golden)
+
+        def publish(w: Work) -> None:
+            w.jobs.hold(claim)
+            made = w.models.add_version(
+                model=claim.model,
+                job_id=claim.job_id,
+                dataset_id=claim.dataset_id,
+                blob=trained.blob,
+                report=trained.report,
+                golden=trained.golden,
+                chunk_bytes=self._settings.chunk_bytes,
+            )
+            w.jobs.finish(claim, JobState.SUCCEEDED, version=made.version, warnings=trained.report.warnings)
+
+        self._end(claim, publish)
+
+    def fail(self, claim: Claim, error: Problem, *, retry: bool = False) -> None:
+        """End the job, or with `retry` queue it again while attempts are left. Raises Cancelled, LeaseLost."""
+        if retry and claim.attempt < claim.max_attempts:
+            pause = self._backoff(claim.attempt)
+            self._end(claim, lambda w: w.jobs.requeue(claim, reason=error.code, seconds=pause))
+        else:
+            self._end(claim, lambda w: w.jobs.finish(claim, JobState.FAILED, error=error))
+
+    def time_out(self, claim: Claim) -> None:
+        """Raises Cancelled, LeaseLost."""
+        error = _problem(TimedOut(f"It ran for {claim.time_limit_seconds:g} seconds."), claim)
+        self._end(claim, lambda w: w.jobs.finish(claim, JobState.TIMED_OUT, error=error))
+
+    def stop(self, claim: Claim) -> None:
+        """The attempt of a job in cancelling is over. Raises LeaseLost."""
+        self._work.retry(lambda w: w.jobs.finish_cancel(claim))
+
+    def release(self, claim: Claim) -> None:
+        """Give the job back because the worker stops; the attempt does not count. Raises Cancelled, LeaseLost."""
+        self._end(claim, lambda w: w.jobs.requeue(claim, reason="worker_stopped", charged=False))
+        self._announce(claim.job_id)
+
+    def _end(self, claim: Claim, write: Callable[[Work], None]) -> None:
+        """Write the end of an attempt; a cancel that came first has the last word."""
+        try:
+            self._work.retry(write)
+        except LeaseLost:
+            self.stop(claim)
+            raise Cancelled from None
+
+    # what nobody asks for
+
+    def sweep(self, held: int | None) -> Swept:
+        """Take up what others dropped: expired leases, forgotten ids. Safe at any time, in any number of processes.
+
+        held: messages the broker still has; None if it does not answer.
+        """
+        recovered = sum(self._recovered(lapsed) for lapsed in self._work.retry(lambda w: w.jobs.lapsed()))
+        if held is None:
+            return Swept(recovered, 0)
+        pause = self._settings.republish_seconds
+        forgotten = self._work.retry(lambda w: w.jobs.forgotten(held, pause))
+        for job_id in forgotten:
+            self._announce(job_id)
+        return Swept(recovered, len(forgotten))
+
+    def _recovered(self, lapsed: Lapsed) -> bool:
+        """One row, one transaction. A database that blinks leaves the row to the next sweep."""
+        error = Problem.of(WorkerLost())
+        pause = self._backoff(lapsed.attempt)
+        try:
+            with self._work() as w:
+                done = w.jobs.recover(lapsed, seconds=pause, error=error)
+        except DBAPIError:
+            log.warning("sweep_interrupted", job_id=str(lapsed.job_id), exc_info=True)
+            return False
+        if done:
+            log.warning("lease_expired", job_id=str(lapsed.job_id), attempt=lapsed.attempt)
+        return done
+
+    def _backoff(self, attempt: int) -> float:
+        """Seconds before the attempt after this one: doubled each time, capped at 64 times the first."""
+        return self._settings.retry_backoff_seconds * 2.0 ** min(attempt - 1, 6)
+
+
+def _problem(error: ValiantError, claim: Claim) -> Problem:
+    return Problem.of(error, request_id=claim.request_id)
