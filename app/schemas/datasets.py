@@ -7,7 +7,11 @@ from uuid import UUID
 
 from pydantic import Field
 
+from app.ml.sheet import Bin, Column, Level
 from app.wire import Wire
+
+
+__all__ = ["Bin", "Column", "Dataset", "DatasetPage", "FileFormat", "Level", "Rows"]
 
 
 class FileFormat(StrEnum):
@@ -16,45 +20,6 @@ class FileFormat(StrEnum):
     ARROW = "arrow"
     JSONL = "jsonl"
     NPY = "npy"
-
-
-class Bin(Wire):
-    """One bar of a histogram: from `lower` (included) to `upper` (excluded, but for the last)."""
-
-    lower: float
-    upper: float
-    count: int
-
-
-class Level(Wire):
-    value: str
-    count: int
-
-
-class Column(Wire):
-    """The data sheet of one column. Quartiles follow the linear rule (Hyndman & Fan type 7)."""
-
-    name: str
-    kind: str = Field(description="numeric, categorical, boolean, text or datetime.")
-    count: int = Field(description="Rows that have a value.")
-    missing: int
-    distinct: int | None = Field(None, description="Different values; absent where there were too many to count.")
-    minimum: float | str | None = None
-    first_quartile: float | None = None
-    median: float | None = None
-    third_quartile: float | None = None
-    maximum: float | str | None = None
-    mean: float | None = None
-    standard_deviation: float | None = Field(None, description="With n - 1 in the denominator.")
-    lower_whisker: float | None = Field(None, description="Smallest value within 1.5 interquartile ranges of the box.")
-    upper_whisker: float | None = None
-    outliers: int | None = Field(None, description="Values beyond the whiskers.")
-    histogram: list[Bin] | None = None
-    top_levels: list[Level] | None = None
-    identifier_like: bool = Field(
-        False, description="Names rows rather than describing them; not a feature by default."
-    )
-    warnings: list[str] = []
 
 
 class Dataset(Wire):

@@ -1,0 +1,318 @@
+"""The data sheet: what one column of a table holds, in figures (B5.15, B5.16, B6.3).
+
+A column comes in pieces that can be passed over several times, so that its length does not matter.
+Every figure is exact and independent of where the pieces end, but for rounding in the mean and the
+standard deviation. Two rules call for judgement:
+
+- A string column is *text* if it has more than `COUNTED` different values, or over 20 of them and
+  more than half of all, or more than 64 characters on average; else it is *categorical*.
+- A column is *identifier-like* if it has at least `IDENTIFIER_ROWS` values, no two the same (of a
+  longer column the first `COUNTED` are compared), and they are strings, or whole numbers that count
+  up by one from 0 or 1, or whole numbers in a column named like an identifier (`customer_id`,
+  `orderNumber`). Never a number with a fraction: measurements may well all differ.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pydantic import Field
+
+from app.ml.order import Values, quantiles
+from app.ml.schema import ColumnKind
+from app.wire import Wire
+
+COUNTED = 100_000
+"""Different values counted before giving up."""
+COUNTED_BYTES = 64 << 20
+TOP_LEVELS = 20
+LEVEL_LENGTH = 200
+MOST_BINS = 50
+IDENTIFIER_ROWS = 20
+_ID_WORDS = {"id", "ids", "key", "index", "idx", "nr", "number", "uuid", "guid"}
+
+Pieces = Callable[[], Iterator[pa.Array]]
+"""Passes over one column, as often as asked; types as in `app.ml.schema`."""
+
+
+class Bin(Wire):
+    """One bar of a histogram: from `lower` (included) to `upper` (excluded, but for the last)."""
+
+    lower: float
+    upper: float
+    count: int
+
+
+class Level(Wire):
+    value: str
+    count: int
+
+
+class Column(Wire):
+    """The data sheet of one column. Quartiles follow the linear rule (Hyndman & Fan type 7)."""
+
+    name: str
+    kind: str = Field(description="numeric, categorical, boolean, text or datetime.")
+    count: int = Field(description="Rows that have a value.")
+    missing: int
+    distinct: int | None = Field(None, description="Different values; absent where there were too many to count.")
+    minimum: float | str | None = Field(None, description="A number, or a time as ISO 8601 in UTC.")
+    first_quartile: float | None = None
+    median: float | None = None
+    third_quartile: float | None = None
+    maximum: float | str | None = None
+    mean: float | None = None
+    standard_deviation: float | None = Field(None, description="With n - 1 in the denominator.")
+    lower_whisker: float | None = Field(None, description="Smallest value within 1.5 interquartile ranges of the box.")
+    upper_whisker: float | None = None
+    outliers: int | None = Field(None, description="Values beyond the whiskers.")
+    histogram: list[Bin] | None = None
+    top_levels: list[Level] | None = Field(None, description="Most frequent first; long values are cut.")
+    identifier_like: bool = Field(
+        False, description="Names rows rather than describing them; not a feature by default."
+    )
+    warnings: list[str] = []
+
+
+def describe(name: str, of: pa.DataType, pieces: Pieces, *, notes: Sequence[str] = ()) -> Column:
+    """The sheet of one column of type `of`; `notes` join its warnings."""
+    missing = sum(piece.null_count for piece in pieces())
+    count = sum(len(piece) for piece in pieces()) - missing
+    kind, figures = _FIGURES[of.id](pieces, count)
+    distinct = figures["distinct"] if "distinct" in figures else _distinct(pieces)
+    identifier = count >= IDENTIFIER_ROWS and _identifier_like(name, of, pieces, count, distinct)
+    warnings = [*notes, *_warnings(count, distinct, identifier=identifier)]
+    known = {"name": name, "kind": kind, "count": count, "missing": missing, "identifier_like": identifier}
+    return Column(**(known | figures | {"distinct": distinct, "warnings": warnings}))
+
+
+def _warnings(count: int, distinct: int | None, *, identifier: bool) -> Iterator[str]:
+    if not count:
+        yield "No row has a value."
+    elif distinct == 1:
+        yield "All values are the same: nothing can be learned from it."
+    if identifier:
+        yield "Looks like an identifier, all values differ: it is a feature only where it is asked for by name."
+
+
+def _distinct(pieces: Pieces) -> int | None:
+    seen: pa.Array | None = None
+    for piece in pieces():
+        values = pc.add(piece, 0.0) if pa.types.is_floating(piece.type) else piece  # -0.0 is 0.0
+        new = pc.unique(values.drop_null())
+        seen = new if seen is None else pc.unique(pa.concat_arrays([seen, new]))
+        if len(seen) > COUNTED:
+            return None
+    return 0 if seen is None else len(seen)
+
+
+# identifiers
+
+
+def _identifier_like(name: str, of: pa.DataType, pieces: Pieces, count: int, distinct: int | None) -> bool:
+    if pa.types.is_string(of):
+        return _all_different(pieces, count, distinct)
+    if not pa.types.is_integer(of):
+        return False
+    return _counts_up(pieces) or (_named_like_identifier(name) and _all_different(pieces, count, distinct))
+
+
+def _all_different(pieces: Pieces, count: int, distinct: int | None) -> bool:
+    if distinct is not None:
+        return distinct == count
+    head: list[pa.Array] = []
+    room = COUNTED
+    for piece in pieces():
+        head.append(piece.drop_null()[:room])
+        room -= len(head[-1])
+        if room <= 0:
+            break
+    values = pa.concat_arrays(head)
+    return len(pc.unique(values)) == len(values)
+
+
+def _counts_up(pieces: Pieces) -> bool:
+    """Whole numbers 0, 1, 2, … or 1, 2, 3, … in the order of the rows."""
+    expected: int | None = None
+    for piece in pieces():
+        values = piece.drop_null().to_numpy()
+        if not len(values):
+            continue
+        start = int(values[0]) if expected is None else expected
+        if (expected is None and start not in {0, 1}) or not np.array_equal(
+            values, np.arange(start, start + len(values))
+        ):
+            return False
+        expected = start + len(values)
+    return True
+
+
+def _named_like_identifier(name: str) -> bool:
+    """Whether the last word is one for identifiers: `customer_id`, `orderNumber`, `ID`."""
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", name)
+    return bool(words) and words[-1].lower() in _ID_WORDS
+
+
+# numbers
+
+
+def _numeric(pieces: Pieces, count: int) -> tuple[ColumnKind, dict[str, Any]]:
+    return ColumnKind.NUMERIC, _number_figures(_floats(pieces), count) if count else {}
+
+
+def _floats(pieces: Pieces) -> Values:
+    def values() -> Iterator[NDArray[np.float64]]:
+        for piece in pieces():
+            # Whole numbers beyond 2⁵³ are rounded, here and in no stored value.
+            yield piece.drop_null().cast(pa.float64(), safe=False).to_numpy()
+
+    return values
+
+
+def _number_figures(values: Values, count: int) -> dict[str, Any]:
+    low = min(float(x.min()) for x in values() if len(x))
+    high = max(float(x.max()) for x in values() if len(x))
+    mean, deviation = moments(values, low, high)
+    q1, q2, q3 = quantiles(values, count, (0.25, 0.5, 0.75))
+    reach = 1.5 * (q3 - q1)
+    edges = _edges(low, high, count)
+    box = _box(values, q1 - reach, q3 + reach, edges)
+    return {
+        "minimum": low,
+        "first_quartile": q1,
+        "median": q2,
+        "third_quartile": q3,
+        "maximum": high,
+        "mean": mean,
+        "standard_deviation": deviation,
+        "lower_whisker": box.low,
+        "upper_whisker": box.high,
+        "outliers": box.outliers,
+        "histogram": [
+            Bin(lower=a, upper=b, count=n)
+            for a, b, n in zip(edges[:-1].tolist(), edges[1:].tolist(), box.counts.tolist(), strict=True)
+        ],
+    }
+
+
+def moments(values: Values, low: float, high: float) -> tuple[float, float | None]:
+    """Mean and standard deviation (n - 1; None for one value), pieces merged by Chan, Golub & LeVeque (1979).
+
+    Values are divided by a power of two near the largest, which costs no digit and cannot overflow.
+    """
+    if low == high:
+        return low, 0.0 if sum(len(x) for x in values()) > 1 else None
+    scale = float(np.ldexp(1.0, int(np.frexp(max(abs(low), abs(high)))[1]) - 1))
+    n, mean, squares = 0, 0.0, 0.0
+    for piece in values():
+        if not len(piece):
+            continue
+        x, k = piece / scale, len(piece)
+        center = float(x.mean())
+        shift = center - mean
+        squares += float(np.square(x - center).sum()) + shift * shift * n * k / (n + k)
+        mean += shift * k / (n + k)
+        n += k
+    return scale * mean, _finite(scale * (squares / (n - 1)) ** 0.5)
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _edges(low: float, high: float, count: int) -> NDArray[np.float64]:
+    """Equal bins, their number by Rice's rule: 2·∛n."""
+    if low == high:
+        return np.array([low, high])
+    bins = min(MOST_BINS, int(np.ceil(2 * count ** (1 / 3))))
+    share = np.arange(bins + 1) / bins
+    edges = low * (1 - share) + high * share  # high - low may overflow
+    edges[0], edges[-1] = low, high
+    return np.unique(edges)
+
+
+class _Box(NamedTuple):
+    low: float
+    high: float
+    outliers: int
+    counts: NDArray[np.int64]
+
+
+def _box(values: Values, low: float, high: float, edges: NDArray[np.float64]) -> _Box:
+    """Whiskers: the outermost values within the fences [low, high]; and the histogram."""
+    lowest, highest, outliers = np.inf, -np.inf, 0
+    counts = np.zeros(len(edges) - 1, np.int64)
+    for x in values():
+        inside = x[(x >= low) & (x <= high)]
+        lowest, highest = inside.min(initial=lowest), inside.max(initial=highest)
+        outliers += len(x) - len(inside)
+        place = np.searchsorted(edges, x, side="right") - 1
+        counts += np.bincount(np.minimum(place, len(counts) - 1), minlength=len(counts))
+    return _Box(float(lowest), float(highest), outliers, counts)
+
+
+# levels
+
+
+def _boolean(pieces: Pieces, _: int) -> tuple[ColumnKind, dict[str, Any]]:
+    counts: Counter[str] = Counter()
+    for piece in pieces():
+        yes = pc.sum(piece).as_py() or 0
+        counts["true"] += yes
+        counts["false"] += len(piece) - piece.null_count - yes
+    return ColumnKind.BOOLEAN, {"top_levels": _top(+counts)}
+
+
+def _string(pieces: Pieces, count: int) -> tuple[ColumnKind, dict[str, Any]]:
+    counts = _level_counts(pieces)
+    if counts is None:
+        return ColumnKind.TEXT, {"distinct": None}
+    letters = sum(len(value) * n for value, n in counts.items())
+    text = letters > 64 * count or (len(counts) > 20 and len(counts) > count / 2)
+    return ColumnKind.TEXT if text else ColumnKind.CATEGORICAL, {"distinct": len(counts), "top_levels": _top(counts)}
+
+
+def _level_counts(pieces: Pieces) -> Counter[str] | None:
+    """None where there are too many different ones."""
+    counts: Counter[str] = Counter()
+    for piece in pieces():
+        found = pc.value_counts(piece.drop_null())
+        if len(found) > COUNTED:
+            return None
+        values, numbers = found.flatten()
+        counts.update(dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True)))
+        if len(counts) > COUNTED or sum(map(len, counts)) > COUNTED_BYTES:
+            return None
+    return counts
+
+
+def _top(counts: Counter[str]) -> list[Level]:
+    ordered = sorted(counts.items(), key=lambda level: (-level[1], level[0]))
+    return [Level(value=value[:LEVEL_LENGTH], count=n) for value, n in ordered[:TOP_LEVELS]]
+
+
+def _datetime(pieces: Pieces, count: int) -> tuple[ColumnKind, dict[str, Any]]:
+    if not count:
+        return ColumnKind.DATETIME, {}
+    extremes = [pc.min_max(piece).as_py() for piece in pieces() if piece.null_count < len(piece)]
+    low, high = min(e["min"] for e in extremes), max(e["max"] for e in extremes)
+    return ColumnKind.DATETIME, {"minimum": iso(low), "maximum": iso(high)}
+
+
+def iso(moment: Any) -> str:
+    """A `datetime` in UTC as ISO 8601."""
+    return str(moment.isoformat()).replace("+00:00", "Z")
+
+
+_FIGURES: dict[int, Callable[[Pieces, int], tuple[ColumnKind, dict[str, Any]]]] = {
+    pa.int64().id: _numeric,
+    pa.float64().id: _numeric,
+    pa.bool_().id: _boolean,
+    pa.string().id: _string,
+    pa.timestamp("us").id: _datetime,
+}
