@@ -1,22 +1,119 @@
-"""The console command `valiant`: up, demo, api, worker, migrate."""
+"""The console command `valiant`: up, demo, api, worker, migrate.
+
+What a command needs is imported when it runs: `valiant --help` must not wait for numpy.
+"""
+# ruff: noqa: PLC0415 - for that reason
 
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
 
+from pydantic import ValidationError
+
+from app.errors import StartFailed
 from app.settings import Settings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="valiant")
-    parser.add_argument("command", choices=["api", "worker", "migrate"])
-    command = parser.parse_args(arguments).command
-    settings = Settings()
-    if command == "worker":
-        from workers.main import main as work
-
-        return work(settings) or 0
+    """Exit codes: 0 done or stopped as asked, 1 could not start, 2 wrong arguments or settings."""
+    options = vars(_parser().parse_args(arguments))
+    run = options.pop("run")
+    try:
+        run(options, _settings(options))
+    except ValidationError as error:
+        for fault in error.errors(include_url=False, include_input=False):
+            print(f"valiant: VALIANT_{str(fault['loc'][0]).upper()}: {fault['msg']}", file=sys.stderr)
+        return 2
+    except StartFailed as error:
+        print(f"valiant: {error}", file=sys.stderr)
+        return 1
     return 0
+
+
+def _settings(options: dict[str, Any]) -> Settings:
+    """From the environment; what was given on the command line wins."""
+    given = {name: options[name] for name in Settings.model_fields if options.get(name) is not None}
+    return Settings(**given)
+
+
+def _up(options: dict[str, Any], settings: Settings) -> None:
+    from app.up import up
+
+    up(settings, workers=options["workers"])
+
+
+def _demo(options: dict[str, Any], settings: Settings) -> None:
+    from app.demo import demo
+
+    demo(settings, workers=options["workers"], once=options["once"])
+
+
+def _api(_: dict[str, Any], settings: Settings) -> None:
+    _need(settings, "database_url", "broker_url", "cache_url")
+    from app.main import create_app
+    from app.serve import serve
+
+    serve(create_app(settings), settings)
+
+
+def _worker(_: dict[str, Any], settings: Settings) -> None:
+    _need(settings, "database_url", "broker_url", "cache_url")
+    from workers.main import main as work
+
+    work(settings)
+
+
+def _migrate(_: dict[str, Any], settings: Settings) -> None:
+    _need(settings, "database_url")
+    from migrations import upgrade
+
+    assert settings.database_url is not None  # noqa: S101 - `_need` has just seen to that
+    upgrade(settings.database_url.get_secret_value())
+
+
+def _need(settings: Settings, *names: str) -> None:
+    missing = [f"VALIANT_{name.upper()}" for name in names if getattr(settings, name) is None]
+    if missing:
+        raise StartFailed(f"Set {', '.join(missing)}, or use `valiant up`, which starts servers of its own.")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="valiant",
+        description="Trains, certifies and serves classical machine-learning models over REST.",
+        epilog="Every setting is also a VALIANT_… environment variable; the README lists them.",
+    )
+    parser.add_argument("--version", action="version", version=f"valiant {version('valiant')}")
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    address = argparse.ArgumentParser(add_help=False)
+    address.add_argument("--host", help="address to listen on (127.0.0.1)")
+    address.add_argument("--port", type=int, help="port to listen on, 0 for any free one (8000)")
+    local = argparse.ArgumentParser(add_help=False, parents=[address])
+    local.add_argument("--data", type=Path, help="folder of the embedded servers (./var)")
+    local.add_argument("--workers", type=_count, default=1, help="worker processes (1)")
+
+    def add(name: str, run: Any, text: str, *parents: argparse.ArgumentParser) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=text, description=text, parents=parents)
+        command.set_defaults(run=run)
+        return command
+
+    add("up", _up, "run everything: embedded Postgres and Redis, API and workers", local)
+    demo = add("demo", _demo, "the same, and show a model being trained and used", local)
+    demo.add_argument("--once", action="store_true", help="end after the show instead of serving")
+    add("api", _api, "run the API on servers given by VALIANT_…_URL", address)
+    add("worker", _worker, "run one worker on servers given by VALIANT_…_URL")
+    add("migrate", _migrate, "bring the database of VALIANT_DATABASE_URL up to date")
+    return parser
+
+
+def _count(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
 
 
 if __name__ == "__main__":

@@ -200,3 +200,7 @@ class WorkerLost(ValiantError):
 class TrainerCrashed(ValiantError):
     code, status, title = "trainer_crashed", 422, "The training process died on every attempt"
     remedy = "Look at the workers' logs under the job's id."
+
+
+class StartFailed(Exception):
+    """A command of the console cannot do its work; the sentence says why and what to do. Never seen by a client."""

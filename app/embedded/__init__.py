@@ -14,13 +14,13 @@ from typing import Self
 from pydantic import SecretStr
 
 from app.embedded.child import Child, end_leftovers
-from app.embedded.folder import Folder, StartFailed
+from app.embedded.folder import Folder
 from app.embedded.postgres import postgres
 from app.embedded.postgres import url as database_url
 from app.embedded.redis import broker, broker_url, cache, cache_url
 from app.settings import Settings
 
-__all__ = ["Child", "Folder", "Stack", "StartFailed"]
+__all__ = ["Child", "Folder", "Stack"]
 
 
 class Stack:

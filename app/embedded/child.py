@@ -14,7 +14,8 @@ from typing import IO
 
 import psutil
 
-from app.embedded.folder import Folder, StartFailed
+from app.embedded.folder import Folder
+from app.errors import StartFailed
 
 LAUNCH = Path(__file__).with_name("launch.py")
 PATIENCE = 600.0  # seconds until a starting server is given up; crash recovery may take minutes
@@ -38,6 +39,7 @@ class Child:
     before: Callable[[], None] = lambda: None
     """Done before each start."""
     process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    _stopping: bool = field(default=False, init=False)
 
     @property
     def alive(self) -> bool:
@@ -56,8 +58,9 @@ class Child:
     def spawn(self) -> None:
         """Start without waiting. It dies when the calling *thread* does: call from the main one."""
         self.before()
+        self._stopping = False
         with self._output() as output:
-            self.process = subprocess.Popen(
+            self.process = subprocess.Popen(  # noqa: S603 - our own programs, no shell
                 [sys.executable, "-I", "-S", str(LAUNCH), json.dumps(self._plan()), *self.command],
                 cwd=self.cwd,
                 env=self.environment,
@@ -79,14 +82,23 @@ class Child:
         self.spawn()
         self.wait()
 
+    def begin_stop(self) -> None:
+        """Send the first signal, once: a second one means haste to many programs."""
+        if self.process is not None and not self._stopping:
+            self._stopping = True
+            self.process.send_signal(self.stops[0][0])
+
     def stop(self) -> None:
+        """End it and wait, more and more urgently."""
+        self.begin_stop()
         if self.process is None:
             return
         for number, seconds in self.stops:
-            if self.process.poll() is None:
+            if number != self.stops[0][0]:
                 self.process.send_signal(number)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self.process.wait(seconds)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(seconds)
+                return
 
     def kill(self) -> None:
         """As a crash would."""

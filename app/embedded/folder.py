@@ -17,13 +17,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from app.errors import StartFailed
+
 CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
 LONGEST_SOCKET = 107  # bytes in sockaddr_un, without the closing NUL (103 on macOS)
 LONGEST_NAME = len("/.s.PGSQL.5432")
-
-
-class StartFailed(RuntimeError):
-    """The stack cannot start; the sentence says why and what to do."""
 
 
 class Account(NamedTuple):
@@ -123,7 +121,10 @@ def _account(cluster: Path) -> Account | None:
         return None
     if cluster.exists() and (status := cluster.stat()).st_uid != 0:
         return Account(status.st_uid, status.st_gid)
-    nobody = pwd.getpwnam("nobody")  # initdb wants a user with a name
+    try:
+        nobody = pwd.getpwnam("nobody")  # initdb wants a user with a name
+    except KeyError:
+        raise StartFailed("Postgres does not run as root, and there is no user nobody. Be an ordinary user.") from None
     return Account(nobody.pw_uid, nobody.pw_gid)
 
 

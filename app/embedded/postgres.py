@@ -4,14 +4,14 @@ import importlib.util
 import os
 import shutil
 import signal
-import subprocess
 from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
 
 from app.embedded.child import Child, end_leftovers
-from app.embedded.folder import Folder, StartFailed
+from app.embedded.folder import Folder
+from app.errors import StartFailed
 
 USER = "valiant"
 OPTIONS = {

@@ -11,7 +11,8 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from app.embedded.child import Child
-from app.embedded.folder import Folder, StartFailed
+from app.embedded.folder import Folder
+from app.errors import StartFailed
 
 BROKER = {"appendonly": "yes", "appendfsync": "everysec", "maxmemory-policy": "noeviction"}
 CACHE = {"appendonly": "no", "maxmemory-policy": "allkeys-lfu"}

@@ -1,0 +1,60 @@
+"""The API on one port: one process, drained before it stops."""
+
+import socket
+import threading
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+from app.errors import StartFailed
+from app.settings import Settings
+
+BACKLOG = 2048
+
+
+def serve(app: FastAPI, settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT. Raises StartFailed if the address is taken."""
+    with listen(settings.host, settings.port) as listener:
+        config = uvicorn.Config(
+            app,
+            access_log=False,  # the application writes one line a request itself
+            log_config=None,
+            server_header=False,
+            timeout_keep_alive=75,  # longer than a load balancer's idle timeout, else it sees resets
+            timeout_graceful_shutdown=25,
+        )
+        _Draining(config, app, settings.drain_seconds).run(sockets=[listener])
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 is any free one."""
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise StartFailed(
+            f"Cannot listen on {host} port {port}: {error.strerror}. Choose another with --port or VALIANT_PORT."
+        ) from error
+
+
+class _Draining(uvicorn.Server):
+    """On the first signal answers "not ready", waits so that load balancers notice, and then closes."""
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI, drain_seconds: float) -> None:
+        super().__init__(config)
+        self._app = app
+        self._drain_seconds = drain_seconds
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn's signature
+        """Unlike uvicorn's own, does not raise the signal again at the end: being asked to stop is no failure."""
+        if self._app.state.draining:
+            self.should_exit = True  # asked twice
+            return
+        self._app.state.draining = True
+        timer = threading.Timer(self._drain_seconds, self._close)
+        timer.daemon = True
+        timer.start()
+
+    def _close(self) -> None:
+        self.should_exit = True
