@@ -4,13 +4,14 @@ import importlib
 import pkgutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 from app import api
-from app.api import problems
+from app.api import openapi, problems
 from app.api.metrics import Metrics
 from app.api.middleware import LastResort, Record, RequestId
 from app.bootstrap import Services, build
@@ -40,6 +41,7 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
     if services is not None:
         app.state.services = services
     problems.install(app)
+    app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # the documented way
     for module in pkgutil.iter_modules(api.__path__, f"{api.__name__}."):
         if router := getattr(importlib.import_module(module.name), "router", None):
             app.include_router(router)

@@ -2,13 +2,21 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetJsonSchemaHandler,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 
 class Wire(BaseModel):
-    """An answer. An optional field that is unknown is absent, not null."""
+    """An answer. An optional field that is unknown is absent, not null; every other field is always there."""
 
-    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False, json_schema_serialization_defaults_required=True)
 
     @model_serializer(mode="wrap")
     def _omit_unknown(self, handler: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def]  # noqa: ANN202
@@ -16,6 +24,26 @@ class Wire(BaseModel):
         written: dict[str, Any] = handler(self)
         fields = type(self).model_fields
         return {k: v for k, v in written.items() if v is not None or k not in fields or fields[k].is_required()}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """The schema of what `_omit_unknown` writes."""
+        schema = handler(core)
+        own = handler.resolve_ref_schema(schema)
+        for name, field in cls.model_fields.items():
+            if field.default is None and name in own.get("properties", {}):
+                own["properties"][name] = without_null(own["properties"][name])
+                own["required"] = [other for other in own.get("required", []) if other != name]
+        return schema
+
+
+def without_null(schema: JsonSchemaValue) -> JsonSchemaValue:
+    """The schema of a value that is there, from that of a value or null."""
+    rest = {key: value for key, value in schema.items() if key not in {"anyOf", "default"}}
+    members = [member for member in schema.get("anyOf", []) if member != {"type": "null"}]
+    if len(members) == 1:
+        return members[0] | rest
+    return rest | {"anyOf": members} if members else rest
 
 
 class Body(BaseModel):

@@ -41,7 +41,6 @@ REFUSED = (
     (re.compile(r"-?(?:nan|infinity)\b", re.IGNORECASE), NonFiniteNumber),
     (re.compile(r"\0"), NulCharacter),
     (re.compile(r"\\u[dD][89a-fA-F][\da-fA-F]{2}"), LoneSurrogate),
-    (re.compile(r"-?\d"), NumberOutOfRange),
 )
 LONGEST_64_BIT = 20
 STEP = np.zeros(256, np.int8)
@@ -101,6 +100,8 @@ def _cause(body: bytes, error: orjson.JSONDecodeError) -> MalformedJSON:
         return InvalidEncoding()
     if "depth limit" in error.msg:
         return TooDeep()
+    if "infinity" in error.msg:
+        return NumberOutOfRange()
     for pattern, refusal in REFUSED:
         if pattern.match(text, at):
             return refusal()

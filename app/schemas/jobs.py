@@ -50,6 +50,19 @@ class Curve(Wire):
     values: list[float]
 
 
+class CurvePoints(Wire):
+    """New values of one monitored measure, told as they come."""
+
+    name: str
+    start: int = Field(description="Index of the first of these values within the curve.")
+    values: list[float]
+
+
+class JobProgress(Wire):
+    progress: float = Field(ge=0, le=1)
+    message: str
+
+
 class Job(Wire):
     """A piece of work that was accepted, and where it stands."""
 

@@ -48,6 +48,9 @@ class Cache:
         if len(blob) <= self._largest:
             self._try(lambda redis: redis.set(_key(digest), blob, ex=KEPT_SECONDS))
 
+    def reachable(self) -> bool:
+        return bool(self._try(lambda redis: redis.ping()))
+
     def close(self) -> None:
         if self._redis is not None:
             self._redis.close()

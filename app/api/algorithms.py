@@ -1,0 +1,41 @@
+"""The catalogue."""
+
+from itertools import islice
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from app.api.dependencies import PAGE, Cursor, Limit
+from app.api.strict_json import StrictRoute
+from app.ml.catalogue import Entry, catalogue, find
+from app.schemas.algorithms import AlgorithmCard, AlgorithmPage
+
+router = APIRouter(prefix="/v1/algorithms", tags=["algorithms"], route_class=StrictRoute)
+
+
+@router.get("")
+async def list_algorithms(limit: Limit = PAGE, cursor: Cursor = None) -> AlgorithmPage:
+    """Every algorithm there is, in alphabetical order."""
+    after = (entry for name, entry in catalogue().items() if cursor is None or name > cursor)
+    cards = [_card(entry) for entry in islice(after, limit + 1)]
+    return AlgorithmPage(items=cards[:limit], next_cursor=cards[limit - 1].name if len(cards) > limit else None)
+
+
+@router.get("/{name}")
+async def get_algorithm(
+    name: Annotated[str, Path(max_length=100, description="The algorithm's name.")],
+) -> AlgorithmCard:
+    """What an algorithm is for, its references, and the JSON Schema of its parameters."""
+    return _card(find(name))
+
+
+def _card(entry: Entry) -> AlgorithmCard:
+    return AlgorithmCard(
+        name=entry.name,
+        title=entry.title,
+        tasks=sorted(entry.algorithm.tasks),
+        gist=entry.gist,
+        use_when=entry.use_when,
+        references=list(entry.references),
+        parameters=entry.algorithm.params.model_json_schema(),
+    )

@@ -1,0 +1,95 @@
+"""A job's progress as server-sent events.
+
+    state      a transition, as it stands in the job's record
+    progress   {"progress": 0.4, "message": "…"}
+    curve      new points of one monitored measure, with the index of the first
+    end        the whole job, once it is over; nothing follows
+
+Each batch ends with an id that says what was sent, so that `Last-Event-ID` continues where the line broke, on
+any replica: nothing is remembered here.
+"""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+import anyio
+from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
+
+from app.schemas.jobs import CurvePoints, Job, JobProgress
+from app.wire import Wire
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
+KEEPALIVE_SECONDS = 15.0
+EVENT_ID = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a client has been told."""
+
+    transitions: int = 0
+    attempt: int = 0
+    points: Mapping[str, int] = field(default_factory=dict)
+    least_points: int = 0
+    """Of a curve that `points` does not name."""
+    progress: JobProgress | None = None
+
+    @classmethod
+    def of(cls, last_event_id: str | None) -> Self:
+        """Anything but an id of ours begins at the beginning."""
+        match = EVENT_ID.fullmatch(last_event_id or "")
+        return cls(int(match[1]), int(match[2]), least_points=int(match[3])) if match else cls()
+
+    @property
+    def event_id(self) -> str:
+        return f"{self.transitions}.{self.attempt}.{min(self.points.values(), default=self.least_points)}"
+
+    def covers(self, job: Job) -> bool:
+        """Whether this is the end of a job that is over."""
+        return job.state.terminal and self.transitions >= len(job.transitions)
+
+
+def news(job: Job, seen: Seen) -> tuple[list[tuple[str, Wire]], Seen]:
+    """What has happened since, in the order to tell it, and what is known then."""
+    told: list[tuple[str, Wire]] = [("state", step) for step in job.transitions[seen.transitions :]]
+    same = seen.attempt == job.attempt  # another attempt draws its curves anew
+    points = {c.name: seen.points.get(c.name, seen.least_points) if same else 0 for c in job.curves}
+    for curve in job.curves:
+        if values := curve.values[points[curve.name] :]:
+            told.append(("curve", CurvePoints(name=curve.name, start=points[curve.name], values=values)))
+    progress = JobProgress(progress=job.progress, message=job.message)
+    if progress != seen.progress:
+        told.append(("progress", progress))
+    if job.state.terminal:
+        told.append(("end", job))
+    reached = {curve.name: len(curve.values) for curve in job.curves}
+    return told, Seen(len(job.transitions), job.attempt, reached, progress=progress)
+
+
+async def stream(
+    job: Job, seen: Seen, read: Callable[[], Awaitable[Job]], stopping: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[bytes]:
+    """The events until the job is over or `stopping` says so. Between reads it holds nothing, only the line."""
+    pause, quiet = FIRST_PAUSE, 0.0
+    while True:
+        told, seen = news(job, seen)
+        if told:
+            yield b"".join(_written(told, seen))
+        elif quiet >= KEEPALIVE_SECONDS:
+            yield KEEPALIVE_COMMENT
+        quiet = 0.0 if told or quiet >= KEEPALIVE_SECONDS else quiet + pause
+        pause = FIRST_PAUSE if told else min(1.5 * pause, LONGEST_PAUSE)
+        if job.state.terminal or await stopping():
+            return
+        await anyio.sleep(pause)
+        job = await read()
+
+
+def _written(told: list[tuple[str, Wire]], seen: Seen) -> list[bytes]:
+    last = len(told) - 1
+    return [
+        format_sse_event(event=name, data_str=data.model_dump_json(), id=seen.event_id if i == last else None)
+        for i, (name, data) in enumerate(told)
+    ]

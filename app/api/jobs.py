@@ -1,0 +1,103 @@
+"""Long-running work: submitted, watched, cancelled."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Request, Response, status
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+
+from app.api import events
+from app.api.dependencies import PAGE, Cursor, IdempotencyKey, JobId, Limit, RequestIdDep, ServicesDep
+from app.api.openapi import declare
+from app.api.strict_json import StrictRoute
+from app.schemas.jobs import Job, JobPage, JobState, TrainEstimate, TrainRequest
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
+ACCEPTED = declare(
+    202, {"Location": "Where the job is.", "Retry-After": "Seconds after which it is worth looking at the job."}
+)
+RETRY_SECONDS = "1"
+
+
+@router.post("/train", status_code=status.HTTP_202_ACCEPTED, responses=ACCEPTED)
+def train_model(
+    body: TrainRequest,
+    services: ServicesDep,
+    request_id: RequestIdDep,
+    request: Request,
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
+) -> Job:
+    """Train one algorithm on one dataset. The job is committed before this answers: it will end, come what may."""
+    job, _ = services.training.submit(body, idempotency_key=idempotency_key, request_id=request_id)
+    _point_to(job, request, response)
+    return job
+
+
+@router.post("/train:validate")
+def validate_training(body: TrainRequest, services: ServicesDep) -> TrainEstimate:
+    """A dry run: every problem of a train request at once, or what the job would take."""
+    return services.training.validate(body)
+
+
+@router.get("")
+def list_jobs(
+    services: ServicesDep, limit: Limit = PAGE, cursor: Cursor = None, state: JobState | None = None
+) -> JobPage:
+    """Newest first."""
+    return services.jobs.page(limit, cursor, state=state)
+
+
+@router.get("/{job_id}")
+def get_job(job_id: JobId, services: ServicesDep) -> Job:
+    """Where a job stands."""
+    return services.jobs.get(job_id)
+
+
+@router.post("/{job_id}/cancel", status_code=status.HTTP_202_ACCEPTED, responses=ACCEPTED)
+def cancel_job(job_id: JobId, services: ServicesDep, request: Request, response: Response) -> Job:
+    """Stop a job. Asking twice, or too late, answers the job as it stands."""
+    job = services.jobs.cancel(job_id)
+    _point_to(job, request, response)
+    return job
+
+
+@router.get(
+    "/{job_id}/events",
+    response_class=StreamingResponse,
+    responses={
+        200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
+        204: {"description": "The job is over and Last-Event-ID says that all was heard."},
+    },
+)
+async def stream_job_events(
+    job_id: JobId,
+    services: ServicesDep,
+    request: Request,
+    last_event_id: Annotated[str | None, Header(max_length=100, description="Continue after this event.")] = None,
+) -> Response:
+    """A job's progress as server-sent events (`state`, `progress`, `curve`, `end`), until it is over.
+
+    A stream that ends without `end` was cut by us: connect again with the last id.
+    """
+
+    async def read() -> Job:
+        return await run_in_threadpool(services.jobs.get, job_id)
+
+    async def stopping() -> bool:
+        return request.app.state.draining or await request.is_disconnected()
+
+    job, seen = await read(), events.Seen.of(last_event_id)
+    if seen.covers(job):
+        return Response(status_code=status.HTTP_204_NO_CONTENT)
+    return StreamingResponse(
+        events.stream(job, seen, read, stopping),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
+    )
+
+
+def _point_to(job: Job, request: Request, response: Response) -> None:
+    request.scope["job_id"] = str(job.id)
+    response.headers["Location"] = f"{router.prefix}/{job.id}"
+    response.headers["Retry-After"] = RETRY_SECONDS

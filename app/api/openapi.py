@@ -1,0 +1,83 @@
+"""The OpenAPI document: what FastAPI finds, made into something a good client can be generated from."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
+
+from app.api.problems import MEDIA_TYPE
+from app.schemas.problems import Problem
+from app.wire import without_null
+
+METHODS = {"get", "put", "post", "delete", "patch", "head", "options"}
+COMPONENT = "#/components/schemas/{model}"
+TAGS = [
+    {"name": "datasets", "description": "Immutable tables, uploaded once."},
+    {"name": "algorithms", "description": "What can be trained, and with which parameters."},
+    {"name": "jobs", "description": "Long-running work."},
+    {"name": "models", "description": "Models, their immutable versions and their aliases."},
+    {"name": "predictions", "description": "Answers of models."},
+    {"name": "operations", "description": "For those who run the service."},
+]
+Declared = dict[int | str, dict[str, Any]]
+
+
+def declare(status: int, headers: Mapping[str, str]) -> Declared:
+    """Headers of an answer, by name and what they say, for a route's `responses`."""
+    return {status: {"headers": {name: _header(description) for name, description in headers.items()}}}
+
+
+def _header(description: str) -> dict[str, Any]:
+    return {"description": description, "required": True, "schema": {"type": "string"}}
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """Built once, on the first call; `app.openapi` is set to this."""
+    if app.openapi_schema is None:
+        app.openapi_schema = _document(app)
+    return app.openapi_schema
+
+
+def _document(app: FastAPI) -> dict[str, Any]:
+    made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes, tags=TAGS)
+    schemas = made["components"]["schemas"]
+    for unwanted in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unwanted, None)
+    _, problem = models_json_schema([(Problem, "serialization")], ref_template=COMPONENT)
+    schemas.update(problem["$defs"])
+    for schema in schemas.values():
+        _without_field_titles(schema)
+    for operation in operations(made):
+        _finish(operation)
+    made["components"]["schemas"] = dict(sorted(schemas.items()))
+    return made
+
+
+def operations(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for path in document["paths"].values():
+        yield from (operation for method, operation in path.items() if method in METHODS)
+
+
+def _finish(operation: dict[str, Any]) -> None:
+    responses = operation["responses"]
+    responses.pop("422", None)  # FastAPI's own shape
+    responses["default"] = {"description": "A problem."}
+    for status, response in responses.items():
+        response.setdefault("headers", {})["X-Request-Id"] = _header("Names this request in the service's log.")
+        if status == "default" or int(status) >= 400:
+            response["content"] = {MEDIA_TYPE: {"schema": {"$ref": COMPONENT.format(model="Problem")}}}
+    for parameter in operation.get("parameters", []):
+        parameter["schema"] = without_null(parameter["schema"])
+        parameter["schema"].pop("title", None)
+        parameter["schema"].pop("description", None)
+        if parameter["in"] == "header":
+            parameter["name"] = re.sub(r"\b[a-z]", lambda letter: letter[0].upper(), parameter["name"])
+
+
+def _without_field_titles(schema: dict[str, Any]) -> None:
+    """Pydantic titles every field by its own name: noise, and a second name for generators to stumble over."""
+    for field in schema.get("properties", {}).values():
+        field.pop("title", None)

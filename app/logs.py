@@ -1,0 +1,51 @@
+"""Logs: one JSON object a line on stderr, ours and our libraries' alike, with the ids bound at the edge.
+
+Secrets are typed as such and never formatted; what a library may still quote of an address (a
+password within a URL) is struck out of the finished line.
+"""
+
+import logging
+import re
+import sys
+from typing import Any
+
+import orjson
+import structlog
+from structlog.types import EventDict, Processor
+
+PASSWORD = re.compile(r"(?<=://)([^\s:/@\"]*):[^\s/\"]*@")
+LIBRARIES = ("uvicorn", "uvicorn.error", "uvicorn.access", "celery", "celery.task", "celery.redirected")
+
+
+def configure(level: str = "INFO") -> None:
+    """Once a process, by whoever starts it; again does no harm."""
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,  # what is cached before this call would be kept
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder(allow=[])],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, _line],
+        )
+    )
+    logging.root.handlers = [handler]
+    logging.root.setLevel(level.upper())
+    for name in LIBRARIES:
+        library = logging.getLogger(name)
+        library.handlers, library.propagate = [], True
+
+
+def _line(_: Any, __: str, event: EventDict) -> str:
+    written = orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    return PASSWORD.sub(r"\1:***@", written)
