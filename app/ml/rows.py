@@ -64,12 +64,9 @@ def read_rows(
     missing columns and, unless bad rows may pass, for any fault in any row.
     """
     sent = _sent(body, [column.name for column in inputs], max_rows)
-    arrays, flawed = [], []
-    for column, values in zip(inputs, sent.columns, strict=True):
-        array, places = read_cells(column, values)
-        arrays.append(array)
-        flawed.append(places)
-    table = pa.Table.from_arrays(arrays, names=[column.name for column in inputs])
+    cells = [read_cells(column, values) for column, values in zip(inputs, sent.columns, strict=True)]
+    table = pa.Table.from_arrays([array for array, _ in cells], names=[column.name for column in inputs])
+    flawed = [positions for _, positions in cells]
     if not sent.broken and not any(flawed):
         return Incoming(table, sent.rows, sent.whole, [], sent.ignored)
     places = _Places.of(sent, flawed)

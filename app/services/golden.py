@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from app.errors import GoldenMismatch
-from app.ml.model import decode
+from app.ml.model import Model, decode
 from app.ml.rows import read_rows
 
 
-def prove(blob: bytes, golden: Mapping[str, Any]) -> None:
+def prove(blob: bytes, golden: Mapping[str, Any]) -> Model:
     """Decode and predict the golden rows, as a request for them would. Raises GoldenMismatch, CorruptModel."""
     model = decode(blob)
     body = {"columns": golden["columns"], "data": golden["data"]}
@@ -20,6 +20,7 @@ def prove(blob: bytes, golden: Mapping[str, Any]) -> None:
         same = same and answer.probabilities is not None and _same(answer.probabilities, golden["probabilities"])
     if not same:
         raise GoldenMismatch
+    return model
 
 
 def _same(given: Any, expected: Any) -> bool:

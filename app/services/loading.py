@@ -1,0 +1,34 @@
+"""From stored bytes to a model that has proved itself."""
+
+from collections.abc import Iterator
+
+from app.errors import CorruptModel
+from app.ml.model import Model, digest
+from app.services.golden import prove
+from app.store.models import Pointer
+from app.store.work import WorkFactory
+
+
+def chunks(work: WorkFactory, pointer: Pointer) -> Iterator[bytes]:
+    """The stored bytes, piece by piece, each in a short transaction. Raises VersionNotFound when they are gone."""
+    sent, seq = 0, 0
+    while sent < pointer.size_bytes:
+        with work() as w:
+            piece = w.models.chunk(pointer.model, pointer.version, seq)
+        yield piece
+        sent, seq = sent + len(piece), seq + 1
+
+
+def stored(work: WorkFactory, pointer: Pointer) -> bytes:
+    """All of the stored bytes. Raises CorruptModel if they are not those that were stored."""
+    blob = b"".join(chunks(work, pointer))
+    if digest(blob) != pointer.digest:
+        raise CorruptModel("The stored bytes do not have the digest they were stored under.")
+    return blob
+
+
+def opened(work: WorkFactory, pointer: Pointer, blob: bytes) -> Model:
+    """The model of these bytes. Raises CorruptModel, and GoldenMismatch if it does not answer as it once did."""
+    with work() as w:
+        golden = w.models.golden(pointer.model, pointer.version)
+    return prove(blob, golden)

@@ -1,0 +1,90 @@
+"""Predictions from the process's own memory, else from Redis, else from Postgres."""
+
+import asyncio
+from concurrent.futures import Future
+from typing import NamedTuple, TypeVar
+
+from app.errors import Fault, InvalidRequest
+from app.ml.model import Model
+from app.ml.rows import read_rows
+from app.services.answers import Answer, answer
+from app.services.loading import opened, stored
+from app.services.memory import ModelMemory
+from app.services.pointers import Pointers, Wanted
+from app.services.single_flight import SingleFlight
+from app.settings import Settings
+from app.store.cache import Cache
+from app.store.models import Pointer
+from app.store.work import WorkFactory
+
+T = TypeVar("T")
+LOADS = 2
+"""Models read at a time, per process: the bound on what cold requests ask of Postgres."""
+
+
+class Served(NamedTuple):
+    """A version, and its model in memory."""
+
+    pointer: Pointer
+    model: Model
+
+
+class Predictions:
+    def __init__(self, work: WorkFactory, cache: Cache, settings: Settings) -> None:
+        self._work = work
+        self._cache = cache
+        self._max_rows = settings.max_predict_rows
+        self._pointers = Pointers(work, settings.pointer_seconds)
+        self._memory = ModelMemory(settings.model_memory_bytes)
+        self._loads: SingleFlight[str, Model] = SingleFlight(LOADS, "models")
+
+    def resolve(self, model: str, version: int | None = None, alias: str | None = None) -> Pointer:
+        """Which version is meant, no older than `pointer_seconds`.
+
+        Raises ModelNotFound, VersionNotFound, AliasNotFound.
+        """
+        wanted = _wanted(model, version, alias)
+        return self._pointers.fresh(wanted) or self._pointers.fetch(wanted).result()
+
+    async def serve(self, model: str, version: int | None = None, alias: str | None = None) -> Served:
+        """What `resolve` means, ready to predict. While another thread asks the database, the event loop is free.
+
+        Raises besides: CorruptModel, GoldenMismatch.
+        """
+        wanted = _wanted(model, version, alias)
+        pointer = self._pointers.fresh(wanted)
+        if pointer is None:
+            pointer = await _landed(self._pointers.fetch(wanted))
+        return Served(pointer, self._memory.get(pointer.digest) or await self._loaded(pointer))
+
+    async def _loaded(self, pointer: Pointer) -> Model:
+        return await _landed(self._loads.join(pointer.digest, lambda: self._load(pointer)))
+
+    def predict(self, served: Served, body: object, *, let_bad_rows_pass: bool = False) -> Answer:
+        """Answer rows as parsed from JSON. Raises what `app.ml.rows.read_rows` raises."""
+        incoming = read_rows(body, served.model.inputs, max_rows=self._max_rows, let_bad_rows_pass=let_bad_rows_pass)
+        predicted = served.model.predict(incoming.table) if incoming.good.size else None
+        return answer(served.pointer, served.model, incoming, predicted)
+
+    def _load(self, pointer: Pointer) -> Model:
+        kept = self._memory.get(pointer.digest)  # landed between the caller's look and now
+        if kept is not None:
+            return kept
+        cached = self._cache.get(pointer.digest, pointer.size_bytes)
+        blob = stored(self._work, pointer) if cached is None else cached
+        model = opened(self._work, pointer, blob)
+        if cached is None:
+            self._cache.put(pointer.digest, blob)
+        self._memory.put(pointer.digest, model)
+        return model
+
+
+def _wanted(model: str, version: int | None, alias: str | None) -> Wanted:
+    if version is not None and alias is not None:
+        raise InvalidRequest(faults=[Fault("/query/alias", "Ask for a version or for an alias, not for both.")])
+    return Wanted(model, version, alias)
+
+
+async def _landed(flight: Future[T]) -> T:
+    """Wait for a flight that others share: a caller who hangs up does not call it back."""
+    return await asyncio.shield(asyncio.wrap_future(flight))

@@ -1,0 +1,36 @@
+"""Work that many ask for at once is done once."""
+
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+
+
+class SingleFlight(Generic[K, T]):
+    """Calls in a few threads, one per key at a time. Whoever asks for a key under way shares its outcome.
+
+    The number of threads is also the bound on what this process asks of a database at once.
+    """
+
+    def __init__(self, threads: int, name: str) -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._lock = Lock()
+        self._under_way: dict[K, Future[T]] = {}
+
+    def join(self, key: K, call: Callable[[], T]) -> Future[T]:
+        """The outcome of `call`, or of an earlier one for this key that is not finished. Never blocks."""
+        with self._lock:
+            future = self._under_way.get(key)
+            if future is None:
+                future = self._under_way[key] = self._threads.submit(self._fly, key, call)
+            return future
+
+    def _fly(self, key: K, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        finally:
+            with self._lock:
+                del self._under_way[key]
