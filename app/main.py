@@ -1,7 +1,12 @@
-"""The application: settings → services → routers. Importing this does no work."""
+"""The application: settings → services → routers. Importing this does no work.
+
+python -m app.main > app/openapi.json       writes the OpenAPI document anew
+"""
 
 import importlib
+import json
 import pkgutil
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -62,3 +67,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     finally:
         app.state.services.close()
         del app.state.services
+
+
+if __name__ == "__main__":
+    json.dump(create_app(Settings()).openapi(), sys.stdout, indent=1, sort_keys=True, ensure_ascii=False)
+    sys.stdout.write("\n")

@@ -1,20 +1,19 @@
 """The API on one port: one process, drained before it stops."""
 
-import socket
 import threading
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
 
-from app.errors import StartFailed
+from app import logs
+from app.ports import listen
 from app.settings import Settings
-
-BACKLOG = 2048
 
 
 def serve(app: FastAPI, settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT. Raises StartFailed if the address is taken."""
+    logs.configure(settings.log_level)
     with listen(settings.host, settings.port) as listener:
         config = uvicorn.Config(
             app,
@@ -25,17 +24,6 @@ def serve(app: FastAPI, settings: Settings) -> None:
             timeout_graceful_shutdown=25,
         )
         _Draining(config, app, settings.drain_seconds).run(sockets=[listener])
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 is any free one."""
-    try:
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
-    except OSError as error:
-        raise StartFailed(
-            f"Cannot listen on {host} port {port}: {error.strerror}. Choose another with --port or VALIANT_PORT."
-        ) from error
 
 
 class _Draining(uvicorn.Server):

@@ -10,6 +10,7 @@ from app.api.strict_json import StrictRoute
 from app.ml.catalogue import Entry, catalogue, find
 from app.schemas.algorithms import AlgorithmCard, AlgorithmPage
 
+AlgorithmName = Annotated[str, Path(max_length=100, description="The algorithm's name.")]
 router = APIRouter(prefix="/v1/algorithms", tags=["algorithms"], route_class=StrictRoute)
 
 
@@ -23,7 +24,7 @@ async def list_algorithms(limit: Limit = PAGE, cursor: Cursor = None) -> Algorit
 
 @router.get("/{name}")
 async def get_algorithm(
-    name: Annotated[str, Path(max_length=100, description="The algorithm's name.")],
+    name: AlgorithmName,
 ) -> AlgorithmCard:
     """What an algorithm is for, its references, and the JSON Schema of its parameters."""
     return _card(find(name))

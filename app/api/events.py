@@ -56,9 +56,8 @@ def news(job: Job, seen: Seen) -> tuple[list[tuple[str, Wire]], Seen]:
     told: list[tuple[str, Wire]] = [("state", step) for step in job.transitions[seen.transitions :]]
     same = seen.attempt == job.attempt  # another attempt draws its curves anew
     points = {c.name: seen.points.get(c.name, seen.least_points) if same else 0 for c in job.curves}
-    for curve in job.curves:
-        if values := curve.values[points[curve.name] :]:
-            told.append(("curve", CurvePoints(name=curve.name, start=points[curve.name], values=values)))
+    fresh = [(c.name, points[c.name], c.values[points[c.name] :]) for c in job.curves]
+    told += [("curve", CurvePoints(name=name, start=start, values=new)) for name, start, new in fresh if new]
     progress = JobProgress(progress=job.progress, message=job.message)
     if progress != seen.progress:
         told.append(("progress", progress))

@@ -31,11 +31,10 @@ async def check_readiness(request: Request, services: ServicesDep) -> Readiness:
     checks = [Check(name="not_draining", ok=not request.app.state.draining, required=True)]
     # A thread of its own: the shared ones may all be busy while the process is well.
     checks += await to_thread.run_sync(_dependencies, services, limiter=CapacityLimiter(1))
-    failing = [
-        Fault(f"/checks/{i}", f"{c.name} fails.", c.name) for i, c in enumerate(checks) if c.required and not c.ok
-    ]
+    failing = [c.name for c in checks if c.required and not c.ok]
     if failing:
-        raise NotReady(faults=failing, headers={"Retry-After": RETRY_SECONDS})
+        faults = [Fault("", f"The check {name} fails.", name) for name in failing]
+        raise NotReady(faults=faults, headers={"Retry-After": RETRY_SECONDS})
     return Readiness(status="ready", checks=checks)
 
 

@@ -20,7 +20,7 @@ RETRY_SECONDS = "1"
 
 
 @router.post("/train", status_code=status.HTTP_202_ACCEPTED, responses=ACCEPTED)
-def train_model(
+def train_model(  # noqa: PLR0917  FastAPI passes them by name
     body: TrainRequest,
     services: ServicesDep,
     request_id: RequestIdDep,

@@ -1,6 +1,7 @@
 """Counts and times of requests, for Prometheus. One process, one registry: nothing to merge."""
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
@@ -30,7 +31,7 @@ class Metrics:
         self.seconds.labels(route, method).observe(seconds)
 
 
-@router.get("/metrics", response_class=Response)
+@router.get("/metrics", response_class=PlainTextResponse)
 async def read_metrics(request: Request) -> Response:
     """Counters and times of this process, as Prometheus reads them."""
     metrics: Metrics = request.app.state.metrics

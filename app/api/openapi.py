@@ -43,11 +43,10 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 def _document(app: FastAPI) -> dict[str, Any]:
     made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes, tags=TAGS)
-    schemas = made["components"]["schemas"]
+    _, problem = models_json_schema([(Problem, "serialization")], ref_template=COMPONENT)
+    schemas = problem["$defs"] | made["components"]["schemas"]
     for unwanted in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unwanted, None)
-    _, problem = models_json_schema([(Problem, "serialization")], ref_template=COMPONENT)
-    schemas.update(problem["$defs"])
     for schema in schemas.values():
         _without_field_titles(schema)
     for operation in operations(made):

@@ -1,0 +1,67 @@
+"""Predictions: answered from memory, on the event loop when that is quick."""
+
+from typing import Annotated, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Body, Query, Response
+from fastapi.concurrency import run_in_threadpool
+
+from app.api.dependencies import ModelPath, ServicesDep, SettingsDep
+from app.api.openapi import declare
+from app.api.strict_json import parse
+from app.api.unparsed import Holds, UnparsedRoute
+from app.schemas.predictions import Prediction, PredictRequest
+from app.services.answers import Answer
+from app.settings import KiB, MiB
+
+router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=UnparsedRoute)
+QUICK_BODY, QUICK_MODEL = 64 * KiB, 8 * MiB
+"""A small table and a small model take less time than the way to a thread and back may cost."""
+LONGEST_HEADER = 4 * KiB
+HEADERS = declare(
+    200,
+    {
+        "X-Model-Version": "The version that answered.",
+        "X-Ignored-Columns": "Only if there are any: columns the model does not know, percent-encoded, comma-separated.",
+    },
+)
+HEADERS[200]["headers"]["X-Ignored-Columns"]["required"] = False
+
+
+@router.post("/{model}/predict", response_model=Prediction, responses=HEADERS)
+async def predict(  # noqa: PLR0917  FastAPI passes them by name
+    model: ModelPath,
+    body: Annotated[bytes, Body(), Holds(PredictRequest)],
+    services: ServicesDep,
+    settings: SettingsDep,
+    version: Annotated[int | None, Query(ge=1, lt=2**31, description="This version.")] = None,
+    alias: Annotated[
+        str | None, Query(pattern=r"^[a-z0-9_-]{1,100}$", description="The version this alias points at.")
+    ] = None,
+    on_error: Annotated[
+        Literal["fail", "null"], Query(description="null: rows that cannot be answered are null, the others answered.")
+    ] = "fail",
+) -> Response:
+    """Predict. Without `version` and `alias`: by the alias `champion` if it is set, else by the newest version.
+
+    Numbers may be whole (up to 2^53) or not; a string is never read as a number, nor a number or a boolean as a
+    category. Null is a missing value. Dates are ISO 8601 strings; without an offset they are UTC. Columns the model
+    does not know are ignored. What is not finite comes back as null.
+    """
+    served = await services.predictions.serve(model, version, alias)
+
+    def answer() -> Answer:
+        return services.predictions.predict(served, parse(body, settings), let_bad_rows_pass=on_error == "null")
+
+    quick = len(body) <= QUICK_BODY and served.model.nbytes <= QUICK_MODEL
+    given = answer() if quick else await run_in_threadpool(answer)
+    headers = {"X-Model-Version": str(given.version)}
+    if given.ignored:
+        headers["X-Ignored-Columns"] = _listed(given.ignored)
+    return Response(given.body, media_type="application/json", headers=headers)
+
+
+def _listed(names: list[str]) -> str:
+    """Percent-encoded, so that any name fits a header; the list ends with `...` where it would grow too long."""
+    listed = ",".join(quote(name, safe="") for name in names)
+    return listed if len(listed) <= LONGEST_HEADER else f"{listed[:LONGEST_HEADER].rpartition(',')[0]},..."
