@@ -1,5 +1,6 @@
 """Predictions: answered from memory, on the event loop when that is quick."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 from urllib.parse import quote
 
@@ -22,7 +23,7 @@ HEADERS = declare(
     200,
     {
         "X-Model-Version": "The version that answered.",
-        "X-Ignored-Columns": "Only if there are any: columns the model does not know, percent-encoded, comma-separated.",
+        "X-Ignored-Columns": "Columns the model does not know, if any: percent-encoded, separated by commas.",
     },
 )
 HEADERS[200]["headers"]["X-Ignored-Columns"]["required"] = False
@@ -61,7 +62,7 @@ async def predict(  # noqa: PLR0917  FastAPI passes them by name
     return Response(given.body, media_type="application/json", headers=headers)
 
 
-def _listed(names: list[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     """Percent-encoded, so that any name fits a header; the list ends with `...` where it would grow too long."""
     listed = ",".join(quote(name, safe="") for name in names)
     return listed if len(listed) <= LONGEST_HEADER else f"{listed[:LONGEST_HEADER].rpartition(',')[0]},..."

@@ -10,7 +10,6 @@ from pydantic_core import CoreSchema, core_schema
 
 from app.api.strict_json import demand_json, read
 from app.errors import EmptyBody
-from app.settings import Settings
 
 
 class Holds:
@@ -39,8 +38,7 @@ class UnparsedRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def unparsed(request: Request) -> Response:
-            settings: Settings = request.app.state.settings
-            body = await read(request, settings)
+            body = await read(request, request.app.state.settings)
             if not body:
                 raise EmptyBody
             demand_json(request)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, RootModel
 
 from app.schemas.problems import ProblemError
 from app.wire import Body, Wire
@@ -19,6 +19,10 @@ class PredictColumns(Body):
 
     columns: list[str] = Field(min_length=1)
     data: list[list[Any]] = Field(min_length=1)
+
+
+class PredictRequest(RootModel[PredictRows | PredictColumns]):
+    """Rows to predict, in either form."""
 
 
 class Flag(Wire):
@@ -40,4 +44,4 @@ class Prediction(Wire):
     classes: list[bool | int | float | str] | None = None
     probabilities: list[list[float] | None] | None = None
     flags: list[Flag] = []
-    errors: list[ProblemError] | None = None
+    errors: list[ProblemError] | None = Field(None, description="The first fault of each row that is null.")

@@ -14,7 +14,7 @@ from sqlalchemy import Integer, delete, func, literal, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from app.errors import AliasNotFound, ModelNotFound, VersionInUse, VersionNotFound
+from app.errors import AliasNotFound, Fault, InvalidRequest, ModelNotFound, VersionInUse, VersionNotFound
 from app.ml.model import read_header
 from app.ml.report import Report
 from app.schemas.models import Alias, AliasHistory, AliasRecord, Model, ModelPage, ModelVersion
@@ -56,7 +56,7 @@ class ModelRepository:
             version=self._next_number(model),
             job_id=job_id,
             dataset_id=dataset_id,
-            dataset_digest=header.receipt["data_digest"],
+            dataset_digest=str(header.receipt["data_digest"]),
             algorithm=header.algorithm,
             task=str(header.task),
             parameters=header.parameters,
@@ -232,7 +232,7 @@ class ModelRepository:
         """Moves, newest first; also of an alias or a model that is gone. Raises AliasNotFound if it never was."""
         mine = select(AliasMoveRow).where(AliasMoveRow.model == model, AliasMoveRow.alias == alias)
         if cursor is not None:
-            mine = mine.where(AliasMoveRow.id < int(cursor))
+            mine = mine.where(AliasMoveRow.id < _move_id(cursor))
         moves = self.session.scalars(mine.order_by(AliasMoveRow.id.desc()).limit(limit + 1)).all()
         if not moves and cursor is None:
             raise self._absent(model, AliasNotFound())
@@ -243,6 +243,12 @@ class ModelRepository:
 
 
 _EXISTS = select(literal(1, Integer)).where(ModelVersionRow.model == ModelRow.name).exists()
+
+
+def _move_id(cursor: str) -> int:
+    if cursor.isascii() and cursor.isdigit() and len(cursor) < 19:
+        return int(cursor)
+    raise InvalidRequest(faults=[Fault("/cursor", "This is not a cursor of a former page.")])
 
 
 def _version(row: ModelVersionRow) -> ModelVersion:
