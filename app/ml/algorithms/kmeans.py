@@ -72,7 +72,7 @@ def fit(params: KMeans, data: Data, context: Context) -> Fit[State]:
         context.progress(done / params.n_init, inertia=best.inertia[-1])
         best = min(best, start(), key=lambda run: run.inertia[-1])
     k = len(best.centres)
-    inertias: Vector = np.bincount(best.labels, weights * best.squares, k)
+    inertias = np.bincount(best.labels, weights * best.squares, k).astype(np.float64)
     state = State(best.centres, np.bincount(best.labels, minlength=k), inertias)
     warnings = [f"There are only {k} distinct rows, so there are {k} clusters."] if k < params.k else []
     curves = {"inertia": best.inertia}
