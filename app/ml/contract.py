@@ -144,7 +144,10 @@ class Data:
 
 
 def _frozen(values: ArrayLike, *, ndim: int, name: str, missing: bool = False) -> NDArray[np.float64]:
-    array = np.array(values, dtype=np.float64, order="C")
+    if isinstance(values, np.ndarray) and values.dtype == np.float64 and _sealed(values):
+        array = values
+    else:
+        array = np.array(values, dtype=np.float64, order="C")
     if array.ndim != ndim:
         raise InvalidData(f"{name} has {array.ndim} dimensions, not {ndim}.")
     bad = np.isinf(array) if missing else ~np.isfinite(array)
@@ -152,6 +155,11 @@ def _frozen(values: ArrayLike, *, ndim: int, name: str, missing: bool = False) -
         raise InvalidData(f"{name} holds {int(bad.sum())} values that are not finite.")
     array.setflags(write=False)
     return array
+
+
+def _sealed(array: NDArray[Any]) -> bool:
+    """Whether nobody can change it, so that no copy is needed."""
+    return array.flags.c_contiguous and not array.flags.writeable and array.base is None
 
 
 P = TypeVar("P", bound=Params)

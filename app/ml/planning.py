@@ -97,29 +97,25 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) -> Plan:
 
 def _task(spec: TrainSpec, known: Mapping[str, TableColumn]) -> tuple[Task | None, list[Fault]]:
     """The task, or none if it cannot be told; and what speaks against it."""
-    offered = sorted(entry_of(spec).algorithm.tasks)
-    name = algorithm_name(spec)
-    if spec.target is None:
-        free = [task for task in offered if not task.supervised]
-        if not free:
-            return None, [Fault("/target", f"{name} needs a target column to learn from.", "missing")]
-        if spec.task is None:
-            return free[0], []
-        if spec.task.supervised:
-            return None, [Fault("/target", f"A target column is needed for {spec.task}.", "missing")]
-    elif not any(task.supervised for task in offered):
-        return None, [Fault("/target", f"{name} learns without a target: leave it out.")]
-    task = spec.task
-    if task is None:
-        column = known.get(spec.target or "")
-        if column is None:
-            return None, []
-        task = Task.REGRESSION if column.kind == ColumnKind.NUMERIC else Task.CLASSIFICATION
-    elif spec.target is not None and not task.supervised:
-        return None, [Fault("/task", f"{task} takes no target.")]
-    if task not in offered:
-        return task, [_not_offered(spec, name, task, offered)]
-    return task, []
+    name, offered = algorithm_name(spec), sorted(entry_of(spec).algorithm.tasks)
+    supervised = spec.target is not None
+    if not any(task.supervised is supervised for task in offered):
+        if supervised:
+            return None, [Fault("/target", f"{name} learns without a target: leave it out.")]
+        return None, [Fault("/target", f"{name} needs a target column to learn from.", "missing")]
+    if spec.task is not None and spec.task.supervised is not supervised:
+        return None, [Fault("/task", f"{spec.task} {'takes no' if supervised else 'needs a'} target.")]
+    task = spec.task or _natural(spec.target, known, offered)
+    return task, [] if task is None or task in offered else [_not_offered(spec, name, task, offered)]
+
+
+def _natural(target: str | None, known: Mapping[str, TableColumn], offered: Sequence[Task]) -> Task | None:
+    """What follows from the target's kind; nothing from a column that is not there."""
+    if target is None:
+        return next(task for task in offered if not task.supervised)
+    if target not in known:
+        return None
+    return Task.REGRESSION if known[target].kind == ColumnKind.NUMERIC else Task.CLASSIFICATION
 
 
 def _not_offered(spec: TrainSpec, name: str, task: Task, offered: Sequence[Task]) -> Fault:

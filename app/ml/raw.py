@@ -57,7 +57,7 @@ def measured(cells: Cells, name: str) -> Vector:
         raise InvalidData(
             f"Column {name!r} holds infinite numbers.",
             faults=[
-                Fault(f"/rows/{row}/{name}", "This number is not finite.", "not_finite")
+                Fault(pointer(row, name), "This number is not finite.", "not_finite")
                 for row in np.flatnonzero(np.isinf(values))[:10].tolist()
             ],
         )
@@ -74,6 +74,11 @@ def codes(cells: Cells, vocabulary: pa.Array, absent: float = UNSEEN) -> Vector:
     """The place of each value in the vocabulary; `absent` for others; NaN for missing. Shape (n,)."""
     places = pc.fill_null(pc.index_in(cells, value_set=vocabulary.cast(cells.type)).cast(pa.float64()), absent)
     return _floats(pc.if_else(pc.is_valid(cells), places, pa.scalar(None, pa.float64())))
+
+
+def pointer(row: int, name: str) -> str:
+    """The JSON pointer (RFC 6901) of a cell of the table, rows counted from 0."""
+    return f"/rows/{row}/{name.replace('~', '~0').replace('/', '~1')}"
 
 
 def _floats(cells: Cells) -> Vector:

@@ -68,5 +68,6 @@ class Report(Wire):
     curves: list[ReportCurve] = []
     converged: bool
     iterations: int
+    columns: list[str] = Field([], description="Of the matrix the algorithm saw, in the order its coefficients have.")
     summary: Any = Field(None, description="What the algorithm has to say for itself.")
     warnings: list[str] = []

@@ -22,22 +22,28 @@ _NONFINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 def pack(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
     """`value` as JSON; every array goes into `arrays` under its path. Raises TypeError for what is not stored."""
-    match value:
-        case np.ndarray() if value.dtype.kind in "UO":
-            return {"texts": [_text(item) for item in value.tolist()]}
-        case np.ndarray():
-            arrays[path] = value
-            return {"array": path}
-        case np.generic():
-            return pack(value.item(), path, arrays)
-        case float() if not math.isfinite(value):
-            return {"float": str(value)}
-        case bool() | int() | float() | str() | None:
-            return value
-        case tuple() if hasattr(value, "_fields"):
-            return {"fields": {name: pack(part, f"{path}.{name}", arrays) for name, part in _fields(value)}}
-        case tuple() | list():
-            return [pack(part, f"{path}.{place}", arrays) for place, part in enumerate(value)]
+    if isinstance(value, np.ndarray):
+        return _packed_array(value, path, arrays)
+    if hasattr(value, "_fields"):
+        parts = zip(value._fields, value, strict=True)
+        return {"fields": {name: pack(part, f"{path}.{name}", arrays) for name, part in parts}}
+    if isinstance(value, tuple | list):
+        return [pack(part, f"{path}.{place}", arrays) for place, part in enumerate(value)]
+    return _packed_scalar(value.item() if isinstance(value, np.generic) else value, path)
+
+
+def _packed_array(array: NDArray[Any], path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
+    if array.dtype.kind in "UO":
+        return {"texts": [_text(item) for item in array.tolist()]}
+    arrays[path] = array
+    return {"array": path}
+
+
+def _packed_scalar(value: Any, path: str) -> JSON:
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
     raise TypeError(f"{path} is a {type(value).__name__}, which models do not store.")
 
 
@@ -123,10 +129,6 @@ def _scalar(kind: Any, value: JSON) -> Any:
     if get_origin(kind) is not None and value in get_args(kind):
         return value  # a Literal
     raise TypeError("a value has another type")
-
-
-def _fields(value: Any) -> list[tuple[str, Any]]:
-    return list(zip(value._fields, value, strict=True))
 
 
 def _text(item: Any) -> str:

@@ -1,0 +1,110 @@
+"""What a training has to tell: judgement, curves and warnings in the form they travel."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from app.ml.contract import JSON, Fit, Task
+from app.ml.evaluation import Evaluation, across_folds, gaps
+from app.ml.material import Material
+from app.ml.report import Fold, Report, ReportCurve
+from app.ml.splits import Split
+
+MAX_CURVE = 1000
+"""Points kept of a monitor curve."""
+FEW = 30
+"""Fewer test rows than this give figures that are hardly worth their digits."""
+NAMED = 10
+"""Classes named in one warning."""
+
+
+class Judged(NamedTuple):
+    """A fit and all that was measured of it."""
+
+    fit: Fit[Any]
+    test: Evaluation
+    train: Evaluation
+    folds: Sequence[Fold]
+    columns: Sequence[str]
+    """Of the matrix that the algorithm saw."""
+
+
+def report(material: Material, split: Split, judged: Judged, seed: int, warnings: Sequence[str]) -> Report:
+    fit, folds = judged.fit, list(judged.folds)
+    summary = material.algorithm.summary
+    return Report(
+        task=material.task,
+        rests_on=_rests_on(material, split, len(folds), seed),
+        rows_train=split.train.size,
+        rows_test=split.test.size,
+        seed=seed,
+        test=judged.test.figures,
+        train=judged.train.figures,
+        gaps=gaps(judged.train.figures, judged.test.figures),
+        cross_validation=across_folds([fold.metrics for fold in folds]) if folds else None,
+        folds=folds or None,
+        confusion_matrix=judged.test.confusion_matrix,
+        curves=[*_curves(fit.curves), *judged.test.curves],
+        converged=bool(fit.converged),
+        iterations=int(fit.iterations),
+        columns=list(judged.columns),
+        summary=finite(summary(material.params, fit.state)) if summary else None,
+        warnings=[*warnings, *_warnings(material, split), *_fit_warnings(fit)],
+    )
+
+
+def finite(value: Any) -> JSON:
+    """As JSON has it: no numpy, and null for what is not a finite number."""
+    match value:
+        case np.ndarray() | np.generic():
+            return finite(value.tolist())
+        case Mapping():
+            return {str(key): finite(part) for key, part in value.items()}
+        case list() | tuple():
+            return [finite(part) for part in value]
+        case float() if not math.isfinite(value):
+            return None
+    return value
+
+
+def _rests_on(material: Material, split: Split, folds: int, seed: int) -> str:
+    how = "at random, class by class" if material.task is Task.CLASSIFICATION else "at random"
+    across = f" Cross-validation divides these into {folds} folds." if folds else ""
+    return (
+        f"The figures rest on {split.test.size} rows set aside {how} with seed {seed}; "
+        f"the model was fitted on the other {split.train.size}.{across}"
+    )
+
+
+def _curves(curves: Mapping[str, Sequence[float]]) -> Iterator[ReportCurve]:
+    """Thinned evenly; iterations, counted from 1, without a finite value are left out."""
+    for name, values in curves.items():
+        y = np.asarray(values, np.float64)
+        kept = np.flatnonzero(np.isfinite(y))
+        if kept.size > MAX_CURVE:
+            kept = kept[np.linspace(0, kept.size - 1, MAX_CURVE).astype(np.intp)]
+        yield ReportCurve(name=name, x=(kept + 1.0).tolist(), y=y[kept].tolist())
+
+
+def _warnings(material: Material, split: Split) -> Iterator[str]:
+    if not split.test.size:
+        yield "No row could be held out: nothing is known of rows the model has not seen."
+    elif split.test.size < FEW:
+        yield f"Only {split.test.size} rows were held out: the test figures are rough."
+    if material.target.codes is not None:
+        counts = np.bincount(material.target.codes, minlength=len(material.classes))
+        alone = [str(material.classes[code]) for code in np.flatnonzero(counts == 1)]
+        if alone:
+            more = f" and {len(alone) - NAMED} more" if len(alone) > NAMED else ""
+            yield (
+                f"Classes with a single row, kept for training, so that the test figures say nothing of them: "
+                f"{', '.join(alone[:NAMED])}{more}."
+            )
+
+
+def _fit_warnings(fit: Fit[Any]) -> Iterator[str]:
+    yield from fit.warnings
+    if not fit.converged:
+        yield f"The fit stopped after {fit.iterations} iterations, before it converged."

@@ -1,0 +1,77 @@
+"""What there is to predict: numbers, or class labels and their codes.
+
+Labels of a numeric column are whole numbers if every one of them is whole (1 and 1.0 are the same number),
+floats if not; texts stay texts and truths truths, so "1", 1 and true never meet. Codes follow the labels'
+ascending order.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from app.errors import Fault, InvalidData
+from app.ml.contract import Labels, Task, Vector
+from app.ml.raw import Cells, codes, distinct, measured, pointer
+
+Class: TypeAlias = bool | int | float | str
+EXACT = 2.0**53
+"""Below this every whole number is a float64."""
+SHOWN = 10
+"""Faulty rows named in one refusal."""
+
+
+class Target(NamedTuple):
+    rows: Labels
+    """The rows of the table that have a target, ascending: (m,)."""
+    y: Vector
+    """(m,) numbers, or class codes."""
+    classes: tuple[Class, ...] | None
+
+    @property
+    def codes(self) -> Labels | None:
+        """(m,) class codes; None without classes."""
+        return None if self.classes is None else self.y.astype(np.intp)
+
+
+def read_target(cells: Cells, name: str, task: Task) -> Target:
+    """Raises InvalidData for infinite numbers, and where fewer than two rows have a target."""
+    present = pc.is_valid(cells)
+    if pa.types.is_floating(cells.type):
+        present = pc.and_(present, pc.invert(pc.is_nan(pc.fill_null(cells, 0.0))))
+    rows = np.flatnonzero(present.to_numpy(zero_copy_only=False))
+    if rows.size < 2:
+        raise InvalidData(f"Fewer than 2 rows have a value in the target {name!r}.")
+    if task is Task.REGRESSION:
+        return Target(rows, measured(cells, name)[rows], None)
+    if pa.types.is_floating(cells.type):
+        measured(cells, name)
+        cells = pc.add(cells, 0.0)  # -0.0 becomes 0.0
+    words = distinct(cells.filter(present))
+    return Target(rows, codes(cells, words)[rows], labels(words))
+
+
+def labels(words: pa.Array) -> tuple[Class, ...]:
+    """Class labels as JSON says them."""
+    found = words.to_pylist()
+    if pa.types.is_floating(words.type) and all(value.is_integer() and abs(value) <= EXACT for value in found):
+        return tuple(map(int, found))
+    return tuple(found)
+
+
+def read_weights(cells: Cells, name: str, rows: Labels) -> Vector:
+    """The weights of these rows. Raises InvalidData for those that are missing, not above zero or not finite."""
+    weights = measured(cells, name)[rows]
+    wrong = rows[~(weights > 0)]
+    if wrong.size:
+        raise InvalidData(
+            f"Row weights are numbers above zero; {wrong.size} of {rows.size} are not.",
+            faults=list(_weight_faults(wrong[:SHOWN], name)),
+        )
+    return weights
+
+
+def _weight_faults(rows: Labels, name: str) -> Iterator[Fault]:
+    return (Fault(pointer(row, name), "A weight above zero is needed.", "bad_weight") for row in rows.tolist())
