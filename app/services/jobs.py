@@ -12,10 +12,11 @@ from sqlalchemy.exc import DBAPIError
 
 from app.errors import Cancelled, LeaseLost, TimedOut, ValiantError, WorkerLost
 from app.ml.catalogue import catalogue
+from app.ml.golden import check_golden
+from app.ml.model import decode
 from app.ml.training import Trained
 from app.schemas.jobs import Job, JobPage, JobState
 from app.schemas.problems import Problem
-from app.services.golden import prove
 from app.settings import Settings
 from app.store.claims import Claim, Lapsed
 from app.store.work import Work, WorkFactory
@@ -77,7 +78,7 @@ class Jobs:
 
         Raises GoldenMismatch when the bytes do not predict what was promised, Cancelled, LeaseLost.
         """
-        prove(trained.blob, trained.golden)
+        check_golden(decode(trained.blob), trained.golden)
 
         def publish(w: Work) -> None:
             w.jobs.hold(claim)
