@@ -40,7 +40,7 @@ class Wire(BaseModel):
 def without_null(schema: JsonSchemaValue) -> JsonSchemaValue:
     """The schema of a value that is there, from that of a value or null."""
     rest = {key: value for key, value in schema.items() if key != "anyOf" and (key, value) != ("default", None)}
-    members = [member for member in schema.get("anyOf", []) if member != {"type": "null"}]
+    members: list[JsonSchemaValue] = [member for member in schema.get("anyOf", []) if member != {"type": "null"}]
     if len(members) == 1:
         return members[0] | rest
     return rest | {"anyOf": members} if members else rest
