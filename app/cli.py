@@ -63,7 +63,8 @@ def _worker(_: dict[str, Any], settings: Settings) -> None:
     _need(settings, "database_url", "broker_url", "cache_url")
     from workers.main import main as work
 
-    work(settings)
+    if status := work(settings):
+        sys.exit(status)
 
 
 def _migrate(_: dict[str, Any], settings: Settings) -> None:

@@ -54,6 +54,7 @@ class Settings(BaseSettings):
     max_time_limit_seconds: PositiveFloat = 86_400
     job_memory_bytes: PositiveInt = 4 * GiB
     worker_concurrency: PositiveInt = 1
+    watchdog_seconds: PositiveFloat = Field(60, description="An idle worker that hears nothing for so long restarts.")
     worker_grace_seconds: float = Field(10, ge=0, description="Time a running job gets when a worker stops.")
     parse_memory_bytes: PositiveInt = 2 * GiB
     parse_seconds: PositiveFloat = 3600

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import structlog
 from sqlalchemy.exc import DBAPIError
 
-from app.errors import Cancelled, LeaseLost, TimedOut, ValiantError, WorkerLost
+from app.errors import Cancelled, LeaseLost, TimedOut, WorkerLost
 from app.ml.catalogue import catalogue
 from app.ml.golden import check_golden
 from app.ml.model import decode
@@ -69,11 +69,10 @@ class Jobs:
         self, claim: Claim, *, progress: float, message: str = "", curves: Mapping[str, Sequence[float]] | None = None
     ) -> JobState:
         """Renew the lease and publish the progress. Cancelling means: stop. Raises LeaseLost."""
-        monitored = {name: list(values) for name, values in (curves or {}).items()}
         with self._work() as w:
-            return w.jobs.beat(claim, self._settings.lease_seconds, progress, message, monitored)
+            return w.jobs.beat(claim, self._settings.lease_seconds, progress, message, _lists(curves))
 
-    def succeed(self, claim: Claim, trained: Trained) -> None:
+    def succeed(self, claim: Claim, trained: Trained, *, curves: Mapping[str, Sequence[float]] | None = None) -> None:
         """The model's version and the job's success, both or neither.
 
         Raises GoldenMismatch when the bytes do not predict what was promised, Cancelled, LeaseLost.
@@ -91,7 +90,7 @@ class Jobs:
                 golden=trained.golden,
                 chunk_bytes=self._settings.chunk_bytes,
             )
-            w.jobs.finish(claim, JobState.SUCCEEDED, version=made.version, warnings=trained.report.warnings)
+            w.jobs.succeed(claim, made.version, warnings=trained.report.warnings, curves=_lists(curves))
 
         self._end(claim, publish)
 
@@ -101,12 +100,13 @@ class Jobs:
             pause = self._backoff(claim.attempt)
             self._end(claim, lambda w: w.jobs.requeue(claim, reason=error.code, seconds=pause))
         else:
-            self._end(claim, lambda w: w.jobs.finish(claim, JobState.FAILED, error=error))
+            self._end(claim, lambda w: w.jobs.fail(claim, JobState.FAILED, error))
 
     def time_out(self, claim: Claim) -> None:
         """Raises Cancelled, LeaseLost."""
-        error = _problem(TimedOut(f"It ran for {claim.time_limit_seconds:g} seconds."), claim)
-        self._end(claim, lambda w: w.jobs.finish(claim, JobState.TIMED_OUT, error=error))
+        late = TimedOut(f"It ran for {claim.time_limit_seconds:g} seconds.")
+        error = Problem.of(late, request_id=claim.request_id)
+        self._end(claim, lambda w: w.jobs.fail(claim, JobState.TIMED_OUT, error))
 
     def stop(self, claim: Claim) -> None:
         """The attempt of a job in cancelling is over. Raises LeaseLost."""
@@ -160,5 +160,5 @@ class Jobs:
         return self._settings.retry_backoff_seconds * 2.0 ** min(attempt - 1, 6)
 
 
-def _problem(error: ValiantError, claim: Claim) -> Problem:
-    return Problem.of(error, request_id=claim.request_id)
+def _lists(curves: Mapping[str, Sequence[float]] | None) -> dict[str, list[float]]:
+    return {name: list(values) for name, values in (curves or {}).items()}

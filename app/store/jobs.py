@@ -164,34 +164,22 @@ class JobRepository:
         if self.session.scalar(select(JobRow.id).where(*running).with_for_update()) is None:
             raise LeaseLost
 
-    def finish(
-        self,
-        claim: Claim,
-        state: JobState,
-        *,
-        error: Problem | None = None,
-        version: int | None = None,
-        warnings: Sequence[str] = (),
-    ) -> None:
-        """End a running attempt for good. Raises LeaseLost, also when a cancel came first."""
-        values: dict[str, Any] = {} if state is not JobState.SUCCEEDED else {"progress": 1.0, "version": version}
-        self._fenced(
-            claim,
-            state,
-            reason=error.code if error else None,
-            error=error.model_dump(mode="json") if error else None,
-            warnings=JobRow.warnings.concat(list(warnings)),
-            **values,
-            **_ENDED,
-        )
+    def succeed(self, claim: Claim, version: int, *, warnings: Sequence[str], curves: dict[str, list[float]]) -> None:
+        """Raises LeaseLost, also when a cancel came first; so do the other ends of an attempt."""
+        told: dict[str, Any] = {"progress": 1.0, "message": "", "curves": curves, "warnings": list(warnings)}
+        self._fenced(claim, JobState.SUCCEEDED, version=version, **{**told, **_ENDED})
+
+    def fail(self, claim: Claim, state: JobState, error: Problem) -> None:
+        """`state` is failed or timed_out."""
+        self._fenced(claim, state, reason=error.code, error=error.model_dump(mode="json"), **_ENDED)
 
     def requeue(self, claim: Claim, *, reason: str, seconds: float = 0, charged: bool = True) -> None:
-        """Back into the queue for another attempt, after `seconds`. Raises LeaseLost."""
+        """Back into the queue for another attempt, after `seconds`."""
         attempt = JobRow.attempt if charged else JobRow.attempt - 1
         self._fenced(claim, JobState.QUEUED, reason=reason, attempt=attempt, **_again(seconds))
 
     def finish_cancel(self, claim: Claim) -> None:
-        """The attempt of a job in cancelling is over. Raises LeaseLost."""
+        """The attempt of a job in cancelling is over."""
         self._fenced(claim, JobState.CANCELLED, **_ENDED)
 
     def cancel(self, job_id: UUID) -> Job:

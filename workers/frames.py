@@ -1,0 +1,56 @@
+"""What a supervisor and its trainer say to each other: a letter, a length, the bytes.
+
+supervisor → trainer    REQUEST (JSON), CHUNK (Arrow IPC stream) …, END
+trainer → supervisor    PROGRESS (JSON) …, then FAILURE (a problem as JSON),
+                        or RESULT (JSON), BLOB (a piece of the model) …, END
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import IO, NamedTuple
+
+REQUEST, CHUNK, END, PROGRESS, FAILURE, RESULT, BLOB = b"R", b"C", b"E", b"P", b"F", b"S", b"B"
+
+_HEAD = struct.Struct(">cQ")
+
+
+class Frame(NamedTuple):
+    kind: bytes
+    payload: bytes
+
+
+def write(stream: IO[bytes], kind: bytes, payload: bytes | memoryview = b"") -> None:
+    stream.write(_HEAD.pack(kind, len(payload)))
+    stream.write(payload)
+    stream.flush()
+
+
+def read(stream: IO[bytes]) -> Frame:
+    """The next frame. Raises EOFError when the other side is gone."""
+    kind, length = _HEAD.unpack(_exactly(stream, _HEAD.size))
+    return Frame(kind, _exactly(stream, length))
+
+
+def _exactly(stream: IO[bytes], size: int) -> bytes:
+    piece = stream.read(size)
+    if len(piece) < size:
+        raise EOFError
+    return piece
+
+
+class Assembler:
+    """Frames out of whatever pieces a pipe gives."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+
+    def feed(self, piece: bytes) -> Iterator[Frame]:
+        """The frames that are complete with `piece`."""
+        self._rest += piece
+        while len(self._rest) >= _HEAD.size:
+            kind, length = _HEAD.unpack_from(self._rest)
+            end = _HEAD.size + length
+            if len(self._rest) < end:
+                return
+            yield Frame(kind, bytes(memoryview(self._rest)[_HEAD.size : end]))
+            del self._rest[:end]

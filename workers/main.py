@@ -1,0 +1,65 @@
+"""The worker: Celery hands out ids in a pool of threads, each of which watches one trainer at a time."""
+
+import threading
+from typing import Any
+from uuid import uuid4
+
+from celery import signals
+from kombu.entity import Queue
+
+from app.bootstrap import build
+from app.logs import configure
+from app.queue import QUEUE
+from app.settings import Settings
+from workers.runner import Runner
+from workers.spare import Spares
+from workers.tasks import register
+from workers.tending import Tending
+
+CANARY_EXPIRY_SECONDS = 3600
+
+
+def main(settings: Settings) -> int:
+    """Run until SIGTERM or SIGINT; the exit status. Trainers at work then have `worker_grace_seconds` to end."""
+    configure(settings.log_level)
+    services = build(settings, role="worker")
+    spares = Spares()
+    runner = Runner(services, spares)
+    incarnation = uuid4().hex  # a name that no earlier life of this worker had
+    own_queue = f"{QUEUE}.{incarnation}"
+    tending = Tending(services, runner, own_queue)
+    register(services.celery, runner, tending.heard)
+    services.celery.conf.task_queues = [
+        Queue(QUEUE),  # type: ignore[no-untyped-call] # kombu is half typed
+        Queue(own_queue, expires=CANARY_EXPIRY_SECONDS, auto_delete=True),  # type: ignore[no-untyped-call] # as above
+    ]
+    celery = services.celery.Worker(
+        hostname=f"{incarnation}@%h",
+        pool="threads",
+        concurrency=settings.worker_concurrency,
+        loglevel=settings.log_level,
+        quiet=True,
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+    )
+
+    def wind_down(**_: Any) -> None:
+        """Called within a signal handler, hence the timer: nothing here may wait."""
+        tending.stop()
+        timer = threading.Timer(settings.worker_grace_seconds, runner.stop)
+        timer.daemon = True
+        timer.start()
+
+    signals.setup_logging.connect(_keep_our_logs)
+    signals.worker_shutting_down.connect(wind_down, weak=False)
+    tending.start()
+    celery.start()
+    runner.join()
+    spares.close()
+    services.close()
+    return int(celery.exitcode or 0)
+
+
+def _keep_our_logs(**_: Any) -> None:
+    """Connected, it keeps Celery from configuring logs of its own."""

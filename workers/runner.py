@@ -1,0 +1,92 @@
+"""Runs jobs in the slots of one worker process."""
+
+import threading
+from collections.abc import Callable
+from uuid import UUID
+
+import structlog
+
+from app.bootstrap import Services
+from app.errors import Cancelled, LeaseLost
+from app.store.claims import Claim
+from workers.spare import Spares
+from workers.supervisor import Attempt, Verdict
+
+log = structlog.get_logger(__name__)
+
+
+class Runner:
+    """As many attempts at a time as there are slots."""
+
+    def __init__(self, services: Services, spares: Spares) -> None:
+        self._services = services
+        self._spares = spares
+        self._slots = threading.BoundedSemaphore(services.settings.worker_concurrency)
+        self._attempts: set[Attempt] = set()
+        self._lock = threading.Lock()
+        self._idle = threading.Condition(self._lock)
+        self._closed = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether every slot is taken."""
+        with self._lock:
+            return len(self._attempts) >= self._services.settings.worker_concurrency
+
+    def run(self, job_id: UUID) -> None:
+        """One attempt of this job; nothing if it is not to be had."""
+        with self._slots:
+            self._run(lambda: self._services.jobs.claim(job_id))
+
+    def run_oldest(self) -> bool:
+        """One attempt of whichever job has waited longest. False if there was no job or no free slot."""
+        if not self._slots.acquire(blocking=False):
+            return False
+        try:
+            return self._run(self._services.jobs.claim_oldest)
+        finally:
+            self._slots.release()
+
+    def stop(self) -> None:
+        """Claim nothing more; end the trainers at work and give their jobs back."""
+        with self._lock:
+            self._closed = True
+            attempts = list(self._attempts)
+        for attempt in attempts:
+            attempt.end(Verdict.STOPPED)
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait until nothing runs. False after `timeout` seconds."""
+        with self._idle:
+            return self._idle.wait_for(lambda: not self._attempts, timeout)
+
+    def _run(self, claim_one: Callable[[], Claim | None]) -> bool:
+        claim = None if self._closed else claim_one()
+        if claim is None:
+            return False
+        ids = {"job_id": str(claim.job_id), "request_id": claim.request_id, "attempt": claim.attempt}
+        with structlog.contextvars.bound_contextvars(**ids):
+            self._attempt(claim)
+        return True
+
+    def _attempt(self, claim: Claim) -> None:
+        attempt = Attempt(self._services, claim, self._spares.take())
+        self._add(attempt)
+        try:
+            log.info("attempt_started")
+            attempt.run()
+        except (Cancelled, LeaseLost) as end:
+            log.info("attempt_over", reason=end.code)
+        except Exception:
+            log.exception("attempt_lost")  # its lease runs out, and a sweep takes the job up
+        finally:
+            with self._idle:
+                self._attempts.discard(attempt)
+                self._idle.notify_all()
+
+    def _add(self, attempt: Attempt) -> None:
+        with self._lock:
+            self._attempts.add(attempt)
+            closed = self._closed
+        if closed:  # the stop came between claim and here
+            attempt.end(Verdict.STOPPED)

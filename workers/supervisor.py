@@ -1,0 +1,229 @@
+"""One attempt, watched from outside: heartbeat, deadline, cancel, memory limit, and what became of it.
+
+The trainer may hold its interpreter's lock, loop in C or die; the heart beats here.
+"""
+
+import contextvars
+import json
+import os
+import selectors
+import signal
+import threading
+import time
+from collections import deque
+from enum import Enum, auto
+from typing import Any
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.bootstrap import Services
+from app.errors import Cancelled, LeaseLost, OutOfMemory, TrainerCrashed, ValiantError
+from app.ml.report import Report
+from app.ml.training import Trained
+from app.schemas.datasets import Dataset
+from app.schemas.jobs import JobState
+from app.schemas.problems import Problem
+from app.store.claims import Claim
+from workers import frames
+from workers.spare import Child
+
+log = structlog.get_logger(__name__)
+
+PIECE = 1 << 20
+LOOK_SECONDS = 1.0
+"""A trainer that says nothing is looked after so often."""
+LAST_WORDS = 100
+"""Pieces of a trainer's output that are kept for the log."""
+
+
+class Verdict(Enum):
+    """Why we ended a trainer that had not ended itself."""
+
+    CANCELLED = auto()
+    LEASE_LOST = auto()
+    TIMED_OUT = auto()
+    STOPPED = auto()
+    NOT_FED = auto()
+
+
+class Attempt:
+    """One claim and the trainer that works on it."""
+
+    def __init__(self, services: Services, claim: Claim, child: Child) -> None:
+        self._services = services
+        self._claim = claim
+        self._child = child
+        self._deadline = time.monotonic() + claim.time_limit_seconds
+        self._over = threading.Event()
+        self._verdict: Verdict | None = None
+        self._progress: dict[str, Any] = {"fraction": 0.0, "message": "", "curves": {}}
+        self._answers: dict[bytes, list[bytes]] = {}
+        self._words: deque[bytes] = deque(maxlen=LAST_WORDS)
+
+    def run(self) -> None:
+        """From the first frame to the end written down. The trainer is gone afterwards, whatever happens."""
+        threads = [_thread(self._beat), _thread(self._feed)]
+        try:
+            self._listen()
+            self._conclude(self._child.close())
+        finally:
+            self._over.set()
+            self._child.close()
+            for thread in threads:
+                thread.join()
+
+    def end(self, verdict: Verdict) -> None:
+        """End the trainer; the first reason counts."""
+        if self._verdict is None:
+            self._verdict = verdict
+            log.info("attempt_ended", verdict=verdict.name.lower())
+        self._child.kill()
+
+    # threads beside the listener
+
+    def _beat(self) -> None:
+        """Renew the lease until the end is written down. A database that blinks costs a beat, not the attempt."""
+        while not self._over.wait(self._services.settings.beat_seconds):
+            told = self._progress
+            try:
+                state = self._services.jobs.beat(
+                    self._claim, progress=told["fraction"], message=told["message"], curves=told["curves"]
+                )
+            except LeaseLost:
+                self.end(Verdict.LEASE_LOST)
+                return
+            except SQLAlchemyError as error:
+                log.warning("beat_missed", reason=type(error).__name__)
+                continue
+            if state is JobState.CANCELLING:
+                self.end(Verdict.CANCELLED)
+
+    def _feed(self) -> None:
+        """The request, then the dataset chunk by chunk: never more than one of them is in memory here."""
+        try:
+            dataset = self._services.datasets.get(self._claim.dataset_id)
+            frames.write(self._child.inlet, frames.REQUEST, self._request(dataset))
+            for payload in self._services.datasets.payloads(dataset.id):
+                frames.write(self._child.inlet, frames.CHUNK, payload)
+            frames.write(self._child.inlet, frames.END)
+        except (OSError, ValueError):  # the pipe broke, or was closed: the listener knows why
+            return
+        except Exception:
+            log.exception("dataset_not_read")
+            self.end(Verdict.NOT_FED)
+
+    def _request(self, dataset: Dataset) -> bytes:
+        columns = [[c.name, c.kind, c.missing, c.distinct, c.identifier_like] for c in dataset.columns]
+        return json.dumps(
+            {
+                "request": self._claim.request,
+                "request_id": self._claim.request_id,
+                "columns": columns,
+                "data_digest": dataset.digest,
+                "memory_bytes": self._services.settings.job_memory_bytes,
+            }
+        ).encode()
+
+    # the listener
+
+    def _listen(self) -> None:
+        """Until the trainer has closed its pipes, which at the deadline it is made to do."""
+        assembler = frames.Assembler()
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._child.outlet, selectors.EVENT_READ)
+            selector.register(self._child.prints, selectors.EVENT_READ)
+            while selector.get_map():
+                left = self._deadline - time.monotonic()
+                if left <= 0:
+                    self.end(Verdict.TIMED_OUT)
+                ready = selector.select(min(left, LOOK_SECONDS) if left > 0 else LOOK_SECONDS)
+                if not ready and not self._child.alive:
+                    return  # somebody it started holds its pipes
+                for key, _ in ready:
+                    piece = os.read(key.fd, PIECE)
+                    if not piece:
+                        selector.unregister(key.fileobj)
+                    elif key.fileobj is self._child.prints:
+                        self._words.append(piece)
+                    else:
+                        for frame in assembler.feed(piece):
+                            self._take(frame)
+
+    def _take(self, frame: frames.Frame) -> None:
+        if frame.kind == frames.PROGRESS:
+            self._progress = json.loads(frame.payload)
+        else:
+            self._answers.setdefault(frame.kind, []).append(frame.payload)
+
+    # what became of it
+
+    def _conclude(self, status: int) -> None:
+        if frames.END in self._answers:
+            self._succeed()
+        elif frames.FAILURE in self._answers:
+            self._fail(Problem.model_validate_json(self._answers[frames.FAILURE][0]))
+        elif self._verdict is None:
+            self._crashed(status)
+        else:
+            self._judged(self._verdict)
+
+    def _succeed(self) -> None:
+        head = json.loads(self._answers[frames.RESULT][0])
+        report = Report.model_validate(head["report"])
+        trained = Trained(b"".join(self._answers[frames.BLOB]), report, head["golden"])
+        try:
+            self._services.jobs.succeed(self._claim, trained, curves=self._progress["curves"])
+            log.info("job_succeeded")
+        except (Cancelled, LeaseLost):
+            raise
+        except ValiantError as error:
+            self._fail(self._problem(error))
+        except Exception:
+            log.exception("result_not_stored")
+            problem = self._problem(ValiantError("The result could not be stored."))
+            self._services.jobs.fail(self._claim, problem, retry=True)
+
+    def _fail(self, problem: Problem) -> None:
+        log.warning("job_failed", code=problem.code, output=self._last_words())
+        self._services.jobs.fail(self._claim, problem)
+
+    def _crashed(self, status: int) -> None:
+        """It died without a word. Out of memory is certain to come again; anything else gets another attempt."""
+        words = self._last_words()
+        if "bad_alloc" in words or "Memory allocation still failed" in words:
+            self._fail(self._problem(OutOfMemory()))
+            return
+        how = f"by signal {signal.Signals(-status).name}" if status < 0 else f"with exit status {status}"
+        log.warning("trainer_crashed", how=how, output=words)
+        error = TrainerCrashed(f"The last attempt ended {how}.")
+        self._services.jobs.fail(self._claim, self._problem(error), retry=True)
+
+    def _judged(self, verdict: Verdict) -> None:
+        jobs = self._services.jobs
+        match verdict:
+            case Verdict.CANCELLED:
+                jobs.stop(self._claim)
+            case Verdict.TIMED_OUT:
+                jobs.time_out(self._claim)
+            case Verdict.STOPPED:
+                jobs.release(self._claim)
+            case Verdict.NOT_FED:
+                error = ValiantError("The dataset could not be read.")
+                jobs.fail(self._claim, self._problem(error), retry=True)
+            case Verdict.LEASE_LOST:
+                raise LeaseLost
+
+    def _problem(self, error: ValiantError) -> Problem:
+        return Problem.of(error, request_id=self._claim.request_id)
+
+    def _last_words(self) -> str:
+        return b"".join(self._words).decode(errors="replace")[-4000:]
+
+
+def _thread(target: Any) -> threading.Thread:
+    """Started, with the log's bound ids."""
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(target,), daemon=True)
+    thread.start()
+    return thread

@@ -1,0 +1,83 @@
+"""What every worker does beside its jobs, every few seconds: sweep, stand in for the broker, watch itself."""
+
+import os
+import threading
+import time
+
+import structlog
+
+from app.bootstrap import Services
+from app.queue import depth
+from workers.runner import Runner
+from workers.tasks import CANARY
+
+log = structlog.get_logger(__name__)
+
+EX_TEMPFAIL = 75
+"""Exit status of a worker that wants to be started again (sysexits.h)."""
+FAREWELL_SECONDS = 5.0
+
+
+class Tending:
+    """A thread that lives as long as the worker and survives whatever happens in it.
+
+    With the broker silent it runs queued jobs itself, one after the other: the rows are the queue.
+    With the broker answering it sends this worker a canary through it. A worker with a free slot that
+    hears nothing for `watchdog_seconds` has lost its consumer without noticing: it leaves and is started again.
+    """
+
+    def __init__(self, services: Services, runner: Runner, canary_queue: str) -> None:
+        self._services = services
+        self._runner = runner
+        self._canary_queue = canary_queue
+        self._stopping = threading.Event()
+        self._heard_at = time.monotonic()
+        self._standing_in = threading.Lock()
+
+    def start(self) -> None:
+        threading.Thread(target=self._tend, name="tending", daemon=True).start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def heard(self) -> None:
+        self._heard_at = time.monotonic()
+
+    def _tend(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._once()
+            except Exception:  # the next time may be better, and there must be one
+                log.exception("sweep_failed")
+            self._stopping.wait(self._services.settings.sweep_seconds)
+
+    def _once(self) -> None:
+        held = depth(self._services.celery)
+        if held is None:
+            threading.Thread(target=self._stand_in, name="stand-in", daemon=True).start()
+        self._watch(broker_answers=held is not None)
+        self._services.jobs.sweep(held)
+
+    def _stand_in(self) -> None:
+        """Jobs from the database, while there are any and the broker is silent."""
+        if not self._standing_in.acquire(blocking=False):
+            return
+        try:
+            while self._runner.run_oldest() and depth(self._services.celery) is None:
+                pass
+        finally:
+            self._standing_in.release()
+
+    def _watch(self, *, broker_answers: bool) -> None:
+        if not broker_answers or self._runner.busy:
+            self.heard()
+        elif time.monotonic() - self._heard_at > self._services.settings.watchdog_seconds:
+            self._leave()
+        else:
+            self._services.celery.send_task(CANARY, queue=self._canary_queue)
+
+    def _leave(self) -> None:
+        log.critical("consumer_lost")
+        self._runner.stop()
+        self._runner.join(FAREWELL_SECONDS)
+        os._exit(EX_TEMPFAIL)
