@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from importlib import resources
 from pathlib import Path
 from shlex import quote
@@ -43,23 +44,20 @@ EXAMPLES = (
 def demo(settings: Settings, *, workers: int, once: bool) -> None:
     """Start everything, show two models, then serve until told to stop, or end if `once`."""
     console = Console(highlight=False)
-    with stopping_on_signals():
+    with stopping_on_signals(), ExitStack() as undo:
         with console.status("Starting Postgres, Redis, the API and a worker…"):
-            service = running(settings, workers=workers, to_terminal=False)
-            started = service.__enter__()
-        try:
-            with httpx.Client(base_url=started.address, timeout=30, trust_env=False) as client:
-                for example in EXAMPLES:
-                    _Show(client, console).run(example)
-            console.print(f"\nThe API's documentation: [bold]{started.address}/docs[/]")
-            if not once:
-                console.print("Serving. Ctrl-C stops everything.")
-                keep(started.children)
-        finally:
-            service.__exit__(None, None, None)
+            service = undo.enter_context(running(settings, workers=workers, to_terminal=False))
+        client = undo.enter_context(httpx.Client(base_url=service.address, timeout=30, trust_env=False))
+        for example in EXAMPLES:
+            _Show(service.address, client, console).run(example)
+        console.print(f"\nThe API's documentation: [bold]{service.address}/docs[/]")
+        if not once:
+            console.print("Serving. Ctrl-C stops everything.")
+            keep(service.children)
 
 
 class _Show(NamedTuple):
+    address: str
     client: httpx.Client
     console: Console
 
@@ -78,11 +76,10 @@ class _Show(NamedTuple):
         version = f"/v1/models/{example.model}/versions/{job['version']}"
         self._figures(self._call("GET", f"{version}/report"))
         inputs = [column["name"] for column in self._call("GET", version)["inputs"]]
-        known = self._call("GET", f"/v1/datasets/{dataset['id']}/rows?limit={dataset['rows']}")
-        rows = known["data"][:: max(1, dataset["rows"] // SHOWN_ROWS)][:SHOWN_ROWS]
-        question = {"columns": inputs, "data": [[row[known["columns"].index(name)] for name in inputs] for row in rows]}
+        rows = self._some_rows(dataset)
+        question = {"columns": inputs, "data": [[row[name] for name in inputs] for row in rows]}
         predict = f"/v1/models/{example.model}/predict"
-        truth = [row[known["columns"].index(example.target)] for row in rows]
+        truth = [row[example.target] for row in rows]
         self._predictions(self._call("POST", predict, json=question), example.target, truth)
         self.console.print("\nThe same with curl:", style="bold")
         self._curl(upload, f"--data-binary {quote('@' + str(path))} -H {quote('Content-Type: ' + BYTES)}")
@@ -96,6 +93,12 @@ class _Show(NamedTuple):
             problem = answer.json()
             raise StartFailed(f"{method} {address}: {problem['detail']} {problem.get('errors', '')}")
         return answer.json()
+
+    def _some_rows(self, dataset: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """A few rows from all over the table."""
+        places = range(0, dataset["rows"], dataset["rows"] // SHOWN_ROWS)
+        windows = (self._call("GET", f"/v1/datasets/{dataset['id']}/rows?offset={at}&limit=1") for at in places)
+        return [dict(zip(window["columns"], window["data"][0], strict=True)) for window in windows]
 
     def _finished(self, job: dict[str, Any]) -> dict[str, Any]:
         """Follow a job to its end on a progress bar."""
@@ -134,7 +137,7 @@ class _Show(NamedTuple):
 
     def _curl(self, address: str, options: str = "") -> None:
         """Print a command that runs as it stands: no wrapping, no markup."""
-        line = f"curl -sS {quote(f'{self.client.base_url}{address}'.replace('//v1', '/v1'))} {options}".rstrip()
+        line = f"curl -sS {quote(self.address + address)} {options}".rstrip()
         self.console.print(line, soft_wrap=True, markup=False)
 
 

@@ -6,6 +6,7 @@ import sys
 import httpx
 
 from app.embedded import Child, Folder
+from app.ports import address
 from app.settings import Settings
 
 
@@ -38,6 +39,6 @@ def _variables(settings: Settings) -> dict[str, str]:
 
 def _alive(settings: Settings) -> bool:
     try:
-        return httpx.get(f"http://{settings.host}:{settings.port}/livez", timeout=5, trust_env=False).is_success
+        return httpx.get(f"{address(settings)}/livez", timeout=5, trust_env=False).is_success
     except httpx.TransportError:
         return False

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from app import processes
 from app.embedded import Child, Stack
 from app.errors import StartFailed
-from app.serve import listen
+from app.ports import address, listen
 from app.settings import Settings
 from migrations import upgrade
 
@@ -32,7 +32,7 @@ class Running(NamedTuple):
 
     @property
     def address(self) -> str:
-        return f"http://{self.settings.host}:{self.settings.port}"
+        return address(self.settings)
 
 
 def up(settings: Settings, *, workers: int) -> None:

@@ -33,6 +33,12 @@ def _migrated_stack(**settings):
         yield stack
 
 
+@pytest.fixture
+def data_folder():
+    with _folder() as path:
+        yield path
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _only_our_settings():
     """Settings of whoever runs the tests must not steer them."""
@@ -88,3 +94,63 @@ def stack_factory():
     """`stack_factory(**settings)`: servers of your own, to kill (`stack.servers["broker"].kill()`, then `.start()`)."""
     with ExitStack() as undo:
         yield lambda **settings: undo.enter_context(_migrated_stack(**settings))
+
+
+@pytest.fixture(scope="session")
+def trained():
+    """`trained(algorithm, target=, seed=)`: a model of iris with a category and gaps, as the trainer hands it over."""
+    from functools import cache
+
+    import numpy as np
+    import pyarrow as pa
+    from sklearn.datasets import load_iris
+
+    from app.ml.schema import TableColumn
+    from app.ml.training import TrainSpec, train
+
+    iris = load_iris()
+    length, width = iris.data[:, 0], iris.data[:, 3]
+    gaps = np.arange(150) % 25 == 0
+    table = pa.table(
+        {
+            "length": pa.array(length, mask=gaps),
+            "width": pa.array(width),
+            "size": pa.array(np.where(width > 1, "large", "small")),
+            "species": pa.array(iris.target_names[iris.target].astype(str)),
+        }
+    )
+    columns = [
+        TableColumn("length", "numeric", int(gaps.sum()), 35),
+        TableColumn("width", "numeric", 0, 22),
+        TableColumn("size", "categorical", 0, 2),
+        TableColumn("species", "categorical", 0, 3),
+    ]
+
+    @cache
+    def make(algorithm="logistic", target="species", seed=0):
+        asked = {"algorithm": {"name": algorithm}, "target": target, "seed": seed}
+        spec = TrainSpec.model_validate({key: value for key, value in asked.items() if value is not None})
+        return train(spec, table, columns=columns, data_digest="sha256:" + "0" * 64)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def publish(trained):
+    """`publish(work, name, …)`: a new version of a model in the registry, as a job leaves it behind."""
+    from uuid import uuid4
+
+    def add(work, name, chunk_bytes=1000, **how):
+        made = trained(**how)
+        with work() as w:
+            return w.models.add_version(
+                model=name,
+                job_id=uuid4(),
+                dataset_id=uuid4(),
+                blob=made.blob,
+                report=made.report,
+                golden=made.golden,
+                chunk_bytes=chunk_bytes,
+            )
+
+    return add
