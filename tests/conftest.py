@@ -154,3 +154,64 @@ def publish(trained):
             )
 
     return add
+
+
+@pytest.fixture(scope="session")
+def database_factory(settings):
+    """`database_factory()`: settings of a database of your own on the shared server, where no worker looks."""
+    from uuid import uuid4
+
+    import psycopg
+    from pydantic import SecretStr
+    from sqlalchemy import make_url
+
+    from migrations import upgrade
+
+    def make(*, migrated=True, **changes):
+        url, name = make_url(settings.database_url.get_secret_value()), f"test_{uuid4().hex}"
+        plain = url.set(drivername="postgresql").render_as_string(hide_password=False)
+        with psycopg.connect(plain, autocommit=True) as connection:
+            connection.execute(f"create database {name}")
+        own = url.set(database=name).render_as_string(hide_password=False)
+        if migrated:
+            upgrade(own)
+        return settings.model_copy(update={"database_url": SecretStr(own), **changes})
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def add_iris():
+    """`add_iris(work)`: the id of iris as a dataset, stored as an upload stores it."""
+    import pyarrow as pa
+    from sklearn.datasets import load_iris
+
+    from app.schemas.datasets import Column
+    from app.store.identifiers import uuid7
+
+    iris = load_iris()
+    names = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
+    table = pa.table(
+        {name: iris.data[:, place] for place, name in enumerate(names)}
+        | {"species": iris.target_names[iris.target].astype(str)}
+    )
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+    kinds = dict.fromkeys(names, "numeric") | {"species": "categorical"}
+    columns = [
+        Column(name=name, kind=kind, count=150, missing=0, distinct=len(set(table[name].to_pylist())))
+        for name, kind in kinds.items()
+    ]
+
+    def add(work):
+        made = uuid7()
+        with work() as w:
+            w.datasets.add(
+                made, name="iris", file_format="csv", size_bytes=1, rows=150, digest="sha256:0", columns=columns,
+                warnings=[],
+            )  # fmt: skip
+            w.datasets.add_chunk(made, 0, first_row=0, rows=150, payload=sink.getvalue().to_pybytes())
+        return made
+
+    return add

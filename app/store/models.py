@@ -159,7 +159,7 @@ class ModelRepository:
         ).all()
         aliases = self.session.scalars(select(AliasRow).where(AliasRow.model.in_(names)).order_by(AliasRow.alias)).all()
         made = dict(
-            self.session.execute(select(ModelRow.name, ModelRow.created_at).where(ModelRow.name.in_(names))).tuples()
+            self.session.execute(select(ModelRow.name, ModelRow.created_at).where(ModelRow.name.in_(names))).all()
         )
         numbers: dict[str, list[int]] = {}
         for model, version in versions:
@@ -212,15 +212,13 @@ class ModelRepository:
         self._row(model, version)
         row = self.session.get(AliasRow, (model, alias))
         before = None if row is None else row.version
-        if row is None:
-            row = AliasRow(model=model, alias=alias)
-            self.session.add(row)
-        row.version = version
         # The record outlives the alias, so its length never repeats: an ETag of an earlier life matches nothing.
-        row.revision = self._moves(model, alias) + 1
-        row.updated_at = self.session.scalars(select(func.clock_timestamp())).one()
-        move = AliasMoveRow(model=model, alias=alias, version=version, previous_version=before, request_id=request_id)
-        self.session.add(move)
+        revision = self._moves(model, alias) + 1
+        now = self.session.scalars(select(func.clock_timestamp())).one()
+        row = self.session.merge(AliasRow(model=model, alias=alias, version=version, revision=revision, updated_at=now))
+        self.session.add(
+            AliasMoveRow(model=model, alias=alias, version=version, previous_version=before, request_id=request_id)
+        )
         self.session.flush()
         return _alias(row)
 
