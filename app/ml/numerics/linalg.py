@@ -64,6 +64,22 @@ def weighted_ridge(x: Matrix, y: Matrix, weights: Vector, penalty: float) -> Sol
     return Solution(coef, targets.mean - inputs.mean @ coef, rank, condition)
 
 
+def solve_positive(a: Matrix, b: Vector) -> Vector:
+    """Solve ax = b for a positive definite a (m, m), by Cholesky.
+
+    Where rounding has made `a` indefinite, the directions at fault get the smallest curvature that is not rounding.
+    """
+    scale = np.sqrt(a.diagonal())
+    scale = np.where(scale > 0, scale, 1.0)
+    system = a / scale / scale[:, None]
+    factor, failed = lapack.dpotrf(system, lower=True)
+    if not failed:
+        return np.asarray(linalg.cho_solve((factor, True), b / scale) / scale)
+    values, vectors = linalg.eigh(system)
+    values = np.maximum(values, len(a) * EPS * values[-1])
+    return np.asarray(vectors @ (vectors.T @ (b / scale) / values) / scale)
+
+
 def _by_cholesky(a: Matrix, b: Matrix, penalty: float) -> tuple[Matrix, int, float] | None:
     """None when the equations are too ill-conditioned to be trusted."""
     gram = a.T @ a
