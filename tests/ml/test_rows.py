@@ -219,7 +219,7 @@ def test_rows_without_their_columns_cost_no_memory():
 
 
 def test_nothing_sent_is_repeated():
-    secret = "s3cret-value"  # noqa: S105
+    secret = "s3cret-value"
     with pytest.raises(InvalidData) as caught:
         read({"rows": [{"age": secret, "plan": [secret], "active": secret, "since": secret}]})
     assert secret not in repr(caught.value.faults) + caught.value.detail

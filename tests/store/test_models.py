@@ -96,11 +96,16 @@ def test_one_job_makes_one_version(work, trained, name):
 
 def test_a_failed_transaction_leaves_nothing(work, trained, name):
     made = trained()
-    with pytest.raises(RuntimeError), work() as w:
-        w.models.add_version(
-            model=name, job_id=uuid4(), dataset_id=uuid4(), blob=made.blob, report=made.report, golden=made.golden
-        )
-        raise RuntimeError
+
+    def fail():
+        with work() as w:
+            w.models.add_version(
+                model=name, job_id=uuid4(), dataset_id=uuid4(), blob=made.blob, report=made.report, golden=made.golden
+            )
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     with work() as w, pytest.raises(ModelNotFound):
         w.models.get(name)
 
