@@ -11,6 +11,8 @@ from sqlalchemy import Engine
 
 from app.store.engine import driver_url
 
+LOCK = 0x56414C49414E54  # "VALIANT"
+
 
 def config(database_url: str) -> Config:
     """Alembic's configuration for this folder, wherever it was installed."""

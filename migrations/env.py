@@ -11,16 +11,16 @@ from sqlalchemy import Connection, NullPool, create_engine, text
 
 from app.store.engine import driver_url
 from app.store.tables import Base
+from migrations import LOCK
 
-LOCK = 0x56414C49414E54  # "VALIANT"
-PATIENCE = "120s"
 
 
 def run() -> None:
     address = context.config.attributes.get("database_url") or driver_url(os.environ["VALIANT_DATABASE_URL"])
+    patience = context.config.attributes.get("patience", "120s")
     engine = create_engine(address, poolclass=NullPool, connect_args={"application_name": "valiant-migrate"})
     with engine.connect() as connection:
-        connection.execute(text(f"set lock_timeout = '{PATIENCE}'"))
+        connection.execute(text("select set_config('lock_timeout', :patience, false)"), {"patience": patience})
         connection.execute(text("select pg_advisory_lock(:key)"), {"key": LOCK})
         connection.commit()
         try:

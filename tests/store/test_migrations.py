@@ -1,0 +1,86 @@
+import subprocess
+import sys
+
+import pytest
+from alembic import command
+from sqlalchemy import inspect, text
+
+import migrations
+from app.store.engine import make_engine
+from app.store.tables import Base
+
+
+def url(settings):
+    return settings.database_url.get_secret_value()
+
+
+@pytest.fixture
+def empty(database_factory):
+    return database_factory(migrated=False)
+
+
+@pytest.fixture
+def engine(empty):
+    made = make_engine(empty, role="test")
+    yield made
+    made.dispose()
+
+
+def test_the_migrations_make_what_the_tables_say(empty):
+    migrations.upgrade(url(empty))
+    command.check(migrations.config(url(empty)))
+
+
+def test_a_table_nobody_migrated_is_noticed(empty, engine):
+    migrations.upgrade(url(empty))
+    with engine.begin() as connection:
+        connection.execute(text("alter table jobs drop column message"))
+    with pytest.raises(Exception, match="New upgrade operations"):
+        command.check(migrations.config(url(empty)))
+
+
+def test_down_and_up_again(empty, engine):
+    assert not migrations.current(engine)
+    migrations.upgrade(url(empty))
+    assert migrations.current(engine)
+    migrations.downgrade(url(empty), "base")
+    assert not migrations.current(engine)
+    assert set(inspect(engine).get_table_names()) == {"alembic_version"}
+    migrations.upgrade(url(empty))
+    assert migrations.current(engine)
+    assert set(inspect(engine).get_table_names()) == {"alembic_version", *Base.metadata.tables}
+
+
+def test_five_processes_at_once(empty, engine):
+    program = "import sys, migrations; migrations.upgrade(sys.argv[1])"
+    racers = [
+        subprocess.Popen([sys.executable, "-c", program, url(empty)], stderr=subprocess.PIPE, text=True)
+        for _ in range(5)
+    ]
+    ends = [(racer.communicate(timeout=60)[1], racer.returncode) for racer in racers]
+    assert [status for _, status in ends] == [0] * 5, ends
+    assert migrations.current(engine)
+
+
+def test_waiting_for_the_others_has_an_end(empty, engine):
+    env = migrations.config(url(empty))
+    env.attributes["patience"] = "200ms"
+    with engine.connect() as holder:
+        holder.execute(text("select pg_advisory_lock(:key)"), {"key": migrations.LOCK})
+        with pytest.raises(Exception, match="lock timeout"):
+            command.upgrade(env, "head")
+    assert not migrations.current(engine)
+
+
+def test_chunks_are_not_compressed_twice(database_factory):
+    engine = make_engine(database_factory(), role="test")
+    storage = "select attrelid::regclass::text, attstorage from pg_attribute where attname = 'payload' order by 1"
+    with engine.connect() as connection:
+        stored = [tuple(row) for row in connection.execute(text(storage)) if row[0].endswith("_chunks")]
+    engine.dispose()
+    assert stored == [("dataset_chunks", "e"), ("model_chunks", "e")]
+
+
+def test_the_command_line_of_alembic_finds_the_folder():
+    heads = subprocess.run([sys.executable, "-m", "alembic", "heads"], capture_output=True, text=True, check=True)
+    assert migrations.head() in heads.stdout
