@@ -1,6 +1,7 @@
 """All settings, read once from VALIANT_… environment variables."""
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -13,48 +14,50 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="VALIANT_", frozen=True, extra="ignore")
 
-    # where things live; an absent address means the embedded server in `data`
-    data: Path = Path("var")
-    database_url: SecretStr | None = None
-    broker_url: SecretStr | None = None
-    cache_url: SecretStr | None = None
+    # where things live
+    data: Path = Field(Path("var"), description="Folder of the embedded servers and of uploads on their way.")
+    database_url: SecretStr | None = Field(None, description="Postgres; absent: the embedded one.")
+    broker_url: SecretStr | None = Field(None, description="Redis that carries job ids; absent: the embedded one.")
+    cache_url: SecretStr | None = Field(None, description="Redis that keeps model bytes; absent: the embedded one.")
 
     # the HTTP front end
-    host: str = "127.0.0.1"
-    port: int = Field(8000, ge=0, le=65535)
-    log_level: str = "INFO"
+    host: str = Field("127.0.0.1", description="Address the API listens on.")
+    port: int = Field(8000, ge=0, le=65535, description="Port it listens on; 0: any free one.")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="What is worth a log line.")
     drain_seconds: float = Field(0, ge=0, description="Time between not-ready and shutdown.")
     upload_timeout_seconds: PositiveFloat = Field(60, description="Longest silence within an upload.")
 
     # limits on input
-    max_upload_bytes: PositiveInt = 8 * GiB
-    max_body_bytes: PositiveInt = 32 * MiB
-    max_json_depth: PositiveInt = 64
-    max_rows: PositiveInt = 100_000_000
-    max_columns: PositiveInt = 10_000
-    max_predict_rows: PositiveInt = 100_000
-    max_queued_jobs: PositiveInt = 10_000
+    max_upload_bytes: PositiveInt = Field(8 * GiB, description="Largest dataset file.")
+    max_body_bytes: PositiveInt = Field(32 * MiB, description="Largest body of any other request.")
+    max_json_depth: PositiveInt = Field(64, description="Deepest nesting of a JSON body.")
+    max_rows: PositiveInt = Field(100_000_000, description="Most rows of a dataset.")
+    max_columns: PositiveInt = Field(10_000, description="Most columns of a dataset.")
+    max_predict_rows: PositiveInt = Field(100_000, description="Most rows of one prediction request.")
+    max_queued_jobs: PositiveInt = Field(10_000, description="Jobs that may wait; more are refused.")
 
     # storage
-    chunk_bytes: PositiveInt = 4 * MiB
-    database_pool: PositiveInt = 10
+    spool: Path | None = Field(None, description="Where uploads wait to be parsed; absent: `spool` in `data`.")
+    chunk_bytes: PositiveInt = Field(4 * MiB, description="Size of one stored piece of a dataset or model.")
+    database_pool: PositiveInt = Field(10, description="Database connections per process.")
     cache_memory_bytes: PositiveInt = Field(256 * MiB, description="Cap of the embedded cache.")
-    cache_timeout_seconds: PositiveFloat = 0.05
+    cache_timeout_seconds: PositiveFloat = Field(0.05, description="A slower cache is done without.")
     cache_value_bytes: PositiveInt = Field(16 * MiB, description="Larger models skip Redis.")
     model_memory_bytes: PositiveInt = Field(512 * MiB, description="Decoded models kept per process.")
     pointer_seconds: float = Field(1.0, ge=0, description="How long an alias may be stale.")
 
     # jobs
-    lease_seconds: PositiveFloat = 30
-    beat_seconds: PositiveFloat = 1
-    sweep_seconds: PositiveFloat = 5
+    lease_seconds: PositiveFloat = Field(30, description="A running job unheard of for so long is taken up again.")
+    beat_seconds: PositiveFloat = Field(1, description="How often a worker renews the lease of a running job.")
+    sweep_seconds: PositiveFloat = Field(5, description="How often lost and forgotten jobs are looked for.")
     republish_seconds: PositiveFloat = Field(10, description="A queued job unclaimed for so long is announced again.")
-    max_attempts: PositiveInt = 3
-    retry_backoff_seconds: PositiveFloat = 1
-    max_time_limit_seconds: PositiveFloat = 86_400
-    job_memory_bytes: PositiveInt = 4 * GiB
-    worker_concurrency: PositiveInt = 1
+    max_attempts: PositiveInt = Field(3, description="Attempts at a job whose workers or trainers die.")
+    retry_backoff_seconds: PositiveFloat = Field(1, description="Pause before the second attempt; it doubles.")
+    max_time_limit_seconds: PositiveFloat = Field(86_400, description="Longest time a job may ask for.")
+    job_memory_bytes: PositiveInt = Field(4 * GiB, description="Memory of one training process.")
+    worker_concurrency: PositiveInt = Field(1, description="Jobs one worker runs at once.")
     watchdog_seconds: PositiveFloat = Field(60, description="An idle worker that hears nothing for so long restarts.")
     worker_grace_seconds: float = Field(10, ge=0, description="Time a running job gets when a worker stops.")
-    parse_memory_bytes: PositiveInt = 2 * GiB
-    parse_seconds: PositiveFloat = 3600
+    parse_memory_bytes: PositiveInt = Field(2 * GiB, description="Memory of one process that parses an upload.")
+    parse_seconds: PositiveFloat = Field(3600, description="Longest time to parse an upload.")
+    parse_concurrency: PositiveInt = Field(2, description="Uploads parsed at once, per API process; others wait.")
