@@ -1,0 +1,36 @@
+# One image for the API, the worker and the migration: `valiant <command>`.
+# Without servers: VALIANT_DATABASE_URL, VALIANT_BROKER_URL and VALIANT_CACHE_URL say where they are.
+# A release names the base by digest: docker build --build-arg PYTHON=python:3.12-slim@sha256:…
+ARG PYTHON=python:3.12-slim
+
+FROM ${PYTHON} AS build
+WORKDIR /src
+RUN python -m venv /opt/valiant
+COPY requirements.lock ./
+RUN /opt/valiant/bin/pip install --no-cache-dir --only-binary=:all: --require-hashes -r requirements.lock
+COPY pyproject.toml README.md LICENSE ./
+COPY app ./app
+COPY workers ./workers
+COPY migrations ./migrations
+RUN /opt/valiant/bin/pip install --no-cache-dir --no-deps --no-build-isolation .
+RUN /opt/valiant/bin/pip uninstall --yes setuptools pip
+
+FROM ${PYTHON}
+RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin valiant \
+ && install --directory --owner=valiant /var/lib/valiant
+COPY --from=build /opt/valiant /opt/valiant
+ENV PATH=/opt/valiant/bin:$PATH \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1 \
+    TMPDIR=/var/lib/valiant \
+    VALIANT_DATA=/var/lib/valiant \
+    VALIANT_HOST=0.0.0.0
+VOLUME /var/lib/valiant
+WORKDIR /var/lib/valiant
+USER 10001:10001
+EXPOSE 8000
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
+  CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/livez', timeout=4)"]
+ENTRYPOINT ["valiant"]
+CMD ["api"]
