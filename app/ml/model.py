@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
 from app.errors import AlgorithmNotFound, CorruptModel
 from app.ml import states, storage
@@ -123,8 +122,8 @@ def decode(blob: bytes | memoryview) -> Model:
         preparation = Preparation(
             header.inputs,
             states.unpack(Learned, document["preparation"], arrays),
-            keeps_missing=document["keeps"]["missing"],
-            keeps_categories=document["keeps"]["categories"],
+            keeps_missing=_is(document["keeps"]["missing"], bool),
+            keeps_categories=_is(document["keeps"]["categories"], bool),
         )
         return Model(
             name=header.algorithm,
@@ -138,7 +137,7 @@ def decode(blob: bytes | memoryview) -> Model:
         )
     except AlgorithmNotFound:
         raise CorruptModel("The stored model is of an algorithm this version does not have.") from None
-    except (KeyError, TypeError, ValueError, ValidationError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         raise CorruptModel("The stored model does not fit this version's format.") from None
 
 
@@ -181,7 +180,7 @@ def _header(document: JSON) -> Header:
             inputs=tuple(InputColumn.model_validate(column) for column in _is(document["inputs"], list)),
             receipt=_is(document["receipt"], dict),
         )
-    except (KeyError, TypeError, ValueError, ValidationError):
+    except (KeyError, TypeError, ValueError):  # of pydantic too
         raise CorruptModel("The stored model does not fit this version's format.") from None
 
 

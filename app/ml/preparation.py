@@ -164,8 +164,9 @@ class Preparation:
             return tuple(column.name for column in self.inputs)
         names = [self.inputs[place].name for place in self._measured]
         for place in self._indicated:
-            column, other, missing = self.inputs[place], self.learned.other[place], self.learned.missing[place]
-            levels = [*(column.levels or ()), *["(other)"] * other, *["(missing)"] * missing]
+            column = self.inputs[place]
+            extra = (("(other)", self.learned.other), ("(missing)", self.learned.missing))
+            levels = [*(column.levels or ()), *(name for name, has in extra if has[place])]
             names += [f"{column.name}={level}" for level in levels]
         return tuple(names)
 
@@ -188,7 +189,9 @@ class Preparation:
             raise ValueError("the parts of a preparation do not fit together")
         if any(column.levels is None and not ColumnKind(column.kind).measured for column in self.inputs):
             raise ValueError("a categorical input has no levels")
-        return self
+        if self._words and self.names:  # made here: levels that are no texts are found now, not at a prediction
+            return self
+        raise ValueError("a preparation without inputs")
 
     @cached_property
     def _words(self) -> tuple[pa.Array | None, ...]:
