@@ -95,7 +95,7 @@ class JobRepository:
         ahead = select(func.count()).where(other.state == JobState.QUEUED, other.id < JobRow.id).scalar_subquery()
         position = case((JobRow.state == JobState.QUEUED, ahead))
         query = select(JobRow, position).where(*conditions).order_by(JobRow.id.desc()).limit(limit)
-        found = self.session.execute(query, execution_options={"populate_existing": True}).tuples().all()
+        found = self.session.execute(query, execution_options={"populate_existing": True}).all()
         record = self._transitions([row.id for row, _ in found])
         return [_job(row, ahead_of_it, record[row.id]) for row, ahead_of_it in found]
 
