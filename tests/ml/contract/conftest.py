@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from app.ml import states
 from app.ml.catalogue import Entry, catalogue
 from app.ml.contract import Accepts, Context, Data, Fit, Params, Task
 
@@ -123,9 +124,11 @@ def _between(low: float, high: float, with_low: bool, with_high: bool, share: fl
 @pytest.fixture(scope="session")
 def same_bytes() -> Any:
     def compare(one: Any, other: Any) -> None:
-        for name, left, right in zip(one._fields, map(np.asarray, one), map(np.asarray, other), strict=True):
-            assert (left.dtype, left.shape) == (right.dtype, right.shape), name
-            assert left.tobytes() == right.tobytes(), name
+        packed: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+        assert states.pack(one, "state", packed[0]) == states.pack(other, "state", packed[1])
+        for name, array in packed[0].items():
+            assert (array.dtype, array.shape) == (packed[1][name].dtype, packed[1][name].shape), name
+            assert array.tobytes() == packed[1][name].tobytes(), name
 
     return compare
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.ml.contract import Accepts, Task
 
-FEW = settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
+FEW = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
 
 
 @FEW

@@ -12,18 +12,24 @@ STEPS = (1e-3, 3e-6)
 DIRECTIONS = 12
 SLACK = 1e-10
 SOME = settings(
-    max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
+    max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
 )
 
 
 def nudged(state, step, rng):
-    """Both neighbours of a state along one random direction; whole numbers stay."""
-    moves = []
-    for value in state:
-        array = np.asarray(value)
-        size = step * max(1e-3, np.abs(array[np.isfinite(array)]).max(initial=0.0)) if array.dtype.kind == "f" else 0
-        moves.append(size * rng.normal(size=array.shape) if size else np.zeros((), array.dtype))
-    return [type(state)(*(np.asarray(v) + sign * m for v, m in zip(state, moves, strict=True))) for sign in (1, -1)]
+    """Both neighbours of a state along one random direction; what is no real number stays."""
+    moves = [rng.normal(size=np.shape(value)) * step * _size(value) if _real(value) else None for value in state]
+    pairs = list(zip(state, moves, strict=True))
+    return [type(state)(*(v if m is None else np.asarray(v) + sign * m for v, m in pairs)) for sign in (1, -1)]
+
+
+def _real(value):
+    return isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")
+
+
+def _size(value):
+    array = np.asarray(value)
+    return max(1e-3, np.abs(array[np.isfinite(array)]).max(initial=0.0))
 
 
 @SOME

@@ -1,12 +1,13 @@
 """Same parameters, same rows, same seed: same bytes. And nobody's arrays are touched."""
 
+import copy
 import dataclasses
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-FEW = settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
+FEW = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
 
 
 @FEW
@@ -21,12 +22,8 @@ def test_two_fits_have_the_same_bytes(case, same_bytes, choice):
     assert case.predict(one.state, x, params).tobytes() == case.predict(other.state, x, params).tobytes()
 
 
-def test_the_state_is_a_record_of_arrays(case):
-    """Its fields are the storage format: numbers and arrays of numbers, nothing else."""
-    state = case.fit(case.data()).state
-    assert type(state) is case.algorithm.state
-    for name, value in zip(state._fields, state, strict=True):
-        assert np.asarray(value).dtype.kind in "fiub", f"{name} is not an array of numbers"
+def test_the_state_is_the_one_declared(case):
+    assert type(case.fit(case.data()).state) is case.algorithm.state
 
 
 def test_watching_does_not_change_the_fit(case, same_bytes):
@@ -54,10 +51,10 @@ def test_inputs_are_left_alone(case):
 
 
 def test_predicting_leaves_the_state_alone(case, same_bytes):
-    fit = case.fit(case.data())
-    copy = type(fit.state)(*(np.copy(value) for value in fit.state))
-    for value in fit.state:
+    state = case.fit(case.data()).state
+    before = copy.deepcopy(state)
+    for value in state:
         if isinstance(value, np.ndarray):
             value.setflags(write=False)
-    case.predict(fit.state, case.data().x)
-    same_bytes(type(fit.state)(*map(np.asarray, fit.state)), copy)
+    case.predict(state, case.data().x)
+    same_bytes(state, before)
