@@ -29,7 +29,7 @@ from app.ml.schema import ColumnKind, InputColumn
 from app.wire import Body
 
 Truths = NDArray[np.bool_]
-BLOCK = 1 << 20
+BLOCK = 1 << 18
 """Numbers worked on at a time, so that temporaries stay small whatever the table."""
 
 
@@ -111,9 +111,32 @@ class Preparation:
 
     def matrix(self, raw: Matrix) -> Matrix:
         """The matrix (n, d) of a raw matrix (n, p)."""
-        if self.keeps_categories:
-            return np.where((raw == UNSEEN) & self._categorical, np.nan, raw)
         x = np.zeros((raw.shape[0], self.width))
+        self._write(raw, x)
+        return x
+
+    def of(self, raw: Raw, rows: Labels) -> Matrix:
+        """The matrix of rows read for training: the same as `matrix(self.raw(…))` of those rows of the table."""
+        own_codes = {
+            place: codes(words, self._words[place], self._absent[place])
+            for place, words in enumerate(raw.vocabularies)
+            if words is not None
+        }
+        x = np.zeros((rows.size, self.width))
+        for block in _blocks(rows.size, max(len(self.inputs), self.width)):
+            piece = raw.values[rows[block]]
+            for place, table in own_codes.items():
+                present = ~np.isnan(piece[:, place])
+                piece[present, place] = table[piece[present, place].astype(np.intp)]
+            self._write(piece, x[block])
+        return x
+
+    def _write(self, raw: Matrix, x: Matrix) -> None:
+        """The matrix of `raw` into `x`, which holds zeros."""
+        if self.keeps_categories:
+            x[...] = raw
+            x[(raw == UNSEEN) & self._categorical] = np.nan
+            return
         numbers = x[:, : self._measured.size]
         np.subtract(raw[:, self._measured] if self._indicated.size else raw, self._offset, out=numbers)
         numbers /= self._scale
@@ -124,23 +147,6 @@ class Preparation:
             np.copyto(levels, self._code_of_missing, where=np.isnan(levels))
             rows, places = np.nonzero(levels != UNSEEN)
             x[rows, self._starts[places] + levels[rows, places].astype(np.intp)] = 1.0
-        return x
-
-    def of(self, raw: Raw, rows: Labels) -> Matrix:
-        """The matrix of rows read for training: the same as `matrix(self.raw(…))` of those rows of the table."""
-        own_codes = {
-            place: codes(words, self._words[place], self._absent[place])
-            for place, words in enumerate(raw.vocabularies)
-            if words is not None
-        }
-        x = np.empty((rows.size, self.width))
-        for block in _blocks(rows.size, max(len(self.inputs), self.width)):
-            piece = raw.values[rows[block]]
-            for place, table in own_codes.items():
-                present = ~np.isnan(piece[:, place])
-                piece[present, place] = table[piece[present, place].astype(np.intp)]
-            x[block] = self.matrix(piece)
-        return x
 
     def flags(self, raw: Matrix) -> tuple[Flagged, ...]:
         """Which rows of a raw matrix deserve doubt, and why."""
