@@ -32,6 +32,7 @@ class Services:
     predictions: Predictions
 
     def close(self) -> None:
+        self.datasets.close()
         self.cache.close()
         self.celery.close()
         self.work.engine.dispose()

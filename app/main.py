@@ -62,6 +62,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
         return
     app.state.services = build(settings, role="api")
+    app.state.services.datasets.warm()
     try:
         yield
     finally:

@@ -10,7 +10,6 @@ from pydantic import Field
 from app.ml.sheet import Bin, Column, Level
 from app.wire import Wire
 
-
 __all__ = ["Bin", "Column", "Dataset", "DatasetPage", "FileFormat", "Level", "Rows"]
 
 

@@ -1,0 +1,131 @@
+"""Datasets: uploaded once, then only read."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, File, Form, Query, Request, Response, UploadFile, status
+from pydantic import WithJsonSchema
+
+from app.api.dependencies import PAGE, Cursor, DatasetId, Limit, Offset, ServicesDep
+from app.api.openapi import declare
+from app.api.receiving import FileFormRoute, Spool, demand_raw, receive
+from app.bootstrap import Services
+from app.errors import InvalidData
+from app.schemas.datasets import Dataset, DatasetPage, FileFormat, Rows
+from app.services.datasets import NAME_LENGTH
+
+router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+forms = APIRouter(route_class=FileFormRoute)
+
+BINARY = {"type": "string", "format": "binary"}
+MEDIA_TYPES = (
+    "application/octet-stream",
+    "text/csv",
+    "application/vnd.apache.parquet",
+    "application/vnd.apache.arrow.file",
+    "application/vnd.apache.arrow.stream",
+    "application/x-ndjson",
+    "application/gzip",
+)
+RAW_BODY = {"requestBody": {"required": True, "content": {kind: {"schema": BINARY} for kind in MEDIA_TYPES}}}
+CREATED = declare(201, {"Location": "Where the dataset is described."})
+NAME = "1 to 200 printable characters."
+FORMAT = "Absent: known by the first bytes, JSON lines also by name or a leading brace, and CSV else."
+ROWS = 100
+
+Name = Annotated[str | None, Query(min_length=1, max_length=NAME_LENGTH, description=NAME)]
+Columns = Annotated[list[str] | None, Query(max_length=1000, description="Only these, in this order; absent: all.")]
+RowLimit = Annotated[int, Query(ge=1, le=1000, description="Most rows in one answer.")]
+
+
+@router.post("", status_code=status.HTTP_201_CREATED, responses=CREATED, openapi_extra=RAW_BODY)
+async def create_dataset(
+    request: Request,
+    response: Response,
+    services: ServicesDep,
+    name: Name = None,
+    file_format: Annotated[FileFormat | None, Query(description=FORMAT)] = None,
+) -> Dataset:
+    """The body is the file: CSV, Parquet, Arrow IPC, JSON lines or npy; the text ones also packed by gzip.
+
+    It is read as it comes and checked to the last line; a fault is named by its line and column.
+    """
+    demand_raw(request)
+    with services.datasets.spool() as file:
+        spool = Spool(file)
+        await receive(request, spool)
+        return await _keep(services, response, spool, name, file_format)
+
+
+@forms.post("/upload", status_code=status.HTTP_201_CREATED, responses=CREATED)
+async def upload_dataset(
+    request: Request,
+    response: Response,
+    services: ServicesDep,
+    *,
+    file: Annotated[UploadFile, File(description="The file."), WithJsonSchema(BINARY)],
+    name: Annotated[
+        str | None, Form(min_length=1, max_length=NAME_LENGTH, description=f"{NAME} Absent: the file's.")
+    ] = None,
+    file_format: Annotated[FileFormat | None, Form(description=FORMAT)] = None,
+) -> Dataset:
+    """The same as a form, for browsers and `curl -F file=@table.csv`."""
+    spool: Spool = request.scope["spool"]
+    return await _keep(services, response, spool, name or _own_name(file), file_format)
+
+
+router.include_router(forms)
+
+
+async def _keep(
+    services: Services, response: Response, spool: Spool, name: str | None, file_format: FileFormat | None
+) -> Dataset:
+    """In asyncio's threads, which nothing else uses: uploads that wait for their turn hold up no other request."""
+    if not spool.size:
+        raise InvalidData("The file is empty.")
+    dataset = await asyncio.to_thread(
+        services.datasets.ingest,
+        spool.file,
+        name=name,
+        file_format=file_format,
+        size_bytes=spool.size,
+        digest=spool.digest,
+    )
+    response.headers["Location"] = f"/v1/datasets/{dataset.id}"
+    return dataset
+
+
+def _own_name(file: UploadFile) -> str | None:
+    """The file's name as far as it can be printed, without folders."""
+    base = (file.filename or "").replace("\\", "/").rpartition("/")[2]
+    return "".join(filter(str.isprintable, base)).strip()[:NAME_LENGTH] or None
+
+
+@router.get("")
+def list_datasets(services: ServicesDep, limit: Limit = PAGE, cursor: Cursor = None) -> DatasetPage:
+    """Newest first."""
+    return services.datasets.page(limit, cursor)
+
+
+@router.get("/{dataset_id}")
+def get_dataset(dataset_id: DatasetId, services: ServicesDep) -> Dataset:
+    """The table's columns, each with its data sheet."""
+    return services.datasets.get(dataset_id)
+
+
+@router.delete("/{dataset_id}", status_code=status.HTTP_204_NO_CONTENT)
+def delete_dataset(dataset_id: DatasetId, services: ServicesDep) -> None:
+    """Refused while an unfinished job needs it. Models that were trained on it stay."""
+    services.datasets.delete(dataset_id)
+
+
+@router.get("/{dataset_id}/rows")
+def list_dataset_rows(
+    dataset_id: DatasetId,
+    services: ServicesDep,
+    offset: Offset = 0,
+    limit: RowLimit = ROWS,
+    columns: Columns = None,
+) -> Rows:
+    """A window of the table as it was understood: times as ISO 8601 in UTC, missing values as null."""
+    return services.datasets.rows(dataset_id, offset, limit, columns)

@@ -1,0 +1,133 @@
+"""The parsing child: waits for one order, obeys it under its limits, answers and ends.
+
+It is started ahead of time, so that a small upload does not pay for an interpreter and its imports.
+"""
+
+import errno
+import os
+import resource
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from app.errors import InvalidData, StorageFull, ValiantError
+from app.ingest import columnar, delimited, jsonl, npy
+from app.ingest.chunks import read_columns, write_chunks
+from app.ingest.columns import Settled
+from app.ingest.protocol import Answer, ChunkPlace, Order, Parsed, Refusal
+from app.ingest.reading import Reading
+from app.ingest.source import Limits, Source, sniff
+from app.ml.sheet import Column, Pieces, describe
+from app.schemas.datasets import FileFormat
+
+ORDER_BYTES = 1 << 16
+GROUP_BYTES = 256 << 20
+"""Columns held in memory together for their sheets; one that is longer is read again for each pass."""
+CELL_BYTES = 16
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+READERS: dict[FileFormat, Callable[[Source, Limits], Reading]] = {
+    FileFormat.CSV: delimited.read,
+    FileFormat.JSONL: jsonl.read,
+    FileFormat.PARQUET: columnar.read_parquet,
+    FileFormat.ARROW: columnar.read_arrow,
+    FileFormat.NPY: npy.read,
+}
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business; its end closes the channel
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    message, files, *_ = socket.recv_fds(channel, ORDER_BYTES, 2)
+    if not message:
+        return
+    order = Order.model_validate_json(message)
+    _limit(order)
+    channel.sendall(_answer(order, *files).model_dump_json().encode())
+    channel.close()
+    os._exit(0)  # nothing is left to save
+
+
+def _limit(order: Order) -> None:
+    """Memory counts from here, beyond what the interpreter and the libraries have mapped."""
+    mapped = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
+    for kind, limit in {
+        resource.RLIMIT_AS: mapped + order.memory_bytes,
+        resource.RLIMIT_CPU: order.seconds,
+        resource.RLIMIT_FSIZE: order.file_bytes,
+        resource.RLIMIT_CORE: 0,
+    }.items():
+        resource.setrlimit(kind, (limit, limit))
+
+
+def _answer(order: Order, upload: int, output: int) -> Answer:
+    try:
+        with os.fdopen(output, "r+b") as chunks:
+            return Answer(parsed=parse(order, upload, chunks))
+    except ValiantError as error:
+        return Answer(refusal=Refusal(code=error.code, detail=error.detail, faults=list(error.faults)))
+    except MemoryError:
+        detail = f"Reading this file takes more than the {order.memory_bytes} bytes of memory it may have."
+        return Answer(refusal=Refusal(code=InvalidData.code, detail=detail))
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            return Answer(refusal=Refusal(code=StorageFull.code, detail=StorageFull.title))
+        return _unexpected()
+    except Exception:  # noqa: BLE001  a file nobody thought of must not look like a fault of the service
+        return _unexpected()
+
+
+def _unexpected() -> Answer:
+    refusal = Refusal(code=InvalidData.code, detail="The file could not be read.", trace=traceback.format_exc())
+    return Answer(refusal=refusal)
+
+
+def parse(order: Order, upload: int, chunks: BinaryIO) -> Parsed:
+    """Read the upload, write its chunks, describe its columns."""
+    source = Source.of(upload, order.limits.unpacked_bytes)
+    if not source.size:
+        raise InvalidData("The file is empty.")
+    file_format = sniff(source, order.name, order.file_format)
+    reading = READERS[file_format](source, order.limits)
+    settled = Settled(reading, order.limits)
+    places = list(write_chunks(settled, chunks, order.limits.chunk_bytes))
+    chunks.flush()
+    columns = list(_sheets(settled, chunks, places))
+    return Parsed(file_format=file_format, rows=settled.rows, columns=columns, warnings=reading.warnings, chunks=places)
+
+
+def _sheets(settled: Settled, chunks: BinaryIO, places: list[ChunkPlace]) -> Iterator[Column]:
+    names, types = settled.schema.names, settled.schema.types
+    together = GROUP_BYTES // (settled.rows * CELL_BYTES)
+    for start in range(0, len(names), max(1, together)):
+        group = range(start, min(start + max(1, together), len(names)))
+        columns = _held(chunks, places, group) if together else (_streamed(chunks, places, start),)
+        for number, pieces in zip(group, columns, strict=True):
+            yield describe(names[number], types[number], pieces, notes=settled.notes(names[number]))
+
+
+def _held(chunks: BinaryIO, places: list[ChunkPlace], group: range) -> Iterator[Pieces]:
+    batches = list(read_columns(chunks, places, list(group)))
+    for at in range(len(group)):
+        yield partial(_column, batches, at)
+
+
+def _column(batches: list[pa.RecordBatch], at: int) -> Iterator[pa.Array]:
+    return (batch.column(at) for batch in batches)
+
+
+def _streamed(chunks: BinaryIO, places: list[ChunkPlace], number: int) -> Pieces:
+    return lambda: (batch.column(0) for batch in read_columns(chunks, places, [number]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Whatever Arrow can hold in a flat column, as one of the five types of `app.ml.schema`.
+
+Integers stay integers up to 64 bits with a sign; floats, decimals and larger integers are float64. NaN and infinity
+are missing, the latter with a warning, and so are times outside the years 1 to 9999. Dictionaries are
+decoded, times of day become text, times without a zone are taken as UTC and cut to the microsecond.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from app.errors import Fault, InvalidData
+from app.ingest.forms import TIME
+from app.ingest.reading import Reading, place, refuse
+from app.ingest.source import Limits
+
+_EARLIEST, _LATEST = (
+    pa.scalar(int(moment.replace(tzinfo=UTC).timestamp()) * 1_000_000, pa.int64())
+    for moment in (datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59))  # noqa: DTZ001  zone added above
+)
+_INFINITE = "{} infinite values were read as missing."
+_DISTANT = "{} times outside the years 1 to 9999 were read as missing."
+
+
+def own_type(of: pa.DataType) -> pa.DataType | None:
+    """The type a column of type `of` gets; None if its values are not plain."""
+    is_ = pa.types
+    if is_.is_dictionary(of):
+        return own_type(of.value_type)
+    if isinstance(of, pa.BaseExtensionType):
+        return own_type(of.storage_type)
+    rules = (
+        (is_.is_boolean, pa.bool_()),
+        (is_.is_uint64, pa.float64()),
+        (is_.is_integer, pa.int64()),
+        (lambda t: is_.is_floating(t) or is_.is_decimal(t) or is_.is_null(t), pa.float64()),
+        (lambda t: is_.is_string(t) or is_.is_large_string(t) or is_.is_string_view(t) or is_.is_time(t), pa.string()),
+        (lambda t: is_.is_timestamp(t) or is_.is_date(t), TIME),
+    )
+    return next((own for fits, own in rules if fits(of)), None)
+
+
+class Settled:
+    """The batches of a reading in their own types, and the doubts that arose on the way."""
+
+    def __init__(self, reading: Reading, limits: Limits) -> None:
+        self.schema = pa.schema(list(zip(reading.names, reading.types, strict=True)))
+        self.rows = 0
+        self._reading, self._limits = reading, limits
+        self._doubts: dict[str, Counter[str]] = {name: Counter() for name in reading.names}
+
+    def notes(self, name: str) -> list[str]:
+        return [sentence.format(count) for sentence, count in self._doubts[name].items()]
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for columns in self._reading.batches:
+            yield self._batch(columns)
+        if not self.rows:
+            raise InvalidData("The file has no rows.")
+
+    def _batch(self, columns: Sequence[pa.Array]) -> pa.RecordBatch:
+        settled = [self._column(*pair) for pair in zip(self.schema, columns, strict=True)]
+        self.rows += len(columns[0]) if columns else 0
+        if self.rows > self._limits.max_rows:
+            raise InvalidData(f"The file has more than the {self._limits.max_rows} rows this service accepts.")
+        return pa.RecordBatch.from_arrays(settled, schema=self.schema)
+
+    def _column(self, field: pa.Field, values: pa.Array) -> pa.Array:
+        plain = _plain(values)
+        if field.type == pa.float64():
+            return self._finite(field.name, plain.cast(pa.float64(), safe=False))
+        if field.type == TIME:
+            return self._near(field.name, plain)
+        if field.type == pa.string():
+            return self._without_nul(field.name, plain.cast(pa.string()))
+        return plain.cast(field.type)
+
+    def _finite(self, name: str, values: pa.Array) -> pa.Array:
+        finite = pc.is_finite(values)
+        if pc.all(finite).as_py():
+            return values
+        infinite = pc.sum(pc.is_inf(values)).as_py() or 0
+        self._doubts[name] += Counter({_INFINITE: infinite})
+        return pc.if_else(finite, values, pa.scalar(None, pa.float64()))
+
+    def _near(self, name: str, values: pa.Array) -> pa.Array:
+        try:
+            zone = values.type.tz if pa.types.is_timestamp(values.type) else None
+            cut = pc.CastOptions(target_type=pa.timestamp("us", zone), allow_time_truncate=True)
+            moments = values.cast(options=cut).cast(pa.int64())
+        except pa.ArrowInvalid:
+            refuse([Fault(place("column", name), "A time is too far away to be held in microseconds.", "time_range")])
+        near = pc.and_(pc.greater_equal(moments, _EARLIEST), pc.less_equal(moments, _LATEST))
+        self._doubts[name] += Counter({_DISTANT: pc.sum(pc.invert(near)).as_py() or 0})
+        return pc.if_else(near, moments, pa.scalar(None, pa.int64())).cast(TIME)
+
+    def _without_nul(self, name: str, values: pa.Array) -> pa.Array:
+        data = values.buffers()[2]
+        if data is not None and b"\0" in data.to_pybytes() and pc.any(pc.match_substring(values, "\0")).as_py():
+            row = self.rows + pc.index(pc.match_substring(values, "\0"), True).as_py() + 1
+            where = place("row", row, "column", name)
+            refuse([Fault(where, "The value holds the character U+0000.", "nul_character")])
+        return values
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    if isinstance(values, pa.ExtensionArray):
+        return _plain(values.storage)
+    if pa.types.is_dictionary(values.type):
+        return _plain(values.dictionary_decode())
+    return values

@@ -1,0 +1,193 @@
+"""Datasets: uploaded files turned into immutable typed tables."""
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+from uuid import UUID
+
+import pyarrow as pa
+
+from app.errors import DatasetNotFound, Fault, InvalidRequest, StorageFull
+from app.ingest.parser import Parser
+from app.ingest.protocol import Order, Parsed
+from app.ingest.source import Limits
+from app.ml.sheet import iso
+from app.schemas.datasets import Dataset, DatasetPage, FileFormat, Rows
+from app.settings import Settings
+from app.store.identifiers import uuid7
+from app.store.work import Work, WorkFactory
+
+NAME_LENGTH = 200
+UNNAMED = "dataset"
+MOST_CELLS = 1_000_000
+"""Values in one answer of rows."""
+
+
+class Datasets:
+    def __init__(self, work: WorkFactory, settings: Settings) -> None:
+        self._work, self._settings = work, settings
+        self._parser = Parser(settings.parse_concurrency)
+
+    def warm(self) -> None:
+        """Start what makes the first upload quick. Only processes that take uploads need it."""
+        self._parser.warm()
+
+    def close(self) -> None:
+        self._parser.close()
+
+    def spool(self) -> BinaryIO:
+        """An open file on the chosen disk without a name: it is gone when it is closed, or its process ends."""
+        folder = self._settings.spool or self._settings.data / "spool"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            return tempfile.TemporaryFile(dir=folder)
+        except OSError:
+            raise StorageFull("The folder for uploads cannot be written to: see VALIANT_SPOOL.") from None
+
+    def ingest(
+        self,
+        spool: Path | BinaryIO,
+        *,
+        name: str | None,
+        file_format: FileFormat | str | None,
+        size_bytes: int,
+        digest: str,
+    ) -> Dataset:
+        """Parse an uploaded file and keep it. Raises InvalidData, BodyTooLarge or StorageFull; then nothing is kept.
+
+        `digest` is "sha256:…" of the uploaded bytes. Without a `file_format` it is found out.
+        """
+        if isinstance(spool, Path):
+            with spool.open("rb") as file:
+                return self.ingest(file, name=name, file_format=file_format, size_bytes=size_bytes, digest=digest)
+        name = clean_name(name)
+        with self.spool() as chunks:
+            order = self._order(name, None if file_format is None else FileFormat(file_format))
+            parsed = self._parser.parse(order, spool.fileno(), chunks.fileno())
+            dataset_id = uuid7()
+
+            def keep(w: Work) -> Dataset:
+                known = w.datasets.find(dataset_id)  # the commit of a lost connection may have happened
+                return known or _keep(w, dataset_id, parsed, chunks, name=name, size_bytes=size_bytes, digest=digest)
+
+            return self._work.retry(keep)
+
+    def _order(self, name: str, file_format: FileFormat | None) -> Order:
+        s = self._settings
+        return Order(
+            name=name,
+            file_format=file_format,
+            limits=Limits(s.max_rows, s.max_columns, s.max_upload_bytes, s.chunk_bytes),
+            memory_bytes=s.parse_memory_bytes,
+            seconds=int(s.parse_seconds) + 1,
+            file_bytes=4 * s.max_upload_bytes,
+        )
+
+    def get(self, dataset_id: UUID) -> Dataset:
+        with self._work() as w:
+            return w.datasets.get(dataset_id)
+
+    def page(self, limit: int, cursor: str | None = None) -> DatasetPage:
+        """Newest first."""
+        with self._work() as w:
+            return w.datasets.page(limit, None if cursor is None else _place(cursor))
+
+    def delete(self, dataset_id: UUID) -> None:
+        """Raises DatasetInUse while an unfinished job needs it."""
+        with self._work() as w:
+            w.datasets.delete(dataset_id)
+
+    def payloads(self, dataset_id: UUID) -> Iterator[bytes]:
+        """The table, a few MiB of rows at a time, each a compressed Arrow IPC stream; one transaction per piece."""
+        seq = 0
+        while True:
+            with self._work() as w:
+                payload = w.datasets.chunk(dataset_id, seq)
+            if payload is None:
+                return
+            yield payload
+            seq += 1
+
+    def rows(self, dataset_id: UUID, offset: int, limit: int, columns: Sequence[str] | None = None) -> Rows:
+        """A window of the table; only the chunks it lies in are read."""
+        dataset = self.get(dataset_id)
+        names = _chosen([column.name for column in dataset.columns], columns)
+        if limit * len(names) > MOST_CELLS:
+            fault = Fault("/query/limit", f"At most {MOST_CELLS} values at a time: fewer rows or columns.", "too_many")
+            raise InvalidRequest("Too many values were asked for.", faults=[fault])
+        data: list[list[Any]] = []
+        end = min(offset + limit, dataset.rows)
+        while offset + len(data) < end:
+            data += self._run(dataset_id, offset + len(data), end, names)
+        return Rows(columns=names, data=data, offset=offset, total=dataset.rows)
+
+    def _run(self, dataset_id: UUID, start: int, end: int, names: list[str]) -> list[list[Any]]:
+        """Rows from `start`, at most up to `end`, as far as their chunk goes."""
+        with self._work() as w:
+            chunk = w.datasets.chunk_with_row(dataset_id, start)
+        if chunk is None:  # deleted in the meantime
+            raise DatasetNotFound
+        with pa.ipc.open_stream(chunk.payload) as stream:
+            table = stream.read_all()
+        window = table.select(names).slice(start - chunk.first_row, end - start)
+        values = [[_plain(value) for value in column.to_pylist()] for column in window.columns]
+        return [list(row) for row in zip(*values, strict=True)]
+
+
+def clean_name(name: str | None) -> str:
+    """Raises InvalidRequest unless it is 1 to 200 printable characters; absent, it is "dataset"."""
+    if name is None:
+        return UNNAMED
+    if 1 <= len(name) <= NAME_LENGTH and name.isprintable() and not name.isspace():
+        return name
+    fault = Fault("/query/name", f"A name is 1 to {NAME_LENGTH} printable characters.", "bad_name")
+    raise InvalidRequest("The name cannot be used.", faults=[fault])
+
+
+def _keep(
+    w: Work, dataset_id: UUID, parsed: Parsed, chunks: BinaryIO, *, name: str, size_bytes: int, digest: str
+) -> Dataset:
+    """Description and chunks in the one transaction of `w`; one chunk in memory at a time."""
+    dataset = w.datasets.add(
+        dataset_id,
+        name=name,
+        file_format=parsed.file_format,
+        size_bytes=size_bytes,
+        rows=parsed.rows,
+        digest=digest,
+        columns=parsed.columns,
+        warnings=parsed.warnings,
+    )
+    for seq, place in enumerate(parsed.chunks):
+        payload = os.pread(chunks.fileno(), place.length, place.offset)
+        w.datasets.add_chunk(dataset_id, seq, first_row=place.first_row, rows=place.rows, payload=payload)
+    return dataset
+
+
+def _place(cursor: str) -> UUID:
+    try:
+        return UUID(cursor)
+    except ValueError:
+        fault = Fault("/query/cursor", "This is no cursor of this list.", "bad_cursor")
+        raise InvalidRequest("The cursor cannot be used.", faults=[fault]) from None
+
+
+def _chosen(names: list[str], wanted: Sequence[str] | None) -> list[str]:
+    if not wanted:
+        return names
+    known = set(names)
+    faults = [
+        Fault(f"/query/columns/{at}", "The dataset has no such column.", "unknown_column")
+        for at, name in enumerate(wanted)
+        if name not in known
+    ]
+    if faults:
+        raise InvalidRequest("Some columns are unknown.", faults=faults)
+    return list(dict.fromkeys(wanted))
+
+
+def _plain(value: Any) -> Any:
+    return iso(value) if isinstance(value, datetime) else value
