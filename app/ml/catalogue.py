@@ -50,12 +50,6 @@ def find(name: str) -> Entry:
 def _entry(module: ModuleType) -> Entry:
     name = module.__name__.rpartition(".")[2]
     algorithm: Algorithm[Any, Any] = module.ALGORITHM
-    spec = create_model(
-        f"{algorithm.params.__name__}Algorithm",
-        __base__=algorithm.params,
-        __doc__=algorithm.params.__doc__,
-        name=(Literal[name], ...),
-    )
     title, *paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(module.__doc__ or ""))
     sections = {"Use when": "", "References": ""}
     gist = []
@@ -68,12 +62,17 @@ def _entry(module: ModuleType) -> Entry:
     return Entry(
         name=name,
         algorithm=algorithm,
-        spec=spec,
+        spec=_spec(name, algorithm.params),
         title=_line(title),
         gist=" ".join(gist),
         use_when=sections["Use when"],
         references=tuple(part.strip(" .") for part in sections["References"].split(";") if part.strip(" .")),
     )
+
+
+def _spec(name: str, params: type[Params]) -> type[Params]:
+    members: dict[str, Any] = {"name": (Literal[name], ...)}
+    return create_model(f"{params.__name__}Algorithm", __base__=params, __doc__=params.__doc__, **members)
 
 
 def _line(text: str) -> str:
