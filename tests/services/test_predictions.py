@@ -1,0 +1,290 @@
+"""Where a model comes from changes how long an answer takes, never the answer."""
+
+import asyncio
+import os
+import signal
+import threading
+from contextlib import contextmanager
+from uuid import uuid4
+
+import orjson
+import pytest
+from redis import Redis
+from sqlalchemy import event, text
+
+from app.errors import AliasNotFound, CorruptModel, GoldenMismatch, InvalidRequest, ModelNotFound, VersionNotFound
+from app.ml.model import decode
+from app.services.pointers import Pointers, Wanted
+from app.services.predictions import Predictions
+from app.store.cache import Cache
+from app.store.engine import make_engine
+from app.store.tables import ModelChunkRow, ModelVersionRow
+from app.store.work import WorkFactory
+
+
+@pytest.fixture
+def name():
+    return f"p-{uuid4()}"
+
+
+@pytest.fixture
+def process(services):
+    """`process(**settings)`: predictions with nothing in memory, as in another process."""
+    caches = []
+
+    def start(**changed):
+        settings = services.settings.model_copy(update={"pointer_seconds": 3600.0, **changed})
+        caches.append(Cache(settings))
+        return Predictions(services.work, caches[-1], settings)
+
+    yield start
+    for cache in caches:
+        cache.close()
+
+
+@pytest.fixture
+def redis(services):
+    client = Redis.from_url(services.settings.cache_url.get_secret_value())
+    client.flushall()
+    yield client
+    client.close()
+
+
+@contextmanager
+def statements(engine):
+    """The SQL that runs meanwhile."""
+    seen = []
+
+    def note(_, __, statement, *___):
+        seen.append(statement)
+
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+def chunks_read(seen):
+    return sum("FROM model_chunks" in statement for statement in seen)
+
+
+def answer(predictions, name, rows, **wanted):
+    served = asyncio.run(predictions.serve(name, **wanted))
+    return predictions.predict(served, rows).body
+
+
+def rows_of(made):
+    return {"columns": made.golden["columns"], "data": made.golden["data"]}
+
+
+@pytest.fixture
+def published(services, publish, trained):
+    """`published(name, …)`: a new version in the registry; its golden rows, to be predicted."""
+
+    def add(name, **how):
+        publish(services.work, name, **how)
+        return rows_of(trained(**how))
+
+    return add
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "target"),
+    [("logistic", "species"), ("ridge", "length"), ("kmeans", None), ("pca", None), ("decision_tree", "size")],
+)
+def test_what_was_fitted_is_what_answers(process, published, trained, algorithm, target):
+    name, how = f"p-{uuid4()}", {"algorithm": algorithm, "target": target}
+    given = orjson.loads(answer(process(), name, published(name, **how)))
+    golden = trained(**how).golden
+    assert given["predictions"] == golden["predictions"]
+    assert given.get("probabilities") == golden.get("probabilities")
+
+
+def test_postgres_redis_and_memory_give_the_same_bytes(services, process, redis, published, name):
+    first, body = process(), published(name)
+    with statements(services.work.engine) as seen:
+        from_postgres = answer(first, name, body)
+    assert chunks_read(seen) > 1
+    assert redis.dbsize() == 1
+    with statements(services.work.engine) as seen:
+        from_redis = answer(process(), name, body)
+    assert chunks_read(seen) == 0
+    with statements(services.work.engine) as seen:
+        from_memory = answer(first, name, body)
+    assert not seen
+    assert from_postgres == from_redis == from_memory
+
+
+def test_a_warm_prediction_asks_nobody(services, process, redis, published, name):
+    warm, body = process(), published(name)
+    answer(warm, name, body)
+    before = redis.info("stats")["total_commands_processed"]
+    with statements(services.work.engine) as seen:
+        for _ in range(20):
+            answer(warm, name, body)
+    assert not seen
+    assert redis.info("stats")["total_commands_processed"] == before + 1  # the question itself
+
+
+def test_a_crowd_in_the_cold_loads_once_and_blocks_nobody(services, process, redis, published, name):
+    predictions, warm = process(), f"{name}-warm"
+    answer(predictions, warm, published(warm, seed=1))
+    published(name, seed=2)
+
+    async def crowd(blocker):
+        callers = [asyncio.create_task(predictions.serve(name)) for _ in range(500)]
+        for _ in range(100):
+            await predictions.serve(warm)
+        await asyncio.sleep(0.05)
+        assert not any(caller.done() for caller in callers)  # the table is locked
+        callers[0].cancel()  # one hangs up
+        await asyncio.sleep(0)
+        blocker.rollback()
+        served = await asyncio.gather(*callers[1:])
+        assert len({id(one.model) for one in served}) == 1
+
+    with services.work.engine.connect() as blocker, statements(services.work.engine) as seen:
+        blocker.execute(text("LOCK TABLE model_chunks IN ACCESS EXCLUSIVE MODE"))
+        asyncio.run(crowd(blocker))
+    size = services.models.version(name, 1).size_bytes
+    assert chunks_read(seen) == -(-size // 1000)
+    assert sum("LEFT OUTER JOIN" in one or "coalesce" in one for one in seen) == 1  # the pointer
+
+
+def test_ten_times_the_memory_is_served_within_it(process, published, trained, name):
+    size = decode(trained().blob).nbytes
+    predictions = process(model_memory_bytes=3 * size)
+    for seed in range(30):
+        body = published(name, seed=seed)
+        given = orjson.loads(answer(predictions, name, body, version=seed + 1))
+        assert given["version"] == seed + 1
+        assert predictions._memory.nbytes <= 3 * size
+    assert orjson.loads(answer(predictions, name, body, version=1))["version"] == 1
+
+
+def test_which_version_is_meant(services, process, publish, name):
+    for seed in range(3):
+        publish(services.work, name, seed=seed)
+    services.models.move_alias(name, "canary", 2, if_match=None, request_id=None)
+    assert process().resolve(name).version == 3
+    assert process().resolve(name, alias="canary").version == 2
+    services.models.move_alias(name, "champion", 1, if_match=None, request_id=None)
+    assert process().resolve(name).version == 1
+    assert process().resolve(name, version=3).version == 3
+    for wanted, error in [
+        ({"model": "no-such"}, ModelNotFound),
+        ({"model": name, "version": 4}, VersionNotFound),
+        ({"model": name, "alias": "none"}, AliasNotFound),
+        ({"model": name, "alias": "canary", "version": 1}, InvalidRequest),
+    ]:
+        with pytest.raises(error):
+            process().resolve(**wanted)
+        with pytest.raises(error):
+            asyncio.run(process().serve(**wanted))
+
+
+def test_a_pointer_lives_for_its_seconds_and_no_longer(services, publish, name):
+    publish(services.work, name)
+    clock = type("Clock", (), {"now": 0.0, "__call__": lambda self: self.now})()
+    pointers, wanted = Pointers(services.work, 1.0, clock), Wanted(name)
+    assert pointers.fresh(wanted) is None
+    pointer = pointers.fetch(wanted).result()
+    services.models.delete(name)
+    clock.now = 0.999
+    assert pointers.fresh(wanted) == pointer
+    clock.now = 1.0
+    assert pointers.fresh(wanted) is None
+    with pytest.raises(ModelNotFound):
+        pointers.fetch(wanted).result()
+
+
+def test_without_staleness_a_deletion_is_seen_at_once(services, process, published, name):
+    body = published(name)
+    replicas = [process(pointer_seconds=0.0) for _ in range(3)]
+    for replica in replicas:
+        answer(replica, name, body)
+    services.models.delete(name)
+    for replica in replicas:
+        with pytest.raises(ModelNotFound):
+            asyncio.run(replica.serve(name))
+    published(name, seed=1)
+    for replica in replicas:
+        assert orjson.loads(answer(replica, name, body))["version"] == 2
+
+
+def test_a_model_that_forgot_its_golden_rows_is_not_served(services, process, redis, publish, name):
+    publish(services.work, name)
+    with services.work() as w:
+        row = w.session.get_one(ModelVersionRow, (name, 1))
+        row.golden = row.golden | {"predictions": ["setosa"] * 8}
+    with pytest.raises(GoldenMismatch):
+        asyncio.run(process().serve(name))
+    assert redis.dbsize() == 0
+
+
+def test_bytes_that_changed_in_the_database_are_not_served(services, process, redis, publish, name):
+    publish(services.work, name)
+    with services.work() as w:
+        chunk = w.session.get_one(ModelChunkRow, (name, 1, 0))
+        chunk.payload = bytes([chunk.payload[0] ^ 1]) + chunk.payload[1:]
+    with pytest.raises(CorruptModel):
+        asyncio.run(process().serve(name))
+    assert redis.dbsize() == 0
+
+
+def test_whatever_befalls_redis_the_answers_are_right(stack_factory, publish, trained):
+    """Flipped bits, swapped keys, flushed, full, stuck, dead: no error, the same bytes."""
+    stack = stack_factory()
+    work = WorkFactory(make_engine(stack.settings, role="api"))
+    redis = Redis.from_url(stack.settings.cache_url.get_secret_value())
+    names = [f"m{seed}" for seed in range(3)]
+    for seed, name in enumerate(names):
+        publish(work, name, seed=seed, algorithm="ridge", target="length")
+    body = rows_of(trained(algorithm="ridge", target="length"))
+
+    def answers():
+        """Of a process with nothing in memory."""
+        cache = Cache(stack.settings)
+        predictions = Predictions(work, cache, stack.settings)
+        given = [answer(predictions, name, body) for name in names]
+        cache.close()
+        return given
+
+    def flip():
+        for key in list(redis.scan_iter()):
+            value = bytearray(redis.get(key))
+            value[len(value) // 2] ^= 4
+            redis.set(key, bytes(value))
+
+    def swap():
+        keys = sorted(redis.scan_iter())
+        values = redis.mget(keys)
+        for key, value in zip(keys, values[1:] + values[:1], strict=True):
+            redis.set(key, value)
+
+    def full():
+        redis.flushall()
+        redis.config_set("maxmemory", "1kb")
+
+    pid = stack.servers["cache"].pid
+    expected = answers()
+    assert redis.dbsize() == 3
+    for befall in (flip, swap, redis.flushall, full, lambda: os.kill(pid, signal.SIGSTOP)):
+        befall()
+        assert answers() == expected, befall
+    os.kill(pid, signal.SIGCONT)
+    stack.servers["cache"].kill()
+    assert answers() == expected
+    work.engine.dispose()
+
+
+def test_many_threads_may_predict_with_one_model(process, published, name):
+    predictions, body = process(), published(name, algorithm="decision_tree")
+    expected, given = answer(predictions, name, body), []
+    threads = [threading.Thread(target=lambda: given.append(answer(predictions, name, body))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert given == [expected] * 8
