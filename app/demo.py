@@ -96,7 +96,7 @@ class _Show(NamedTuple):
 
     def _some_rows(self, dataset: Mapping[str, Any]) -> list[dict[str, Any]]:
         """A few rows from all over the table."""
-        places = range(0, dataset["rows"], dataset["rows"] // SHOWN_ROWS)
+        places = [number * dataset["rows"] // SHOWN_ROWS for number in range(SHOWN_ROWS)]
         windows = (self._call("GET", f"/v1/datasets/{dataset['id']}/rows?offset={at}&limit=1") for at in places)
         return [dict(zip(window["columns"], window["data"][0], strict=True)) for window in windows]
 
@@ -115,13 +115,15 @@ class _Show(NamedTuple):
         raise StartFailed(f"The job ended as {job['state']}: {job.get('error', {}).get('detail', '')}")
 
     def _figures(self, report: Mapping[str, Any]) -> None:
-        table = Table(title=report["rests_on"], title_justify="left")
-        for heading in ("on unseen rows", "value", "95 % interval", "rests on", "found by"):
+        ways = ", ".join(sorted({figure["interval"] for figure in report["test"] if "interval" in figure}))
+        table = Table(title=report["rests_on"], caption=f"Intervals: {ways}.", title_justify="left")
+        table.add_column("on unseen rows", no_wrap=True)
+        for heading in ("value", "95 % interval", "n"):
             table.add_column(heading)
         for figure in report["test"]:
             name = f"{figure['name']} of {figure['label']}" if "label" in figure else figure["name"]
             bounds = f"{figure['lower']:.4g} … {figure['upper']:.4g}" if "lower" in figure else ""
-            table.add_row(name, figure["display"], bounds, f"n = {figure['n']}", figure.get("interval", ""))
+            table.add_row(name, figure["display"], bounds, str(figure["n"]))
         self.console.print(table)
 
     def _predictions(self, answer: Mapping[str, Any], target: str, truth: Sequence[Any]) -> None:

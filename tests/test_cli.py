@@ -1,0 +1,154 @@
+"""The console command: what it says when it cannot, and what `up` does when all is well, or not."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import httpx
+import psutil
+import pytest
+
+from app.cli import main
+
+
+def valiant(*arguments, **environment):
+    command = [sys.executable, "-P", "-m", "app.cli", *map(str, arguments)]
+    return subprocess.Popen(command, env=os.environ | environment, stderr=subprocess.PIPE, text=True)
+
+
+def failure(capsys, *arguments):
+    """Exit code and what was said."""
+    try:
+        code = main(arguments)
+    except SystemExit as end:
+        code = end.code
+    return code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["api", "worker", "migrate"])
+def test_commands_on_given_servers_name_what_is_not_given(capsys, command):
+    code, said = failure(capsys, command)
+    assert code == 1
+    assert "VALIANT_DATABASE_URL" in said
+    assert "valiant up" in said
+
+
+def test_wrong_settings_are_named_and_not_repeated(capsys, monkeypatch):
+    monkeypatch.setenv("VALIANT_PORT", "secret")
+    monkeypatch.setenv("VALIANT_MAX_ROWS", "0")
+    code, said = failure(capsys, "up")
+    assert code == 2
+    assert "VALIANT_PORT" in said
+    assert "VALIANT_MAX_ROWS" in said
+    assert "secret" not in said
+
+
+@pytest.mark.parametrize("arguments", [("up", "--workers", "0"), ("up", "--prot", "1"), (), ("down",)])
+def test_wrong_arguments(capsys, arguments):
+    code, said = failure(capsys, *arguments)
+    assert code == 2
+    assert "usage: valiant" in said
+
+
+def test_flags_win_over_the_environment(capsys, monkeypatch, data_folder):
+    monkeypatch.setenv("VALIANT_PORT", "0")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, said = failure(capsys, "up", "--data", str(data_folder / "var"), "--port", str(port))
+    assert code == 1
+    assert f"port {port}" in said
+    assert "--port" in said
+    assert not (data_folder / "var").exists()  # nothing was started in vain
+
+
+def test_version(capsys):
+    assert failure(capsys, "--version")[0] == 0
+
+
+def test_migrate_on_a_given_database(stack_factory, monkeypatch):
+    monkeypatch.setenv("VALIANT_DATABASE_URL", stack_factory().settings.database_url.get_secret_value())
+    assert main(["migrate"]) == 0
+
+
+class Up:
+    """A running `valiant up`, and what it says."""
+
+    def __init__(self, folder):
+        self.process = valiant("up", "--data", folder, "--port", 0, VALIANT_LOG_LEVEL="ERROR")
+        self.said = []
+        while (line := self.process.stderr.readline()) and "Ctrl-C" not in line:
+            self.said.append(line)
+        self.address = re.search(r"http://\S+:\d+", "".join(self.said)).group()
+
+    def children(self):
+        """By their part: postgres, redis-server twice, api, worker."""
+        return [child for child in psutil.Process(self.process.pid).children() if child.status() != "zombie"]
+
+    def of(self, part):
+        return next(child for child in self.children() if part in child.cmdline())
+
+    def end(self, number=signal.SIGTERM):
+        family = psutil.Process(self.process.pid).children(recursive=True)
+        self.process.send_signal(number)
+        rest = self.process.communicate()[1]
+        _, alive = psutil.wait_procs(family, timeout=15)
+        return self.process.returncode, alive, rest
+
+
+@pytest.fixture(scope="module")
+def up_folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("up") / "var"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_up_serves_and_stops_cleanly(up_folder, number):
+    up = Up(up_folder)
+    assert httpx.get(f"{up.address}/readyz").status_code == 200
+    assert len(up.children()) == 5
+    assert "server" not in httpx.get(f"{up.address}/livez").headers
+    assert up.end(number)[:2] == (0, [])
+
+
+def test_up_starts_again_what_dies(up_folder):
+    up = Up(up_folder)
+    victims = [up.of("api"), up.of("worker")]
+    for victim in victims:
+        victim.kill()
+    for part in ("api", "worker"):
+        _until(lambda part=part: any(part in child.cmdline() for child in up.children()))
+    _until(lambda: _ready(up.address))
+    code, alive, said = up.end()
+    assert (code, alive) == (0, [])
+    assert "api ended by itself" in said
+    assert "worker ended by itself" in said
+
+
+def test_up_after_a_kill_finds_the_folder_free(up_folder):
+    first = Up(up_folder)
+    uploaded = httpx.post(f"{first.address}/v1/datasets?name=kept&file_format=csv", content=b"a,b\n1,2\n3,4\n")
+    assert uploaded.status_code == 201
+    assert first.end(signal.SIGKILL)[1] == []  # the children noticed
+    second = Up(up_folder)
+    assert httpx.get(f"{second.address}/v1/datasets/{uploaded.json()['id']}").status_code == 200
+    with valiant("up", "--data", up_folder, "--port", 0) as third:
+        assert f"process {second.process.pid}" in third.communicate()[1]
+    assert third.returncode == 1
+    assert second.end()[:2] == (0, [])
+
+
+def _ready(address):
+    try:
+        return httpx.get(f"{address}/readyz").is_success
+    except httpx.TransportError:
+        return False
+
+
+def _until(true, seconds=60):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)

@@ -1,0 +1,112 @@
+"""Image and compose file, read: what they name exists, and every service is locked down."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app.cli import main
+from app.settings import Settings
+
+ROOT = Path(__file__).parent.parent
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES = COMPOSE["services"]
+OURS = {name: service for name, service in SERVICES.items() if service["image"] == "valiant"}
+FIRST, LAST = DOCKERFILE.split("FROM ${PYTHON}")[1:]
+
+
+def instructions(text, word):
+    joined = re.sub(r"\\\n\s*", "", text)
+    return [line.removeprefix(word).strip() for line in joined.splitlines() if line.startswith(f"{word} ")]
+
+
+def known_variables(text):
+    return {name for name in re.findall(r"VALIANT_[A-Z_]+", text) if not name.endswith("_")}
+
+
+@pytest.mark.parametrize("text", [DOCKERFILE, (ROOT / "docker-compose.yml").read_text()], ids=["image", "compose"])
+def test_every_variable_is_a_setting(text):
+    assert known_variables(text) <= {f"VALIANT_{name.upper()}" for name in Settings.model_fields}
+
+
+def test_values_in_the_compose_file_are_acceptable(monkeypatch):
+    for service in OURS.values():
+        for name, value in service["environment"].items():
+            monkeypatch.setenv(name, str(value))
+        assert Settings().broker_url is not None
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_command_exists(name, capsys):
+    with pytest.raises(SystemExit) as end:
+        main([*OURS[name]["command"], "--help"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out
+
+
+def test_image_runs_as_nobody_in_particular():
+    (user,) = instructions(LAST, "USER")
+    assert int(user.split(":")[0]) >= 1000
+    assert instructions(LAST, "STOPSIGNAL") == ["SIGTERM"]
+    assert "/livez" in instructions(LAST, "HEALTHCHECK")[0]
+    assert instructions(LAST, "ENTRYPOINT") == ['["valiant"]']
+
+
+def test_image_installs_only_from_the_lock():
+    installs = [line for line in instructions(FIRST, "RUN") if "pip install" in line]
+    assert len(installs) == 2
+    for line in installs:
+        words = set(shlex.split(line))
+        assert {"--require-hashes", "--only-binary=:all:"} <= words or {"--no-deps", "--no-build-isolation"} <= words
+    assert "pip install" not in LAST
+    assert "embedded" not in " ".join(installs)
+
+
+def test_what_the_image_copies_exists():
+    for line in instructions(FIRST, "COPY"):
+        for source in line.split()[:-1]:
+            assert (ROOT / source).exists()
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_service_is_locked_down(name):
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert "cap_add" not in service
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["stop_grace_period"] == "35s"
+    assert not service.get("privileged")
+
+
+def test_one_door():
+    assert [name for name, service in SERVICES.items() if "ports" in service] == ["nginx"]
+    assert SERVICES["api"]["deploy"]["replicas"] == 2
+    assert "server api:8000 resolve" in COMPOSE["configs"]["nginx"]["content"]
+
+
+def test_dependencies_volumes_and_configs_exist():
+    for service in SERVICES.values():
+        assert set(service.get("depends_on", {})) <= set(SERVICES)
+        for other, wanted in service.get("depends_on", {}).items():
+            if wanted["condition"] == "service_healthy":
+                assert "test" in SERVICES[other].get("healthcheck", {}) or SERVICES[other]["image"] == "valiant"
+        assert {volume.split(":")[0] for volume in service.get("volumes", [])} <= set(COMPOSE["volumes"])
+        assert {config["source"] for config in service.get("configs", [])} <= set(COMPOSE["configs"])
+
+
+def test_migrations_come_first_and_once():
+    assert SERVICES["migrate"]["restart"] == "on-failure"
+    for name in ("api", "worker"):
+        assert SERVICES[name]["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
+
+
+def test_broker_forgets_nothing_and_the_cache_is_bounded():
+    broker, cache = (" ".join(SERVICES[name]["command"]) for name in ("broker", "cache"))
+    assert "--maxmemory-policy noeviction" in broker
+    assert "--appendonly yes" in broker
+    assert "--maxmemory-policy allkeys-lfu" in cache
+    assert re.search(r"--maxmemory \d+mb", cache)

@@ -1,0 +1,65 @@
+"""Where things are: the top level, and what the installed package carries."""
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TOP = {
+    *("pyproject.toml", "app", "workers", "migrations", "tests", "docker-compose.yml", "Dockerfile", "README.md"),
+    *(".ci", ".gitignore", "LICENSE", "requirements.lock"),
+}
+LONGEST_FILE = 320
+
+
+def sources():
+    return [path for folder in ("app", "workers", "migrations", "tests") for path in (ROOT / folder).rglob("*.py")]
+
+
+def test_top_level_is_as_drawn():
+    ignored = shutil.ignore_patterns(*(ROOT / ".gitignore").read_text().replace("/", "").split(), ".git")
+    names = {path.name for path in ROOT.iterdir()}
+    assert names - ignored(str(ROOT), list(names)) == TOP
+
+
+def test_files_stay_short():
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in sources()}
+    assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The names inside a wheel built from a copy of the tree, so that the tree stays clean."""
+    copy = tmp_path_factory.mktemp("source")
+    for name in TOP - {"tests", ".ci"}:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, copy)
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*build, "--wheel-dir", str(copy / "out"), str(copy)], check=True, cwd=copy)
+    (made,) = (copy / "out").glob("valiant-*.whl")
+    with zipfile.ZipFile(made) as archive:
+        return set(archive.namelist())
+
+
+def test_wheel_holds_everything_that_runs(wheel):
+    for folder in ("app", "workers", "migrations"):
+        expected = {str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*.py")}
+        assert expected <= wheel
+
+
+def test_wheel_holds_what_is_not_code(wheel):
+    assert {"app/openapi.json", "app/py.typed"} <= wheel
+    assert {f"app/samples/{path.name}" for path in (ROOT / "app" / "samples").iterdir()} <= wheel
+
+
+def test_wheel_holds_nothing_else(wheel):
+    assert {name.split("/")[0].removesuffix(".dist-info").split("-")[0] for name in wheel} == {
+        *("app", "workers", "migrations", "valiant")
+    }
