@@ -1,0 +1,136 @@
+"""A fleet: a database and a broker of its own on the shared servers, and real workers that can be hurt."""
+
+import itertools
+import os
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+collect_ignore_glob = ["poison/*"]
+
+HASTY = {
+    "lease_seconds": 2, "beat_seconds": 0.2, "sweep_seconds": 0.3, "republish_seconds": 1,
+    "retry_backoff_seconds": 0.1, "max_attempts": 2, "job_memory_bytes": 1 << 30, "worker_grace_seconds": 0,
+}  # fmt: skip
+PATIENCE = 90
+"""Seconds until a test gives up on what must happen; no promise is measured by it."""
+
+
+class Fleet:
+    def __init__(self, settings, folder, add_iris):
+        from app.bootstrap import build
+
+        self.settings, self.folder = settings, folder
+        self.services = build(settings, role="api")
+        self.dataset = add_iris(self.services.work)
+        self.workers = []
+        self._numbers = itertools.count(1000 * os.getpid() % 1_000_000)
+
+    def start(self, **changes):
+        """One more worker, with the poison in its catalogue."""
+        from app import processes
+
+        settings = self.settings.model_copy(update=changes)
+        worker = processes.worker(settings, self.folder, number=next(self._numbers))
+        poison = str(Path(__file__).with_name("poison"))
+        worker.environment = {**worker.environment, "PYTHONPATH": poison}
+        worker.start()
+        self.workers.append(worker)
+        return worker
+
+    def submit(self, how="work", *, announce=True, time_limit_seconds=300, **parameters):
+        """A job for the poison, put into the queue as `Training` does."""
+        from app.queue import publish
+        from app.store.claims import NewJob
+        from app.store.identifiers import uuid7
+
+        job_id = uuid7()
+        request = {
+            "model": f"m{uuid4().hex}", "dataset": str(self.dataset), "target": "petal_width",
+            "algorithm": {"name": "poison", "how": how, **parameters}, "time_limit_seconds": time_limit_seconds,
+        }  # fmt: skip
+        new = NewJob(
+            id=job_id, kind="train", request=request, request_hash="", request_id=f"request-{job_id}",
+            idempotency_key=None, dataset_id=self.dataset, model=request["model"], algorithm="poison", warnings=[],
+            max_attempts=self.settings.max_attempts, time_limit_seconds=time_limit_seconds,
+        )  # fmt: skip
+        with self.services.work() as w:
+            w.jobs.add(new)
+        if announce:
+            publish(self.services.celery, job_id)
+        return job_id
+
+    def job(self, job_id):
+        return self.services.jobs.get(job_id)
+
+    def until(self, condition, what):
+        end = time.monotonic() + PATIENCE
+        while not (found := condition()):
+            assert time.monotonic() < end, f"{what} did not happen"
+            time.sleep(0.05)
+        return found
+
+    def ended(self, job_id):
+        return self.until(lambda: (job := self.job(job_id)).state.terminal and job, f"the end of {job_id}")
+
+    def running(self, job_id):
+        """Wait until the trainer itself has said something."""
+        return self.until(lambda: (job := self.job(job_id)).progress > 0 and job, f"progress of {job_id}")
+
+    def models(self, job_id):
+        from sqlalchemy import text
+
+        with self.services.work() as w:
+            count = text("select count(*) from model_versions where job_id = :id")
+            return w.session.scalar(count, {"id": job_id})
+
+    def close(self):
+        for worker in self.workers:
+            worker.kill()
+        self.services.close()
+
+
+@contextmanager
+def _fleet(settings, folder, add_iris):
+    made = Fleet(settings, folder, add_iris)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+_broker_databases = itertools.count(1)
+
+
+def _own_broker(settings):
+    """Another numbered database of the shared broker: no worker of another test listens there."""
+    from pydantic import SecretStr
+
+    return SecretStr(f"{settings.broker_url.get_secret_value()}?virtual_host={next(_broker_databases)}")
+
+
+@pytest.fixture(scope="module")
+def fleet(database_factory, stack, add_iris):
+    """Shared by a module; its workers are not to be hurt."""
+    settings = database_factory(broker_url=_own_broker(stack.settings), **HASTY)
+    with _fleet(settings, stack.folder, add_iris) as made:
+        yield made
+
+
+@pytest.fixture
+def own_fleet(database_factory, stack, add_iris):
+    """For one test, to hurt its workers."""
+    settings = database_factory(broker_url=_own_broker(stack.settings), **HASTY)
+    with _fleet(settings, stack.folder, add_iris) as made:
+        yield made
+
+
+@pytest.fixture
+def own_servers(stack_factory, add_iris):
+    """`(stack, fleet)` for one test, to hurt the servers."""
+    stack = stack_factory(**HASTY)
+    with _fleet(stack.settings, stack.folder, add_iris) as made:
+        yield stack, made
