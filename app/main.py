@@ -3,9 +3,7 @@
 python -m app.main > app/openapi.json       writes the OpenAPI document anew
 """
 
-import importlib
 import json
-import pkgutil
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,10 +11,10 @@ from functools import partial
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
 from starlette.middleware import Middleware
 
-from app import api
-from app.api import openapi, problems
+from app.api import algorithms, datasets, docs, health, jobs, metrics, models, openapi, predict, problems
 from app.api.metrics import Metrics
 from app.api.middleware import LastResort, Record, RequestId
 from app.bootstrap import Services, build
@@ -25,8 +23,7 @@ from app.settings import Settings
 
 def create_app(settings: Settings | None = None, services: Services | None = None) -> FastAPI:
     """Services that are given stay the giver's to close; otherwise the lifespan builds and closes them."""
-    settings = settings or Settings()
-    metrics = Metrics()
+    settings, measured = settings or Settings(), Metrics()
     app = FastAPI(
         title="Valiant",
         summary="Trains, certifies and serves classical machine-learning models.",
@@ -38,18 +35,18 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
         lifespan=_lifespan,
         # Its spans and logs carry request bodies and exception texts.
         telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
-        middleware=[Middleware(RequestId), Middleware(Record, metrics=metrics), Middleware(LastResort)],
+        middleware=[Middleware(RequestId), Middleware(Record, metrics=measured), Middleware(LastResort)],
     )
     app.state.settings = settings
-    app.state.metrics = metrics
+    app.state.metrics = measured
     app.state.draining = False
     if services is not None:
         app.state.services = services
     problems.install(app)
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # the documented way
-    for module in pkgutil.iter_modules(api.__path__, f"{api.__name__}."):
-        if router := getattr(importlib.import_module(module.name), "router", None):
-            app.include_router(router)
+    for resource in (datasets, algorithms, jobs, models, predict, health, metrics, docs):
+        app.include_router(resource.router)
+    app.state.templates = {id(route.original_route): route.path for route in iter_route_contexts(app.routes)}
     return app
 
 

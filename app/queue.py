@@ -40,6 +40,13 @@ def publish(celery: Celery, job_id: UUID) -> bool:
     return True
 
 
+def reachable(celery: Celery) -> bool:
+    """Whether the broker takes a connection. Raises what the transport raises, or answers within 2 seconds."""
+    with celery.connection_for_write() as connection:
+        connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=ANSWER_SECONDS)
+        return bool(connection.connected)
+
+
 def depth(celery: Celery) -> int | None:
     """Messages that no worker has taken yet; None if the broker does not answer."""
     try:

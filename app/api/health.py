@@ -11,6 +11,7 @@ from app.api.openapi import declare
 from app.api.strict_json import StrictRoute
 from app.bootstrap import Services
 from app.errors import Fault, NotReady
+from app.queue import reachable
 from app.schemas.health import Check, Liveness, Readiness
 from migrations import current
 
@@ -42,6 +43,7 @@ def _dependencies(services: Services) -> list[Check]:
     return [
         Check(name="database", ok=_holds(lambda: current(services.work.engine)), required=True),
         Check(name="cache", ok=_holds(services.cache.reachable), required=False),
+        Check(name="broker", ok=_holds(lambda: reachable(services.celery)), required=False),
     ]
 
 

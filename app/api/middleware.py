@@ -79,7 +79,7 @@ class Record:
                 await self.app(scope, receive, watched)
         finally:
             seconds = time.perf_counter() - begun
-            route = getattr(scope.get("route"), "path", "unknown")
+            route = scope["app"].state.templates.get(id(scope.get("route")), "unknown")
             method = scope["method"] if scope["method"] in METHODS else "other"
             self.metrics.observe(route, method, status, seconds)
             log.info("request", route=route, method=method, status=status, ms=round(1e3 * seconds, 3), **_named(scope))

@@ -1,5 +1,6 @@
 """The OpenAPI document: what FastAPI finds, made into something a good client can be generated from."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -47,12 +48,21 @@ def _document(app: FastAPI) -> dict[str, Any]:
     schemas = problem["$defs"] | made["components"]["schemas"]
     for unwanted in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unwanted, None)
-    for schema in schemas.values():
+    for name, schema in schemas.items():
         _without_field_titles(schema)
+        if name.startswith("Body_"):  # a form, which cannot say null
+            schema["properties"] = {field: without_null(of) for field, of in schema["properties"].items()}
     for operation in operations(made):
         _finish(operation)
     made["components"]["schemas"] = dict(sorted(schemas.items()))
-    return made
+    return _with_named_forms(made)
+
+
+def _with_named_forms(document: dict[str, Any]) -> dict[str, Any]:
+    """FastAPI calls the body of a form Body_upload_dataset; here it is UploadDatasetForm, like other schemas."""
+    text = re.sub(r"\bBody_(\w+)", lambda name: f"{name[1].title().replace('_', '')}Form", json.dumps(document))
+    named: dict[str, Any] = json.loads(text)
+    return named
 
 
 def operations(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -73,7 +83,7 @@ def _finish(operation: dict[str, Any]) -> None:
         parameter["schema"].pop("title", None)
         parameter["schema"].pop("description", None)
         if parameter["in"] == "header":
-            parameter["name"] = re.sub(r"\b[a-z]", lambda letter: letter[0].upper(), parameter["name"])
+            parameter["name"] = parameter["name"].title()
 
 
 def _without_field_titles(schema: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ HEADERS[200]["headers"]["X-Ignored-Columns"]["required"] = False
 
 
 @router.post("/{model}/predict", response_model=Prediction, responses=HEADERS)
-async def predict(  # noqa: PLR0917  FastAPI passes them by name
+async def predict_rows(  # noqa: PLR0917  FastAPI passes them by name
     model: ModelPath,
     body: Annotated[bytes, Body(), Holds(PredictRequest)],
     services: ServicesDep,

@@ -8,6 +8,8 @@ import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import iter_route_contexts
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
@@ -35,6 +37,11 @@ class MalformedRequest(ValiantError):
 FRAMEWORK = {404: NotFound, 413: BodyTooLarge, 415: UnsupportedMediaType}
 
 
+class DatabaseUnavailable(ValiantError):
+    code, status, title = "database_unavailable", 503, "The database does not answer at present"
+    remedy = "Ask again after the time in Retry-After."
+
+
 class InternalError(ValiantError):
     remedy = "Report the request_id; the cause is in the log under it."
 
@@ -45,6 +52,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _validation)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(ClientDisconnect, _gone)
+    for kind in (OperationalError, InterfaceError, PoolTimeout):
+        app.add_exception_handler(kind, _no_database)
 
 
 def respond(request: Request, error: ValiantError) -> Response:
@@ -57,6 +66,11 @@ async def _named(request: Request, error: Exception) -> Response:
     if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.error("failed", code=error.code, exc_info=error)
     return respond(request, error)
+
+
+async def _no_database(request: Request, error: Exception) -> Response:
+    log.error("database_unavailable", exc_info=error)
+    return respond(request, DatabaseUnavailable(headers={"Retry-After": "2"}))
 
 
 async def _gone(_: Request, __: Exception) -> Response:
@@ -95,7 +109,10 @@ def validation_faults(errors: Sequence[Mapping[str, Any]], body: Any = None) -> 
 
 def _pointer(loc: Sequence[str | int], body: Any) -> str:
     where, *steps = loc
-    kept = [where, *steps] if where in {"query", "path", "header"} else _without_tags(steps, body)
+    if where == "header":
+        kept = [where, str(steps[0]).title()]
+    else:
+        kept = [where, *steps] if where in {"query", "path"} else _without_tags(steps, body)
     text = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in kept)
     return text if len(text) <= LONGEST_POINTER else f"{text[:LONGEST_POINTER]}…"
 

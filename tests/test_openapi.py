@@ -1,0 +1,198 @@
+"""The document is a product: these are the rules that make good clients from it."""
+
+import builtins
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from app.api.openapi import operations
+from app.main import create_app
+from app.settings import Settings
+
+STORED = Path(__file__).parents[1] / "app" / "openapi.json"
+DOCUMENT = create_app(Settings()).openapi()
+SCHEMAS = DOCUMENT["components"]["schemas"]
+OPERATIONS = {operation["operationId"]: operation for operation in operations(DOCUMENT)}
+PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+TEXT = {"text/plain", "text/event-stream"}
+
+every_operation = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+every_schema = pytest.mark.parametrize("name", SCHEMAS)
+
+
+def test_the_stored_document_is_current():
+    stored = json.loads(STORED.read_text())
+    assert stored == json.loads(json.dumps(DOCUMENT)), "Write it anew: python -m app.main > app/openapi.json"
+
+
+def test_operation_ids_are_unique_function_names():
+    count = sum(1 for _ in operations(DOCUMENT))
+    assert len(OPERATIONS) == count
+    for name in OPERATIONS:
+        assert re.fullmatch("[a-z]+(_[a-z]+)+", name), name
+
+
+@every_operation
+def test_one_tag_that_is_described(operation):
+    [tag] = operation["tags"]
+    assert tag in {known["name"] for known in DOCUMENT["tags"]}
+
+
+@every_operation
+def test_an_operation_says_what_it_does(operation):
+    assert operation["description"].strip()
+    for parameter in operation.get("parameters", []):
+        assert parameter.get("description") or parameter["schema"].get("$ref"), parameter["name"]
+
+
+@every_operation
+def test_the_problem_is_the_default_answer(operation):
+    assert operation["responses"]["default"]["content"] == PROBLEM
+    for status, response in operation["responses"].items():
+        if status == "default" or int(status) >= 400:
+            assert response["content"] == PROBLEM
+        assert "X-Request-Id" in response["headers"]
+    assert "422" not in operation["responses"]
+
+
+def test_the_frameworks_error_schema_is_gone():
+    assert not [name for name in SCHEMAS if "ValidationError" in name]
+    assert "HTTPValidationError" not in json.dumps(DOCUMENT)
+
+
+@every_operation
+def test_all_bodies_are_named_components(operation):
+    bodies = [("request", operation.get("requestBody", {}).get("content", {}))]
+    bodies += [(status, response.get("content", {})) for status, response in operation["responses"].items()]
+    for where, content in bodies:
+        for kind, media in content.items():
+            raw = media["schema"].get("format") == "binary" or kind in TEXT
+            assert "$ref" in media["schema"] or raw, (where, kind, media)
+
+
+def test_raw_uploads_are_binary_and_octet_stream_comes_first():
+    raw = OPERATIONS["create_dataset"]["requestBody"]["content"]
+    assert next(iter(raw)) == "application/octet-stream"
+    assert all(media["schema"] == {"type": "string", "format": "binary"} for media in raw.values())
+    [(kind, form)] = OPERATIONS["upload_dataset"]["requestBody"]["content"].items()
+    assert kind == "multipart/form-data"
+    assert SCHEMAS[form["schema"]["$ref"].rpartition("/")[2]]["properties"]["file"]["format"] == "binary"
+
+
+def test_no_pairs_and_no_generated_names():
+    for name in SCHEMAS:
+        assert not name.endswith(("-Input", "-Output")), name
+        assert re.fullmatch("[A-Z][A-Za-z0-9]*", name), name
+
+
+def test_titles_are_unique():
+    titles = [schema["title"] for schema in SCHEMAS.values() if "title" in schema]
+    assert len(titles) == len(set(titles))
+
+
+@every_schema
+def test_fields_are_not_named_like_builtins(name):
+    allowed = {"Problem": {"type"}}  # RFC 9457 names it
+    taken = set(dir(builtins)) - allowed.get(name, set())
+    # `id` is what every list of resources calls it, and no generator stumbles over it
+    assert not (set(SCHEMAS[name].get("properties", {})) & (taken | {"list", "object", "property"})) - {"id"}
+
+
+@every_schema
+def test_fields_are_flat_or_named(name):
+    """No object is described inside a field: it is a component, or a free map."""
+    for schema in _inner(SCHEMAS[name]):
+        assert "properties" not in schema
+
+
+def _inner(schema):
+    for key in ("properties", "$defs"):
+        for field in schema.get(key, {}).values():
+            yield field
+            yield from _inner(field)
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            yield schema[key]
+            yield from _inner(schema[key])
+    for key in ("anyOf", "oneOf", "allOf"):
+        for member in schema.get(key, []):
+            yield member
+            yield from _inner(member)
+
+
+def test_unions_are_told_apart_by_a_required_literal():
+    unions = [s for schema in SCHEMAS.values() for s in _inner(schema) if "oneOf" in s or _refs(s) > 1]
+    assert unions
+    for union in unions:
+        tag = union["discriminator"]["propertyName"]
+        for reference in union["discriminator"]["mapping"].values():
+            member = SCHEMAS[reference.rpartition("/")[2]]
+            assert tag in member["required"]
+            assert "const" in member["properties"][tag]
+            assert "default" not in member["properties"][tag]
+            assert member["additionalProperties"] is False
+
+
+def _refs(schema):
+    return sum("$ref" in member for member in schema.get("anyOf", []))
+
+
+def test_only_closed_sets_are_enums():
+    closed = {name for name, schema in SCHEMAS.items() if "enum" in schema}
+    assert "JobState" in closed
+    answers = _reachable(r["content"] for o in OPERATIONS.values() for r in o["responses"].values() if "content" in r)
+    assert {name for name in closed if name in answers} == {"JobState"}
+
+
+def _reachable(roots):
+    found, text = set(), json.dumps(list(roots))
+    while True:
+        new = {name for name in SCHEMAS if f'schemas/{name}"' in text} - found
+        if not new:
+            return found
+        found |= new
+        text = json.dumps([SCHEMAS[name] for name in new])
+
+
+def test_absent_rather_than_null_in_answers():
+    """Only a field that must be there may be null, and says so."""
+    answers = _reachable(r["content"] for o in OPERATIONS.values() for r in o["responses"].values() if "content" in r)
+    for name in answers:
+        required = SCHEMAS[name].get("required", [])
+        for field, schema in SCHEMAS[name].get("properties", {}).items():
+            if {"type": "null"} in schema.get("anyOf", []):
+                assert field in required, (name, field)
+
+
+@pytest.mark.parametrize(
+    ("operation", "place", "header"),
+    [
+        ("train_model", "parameters", "Idempotency-Key"),
+        ("train_model", "202", "Location"),
+        ("train_model", "202", "Retry-After"),
+        ("cancel_job", "202", "Location"),
+        ("stream_job_events", "parameters", "Last-Event-Id"),
+        ("check_readiness", "503", "Retry-After"),
+        ("move_model_alias", "parameters", "If-Match"),
+        ("move_model_alias", "200", "Etag"),
+        ("download_model_artifact", "200", "Etag"),
+        ("predict_rows", "200", "X-Model-Version"),
+    ],
+)
+def test_headers_are_declared(operation, place, header):
+    found = OPERATIONS[operation]
+    if place == "parameters":
+        names = [parameter["name"] for parameter in found["parameters"] if parameter["in"] == "header"]
+    else:
+        names = [name.title() for name in found["responses"][place]["headers"]]
+    assert header in names
+
+
+def test_every_address_is_documented():
+    from fastapi.routing import iter_route_contexts
+
+    app = create_app(Settings())
+    served = {route.path for route in iter_route_contexts(app.routes)}
+    assert served - set(DOCUMENT["paths"]) == {"/openapi.json", "/docs"}
