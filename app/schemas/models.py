@@ -58,7 +58,7 @@ class ModelVersion(Wire):
 class AliasMove(Body):
     """Where an alias shall point."""
 
-    version: int = Field(ge=1)
+    version: int = Field(ge=1, lt=2**31)
 
 
 class AliasRecord(Wire):

@@ -246,7 +246,7 @@ def test_the_documented_body_is_a_named_union(client):
 
     document = create_app().openapi()
     operation = document["paths"]["/v1/models/{model}/predict"]["post"]
-    assert operation["operationId"] == "predict"
+    assert operation["operationId"] == "predict_rows"
     reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
     schema = document["components"]["schemas"][reference.rpartition("/")[2]]
     names = {member["$ref"].rpartition("/")[2] for member in schema["anyOf"]}
