@@ -1,6 +1,5 @@
 """What one worker does with good jobs and bad ones."""
 
-
 import pytest
 
 from app.queue import publish
