@@ -67,7 +67,7 @@ def evaluate(
         return Evaluation(figures, measures.confusion(*seen), measures.roc_curves(*seen))
 
 
-def _figures(  # noqa: PLR0917 - one line of the table of tasks needs each
+def _figures(
     learned: Learned, data: Data, train: Data, classes: Sequence[Class], predicted: NDArray[Any], draws: Resamples
 ) -> list[Figure]:
     match data.task:

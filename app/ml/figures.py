@@ -99,4 +99,4 @@ def rounded(value: float, lower: float, upper: float) -> str:
 
 
 def _fixed(value: float, digits: int) -> str:
-    return f"{round(value, digits):.{max(digits, 0)}f}"
+    return f"{round(value, digits) + 0.0:.{max(digits, 0)}f}"  # a rounded -0.04 is 0

@@ -16,7 +16,7 @@ class Figure(Wire):
     upper: float | None = None
     confidence: float = 0.95
     interval: str | None = Field(
-        None, description="How the bounds were found: clopper-pearson, bootstrap or student-t."
+        None, description="How the bounds were found: clopper-pearson, bootstrap or student-t (approximate)."
     )
     n: int = Field(description="Rows (or folds) the figure rests on.")
     display: str = Field(description="Rounded to the error bar, for people.")
