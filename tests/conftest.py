@@ -89,6 +89,24 @@ def worker(stack):
     child.stop()
 
 
+@pytest.fixture(scope="session")
+def api_factory(stack):
+    """`api_factory(**settings)`: a real `valiant api` on the shared servers, and its address."""
+    from app import ports, processes
+
+    def start(**settings):
+        with ports.listen("127.0.0.1", 0) as free:
+            port = free.getsockname()[1]
+        own = stack.settings.model_copy(update={"port": port, **settings})
+        child = processes.api(own, stack.folder, to_terminal=False)
+        child.start()
+        undo.callback(child.stop)
+        return child, ports.address(own)
+
+    with ExitStack() as undo:
+        yield start
+
+
 @pytest.fixture
 def stack_factory():
     """`stack_factory(**settings)`: servers of your own, to kill (`stack.servers["broker"].kill()`, then `.start()`)."""

@@ -64,7 +64,7 @@ def respond(request: Request, error: ValiantError) -> Response:
 async def _named(request: Request, error: Exception) -> Response:
     assert isinstance(error, ValiantError)  # noqa: S101  registered for it
     if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        log.error("failed", code=error.code, exc_info=error)
+        log.warning("not_served", code=error.code, detail=error.detail)
     return respond(request, error)
 
 
@@ -109,6 +109,7 @@ def validation_faults(errors: Sequence[Mapping[str, Any]], body: Any = None) -> 
 
 def _pointer(loc: Sequence[str | int], body: Any) -> str:
     where, *steps = loc
+    kept: list[str | int]
     if where == "header":
         kept = [where, str(steps[0]).title()]
     else:
