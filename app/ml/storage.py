@@ -53,7 +53,7 @@ def write(document: JSON, arrays: Arrays) -> bytes:
     for name, array in arrays.items():
         if array.dtype not in _WRITABLE:
             raise TypeError(f"{name} has the dtype {array.dtype}, which models do not store.")
-    blob = save({name: np.asarray(arrays[name], order="C") for name in sorted(arrays)}, {KEY: canonical(document)})
+    blob = save({name: np.asarray(array, order="C") for name, array in arrays.items()}, {KEY: canonical(document)})
     if int.from_bytes(blob[:_PREFIX], "little") > MAX_HEADER_BYTES or len(arrays) > MAX_ARRAYS:
         raise InvalidData("The model has too many columns, categories or parts to be stored.")
     return blob

@@ -139,7 +139,7 @@ class _Stages:
         self._reached = 0.0
 
     def __call__(self, fraction: float, message: str, measures: Mapping[str, float] | None = None) -> None:
-        self._reached = max(self._reached, min(fraction, 1.0))
+        self._reached = max(self._reached, fraction)
         told = {name: float(value) for name, value in (measures or {}).items() if math.isfinite(value)}
         self._report(self._reached, message, told)
 
@@ -148,7 +148,7 @@ class _Stages:
         self(begin, message)
 
         def progress(fraction: float, **measures: float) -> None:
-            self(begin + (end - begin) * fraction, message, measures)
+            self(begin + (end - begin) * min(max(fraction, 0.0), 1.0), message, measures)
 
         return progress
 

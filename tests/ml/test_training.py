@@ -18,7 +18,7 @@ from app.ml.contract import Task
 from app.ml.model import decode, read_header
 from app.ml.schema import TableColumn
 from app.ml.splits import holdout
-from app.ml.training import TrainSpec, check_golden, train
+from app.ml.training import TrainSpec, _Stages, check_golden, train
 
 KINDS = {pa.string(): "categorical", pa.bool_(): "boolean", pa.timestamp("us", "UTC"): "datetime"}
 
@@ -31,8 +31,8 @@ def sheet(table):
     ]
 
 
-def run(table, algorithm="ridge", progress=None, **spec):
-    spec = TrainSpec.model_validate({"algorithm": {"name": algorithm}} | spec)
+def run(table, algorithm="ridge", progress=None, params=None, **spec):
+    spec = TrainSpec.model_validate({"algorithm": {"name": algorithm} | (params or {})} | spec)
     heard = {} if progress is None else {"progress": progress}
     return train(spec, table, columns=sheet(table), data_digest="sha256:0", **heard)
 
@@ -131,6 +131,20 @@ def test_folds_prepare_anew():
     assert [fold.rows for fold in report.folds] == [1] * 5
 
 
+def test_leaving_one_out_is_what_the_hat_matrix_says():
+    """B3.14: the residual of a row left out is e/(1 - h), h the diagonal of X(XᵀX)⁻¹Xᵀ."""
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(30, 2)), rng.normal(size=30)
+    table = pa.table({"a": x[:, 0], "b": x[:, 1], "y": y})
+    kfold = {"method": "kfold", "folds": 100}
+    told = run(table, params={"penalty": 0.0}, target="y", validation=kfold).report.cross_validation
+    rows = holdout(30, 0.2, np.random.Generator(np.random.PCG64(0))).train
+    design = np.column_stack([np.ones(rows.size), x[rows]])
+    hat = design @ np.linalg.pinv(design)
+    left_out = (y[rows] - hat @ y[rows]) / (1 - hat.diagonal())
+    assert rmse(told).value == pytest.approx(np.abs(left_out).mean(), rel=1e-9)
+
+
 def test_weights_count_as_rows():
     rng = np.random.default_rng(0)
     table = pa.table({"a": rng.normal(size=40), "y": rng.normal(size=40), "w": rng.integers(1, 4, 40).astype(float)})
@@ -194,6 +208,16 @@ def test_progress_never_goes_back_and_says_what_is_done():
     assert [m for m in messages if m.startswith("fitting")][-1] == "fitting"
     assert messages[-2:] == ["evaluating", "writing the model"]
     assert any(measures for _, message, measures in heard if message == "fitting")
+
+
+def test_a_fit_that_loses_its_way_does_not_take_progress_back():
+    heard = []
+    progress = _Stages(lambda *told: heard.append(told)).within(0.5, 0.7, "fitting")
+    progress(0.5, loss=2.0)
+    progress(0.1, loss=np.nan)
+    progress(7.0)
+    assert [fraction for fraction, _, _ in heard] == pytest.approx([0.5, 0.6, 0.6, 0.7])
+    assert [measures for _, _, measures in heard] == [{}, {"loss": 2.0}, {}, {}]
 
 
 def test_the_receipt_says_what_it_takes_to_get_the_same_bytes():
