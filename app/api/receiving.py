@@ -120,7 +120,9 @@ class FileFormRoute(APIRoute):
 
         async def spooling(request: Request) -> Response:
             with request.app.state.services.datasets.spool() as file:
-                return await handle(_FileForm(request, Spool(file)))
+                form = _FileForm(request, Spool(file))
+                await form.arrive()  # here, as FastAPI would call every failure of `form` a malformed body
+                return await handle(form)
 
         return spooling
 
@@ -132,12 +134,16 @@ class _FileForm(Request):
         request.scope["spool"] = spool
 
     async def form(self, **_: Any) -> FormData:  # type: ignore[override]  # awaited by FastAPI, never entered
+        return self._arrived
+
+    async def arrive(self) -> None:
+        """Raises BodyTooLarge, RequestTimeout, StorageFull, UnsupportedMediaType or InvalidRequest."""
         self._spool.demand_room(_declared(self))
         kind, options = parse_options_header(self.headers.get("content-type"))
         if kind != FORM.encode() or b"boundary" not in options:
             raise UnsupportedMediaType("A form with a file is multipart/form-data.")
         try:
-            return await self._parse(options[b"boundary"])
+            self._arrived = await self._parse(options[b"boundary"])
         except FormParserError:
             raise InvalidRequest("The form is not readable.") from None
 

@@ -10,8 +10,7 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,18 +18,15 @@ import pyarrow as pa
 
 from app.errors import InvalidData, StorageFull, ValiantError
 from app.ingest import columnar, delimited, jsonl, npy
-from app.ingest.chunks import read_columns, write_chunks
+from app.ingest.chunks import write_chunks
 from app.ingest.columns import Settled
-from app.ingest.protocol import Answer, ChunkPlace, Order, Parsed, Refusal
+from app.ingest.protocol import Answer, Order, Parsed, Refusal
 from app.ingest.reading import Reading
+from app.ingest.sheets import sheets
 from app.ingest.source import Limits, Source, sniff
-from app.ml.sheet import Column, Pieces, describe
 from app.schemas.datasets import FileFormat
 
 ORDER_BYTES = 1 << 16
-GROUP_BYTES = 256 << 20
-"""Columns held in memory together for their sheets; one that is longer is read again for each pass."""
-CELL_BYTES = 16
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 READERS: dict[FileFormat, Callable[[Source, Limits], Reading]] = {
@@ -101,32 +97,8 @@ def parse(order: Order, upload: int, chunks: BinaryIO) -> Parsed:
     settled = Settled(reading, order.limits)
     places = list(write_chunks(settled, chunks, order.limits.chunk_bytes))
     chunks.flush()
-    columns = list(_sheets(settled, chunks, places))
+    columns = list(sheets(settled, chunks, places))
     return Parsed(file_format=file_format, rows=settled.rows, columns=columns, warnings=reading.warnings, chunks=places)
-
-
-def _sheets(settled: Settled, chunks: BinaryIO, places: list[ChunkPlace]) -> Iterator[Column]:
-    names, types = settled.schema.names, settled.schema.types
-    together = GROUP_BYTES // (settled.rows * CELL_BYTES)
-    for start in range(0, len(names), max(1, together)):
-        group = range(start, min(start + max(1, together), len(names)))
-        columns = _held(chunks, places, group) if together else (_streamed(chunks, places, start),)
-        for number, pieces in zip(group, columns, strict=True):
-            yield describe(names[number], types[number], pieces, notes=settled.notes(names[number]))
-
-
-def _held(chunks: BinaryIO, places: list[ChunkPlace], group: range) -> Iterator[Pieces]:
-    batches = list(read_columns(chunks, places, list(group)))
-    for at in range(len(group)):
-        yield partial(_column, batches, at)
-
-
-def _column(batches: list[pa.RecordBatch], at: int) -> Iterator[pa.Array]:
-    return (batch.column(at) for batch in batches)
-
-
-def _streamed(chunks: BinaryIO, places: list[ChunkPlace], number: int) -> Pieces:
-    return lambda: (batch.column(0) for batch in read_columns(chunks, places, [number]))
 
 
 if __name__ == "__main__":

@@ -49,6 +49,8 @@ class Settled:
     def __init__(self, reading: Reading, limits: Limits) -> None:
         self.schema = pa.schema(list(zip(reading.names, reading.types, strict=True)))
         self.rows = 0
+        self.sizes = [0] * len(reading.names)
+        """Of the columns so far, in bytes of memory."""
         self._reading, self._limits = reading, limits
         self._doubts: dict[str, Counter[str]] = {name: Counter() for name in reading.names}
 
@@ -63,7 +65,8 @@ class Settled:
 
     def _batch(self, columns: Sequence[pa.Array]) -> pa.RecordBatch:
         settled = [self._column(*pair) for pair in zip(self.schema, columns, strict=True)]
-        self.rows += len(columns[0]) if columns else 0
+        self.sizes = [size + values.nbytes for size, values in zip(self.sizes, settled, strict=True)]
+        self.rows += len(settled[0])
         if self.rows > self._limits.max_rows:
             raise InvalidData(f"The file has more than the {self._limits.max_rows} rows this service accepts.")
         return pa.RecordBatch.from_arrays(settled, schema=self.schema)

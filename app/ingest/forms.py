@@ -16,6 +16,8 @@ from enum import Enum
 import pyarrow as pa
 import pyarrow.compute as pc
 
+PROBED = 64
+"""Values tried first: Arrow writes an error text for every value that does not fit, and goes on."""
 TIME = pa.timestamp("us", "UTC")
 MISSING = [
     "", "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-NaN", "-nan",
@@ -68,8 +70,10 @@ def read_as(values: pa.Array, form: Form) -> pa.Array:
     if form is Form.TEXT:
         return read(values)
     try:
+        read(values[:PROBED])
         return read(values)
     except pa.ArrowInvalid:
+        read(_bare(values[:PROBED]))
         return read(_bare(values))
 
 
@@ -115,7 +119,7 @@ def _text(values: pa.Array) -> pa.Array:
 
 
 def _demand(held: pa.Array) -> None:
-    if not pc.all(held, skip_nulls=True).as_py():
+    if not pc.all(held, min_count=0).as_py():
         raise pa.ArrowInvalid
 
 

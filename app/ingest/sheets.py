@@ -1,0 +1,49 @@
+"""The data sheets of a table whose chunks are written, a group of columns in memory at a time."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from app.ingest.chunks import read_columns
+from app.ingest.columns import Settled
+from app.ingest.protocol import ChunkPlace
+from app.ml.sheet import Column, Pieces, describe
+
+GROUP_BYTES = 256 << 20
+"""Columns held together; one that is longer is read again for each pass over it."""
+
+
+def sheets(settled: Settled, chunks: BinaryIO, places: list[ChunkPlace]) -> Iterator[Column]:
+    """`settled` has been read to its end."""
+    names, types, sizes = settled.schema.names, settled.schema.types, settled.sizes
+    for group in _groups(sizes):
+        alone = sizes[group.start] > GROUP_BYTES
+        columns = [_streamed(chunks, places, group.start)] if alone else _held(chunks, places, group)
+        for number, pieces in zip(group, columns, strict=True):
+            yield describe(names[number], types[number], pieces, notes=settled.notes(names[number]))
+
+
+def _groups(sizes: Sequence[int]) -> Iterator[range]:
+    """Neighbours that fit into GROUP_BYTES together; what does not fit is alone."""
+    start, held = 0, 0
+    for number, size in enumerate(sizes):
+        if number > start and held + size > GROUP_BYTES:
+            yield range(start, number)
+            start, held = number, 0
+        held += size
+    yield range(start, len(sizes))
+
+
+def _held(chunks: BinaryIO, places: list[ChunkPlace], group: range) -> list[Pieces]:
+    batches = list(read_columns(chunks, places, list(group)))
+    return [partial(_column, batches, at) for at in range(len(group))]
+
+
+def _column(batches: list[pa.RecordBatch], at: int) -> Iterator[pa.Array]:
+    return (batch.column(at) for batch in batches)
+
+
+def _streamed(chunks: BinaryIO, places: list[ChunkPlace], number: int) -> Pieces:
+    return lambda: (batch.column(0) for batch in read_columns(chunks, places, [number]))
