@@ -183,7 +183,7 @@ class Learned(NamedTuple):
     state: Any
 
 
-def _no_nested_fits(spec: Params, data: Data) -> Learned:
+def _no_nested_fits(_spec: Params, _data: Data) -> Learned:
     raise InvalidData("This context does not fit learners inside learners.")
 
 
