@@ -11,11 +11,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from app.ml import states
 from app.ml.catalogue import Entry, catalogue
 from app.ml.contract import Accepts, Context, Data, Fit, Params, Task
+
+settings.register_profile(
+    "contract",
+    deadline=None,
+    derandomize=True,  # the same draws every time: a failure is the algorithm's doing, not the day's
+    database=None,
+    phases=[Phase.generate],  # a draw is small already; shrinking it would fit hundreds of times
+    suppress_health_check=list(HealthCheck),
+)
 
 ITERATIONS = frozenset({"tol", "max_iter"})
 """Parameters that say how exactly to solve, not what: the minimum is looked for with their defaults."""

@@ -3,15 +3,13 @@
 import json
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.ml.contract import Accepts, Task
 
-FEW = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
 
-
-@FEW
+@settings(settings.get_profile("contract"), max_examples=12)
 @given(choice=st.data())
 def test_answers_have_the_shape_of_their_task(case, shape_of_answer, choice):
     params = choice.draw(case.drawn_params())

@@ -5,15 +5,12 @@ where a wrong slope shows most: below it rounding hides the gain, above it curva
 """
 
 import numpy as np
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 STEPS = (1e-3, 3e-6)
 DIRECTIONS = 12
 SLACK = 1e-10
-SOME = settings(
-    max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
-)
 
 
 def nudged(state, step, rng):
@@ -32,7 +29,7 @@ def _size(value):
     return max(1e-3, np.abs(array[np.isfinite(array)]).max(initial=0.0))
 
 
-@SOME
+@settings(settings.get_profile("contract"), max_examples=40)
 @given(choice=st.data())
 def test_nothing_near_is_lower(case, choice):
     if case.algorithm.objective is None:

@@ -4,13 +4,11 @@ import copy
 import dataclasses
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-FEW = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
 
-
-@FEW
+@settings(settings.get_profile("contract"), max_examples=12)
 @given(choice=st.data())
 def test_two_fits_have_the_same_bytes(case, same_bytes, choice):
     params, seed = choice.draw(case.drawn_params()), choice.draw(st.integers(0, 2**63 - 1))

@@ -1,15 +1,13 @@
 """A model that was written and read back is the same model, to the last bit."""
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.ml.contract import Accepts, Task
 from app.ml.model import Model, decode, encode
 from app.ml.preparation import Learned, Preparation
 from app.ml.schema import InputColumn
-
-FEW = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
 
 
 def stored(case, data, params):
@@ -35,7 +33,7 @@ def stored(case, data, params):
     )
 
 
-@FEW
+@settings(settings.get_profile("contract"), max_examples=12)
 @given(choice=st.data())
 def test_survives_storage(case, same_bytes, choice):
     data, params = case.mixed(), choice.draw(case.drawn_params())

@@ -1,0 +1,34 @@
+"""Finding the algorithms."""
+
+from pathlib import Path
+
+import pytest
+
+from app.errors import AlgorithmNotFound
+from app.ml import algorithms
+from app.ml.catalogue import catalogue, find
+
+
+def test_one_entry_a_file():
+    (folder,) = algorithms.__path__
+    assert list(catalogue()) == sorted(file.stem for file in Path(folder).glob("[a-z]*.py"))
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones():
+    with pytest.raises(AlgorithmNotFound, match="logistic, pca, ridge"):
+        find("crystal_ball")
+
+
+def test_the_docstring_is_taken_apart():
+    ridge = find("ridge")
+    assert ridge.title == "Ridge: a straight-line fit that stays calm when inputs move together."
+    assert ridge.gist.startswith("Minimises")
+    assert "References" not in ridge.gist
+    assert "Use when" not in ridge.gist
+    assert ridge.use_when.startswith("the target is")
+    assert ridge.references[0] == "Hoerl & Kennard (1970), Technometrics 12:55"
+
+
+def test_the_spec_is_the_parameters_and_a_name():
+    spec = find("ridge").spec.model_validate({"name": "ridge", "penalty": 2})
+    assert spec.model_dump() == {"name": "ridge", "penalty": 2.0}

@@ -1,0 +1,195 @@
+"""Adding an algorithm is adding a file: everything else follows. And a bad file does not get past the contract suite.
+
+Both on a copy of the tree, in processes of their own, because the catalogue is read once.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+USED = """
+import json
+import numpy as np, pyarrow as pa
+import app
+from app.main import create_app
+from app.ml.catalogue import catalogue
+from app.ml.model import decode
+from app.ml.schema import ColumnKind, TableColumn
+from app.ml.training import TrainSpec, train
+
+spec = TrainSpec.model_validate({"target": "y", "algorithm": {"name": "line", "penalty": 2}})
+x = np.linspace(0, 1, 40)
+table = pa.table({"x": x, "y": 3 * x + 1})
+columns = [TableColumn(name, ColumnKind.NUMERIC, 0, 40, False) for name in ("x", "y")]
+trained = train(spec, table, columns=columns, data_digest="sha256:0")
+schemas = create_app().openapi()["components"]["schemas"]
+print(json.dumps({
+    "from": app.__file__,
+    "catalogue": list(catalogue()),
+    "penalty": spec.algorithm.penalty,
+    "prediction": decode(trained.blob).predict(pa.table({"x": [0.5]})).predictions,
+    "schema": schemas["LineAlgorithm"]["properties"],
+}))
+"""
+
+LINE = '''"""Line: a weighted sum of the inputs.
+
+Minimises the squared residuals plus a penalty on the squared coefficients, all in one step, by the solver that
+every linear algorithm here is built on.
+
+Use when: a line will do.
+
+References: Gauss (1809), Theoria Motus.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from app.ml.contract import Algorithm, Fit, Params, Symmetry, Task
+from app.ml.numerics.linalg import weighted_ridge
+
+
+class Line(Params):
+    penalty: float = Field(1.0, ge=0, description="Weight of the squared coefficients.")
+
+
+class State(NamedTuple):
+    coef: np.ndarray
+    intercept: float
+
+
+def fit(params, data, context):
+    x, y, weights = data.x, data.targets, data.weights
+    solution = weighted_ridge(x, y, weights, params.penalty)
+    return Fit(State(solution.coef[:, 0], float(solution.intercept[0])), converged=True)
+
+
+def predict(params, state, x):
+    return x @ state.coef + state.intercept
+
+
+def objective(params, state, data):
+    residual = data.y - predict(params, state, data.x)
+    return float(data.weights @ residual**2 + params.penalty * state.coef @ state.coef)
+
+
+ALGORITHM = Algorithm(
+    tasks={Task.REGRESSION},
+    params=Line,
+    state=State,
+    fit=fit,
+    predict=predict,
+    objective=objective,
+    breaks={Symmetry.SCALE: "the penalty counts coefficients in units of their columns"},
+)
+'''
+
+BAD = {
+    "undocumented": ('description="Weight of the squared coefficients."', 'description=""'),
+    "unbounded": ("Field(1.0, ge=0,", "Field(1.0,"),
+    "unreferenced": ("References:", "Thanks:"),
+    "no_evidence": ("    objective=objective,\n", ""),
+    "not_minimal": ("solution.coef[:, 0],", "solution.coef[:, 0] * 1.0001,"),
+    "forgets_weights": ("(x, y, weights,", "(x, y, np.ones_like(weights),"),
+    "first_rows_count_more": ("data.weights\n", "data.weights * np.linspace(1.1, 1, len(data.x))\n"),
+    "first_column_counts_more": ("(x, y, weights,", "(x * np.linspace(1.1, 1, x.shape[1]), y, weights,"),
+    "needless_exemption": ("breaks={", 'breaks={Symmetry.ROW_ORDER: "nobody knows why this is here",'),
+    "needs_an_exemption": ('{Symmetry.SCALE: "the penalty counts coefficients in units of their columns"}', "{}"),
+    "different_every_time": ("State(solution", "State(np.random.rand() * solution"),
+    "writes_into_its_data": ("    solution", "    x.setflags(write=True)\n    x[0] = 9.0\n    solution"),
+    "wrong_shape": ("return x @ state.coef + state.intercept", "return (x @ state.coef + state.intercept)[:, None]"),
+    "cannot_do_one_row": ("    solution", "    data.x[1]\n    solution"),
+    "overflows": ("    solution", "    x * x * x * x * x\n    solution"),
+    "never_converges": ("converged=True", "converged=False"),
+    "keeps_a_secret": ("float(solution.intercept[0])", "{1, 2}"),
+}
+"""A change of the line, each of which some test has to notice."""
+
+NOTICED = {
+    "undocumented": "test_every_parameter_has_default_bounds_and_sentence",
+    "unbounded": "test_every_parameter_has_default_bounds_and_sentence",
+    "unreferenced": "test_the_file_says_what_it_is",
+    "no_evidence": "test_evidence_of_correctness",
+    "not_minimal": "test_nothing_near_is_lower",
+    "forgets_weights": "test_symmetry.*weights",
+    "first_rows_count_more": "test_symmetry.*row_order",
+    "first_column_counts_more": "test_symmetry.*column_order",
+    "needless_exemption": "test_exemptions_are_needed.*row_order",
+    "needs_an_exemption": "test_symmetry.*scale",
+    "different_every_time": "test_two_fits_have_the_same_bytes",
+    "writes_into_its_data": "test_inputs_are_left_alone",
+    "wrong_shape": "test_answers_have_the_shape_of_their_task",
+    "cannot_do_one_row": "test_poor_data.*one row",
+    "overflows": "test_poor_data.*huge numbers",
+    "never_converges": "test_the_default_fit_gets_there",
+    "keeps_a_secret": "test_survives_storage",
+}
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """The tree without its algorithms' caches, and nothing of the original on its path but the libraries."""
+    for folder in ("app", "tests/ml/contract", "tests/ml/golden"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def run(tree, *arguments):
+    environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+
+def contract(tree, *arguments):
+    return run(tree, "-m", "pytest", "tests/ml/contract", "-p", "no:cacheprovider", "-rf", "--tb=no", *arguments)
+
+
+def test_a_sixth_file_is_all_it_takes(copy):
+    (copy / "app/ml/algorithms/line.py").write_text(LINE)
+
+    used = run(copy, "-c", USED)
+    assert used.returncode == 0, used.stderr
+    told = json.loads(used.stdout.splitlines()[-1])
+    assert told["from"].startswith(str(copy))
+    assert "line" in told["catalogue"]
+    assert told["penalty"] == 2
+    assert told["prediction"] == pytest.approx([2.5], abs=0.2)
+    assert told["schema"]["penalty"]["description"] == "Weight of the squared coefficients."
+    assert told["schema"]["name"]["const"] == "line"
+
+    first = contract(copy, "-k", "line-regression or line]")
+    assert failures(first) == ["test_golden[line-regression]"], first.stdout
+    assert (copy / "tests/ml/golden/line-regression.json").exists()
+    second = contract(copy, "-k", "line-regression or line]")
+    assert second.returncode == 0, second.stdout
+    assert int(re.search(r"(\d+) passed", second.stdout)[1]) > 40
+
+
+def test_bad_files_are_noticed(copy):
+    for file in (copy / "app/ml/algorithms").glob("[a-z]*.py"):
+        file.unlink()
+    shutil.rmtree(copy / "tests/ml/golden")
+    for name, (right, wrong) in BAD.items():
+        assert right in LINE, name
+        text = LINE.replace(right, wrong, 1).replace("Line(Params)", f"{name}(Params)")
+        (copy / f"app/ml/algorithms/{name}.py").write_text(text.replace("params=Line", f"params={name}"))
+    failed = failures(contract(copy))
+    for name, test in NOTICED.items():
+        noticed = [line for line in failed if f"[{name}-" in line or f"[{name}]" in line]
+        assert any(re.match(test, line) for line in noticed), f"{name}: {noticed}"
+
+
+def failures(result):
+    """Names of the failed tests, sorted, with their parameters."""
+    return sorted(re.findall(r"^FAILED \S+?::(.+?\])", result.stdout, re.MULTILINE))
