@@ -17,10 +17,10 @@ def squared_distances(x: Matrix, centres: Matrix) -> Matrix:
     """All of them, shape (n, k): zero for equal points, and to 1e-8 relative for close ones."""
     origin = centres.mean(axis=0)
     a, b = x - origin, centres - origin
-    scale = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1)
+    scale = _norms(a)[:, None] + _norms(b)
     squares: Matrix = scale - 2 * (a @ b.T)
     row, column = np.nonzero(squares <= 1e-8 * scale)
-    squares[row, column] = ((x[row] - centres[column]) ** 2).sum(axis=1)
+    squares[row, column] = _norms(x[row] - centres[column])
     return squares
 
 
@@ -32,12 +32,12 @@ def nearest(x: Matrix, centres: Matrix) -> tuple[Labels, Vector]:
     labels, squares = np.empty(len(x), np.intp), np.empty(len(x))
     origin = centres.mean(axis=0)
     moved = centres - origin
-    halves = (moved**2).sum(axis=1) / 2
+    halves = _norms(moved) / 2
     step = max(1, BLOCK // (len(centres) + 2 * x.shape[1]))
     for start in range(0, len(x), step):
         block = slice(start, start + step)
         labels[block] = _nearest(x[block], centres, origin, moved, halves)
-        squares[block] = ((x[block] - centres[labels[block]]) ** 2).sum(axis=1)
+        squares[block] = _norms(x[block] - centres[labels[block]])
     return labels, squares
 
 
@@ -46,10 +46,15 @@ def _nearest(x: Matrix, centres: Matrix, origin: Vector, moved: Matrix, halves: 
     scores = halves - a @ moved.T  # half the squared distance, less a constant of the row
     labels: Labels = scores.argmin(axis=1)
     lowest = scores[np.arange(len(x)), labels]
-    doubt = 1e-15 * (x.shape[1] + 4) * ((a**2).sum(axis=1) + 2 * halves.max())
+    doubt = 1e-15 * (x.shape[1] + 4) * (_norms(a) + 2 * halves.max())
     tied = np.flatnonzero(np.count_nonzero(scores <= (lowest + doubt)[:, None], axis=1) > 1)
     step = max(1, BLOCK // centres.size)
     for start in range(0, tied.size, step):
         rows = tied[start : start + step]
         labels[rows] = ((x[rows, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
     return labels
+
+
+def _norms(rows: Matrix) -> Vector:
+    """Squared length of each row."""
+    return np.einsum("ij,ij->i", rows, rows)
