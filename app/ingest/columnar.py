@@ -76,5 +76,7 @@ def _named(form: str) -> Iterator[None]:
     """Arrow's complaints quote what they read: say only what it was not."""
     try:
         yield
+    except MemoryError:
+        raise
     except (pa.ArrowException, OSError, ValueError, UnicodeError, TypeError, KeyError):
         raise InvalidData(f"The file is not readable as {form}: it is damaged, or something else.") from None

@@ -84,6 +84,7 @@ def test_a_header_of_numbers_raises_a_doubt(parse):
     assert not parse(b"a,3.5\n4.9,3.0\n")[0].warnings
 
 
+# ruff: noqa: E501  a table reads best with a case a line
 SEEDED = {
     "too few fields": (b"a,b,c\n1,2,3\n4,5\n", {"/line/3/column/c": "ragged_row"}),
     "too many fields": (b"a,b\n1,2\n3,4,SECRET\n", {"/line/3": "ragged_row"}),

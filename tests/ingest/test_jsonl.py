@@ -4,6 +4,7 @@ import pytest
 
 from app.ingest import jsonl
 
+# ruff: noqa: E501  a table reads best with a case a line
 SEEDED = {
     "not json": (b'{"a": 1}\n{"a": SECRET}\n', {"/line/2": "malformed_json"}),
     "not finite": (b'{"a": 1}\n{"a": NaN}\n', {"/line/2": "malformed_json"}),

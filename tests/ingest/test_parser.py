@@ -1,0 +1,130 @@
+"""The child process: what a hostile file can do there, and what it cannot do here."""
+
+import gzip
+import io
+import os
+import signal
+import tempfile
+import threading
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pytest
+
+from app.errors import BodyTooLarge, InvalidData, StorageFull
+from app.ingest import parser as parser_module
+from app.ingest.parser import Parser
+
+
+@pytest.fixture(scope="module")
+def parser():
+    made = Parser(2)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def send(parser, order):
+    def run(data, **kwargs):
+        with tempfile.TemporaryFile() as upload, tempfile.TemporaryFile() as chunks:
+            upload.write(data)
+            upload.flush()
+            return parser.parse(order(**kwargs), upload.fileno(), chunks.fileno())
+
+    return run
+
+
+def test_a_file_is_parsed_and_its_faults_come_back(send):
+    assert send(b"a,b\n1,x\n").rows == 1
+    with pytest.raises(InvalidData) as refused:
+        send(b"a,b\n1\n")
+    assert refused.value.faults[0].pointer == "/line/2/column/b"
+    with pytest.raises(BodyTooLarge):
+        send(gzip.compress(b"a,b\n" + b"1,2\n" * 100_000), unpacked_bytes=10_000)
+
+
+def arrow_of_one_batch(rows):
+    sink = io.BytesIO()
+    table = pa.table({"a": np.zeros(rows)})
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def test_memory_ends_at_the_limit(send):
+    bomb = arrow_of_one_batch(40_000_000)
+    assert len(bomb) < 1 << 20
+    with pytest.raises(InvalidData, match="memory"):
+        send(bomb, memory_bytes=128 << 20, max_rows=10**9)
+    assert send(arrow_of_one_batch(100_000), memory_bytes=128 << 20).rows == 100_000
+
+
+def test_time_ends_at_the_limit(send, order):
+    slow = b'{"a": 1}\n' * 3_000_000
+    with pytest.raises(InvalidData, match="longer|time"):
+        send(slow, seconds=1)
+
+
+def test_a_full_disk_is_said_to_be_one(send):
+    noise = np.random.default_rng(0).normal(size=200_000)
+    with pytest.raises(StorageFull):
+        send(b"a\n" + "\n".join(map(str, noise)).encode(), file_bytes=1 << 16)
+
+
+def test_a_child_that_dies_is_an_answer_too(parser, send):
+    parser.warm()
+    before = parser._spare
+    before.process.kill()
+    before.process.wait()
+    assert send(b"a\n1\n").rows == 1
+    stopped = parser._take()
+    os.kill(stopped.process.pid, signal.SIGSTOP)
+    parser._spare, kept = stopped, parser._spare
+    killer = threading.Timer(0.2, stopped.process.kill)
+    killer.start()
+    with pytest.raises(InvalidData, match="could not be read"):
+        send(b"a\n1\n")
+    kept.end()
+
+
+def test_the_child_has_no_credentials(monkeypatch):
+    monkeypatch.setenv("VALIANT_DATABASE_URL", "postgresql://SECRET@nowhere/x")
+    child = parser_module._start()
+    try:
+        assert "VALIANT_DATABASE_URL" not in psutil.Process(child.process.pid).environ()
+    finally:
+        child.end()
+
+
+def test_a_spare_waits_and_goes_with_its_parser(order):
+    parser = Parser(1)
+    parser.warm()
+    spare = parser._spare.process
+    parser.warm()
+    assert parser._spare.process is spare
+    parser.close()
+    assert spare.poll() is not None
+    parser.warm()
+    assert parser._spare is None
+
+
+def test_a_spare_ends_with_the_process_that_started_it():
+    child = parser_module._start()
+    child.channel.close()
+    assert child.process.wait(30) == 0
+
+
+def test_two_files_at_once(send):
+    results, start = {}, threading.Barrier(3)
+
+    def work(number):
+        start.wait()
+        results[number] = send(f"a\n{number}\n".encode()).columns[0].minimum
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {number: number for number in range(3)}
