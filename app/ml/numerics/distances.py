@@ -57,4 +57,5 @@ def _nearest(x: Matrix, centres: Matrix, origin: Vector, moved: Matrix, halves: 
 
 def _norms(rows: Matrix) -> Vector:
     """Squared length of each row."""
-    return np.einsum("ij,ij->i", rows, rows)
+    squares: Vector = np.einsum("ij,ij->i", rows, rows)
+    return squares

@@ -13,11 +13,12 @@ def prune(tree: Tree, cost: float) -> Tree:
     """The smallest subtree that minimises impurity × weight (root = 1) plus `cost` for every leaf."""
     ways = np.stack([tree.left, tree.right, tree.missing])
     stump = max(float(tree.weight[0] * tree.impurity[0]), np.finfo(np.float64).tiny)
-    worth = tree.gain / stump - cost * ((ways >= 0).sum(axis=0) - 1)
-    for node in reversed(np.flatnonzero(tree.column >= 0)):  # children before parents
+    asks = tree.column >= 0
+    worth = np.where(asks, tree.gain / stump - cost * ((ways >= 0).sum(axis=0) - 1), 0.0)
+    for node in reversed(np.flatnonzero(asks)):  # children before parents
         below = ways[:, node]
         worth[node] += np.maximum(worth[below[below >= 0]], 0).sum()
-    leaf = (tree.column < 0) | (worth <= 0)
+    leaf = worth <= 0
     return _compact(_cut(tree, leaf), _reachable(ways, leaf))
 
 

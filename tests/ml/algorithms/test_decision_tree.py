@@ -1,0 +1,371 @@
+"""Decision tree: the book's numbers, every question against brute force, scikit-learn grown to the same size."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from sklearn import datasets
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from app.ml.algorithms.decision_tree import DecisionTree, explain, fit, predict, summary
+from app.ml.contract import Context, Data, Task
+from app.ml.numerics.impurity import ENTROPY, GINI, VARIANCE
+from app.ml.numerics.tree import Tree, depths, leaves, path
+from app.ml.numerics.tree_growth import Rules, grow
+from app.ml.numerics.tree_pruning import prune
+
+NAN = np.nan
+C, R = Task.CLASSIFICATION, Task.REGRESSION
+CRITERIA = {"entropy": ENTROPY, "gini": GINI, "variance": VARIANCE}
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def of(task, x, y, **more):
+    return Data.of(task, x, y, missing=True, **more)
+
+
+def grown(data, **params):
+    return fit(DecisionTree(**{"min_samples_leaf": 1, **params}), data, Context.of(0)).state
+
+
+def risk(tree):
+    """What the tree has left of the impurity, over all training rows."""
+    leaf = tree.column < 0
+    return float((tree.weight * tree.impurity)[leaf].sum())
+
+
+def impurity_of(data, rows, criterion):
+    """Impurity × weight from its definition."""
+    w = data.weights[rows]
+    if not w.size:
+        return 0.0
+    if data.task is R:
+        return float(w @ (data.y[rows] - np.average(data.y[rows], weights=w)) ** 2)
+    p = np.bincount(data.codes[rows], w) / w.sum()
+    p = p[p > 0]
+    return float(w.sum() * (-(p * np.log2(p)).sum() if criterion == "entropy" else (p * (1 - p)).sum()))
+
+
+def best_gain(data, criterion, least=1):
+    """The best question of the root by trying each: all thresholds, all subsets, missing values by themselves."""
+    everything = np.ones(len(data.x), bool)
+    found = -np.inf
+    for j, column in enumerate(data.x.T):
+        missing = np.isnan(column)
+        branch = missing.any() and data.weights[missing].sum() >= least
+        known = np.unique(column[~missing])
+        if data.levels[j]:
+            sizes = range(len(known) + (1 if branch else 0))
+            lefts = [np.isin(column, chosen) for size in sizes for chosen in itertools.combinations(known, size + 1)]
+        else:
+            lefts = [column <= value for value in known]
+        for left in lefts:
+            right = ~left & ~missing
+            if data.weights[left].sum() < least or (data.weights[right].sum() < least and (right.any() or not branch)):
+                continue
+            ways = [left, right, missing] if branch else [left, right]
+            before = impurity_of(data, everything if branch else ~missing, criterion)
+            found = max(found, before - sum(impurity_of(data, way, criterion) for way in ways))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("criterion", "yes", "gain"),
+    [
+        ("entropy", [4, 0], 0.2260002),
+        ("entropy", [6, 2], 0.0481270),
+        ("gini", [4, 0], 0.1020408),
+    ],
+)
+def test_gains_of_the_book(criterion, yes, gain):
+    """B6.3, B6.4: 9 and 5 rows of two classes, of which the question takes `yes` out."""
+    no = np.array([9, 5]) - yes
+    y = np.repeat([0, 1, 0, 1], [*yes, *no])
+    tree = grown(of(C, np.repeat([[0.0], [1.0]], [sum(yes), sum(no)], axis=0), y), criterion=criterion, max_depth=1)
+    assert tree.impurity[0] == pytest.approx({"entropy": 0.9402860, "gini": 0.4591837}[criterion], abs=5e-8)
+    assert tree.gain[0] / 14 == pytest.approx(gain, abs=5e-8)
+
+
+@pytest.mark.parametrize("task", [C, R])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("criterion", ["entropy", "gini"])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_root_asks_the_best_question(task, classes, criterion, seed):
+    """Numbers with ties, categories, gaps, weights and leaf minima, against all questions there are."""
+    draw = rng(seed)
+    x = np.column_stack([draw.integers(0, 6, 40), draw.normal(size=40), draw.integers(0, 5, 40)]).astype(float)
+    y = draw.integers(0, classes, 40) if task is C else draw.normal(size=40) + x[:, 2] % 2
+    if seed % 2:
+        x[draw.random(x.shape) < 0.15] = NAN
+    weights = draw.uniform(0.5, 2, 40) if seed % 3 else None
+    least = [1, 4][seed // 3]
+    data = of(task, x, y, levels=[0, 0, 5], weights=weights)
+    tree = grown(data, criterion=criterion, max_depth=1, min_samples_leaf=least)
+    name = criterion if task is C else "variance"
+    assert tree.gain[0] == pytest.approx(best_gain(data, name, least), rel=1e-9)
+    ways = [int(way[0]) for way in (tree.left, tree.right, tree.missing) if way[0] >= 0]
+    ends = leaves(tree, data.x)
+    assert {*ends.tolist()} <= {0, *ways}
+    for node in ways:
+        assert tree.weight[node] == pytest.approx(data.weights[ends == node].sum())
+        assert tree.weight[node] >= least
+        assert tree.weight[node] * tree.impurity[node] == pytest.approx(impurity_of(data, ends == node, name), abs=1e-9)
+
+
+def test_many_categories_of_two_classes_find_the_best_subset():
+    """Theorem 4.5 of CART against all 2^11 subsets."""
+    x, y = rng(1).integers(0, 12, (90, 1)), rng(2).integers(0, 2, 90)
+    data = of(C, x, y, levels=[12])
+    assert grown(data, max_depth=1).gain[0] == pytest.approx(best_gain(data, "gini"))
+
+
+def test_many_categories_of_many_classes():
+    """More than ten: each class's order is tried; here the best subset is the levels of one class."""
+    x = np.arange(120) % 12
+    y = np.where(x < 5, 0, 1 + x % 3)
+    tree = grown(of(C, x[:, None], y, levels=[12]), max_depth=1)
+    assert tree.members.tolist() == [True] * 5 + [False] * 7
+
+
+SETS = {"iris": C, "wine": C, "breast_cancer": C, "digits": C, "diabetes": R}
+
+
+def real(name):
+    """In single precision, as the rival takes it."""
+    loaded = getattr(datasets, f"load_{name}")()
+    return Data.of(SETS[name], loaded.data.astype(np.float32), loaded.target.astype(float))
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize(("criterion", "depth", "least"), [("gini", 1, 1), ("entropy", 1, 1), ("gini", 2, 5)])
+def test_no_worse_than_scikit_learn_where_ties_cannot_matter(name, criterion, depth, least):
+    """Both grow greedily: while no two questions gain the same, both must ask the same and leave the same impurity."""
+    data = real(name)
+    rival = DecisionTreeClassifier if data.task is C else DecisionTreeRegressor
+    own = {"criterion": criterion} if data.task is C else {}
+    theirs = rival(max_depth=depth, min_samples_leaf=least, random_state=0, **own).fit(data.x, data.y).tree_
+    ours = grown(data, max_depth=depth, min_samples_leaf=least, criterion=criterion)
+    leaf = theirs.feature < 0
+    assert risk(ours) <= (theirs.impurity * theirs.n_node_samples)[leaf].sum() * (1 + 1e-8)
+    assert len(ours.column) == theirs.node_count
+
+
+def noisy(task):
+    """Too noisy for two questions to gain the same, unlike iris, where two columns split the first class off."""
+    x = rng(1).normal(size=(400, 5)).astype(np.float32).astype(float)
+    y = x[:, 0] + x[:, 1] ** 2 + rng(2).normal(size=400)
+    return Data.of(task, x, (y > 1) + 1.0 * (y > 2) if task is C else y)
+
+
+@pytest.mark.parametrize("task", [C, R])
+def test_the_same_answers_as_scikit_learn_on_new_rows(task):
+    """Thresholds lie half-way as theirs do, so rows in between go the same way."""
+    data, new = noisy(task), rng(3).normal(size=(500, 5)).astype(np.float32)
+    rival = DecisionTreeClassifier if task is C else DecisionTreeRegressor
+    theirs = rival(max_depth=4, min_samples_leaf=10, random_state=0).fit(data.x, data.y)
+    tree = grown(data, max_depth=4, min_samples_leaf=10)
+    expected = theirs.predict_proba(new) if task is C else theirs.predict(new)
+    np.testing.assert_allclose(predict(DecisionTree(), tree, new.astype(float)), expected, rtol=1e-12)
+    told = {part["column"]: part["importance"] for part in summary(DecisionTree(), tree)["importances"]}
+    assert told == {j: pytest.approx(share) for j, share in enumerate(theirs.feature_importances_) if share}
+
+
+def test_grown_out_it_knows_all_rows_by_heart():
+    data = real("digits")
+    tree = grown(data)
+    assert risk(tree) == 0
+    np.testing.assert_array_equal(predict(DecisionTree(), tree, data.x).argmax(axis=1), data.codes)
+
+
+def test_exclusive_or_needs_a_question_that_gains_nothing():
+    x, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], float), [0, 1, 1, 0]
+    assert risk(grown(of(C, x, y))) == 0
+    assert grown(of(C, x, y), min_gain=1e-3).column.tolist() == [-1]
+
+
+def test_a_tie_goes_to_the_lowest_column_and_threshold():
+    x = np.array([[0.0, 9.0], [1.0, 7.0], [2.0, 5.0]])
+    tree = grown(of(C, x, [0, 1, 0]), max_depth=1)
+    assert (tree.column[0], tree.threshold[0]) == (0, 0.5)
+
+
+def test_thresholds_between_neighbouring_numbers():
+    one = np.nextafter(1.0, 2)
+    tree = grown(of(R, [[1.0], [one]], [0.0, 1.0]))
+    assert predict(DecisionTree(), tree, np.array([[1.0], [one]])).tolist() == [0.0, 1.0]
+    huge = np.array([[-1.7e308], [1.7e308]])
+    assert predict(DecisionTree(), grown(of(R, huge, [0.0, 1.0])), huge).tolist() == [0.0, 1.0]
+
+
+def test_limits_are_kept():
+    data = real("diabetes")
+    assert depths(grown(data, max_depth=3)).max() == 3
+    assert grown(data, max_depth=0).value.tolist() == [pytest.approx(data.y.mean())]
+    assert grown(data, min_samples_leaf=20).weight.min() >= 20
+    split = grown(data, min_samples_split=50)
+    assert split.weight[split.column >= 0].min() >= 50
+    gained = grown(data, min_gain=100.0)
+    asks = gained.column >= 0
+    assert (gained.gain / gained.weight)[asks].min() >= 100
+
+
+def test_gain_is_what_the_ways_have_less():
+    tree = grown(real("wine"), max_depth=3)
+    for node in np.flatnonzero(tree.column >= 0):
+        ways = [way[node] for way in (tree.left, tree.right, tree.missing) if way[node] >= 0]
+        left = sum(tree.weight[way] * tree.impurity[way] for way in ways)
+        assert tree.gain[node] == pytest.approx(tree.weight[node] * tree.impurity[node] - left)
+    assert sum(summary(DecisionTree(), tree)["importances"][i]["importance"] for i in range(3)) <= 1
+    assert (np.diff([part["importance"] for part in summary(DecisionTree(), tree)["importances"]]) <= 0).all()
+
+
+def test_summary_counts():
+    told = summary(DecisionTree(), grown(real("iris"), max_depth=2))
+    assert (told["depth"], told["leaves"], told["nodes"]) == (2, 3, 5)
+
+
+def test_missing_has_a_branch_of_its_own():
+    """B6.7: whoever did not answer is a third kind."""
+    x = np.array([[1.0], [2.0], [8.0], [9.0], [NAN], [NAN]])
+    y = [10.0, 10.0, 20.0, 20.0, 90.0, 90.0]
+    tree = grown(of(R, x, y))
+    assert predict(DecisionTree(), tree, np.array([[0.0], [99.0], [NAN]])).tolist() == [10, 20, 90]
+    assert len(tree.column) == 4
+
+
+def test_known_or_missing_can_be_the_whole_question():
+    x = np.array([[5.0], [5.0], [NAN], [NAN]])
+    tree = grown(of(C, x, [0, 0, 1, 1]))
+    assert tree.threshold[0] == np.inf
+    assert predict(DecisionTree(), tree, np.array([[-7.0], [NAN]])).tolist() == [[1, 0], [0, 1]]
+
+
+def test_missing_unseen_in_training_averages_the_branches():
+    """B6.7: 30 % go left to 10, 70 % right to 20: a missing value answers 17."""
+    x, y = np.repeat([[0.0], [1.0]], [3, 7], axis=0), np.repeat([10.0, 20.0], [3, 7])
+    tree = grown(of(R, x, y))
+    assert predict(DecisionTree(), tree, np.array([[NAN]]))[0] == pytest.approx(17)
+
+
+def test_too_few_missing_for_a_branch_stop_at_the_node():
+    x = np.array([[0.0]] * 5 + [[1.0]] * 5 + [[NAN]])
+    y = np.repeat([0.0, 1.0, 5.0], [5, 5, 1])
+    data = of(R, x, y)
+    tree = grown(data, min_samples_leaf=2)
+    assert (tree.left[0], tree.right[0], tree.missing[0]) == (1, 2, -1)
+    assert predict(DecisionTree(), tree, np.array([[NAN]]))[0] == pytest.approx(y.mean())
+    assert tree.gain[0] == pytest.approx(impurity_of(data, np.arange(11) < 10, "variance"))
+
+
+def test_an_unseen_category_goes_with_the_heavier_side():
+    x, y = np.repeat([[0.0], [1.0], [2.0]], [2, 3, 4], axis=0), np.repeat([5.0, 1.0, 1.0], [2, 3, 4])
+    tree = grown(of(R, x, y, levels=[4]))
+    assert predict(DecisionTree(), tree, np.array([[3.0], [0.0]])).tolist() == [1.0, 5.0]
+
+
+def test_one_row_at_a_time_goes_the_same_way():
+    draw = rng(3)
+    x = np.column_stack([draw.normal(size=200), draw.integers(0, 7, 200), draw.normal(size=200)])
+    x[draw.random(x.shape) < 0.2] = NAN
+    tree = grown(of(C, x, draw.integers(0, 3, 200), levels=[0, 7, 0]))
+    new = np.column_stack([draw.normal(size=300), draw.integers(0, 7, 300), draw.normal(size=300)])
+    new[draw.random(new.shape) < 0.3] = NAN
+    assert leaves(tree, new).tolist() == [path(tree, row)[-1] for row in new]
+
+
+def test_explanations_lead_to_the_answer():
+    draw = rng(4)
+    x = np.column_stack([draw.normal(size=120), draw.integers(0, 5, 120)])
+    x[draw.random(x.shape) < 0.1] = NAN
+    tree = grown(of(C, x, draw.integers(0, 2, 120), levels=[0, 5]), max_depth=4)
+    told = explain(DecisionTree(), tree, x)
+    json.dumps(told, allow_nan=False)
+    answers = predict(DecisionTree(), tree, x)
+    for row, reason, answer in zip(x, told, answers, strict=True):
+        assert reason["leaf"]["answer"] == answer.tolist()
+        for question in reason["path"]:
+            assert _holds(question, row[question["column"]])
+    assert {question["op"] for reason in told for question in reason["path"]} >= {"<=", ">", "in", "not in", "missing"}
+
+
+def _holds(question, value):
+    match question["op"]:
+        case "<=":
+            return value <= question["threshold"]
+        case ">":
+            return value > question["threshold"]
+        case "in":
+            return value in question["categories"]
+        case "not in":
+            return value not in question["categories"] and not np.isnan(value)
+        case "known":
+            return not np.isnan(value)
+        case "missing":
+            return np.isnan(value)
+
+
+def test_an_explanation_says_where_a_row_stopped():
+    tree = grown(of(R, [[0.0], [1.0]], [0.0, 1.0]))
+    (told,) = explain(DecisionTree(), tree, np.array([[NAN]]))
+    assert told["path"] == []
+    assert "missing" in told["leaf"]["stopped"]
+
+
+@pytest.mark.parametrize("cost", [0.0, 0.002, 0.01, 0.1, 1.0])
+@pytest.mark.parametrize("name", ["breast_cancer", "diabetes"])
+def test_pruning_is_scikit_learns(name, cost):
+    data = real(name)
+    rival = DecisionTreeClassifier if data.task is C else DecisionTreeRegressor
+    whole = grown(data, max_depth=3)
+    root = whole.impurity[0]
+    theirs = rival(max_depth=3, ccp_alpha=cost * root, random_state=0).fit(data.x, data.y).tree_
+    ours = prune(whole, cost) if cost else whole
+    assert len(ours.column) == theirs.node_count
+    leaf = theirs.feature < 0
+    assert risk(ours) == pytest.approx((theirs.impurity * theirs.n_node_samples)[leaf].sum(), rel=1e-9)
+    np.testing.assert_allclose(predict(DecisionTree(), ours, data.x).reshape(len(data.x), -1), _answers(theirs, data))
+
+
+def _answers(theirs, data):
+    return theirs.value[theirs.apply(data.x.astype(np.float32))][:, 0]
+
+
+def test_pruning_keeps_subsets_and_missing_ways():
+    draw = rng(5)
+    x = np.column_stack([draw.normal(size=150), draw.integers(0, 6, 150)])
+    x[draw.random(x.shape) < 0.2] = NAN
+    data = of(C, x, (x[:, 1] > 2) ^ (draw.random(150) < 0.2), levels=[0, 6])
+    whole = grown(data)
+    pruned = grown(data, pruning=0.02)
+    assert 1 < len(pruned.column) < len(whole.column)
+    ends = leaves(pruned, x)
+    for node in np.flatnonzero(pruned.column < 0):
+        assert pruned.weight[node] == pytest.approx((ends == node).sum())
+
+
+def test_deviation_of_a_node_far_smaller_than_that_of_the_root():
+    """Running sums over all nodes must not drown the small ones."""
+    x = np.arange(8.0)[:, None]
+    y = np.array([1e9, 1e9, -1e9, -1e9, 0.001, 0.001, 0.002, 0.002])
+    tree = grown(of(R, x, y))
+    np.testing.assert_allclose(predict(DecisionTree(), tree, x), y, rtol=1e-12)
+
+
+def test_hostile_arrays_end():
+    """A tree that points back to its root is walked no farther than it has nodes."""
+    zero = np.zeros(2, np.intp)
+    tree = Tree(zero, np.full(2, np.inf), np.full((2, 2), -1), np.zeros(0, bool), zero, zero, zero, *np.ones((4, 2)))
+    assert len(leaves(tree, np.zeros((9, 1)))) == 9
+    assert len(path(tree, np.zeros(1))) <= 3
+
+
+def test_growing_reports_progress():
+    seen = []
+    data = real("iris")
+    grow(data, Rules(GINI), lambda fraction, **_: seen.append(fraction))
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
