@@ -84,7 +84,7 @@ async def receive(request: Request, spool: Spool) -> None:
 def _declared(request: Request) -> int:
     """The size the sender announces; 0 if it does not. Raises BodyTooLarge."""
     length = request.headers.get("content-length", "0")
-    size = int(length) if length.isascii() and length.isdigit() else 0
+    size = int(length[:20]) if length.isascii() and length.isdigit() else 0  # int() refuses thousands of digits
     if size > request.app.state.settings.max_upload_bytes:
         raise _too_large(request)
     return size

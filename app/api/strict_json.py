@@ -7,6 +7,7 @@ overwrite, NUL (which Postgres cannot store), our own depth, and to name the cau
 
 import asyncio
 import re
+import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -30,7 +31,7 @@ from app.errors import (
     TooDeep,
     UnsupportedMediaType,
 )
-from app.settings import Settings
+from app.settings import MiB, Settings
 
 # Possessive, and a string that never ends is a match too: no text makes these go over it twice.
 STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
@@ -43,6 +44,8 @@ REFUSED = (
     (re.compile(r"\\u[dD][89a-fA-F][\da-fA-F]{2}"), LoneSurrogate),
 )
 LONGEST_64_BIT = 20
+FORM_BYTES = MiB
+"""Of a body with a schema: it holds settings, not data, and may have a fault every few bytes, which are all listed."""
 STEP = np.zeros(256, np.int8)
 STEP[list(b"[{")], STEP[list(b"]}")] = 1, -1
 
@@ -108,11 +111,12 @@ def _cause(body: bytes, error: orjson.JSONDecodeError) -> MalformedJSON:
     return MalformedJSON(f"There is a mistake in line {error.lineno}, column {error.colno}.")
 
 
-async def read(request: Request, settings: Settings) -> bytes:
-    """The whole body, kept for whoever asks again. Raises BodyTooLarge, RequestTimeout."""
+async def read(request: Request, settings: Settings, *, most: int = sys.maxsize) -> bytes:
+    """The whole body, of at most `most` bytes and what the settings allow. Raises BodyTooLarge, RequestTimeout."""
+    most = min(most, settings.max_body_bytes)
     declared = request.headers.get("content-length", "")
-    if declared.isascii() and declared.isdigit() and int(declared[:20]) > settings.max_body_bytes:
-        raise _too_large(settings)
+    if declared.isascii() and declared.isdigit() and int(declared[:20]) > most:
+        raise _too_large(most)
     chunks, size = [], 0
     stream = request.stream()
     while True:
@@ -124,14 +128,14 @@ async def read(request: Request, settings: Settings) -> bytes:
         if chunk is None:
             break
         size += len(chunk)
-        if size > settings.max_body_bytes:
-            raise _too_large(settings)
+        if size > most:
+            raise _too_large(most)
         chunks.append(chunk)
     return b"".join(chunks)
 
 
-def _too_large(settings: Settings) -> BodyTooLarge:
-    return BodyTooLarge(f"At most {settings.max_body_bytes} bytes are read.", headers={"Connection": "close"})
+def _too_large(most: int) -> BodyTooLarge:
+    return BodyTooLarge(f"At most {most} bytes are read.", headers={"Connection": "close"})
 
 
 def demand_json(request: Request) -> None:
@@ -165,7 +169,7 @@ class StrictRoute(APIRoute):
 
         async def strict(request: Request) -> Response:
             settings: Settings = request.app.state.settings
-            body = await read(request, settings)
+            body = await read(request, settings, most=FORM_BYTES)
             if body:
                 demand_json(request)
             return await handle(_Read(request, body, parse(body, settings)))

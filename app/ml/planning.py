@@ -41,6 +41,7 @@ class TrainSpec(Body):
     features: list[str] | None = Field(
         None,
         min_length=1,
+        max_length=10_000,
         description="Absent: every column but the target, the weights, text and identifier-like ones.",
     )
     weights: str | None = Field(None, description="A numeric column of positive row weights.")

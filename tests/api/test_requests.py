@@ -164,9 +164,17 @@ def test_no_value_comes_back(client, body):
 
 
 def test_a_field_name_as_long_as_the_body_does_not_come_back_whole(client):
-    response = client.post("/v1/jobs/train", json={"k" * 1_000_000: 1})
+    response = client.post("/v1/jobs/train", json={"k" * 900_000: 1})
     problem(response, 422, "invalid_request")
     assert len(response.content) < 3000
+
+
+def test_millions_of_faults_are_not_collected(client):
+    found = problem(client.post("/v1/jobs/train", json={"features": [1] * 300_000}), 422, "invalid_request")
+    assert "/features" in [error.pointer for error in found.errors]
+    assert len(found.errors) < 10
+    every_key_wrong = {f"{number:x}": 1 for number in range(1_000_000)}
+    problem(client.post("/v1/jobs/train", json=every_key_wrong), 413, "body_too_large")
 
 
 @pytest.mark.parametrize(
