@@ -51,8 +51,10 @@ def depth(celery: Celery) -> int | None:
     """Messages that no worker has taken yet; None if the broker does not answer."""
     try:
         with celery.pool.acquire(block=True, timeout=ANSWER_SECONDS) as connection:
-            channel = connection.default_channel
-            return int(channel.queue_declare(QUEUE, passive=True).message_count)
+            try:
+                return int(connection.default_channel.queue_declare(QUEUE, passive=True).message_count)
+            except connection.channel_errors:  # to Redis an empty queue is none at all
+                return 0
     except Exception as error:  # noqa: BLE001 - every transport has its own
         log.warning("broker_silent", reason=type(error).__name__)
         return None

@@ -114,6 +114,13 @@ def stack_factory():
         yield lambda **settings: undo.enter_context(_migrated_stack(**settings))
 
 
+@pytest.fixture(scope="module")
+def module_stack_factory():
+    """As `stack_factory`, but the servers last as long as the module."""
+    with ExitStack() as undo:
+        yield lambda **settings: undo.enter_context(_migrated_stack(**settings))
+
+
 @pytest.fixture(scope="session")
 def trained():
     """`trained(algorithm, target=, seed=)`: a model of iris with a category and gaps, as the trainer hands it over."""

@@ -13,7 +13,7 @@ collect_ignore_glob = ["poison/*"]
 
 HASTY = {
     "lease_seconds": 2, "beat_seconds": 0.2, "sweep_seconds": 0.3, "republish_seconds": 1,
-    "retry_backoff_seconds": 0.1, "max_attempts": 2, "job_memory_bytes": 1 << 30, "worker_grace_seconds": 0,
+    "retry_backoff_seconds": 0.1, "max_attempts": 2, "job_memory_bytes": 1 << 30, "worker_grace_seconds": 0.1,
 }  # fmt: skip
 PATIENCE = 90
 """Seconds until a test gives up on what must happen; no promise is measured by it."""
@@ -40,6 +40,19 @@ class Fleet:
         worker.start()
         self.workers.append(worker)
         return worker
+
+    def keep(self, number):
+        """Replace the dead until so many live."""
+        while sum(worker.alive for worker in self.workers) < number:
+            self.start()
+
+    def log_of(self, worker, job_id):
+        return [line for line in worker.logfile.read_text().splitlines() if str(job_id) in line]
+
+    def owner(self, job_id):
+        """The worker whose trainer has told of progress."""
+        self.running(job_id)
+        return next(worker for worker in self.workers if worker.alive and self.log_of(worker, job_id))
 
     def submit(self, how="work", *, announce=True, time_limit_seconds=300, **parameters):
         """A job for the poison, put into the queue as `Training` does."""
@@ -120,17 +133,9 @@ def fleet(database_factory, stack, add_iris):
         yield made
 
 
-@pytest.fixture
-def own_fleet(database_factory, stack, add_iris):
-    """For one test, to hurt its workers."""
-    settings = database_factory(broker_url=_own_broker(stack.settings), **HASTY)
-    with _fleet(settings, stack.folder, add_iris) as made:
-        yield made
-
-
-@pytest.fixture
-def own_servers(stack_factory, add_iris):
-    """`(stack, fleet)` for one test, to hurt the servers."""
-    stack = stack_factory(**HASTY)
+@pytest.fixture(scope="module")
+def servers(module_stack_factory, add_iris):
+    """`(stack, fleet)` on servers of the module's own, to be hurt."""
+    stack = module_stack_factory(**HASTY)
     with _fleet(stack.settings, stack.folder, add_iris) as made:
         yield stack, made

@@ -85,7 +85,7 @@ def loop_holding_the_lock(params, context):
 
 
 def chatter(params, context):
-    print("not a frame")
+    print("not a frame")  # noqa: T201 - to see where it goes
     os.write(1, b"\xff" * 100_000)
     os.system("echo neither; echo nor this >&2")
 
