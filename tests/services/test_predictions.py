@@ -10,12 +10,12 @@ from uuid import uuid4
 import orjson
 import pytest
 from redis import Redis
-from sqlalchemy import event, text
+from sqlalchemy import event, select, text
 
 from app.errors import AliasNotFound, CorruptModel, GoldenMismatch, InvalidRequest, ModelNotFound, VersionNotFound
 from app.ml.model import decode
 from app.services.pointers import Pointers, Wanted
-from app.services.predictions import Predictions
+from app.services.predictions import LOADS, Predictions
 from app.store.cache import Cache
 from app.store.engine import make_engine
 from app.store.tables import ModelChunkRow, ModelVersionRow
@@ -131,8 +131,13 @@ def test_a_crowd_in_the_cold_loads_once_and_blocks_nobody(services, process, red
     predictions, warm = process(), f"{name}-warm"
     answer(predictions, warm, published(warm, seed=1))
     published(name, seed=2)
+    others = [f"{name}-{i}" for i in range(LOADS)]
+    for i, other in enumerate(others):
+        published(other, seed=3 + i)
 
     async def crowd(blocker):
+        ahead = [asyncio.create_task(predictions.serve(other)) for other in others]  # so that the crowd must queue
+        await asyncio.sleep(0.05)
         callers = [asyncio.create_task(predictions.serve(name)) for _ in range(500)]
         for _ in range(100):
             await predictions.serve(warm)
@@ -142,14 +147,15 @@ def test_a_crowd_in_the_cold_loads_once_and_blocks_nobody(services, process, red
         await asyncio.sleep(0)
         blocker.rollback()
         served = await asyncio.gather(*callers[1:])
+        await asyncio.gather(*ahead)
         assert len({id(one.model) for one in served}) == 1
 
     with services.work.engine.connect() as blocker, statements(services.work.engine) as seen:
         blocker.execute(text("LOCK TABLE model_chunks IN ACCESS EXCLUSIVE MODE"))
         asyncio.run(crowd(blocker))
-    size = services.models.version(name, 1).size_bytes
-    assert chunks_read(seen) == -(-size // 1000)
-    assert sum("LEFT OUTER JOIN" in one or "coalesce" in one for one in seen) == 1  # the pointer
+    sizes = [services.models.version(one, 1).size_bytes for one in (name, *others)]
+    assert chunks_read(seen) == sum(-(-size // 1000) for size in sizes)
+    assert sum("coalesce" in one for one in seen) == len(sizes)  # the pointers
 
 
 def test_ten_times_the_memory_is_served_within_it(process, published, trained, name):
@@ -226,8 +232,11 @@ def test_a_model_that_forgot_its_golden_rows_is_not_served(services, process, re
 def test_bytes_that_changed_in_the_database_are_not_served(services, process, redis, publish, name):
     publish(services.work, name)
     with services.work() as w:
-        chunk = w.session.get_one(ModelChunkRow, (name, 1, 0))
-        chunk.payload = bytes([chunk.payload[0] ^ 1]) + chunk.payload[1:]
+        chunk = w.session.scalars(
+            select(ModelChunkRow).where(ModelChunkRow.model == name).order_by(ModelChunkRow.seq.desc())
+        ).first()
+        # The last bit of the last number: neither the decoder nor a golden row would notice.
+        chunk.payload = chunk.payload[:-8] + bytes([chunk.payload[-8] ^ 1]) + chunk.payload[-7:]
     with pytest.raises(CorruptModel):
         asyncio.run(process().serve(name))
     assert redis.dbsize() == 0

@@ -296,6 +296,6 @@ def test_publish_read_delete_in_any_order(work, publish):
     run_state_machine_as_test(
         machine,
         settings=budget(
-            max_examples=15, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=12, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
