@@ -1,0 +1,120 @@
+"""The demo from start to end, and the commands it and the README print, run as they are printed."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import psutil
+import pytest
+
+from app.demo import EXAMPLES
+
+ROOT = Path(__file__).parent.parent
+FINISHED = {"succeeded", "failed", "cancelled", "timed_out"}
+
+
+def demo(folder, *arguments):
+    command = [sys.executable, "-P", "-m", "app.cli", "demo", "--data", str(folder), "--port", "0", *arguments]
+    plain = os.environ | {"COLUMNS": "100", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
+    return subprocess.Popen(command, env=plain, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """What a serving demo has printed; it serves until the tests of this module are done."""
+    process = demo(tmp_path_factory.mktemp("demo") / "var")
+    lines = []
+    while (line := process.stdout.readline()) and "Ctrl-C" not in line:
+        lines.append(line)
+    yield "".join(lines)
+    family = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGTERM)
+    process.communicate()
+    assert process.returncode == 0
+    assert psutil.wait_procs(family, timeout=15)[1] == []
+
+
+def curl(line, address):
+    """What curl would do with such a line: the decoded answer."""
+    words = iter(shlex.split(line)[1:])
+    headers, body, url = {}, None, ""
+    for word in words:
+        if word == "-H":
+            name, value = next(words).split(": ", 1)
+            headers[name] = value
+        elif word == "-d":
+            body = next(words).encode()
+        elif word == "--data-binary":
+            body = (ROOT / next(words).removeprefix("@")).read_bytes()
+        elif word != "-sS":
+            url = urlsplit(word)._replace(scheme="http", netloc=urlsplit(address).netloc).geturl()
+    answer = httpx.request("GET" if body is None else "POST", url, headers=headers, content=body)
+    assert answer.is_success, answer.text
+    return answer.json()
+
+
+def patiently(line, address):
+    """The same, and a job is asked for again until it has ended."""
+    answer = curl(line, address)
+    while re.search(r"/jobs/[^/]{36}$", line) and answer["state"] not in FINISHED:
+        time.sleep(0.05)
+        answer = curl(line, address)
+    return answer
+
+
+def address_in(shown):
+    return re.search(r"(http://\S+)/docs", shown).group(1)
+
+
+def test_shows_training_figures_and_predictions(shown):
+    assert shown.count("trained") == len(EXAMPLES)
+    assert shown.count("100%") == len(EXAMPLES)
+    for figure in ("accuracy", "log_loss", "rmse", "r2"):
+        assert re.search(rf"{figure}\W.*\d … ", shown), figure
+    assert "P(setosa)" in shown
+    assert "true progression" in shown
+
+
+def test_its_curl_lines_run_as_printed(shown):
+    lines = [line for line in shown.splitlines() if line.startswith("curl ")]
+    assert len(lines) == 4 * len(EXAMPLES)
+    for example, start in zip(EXAMPLES, range(0, len(lines), 4), strict=True):
+        upload, train, job, predict = lines[start : start + 4]
+        assert curl(upload, address_in(shown))["rows"] > 100
+        assert curl(train, address_in(shown))["state"] == "queued"
+        assert curl(job, address_in(shown))["state"] == "succeeded"
+        assert curl(predict, address_in(shown))["model"] == example.model
+
+
+def test_it_serves_its_documentation(shown):
+    answer = httpx.get(f"{address_in(shown)}/docs")
+    assert answer.is_success
+    assert "html" in answer.headers["content-type"]
+
+
+def test_the_quick_start_of_the_readme_runs_as_printed(shown):
+    (block,) = re.findall(r"```sh\n(curl.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    answers, known = [], {}
+    for line in block.splitlines():
+        if line.startswith("curl "):
+            filled = re.sub(r"\$([A-Z]+)", lambda name: known[name[1]], line)
+            answers.append(patiently(filled, address_in(shown)))
+        else:  # NAME=…  # the id in the answer
+            known[line.split("=")[0]] = answers[-1]["id"]
+    assert set(known) == {"DATASET", "JOB"}
+    assert answers[-1]["model"] == "miete"
+    assert 500 < answers[-1]["predictions"][0] < 2000
+
+
+def test_once_ends_by_itself(tmp_path):
+    process = demo(tmp_path / "var", "--once")
+    said = process.communicate()[0]
+    assert process.returncode == 0, said
+    assert "/docs" in said

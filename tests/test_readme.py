@@ -1,0 +1,95 @@
+"""The README says what is so. Its generated tables are rewritten when they are stale, and that run fails."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from app.settings import Settings
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+TEXT = README.read_text()
+COMMANDS = re.findall(r"```sh\n(.*?)```", TEXT, flags=re.DOTALL)
+
+
+def algorithms():
+    from app.ml.catalogue import catalogue
+
+    yield "| algorithm | tasks | what | when |"
+    yield "|---|---|---|---|"
+    for entry in catalogue().values():
+        tasks = ", ".join(sorted(entry.algorithm.tasks))
+        yield f"| `{entry.name}` | {tasks} | {_cell(entry.title)} | {_cell(entry.use_when)} |"
+
+
+def settings():
+    yield "| variable | default | |"
+    yield "|---|---|---|"
+    for name, field in Settings.model_fields.items():
+        default = "" if field.default is None else f"`{field.default}`"
+        yield f"| `VALIANT_{name.upper()}` | {default} | {_cell(field.description or '')} |"
+
+
+def _cell(text):
+    return text.replace("|", "\\|")
+
+
+@pytest.mark.parametrize("table", [algorithms, settings], ids=["algorithms", "settings"])
+def test_generated_table_is_current(table):
+    name = table.__name__
+    pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
+    current = re.sub(pattern, lambda m: m[1] + "\n".join(table()) + "\n" + m[2], README.read_text(), flags=re.DOTALL)
+    stale = current != README.read_text()
+    if stale:
+        README.write_text(current)
+    assert not stale, f"The table of {name} in README.md was stale and has been rewritten: look at it and commit it."
+
+
+def test_every_setting_is_explained():
+    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+
+
+def test_opens_with_two_commands():
+    demo, suite, *_ = (command.strip() for command in COMMANDS)
+    for command in (demo, suite):
+        assert len(command.splitlines()) == 1
+        subprocess.run(["sh", "-n", "-c", command], check=True)
+    assert demo.endswith(".venv/bin/valiant demo")
+    assert suite.endswith(".venv/bin/pytest")
+
+
+def test_clean_room_runs_the_commands_of_the_readme():
+    script = (ROOT / ".ci" / "run").read_text()
+    extras, program = re.search(r"pip install (-e '\S+') && (\S+)$", COMMANDS[1].strip()).groups()
+    assert extras in script
+    assert f"\n{program}\n" in script
+
+
+def test_every_test_it_names_exists():
+    named = re.findall(r"`(tests/\S+\.py)::(\w+)`", TEXT)
+    assert len(named) > 10
+    for file, test in named:
+        functions = {node.name for node in ast.parse((ROOT / file).read_text()).body if hasattr(node, "name")}
+        assert test in functions, f"{file}::{test}"
+
+
+def test_every_invariant_has_its_test():
+    section = TEXT.split("## Invariants")[1].split("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
+    assert all(re.search(r"`tests/\S+::\w+`", row) for row in rows)
+
+
+def test_map_of_the_code_is_true():
+    section = TEXT.split("## Map of the code")[1].split("```")[1]
+    for line in section.strip().splitlines():
+        assert (ROOT / line.split()[0]).exists(), line
+
+
+def test_decisions_are_short():
+    section = TEXT.split("## Decisions")[1]
+    for decision in section.strip().split("\n\n"):
+        assert decision.startswith("**")
+        assert len(decision.splitlines()) <= 12
