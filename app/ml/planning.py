@@ -227,5 +227,5 @@ def _cost(spec: TrainSpec, chosen: Sequence[TableColumn], rows: int) -> tuple[in
         1 if ColumnKind(column.kind).measured else min(limit, column.distinct or limit) + 1 for column in chosen
     )
     fits = 1 + (spec.validation.folds if spec.validation.method == "kfold" else 0)
-    memory = BASE_BYTES + 8 * rows * (2 * len(chosen) + 3 * width)
+    memory = BASE_BYTES + 8 * rows * (2 * len(chosen) + 5 * width)
     return memory, round(BASE_SECONDS + SECONDS_PER_CELL * rows * width * fits, 2)
