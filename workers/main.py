@@ -1,5 +1,6 @@
 """The worker: Celery hands out ids in a pool of threads, each of which watches one trainer at a time."""
 
+import logging
 import threading
 from typing import Any
 from uuid import uuid4
@@ -22,6 +23,8 @@ CANARY_EXPIRY_SECONDS = 3600
 def main(settings: Settings) -> int:
     """Run until SIGTERM or SIGINT; the exit status. Trainers at work then have `worker_grace_seconds` to end."""
     configure(settings.log_level)
+    for chatty in ("celery.worker.strategy", "celery.app.trace"):  # two lines a message, canaries included
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     services = build(settings, role="worker")
     spares = Spares()
     runner = Runner(services, spares)

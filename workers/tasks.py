@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from uuid import UUID
 
+import structlog
 from celery import Celery
 
 from app.queue import RUN
 from workers.runner import Runner
 
 CANARY = "valiant.canary"
+
+log = structlog.get_logger(__name__)
 
 
 def register(celery: Celery, runner: Runner, heard: Callable[[], object]) -> None:
@@ -22,3 +25,4 @@ def register(celery: Celery, runner: Runner, heard: Callable[[], object]) -> Non
     @celery.task(name=CANARY)  # type: ignore[untyped-decorator] # as above
     def canary() -> None:
         heard()
+        log.debug("canary_heard")

@@ -21,7 +21,7 @@ ENDS = {  # how → state, code, attempts
 
 @pytest.fixture(scope="module")
 def worker(fleet):
-    return fleet.start(worker_concurrency=2)
+    return fleet.start(worker_concurrency=2, log_level="DEBUG")
 
 
 @pytest.fixture(scope="module")
@@ -122,3 +122,7 @@ def test_no_trainer_is_left_behind(fleet, worker):
     fleet.until(lambda: fleet.services.jobs.page(100, state=JobState.RUNNING).items == [], "quiet")
     tree = fleet.until(lambda: (found := psutil.Process(worker.pid).children(recursive=True)) and found, "the spare")
     assert len(tree) == 1
+
+
+def test_the_canary_is_heard(fleet, worker):
+    fleet.until(lambda: "canary_heard" in worker.logfile.read_text(), "the canary")
