@@ -35,9 +35,10 @@ def gini(sums: Sums) -> Totals:
     >>> round(float(gini(np.array([9.0, 5.0])) / 14), 7)
     0.4591837
     """
-    weight = np.maximum(sums.sum(axis=0), np.finfo(np.float64).tiny)
-    total: Totals = (sums * (1 - sums / weight)).sum(axis=0)
-    return np.maximum(total, 0)
+    weight = sums.sum(axis=0)
+    right = np.einsum("i...,i...->...", sums, sums) / np.maximum(weight, np.finfo(np.float64).tiny)
+    total: Totals = np.maximum(weight - right, 0)
+    return total
 
 
 def variance(sums: Sums) -> Totals:

@@ -34,7 +34,7 @@ class Nodes(NamedTuple):
     value: NDArray[np.float64]
     """(q,) mean target, or (q, k) shares of the classes."""
     spread: Vector
-    """(q,) standard deviation of a numeric target, 0 if constant up to rounding; 1 for classes."""
+    """(q,) standard deviation of a numeric target, 1 for classes; 0 if there is no more than rounding, or one class."""
     total: Sums
     """(s, q) sums over the rows of each node, in the node's own units."""
 
@@ -75,30 +75,37 @@ def _sum_up(data: Data, slot: Labels, q: int) -> tuple[Nodes, Sums]:
     lose nothing of the small ones.
     """
     rows = np.flatnonzero(slot >= 0)
-    node = slot[rows]
-    weight: Vector = np.bincount(node, data.weights[rows], q).astype(np.float64)
-    count = np.bincount(node, minlength=q)
+    node, count = slot[rows], np.bincount(slot[rows], minlength=q)
+    weight = np.bincount(node, data.weights[rows], q).astype(np.float64)
     unit = data.weights[rows] / (weight / count)[node]
     if data.task is Task.CLASSIFICATION:
-        value, spread, added = None, np.ones(q), data.targets[rows].T * unit
+        added = data.targets[rows].T * unit
+        total = _by_node(node, added, q)
+        value, spread = (total / total.sum(axis=0)).T.copy(), 1.0 * (np.count_nonzero(total, axis=0) > 1)
     else:
-        y = data.y[rows]
-        value = np.bincount(node, unit * y, q) / count
-        away = y - value[node]
-        spread = np.sqrt(np.bincount(node, unit * away**2, q) / count)
-        spread[spread <= 4 * np.finfo(np.float64).eps * np.abs(y).max()] = 0.0
-        away /= np.where(spread > 0, spread, 1.0)[node]
+        value, spread, away = _standardised(data.y[rows], unit, node, count)
         added = unit * np.stack([np.ones_like(away), away, away**2])
-    total = np.stack([np.bincount(node, kind, q) for kind in added]).astype(np.float64)
+        total = _by_node(node, added, q)
     sums = np.empty((len(total), len(slot)))
     sums[:, rows] = added
-    shares = (total / total.sum(axis=0)).T.copy() if value is None else value
-    return Nodes(count, weight, shares, spread, total), sums
+    return Nodes(count, weight, value, spread, total), sums
+
+
+def _standardised(y: Vector, unit: Vector, node: Labels, count: Labels) -> tuple[Vector, Vector, Vector]:
+    """Mean and deviation (q,) of the targets of each node, and each target (m,) in these units."""
+    mean = np.bincount(node, unit * y, len(count)) / count
+    away = y - mean[node]
+    spread = np.sqrt(np.bincount(node, unit * away**2, len(count)) / count)
+    spread[spread <= 4 * np.finfo(np.float64).eps * np.abs(y).max()] = 0.0
+    return mean, spread, away / np.where(spread > 0, spread, 1.0)[node]
+
+
+def _by_node(node: Labels, added: Sums, q: int) -> Sums:
+    return np.stack([np.bincount(node, kind, q) for kind in added]).astype(np.float64)
 
 
 def _may_ask(nodes: Nodes, rules: Rules) -> NDArray[np.bool_]:
-    mixed = (nodes.spread > 0) & (rules.criterion.impurity(nodes.total) > 0)
-    return mixed & (nodes.weight >= rules.min_samples_split * (1 - 1e-9))
+    return (nodes.spread > 0) & (nodes.weight >= rules.min_samples_split * (1 - 1e-9))
 
 
 def _level(nodes: Nodes, asks: NDArray[np.bool_], rules: Rules) -> Level:
