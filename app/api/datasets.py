@@ -7,8 +7,9 @@ from fastapi import APIRouter, File, Form, Query, Request, Response, UploadFile,
 from pydantic import WithJsonSchema
 
 from app.api.dependencies import PAGE, Cursor, DatasetId, Limit, Offset, ServicesDep
+from app.api.file_form import FileFormRoute
 from app.api.openapi import declare
-from app.api.receiving import FileFormRoute, Spool, demand_raw, receive
+from app.api.receiving import Spool, demand_raw, receive
 from app.bootstrap import Services
 from app.errors import InvalidData
 from app.schemas.datasets import Dataset, DatasetPage, FileFormat, Rows

@@ -27,6 +27,7 @@ from app.ingest.source import Limits, Source, sniff
 from app.schemas.datasets import FileFormat
 
 ORDER_BYTES = 1 << 16
+STATM = Path("/proc/self/statm")
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 READERS: dict[FileFormat, Callable[[Source, Limits], Reading]] = {
@@ -54,14 +55,15 @@ def main() -> None:
 
 
 def _limit(order: Order) -> None:
-    """Memory counts from here, beyond what the interpreter and the libraries have mapped."""
-    mapped = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
-    for kind, limit in {
-        resource.RLIMIT_AS: mapped + order.memory_bytes,
+    limits = {
         resource.RLIMIT_CPU: order.seconds,
         resource.RLIMIT_FSIZE: order.file_bytes,
         resource.RLIMIT_CORE: 0,
-    }.items():
+    }
+    if STATM.exists():  # Linux; elsewhere nobody would heed the limit
+        mapped = int(STATM.read_text("ascii").split()[0]) * resource.getpagesize()
+        limits[resource.RLIMIT_AS] = mapped + order.memory_bytes  # beyond interpreter and libraries
+    for kind, limit in limits.items():
         resource.setrlimit(kind, (limit, limit))
 
 

@@ -15,7 +15,7 @@ standard deviation. Two rules call for judgement:
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +23,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.order import Values, quantiles
+from app.ml.order import Values
 from app.ml.schema import ColumnKind
+from app.ml.spread import Bin, spread
 from app.wire import Wire
 
 COUNTED = 100_000
@@ -32,20 +33,11 @@ COUNTED = 100_000
 COUNTED_BYTES = 64 << 20
 TOP_LEVELS = 20
 LEVEL_LENGTH = 200
-MOST_BINS = 50
 IDENTIFIER_ROWS = 20
 _ID_WORDS = {"id", "ids", "key", "index", "idx", "nr", "number", "uuid", "guid"}
 
 Pieces = Callable[[], Iterator[pa.Array]]
 """Passes over one column, as often as asked; types as in `app.ml.schema`."""
-
-
-class Bin(Wire):
-    """One bar of a histogram: from `lower` (included) to `upper` (excluded, but for the last)."""
-
-    lower: float
-    upper: float
-    count: int
 
 
 class Level(Wire):
@@ -162,7 +154,7 @@ def _named_like_identifier(name: str) -> bool:
 
 
 def _numeric(pieces: Pieces, count: int) -> tuple[ColumnKind, dict[str, Any]]:
-    return ColumnKind.NUMERIC, _number_figures(_floats(pieces), count) if count else {}
+    return ColumnKind.NUMERIC, spread(_floats(pieces), count) if count else {}
 
 
 def _floats(pieces: Pieces) -> Values:
@@ -172,88 +164,6 @@ def _floats(pieces: Pieces) -> Values:
             yield piece.drop_null().cast(pa.float64(), safe=False).to_numpy()
 
     return values
-
-
-def _number_figures(values: Values, count: int) -> dict[str, Any]:
-    low = min(float(x.min()) for x in values() if len(x))
-    high = max(float(x.max()) for x in values() if len(x))
-    mean, deviation = moments(values, low, high)
-    q1, q2, q3 = quantiles(values, count, (0.25, 0.5, 0.75))
-    reach = 1.5 * (q3 - q1)
-    edges = _edges(low, high, count)
-    box = _box(values, q1 - reach, q3 + reach, edges)
-    return {
-        "minimum": low,
-        "first_quartile": q1,
-        "median": q2,
-        "third_quartile": q3,
-        "maximum": high,
-        "mean": mean,
-        "standard_deviation": deviation,
-        "lower_whisker": box.low,
-        "upper_whisker": box.high,
-        "outliers": box.outliers,
-        "histogram": [
-            Bin(lower=a, upper=b, count=n)
-            for a, b, n in zip(edges[:-1].tolist(), edges[1:].tolist(), box.counts.tolist(), strict=True)
-        ],
-    }
-
-
-def moments(values: Values, low: float, high: float) -> tuple[float, float | None]:
-    """Mean and standard deviation (n - 1; None for one value), pieces merged by Chan, Golub & LeVeque (1979).
-
-    Values are divided by a power of two near the largest, which costs no digit and cannot overflow.
-    """
-    if low == high:
-        return low, 0.0 if sum(len(x) for x in values()) > 1 else None
-    scale = float(np.ldexp(1.0, int(np.frexp(max(abs(low), abs(high)))[1]) - 1))
-    n, mean, squares = 0, 0.0, 0.0
-    for piece in values():
-        if not len(piece):
-            continue
-        x, k = piece / scale, len(piece)
-        center = float(x.mean())
-        shift = center - mean
-        squares += float(np.square(x - center).sum()) + shift * shift * n * k / (n + k)
-        mean += shift * k / (n + k)
-        n += k
-    return scale * mean, _finite(scale * (squares / (n - 1)) ** 0.5)
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
-
-
-def _edges(low: float, high: float, count: int) -> NDArray[np.float64]:
-    """Equal bins, their number by Rice's rule: 2·∛n."""
-    if low == high:
-        return np.array([low, high])
-    bins = min(MOST_BINS, int(np.ceil(2 * count ** (1 / 3))))
-    share = np.arange(bins + 1) / bins
-    edges = low * (1 - share) + high * share  # high - low may overflow
-    edges[0], edges[-1] = low, high
-    return np.unique(edges)
-
-
-class _Box(NamedTuple):
-    low: float
-    high: float
-    outliers: int
-    counts: NDArray[np.int64]
-
-
-def _box(values: Values, low: float, high: float, edges: NDArray[np.float64]) -> _Box:
-    """Whiskers: the outermost values within the fences [low, high]; and the histogram."""
-    lowest, highest, outliers = np.inf, -np.inf, 0
-    counts = np.zeros(len(edges) - 1, np.int64)
-    for x in values():
-        inside = x[(x >= low) & (x <= high)]
-        lowest, highest = inside.min(initial=lowest), inside.max(initial=highest)
-        outliers += len(x) - len(inside)
-        place = np.searchsorted(edges, x, side="right") - 1
-        counts += np.bincount(np.minimum(place, len(counts) - 1), minlength=len(counts))
-    return _Box(float(lowest), float(highest), outliers, counts)
 
 
 # levels

@@ -7,7 +7,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from app.ml.sheet import Bin, Column, Level
+from app.ml.sheet import Column, Level
+from app.ml.spread import Bin
 from app.wire import Wire
 
 __all__ = ["Bin", "Column", "Dataset", "DatasetPage", "FileFormat", "Level", "Rows"]

@@ -20,7 +20,11 @@ from app.embedded import Stack
 from app.settings import Settings
 from migrations import upgrade
 
-API = "import sys, uvicorn; from app.main import create_app; uvicorn.run(create_app(), port=int(sys.argv[1]), log_level='error')"
+API = """
+import sys, uvicorn
+from app.main import create_app
+uvicorn.run(create_app(), port=int(sys.argv[1]), log_level="error")
+"""
 
 
 def rows(megabytes):

@@ -62,7 +62,7 @@ def test_memory_ends_at_the_limit(send):
 
 def test_time_ends_at_the_limit(send, order):
     slow = b'{"a": 1}\n' * 3_000_000
-    with pytest.raises(InvalidData, match="longer|time"):
+    with pytest.raises(InvalidData, match=r"longer|time"):
         send(slow, seconds=1)
 
 

@@ -7,7 +7,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.ml import sheet
+from app.ml import sheet, spread
 from app.ml.sheet import describe
 
 
@@ -92,7 +92,7 @@ def test_the_histogram_counts_from_lower_to_upper_excluded():
         assert bin_.count == ((values >= bin_.lower) & (values < bin_.upper)).sum()
     last = found.histogram[-1]
     assert last.count == ((values >= last.lower) & (values <= last.upper)).sum()
-    assert len(numbers(rng.normal(size=100_000)).histogram) == sheet.MOST_BINS
+    assert len(numbers(rng.normal(size=100_000)).histogram) == spread.MOST_BINS
 
 
 def test_a_constant_column_says_so():

@@ -1,0 +1,102 @@
+"""How the numbers of a column are spread: moments, quartiles, box plot and histogram (B5.15, B5.16)."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ml.order import Values, quantiles
+from app.wire import Wire
+
+MOST_BINS = 50
+
+
+class Bin(Wire):
+    """One bar of a histogram: from `lower` (included) to `upper` (excluded, but for the last)."""
+
+    lower: float
+    upper: float
+    count: int
+
+
+def spread(values: Values, count: int) -> dict[str, Any]:
+    """The figures of `app.ml.sheet.Column` that only numbers have; `count` values, at least one."""
+    low = min(float(x.min()) for x in values() if len(x))
+    high = max(float(x.max()) for x in values() if len(x))
+    mean, deviation = moments(values, low, high)
+    q1, q2, q3 = quantiles(values, count, (0.25, 0.5, 0.75))
+    reach = 1.5 * (q3 - q1)
+    edges = _edges(low, high, count)
+    box = _box(values, q1 - reach, q3 + reach, edges)
+    return {
+        "minimum": low,
+        "first_quartile": q1,
+        "median": q2,
+        "third_quartile": q3,
+        "maximum": high,
+        "mean": mean,
+        "standard_deviation": deviation,
+        "lower_whisker": box.low,
+        "upper_whisker": box.high,
+        "outliers": box.outliers,
+        "histogram": [
+            Bin(lower=a, upper=b, count=n)
+            for a, b, n in zip(edges[:-1].tolist(), edges[1:].tolist(), box.counts.tolist(), strict=True)
+        ],
+    }
+
+
+def moments(values: Values, low: float, high: float) -> tuple[float, float | None]:
+    """Mean and standard deviation (n - 1; None for one value), pieces merged by Chan, Golub & LeVeque (1979).
+
+    Values are divided by a power of two near the largest, which costs no digit and cannot overflow.
+    """
+    if low == high:
+        return low, 0.0 if sum(len(x) for x in values()) > 1 else None
+    scale = float(np.ldexp(1.0, int(np.frexp(max(abs(low), abs(high)))[1]) - 1))
+    n, mean, squares = 0, 0.0, 0.0
+    for piece in values():
+        if not len(piece):
+            continue
+        x, k = piece / scale, len(piece)
+        center = float(x.mean())
+        shift = center - mean
+        squares += float(np.square(x - center).sum()) + shift * shift * n * k / (n + k)
+        mean += shift * k / (n + k)
+        n += k
+    return scale * mean, _finite(scale * (squares / (n - 1)) ** 0.5)
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _edges(low: float, high: float, count: int) -> NDArray[np.float64]:
+    """Equal bins, their number by Rice's rule: 2·∛n."""
+    if low == high:
+        return np.array([low, high])
+    bins = min(MOST_BINS, int(np.ceil(2 * count ** (1 / 3))))
+    share = np.arange(bins + 1) / bins
+    edges = low * (1 - share) + high * share  # high - low may overflow
+    edges[0], edges[-1] = low, high
+    return np.unique(edges)
+
+
+class _Box(NamedTuple):
+    low: float
+    high: float
+    outliers: int
+    counts: NDArray[np.int64]
+
+
+def _box(values: Values, low: float, high: float, edges: NDArray[np.float64]) -> _Box:
+    """Whiskers: the outermost values within the fences [low, high]; and the histogram."""
+    lowest, highest, outliers = np.inf, -np.inf, 0
+    counts = np.zeros(len(edges) - 1, np.int64)
+    for x in values():
+        inside = x[(x >= low) & (x <= high)]
+        lowest, highest = inside.min(initial=lowest), inside.max(initial=highest)
+        outliers += len(x) - len(inside)
+        place = np.searchsorted(edges, x, side="right") - 1
+        counts += np.bincount(np.minimum(place, len(counts) - 1), minlength=len(counts))
+    return _Box(float(lowest), float(highest), outliers, counts)
