@@ -16,7 +16,7 @@ from rich.table import Table
 
 from app.errors import StartFailed
 from app.settings import Settings
-from app.up import keep, running, stopping_on_signals
+from app.up import Running, keep, running, stopping_on_signals
 
 POLL_SECONDS = 0.1
 FINISHED = {"succeeded", "failed", "cancelled", "timed_out"}
@@ -49,7 +49,7 @@ def demo(settings: Settings, *, workers: int, once: bool) -> None:
             service = undo.enter_context(running(settings, workers=workers, to_terminal=False))
         client = undo.enter_context(httpx.Client(base_url=service.address, timeout=30, trust_env=False))
         for example in EXAMPLES:
-            _Show(service.address, client, console).run(example)
+            _Show(service, client, console).run(example)
         console.print(f"\nThe API's documentation: [bold]{service.address}/docs[/]")
         if not once:
             console.print("Serving. Ctrl-C stops everything.")
@@ -57,7 +57,7 @@ def demo(settings: Settings, *, workers: int, once: bool) -> None:
 
 
 class _Show(NamedTuple):
-    address: str
+    service: Running
     client: httpx.Client
     console: Console
 
@@ -107,6 +107,8 @@ class _Show(NamedTuple):
             bar = progress.add_task("training", total=1.0)
             while job["state"] not in FINISHED:
                 time.sleep(POLL_SECONDS)
+                for child in self.service.children:
+                    child.check()
                 job = self._call("GET", f"/v1/jobs/{job['id']}")
                 progress.update(bar, completed=job["progress"], description=job["message"] or job["state"])
             if job["state"] == "succeeded":
@@ -139,7 +141,7 @@ class _Show(NamedTuple):
 
     def _curl(self, address: str, options: str = "") -> None:
         """Print a command that runs as it stands: no wrapping, no markup."""
-        line = f"curl -sS {quote(self.address + address)} {options}".rstrip()
+        line = f"curl -sS {quote(self.service.address + address)} {options}".rstrip()
         self.console.print(line, soft_wrap=True, markup=False)
 
 

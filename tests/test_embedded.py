@@ -269,7 +269,7 @@ def test_a_server_that_cannot_start_says_why(data_folder):
         folder.clear_sockets()
         child = broker(folder)
         child.command = [*child.command, "--nonsense", "1"]
-        with pytest.raises(StartFailed, match=r"(?s)broker did not start.*nonsense"):
+        with pytest.raises(StartFailed, match=r"(?s)broker has ended.*nonsense"):
             child.start()
 
 

@@ -74,9 +74,15 @@ class Child:
         """Wait until it is ready; StartFailed with its last words if it ends or takes too long."""
         end = time.monotonic() + seconds
         while not self.ready():
-            if not self.alive or time.monotonic() > end:
-                raise StartFailed(f"{self.name} did not start. {self._last_words()}")
+            self.check()
+            if time.monotonic() > end:
+                raise StartFailed(f"{self.name} is not ready. {self._last_words()}")
             time.sleep(0.02)
+
+    def check(self) -> None:
+        """StartFailed with its last words if it has ended."""
+        if not self.alive:
+            raise StartFailed(f"{self.name} has ended. {self._last_words()}")
 
     def start(self) -> None:
         self.spawn()
