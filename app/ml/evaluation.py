@@ -24,7 +24,7 @@ from pydantic import Field
 from app.ml import measures
 from app.ml.contract import Data, Learned, Matrix, Task
 from app.ml.figures import MEASURES, fold_mean
-from app.ml.intervals import Resamples
+from app.ml.intervals import Resamples, ratio
 from app.ml.measures import Class
 from app.ml.report import ConfusionMatrix, Figure, Gap, ReportCurve
 from app.wire import Body
@@ -117,4 +117,4 @@ def _centroids(learned: Learned, train: Data, last: int) -> Matrix:
     k = max(int(labels.max()), last) + 1
     sizes = np.bincount(labels, train.weights, k)
     sums = np.stack([np.bincount(labels, train.weights * column, k) for column in train.x.T], axis=1)
-    return np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1e-300)[:, None], train.x.mean(axis=0))
+    return np.where(sizes[:, None] > 0, ratio(sums, sizes[:, None]), train.x.mean(axis=0))
