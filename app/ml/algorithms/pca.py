@@ -46,7 +46,8 @@ class State(NamedTuple):
 
 def fit(params: PCA, data: Data, context: Context) -> Fit[State]:
     rows = centred(data.x, data.weights)
-    a = rows.x * np.sqrt(data.weights / data.weights.sum())[:, None]
+    a = rows.x
+    a *= np.sqrt(data.weights / data.weights.sum())[:, None]
     values, directions = principal(a, lambda values: _kept(params, values))
     p = _kept(params, values)
     short = params.variance is None and p < params.components

@@ -9,6 +9,8 @@ from scipy.linalg import lapack
 from app.ml.contract import Matrix, Vector
 
 EPS = float(np.finfo(np.float64).eps)
+BLOCK = 1024
+"""Rows worked on at a time."""
 
 
 class Centred(NamedTuple):
@@ -41,9 +43,22 @@ def centred(x: Matrix, weights: Vector) -> Centred:
     mean = weights @ x / weights.sum()
     rest = x - mean
     # Rounding of a weighted mean grows with log n (pairwise sums) to √n (plain ones).
-    noise = 4 * EPS * np.sqrt(len(x)) * np.abs(x).max(axis=0, initial=0.0)
-    rest[:, np.abs(rest).max(axis=0, initial=0.0) <= noise] = 0.0
+    noise = 4 * EPS * np.sqrt(len(x)) * np.abs(mean)
+    # What is constant is so in the first rows already: only few columns are looked at in full.
+    for j in np.flatnonzero((np.abs(rest[:64]) <= noise).all(axis=0)):
+        if np.abs(rest[:, j]).max() <= noise[j]:
+            rest[:, j] = 0.0
     return Centred(rest, mean)
+
+
+def weighted_gram(x: Matrix, weights: Vector) -> Matrix:
+    """The sum of wᵢxᵢxᵢᵀ, (d, d), for weights of zero or more; by blocks of rows, whose copies stay in cache."""
+    root = np.sqrt(weights)[:, None]
+    gram = np.zeros((x.shape[1], x.shape[1]))
+    for start in range(0, len(x), BLOCK):
+        rows = x[start : start + BLOCK] * root[start : start + BLOCK]
+        gram += rows.T @ rows
+    return gram
 
 
 def weighted_ridge(x: Matrix, y: Matrix, weights: Vector, penalty: float) -> Solution:
@@ -58,7 +73,7 @@ def weighted_ridge(x: Matrix, y: Matrix, weights: Vector, penalty: float) -> Sol
     """
     inputs, targets = centred(x, weights), centred(y, weights)
     root = np.sqrt(weights)[:, None]
-    a, b = inputs.x * root, targets.x * root
+    a, b = (part if (weights == 1).all() else part * root for part in (inputs.x, targets.x))
     solved = None if a.shape[1] > a.shape[0] else _by_cholesky(a, b, penalty)
     coef, rank, condition = _by_svd(a, b, penalty) if solved is None else solved
     return Solution(coef, targets.mean - inputs.mean @ coef, rank, condition)

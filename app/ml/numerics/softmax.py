@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 from app.ml.contract import Matrix, Vector
-from app.ml.numerics.linalg import centred
+from app.ml.numerics.linalg import centred, weighted_gram
 
 
 class Linear(NamedTuple):
@@ -102,8 +102,9 @@ class CrossEntropy:
         blocks = np.zeros((d, s, d, s))
         for i in range(s):
             for j in range(i + 1):
-                curvature = self.weights * p[:, i] * ((i == j) - p[:, j])
-                blocks[:, i, :, j] = blocks[:, j, :, i] = (self.x * curvature[:, None]).T @ self.x
+                shared = self.weights * p[:, i] * (1 - p[:, i] if i == j else p[:, j])
+                gram = weighted_gram(self.x, shared)
+                blocks[:, i, :, j] = blocks[:, j, :, i] = gram if i == j else -gram
         own = np.arange(d)
         for i in range(s):
             blocks[own, i, own, i] += self.penalty
