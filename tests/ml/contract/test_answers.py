@@ -1,6 +1,7 @@
 """The shape and range of an answer follow from the task; the extra functions keep to theirs."""
 
 import json
+import warnings
 
 import numpy as np
 from hypothesis import given, settings
@@ -21,6 +22,14 @@ def test_a_row_is_answered_alike_alone_and_in_company(case):
     fit, x = case.fit(case.data()), case.data(rows=17, seed=2).x
     alone = np.concatenate([case.predict(fit.state, x[i : i + 1]) for i in range(len(x))])
     np.testing.assert_allclose(alone, case.predict(fit.state, x), rtol=1e-12, atol=1e-12 * np.abs(alone).max())
+
+
+def test_rows_far_from_all_others_are_answered(case, shape_of_answer):
+    far = np.array([[1e150, -1e150, 1e150, 1e150], [-1e150, 0, 0, 1e-150], [0, 0, 0, 0]])
+    fit = case.fit(case.data())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        shape_of_answer(case, case.predict(fit.state, far), rows=3)
 
 
 def test_no_rows_no_answers(case):
