@@ -52,10 +52,19 @@ def counted(name: str, successes: int, trials: int, label: str | None = None) ->
     return figure(name, successes, bounds, "clopper-pearson", n=trials, label=label)
 
 
-def bootstrapped(name: str, value: ArrayLike, replicates: ArrayLike, n: int, label: str | None = None) -> Figure:
-    """A figure of n rows, with the middle of its bootstrap replicates; one row alone has no error bar."""
-    bounds = percentile(replicates) if n > 1 else None
-    return figure(name, float(np.asarray(value)), bounds, "bootstrap", n=n, label=label)
+def bootstrapped(
+    name: str, value: ArrayLike, replicates: ArrayLike, n: int, label: str | None = None, *, trials: int = 0
+) -> Figure:
+    """A figure of n rows, with the middle of its bootstrap replicates; one row alone has no error bar.
+
+    Rows that are all alike give replicates without spread, which is no proof of certainty. A score of 0 or 1 then
+    counts as that of `trials` independent cases, the fewest it can rest on; anything else is told without a bar.
+    """
+    told, bounds = float(np.asarray(value)), percentile(replicates) if n > 1 else None
+    if bounds is None or bounds.lower < bounds.upper:
+        return figure(name, told, bounds, "bootstrap", n=n, label=label)
+    exact = clopper_pearson(round(told * trials), trials) if told in {0.0, 1.0} else None
+    return figure(name, told, exact, "clopper-pearson", n=n, label=label)
 
 
 def fold_mean(name: str, values: Vector, label: str | None = None) -> Figure:

@@ -48,18 +48,19 @@ def classification(truth: Labels, probabilities: Matrix, classes: Sequence[Class
     counts = [_tally(codes, k) for codes in kinds]
     scores, drawn = _scores(*counts), _scores(*(draws.tallies(codes, k) for codes in kinds))
     loss = -np.log(np.maximum(probabilities[np.arange(n), truth], np.finfo(np.float64).eps))
+    fewest = int(counts[2][counts[2] > 0].min())
     figures = [
         proportion("accuracy", int(counts[0].sum()), n),
         mean("log_loss", loss, draws),
         _area(truth, probabilities, draws),
-        *(bootstrapped(name, _average(scores[name]), _average(drawn[name]), n) for name in scores),
+        *(bootstrapped(name, _average(scores[name]), _average(drawn[name]), n, trials=fewest) for name in scores),
     ]
     for j, label in enumerate(map(str, classes)):
         hit, given, there = (int(count[j]) for count in counts)
         figures += [
             proportion("precision", hit, given, label),
             proportion("recall", hit, there, label),
-            bootstrapped("f1", scores["f1"][j], drawn["f1"][:, j], n, label),
+            bootstrapped("f1", scores["f1"][j], drawn["f1"][:, j], n, label, trials=min(given, there)),
         ]
     return figures
 
@@ -138,7 +139,7 @@ def _area(truth: Labels, probabilities: Matrix, draws: Resamples) -> Figure:
     plus that of negatives minus the area), which are sums over rows like everything else.
     """
     n, k = probabilities.shape
-    areas, drawn = [np.nan], [np.full(draws.counts.shape[0], np.nan)]
+    areas, drawn, fewest = [np.nan], [np.full(draws.counts.shape[0], np.nan)], n
     for j in range(k == 2, k if 2 <= k <= MANY_CLASSES else 0):
         positive = truth == j
         if 0 < positive.sum() < n:
@@ -146,4 +147,5 @@ def _area(truth: Labels, probabilities: Matrix, draws: Resamples) -> Figure:
             sides = [ratio(draws.sums(place * side), draws.sums(side * 1.0)) for side in (positive, ~positive)]
             areas.append(float(place[positive].mean()))
             drawn.append(sides[0] + sides[1] - areas[-1])
-    return bootstrapped("roc_auc", _average(np.array(areas)), _average(np.stack(drawn, axis=-1)), n)
+            fewest = min(fewest, int(positive.sum()), int((~positive).sum()))
+    return bootstrapped("roc_auc", _average(np.array(areas)), _average(np.stack(drawn, axis=-1)), n, trials=fewest)

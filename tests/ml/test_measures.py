@@ -173,6 +173,15 @@ def test_one_row():
     assert regression([1.0], [3.0])["r2"].value is None
 
 
+def test_no_error_seen_is_no_proof_of_certainty():
+    truth = np.repeat([0, 1], [10, 20])
+    told = classification(truth, certain(truth, 2)) | {"f1 of b": classification(truth, certain(truth, 2), "b")["f1"]}
+    for name, trials in {"roc_auc": 10, "precision": 10, "recall": 10, "f1": 10, "f1 of b": 20}.items():
+        assert (told[name].value, told[name].upper) == (1.0, 1.0)
+        assert told[name].lower == pytest.approx(0.025 ** (1 / trials))
+    assert told["log_loss"].lower is None
+
+
 def test_log_loss_of_an_impossible_class_is_finite():
     assert classification([1], np.array([[1.0, 0.0]]))["log_loss"].value == pytest.approx(36.04, abs=0.01)
 
