@@ -101,10 +101,9 @@ class Settled:
         return pc.if_else(near, moments, pa.scalar(None, pa.int64())).cast(TIME)
 
     def _without_nul(self, name: str, values: pa.Array) -> pa.Array:
-        data = values.buffers()[2]
-        if data is not None and b"\0" in data.to_pybytes() and pc.any(pc.match_substring(values, "\0")).as_py():
-            row = self.rows + pc.index(pc.match_substring(values, "\0"), True).as_py() + 1
-            where = place("row", row, "column", name)
+        bad = pc.match_substring(values, "\0")  # Postgres cannot hold it
+        if pc.any(bad).as_py():
+            where = place("row", self.rows + pc.index(bad, True).as_py() + 1, "column", name)
             refuse([Fault(where, "The value holds the character U+0000.", "nul_character")])
         return values
 

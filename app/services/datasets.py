@@ -24,6 +24,8 @@ NAME_LENGTH = 200
 UNNAMED = "dataset"
 MOST_CELLS = 1_000_000
 """Values in one answer of rows."""
+MOST_BYTES = 16 << 20
+"""After so many an answer of rows ends with the chunk."""
 
 
 class Datasets:
@@ -112,19 +114,22 @@ class Datasets:
             seq += 1
 
     def rows(self, dataset_id: UUID, offset: int, limit: int, columns: Sequence[str] | None = None) -> Rows:
-        """A window of the table; only the chunks it lies in are read."""
+        """A window of the table; only the chunks it lies in are read. It ends early where values are very long."""
         dataset = self.get(dataset_id)
         names = _chosen([column.name for column in dataset.columns], columns)
         if limit * len(names) > MOST_CELLS:
             fault = Fault("/query/limit", f"At most {MOST_CELLS} values at a time: fewer rows or columns.", "too_many")
             raise InvalidRequest("Too many values were asked for.", faults=[fault])
         data: list[list[Any]] = []
-        end = min(offset + limit, dataset.rows)
-        while offset + len(data) < end:
-            data += self._run(dataset_id, offset + len(data), end, names)
+        size, end = 0, min(offset + limit, dataset.rows)
+        while offset + len(data) < end and size < MOST_BYTES:
+            window = self._window(dataset_id, offset + len(data), end, names)
+            values = [[_plain(value) for value in column.to_pylist()] for column in window.columns]
+            data += [list(row) for row in zip(*values, strict=True)]
+            size += window.nbytes
         return Rows(columns=names, data=data, offset=offset, total=dataset.rows)
 
-    def _run(self, dataset_id: UUID, start: int, end: int, names: list[str]) -> list[list[Any]]:
+    def _window(self, dataset_id: UUID, start: int, end: int, names: list[str]) -> pa.Table:
         """Rows from `start`, at most up to `end`, as far as their chunk goes."""
         with self._work() as w:
             chunk = w.datasets.chunk_with_row(dataset_id, start)
@@ -132,9 +137,7 @@ class Datasets:
             raise DatasetNotFound
         with pa.ipc.open_stream(chunk.payload) as stream:
             table = stream.read_all()
-        window = table.select(names).slice(start - chunk.first_row, end - start)
-        values = [[_plain(value) for value in column.to_pylist()] for column in window.columns]
-        return [list(row) for row in zip(*values, strict=True)]
+        return table.select(names).slice(start - chunk.first_row, end - start)
 
 
 def clean_name(name: str | None) -> str:

@@ -1,15 +1,20 @@
 """Datasets: the description in one row, the table itself in chunk rows. Nothing here is ever updated."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import delete, exists, insert, select
+from sqlalchemy import delete, exists, func, insert, select
 from sqlalchemy.orm import Session
 
 from app.errors import DatasetInUse, DatasetNotFound
 from app.schemas.datasets import Column, Dataset, DatasetPage
 from app.store.tables import DatasetChunkRow, DatasetRow, JobRow
+
+PAGE_COLUMNS = 20_000
+"""Data sheets in one page of datasets."""
+DELETED_TOGETHER = 64
 
 
 class Chunk(NamedTuple):
@@ -66,13 +71,18 @@ class DatasetRepository:
         return None if row is None else _dataset(row)
 
     def page(self, limit: int, after: UUID | None = None) -> DatasetPage:
-        """Newest first: the ids sort by time. The cursor is the last id of the page before."""
-        query = select(DatasetRow).order_by(DatasetRow.id.desc()).limit(limit + 1)
+        """Newest first: the ids sort by time. The cursor is the last id of the page before.
+
+        A page of very wide tables ends before `limit`.
+        """
+        sizes = select(DatasetRow.id, func.jsonb_array_length(DatasetRow.columns)).order_by(DatasetRow.id.desc())
         if after is not None:
-            query = query.where(DatasetRow.id < after)
-        rows = self.session.scalars(query).all()
-        cursor = str(rows[limit - 1].id) if len(rows) > limit else None
-        return DatasetPage(items=[_dataset(row) for row in rows[:limit]], next_cursor=cursor)
+            sizes = sizes.where(DatasetRow.id < after)
+        found = [(row[0], row[1]) for row in self.session.execute(sizes.limit(limit + 1))]
+        ids = _that_fit(found[:limit])
+        rows = self.session.scalars(select(DatasetRow).where(DatasetRow.id.in_(ids)).order_by(DatasetRow.id.desc()))
+        cursor = str(ids[-1]) if len(found) > len(ids) else None
+        return DatasetPage(items=[_dataset(row) for row in rows], next_cursor=cursor)
 
     def chunk(self, dataset_id: UUID, seq: int) -> bytes | None:
         """The `seq`-th payload; None behind the last. Raises DatasetNotFound when the dataset is gone."""
@@ -103,7 +113,25 @@ class DatasetRepository:
         unfinished = exists().where(JobRow.dataset_id == dataset_id, JobRow.finished_at.is_(None))
         if self.session.scalar(select(unfinished)):
             raise DatasetInUse
+        self._delete_chunks(dataset_id)
         self.session.execute(delete(DatasetRow).where(DatasetRow.id == dataset_id))
+
+    def _delete_chunks(self, dataset_id: UUID) -> None:
+        """Some at a time: the limit on a statement's time is no limit on a dataset's size."""
+        mine = DatasetChunkRow.dataset_id == dataset_id
+        count = self.session.scalars(select(func.count()).where(mine)).one()
+        for seq in range(0, count, DELETED_TOGETHER):
+            self.session.execute(delete(DatasetChunkRow).where(mine, DatasetChunkRow.seq < seq + DELETED_TOGETHER))
+
+
+def _that_fit(found: Sequence[tuple[UUID, int]]) -> list[UUID]:
+    """The first ids whose data sheets fill a page, at least one."""
+    totals = accumulate(columns for _, columns in found)
+    return [
+        dataset_id
+        for at, ((dataset_id, _), total) in enumerate(zip(found, totals, strict=True))
+        if not at or total <= PAGE_COLUMNS
+    ]
 
 
 def _dataset(row: DatasetRow) -> Dataset:

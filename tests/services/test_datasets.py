@@ -81,6 +81,18 @@ def test_rows_read_only_the_chunks_they_need(ingest, small_chunks, monkeypatch):
     assert len(opened) == 1
 
 
+def test_rows_end_early_where_values_are_long(ingest, small_chunks):
+    made = ingest(
+        b"text\n" + b"\n".join(bytes([letter]) * 1_000_000 for letter in b"abcdefghijklmnopqrst"), by=small_chunks
+    )
+    seen = []
+    while len(seen) < made.rows:
+        rows = small_chunks.rows(made.id, len(seen), 1000).data
+        assert 0 < len(rows) < 20
+        seen += [row[0][0] for row in rows]
+    assert "".join(seen) == "abcdefghijklmnopqrst"
+
+
 def test_rows_show_times_and_missing_values(services, ingest):
     made = ingest(b"t,b,s\n2024-02-29T12:00:00.5,true,\n,,x\n")
     assert services.datasets.rows(made.id, 0, 9).data == [

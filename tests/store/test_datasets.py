@@ -88,7 +88,21 @@ def test_pages_are_newest_first(services, kept):
         assert kept.id not in {dataset.id for dataset in rest.items}
 
 
-def test_delete_takes_the_chunks_along(services, kept):
+def test_pages_of_wide_tables_are_short(services, kept, monkeypatch):
+    from app.store import datasets
+
+    with services.work() as w:
+        whole = [dataset.id for dataset in w.datasets.page(200, None).items]
+        monkeypatch.setattr(datasets, "PAGE_COLUMNS", 0)
+        seen, after = [], None
+        while len(seen) < len(whole):
+            page = w.datasets.page(200, after)
+            seen, after = seen + [dataset.id for dataset in page.items], page.items[-1].id
+    assert seen == whole
+
+
+def test_delete_takes_the_chunks_along(services, kept, monkeypatch):
+    monkeypatch.setattr("app.store.datasets.DELETED_TOGETHER", 2)
     with services.work() as w:
         w.datasets.delete(kept.id)
     with services.work() as w:
