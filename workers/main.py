@@ -2,10 +2,12 @@
 
 import logging
 import threading
+import warnings
 from typing import Any
 from uuid import uuid4
 
 from celery import signals
+from celery.exceptions import SecurityWarning
 from kombu.entity import Queue
 
 from app.bootstrap import build
@@ -25,6 +27,7 @@ def main(settings: Settings) -> int:
     configure(settings.log_level)
     for chatty in ("celery.worker.strategy", "celery.app.trace"):  # two lines a message, canaries included
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    warnings.simplefilter("ignore", SecurityWarning)  # it is about root and pickle; nothing here reads pickle
     services = build(settings, role="worker")
     spares = Spares()
     runner = Runner(services, spares)

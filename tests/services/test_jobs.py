@@ -4,7 +4,7 @@ import threading
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck
+from hypothesis import HealthCheck, Phase
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
@@ -19,6 +19,7 @@ from app.store.claims import NewJob
 from app.store.engine import make_engine
 from app.store.identifiers import uuid7
 from app.store.jobs import SOURCES, JobRepository
+from app.store.tables import JobRow
 from app.store.work import WorkFactory
 
 CRASH = Problem.of(TrainerCrashed())
@@ -512,16 +513,27 @@ class Life(RuleBasedStateMachine):
             assert self.world.state(job.id) in TERMINAL
 
 
-def test_any_order_of_events(world):
+def live(world, **how):
+    chosen = {"stateful_step_count": 25, "deadline": None, "derandomize": True, "database": None}
     machine = type("LifeHere", (Life,), {"world": world})
-    run_state_machine_as_test(
-        machine,
-        settings=effort(
-            max_examples=12,
-            stateful_step_count=25,
-            deadline=None,
-            derandomize=True,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run_state_machine_as_test(machine, settings=effort(suppress_health_check=list(HealthCheck), **chosen, **how))
+
+
+def test_any_order_of_events(world):
+    live(world, max_examples=12)
+
+
+BREAKAGES = {
+    "no fence": ("_lease", lambda job_id, _: (JobRow.id == job_id, JobRow.id == job_id)),
+    "no graph": ("SOURCES", {state: set(JobState) for state in JobState}),
+    "no sweeper": ("JobRepository.lapsed", lambda *_: []),
+    "a model without its success": ("JobRepository.succeed", lambda *_, **__: None),
+}
+
+
+@pytest.mark.parametrize("breakage", BREAKAGES)
+def test_the_machine_notices_what_is_broken(world, monkeypatch, breakage):
+    place, instead = BREAKAGES[breakage]
+    monkeypatch.setattr(f"app.store.jobs.{place}", instead)
+    with pytest.raises((AssertionError, IntegrityError)):
+        live(world, max_examples=12, phases=[Phase.generate])

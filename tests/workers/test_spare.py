@@ -65,6 +65,7 @@ def test_it_trains_what_comes_in_pieces(child):
     assert report["rows_train"] + report["rows_test"] == 40
     blob = b"".join(frame.payload for frame in answers if frame.kind == frames.BLOB)
     assert decode(blob).name == "ridge"
+    assert child.prints.read() == b""
     assert child.close() == 0
 
 
@@ -101,7 +102,8 @@ def test_a_dead_one_is_replaced(spares):
         time.sleep(0.01)
     for process in waiting:
         process.kill()
-    psutil.wait_procs(waiting, timeout=0)
+    while any(process.status() != psutil.STATUS_ZOMBIE for process in waiting if process.is_running()):
+        time.sleep(0.001)
     taken = spares.take()
     assert taken.alive
     assert taken.process.pid not in {process.pid for process in waiting}
