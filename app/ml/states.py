@@ -73,10 +73,19 @@ def _unpack(hint: Any, packed: JSON, arrays: dict[str, NDArray[Any]]) -> Any:
 
 def _chosen(hint: Any, packed: JSON) -> Any:
     """The member of a union that is meant: with None aside there is one."""
+    hint = _spelled_out(hint)
     if get_origin(hint) not in (Union, UnionType):
         return hint
     members = [member for member in get_args(hint) if member is not type(None)]
-    return type(None) if packed is None else members[0] if len(members) == 1 else Any
+    return type(None) if packed is None else _spelled_out(members[0]) if len(members) == 1 else Any
+
+
+def _spelled_out(hint: Any) -> Any:
+    """Without the lazy aliases that numpy 2.5 makes of `NDArray` (PEP 695)."""
+    alias, arguments = get_origin(hint) or hint, get_args(hint)
+    if not hasattr(alias, "__value__"):
+        return hint
+    return alias.__value__[arguments] if arguments else _spelled_out(alias.__value__)
 
 
 def _sequence(kind: Any, packed: list[JSON], arrays: dict[str, NDArray[Any]]) -> Any:
