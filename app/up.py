@@ -14,11 +14,13 @@ from app.embedded import Child, Stack
 from app.errors import StartFailed
 from app.ports import address, listen
 from app.settings import Settings
+from app.store.engine import pool_size
 from migrations import upgrade
 
 LOOK_SECONDS = 0.25
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 STABLE_SECONDS = 60.0  # alive for so long, a child's earlier deaths are forgotten
+SPARE_CONNECTIONS = 20
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -66,7 +68,7 @@ def stopping_on_signals() -> Iterator[None]:
 def running(settings: Settings, *, workers: int, to_terminal: bool) -> Iterator[Running]:
     """The stack, migrated, with an API that answers and `workers` workers. Stops them in the opposite order."""
     settings = settings.model_copy(update={"port": _free_port(settings)})
-    with Stack(settings) as stack:
+    with Stack(settings, connections=connections(settings, workers=workers)) as stack:
         if stack.settings.database_url is None:
             raise StartFailed("There is no database.")
         upgrade(stack.settings.database_url.get_secret_value())
@@ -88,6 +90,11 @@ def running(settings: Settings, *, workers: int, to_terminal: bool) -> Iterator[
                 child.begin_stop()
             for child in own:
                 child.stop()
+
+
+def connections(settings: Settings, *, workers: int) -> int:
+    """What one API and the workers may open together, with some to spare for migrations and people."""
+    return pool_size(settings, role="api") + workers * pool_size(settings, role="worker") + SPARE_CONNECTIONS
 
 
 def _free_port(settings: Settings) -> int:

@@ -24,6 +24,7 @@ from app.embedded.postgres import postgres
 from app.embedded.redis import broker
 from app.errors import StartFailed
 from app.settings import Settings
+from app.up import connections
 
 # Enters a stack, says so, and stays until its input ends.
 HOLD = """
@@ -112,11 +113,11 @@ def test_servers_are_set_as_promised(settings, stack):
         assert client.config_get("maxmemory") == {"maxmemory": str(settings.cache_memory_bytes)}
 
 
-def test_connections_fit_the_pools(settings, stack):
-    with connect(settings) as connection:
-        allowed = int(connection.execute("show max_connections").fetchone()[0])
-    api, workers, spare = 1, 4, 10
-    assert (api + workers) * settings.database_pool + spare <= allowed
+def test_postgres_takes_as_many_connections_as_the_pools_may_open(data_folder):
+    wanted = Settings(data=data_folder, database_pool=60, worker_concurrency=10)
+    needed = 60 + 3 * (3 * 10 + 2)
+    with Stack(wanted, connections=connections(wanted, workers=3)) as stack, connect(stack.settings) as connection:
+        assert int(connection.execute("show max_connections").fetchone()[0]) >= needed + 10
 
 
 def test_only_their_owner_reaches_the_sockets(stack):

@@ -24,11 +24,15 @@ __all__ = ["Child", "Folder", "Stack"]
 
 
 class Stack:
-    """The servers of one data folder. Enter it from the main thread."""
+    """The servers of one data folder. Enter it from the main thread.
 
-    def __init__(self, settings: Settings) -> None:
+    `connections` is how many clients its Postgres shall take at once.
+    """
+
+    def __init__(self, settings: Settings, *, connections: int = 100) -> None:
         self.folder = Folder(settings.data)
         self.settings = settings.model_copy(update={"data": self.folder.root})
+        self.connections = connections
         self.servers: dict[str, Child] = {}
         """By name: "postgres", "broker", "cache"; only those that were started."""
 
@@ -54,7 +58,7 @@ class Stack:
             self.servers["cache"] = cache(self.folder, memory=given.cache_memory_bytes)
             addresses["cache_url"] = SecretStr(cache_url(self.folder))
         if given.database_url is None:
-            self.servers["postgres"] = postgres(self.folder, connections=100)
+            self.servers["postgres"] = postgres(self.folder, connections=self.connections)
             addresses["database_url"] = SecretStr(database_url(self.folder))
         for server in self.servers.values():
             server.spawn()

@@ -19,8 +19,6 @@ _OPTIONS = " ".join(
 def make_engine(settings: Settings, *, role: str) -> Engine:
     """`role` names the process in `pg_stat_activity`. Connects lazily, so nothing is open before a fork.
 
-    A worker has as many connections as it can use at once: each attempt reads, beats and ends, and two sweep.
-
     `prepare_threshold=None`: prepared statements do not survive a pooler in transaction mode.
     The keep-alives end a connection whose server has silently gone after about 20 s.
     """
@@ -28,7 +26,7 @@ def make_engine(settings: Settings, *, role: str) -> Engine:
         raise ValueError("There is no database: set VALIANT_DATABASE_URL, or run `valiant up`.")
     return create_engine(
         driver_url(settings.database_url.get_secret_value()),
-        pool_size=3 * settings.worker_concurrency + 2 if role == "worker" else settings.database_pool,
+        pool_size=pool_size(settings, role=role),
         max_overflow=0,
         pool_timeout=5,
         pool_recycle=1800,
@@ -43,6 +41,11 @@ def make_engine(settings: Settings, *, role: str) -> Engine:
             "prepare_threshold": None,
         },
     )
+
+
+def pool_size(settings: Settings, *, role: str) -> int:
+    """A worker has as many connections as it can use at once: each attempt reads, beats and ends, and two sweep."""
+    return 3 * settings.worker_concurrency + 2 if role == "worker" else settings.database_pool
 
 
 def driver_url(address: str) -> str:
