@@ -14,7 +14,6 @@ from app.store.tables import Base
 from migrations import LOCK
 
 
-
 def run() -> None:
     address = context.config.attributes.get("database_url") or driver_url(os.environ["VALIANT_DATABASE_URL"])
     patience = context.config.attributes.get("patience", "120s")

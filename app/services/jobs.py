@@ -132,7 +132,7 @@ class Jobs:
 
         held: messages the broker still has; None if it does not answer.
         """
-        recovered = sum(self._recovered(lapsed) for lapsed in self._work.retry(lambda w: w.jobs.lapsed()))
+        recovered = sum(self._recovered(lapsed) for lapsed in self._work.retry(lambda w: w.jobs.lapsed(self._grace)))
         if held is None:
             return Swept(recovered, 0)
         pause = self._settings.republish_seconds
@@ -147,13 +147,18 @@ class Jobs:
         pause = self._backoff(lapsed.attempt)
         try:
             with self._work() as w:
-                done = w.jobs.recover(lapsed, seconds=pause, error=error)
+                done = w.jobs.recover(lapsed, grace_seconds=self._grace, seconds=pause, error=error)
         except DBAPIError:
             log.warning("sweep_interrupted", job_id=str(lapsed.job_id), exc_info=True)
             return False
         if done:
             log.warning("lease_expired", job_id=str(lapsed.job_id), attempt=lapsed.attempt)
         return done
+
+    @property
+    def _grace(self) -> float:
+        """Seconds a database must have been up before an expired lease says anything about its holder."""
+        return 5 * self._settings.beat_seconds
 
     def _backoff(self, attempt: int) -> float:
         """Seconds before the attempt after this one: doubled each time, capped at 64 times the first."""

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, case, func, or_, select, update
+from sqlalchemy import ColumnElement, case, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from app.errors import Fault, InvalidRequest, JobNotFound, LeaseLost
@@ -192,17 +192,20 @@ class JobRepository:
 
     # sweeping
 
-    def lapsed(self, limit: int = 100) -> list[Lapsed]:
-        rows = self.session.scalars(select(JobRow).where(_LAPSED).order_by(JobRow.lease_until).limit(limit))
+    def lapsed(self, grace_seconds: float, limit: int = 100) -> list[Lapsed]:
+        """Leases that ran out. After a restart of the database the living have `grace_seconds` to renew theirs."""
+        rows = self.session.scalars(
+            select(JobRow).where(*_lapsed(grace_seconds)).order_by(JobRow.lease_until).limit(limit)
+        )
         return [
             Lapsed(row.id, row.lease_token, JobState(row.state), row.attempt, row.max_attempts)
             for row in rows
             if row.lease_token is not None
         ]
 
-    def recover(self, lapsed: Lapsed, *, seconds: float, error: Problem) -> bool:
+    def recover(self, lapsed: Lapsed, *, grace_seconds: float, seconds: float, error: Problem) -> bool:
         """Queue it again, or end it; False if its lease is held again, or is another's by now."""
-        mine = (*_lease(lapsed.job_id, lapsed.token), _LAPSED)
+        mine = (*_lease(lapsed.job_id, lapsed.token), *_lapsed(grace_seconds))
         if lapsed.state is JobState.CANCELLING:
             return self._move(JobState.CANCELLED, *mine, reason=error.code, **_ENDED)
         if lapsed.attempt < lapsed.max_attempts:
@@ -246,13 +249,17 @@ class JobRepository:
 
 _PLAIN = {"synchronize_session": False}
 _READY = (JobRow.state == JobState.QUEUED, JobRow.not_before <= _NOW)
-_LAPSED = and_(JobRow.state.in_([JobState.RUNNING, JobState.CANCELLING]), JobRow.lease_until < _NOW)
 _UNLEASED: dict[str, Any] = {"lease_token": None, "lease_until": None}
 _ENDED: dict[str, Any] = {**_UNLEASED, "finished_at": _NOW}
 
 
 def _again(seconds: float) -> dict[str, Any]:
     return {**_UNLEASED, "not_before": _NOW + timedelta(seconds=seconds), "published_at": None, "progress": 0.0}
+
+
+def _lapsed(grace_seconds: float) -> tuple[ColumnElement[bool], ...]:
+    answering = func.pg_postmaster_start_time() < _NOW - timedelta(seconds=grace_seconds)
+    return JobRow.state.in_([JobState.RUNNING, JobState.CANCELLING]), JobRow.lease_until < _NOW, answering
 
 
 def _lease(job_id: UUID, token: UUID) -> tuple[ColumnElement[bool], ...]:

@@ -72,7 +72,7 @@ class World:
 
 @pytest.fixture(scope="module")
 def shared(database_factory, add_iris, trained):
-    made = World(database_factory(), add_iris, trained())
+    made = World(database_factory(beat_seconds=0.01), add_iris, trained())
     yield made
     made.work.engine.dispose()
 
@@ -341,11 +341,20 @@ def test_a_sweep_acts_on_what_is_not_on_what_it_saw(world):
     claim = world.jobs.claim(world.submit())
     world.expire(claim.job_id)
     with world.work() as w:
-        (seen,) = w.jobs.lapsed()
+        (seen,) = w.jobs.lapsed(0)
     world.jobs.beat(claim, progress=0.5)
     with world.work() as w:
-        assert not w.jobs.recover(seen, seconds=0, error=CRASH)
+        assert not w.jobs.recover(seen, grace_seconds=0, seconds=0, error=CRASH)
     assert world.state(claim.job_id) is JobState.RUNNING
+
+
+def test_after_a_restart_of_the_database_the_living_may_renew_first(world):
+    claim = world.jobs.claim(world.submit())
+    world.expire(claim.job_id)
+    uptime = float(world.run("select extract(epoch from clock_timestamp() - pg_postmaster_start_time())").scalar())
+    settings = world.settings.model_copy(update={"beat_seconds": uptime})
+    assert Jobs(world.work, world.announced.append, settings).sweep(held=0).recovered == 0
+    assert world.jobs.beat(claim, progress=0.5) is JobState.RUNNING
 
 
 def test_forgotten_ids_are_announced_once_in_a_while(world):
@@ -514,13 +523,13 @@ class Life(RuleBasedStateMachine):
 
 
 def live(world, **how):
-    chosen = {"stateful_step_count": 25, "deadline": None, "derandomize": True, "database": None}
+    chosen = {"stateful_step_count": 20, "deadline": None, "derandomize": True, "database": None}
     machine = type("LifeHere", (Life,), {"world": world})
     run_state_machine_as_test(machine, settings=effort(suppress_health_check=list(HealthCheck), **chosen, **how))
 
 
 def test_any_order_of_events(world):
-    live(world, max_examples=12)
+    live(world, max_examples=8)
 
 
 BREAKAGES = {

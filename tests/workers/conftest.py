@@ -12,8 +12,8 @@ import pytest
 collect_ignore_glob = ["poison/*"]
 
 HASTY = {
-    "lease_seconds": 2, "beat_seconds": 0.2, "sweep_seconds": 0.3, "republish_seconds": 1,
-    "retry_backoff_seconds": 0.1, "max_attempts": 2, "job_memory_bytes": 1 << 30, "worker_grace_seconds": 0.1,
+    "lease_seconds": 3, "beat_seconds": 0.2, "sweep_seconds": 0.3, "republish_seconds": 1,
+    "retry_backoff_seconds": 0.1, "job_memory_bytes": 1 << 30, "worker_grace_seconds": 0.1,
 }  # fmt: skip
 PATIENCE = 90
 """Seconds until a test gives up on what must happen; no promise is measured by it."""
@@ -54,7 +54,7 @@ class Fleet:
         self.running(job_id)
         return next(worker for worker in self.workers if worker.alive and self.log_of(worker, job_id))
 
-    def submit(self, how="work", *, announce=True, time_limit_seconds=300, **parameters):
+    def submit(self, how="work", *, announce=True, time_limit_seconds=300, max_attempts=2, **parameters):
         """A job for the poison, put into the queue as `Training` does."""
         from app.queue import publish
         from app.store.claims import NewJob
@@ -68,7 +68,7 @@ class Fleet:
         new = NewJob(
             id=job_id, kind="train", request=request, request_hash="", request_id=f"request-{job_id}",
             idempotency_key=None, dataset_id=self.dataset, model=request["model"], algorithm="poison", warnings=[],
-            max_attempts=self.settings.max_attempts, time_limit_seconds=time_limit_seconds,
+            max_attempts=max_attempts, time_limit_seconds=time_limit_seconds,
         )  # fmt: skip
         with self.services.work() as w:
             w.jobs.add(new)

@@ -78,7 +78,7 @@ def test_a_worker_told_to_stop_gives_its_job_back_at_once(fleet):
 
 
 def test_killed_at_any_moment_small_jobs_are_neither_lost_nor_doubled(fleet):
-    jobs = [fleet.submit("work", seconds=0.05 * (place % 3)) for place in range(6)]
+    jobs = [fleet.submit("work", seconds=0.05 * (place % 3), max_attempts=5) for place in range(6)]
     for ended in (1, 4):
         fleet.keep(2)
         fleet.until(lambda least=ended: sum(fleet.job(one).state.terminal for one in jobs) >= least, "progress")
