@@ -16,7 +16,8 @@ FINITE = st.floats(-1e12, 1e12, allow_subnormal=False)
 def exact(values):
     numbers = [Fraction(v) for v in values]
     mean = sum(numbers) / len(numbers)
-    return float(mean), sqrt(sum((n - mean) ** 2 for n in numbers) / len(numbers))
+    unit = max(map(abs, numbers)) or 1  # squares of small numbers are no floats
+    return float(mean), float(unit) * sqrt(sum(((n - mean) / unit) ** 2 for n in numbers) / len(numbers))
 
 
 @given(st.lists(FINITE, min_size=1, max_size=30))
