@@ -60,7 +60,7 @@ def evaluate(
         return Evaluation([])
     predicted = learned.algorithm.predict(learned.params, learned.state, data.x)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told as undefined
-        figures = _figures(learned, data, train, classes, predicted, Resamples.of(len(data.x), rng))
+        figures = _figures(learned, data, train, classes, predicted, draws=Resamples.of(len(data.x), rng))
         if data.task is not Task.CLASSIFICATION:
             return Evaluation(figures)
         seen = (data.codes, predicted, classes)
@@ -68,7 +68,7 @@ def evaluate(
 
 
 def _figures(
-    learned: Learned, data: Data, train: Data, classes: Sequence[Class], predicted: NDArray[Any], draws: Resamples
+    learned: Learned, data: Data, train: Data, classes: Sequence[Class], predicted: NDArray[Any], *, draws: Resamples
 ) -> list[Figure]:
     match data.task:
         case Task.REGRESSION:
