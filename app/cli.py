@@ -5,6 +5,7 @@ What a command needs is imported when it runs: `valiant --help` must not wait fo
 # ruff: noqa: PLC0415 - for that reason
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -53,6 +54,7 @@ def _demo(options: dict[str, Any], settings: Settings) -> None:
 
 def _api(_: dict[str, Any], settings: Settings) -> None:
     _need(settings, "database_url", "broker_url", "cache_url")
+    _one_thread_for_linear_algebra()
     from app.main import create_app
     from app.serve import serve
 
@@ -61,10 +63,17 @@ def _api(_: dict[str, Any], settings: Settings) -> None:
 
 def _worker(_: dict[str, Any], settings: Settings) -> None:
     _need(settings, "database_url", "broker_url", "cache_url")
+    _one_thread_for_linear_algebra()
     from workers.main import main as work
 
     if status := work(settings):
         sys.exit(status)
+
+
+def _one_thread_for_linear_algebra() -> None:
+    """Requests and jobs are what runs side by side. Read when numpy is imported, hence not later."""
+    for library in ("OPENBLAS", "OMP", "MKL"):
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 
 def _migrate(_: dict[str, Any], settings: Settings) -> None:
