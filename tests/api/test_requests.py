@@ -7,8 +7,8 @@ import pytest
 from fastapi.routing import iter_route_contexts
 from starlette.testclient import TestClient
 
+from app.api.file_form import FileFormRoute
 from app.api.middleware import SECURITY
-from app.api.receiving import FileFormRoute
 from app.api.strict_json import StrictRoute
 from app.api.unparsed import UnparsedRoute
 from app.main import create_app
