@@ -41,19 +41,41 @@ class Source(NamedTuple):
         return cls(descriptor, os.fstat(descriptor).st_size, packed, unpacked_bytes)
 
     def open(self) -> BinaryIO:
-        """From the start, unpacked; the descriptor's own position is used."""
-        os.lseek(self.descriptor, 0, os.SEEK_SET)
-        raw = io.FileIO(self.descriptor, closefd=False)
+        """From the start, unpacked."""
+        raw = _Positioned(self.descriptor, self.size)
         return cast("BinaryIO", io.BufferedReader(_Unpacked(raw, self.unpacked_bytes) if self.packed else raw, 1 << 20))
 
     def head(self) -> bytes:
         return self.open().read(HEAD)
 
 
+class _Positioned(io.RawIOBase):
+    """The file with a position of its own: Arrow may still read ahead for a reader that was given up."""
+
+    def __init__(self, descriptor: int, size: int) -> None:
+        self._descriptor, self._size, self._at = descriptor, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        return self._at
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # what BufferedReader hands in
+        piece = os.pread(self._descriptor, len(buffer), self._at)
+        self._at += len(piece)
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
 class _Unpacked(io.RawIOBase):
     """gzip, one or more members; gives up past `room` bytes, however small the file."""
 
-    def __init__(self, raw: io.FileIO, room: int) -> None:
+    def __init__(self, raw: io.RawIOBase, room: int) -> None:
         self._raw, self._room, self._limit = raw, room, room
         self._inflate = zlib.decompressobj(wbits=31)
         self._waiting = b""
