@@ -25,12 +25,12 @@ def _process(command: str, settings: Settings, folder: Folder, *, to_terminal: b
         folder=folder,
         cwd=folder.run,  # by which the next start recognises it
         ready=(lambda: _alive(settings)) if command == "api" else (lambda: True),
-        environment=os.environ | _variables(settings),
+        environment=os.environ | variables(settings),
         to_terminal=to_terminal,
     )
 
 
-def _variables(settings: Settings) -> dict[str, str]:
+def variables(settings: Settings) -> dict[str, str]:
     """Every setting as the environment variable that sets it."""
     plain = settings.model_dump(mode="json", exclude_none=True)
     secrets = {name: getattr(settings, name).get_secret_value() for name in plain if name.endswith("_url")}

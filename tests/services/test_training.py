@@ -235,12 +235,12 @@ Training(services.work, die, services.settings).submit(TrainRequest.model_valida
 
 @pytest.mark.parametrize(("where", "jobs"), [("before_commit", 0), ("after_commit", 1), ("before_publish", 1)])
 def test_a_process_that_dies_while_submitting_leaves_a_whole_job_or_none(desk, where, jobs):
-    from app.processes import _variables
+    from app.processes import variables
 
     request = desk.request().model_dump_json(exclude_none=True)
     command = [sys.executable, "-c", DYING, where, request]
     dead = subprocess.run(
-        command, env=_variables(desk.settings), capture_output=True, text=True, timeout=120, check=False
+        command, env=variables(desk.settings), capture_output=True, text=True, timeout=120, check=False
     )
     assert dead.returncode == 137, dead.stderr
     assert desk.count() == jobs

@@ -8,7 +8,7 @@ import sys
 import psutil
 from redis import Redis
 
-from app.processes import _variables
+from app.processes import variables
 from app.schemas.jobs import JobState
 from workers.tending import EX_TEMPFAIL
 
@@ -156,6 +156,6 @@ time.sleep(600)
 def test_a_worker_that_hears_nothing_from_a_living_broker_leaves(fleet):
     settings = fleet.settings.model_copy(update={"watchdog_seconds": 1})
     command = [sys.executable, "-c", DEAF]
-    deaf = subprocess.run(command, env=_variables(settings), capture_output=True, timeout=60, check=False)
+    deaf = subprocess.run(command, env=variables(settings), capture_output=True, timeout=60, check=False)
     assert deaf.returncode == EX_TEMPFAIL
     assert b"consumer_lost" in deaf.stdout + deaf.stderr

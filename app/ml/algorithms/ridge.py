@@ -82,19 +82,15 @@ def _probabilities(score: Matrix) -> Matrix:
 
 
 def _warnings(params: Ridge, solution: Solution, d: int) -> tuple[str, ...]:
-    if solution.condition < ILL_CONDITIONED:
+    """A penalty is the cure; without one the coefficients of dependent inputs are anybody's."""
+    if params.penalty > 0 or solution.condition < ILL_CONDITIONED:
         return ()
     fault = (
         f"The inputs span only {solution.rank} of {d} dimensions"
         if solution.rank < d
         else f"The inputs are nearly dependent (condition number {solution.condition:.1e})"
     )
-    remedy = (
-        f"the penalty of {params.penalty:g} decides between equally good coefficients"
-        if params.penalty > 0
-        else "use a penalty above 0 (ridge) for coefficients that small changes of the data leave alone"
-    )
-    return (f"{fault}: {remedy}.",)
+    return (f"{fault}: use a penalty above 0 (ridge) for coefficients that small changes of the data leave alone.",)
 
 
 ALGORITHM = Algorithm(
