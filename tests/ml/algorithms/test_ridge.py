@@ -64,7 +64,7 @@ def test_a_collinear_pair_shares_its_coefficient():
     fit = fitted(x, 2 * x1, penalty=1e-3)
     np.testing.assert_allclose(fit.state.coef, [0.99973, 0.99973], atol=5e-6)
     assert fit.warnings == ()
-    assert "span only 1 of 2 dimensions" in fitted(x, 2 * x1, penalty=0).warnings[0]
+    assert "nearly dependent" in fitted(x, 2 * x1, penalty=0).warnings[0]
 
 
 def test_xor_is_beyond_a_plane():
