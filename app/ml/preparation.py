@@ -176,6 +176,14 @@ class Preparation:
             names += [f"{column.name}={level}" for level in levels]
         return tuple(names)
 
+    @cached_property
+    def units(self) -> tuple[Vector, Vector]:
+        """Offset and scale (d,) of the matrix's columns: a number of the table is there (number - offset) / scale."""
+        offset, scale = np.zeros(self.width), np.ones(self.width)
+        if not self.keeps_categories:
+            offset[: self._measured.size], scale[: self._measured.size] = self._offset, self._scale
+        return offset, scale
+
     @property
     def width(self) -> int:
         """d, the number of columns of the matrix."""

@@ -69,5 +69,11 @@ class Report(Wire):
     converged: bool
     iterations: int
     columns: list[str] = Field([], description="Of the matrix the algorithm saw, in the order its coefficients have.")
+    offsets: list[float] = Field([], description="Of each of these columns, in the table's own units.")
+    scales: list[float] = Field(
+        [],
+        description="The algorithm saw (value - offset) / scale; a coefficient in the table's own units is "
+        "coefficient / scale.",
+    )
     summary: Any = Field(None, description="What the algorithm has to say for itself.")
     warnings: list[str] = []

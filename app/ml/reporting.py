@@ -9,6 +9,7 @@ import numpy as np
 from app.ml.contract import JSON, Fit, Task
 from app.ml.evaluation import Evaluation, across_folds, gaps
 from app.ml.material import Material
+from app.ml.preparation import Preparation
 from app.ml.report import Fold, Report, ReportCurve
 from app.ml.splits import Split
 
@@ -27,13 +28,14 @@ class Judged(NamedTuple):
     test: Evaluation
     train: Evaluation
     folds: Sequence[Fold]
-    columns: Sequence[str]
-    """Of the matrix that the algorithm saw."""
+    preparation: Preparation
+    """What made the matrix that the algorithm saw."""
 
 
 def report(material: Material, split: Split, judged: Judged, seed: int, warnings: Sequence[str]) -> Report:
     fit, folds = judged.fit, list(judged.folds)
     summary = material.algorithm.summary
+    offsets, scales = judged.preparation.units
     return Report(
         task=material.task,
         rests_on=_rests_on(material, split, len(folds), seed),
@@ -49,7 +51,9 @@ def report(material: Material, split: Split, judged: Judged, seed: int, warnings
         curves=[*_curves(fit.curves), *judged.test.curves],
         converged=bool(fit.converged),
         iterations=int(fit.iterations),
-        columns=list(judged.columns),
+        columns=list(judged.preparation.names),
+        offsets=offsets.tolist(),
+        scales=scales.tolist(),
         summary=finite(summary(material.params, fit.state)) if summary else None,
         warnings=[*warnings, *_warnings(material, split), *_fit_warnings(fit)],
     )

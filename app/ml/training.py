@@ -79,7 +79,7 @@ def train(
         test=test,
         train=evaluate(fitted.learned, fitted.data, fitted.data, material.classes, rng),
         folds=folds,
-        columns=fitted.preparation.names,
+        preparation=fitted.preparation,
     )
     stages(JUDGED, "writing the model")
     model = Model(

@@ -295,3 +295,17 @@ def test_the_table_is_free_while_it_is_fitted():
     cells = pc.random(200_000)
     train(spec, pa.table({"a": cells, "y": pc.random(200_000)}), columns=columns, data_digest="", progress=listen)
     assert min(held) - before < 2 * cells.nbytes
+
+
+def test_units_change_the_coefficients_of_the_table_and_nothing_else():
+    """B4.11: kilometres or millimetres, the scaled weights stay and the raw weight goes by 1e6."""
+    random = np.random.default_rng(0)
+    km, other = random.uniform(1, 90, 200), random.normal(size=200)
+    target = 3 * km - other + random.normal(size=200)
+    told = [run(pa.table({"way": km * unit, "other": other, "y": target}), target="y").report for unit in (1.0, 1e6)]
+    in_km, in_mm = (np.ravel(report.summary["coefficients"]) for report in told)
+    np.testing.assert_allclose(in_mm, in_km, rtol=1e-9)
+    raw_km, raw_mm = in_km / told[0].scales, in_mm / told[1].scales
+    np.testing.assert_allclose(raw_km / raw_mm, [1e6, 1.0], rtol=1e-9)
+    assert raw_km[0] == pytest.approx(3, rel=0.05)
+    assert told[0].offsets[0] == pytest.approx(km.mean(), rel=0.1)
