@@ -86,9 +86,12 @@ class Model:
         document, arrays = _parts(self)
         return sum(array.nbytes for array in arrays.values()) + 4 * len(storage.canonical(document))
 
-    def predict(self, table: pa.Table) -> Predicted:
-        """Answer every row of a table that has the inputs among its columns, each with the Arrow type of its kind."""
-        return self.predict_raw(self.preparation.raw(table))
+    def predict(self, table: pa.Table | Matrix) -> Predicted:
+        """Answer every row of a table that has the inputs among its columns, each with the Arrow type of its kind.
+
+        A matrix is taken for the raw one.
+        """
+        return self.predict_raw(table if isinstance(table, np.ndarray) else self.preparation.raw(table))
 
     def predict_raw(self, raw: Matrix) -> Predicted:
         """As `predict`, from the raw matrix (n, p): a column per input; NaN is missing, categories are level codes."""

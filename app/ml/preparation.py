@@ -177,6 +177,12 @@ class Preparation:
         return tuple(names)
 
     @cached_property
+    def numbers(self) -> tuple[str, ...] | None:
+        """The names of the inputs if all of them are numbers and may be missing: what `app.ml.plain` reads."""
+        plain = all(c.kind == ColumnKind.NUMERIC and c.nullable for c in self.inputs)
+        return tuple(c.name for c in self.inputs) if plain else None
+
+    @cached_property
     def units(self) -> tuple[Vector, Vector]:
         """Offset and scale (d,) of the matrix's columns: a number of the table is there (number - offset) / scale."""
         offset, scale = np.zeros(self.width), np.ones(self.width)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from app.errors import BodyTooLarge, Fault, InvalidData, InvalidRequest
 from app.ml.cells import Flaw, flaw, read_cells
+from app.ml.contract import Matrix
 from app.ml.schema import InputColumn
 
 MAX_FAULTS = 100
@@ -28,8 +29,8 @@ MAX_NAMES = 10
 class Incoming(NamedTuple):
     """What came, ready to predict."""
 
-    table: pa.Table
-    """The good rows: all of them, unless bad ones were let pass."""
+    table: pa.Table | Matrix
+    """The good rows: all of them, unless bad ones were let pass. As a raw matrix if it came by `app.ml.plain`."""
     rows: int
     """How many were sent."""
     good: NDArray[np.intp]

@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeVar
 
 from app.errors import Fault, InvalidRequest
 from app.ml.model import Model
+from app.ml.plain import plain_rows
 from app.ml.rows import read_rows
 from app.services.answers import Answer, answer
 from app.services.loading import opened, stored
@@ -62,7 +63,10 @@ class Predictions:
 
     def predict(self, served: Served, body: object, *, let_bad_rows_pass: bool = False) -> Answer:
         """Answer rows as parsed from JSON. Raises what `app.ml.rows.read_rows` raises."""
-        incoming = read_rows(body, served.model.inputs, max_rows=self._max_rows, let_bad_rows_pass=let_bad_rows_pass)
+        names = served.model.preparation.numbers
+        incoming = (names and plain_rows(body, names, max_rows=self._max_rows)) or read_rows(
+            body, served.model.inputs, max_rows=self._max_rows, let_bad_rows_pass=let_bad_rows_pass
+        )
         predicted = served.model.predict(incoming.table) if incoming.good.size else None
         return answer(served.pointer, served.model, incoming, predicted)
 
