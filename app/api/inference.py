@@ -1,20 +1,20 @@
 """The Open Inference Protocol v2: what clients of KServe, Triton and MLServer already speak."""
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
 
-from app.api.dependencies import ModelPath, ServicesDep, SettingsDep, VersionPath
+from app.api.dependencies import ModelPath, RequestTimeout, ServicesDep, VersionPath, seconds
 from app.api.health import check_readiness
 from app.api.openapi import declare
 from app.api.predict import QUICK_BODY, QUICK_MODEL
 from app.api.problems import validation_faults
 from app.api.strict_json import StrictRoute, demand_json, parse
 from app.api.unparsed import Holds, UnparsedRoute
-from app.bootstrap import Services
 from app.errors import InvalidRequest
 from app.ml.rows import MAX_FAULTS
 from app.schemas.inference import (
@@ -26,10 +26,10 @@ from app.schemas.inference import (
     ServerMetadata,
     ServerReadiness,
 )
-from app.services.inference import PLATFORM, infer, inputs_of, outputs_of
+from app.services.admission import Place
+from app.services.inference import PLATFORM, Inferred, infer, inputs_of, outputs_of
 from app.services.predictions import Served
 from app.services.tensors import refused
-from app.settings import Settings
 
 JSON_BYTES = "Inference-Header-Content-Length"
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
@@ -89,14 +89,16 @@ async def get_server_metadata(request: Request) -> ServerMetadata:
 
 @described.get("/models/{model}")
 async def get_model_metadata(model: ModelPath, services: ServicesDep) -> ModelMetadata:
-    """Tensors of the version that answers by default: alias `champion` if it is set, else the newest."""
-    return await _metadata(services, model, None)
+    """All versions, and the tensors of the one that answers: by alias `champion` if it is set, else the newest."""
+    served = await services.predictions.serve(model)
+    known = await run_in_threadpool(services.models.get, model)
+    return _metadata(served, known.versions)
 
 
 @described.get("/models/{model}/versions/{version}")
 async def get_version_metadata(model: ModelPath, version: VersionPath, services: ServicesDep) -> ModelMetadata:
     """Tensors of this version."""
-    return await _metadata(services, model, version)
+    return _metadata(await services.predictions.serve(model, version), [version])
 
 
 @described.get("/models/{model}/ready")
@@ -115,13 +117,14 @@ async def check_version_ready(model: ModelPath, version: VersionPath, services: 
 
 @inferring.post("/models/{model}/infer", response_model=InferAnswer, responses=INFERRED, openapi_extra=BINARY_TOO)
 async def infer_model(
-    model: ModelPath, body: InferBody, request: Request, services: ServicesDep, settings: SettingsDep
+    model: ModelPath, body: InferBody, request: Request, services: ServicesDep, x_request_timeout: RequestTimeout = None
 ) -> Response:
     """Predict, as `/v1/models/{model}/predict` does, from tensors to tensors; JSON, binary or both.
 
     A matrix `input-0` for models of numbers only, or a tensor per column. null, and NaN in bytes, are missing values.
     """
-    return await _infer(await services.predictions.serve(model), body, request, settings)
+    async with services.admission.enter(seconds(x_request_timeout)) as place:
+        return await _infer(await services.predictions.serve(model), body, request, place)
 
 
 @inferring.post(
@@ -136,37 +139,37 @@ async def infer_version(  # noqa: PLR0917  FastAPI passes them by name
     body: InferBody,
     request: Request,
     services: ServicesDep,
-    settings: SettingsDep,
+    x_request_timeout: RequestTimeout = None,
 ) -> Response:
     """As `infer_model`, by this version."""
-    return await _infer(await services.predictions.serve(model, version), body, request, settings)
+    async with services.admission.enter(seconds(x_request_timeout)) as place:
+        return await _infer(await services.predictions.serve(model, version), body, request, place)
 
 
-async def _metadata(services: Services, model: str, version: int | None) -> ModelMetadata:
-    served = await services.predictions.serve(model, version)
+def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
     return ModelMetadata(
-        name=model,
-        versions=[str(served.pointer.version)],
+        name=served.pointer.model,
+        versions=list(map(str, versions)),
         platform=PLATFORM,
         inputs=inputs_of(served.model),
         outputs=outputs_of(served.model),
     )
 
 
-async def _infer(served: Served, body: bytes, request: Request, settings: Settings) -> Response:
+async def _infer(served: Served, body: bytes, request: Request, place: Place) -> Response:
+    settings = request.app.state.settings
     end = _end_of_json(request, body)
 
-    def answer() -> Response:
+    def answer() -> Inferred:
         asked = _asked(parse(body[:end], settings))
-        given = infer(served, asked, memoryview(body)[end:], max_rows=settings.max_predict_rows)
-        headers = {"X-Model-Version": str(served.pointer.version)}
-        if given.json_bytes is None:
-            return Response(given.body, media_type="application/json", headers=headers)
-        headers[JSON_BYTES] = str(given.json_bytes)
-        return Response(given.body, media_type="application/octet-stream", headers=headers)
+        return infer(served, asked, memoryview(body)[end:], max_rows=settings.max_predict_rows)
 
-    quick = len(body) <= QUICK_BODY and served.model.nbytes <= QUICK_MODEL
-    return answer() if quick else await run_in_threadpool(answer)
+    given = await place.run(answer, large=len(body) > QUICK_BODY or served.model.nbytes > QUICK_MODEL)
+    headers = {"X-Model-Version": str(served.pointer.version)}
+    if given.json_bytes is None:
+        return Response(given.body, media_type="application/json", headers=headers)
+    headers[JSON_BYTES] = str(given.json_bytes)
+    return Response(given.body, media_type="application/octet-stream", headers=headers)
 
 
 def _end_of_json(request: Request, body: bytes) -> int:

@@ -138,6 +138,32 @@ def test_metadata_describes_what_infer_takes_and_gives(client, numeric, infer, a
     assert [(o["name"], o["datatype"], o["shape"]) for o in found] == described
 
 
+def test_all_versions_are_named(client, services, publish):
+    name = f"v-{uuid4()}"
+    for seed in range(2):
+        publish(services.work, name, seed=seed)
+    assert sorted(client.get(f"/v2/models/{name}").json()["versions"]) == ["1", "2"]
+    assert client.get(f"/v2/models/{name}/versions/1").json()["versions"] == ["1"]
+
+
+def test_overload_is_refused_early(settings, services, numeric):
+    from starlette.testclient import TestClient
+
+    from app.main import create_app
+
+    client, url = TestClient(create_app(settings, services)), f"/v2/models/{numeric()}/infer"
+    places = services.admission._places
+    services.admission.inside += places
+    try:
+        refused = client.post(url, json={"inputs": [MATRIX]})
+    finally:
+        services.admission.inside -= places
+    assert refused.status_code == 503, refused.text
+    assert refused.headers["retry-after"]
+    assert client.post(url, json={"inputs": [MATRIX]}, headers={"X-Request-Timeout": "0"}).status_code == 422
+    assert client.post(url, json={"inputs": [MATRIX]}, headers={"X-Request-Timeout": "5"}).status_code == 200
+
+
 def test_columns_of_several_kinds(client, mixed, infer):
     inputs = client.get(f"/v2/models/{mixed}").json()["inputs"]
     assert [(i["name"], i["datatype"]) for i in inputs] == [("length", "FP64"), ("width", "FP64"), ("size", "BYTES")]
