@@ -7,6 +7,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Body, Query, Response
 
 from app.api.dependencies import ModelPath, RequestTimeout, ServicesDep, SettingsDep, seconds
+from app.api.numeric_json import read_matrix
 from app.api.openapi import declare
 from app.api.strict_json import parse
 from app.api.unparsed import Holds, UnparsedRoute
@@ -53,6 +54,9 @@ async def predict_rows(  # noqa: PLR0917  FastAPI passes them by name
         served = await services.predictions.serve(model, version, alias)
 
         def answer() -> Answer:
+            raw = read_matrix(body, served.model.inputs, settings)
+            if raw is not None:
+                return services.predictions.predict_raw(served, raw)
             return services.predictions.predict(served, parse(body, settings), let_bad_rows_pass=on_error == "null")
 
         large = len(body) > QUICK_BODY or served.model.nbytes > QUICK_MODEL
