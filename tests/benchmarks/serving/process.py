@@ -31,10 +31,7 @@ def free_port():
 def pinned(core):
     """What this thread starts meanwhile runs on one core. Does nothing where there is only one."""
     before = os.sched_getaffinity(0)
-    if core in before or len(before) == 1:
-        os.sched_setaffinity(0, {core} & before or before)
-    else:
-        os.sched_setaffinity(0, {core})
+    os.sched_setaffinity(0, {core} if core < (os.cpu_count() or 1) else before)
     try:
         yield
     finally:
