@@ -1,6 +1,7 @@
 """Full is full: refused at once, in time or not at all, and the health checks answer meanwhile."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
@@ -30,9 +31,9 @@ def full(settings, name):
         threads = services.admission._threads
         threads.submit(gate.wait)  # the one thread is busy, as with a batch that takes long
         asked = [callers.submit(client.post, f"/v1/models/{name}/predict", json=MANY) for _ in range(2)]
-        while services.admission.large < 2:
-            threading.Event().wait(0.01)
         try:
+            while services.admission.large < 2 and not any(one.done() for one in asked):
+                time.sleep(0.01)
             yield client
         finally:
             gate.set()
