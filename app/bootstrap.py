@@ -6,6 +6,7 @@ from uuid import UUID
 from celery import Celery
 
 from app.queue import make_celery, publish
+from app.services.admission import Admission
 from app.services.datasets import Datasets
 from app.services.jobs import Jobs
 from app.services.models import Models
@@ -30,9 +31,11 @@ class Services:
     jobs: Jobs
     models: Models
     predictions: Predictions
+    admission: Admission
 
     def close(self) -> None:
         self.datasets.close()
+        self.admission.close()
         self.cache.close()
         self.celery.close()
         self.work.engine.dispose()
@@ -57,4 +60,5 @@ def build(settings: Settings, *, role: str) -> Services:
         jobs=Jobs(work, announce, settings),
         models=Models(work, settings),
         predictions=Predictions(work, cache, settings),
+        admission=Admission(settings),
     )

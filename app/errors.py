@@ -172,6 +172,16 @@ class NotReady(ValiantError):
     code, status, title = "not_ready", 503, "The service is not ready"
 
 
+class Overloaded(ValiantError):
+    code, status, title = "overloaded", 503, "Too many predictions are under way"
+    remedy = "Wait for the time in Retry-After, then ask again."
+
+
+class DeadlineExceeded(ValiantError):
+    code, status, title = "deadline_exceeded", 504, "The prediction could not begin in the time given"
+    remedy = "Ask again, or give it more time in X-Request-Timeout."
+
+
 class LeaseLost(ValiantError):
     """A worker wrote under a lease that is no longer its own. Never seen by a client."""
 

@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 from starlette.middleware import Middleware
 
-from app.api import algorithms, datasets, docs, health, jobs, metrics, models, openapi, predict, problems
+from app.api import algorithms, datasets, docs, health, inference, jobs, metrics, models, openapi, predict, problems
 from app.api.metrics import Metrics
 from app.api.middleware import LastResort, Record, RequestId
 from app.bootstrap import Services, build
@@ -44,7 +44,7 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
         app.state.services = services
     problems.install(app)
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # the documented way
-    for resource in (datasets, algorithms, jobs, models, predict, health, metrics, docs):
+    for resource in (datasets, algorithms, jobs, models, predict, inference, health, metrics, docs):
         app.include_router(resource.router)
     app.state.templates = {id(route.original_route): route.path for route in iter_route_contexts(app.routes)}
     return app

@@ -34,6 +34,9 @@ class Settings(BaseSettings):
     max_rows: PositiveInt = Field(100_000_000, description="Most rows of a dataset.")
     max_columns: PositiveInt = Field(10_000, description="Most columns of a dataset.")
     max_predict_rows: PositiveInt = Field(100_000, description="Most rows of one prediction request.")
+    max_predictions: PositiveInt = Field(1024, description="Predictions in flight, per API process; more are refused.")
+    predict_threads: PositiveInt = Field(2, description="Large predictions computed at once, per API process.")
+    max_waiting_predictions: PositiveInt = Field(16, description="Large ones that may wait; more are refused.")
     max_queued_jobs: PositiveInt = Field(10_000, description="Jobs that may wait; more are refused.")
 
     # storage

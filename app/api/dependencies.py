@@ -3,13 +3,19 @@
 The functions are `async` only so that FastAPI calls them on the event loop: a plain one would cost a thread.
 """
 
+import re
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import Depends, Header, Path, Query, Request
+from pydantic import WithJsonSchema
 
 from app.bootstrap import Services
+from app.errors import Fault, InvalidRequest
 from app.settings import Settings
+
+DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+LONGEST_TIMEOUT = 86_400
 
 
 async def _services(request: Request) -> Services:
@@ -30,6 +36,17 @@ def request_id(request: Request) -> str:
     """The id that `app.api.middleware.RequestId` gave to this request."""
     known: str = request.scope["request_id"]
     return known
+
+
+def seconds(timeout: str | None) -> float | None:
+    """What X-Request-Timeout says. Raises InvalidRequest."""
+    if timeout is None:
+        return None
+    given = float(timeout) if DECIMAL.fullmatch(timeout) else 0.0
+    if not 0 < given <= LONGEST_TIMEOUT:
+        fault = Fault("/header/X-Request-Timeout", f"It is seconds: more than 0, at most {LONGEST_TIMEOUT}.")
+        raise InvalidRequest(faults=[fault])
+    return given
 
 
 ServicesDep = Annotated[Services, Depends(_services)]
@@ -58,6 +75,12 @@ IdempotencyKey = Annotated[
         description="Sent again with the same body, the first answer is given again and nothing is done twice.",
     ),
 ]
+RequestTimeout = Annotated[
+    str | None,
+    Header(description="Seconds within which the answer must be begun: more than 0, at most 86400."),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST_TIMEOUT}),
+]
+"""Of the header X-Request-Timeout, as `seconds` reads it."""
 IfMatch = Annotated[
     str | None, Header(pattern=r"^[\x20-\x7e]{1,255}$", description="Do it only if the ETag is still this one.")
 ]

@@ -48,7 +48,7 @@ def _operation(method: str, path: str, operation: Schema) -> Iterator[str]:
     yield f"<p>{escape(operation.get('description', ''))}</p>"
     parameters = operation.get("parameters", [])
     described = {p["name"]: {"description": p.get("description", ""), **p["schema"]} for p in parameters}
-    yield from _table(described, [p["name"] for p in parameters if p["required"]])
+    yield from _table(described, [p["name"] for p in parameters if p.get("required")])
     for kind, media in operation.get("requestBody", {}).get("content", {}).items():
         yield f"<p>Body: {escape(kind)} {_name(media['schema'])}</p>"
     for status, response in operation["responses"].items():

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Body, Query, Response
-from fastapi.concurrency import run_in_threadpool
 
-from app.api.dependencies import ModelPath, ServicesDep, SettingsDep
+from app.api.dependencies import ModelPath, RequestTimeout, ServicesDep, SettingsDep, seconds
+from app.api.numeric_json import read_matrix
 from app.api.openapi import declare
 from app.api.strict_json import parse
 from app.api.unparsed import Holds, UnparsedRoute
@@ -42,6 +42,7 @@ async def predict_rows(  # noqa: PLR0917  FastAPI passes them by name
     on_error: Annotated[
         Literal["fail", "null"], Query(description="null: rows that cannot be answered are null, the others answered.")
     ] = "fail",
+    x_request_timeout: RequestTimeout = None,
 ) -> Response:
     """Predict. Without `version` and `alias`: by the alias `champion` if it is set, else by the newest version.
 
@@ -49,13 +50,17 @@ async def predict_rows(  # noqa: PLR0917  FastAPI passes them by name
     category. Null is a missing value. Dates are ISO 8601 strings; without an offset they are UTC. Columns the model
     does not know are ignored. What is not finite comes back as null.
     """
-    served = await services.predictions.serve(model, version, alias)
+    async with services.admission.enter(seconds(x_request_timeout)) as place:
+        served = await services.predictions.serve(model, version, alias)
 
-    def answer() -> Answer:
-        return services.predictions.predict(served, parse(body, settings), let_bad_rows_pass=on_error == "null")
+        def answer() -> Answer:
+            raw = read_matrix(body, served.model.inputs, settings)
+            if raw is not None:
+                return services.predictions.predict_raw(served, raw)
+            return services.predictions.predict(served, parse(body, settings), let_bad_rows_pass=on_error == "null")
 
-    quick = len(body) <= QUICK_BODY and served.model.nbytes <= QUICK_MODEL
-    given = answer() if quick else await run_in_threadpool(answer)
+        large = len(body) > QUICK_BODY or served.model.nbytes > QUICK_MODEL
+        given = await place.run(answer, large=large)
     headers = {"X-Model-Version": str(given.version)}
     if given.ignored:
         headers["X-Ignored-Columns"] = _listed(given.ignored)

@@ -34,6 +34,11 @@ class _Unparsed(Request):
 class UnparsedRoute(APIRoute):
     """The `route_class` for such routes. Raises EmptyBody, BodyTooLarge, UnsupportedMediaType, RequestTimeout."""
 
+    @staticmethod
+    def demand(request: Request) -> None:
+        """Raises UnsupportedMediaType for what the route does not read."""
+        demand_json(request)
+
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
@@ -41,7 +46,7 @@ class UnparsedRoute(APIRoute):
             body = await read(request, request.app.state.settings)
             if not body:
                 raise EmptyBody
-            demand_json(request)
+            self.demand(request)
             return await handle(_Unparsed(request, body))
 
         return unparsed

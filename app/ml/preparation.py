@@ -150,6 +150,8 @@ class Preparation:
 
     def flags(self, raw: Matrix) -> tuple[Flagged, ...]:
         """Which rows of a raw matrix deserve doubt, and why."""
+        if not self._indicated.size and ((raw >= self._low) & (raw <= self._high)).all():
+            return ()  # NaN is within nothing: none is missing either
         empty = np.isnan(raw)
         unknown = (raw == self._absent) | (empty & ~self.learned.missing)
         doubts = {

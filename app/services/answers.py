@@ -10,9 +10,9 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from app.errors import Fault
 from app.ml.model import Model, Predicted
 from app.ml.preparation import Flagged
-from app.ml.rows import Incoming
 from app.store.models import Pointer
 
 
@@ -24,7 +24,16 @@ class Answer(NamedTuple):
     """Columns that were sent and not used."""
 
 
-def answer(pointer: Pointer, model: Model, incoming: Incoming, predicted: Predicted | None) -> Answer:
+class Answered(NamedTuple):
+    """Which rows of a request the answers are of: `app.ml.rows.Incoming` without its table."""
+
+    rows: int
+    good: NDArray[np.intp]
+    faults: Sequence[Fault]
+    ignored: Sequence[str]
+
+
+def answer(pointer: Pointer, model: Model, incoming: Answered, predicted: Predicted | None) -> Answer:
     """`predicted` is of the good rows, None if there are none. Bad rows are null in every list."""
     document: dict[str, Any] = {
         "model": pointer.model,
@@ -46,7 +55,7 @@ def _probabilities(predicted: Predicted | None) -> Sequence[Any] | NDArray[np.fl
     return [] if predicted is None else np.ascontiguousarray(predicted.probabilities)
 
 
-def _spread(incoming: Incoming, answers: Sequence[Any] | NDArray[Any]) -> Sequence[Any] | NDArray[Any]:
+def _spread(incoming: Answered, answers: Sequence[Any] | NDArray[Any]) -> Sequence[Any] | NDArray[Any]:
     if len(answers) == incoming.rows:
         return answers
     spread = [None] * incoming.rows
@@ -55,5 +64,5 @@ def _spread(incoming: Incoming, answers: Sequence[Any] | NDArray[Any]) -> Sequen
     return spread
 
 
-def _flag(incoming: Incoming, flag: Flagged) -> dict[str, Any]:
+def _flag(incoming: Answered, flag: Flagged) -> dict[str, Any]:
     return {"code": flag.code, "column": flag.column, "rows": incoming.good[flag.rows]}

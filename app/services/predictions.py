@@ -4,11 +4,14 @@ import asyncio
 from concurrent.futures import Future
 from typing import NamedTuple, TypeVar
 
+import numpy as np
+
 from app.errors import Fault, InvalidRequest
+from app.ml.contract import Matrix
 from app.ml.model import Model
 from app.ml.plain import plain_rows
 from app.ml.rows import read_rows
-from app.services.answers import Answer, answer
+from app.services.answers import Answer, Answered, answer
 from app.services.loading import opened, stored
 from app.services.memory import ModelMemory
 from app.services.pointers import Pointers, Wanted
@@ -68,7 +71,12 @@ class Predictions:
             body, served.model.inputs, max_rows=self._max_rows, let_bad_rows_pass=let_bad_rows_pass
         )
         predicted = served.model.predict(incoming.table) if incoming.good.size else None
-        return answer(served.pointer, served.model, incoming, predicted)
+        return answer(served.pointer, served.model, Answered(*incoming[1:]), predicted)
+
+    def predict_raw(self, served: Served, raw: Matrix) -> Answer:
+        """Answer the raw matrix (n, p) that the same rows would give `predict`."""
+        everything = Answered(len(raw), np.arange(len(raw)), [], [])
+        return answer(served.pointer, served.model, everything, served.model.predict_raw(raw))
 
     def _load(self, pointer: Pointer) -> Model:
         kept = self._memory.get(pointer.digest)  # landed between the caller's look and now

@@ -260,3 +260,44 @@ def test_the_documented_body_is_a_named_union(client):
 def test_an_answer_is_json_once(predict):
     response = predict([ROW])
     assert orjson.dumps(response.json()) == response.content
+
+
+@pytest.fixture(scope="module")
+def numeric(services):
+    """The name of a model of numbers alone, and its rows."""
+    import pyarrow as pa
+    from sklearn.datasets import load_iris
+
+    from app.ml.schema import TableColumn
+    from app.ml.training import TrainSpec, train
+
+    iris = load_iris()
+    names = ["a", "b", "c", "d"]
+    table = pa.table(
+        dict(zip(names, iris.data.T, strict=True)) | {"species": iris.target_names[iris.target].astype(str)}
+    )
+    sheet = [*(TableColumn(name, "numeric", 0, 30) for name in names), TableColumn("species", "categorical", 0, 3)]
+    spec = TrainSpec.model_validate({"target": "species", "algorithm": {"name": "logistic"}})
+    made, name = train(spec, table, columns=sheet, data_digest="sha256:" + "0" * 64), f"numeric-{uuid4()}"
+    with services.work() as w:
+        w.models.add_version(
+            model=name, job_id=uuid4(), dataset_id=uuid4(), blob=made.blob, report=made.report, golden=made.golden
+        )
+    return name, names, iris.data.tolist()
+
+
+@pytest.mark.parametrize("rows", [1, 7, 150])
+def test_the_shortcut_for_numbers_answers_to_the_byte_as_the_general_path(predict, numeric, monkeypatch, rows):
+    """Keys the other way round, the general path reads the same body."""
+    name, names, data = numeric
+    data = [[100.0, *row[1:]] for row in data[:rows]]
+    general = predict({"data": data, "columns": names}, name)
+    monkeypatch.setattr("app.api.predict.parse", None)  # the shortcut does without
+    quick = predict({"columns": names, "data": data}, name)
+    assert {"code": "outside_range", "column": "a", "rows": list(range(rows))} in valid(quick)["flags"]
+    assert quick.content == general.content
+    assert {k: v for k, v in quick.headers.items() if k != "x-request-id"} == {
+        k: v for k, v in general.headers.items() if k != "x-request-id"
+    }
+    backwards = predict({"columns": names[::-1], "data": [row[::-1] for row in data]}, name)
+    assert backwards.content == general.content

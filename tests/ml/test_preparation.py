@@ -216,3 +216,12 @@ def test_a_row_is_prepared_alike_in_training_and_for_a_client(accepts, cells, li
     np.testing.assert_array_equal(together, np.concatenate(alone))
     assert together.shape[1] == preparation.width == len(preparation.names)
     assert len(preparation.levels) == preparation.width
+
+
+@given(st.lists(st.tuples(*[st.sampled_from([-0.5, 0, 1.5, 3, 3.5, np.nan])] * 2), min_size=1, max_size=5))
+def test_rows_are_flagged_alike_alone_and_beside_a_doubtful_one(values):
+    preparation = fit(numbers(np.array([[0.0, 0.0], [3.0, 3.0]])))
+    raw = np.array(values)
+    doubtful = preparation.flags(np.vstack([raw, [np.nan, np.nan], [9.0, 9.0]]))
+    inner = {(flag.code, flag.column, row) for flag in doubtful for row in flag.rows.tolist() if row < len(raw)}
+    assert {(flag.code, flag.column, row) for flag in preparation.flags(raw) for row in flag.rows.tolist()} == inner

@@ -1,0 +1,196 @@
+"""The Open Inference Protocol v2: what clients of KServe, Triton and MLServer already speak."""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import ValidationError
+
+from app.api.dependencies import ModelPath, RequestTimeout, ServicesDep, VersionPath, seconds
+from app.api.health import check_readiness
+from app.api.openapi import declare
+from app.api.predict import QUICK_BODY, QUICK_MODEL
+from app.api.problems import validation_faults
+from app.api.strict_json import StrictRoute, demand_json, parse
+from app.api.unparsed import Holds, UnparsedRoute
+from app.errors import InvalidRequest
+from app.ml.rows import MAX_FAULTS
+from app.schemas.inference import (
+    InferAnswer,
+    InferRequest,
+    ModelMetadata,
+    ModelReadiness,
+    ServerLiveness,
+    ServerMetadata,
+    ServerReadiness,
+)
+from app.services.admission import Place
+from app.services.inference import PLATFORM, Inferred, infer, inputs_of, outputs_of
+from app.services.predictions import Served
+from app.services.tensors import refused
+
+JSON_BYTES = "Inference-Header-Content-Length"
+BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+INFERRED = declare(
+    200,
+    {"X-Model-Version": "The version that answered.", JSON_BYTES: "Of a binary answer: where its JSON ends."},
+)
+INFERRED[200]["headers"][JSON_BYTES]["required"] = False
+INFERRED[200]["content"] = BINARY
+BINARY_TOO: dict[str, Any] = {
+    "requestBody": {"content": BINARY},
+    "parameters": [
+        {
+            "name": JSON_BYTES,
+            "in": "header",
+            "description": "Of a body with binary tensors: where its JSON ends and they begin.",
+            "schema": {"type": "string", "pattern": "^[0-9]{1,18}$"},
+        }
+    ],
+}
+
+
+class _TensorRoute(UnparsedRoute):
+    """Also takes binary bodies, and bodies that do not say what they are: common clients do not."""
+
+    @staticmethod
+    def demand(request: Request) -> None:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind not in {"", "application/octet-stream"}:
+            demand_json(request)
+
+
+described = APIRouter(prefix="/v2", tags=["inference"], route_class=StrictRoute)
+inferring = APIRouter(prefix="/v2", tags=["inference"], route_class=_TensorRoute)
+InferBody = Annotated[bytes, Body(), Holds(InferRequest)]
+
+
+@described.get("/health/live")
+async def check_server_live() -> ServerLiveness:
+    """The process answers."""
+    return ServerLiveness(live=True)
+
+
+@described.get("/health/ready", responses=declare(503, {"Retry-After": "Seconds after which to ask again."}))
+async def check_server_ready(request: Request, services: ServicesDep) -> ServerReadiness:
+    """The same checks as `/readyz`."""
+    await check_readiness(request, services)
+    return ServerReadiness(ready=True)
+
+
+@described.get("/", include_in_schema=False)
+@described.get("")
+async def get_server_metadata(request: Request) -> ServerMetadata:
+    """Name, version and the protocol's extensions that are offered."""
+    return ServerMetadata(name=PLATFORM, version=request.app.version, extensions=["binary_tensor_data"])
+
+
+@described.get("/models/{model}")
+async def get_model_metadata(model: ModelPath, services: ServicesDep) -> ModelMetadata:
+    """All versions, and the tensors of the one that answers: by alias `champion` if it is set, else the newest."""
+    served = await services.predictions.serve(model)
+    known = await run_in_threadpool(services.models.get, model)
+    return _metadata(served, known.versions)
+
+
+@described.get("/models/{model}/versions/{version}")
+async def get_version_metadata(model: ModelPath, version: VersionPath, services: ServicesDep) -> ModelMetadata:
+    """Tensors of this version."""
+    return _metadata(await services.predictions.serve(model, version), [version])
+
+
+@described.get("/models/{model}/ready")
+async def check_model_ready(model: ModelPath, services: ServicesDep) -> ModelReadiness:
+    """The version that answers by default is in memory now; a problem if it cannot be."""
+    await services.predictions.serve(model)
+    return ModelReadiness(name=model, ready=True)
+
+
+@described.get("/models/{model}/versions/{version}/ready")
+async def check_version_ready(model: ModelPath, version: VersionPath, services: ServicesDep) -> ModelReadiness:
+    """The version asked for is in memory now; a problem if it cannot be."""
+    await services.predictions.serve(model, version)
+    return ModelReadiness(name=model, ready=True)
+
+
+@inferring.post("/models/{model}/infer", response_model=InferAnswer, responses=INFERRED, openapi_extra=BINARY_TOO)
+async def infer_model(
+    model: ModelPath, body: InferBody, request: Request, services: ServicesDep, x_request_timeout: RequestTimeout = None
+) -> Response:
+    """Predict, as `/v1/models/{model}/predict` does, from tensors to tensors; JSON, binary or both.
+
+    A matrix `input-0` for models of numbers only, or a tensor per column. null, and NaN in bytes, are missing values.
+    """
+    async with services.admission.enter(seconds(x_request_timeout)) as place:
+        return await _infer(await services.predictions.serve(model), body, request, place)
+
+
+@inferring.post(
+    "/models/{model}/versions/{version}/infer",
+    response_model=InferAnswer,
+    responses=INFERRED,
+    openapi_extra=BINARY_TOO,
+)
+async def infer_version(  # noqa: PLR0917  FastAPI passes them by name
+    model: ModelPath,
+    version: VersionPath,
+    body: InferBody,
+    request: Request,
+    services: ServicesDep,
+    x_request_timeout: RequestTimeout = None,
+) -> Response:
+    """As `infer_model`, by this version."""
+    async with services.admission.enter(seconds(x_request_timeout)) as place:
+        return await _infer(await services.predictions.serve(model, version), body, request, place)
+
+
+def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
+    return ModelMetadata(
+        name=served.pointer.model,
+        versions=list(map(str, versions)),
+        platform=PLATFORM,
+        inputs=inputs_of(served.model),
+        outputs=outputs_of(served.model),
+    )
+
+
+async def _infer(served: Served, body: bytes, request: Request, place: Place) -> Response:
+    settings = request.app.state.settings
+    end = _end_of_json(request, body)
+
+    def answer() -> Inferred:
+        asked = _asked(parse(body[:end], settings))
+        return infer(served, asked, memoryview(body)[end:], max_rows=settings.max_predict_rows)
+
+    given = await place.run(answer, large=len(body) > QUICK_BODY or served.model.nbytes > QUICK_MODEL)
+    headers = {"X-Model-Version": str(served.pointer.version)}
+    if given.json_bytes is None:
+        return Response(given.body, media_type="application/json", headers=headers)
+    headers[JSON_BYTES] = str(given.json_bytes)
+    return Response(given.body, media_type="application/octet-stream", headers=headers)
+
+
+def _end_of_json(request: Request, body: bytes) -> int:
+    sent = request.headers.getlist(JSON_BYTES)
+    if not sent:
+        return len(body)
+    if len(sent) > 1 or not re.fullmatch("[0-9]{1,18}", sent[0], re.ASCII) or int(sent[0]) > len(body):
+        raise refused(f"/header/{JSON_BYTES}", "A number of bytes is needed, no more than the body has.")
+    return int(sent[0])
+
+
+def _asked(document: object) -> InferRequest:
+    try:
+        return InferRequest.model_validate(document)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)
+        placed = [{**one, "loc": ("body", *one["loc"])} for one in found[:MAX_FAULTS]]
+        count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
+        raise InvalidRequest(f"{count}: see errors.", faults=validation_faults(placed, document)) from None
+
+
+router = APIRouter()
+router.include_router(described)
+router.include_router(inferring)

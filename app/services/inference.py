@@ -1,0 +1,235 @@
+"""An inference request → an answer of the same model code that `app.services.predictions` asks."""
+
+import math
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from app.errors import BodyTooLarge, Fault, InvalidData
+from app.ml.cells import EXACT, Flaw, flaw, read_cells
+from app.ml.contract import Task
+from app.ml.model import Model, Predicted
+from app.ml.rows import MAX_FAULTS
+from app.ml.schema import ColumnKind, InputColumn
+from app.schemas.inference import InferRequest, InferWanted, Parameters, TensorMetadata
+from app.services.predictions import Served
+from app.services.tensors import LENGTH, Tensor, read_tensors, refused
+
+MATRIX = "input-0"
+PLATFORM = "valiant"
+NEVER_OFFERED = ("classification", "shared_memory_region")
+"""Parameters of other servers' extensions: they ask for another answer, so they cannot be ignored."""
+DATATYPES: dict[type, str] = {bool: "BOOL", int: "INT64", float: "FP64", str: "BYTES"}
+TENSOR_OF_KIND = {ColumnKind.NUMERIC: "FP64", ColumnKind.BOOLEAN: "BOOL"}
+
+
+class Output(NamedTuple):
+    """A tensor of an answer."""
+
+    name: str
+    datatype: str
+    values: NDArray[Any]
+
+
+class Inferred(NamedTuple):
+    body: bytes
+    json_bytes: int | None
+    """Where the JSON ends and binary tensors begin; None without any."""
+
+
+def inputs_of(model: Model) -> list[TensorMetadata]:
+    """One matrix where all columns are numbers, else a tensor per column."""
+    names = [column.name for column in model.inputs]
+    if _takes_matrix(model.inputs):
+        shape = [-1, len(names)]
+        return [TensorMetadata(name=MATRIX, datatype="FP64", shape=shape, parameters={"columns": names})]
+    kinds = [TENSOR_OF_KIND.get(ColumnKind(column.kind), "BYTES") for column in model.inputs]
+    return [TensorMetadata(name=n, datatype=kind, shape=[-1]) for n, kind in zip(names, kinds, strict=True)]
+
+
+def outputs_of(model: Model) -> list[TensorMetadata]:
+    """As `infer` returns them: read off the answer to a row of missing values."""
+    given = _outputs(model, model.predict_raw(np.full((1, len(model.inputs)), np.nan)))
+    return [TensorMetadata(name=o.name, datatype=o.datatype, shape=[-1, *o.values.shape[1:]]) for o in given]
+
+
+def infer(served: Served, request: InferRequest, payload: memoryview, *, max_rows: int) -> Inferred:
+    """The answer, `payload` being the bytes after the JSON.
+
+    Raises InvalidTensor, NulCharacter, BodyTooLarge, and InvalidData for values the model's columns do not take.
+    """
+    predicted = _predict(served.model, request, payload, max_rows)
+    given = _wanted(_outputs(served.model, predicted), request)
+    parts = [_written(output, binary=binary) for output, binary in given]
+    document: dict[str, Any] = {"model_name": served.pointer.model, "model_version": str(served.pointer.version)}
+    if request.id is not None:
+        document["id"] = request.id
+    document["outputs"] = [head for head, _ in parts]
+    text = orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
+    if not any(binary for _, binary in given):
+        return Inferred(text, None)
+    return Inferred(b"".join([text, *(tail for _, tail in parts)]), len(text))
+
+
+def _takes_matrix(columns: Sequence[InputColumn]) -> bool:
+    return all(c.kind == ColumnKind.NUMERIC and c.name != MATRIX for c in columns)
+
+
+def _predict(model: Model, request: InferRequest, payload: memoryview, max_rows: int) -> Predicted:
+    sent = [tensor.name for tensor in request.inputs]
+    whole = sent == [MATRIX] and _takes_matrix(model.inputs)
+    rows = _rows(request, len(model.inputs) if whole else 1, max_rows)
+    if not whole:
+        _demand(sent, [column.name for column in model.inputs])
+    tensors = read_tensors(request.inputs, payload)
+    if whole:
+        return model.predict_raw(_matrix(tensors[0], model.inputs, rows))
+    by_name = dict(zip(sent, tensors, strict=True))
+    return _by_column(model, [by_name[column.name] for column in model.inputs], rows)
+
+
+def _rows(request: InferRequest, width: int, max_rows: int) -> int:
+    """How many, once every shape has proved to fit: nothing is read before."""
+    rows = request.inputs[0].shape[0]
+    for i, tensor in enumerate(request.inputs):
+        if tensor.shape[0] != rows or math.prod(tensor.shape[1:]) != width:
+            raise refused(f"/inputs/{i}/shape", f"As many rows as the other tensors are needed, of {width} each.")
+    if rows > max_rows:
+        raise BodyTooLarge(f"There are {rows} rows; one request may carry {max_rows}.")
+    return rows
+
+
+def _demand(sent: Sequence[str], names: Sequence[str]) -> None:
+    known, given = set(names), set(sent)
+    if len(given) < len(sent):
+        raise refused("/inputs", "Two tensors have the same name.")
+    if absent := [name for name in names if name not in given]:
+        detail = f"The model also needs the columns {', '.join(absent)}."
+        raise InvalidData(detail, faults=[Fault("/inputs", detail, "missing_columns")])
+    if strange := [i for i, name in enumerate(sent) if name not in known]:
+        raise refused(f"/inputs/{strange[0]}/name", "The model has no column of this name.")
+
+
+def _matrix(tensor: Tensor, columns: Sequence[InputColumn], rows: int) -> NDArray[np.float64]:
+    """The raw matrix (n, p) of one tensor."""
+    if isinstance(tensor.values, list):
+        raise refused(f"{tensor.pointer}/datatype", "The matrix is of numbers.")
+    _refuse_flaws(tensor, columns)
+    return np.array(tensor.values, np.float64).reshape(rows, len(columns))
+
+
+def _by_column(model: Model, tensors: Sequence[Tensor], rows: int) -> Predicted:
+    if all(c.kind == ColumnKind.NUMERIC for c in model.inputs):
+        raw = np.empty((rows, len(tensors)))
+        for place, (tensor, column) in enumerate(zip(tensors, model.inputs, strict=True)):
+            raw[:, place] = _matrix(tensor, [column], rows)[:, 0]
+        return model.predict_raw(raw)
+    cells = [_cells(tensor, column) for tensor, column in zip(tensors, model.inputs, strict=True)]
+    return model.predict(pa.Table.from_arrays(cells, names=[column.name for column in model.inputs]))
+
+
+def _cells(tensor: Tensor, column: InputColumn) -> pa.Array:
+    values = tensor.values if isinstance(tensor.values, list) else _json_values(tensor.values)
+    cells, flawed = read_cells(column, values)
+    if flawed:
+        raise _flawed(tensor, [(position, column, values[position]) for position in flawed[:MAX_FAULTS]], len(flawed))
+    return cells
+
+
+def _json_values(numbers: NDArray[Any]) -> list[Any]:
+    """As they would be in a row: missing is None."""
+    values: list[Any] = numbers.tolist()
+    return [None if value != value else value for value in values]  # noqa: PLR0124  only NaN is unlike itself
+
+
+def _refuse_flaws(tensor: Tensor, columns: Sequence[InputColumn]) -> None:
+    """What `app.ml.cells` refuses in a column of numbers, found without an object per cell."""
+    values = np.asarray(tensor.values)
+    if values.dtype.kind == "f":
+        bad = np.isinf(values)
+        if not all(column.nullable for column in columns):
+            wanting = np.array([not column.nullable for column in columns])
+            bad |= np.isnan(values) & np.tile(wanting, values.size // len(columns))
+    else:
+        bad = values > EXACT
+        if values.dtype.kind == "i":
+            bad |= values < -EXACT
+    if bad.any():
+        found = np.flatnonzero(bad)
+        shown = zip(found[:MAX_FAULTS].tolist(), _json_values(values[found[:MAX_FAULTS]]), strict=True)
+        raise _flawed(tensor, [(at, columns[at % len(columns)], value) for at, value in shown], found.size)
+
+
+def _flawed(tensor: Tensor, values: Sequence[tuple[int, InputColumn, Any]], count: int) -> InvalidData:
+    faults = []
+    for position, column, value in values:
+        code, detail = flaw(column, value) or Flaw("invalid", "")
+        faults.append(Fault(tensor.place(position), detail, code))
+    return InvalidData(f"The tensor holds {count} fault{'s'[: count != 1]}.", faults=faults)
+
+
+def _outputs(model: Model, predicted: Predicted) -> list[Output]:
+    if predicted.classes is None:
+        if model.task is Task.CLUSTERING:
+            return [Output("predict", "INT64", np.asarray(predicted.values, np.int64))]
+        return [Output("predict", "FP64", np.asarray(predicted.values, np.float64))]
+    kinds = {type(label) for label in predicted.classes}
+    datatype = DATATYPES[kinds.pop()] if len(kinds) == 1 else "FP64"
+    dtype = {"BOOL": np.bool_, "INT64": np.int64, "FP64": np.float64, "BYTES": np.object_}[datatype]
+    labels = np.array(predicted.classes, dtype)[predicted.values]
+    return [Output("predict", datatype, labels), Output("predict_proba", "FP64", np.asarray(predicted.probabilities))]
+
+
+def _wanted(given: Sequence[Output], request: InferRequest) -> list[tuple[Output, bool]]:
+    """The outputs asked for, in that order, and whether each is to be binary."""
+    as_bytes = _flag(request.parameters, "binary_data_output", "", otherwise=False)
+    if not request.outputs:
+        return list(zip(given, repeat(as_bytes)))
+    by_name = {output.name: output for output in given}
+    if len({wanted.name for wanted in request.outputs}) < len(request.outputs):
+        raise refused("/outputs", "An output is asked for twice.")
+    return [_one_wanted(wanted, by_name, f"/outputs/{i}", as_bytes) for i, wanted in enumerate(request.outputs)]
+
+
+def _one_wanted(wanted: InferWanted, given: dict[str, Output], at: str, as_bytes: bool) -> tuple[Output, bool]:
+    if wanted.name not in given:
+        raise refused(f"{at}/name", f"The model's outputs are {', '.join(given)}.")
+    for name in NEVER_OFFERED:
+        if name in (wanted.parameters or {}):
+            raise refused(f"{at}/parameters/{name}", "This extension of the protocol is not offered.")
+    return given[wanted.name], _flag(wanted.parameters, "binary_data", at, otherwise=as_bytes)
+
+
+def _flag(parameters: Parameters | None, name: str, pointer: str, *, otherwise: bool) -> bool:
+    value = (parameters or {}).get(name, otherwise)
+    if not isinstance(value, bool):
+        raise refused(f"{pointer}/parameters/{name}", "true or false is needed.")
+    return value
+
+
+def _written(output: Output, *, binary: bool) -> tuple[dict[str, Any], bytes]:
+    """The tensor's part of the JSON, and its bytes after it."""
+    head: dict[str, Any] = {
+        "name": output.name,
+        "shape": list(output.values.shape),
+        "datatype": output.datatype,
+    }
+    flat = np.ascontiguousarray(output.values).ravel()
+    if not binary:
+        return head | {"data": flat.tolist() if output.datatype == "BYTES" else flat}, b""
+    tail = _length_prefixed(flat.tolist()) if output.datatype == "BYTES" else _little_endian(flat)
+    return head | {"parameters": {"binary_data_size": len(tail)}}, tail
+
+
+def _length_prefixed(texts: Sequence[str]) -> bytes:
+    encoded = [text.encode() for text in texts]
+    return b"".join(part for text in encoded for part in (LENGTH.pack(len(text)), text))
+
+
+def _little_endian(flat: NDArray[Any]) -> bytes:
+    return flat.astype(flat.dtype.newbyteorder("<"), copy=False).tobytes()

@@ -1,0 +1,166 @@
+"""Tensors as they arrive → flat arrays, strictly: no value is rounded, guessed or read beyond its bytes.
+
+Sizes are compared with what was really sent before any memory is taken. Binary tensors are little-endian and
+row-major; elements of BYTES carry their length, four bytes, before them.
+"""
+
+import math
+import struct
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.errors import Fault, NulCharacter, ValiantError
+from app.schemas.inference import InferInput, Parameters
+
+DTYPES = {
+    **{f"UINT{bits}": np.dtype(f"<u{bits // 8}") for bits in (8, 16, 32, 64)},
+    **{f"INT{bits}": np.dtype(f"<i{bits // 8}") for bits in (8, 16, 32, 64)},
+    **{f"FP{bits}": np.dtype(f"<f{bits // 8}") for bits in (16, 32, 64)},
+}
+"""Of numbers."""
+LENGTH = struct.Struct("<I")
+
+
+class InvalidTensor(ValiantError):
+    code, status, title = "invalid_tensor", 400, "The tensors do not fit the protocol or the model"
+
+
+def refused(pointer: str, detail: str) -> InvalidTensor:
+    return InvalidTensor(detail, faults=[Fault(pointer, detail, InvalidTensor.code)])
+
+
+class Tensor(NamedTuple):
+    """Flat, in row-major order."""
+
+    values: NDArray[Any] | list[Any]
+    """Numbers in their datatype, NaN where missing; BOOL and BYTES as bool and str, None where missing."""
+    width: int
+    pointer: str
+    nested: bool
+
+    def place(self, position: int) -> str:
+        """The JSON pointer of a value."""
+        row, column = divmod(position, self.width)
+        return f"{self.pointer}/data/{row}/{column}" if self.nested else f"{self.pointer}/data/{position}"
+
+
+def read_tensors(inputs: Sequence[InferInput], payload: memoryview) -> list[Tensor]:
+    """All tensors; `payload` is what follows the JSON, and is used up. Raises InvalidTensor, NulCharacter."""
+    sizes = [binary_size(tensor.parameters, f"/inputs/{i}") for i, tensor in enumerate(inputs)]
+    if sum(size or 0 for size in sizes) != len(payload):
+        raise refused("/inputs", "The sizes of the binary tensors do not add up to the bytes after the JSON.")
+    found, start = [], 0
+    for i, (tensor, size) in enumerate(zip(inputs, sizes, strict=True)):
+        pointer = f"/inputs/{i}"
+        if (tensor.data is None) == (size is None):
+            raise refused(pointer, "A tensor has either data or a binary_data_size.")
+        if size is None:
+            found.append(_of_json(tensor, tensor.data or [], pointer))
+        else:
+            values = _of_bytes(tensor, payload[start : start + size], pointer)
+            found.append(Tensor(values, _width(tensor), pointer, nested=False))
+            start += size
+    return found
+
+
+def binary_size(parameters: Parameters | None, pointer: str) -> int | None:
+    size = (parameters or {}).get("binary_data_size")
+    if size is not None and (type(size) is not int or size < 0):
+        raise refused(f"{pointer}/parameters/binary_data_size", "A number of bytes is needed.")
+    return size
+
+
+def _width(tensor: InferInput) -> int:
+    return math.prod(tensor.shape[1:])
+
+
+def _of_json(tensor: InferInput, data: list[Any], pointer: str) -> Tensor:
+    nested = len(tensor.shape) == 2 and type(next(iter(data), None)) is list
+    width = _width(tensor)
+    if nested:
+        if not all(type(row) is list and len(row) == width for row in data):
+            raise refused(f"{pointer}/data", f"Nested rows are lists of {width}, as the shape says.")
+        data = list(chain.from_iterable(data))
+    if len(data) != math.prod(tensor.shape):
+        raise refused(f"{pointer}/data", "The number of values is not the product of the shape.")
+    return Tensor(_typed(tensor.datatype, data, pointer), width, pointer, nested)
+
+
+def _typed(datatype: str, data: list[Any], pointer: str) -> NDArray[Any] | list[Any]:
+    types = set(map(type, data))
+    if datatype in ("BOOL", "BYTES"):
+        if not types <= {bool if datatype == "BOOL" else str, type(None)}:
+            raise _misfit(datatype, pointer)
+        return data
+    dtype = _dtype(datatype, pointer)
+    if not types <= ({int} if dtype.kind in "ui" else {int, float, type(None)}):
+        raise _misfit(datatype, pointer)
+    return _integers(dtype, data, pointer) if dtype.kind in "ui" else _floats(dtype, data, types, pointer)
+
+
+def _integers(dtype: np.dtype[Any], data: list[int], pointer: str) -> NDArray[Any]:
+    bounds = np.iinfo(dtype)
+    if not bounds.min <= min(data) <= max(data) <= bounds.max:
+        raise _misfit(f"{'U' if dtype.kind == 'u' else ''}INT{8 * dtype.itemsize}", pointer)
+    return np.array(data, dtype)
+
+
+def _floats(dtype: np.dtype[Any], data: list[Any], types: set[type], pointer: str) -> NDArray[Any]:
+    """The nearest value of the type to each decimal number; a whole number must be exactly one of them."""
+    with np.errstate(over="ignore"):
+        values = np.array(data, np.float64).astype(dtype)
+    whole = [(i, value) for i, value in enumerate(data) if type(value) is int] if int in types else []
+    exact = all(math.isfinite(values[i]) and int(values[i]) == value for i, value in whole)
+    if not exact or np.isinf(values).any():
+        raise _misfit(f"FP{8 * dtype.itemsize}", pointer)
+    return values
+
+
+def _dtype(datatype: str, pointer: str) -> np.dtype[Any]:
+    if datatype not in DTYPES:
+        raise refused(f"{pointer}/datatype", f"The datatypes are BOOL, {', '.join(DTYPES)} and BYTES.")
+    return DTYPES[datatype]
+
+
+def _misfit(datatype: str, pointer: str) -> InvalidTensor:
+    return refused(f"{pointer}/data", f"A value is not a {datatype}, or would lose digits as one.")
+
+
+def _of_bytes(tensor: InferInput, raw: memoryview, pointer: str) -> NDArray[Any] | list[Any]:
+    count = math.prod(tensor.shape)
+    if tensor.datatype == "BYTES":
+        return _texts(raw, count, pointer)
+    dtype = np.dtype(np.uint8) if tensor.datatype == "BOOL" else _dtype(tensor.datatype, pointer)
+    if len(raw) != count * dtype.itemsize:
+        raise refused(pointer, "binary_data_size is not the product of the shape and the size of the datatype.")
+    values = np.frombuffer(raw, dtype)
+    if tensor.datatype != "BOOL":
+        return values
+    if values.max(initial=0) > 1:
+        raise _misfit("BOOL", pointer)
+    return values.astype(np.bool_).tolist()  # type: ignore[no-any-return]  # one dimension: a list
+
+
+def _texts(raw: memoryview, count: int, pointer: str) -> list[Any]:
+    texts: list[bytes] = []
+    at = 0
+    while at < len(raw) and len(texts) < count:
+        end = at + LENGTH.size
+        if end <= len(raw):
+            end += LENGTH.unpack_from(raw, at)[0]
+        if end > len(raw) or end - at < LENGTH.size:
+            break
+        texts.append(bytes(raw[at + LENGTH.size : end]))
+        at = end
+    if at != len(raw) or len(texts) != count:
+        raise refused(pointer, "The elements of BYTES do not fill binary_data_size, or are not as many as the shape.")
+    if any(b"\0" in text for text in texts):
+        raise NulCharacter
+    try:
+        return [text.decode() for text in texts]
+    except UnicodeDecodeError:
+        raise refused(pointer, "An element of BYTES is not UTF-8.") from None

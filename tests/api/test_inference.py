@@ -1,0 +1,440 @@
+"""The Open Inference Protocol: the same answers as /v1, in tensors; and nothing hostile gets further than a 4xx."""
+
+import struct
+from uuid import uuid4
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.schemas.inference import ModelMetadata
+
+JSON_BYTES = "Inference-Header-Content-Length"
+NUMBERS = {"x": np.linspace(-2, 2, 60), "y": np.cos(np.arange(60.0)), "z": np.arange(60.0) % 7}
+
+
+@pytest.fixture(scope="module")
+def numeric(services):
+    """`numeric(algorithm, target)`: the name of a model of numbers only."""
+    import pyarrow as pa
+
+    from app.ml.schema import TableColumn
+    from app.ml.training import TrainSpec, train
+
+    names = {}
+    table = pa.table(NUMBERS | {"label": np.where(NUMBERS["y"] > 0, "up", "down").astype(str).tolist()})
+
+    def name(algorithm="logistic", target="label"):
+        if (algorithm, target) not in names:
+            features = [column for column in NUMBERS if column != target]
+            asked = {"algorithm": {"name": algorithm}, "features": features}
+            spec = TrainSpec.model_validate(asked | ({"target": target} if target else {}))
+            columns = [TableColumn(column, "numeric", 0, 60) for column in NUMBERS]
+            columns.append(TableColumn("label", "categorical", 0, 2))
+            made = train(spec, table, columns=columns, data_digest="sha256:" + "0" * 64)
+            names[algorithm, target] = f"v-{uuid4()}"
+            with services.work() as w:
+                w.models.add_version(
+                    model=names[algorithm, target],
+                    job_id=uuid4(),
+                    dataset_id=uuid4(),
+                    blob=made.blob,
+                    report=made.report,
+                    golden=made.golden,
+                    chunk_bytes=1 << 20,
+                )
+        return names[algorithm, target]
+
+    return name
+
+
+@pytest.fixture(scope="module")
+def mixed(services, publish):
+    name = f"v-{uuid4()}"
+    publish(services.work, name)
+    return name
+
+
+@pytest.fixture
+def infer(client):
+    def ask(model, *inputs, payload=b"", headers=None, path="", **more):
+        text = orjson.dumps({"inputs": list(inputs)} | more)
+        sent = {JSON_BYTES: str(len(text))} if payload else {"Content-Type": "application/json"}
+        return client.post(f"/v2/models/{model}{path}/infer", content=text + payload, headers=sent | (headers or {}))
+
+    return ask
+
+
+def tensor(name, shape, datatype, data=None, **parameters):
+    made = {"name": name, "shape": shape, "datatype": datatype}
+    return made | ({} if data is None else {"data": data}) | ({"parameters": parameters} if parameters else {})
+
+
+def outputs(response):
+    assert response.status_code == 200, response.text
+    return {output["name"]: output for output in response.json()["outputs"]}
+
+
+def refusal(response, status, code):
+    assert response.status_code == status, response.text
+    given = response.json()
+    assert given["code"] == code
+    assert given["error"] == given["detail"]
+    return [error["pointer"] for error in given["errors"]]
+
+
+ROWS = [[0.1, 0.2, 3.0], [-1.5, 1 / 3, 6.0], [1e-17, -0.7, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "target"),
+    [("logistic", "label"), ("decision_tree", "label"), ("ridge", "z"), ("kmeans", None), ("pca", None)],
+)
+def test_every_form_gives_the_bits_of_v1(client, numeric, infer, algorithm, target):
+    name = numeric(algorithm, target)
+    columns = [column for column in NUMBERS if column != target]
+    rows = [row[: len(columns)] for row in ROWS]
+    v1 = client.post(f"/v1/models/{name}/predict", json={"columns": columns, "data": rows}).json()
+    shape, flat = [3, len(columns)], [value for row in rows for value in row]
+    packed = np.array(rows).tobytes()
+    per_column = [
+        tensor(column, [3], "FP64", [row[place] for row in rows], content_type="pd")
+        for place, column in enumerate(columns)
+    ]
+    forms = [
+        infer(name, tensor("input-0", shape, "FP64", rows)),
+        infer(name, tensor("input-0", shape, "FP64", flat)),
+        infer(name, tensor("input-0", shape, "FP64", binary_data_size=len(packed)), payload=packed),
+        infer(name, *per_column, parameters={"content_type": "pd"}),
+        infer(name, *reversed([column | {"shape": [3, 1]} for column in per_column])),
+        infer(name, tensor("input-0", shape, "FP64", rows), path="/versions/1"),
+    ]
+    for form in forms:
+        found = outputs(form)
+        assert found["predict"]["data"] == np.ravel(v1["predictions"]).tolist()
+        assert ("predict_proba" in found) == ("probabilities" in v1)
+        if "probabilities" in v1:
+            assert found["predict_proba"]["data"] == np.ravel(v1["probabilities"]).tolist()
+        assert form.headers["x-model-version"] == form.json()["model_version"] == "1"
+        assert form.json()["model_name"] == name
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "target"),
+    [("logistic", "label"), ("decision_tree", "label"), ("ridge", "z"), ("kmeans", None), ("pca", None)],
+)
+def test_metadata_describes_what_infer_takes_and_gives(client, numeric, infer, algorithm, target):
+    name = numeric(algorithm, target)
+    metadata = client.get(f"/v2/models/{name}").json()
+    ModelMetadata.model_validate(metadata)
+    assert metadata == client.get(f"/v2/models/{name}/versions/1").json()
+    [taken] = metadata["inputs"]
+    width = taken["shape"][1]
+    assert taken["parameters"]["columns"] == [column for column in NUMBERS if column != target]
+    found = infer(name, tensor(taken["name"], [2, width], taken["datatype"], [1] * 2 * width)).json()["outputs"]
+    described = [(o["name"], o["datatype"], [2, *o["shape"][1:]]) for o in metadata["outputs"]]
+    assert [(o["name"], o["datatype"], o["shape"]) for o in found] == described
+
+
+def test_all_versions_are_named(client, services, publish):
+    name = f"v-{uuid4()}"
+    for seed in range(2):
+        publish(services.work, name, seed=seed)
+    assert sorted(client.get(f"/v2/models/{name}").json()["versions"]) == ["1", "2"]
+    assert client.get(f"/v2/models/{name}/versions/1").json()["versions"] == ["1"]
+
+
+def test_overload_is_refused_early(settings, services, numeric):
+    from starlette.testclient import TestClient
+
+    from app.main import create_app
+
+    client, url = TestClient(create_app(settings, services)), f"/v2/models/{numeric()}/infer"
+    places = services.admission._places
+    services.admission.inside += places
+    try:
+        refused = client.post(url, json={"inputs": [MATRIX]})
+    finally:
+        services.admission.inside -= places
+    assert refused.status_code == 503, refused.text
+    assert refused.headers["retry-after"]
+    assert client.post(url, json={"inputs": [MATRIX]}, headers={"X-Request-Timeout": "0"}).status_code == 422
+    assert client.post(url, json={"inputs": [MATRIX]}, headers={"X-Request-Timeout": "5"}).status_code == 200
+
+
+def test_columns_of_several_kinds(client, mixed, infer):
+    inputs = client.get(f"/v2/models/{mixed}").json()["inputs"]
+    assert [(i["name"], i["datatype"]) for i in inputs] == [("length", "FP64"), ("width", "FP64"), ("size", "BYTES")]
+    rows = {"columns": ["length", "width", "size"], "data": [[5.1, 0.2, "small"], [None, 2, "naïve"]]}
+    v1 = client.post(f"/v1/models/{mixed}/predict", json=rows).json()
+    sizes = b"".join(struct.pack("<I", len(text.encode())) + text.encode() for text in ("small", "naïve"))
+    numbers = np.array([5.1, np.nan]).tobytes()
+    as_json = infer(
+        mixed,
+        tensor("length", [2], "FP64", [5.1, None]),
+        tensor("width", [2, 1], "FP64", [[0.2], [2]]),
+        tensor("size", [2], "BYTES", ["small", "naïve"]),
+    )
+    as_bytes = infer(
+        mixed,
+        tensor("size", [2], "BYTES", binary_data_size=len(sizes)),
+        tensor("width", [2], "FP64", [0.2, 2]),
+        tensor("length", [2], "FP64", binary_data_size=len(numbers)),
+        payload=sizes + numbers,
+    )
+    for form in (as_json, as_bytes):
+        assert outputs(form)["predict"]["data"] == v1["predictions"]
+        assert outputs(form)["predict_proba"]["data"] == np.ravel(v1["probabilities"]).tolist()
+
+
+def test_null_is_nan(numeric, infer, client):
+    packed = np.array([np.nan, 0.5, 1.0]).tobytes()
+    name = numeric()
+    v1 = client.post(f"/v1/models/{name}/predict", json={"rows": [{"x": None, "y": 0.5, "z": 1}]}).json()
+    for form in (
+        infer(name, tensor("input-0", [1, 3], "FP64", [None, 0.5, 1])),
+        infer(name, tensor("input-0", [1, 3], "FP64", binary_data_size=24), payload=packed),
+    ):
+        assert outputs(form)["predict_proba"]["data"] == v1["probabilities"][0]
+
+
+@pytest.mark.parametrize("datatype", ["UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64"])
+@pytest.mark.parametrize("binary", [False, True])
+def test_every_integer(numeric, infer, datatype, binary):
+    dtype = datatype.lower()
+    packed = np.array([1, 2, 3], dtype).tobytes() if binary else b""
+    how = {"binary_data_size": len(packed)} if binary else {"data": [1, 2, 3]}
+    found = infer(numeric(), tensor("input-0", [1, 3], datatype, **how), payload=packed)
+    expected = infer(numeric(), tensor("input-0", [1, 3], "FP64", [1, 2, 3]))
+    assert found.content == expected.content
+
+
+@pytest.mark.parametrize("datatype", ["FP16", "FP32", "FP64"])
+def test_every_float(numeric, infer, datatype):
+    packed = np.array([0.1, 2, 3], f"f{int(datatype[2:]) // 8}").tobytes()
+    binary = infer(numeric(), tensor("input-0", [1, 3], datatype, binary_data_size=len(packed)), payload=packed)
+    assert binary.content == infer(numeric(), tensor("input-0", [1, 3], datatype, [0.1, 2, 3])).content
+
+
+def test_booleans_and_binary_booleans(services):
+    from app.schemas.inference import InferInput
+    from app.services.tensors import InvalidTensor, read_tensors
+
+    asked = InferInput.model_validate(tensor("b", [3], "BOOL", binary_data_size=3))
+    assert read_tensors([asked], memoryview(b"\0\1\1"))[0].values == [False, True, True]
+    with pytest.raises(InvalidTensor):
+        read_tensors([asked], memoryview(b"\0\1\2"))
+
+
+@pytest.mark.parametrize(
+    ("datatype", "data"),
+    [
+        ("INT64", [1, 2, 1.5]),
+        ("INT64", [1, 2, 3.0]),
+        ("INT64", [1, 2, None]),
+        ("INT8", [1, 2, 128]),
+        ("UINT8", [1, 2, -1]),
+        ("FP16", [1, 2, 70000.5]),
+        ("FP16", [1, 2, 2049]),
+        ("FP32", [1, 2, 2**24 + 1]),
+        ("FP64", [1, 2, 2**53 + 1]),
+        ("FP64", [1, 2, True]),
+        ("FP64", [1, 2, "3"]),
+        ("FP64", [1, 2, [3]]),
+        ("FP64", [[1, 2], [3]]),
+        ("FP64", [[1, 2, 3], [1, 2, 3]]),
+        ("FP64", [1, 2]),
+        ("FP64", []),
+        ("BOOL", [True, True, False]),
+        ("BYTES", ["1", "2", "3"]),
+        ("BYTES", [1, 2, 3]),
+        ("BF16", [1, 2, 3]),
+        ("fp64", [1, 2, 3]),
+    ],
+)
+def test_nothing_is_rounded_or_guessed(numeric, infer, datatype, data):
+    assert refusal(infer(numeric(), tensor("input-0", [1, 3], datatype, data)), 400, "invalid_tensor")
+
+
+def test_values_a_column_does_not_take(numeric, mixed, infer):
+    beyond = infer(numeric(), tensor("input-0", [2, 3], "INT64", [[1, 2, 3], [1, -(2**53) - 1, 3]]))
+    assert refusal(beyond, 422, "invalid_data") == ["/inputs/0/data/1/1"]
+    packed = np.array([1, np.inf, 3]).tobytes()
+    infinite = infer(numeric(), tensor("input-0", [1, 3], "FP64", binary_data_size=24), payload=packed)
+    assert refusal(infinite, 422, "invalid_data") == ["/inputs/0/data/1"]
+    numbers = [tensor("length", [1], "FP64", [1.5]), tensor("width", [1], "FP64", [1])]
+    assert refusal(infer(mixed, *numbers, tensor("size", [1], "INT64", [1])), 422, "invalid_data") == [
+        "/inputs/2/data/0"
+    ]
+    assert refusal(infer(mixed, *numbers), 422, "invalid_data") == ["/inputs"]
+
+
+MATRIX = tensor("input-0", [1, 3], "FP64", [1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "more"),
+    [
+        ([MATRIX, MATRIX], {}),
+        ([MATRIX | {"shape": [3]}], {}),
+        ([MATRIX | {"shape": [3, 1]}], {}),
+        ([tensor("x", [1], "FP64", [1]), tensor("x", [1], "FP64", [1])], {}),
+        ([tensor(name, [1], "FP64", [1]) for name in "xyzw"], {}),
+        ([tensor("x", [1], "FP64", [1]), tensor("y", [2], "FP64", [1, 2]), tensor("z", [1], "FP64", [1])], {}),
+        ([MATRIX], {"outputs": [{"name": "unknown"}]}),
+        ([MATRIX], {"outputs": [{"name": "predict"}, {"name": "predict"}]}),
+        ([MATRIX], {"outputs": [{"name": "predict", "parameters": {"binary_data": 1}}]}),
+        ([MATRIX], {"outputs": [{"name": "predict", "parameters": {"classification": 2}}]}),
+        ([MATRIX], {"parameters": {"binary_data_output": "yes"}}),
+        ([MATRIX | {"data": None}], {}),
+        ([MATRIX | {"parameters": {"binary_data_size": 24}}], {}),
+        ([MATRIX | {"parameters": {"binary_data_size": True}}], {}),
+        ([MATRIX | {"parameters": {"binary_data_size": -1}}], {}),
+    ],
+)
+def test_what_does_not_fit_is_refused(numeric, infer, inputs, more):
+    assert refusal(infer(numeric(), *inputs, **more), 400, "invalid_tensor")
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b"{", 400),
+        (b'{"inputs": [NaN]}', 400),
+        (b'{"inputs": [], "inputs": []}', 400),
+        (b'{"inputs": "\\u0000"}', 400),
+        (b"[]", 422),
+        (b'{"inputs": []}', 422),
+        (b'{"inputs": [{"name": "a", "shape": [0], "datatype": "FP64", "data": []}]}', 422),
+        (b'{"inputs": [{"name": "a", "shape": ["1"], "datatype": "FP64", "data": [1]}]}', 422),
+        (b'{"inputs": [{"name": "a", "shape": [true], "datatype": "FP64", "data": [1]}]}', 422),
+        (b'{"inputs": [{"name": "a", "shape": [4294967296], "datatype": "FP64", "data": [1]}]}', 422),
+        (b'{"inputs": [{"name": "a", "shape": [1,1,1], "datatype": "FP64", "data": [1]}]}', 422),
+        (b'{"inputs": [1], "surprise": 1}', 422),
+    ],
+)
+def test_json_is_read_strictly(client, numeric, body, status):
+    response = client.post(f"/v2/models/{numeric()}/infer", content=body, headers={"Content-Type": "application/json"})
+    assert response.status_code == status, response.text
+    assert response.json()["error"]
+
+
+@pytest.mark.parametrize("length", ["-1", "x", "", "1e2", "99999999", "9" * 30, "\u0663".encode(), "0", "5"])
+def test_hostile_lengths(client, numeric, length):
+    body = orjson.dumps({"inputs": [MATRIX]})
+    response = client.post(f"/v2/models/{numeric()}/infer", content=body, headers={JSON_BYTES: length})
+    assert response.status_code == 400, response.text
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"\0\0\0",
+        b"\xff\xff\xff\xffabc",
+        b"\2\0\0\0a",
+        b"\1\0\0\0\xff",
+        b"\1\0\0\0\0",
+        b"\1\0\0\0a\0\0\0\0",
+        b"\1\0\0\0ab",
+    ],
+)
+def test_hostile_texts(mixed, infer, payload):
+    numbers = [tensor("length", [1], "FP64", [1.5]), tensor("width", [1], "FP64", [1])]
+    response = infer(mixed, *numbers, tensor("size", [1], "BYTES", binary_data_size=len(payload)), payload=payload)
+    assert response.status_code == 400, response.text
+
+
+def test_too_many_rows_are_refused_before_they_are_read(settings, services, numeric):
+    from starlette.testclient import TestClient
+
+    from app.main import create_app
+
+    app = create_app(settings.model_copy(update={"max_predict_rows": 10, "max_body_bytes": 2000}), services)
+    small, url = TestClient(app), f"/v2/models/{numeric()}/infer"
+    for rows, status in ((10, 200), (11, 413), (2**31 - 1, 413)):
+        body = {"inputs": [tensor("input-0", [rows, 3], "FP64", [0.5] * 30)]}
+        assert small.post(url, json=body).status_code == status
+    assert small.post(url, content=b" " * 2001, headers={"Content-Type": "application/json"}).status_code == 413
+
+
+def test_requested_outputs_come_in_order_and_as_asked(numeric, infer):
+    both = infer(numeric(), MATRIX, id="é-7", outputs=[{"name": "predict_proba"}, {"name": "predict"}])
+    assert [output["name"] for output in both.json()["outputs"]] == ["predict_proba", "predict"]
+    assert both.json()["id"] == "é-7"
+    assert "id" not in infer(numeric(), MATRIX).json()
+    wanted = [{"name": "predict"}, {"name": "predict_proba", "parameters": {"binary_data": False}}]
+    response = infer(numeric(), MATRIX, outputs=wanted, parameters={"binary_data_output": True})
+    end = int(response.headers[JSON_BYTES])
+    labels, numbers = orjson.loads(response.content[:end])["outputs"]
+    tail = response.content[end:]
+    assert labels["parameters"]["binary_data_size"] == len(tail) == 4 + struct.unpack("<I", tail[:4])[0]
+    assert tail[4:].decode() in ("up", "down")
+    assert numbers["data"] == outputs(infer(numeric(), MATRIX))["predict_proba"]["data"]
+
+
+def test_health_and_metadata(client, numeric):
+    assert client.get("/v2/health/live").json() == {"live": True}
+    assert client.get("/v2/health/ready").json() == {"ready": True}
+    server = client.get("/v2").json()
+    assert server == client.get("/v2/").json()
+    assert server["name"] == "valiant"
+    assert server["extensions"] == ["binary_tensor_data"]
+    for path in ("", "/versions/1"):
+        ready = client.get(f"/v2/models/{numeric()}{path}/ready")
+        assert ready.json() == {"name": numeric(), "ready": True}
+    for path in ("", "/ready", "/versions/2", "/versions/2/ready"):
+        refusal(
+            client.get(f"/v2/models/{'no-such' if 'versions' not in path else numeric()}{path}"),
+            404,
+            ("version_not_found" if "versions" in path else "model_not_found"),
+        )
+
+
+def test_not_ready_says_when_to_ask_again(settings, services):
+    from starlette.testclient import TestClient
+
+    from app.main import create_app
+
+    app = create_app(settings, services)
+    app.state.draining = True
+    response = TestClient(app).get("/v2/health/ready")
+    refusal(response, 503, "not_ready")
+    assert int(response.headers["retry-after"]) > 0
+
+
+def test_other_media_types_are_refused(client, numeric):
+    response = client.post(f"/v2/models/{numeric()}/infer", content=b"a,b", headers={"Content-Type": "text/csv"})
+    refusal(response, 415, "unsupported_media_type")
+
+
+SCALARS = (
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(max_size=3)
+)
+TENSORS = st.fixed_dictionaries(
+    {
+        "name": st.sampled_from(["input-0", "x", "y", "z"]),
+        "shape": st.sampled_from([[1, 3], [1], [2], [2, 3]]) | st.lists(st.integers(0, 4) | SCALARS, max_size=3),
+        "datatype": st.sampled_from(["BOOL", "BYTES", "INT8", "UINT64", "FP16", "FP64", "?"]),
+    },
+    optional={
+        "data": st.lists(SCALARS | st.lists(SCALARS, max_size=3), max_size=6),
+        "parameters": st.fixed_dictionaries({}, optional={"binary_data_size": st.integers(0, 30) | SCALARS}),
+    },
+)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@given(
+    tensors=st.lists(TENSORS, max_size=3),
+    parameters=st.dictionaries(st.sampled_from(["binary_data_output", "content_type"]), SCALARS),
+    payload=st.sampled_from([b""]) | st.binary(max_size=60),
+    shift=st.sampled_from([0, 0, 0, -3, 3]),
+)
+def test_no_input_is_a_fault_of_ours(client, numeric, tensors, parameters, **after):
+    text = orjson.dumps({"inputs": tensors, "parameters": parameters})
+    headers, payload = {JSON_BYTES: str(len(text) + after["shift"])}, after["payload"]
+    response = client.post(f"/v2/models/{numeric()}/infer", content=text + payload, headers=headers)
+    assert response.status_code in {200, 400, 413, 422}, response.text

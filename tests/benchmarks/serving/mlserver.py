@@ -1,0 +1,47 @@
+"""MLServer with scikit-learn, in an environment of its own."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from .process import free_port
+
+CONFIGURATIONS = {
+    "MLServer, in-process": ({"parallel_workers": 0}, {}),
+    "MLServer, default": ({}, {}),
+    "MLServer, adaptive batching": ({"parallel_workers": 0}, {"max_batch_size": 64, "max_batch_time": 0.001}),
+}
+PACKAGES = ("mlserver", "mlserver-sklearn")
+
+
+def environment(folder):
+    """A new one; None where the packages cannot be had."""
+    made = folder / "mlserver"
+    subprocess.run([sys.executable, "-m", "venv", made], check=True)
+    install = [made / "bin" / "pip", "install", "--quiet", *PACKAGES]
+    done = subprocess.run(install, check=False, timeout=600, capture_output=True)
+    return made if done.returncode == 0 else None
+
+
+def command(venv, folder, kind):
+    """What starts it, and its port. Without metrics and request logs, which would slow it down."""
+    server, model = CONFIGURATIONS[kind]
+    port = free_port()
+    subprocess.run([venv / "bin" / "python", Path(__file__).parent / "fit.py", folder / "model.joblib"], check=True)
+    settings = {
+        "host": "127.0.0.1", "http_port": port, "grpc_port": free_port(), "metrics_port": free_port(),
+        "metrics_endpoint": None, "debug": False, **server,
+    }  # fmt: skip
+    described = {
+        "name": "cancer", "implementation": "mlserver_sklearn.SKLearnModel",
+        "parameters": {"uri": "./model.joblib"}, **model,
+    }  # fmt: skip
+    (folder / "settings.json").write_text(json.dumps(settings))
+    (folder / "model-settings.json").write_text(json.dumps(described))
+    return [str(venv / "bin" / "mlserver"), "start", str(folder)], port
+
+
+def version(venv):
+    listed = subprocess.run([venv / "bin" / "pip", "show", "mlserver"], check=True, capture_output=True, text=True)
+    return next(line.split()[1] for line in listed.stdout.splitlines() if line.startswith("Version"))
