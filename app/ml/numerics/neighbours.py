@@ -1,0 +1,153 @@
+"""The k nearest rows, exactly: the same ones by KD-tree as by looking at all, whatever the metric.
+
+A quick way (a tree, or a matrix product over blocks) proposes k + 1 rows. Where the last of them is farther than the
+k-th by more than rounding can tell, the first k are the nearest; where it is not, all distances of that query are
+computed one by one. Distances answered are always computed from the differences, by one function, scaled so that
+powers neither overflow nor vanish. Of rows equally far the lowest is nearer.
+
+Memory is O(n + BLOCK) besides the answer; a block holds BLOCK numbers.
+Source: Bentley (1975), Comm. ACM 18:509; Friedman, Bentley & Finkel (1977), ACM Trans. Math. Softw. 3:209.
+"""
+
+import math
+import weakref
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
+
+from app.ml.contract import Labels, Matrix, Vector
+
+Index: TypeAlias = Literal["auto", "kdtree", "brute"]
+
+BLOCK = 2**20
+"""Distances worked on at a time."""
+TREE_COLUMNS = 8
+"""With more columns a tree must look into most of its leaves, and the matrix product is faster."""
+SMALLEST = 1e-290
+"""Sums of powers below this have lost digits."""
+
+_trees: dict[int, tuple["weakref.ref[Matrix]", cKDTree]] = {}
+
+
+def neighbours(x: Matrix, rows: Matrix, k: int, *, p: float = 2.0, index: Index = "auto") -> tuple[Labels, Matrix]:
+    """For each row of x the k nearest of `rows`, nearest first, and their Minkowski distances: both (n, min(k, m)).
+
+    p: 1 Manhattan, 2 Euclid, infinity Chebyshev. `rows` must not change after the call: its tree is kept.
+    """
+    k = min(k, len(rows))
+    places, far = np.empty((len(x), k), np.intp), np.empty((len(x), k))
+    tree = index == "kdtree" or (index == "auto" and rows.shape[1] <= TREE_COLUMNS)
+    step = max(1, BLOCK // (k * 8 if tree else len(rows)))
+    for start in range(0, len(x), step):
+        block = slice(start, start + step)
+        places[block], far[block] = _nearest(x[block], rows, k, p, tree)
+    return places, far
+
+
+def distances(x: Matrix, rows: Matrix, places: Labels, p: float) -> Matrix:
+    """From each row of x (q, d) to `rows[places]`, places (q, k) or (1, k): shape (q, k)."""
+    gaps = (np.abs(x[:, j, None] - rows[places, j]) for j in range(rows.shape[1]))
+    total: Matrix = np.zeros((len(x), places.shape[1]))
+    if p == 1:
+        return sum(gaps, total)
+    for gap in gaps:
+        np.maximum(total, gap, out=total)
+    if math.isinf(p):
+        return total
+    largest = np.where(total > 0, total, 1.0)
+    powers = np.zeros_like(total)
+    for j in range(rows.shape[1]):
+        powers += (np.abs(x[:, j, None] - rows[places, j]) / largest) ** p
+    return np.asarray(total * powers ** (1 / p))
+
+
+def _nearest(x: Matrix, rows: Matrix, k: int, p: float, tree: bool) -> tuple[Labels, Matrix]:
+    if k == len(rows):
+        places, certain = np.tile(np.arange(k), (len(x), 1)), np.ones(len(x), bool)
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is not certain
+            places, certain = _by_tree(x, rows, k, p) if tree else _by_all(x, rows, k, p)
+    places[~certain] = 0
+    far = distances(x, rows, places, p)
+    places, far = _sorted(places, far)
+    for i in np.flatnonzero(~certain):
+        places[i], far[i] = _one_by_one(x[i : i + 1], rows, k, p)
+    return places, far
+
+
+def _sorted(places: Labels, far: Matrix) -> tuple[Labels, Matrix]:
+    """Nearest first, the lowest of equally near ones first."""
+    order = np.lexsort((places, far), axis=1)
+    return np.take_along_axis(places, order, axis=1), np.take_along_axis(far, order, axis=1)
+
+
+def _one_by_one(x: Matrix, rows: Matrix, k: int, p: float) -> tuple[Labels, Vector]:
+    far = distances(x, rows, np.arange(len(rows))[None], p)[0]
+    near = np.flatnonzero(far <= np.partition(far, k - 1)[k - 1])
+    chosen: Labels = near[np.argsort(far[near], kind="stable")[:k]]
+    return chosen, far[chosen]
+
+
+def _by_tree(x: Matrix, rows: Matrix, k: int, p: float) -> tuple[Labels, NDArray[np.bool_]]:
+    far, places = _tree(rows).query(x, range(1, k + 2), p=p)
+    floor = SMALLEST ** (1 / p) if math.isfinite(p) else SMALLEST
+    return _clear(places, far, far[:, k - 1] * 1e-10 + floor)
+
+
+def _by_all(x: Matrix, rows: Matrix, k: int, p: float) -> tuple[Labels, NDArray[np.bool_]]:
+    if p == 2:
+        origin = rows.mean(axis=0)
+        a, b = x - origin, rows - origin
+        lengths = np.einsum("ij,ij->i", b, b)
+        scores = a @ (-2 * b.T)
+        scores += lengths  # the squared distance, less a constant of the row
+        doubt = 4e-15 * (x.shape[1] + 4) * (np.einsum("ij,ij->i", a, a) + lengths.max()) + SMALLEST
+        return _clear(*_smallest(scores, k + 1), doubt)
+    scores = cdist(x, rows, "chebyshev") if math.isinf(p) else cdist(x, rows, "minkowski", p=p)
+    places, far = _smallest(scores, k + 1)
+    return _clear(places, far, far[:, k - 1] * 1e-10 + (SMALLEST ** (1 / p) if math.isfinite(p) else SMALLEST))
+
+
+def _clear(places: Labels, far: Matrix, doubt: Vector) -> tuple[Labels, NDArray[np.bool_]]:
+    """The first k of k + 1, and whether the last one is clearly farther: not so if anything overflowed."""
+    certain = np.isfinite(far).all(axis=1) & (far[:, -1] - far[:, -2] > doubt)
+    return places[:, :-1].astype(np.intp), certain
+
+
+def _smallest(scores: Matrix, k: int) -> tuple[Labels, Matrix]:
+    """Columns of the k lowest scores of each row, lowest first, and these scores.
+
+    The columns are dealt into groups; the k-th lowest of the groups' minima bounds the k-th lowest score, and few
+    scores are below it. Two passes over the scores instead of a selection on each row.
+    """
+    n, m = scores.shape
+    groups = 16 * k
+    if m < 2 * groups or not np.isfinite(scores).all():
+        places = np.argsort(scores, axis=1, kind="stable")[:, :k]
+        return places, np.take_along_axis(scores, places, axis=1)
+    minima = scores[:, : m // groups * groups].reshape(n, -1, groups).min(axis=1)
+    bound = np.partition(minima, k - 1, axis=1)[:, k - 1]
+    row, column = np.nonzero(scores <= bound[:, None])
+    low = scores[row, column]
+    order = np.lexsort((low, row))
+    first = np.searchsorted(row, np.arange(n))
+    chosen = order[first[:, None] + np.arange(k)]
+    return column[chosen], low[chosen]
+
+
+def _tree(rows: Matrix) -> cKDTree:
+    """The tree of these rows, built once and kept as long as they are."""
+    kept = _trees.get(id(rows))
+    if kept is None or kept[0]() is not rows:
+        key = id(rows)
+        kept = (weakref.ref(rows, lambda gone: _drop(key, gone)), cKDTree(rows, copy_data=True))
+        _trees[key] = kept
+    return kept[1]
+
+
+def _drop(key: int, gone: "weakref.ref[Matrix]") -> None:
+    if key in _trees and _trees[key][0] is gone:
+        del _trees[key]
