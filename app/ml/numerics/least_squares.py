@@ -12,6 +12,9 @@ from scipy import linalg
 from app.ml.contract import Matrix, Vector
 from app.ml.numerics.linalg import EPS, Centred, centred, solve_ridge
 
+WELL_CONDITIONED = 1e3
+"""Below it the product aᵀa keeps ten digits."""
+
 
 class LeastSquares(NamedTuple):
     coef: Matrix
@@ -40,19 +43,20 @@ def least_squares(x: Matrix, y: Matrix, weights: Vector, intercept: bool) -> Lea
     coef, rank, condition = solve_ridge(a, b, 0.0)
     square = ((b - a @ coef) ** 2).sum(axis=0)
     constant = targets.mean - inputs.mean @ coef
-    return LeastSquares(coef, constant, square, rank, condition, inputs.mean, covariance_factor(a))
+    return LeastSquares(coef, constant, square, rank, condition, inputs.mean, covariance_factor(a, condition))
 
 
-def covariance_factor(a: Matrix) -> Matrix:
+def covariance_factor(a: Matrix, condition: float = np.inf) -> Matrix:
     """F (d, r) with FFᵀ = (aᵀa)⁺, the pseudo-inverse, for a (n, d) of rank r.
 
-    From a triangular factor of `a`, whose singular values are those of `a`: the product aᵀa would lose half the digits.
+    From a triangular factor of `a`, whose singular values are those of `a`: the product aᵀa would lose half the digits,
+    and is taken only where the condition number says that there are digits to spare.
     """
     n, d = a.shape
     length = np.sqrt((a * a).sum(axis=0))
     # Unit columns keep the rank clear of the choice of units; with more columns than rows units count.
     unit = np.where(length > 0, length, 1.0) if d <= n else np.ones(d)
-    triangle = linalg.qr(a / unit, mode="r")[0][:d] if d <= n else a
+    triangle = a if d > n else _triangle(a / unit, condition)
     _, s, vt = linalg.svd(triangle, full_matrices=False)
     kept = s > max(n, d) * EPS * s.max(initial=0.0)
     factor: Matrix = vt[kept].T / s[kept] / unit[:, None]
@@ -60,6 +64,12 @@ def covariance_factor(a: Matrix) -> Matrix:
         null, _ = np.linalg.qr((vt[~kept] / unit).T)
         factor -= null @ (null.T @ factor)
     return factor
+
+
+def _triangle(a: Matrix, condition: float) -> Matrix:
+    if condition < WELL_CONDITIONED:
+        return np.asarray(linalg.cholesky(a.T @ a))
+    return np.asarray(linalg.qr(a, mode="r")[0][: a.shape[1]])
 
 
 def _as_is(x: Matrix) -> Centred:
