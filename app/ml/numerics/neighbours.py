@@ -11,7 +11,9 @@ Source: Bentley (1975), Comm. ACM 18:509; Friedman, Bentley & Finkel (1977), ACM
 
 import math
 import weakref
-from typing import Literal, TypeAlias
+from collections.abc import Callable
+from functools import partial
+from typing import Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,8 @@ from scipy.spatial.distance import cdist
 from app.ml.contract import Labels, Matrix, Vector
 
 Index: TypeAlias = Literal["auto", "kdtree", "brute"]
+Proposal: TypeAlias = Callable[..., tuple[Labels, NDArray[np.bool_]]]
+"""k rows for each query, and whether they are certain to be the nearest."""
 
 BLOCK = 2**20
 """Distances worked on at a time."""
@@ -28,6 +32,23 @@ TREE_COLUMNS = 8
 """With more columns a tree must look into most of its leaves, and the matrix product is faster."""
 SMALLEST = 1e-290
 """Sums of powers below this have lost digits."""
+
+
+class Centred(NamedTuple):
+    """Rows as the matrix product wants them."""
+
+    rows: Matrix
+    origin: Vector
+    factor: Matrix
+    """(d + 1, m): −2 times the rows less their mean, and their squared lengths."""
+
+    @classmethod
+    def of(cls, rows: Matrix) -> Self:
+        with np.errstate(over="ignore", invalid="ignore"):
+            origin = rows.mean(axis=0)
+            moved = rows - origin
+            return cls(rows, origin, np.vstack([-2 * moved.T, np.einsum("ij,ij->i", moved, moved)]))
+
 
 _trees: dict[int, tuple["weakref.ref[Matrix]", cKDTree]] = {}
 
@@ -40,10 +61,11 @@ def neighbours(x: Matrix, rows: Matrix, k: int, *, p: float = 2.0, index: Index 
     k = min(k, len(rows))
     places, far = np.empty((len(x), k), np.intp), np.empty((len(x), k))
     tree = index == "kdtree" or (index == "auto" and rows.shape[1] <= TREE_COLUMNS)
+    propose = partial(_by_tree, rows=rows) if tree else partial(_by_all, centred=Centred.of(rows))
     step = max(1, BLOCK // (k * 8 if tree else len(rows)))
     for start in range(0, len(x), step):
         block = slice(start, start + step)
-        places[block], far[block] = _nearest(x[block], rows, k, p, tree)
+        places[block], far[block] = _nearest(x[block], rows, k, p, propose)
     return places, far
 
 
@@ -64,12 +86,12 @@ def distances(x: Matrix, rows: Matrix, places: Labels, p: float) -> Matrix:
     return np.asarray(total * powers ** (1 / p))
 
 
-def _nearest(x: Matrix, rows: Matrix, k: int, p: float, tree: bool) -> tuple[Labels, Matrix]:
+def _nearest(x: Matrix, rows: Matrix, k: int, p: float, propose: Proposal) -> tuple[Labels, Matrix]:
     if k == len(rows):
         places, certain = np.tile(np.arange(k), (len(x), 1)), np.ones(len(x), bool)
     else:
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is not certain
-            places, certain = _by_tree(x, rows, k, p) if tree else _by_all(x, rows, k, p)
+            places, certain = propose(x, k=k, p=p)
     places[~certain] = 0
     far = distances(x, rows, places, p)
     places, far = _sorted(places, far)
@@ -93,22 +115,22 @@ def _one_by_one(x: Matrix, rows: Matrix, k: int, p: float) -> tuple[Labels, Vect
 
 def _by_tree(x: Matrix, rows: Matrix, k: int, p: float) -> tuple[Labels, NDArray[np.bool_]]:
     far, places = _tree(rows).query(x, range(1, k + 2), p=p)
-    floor = SMALLEST ** (1 / p) if math.isfinite(p) else SMALLEST
-    return _clear(places, far, far[:, k - 1] * 1e-10 + floor)
+    return _clear(places, far, _doubt(far, p))
 
 
-def _by_all(x: Matrix, rows: Matrix, k: int, p: float) -> tuple[Labels, NDArray[np.bool_]]:
+def _by_all(x: Matrix, centred: Centred, k: int, p: float) -> tuple[Labels, NDArray[np.bool_]]:
     if p == 2:
-        origin = rows.mean(axis=0)
-        a, b = x - origin, rows - origin
-        lengths = np.einsum("ij,ij->i", b, b)
-        scores = a @ (-2 * b.T)
-        scores += lengths  # the squared distance, less a constant of the row
-        doubt = 4e-15 * (x.shape[1] + 4) * (np.einsum("ij,ij->i", a, a) + lengths.max()) + SMALLEST
+        a = x - centred.origin
+        scores = np.column_stack([a, np.ones(len(a))]) @ centred.factor  # squares, less a constant of each row
+        doubt = 4e-15 * (x.shape[1] + 4) * (np.einsum("ij,ij->i", a, a) + centred.factor[-1].max()) + SMALLEST
         return _clear(*_smallest(scores, k + 1), doubt)
-    scores = cdist(x, rows, "chebyshev") if math.isinf(p) else cdist(x, rows, "minkowski", p=p)
+    scores = cdist(x, centred.rows, "chebyshev") if math.isinf(p) else cdist(x, centred.rows, "minkowski", p=p)
     places, far = _smallest(scores, k + 1)
-    return _clear(places, far, far[:, k - 1] * 1e-10 + (SMALLEST ** (1 / p) if math.isfinite(p) else SMALLEST))
+    return _clear(places, far, _doubt(far, p))
+
+
+def _doubt(far: Matrix, p: float) -> Vector:
+    return np.asarray(far[:, -2] * 1e-10 + (SMALLEST ** (1 / p) if math.isfinite(p) else SMALLEST))
 
 
 def _clear(places: Labels, far: Matrix, doubt: Vector) -> tuple[Labels, NDArray[np.bool_]]:
@@ -125,12 +147,12 @@ def _smallest(scores: Matrix, k: int) -> tuple[Labels, Matrix]:
     """
     n, m = scores.shape
     groups = 16 * k
-    if m < 2 * groups or not np.isfinite(scores).all():
+    minima = scores[:, : m // groups * groups].reshape(n, -1, groups).min(axis=1, initial=np.inf)
+    bound = np.partition(minima, k - 1, axis=1)[:, k - 1]
+    if not np.isfinite(bound).all():  # too few rows to deal out, or overflow
         places = np.argsort(scores, axis=1, kind="stable")[:, :k]
         return places, np.take_along_axis(scores, places, axis=1)
-    minima = scores[:, : m // groups * groups].reshape(n, -1, groups).min(axis=1)
-    bound = np.partition(minima, k - 1, axis=1)[:, k - 1]
-    row, column = np.nonzero(scores <= bound[:, None])
+    row, column = np.divmod(np.flatnonzero(scores <= bound[:, None]), m)
     low = scores[row, column]
     order = np.lexsort((low, row))
     first = np.searchsorted(row, np.arange(n))
