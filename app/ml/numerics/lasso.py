@@ -11,7 +11,7 @@ from scipy.linalg import lapack
 from app.ml.contract import Labels, Matrix, Vector
 from app.ml.numerics.linalg import EPS
 
-SWEEPS = 10
+SWEEPS = 2
 """Rounds of coordinate descent between two tries of solving for the coefficients that are not zero."""
 
 

@@ -43,7 +43,9 @@ def least_squares(x: Matrix, y: Matrix, weights: Vector, intercept: bool) -> Lea
     coef, rank, condition = solve_ridge(a, b, 0.0)
     square = ((b - a @ coef) ** 2).sum(axis=0)
     constant = targets.mean - inputs.mean @ coef
-    return LeastSquares(coef, constant, square, rank, condition, inputs.mean, covariance_factor(a, condition))
+    # In the order of storage: products of a stored factor round as those of this one.
+    factor = np.ascontiguousarray(covariance_factor(a, condition))
+    return LeastSquares(coef, constant, square, rank, condition, inputs.mean, factor)
 
 
 def covariance_factor(a: Matrix, condition: float = np.inf) -> Matrix:
@@ -56,7 +58,9 @@ def covariance_factor(a: Matrix, condition: float = np.inf) -> Matrix:
     length = np.sqrt((a * a).sum(axis=0))
     # Unit columns keep the rank clear of the choice of units; with more columns than rows units count.
     unit = np.where(length > 0, length, 1.0) if d <= n else np.ones(d)
-    triangle = a if d > n else _triangle(a / unit, condition)
+    if d <= n and condition < WELL_CONDITIONED:
+        return np.asarray(_inverse_root(a / unit) / unit[:, None])
+    triangle = linalg.qr(a / unit, mode="r")[0][:d] if d <= n else a
     _, s, vt = linalg.svd(triangle, full_matrices=False)
     kept = s > max(n, d) * EPS * s.max(initial=0.0)
     factor: Matrix = vt[kept].T / s[kept] / unit[:, None]
@@ -66,10 +70,10 @@ def covariance_factor(a: Matrix, condition: float = np.inf) -> Matrix:
     return factor
 
 
-def _triangle(a: Matrix, condition: float) -> Matrix:
-    if condition < WELL_CONDITIONED:
-        return np.asarray(linalg.cholesky(a.T @ a))
-    return np.asarray(linalg.qr(a, mode="r")[0][: a.shape[1]])
+def _inverse_root(a: Matrix) -> Matrix:
+    """F with FFᵀ = (aᵀa)⁻¹: the inverse of the triangular Cholesky factor."""
+    triangle = linalg.cholesky(a.T @ a)
+    return np.asarray(linalg.solve_triangular(triangle, np.eye(len(triangle))))
 
 
 def _as_is(x: Matrix) -> Centred:

@@ -35,3 +35,4 @@ def test_agrees_with_the_plain_system(intercept):
     np.testing.assert_allclose(found.coef, beta[:3], rtol=1e-11)
     np.testing.assert_allclose(found.intercept, beta[3] if intercept else [0, 0], rtol=1e-11)
     np.testing.assert_allclose(found.square, square, rtol=1e-11)
+    assert found.factor.flags.c_contiguous  # as it comes back from storage
