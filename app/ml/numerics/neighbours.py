@@ -146,7 +146,7 @@ def _smallest(scores: Matrix, k: int) -> tuple[Labels, Matrix]:
     scores are below it. Two passes over the scores instead of a selection on each row.
     """
     n, m = scores.shape
-    groups = 16 * k
+    groups = max(16 * k, min(1024, m // 8))  # long runs of the memory are faster
     minima = scores[:, : m // groups * groups].reshape(n, -1, groups).min(axis=1, initial=np.inf)
     bound = np.partition(minima, k - 1, axis=1)[:, k - 1]
     if not np.isfinite(bound).all():  # too few rows to deal out, or overflow
