@@ -24,10 +24,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
-from app.ml.numerics.linalg import Solution, weighted_ridge
-
-ILL_CONDITIONED = 1e6
-"""Inputs known to six digits leave nothing of the answer beyond this condition number."""
+from app.ml.numerics.linalg import ILL_CONDITIONED, Solution, weighted_ridge
+from app.ml.numerics.scores import sign_probabilities
 
 
 class Ridge(Params):
@@ -56,7 +54,7 @@ def fit(params: Ridge, data: Data, context: Context) -> Fit[State]:
 
 def predict(params: Ridge, state: State, x: Matrix) -> Vector | Matrix:
     score: NDArray[np.float64] = x @ state.coef + state.intercept
-    return score if state.coef.ndim == 1 else _probabilities(score)
+    return score if state.coef.ndim == 1 else sign_probabilities(score)
 
 
 def objective(params: Ridge, state: State, data: Data) -> float:
@@ -71,14 +69,6 @@ def summary(params: Ridge, state: State) -> JSON:
         "rank": int(state.rank),
         "condition_number": float(state.condition) if np.isfinite(state.condition) else None,
     }
-
-
-def _probabilities(score: Matrix) -> Matrix:
-    share: Matrix = np.maximum((1 + score) / 2, 0.0)
-    lost = share.sum(axis=1) == 0
-    share[lost] = score[lost] == score[lost].max(axis=1, keepdims=True)
-    share /= share.sum(axis=1, keepdims=True)
-    return share
 
 
 def _warnings(params: Ridge, solution: Solution, d: int) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ from scipy.linalg import lapack
 from app.ml.contract import Matrix, Vector
 
 EPS = float(np.finfo(np.float64).eps)
+ILL_CONDITIONED = 1e6
+"""Inputs known to six digits leave nothing of the answer beyond this condition number."""
 BLOCK = 1024
 """Rows worked on at a time."""
 
@@ -74,9 +76,14 @@ def weighted_ridge(x: Matrix, y: Matrix, weights: Vector, penalty: float) -> Sol
     inputs, targets = centred(x, weights), centred(y, weights)
     root = np.sqrt(weights)[:, None]
     a, b = (part if (weights == 1).all() else part * root for part in (inputs.x, targets.x))
-    solved = None if a.shape[1] > a.shape[0] else _by_cholesky(a, b, penalty)
-    coef, rank, condition = _by_svd(a, b, penalty) if solved is None else solved
+    coef, rank, condition = solve_ridge(a, b, penalty)
     return Solution(coef, targets.mean - inputs.mean @ coef, rank, condition)
+
+
+def solve_ridge(a: Matrix, b: Matrix, penalty: float) -> tuple[Matrix, int, float]:
+    """Minimise ‖b − aβ‖² + penalty‖β‖² as `weighted_ridge` does: β (d, k), rank and condition number of a (n, d)."""
+    solved = None if a.shape[1] > a.shape[0] else _by_cholesky(a, b, penalty)
+    return _by_svd(a, b, penalty) if solved is None else solved
 
 
 def solve_positive(a: Matrix, b: Vector) -> Vector:

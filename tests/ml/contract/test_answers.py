@@ -78,7 +78,7 @@ def test_extra_functions(case):
         np.testing.assert_allclose(degrees.sum(axis=1), 1, rtol=1e-9)
     if algorithm.inverse:
         assert algorithm.inverse(params, state, answer).shape == data.x.shape
-    if algorithm.interval:
+    if algorithm.interval and case.task is Task.REGRESSION:
         bounds = algorithm.interval(params, state, data.x, 0.9)
         assert bounds.shape == (n, 2)
         assert (bounds[:, 0] <= answer).all()

@@ -1,0 +1,212 @@
+r"""k nearest neighbours: the answer of the training rows most like the one asked about.
+
+A number is the mean of the k nearest rows' numbers, a class has the share of their votes; each counts by its row
+weight, and on request by 1/(d + d0) with d its distance (formula 2.1). As d0 grows the answer goes to the mean of the
+k neighbours, not of all rows as the book prints. With d0 = 0 rows at distance zero decide alone.
+
+Ties: of rows equally far, that one is nearer which is higher in the first column where they differ, then in the
+target. Of classes with equal votes wins the one with the nearest row, and its share is larger by 1e-9. Under the
+unanimity rule an answer is known only if all neighbours agree, and this is so just where a probability is exactly 1;
+otherwise the probabilities are the shares of the votes, and the explanation says `unknown`.
+
+The nearest rows are found by a KD-tree or by looking at all of them; both answer alike to the last bit. On request
+k-means centres stand for the rows, some for each class; in regression they answer with the mean of their rows.
+
+Use when: like inputs have like answers, columns are few and scaled alike, and examples are the best explanation.
+
+Rows 0, 1, 3 with answers 0, 1, 9, asked about 1.5: 3, then 3 2/3, then the mean 5 of two (of all it would be 3 1/3).
+
+>>> import numpy as np
+>>> rows = Data.of(Task.REGRESSION, [[0.0], [1.0], [3.0]], [0.0, 1.0, 9.0])
+>>> for d0 in 0, 0.5, 1e9:
+...     params = KNN(k=2, weights="distance", d0=d0)
+...     print(f"{predict(params, fit(params, rows, Context.of(0)).state, np.array([[1.5]]))[0]:.5f}")
+3.00000
+3.66667
+5.00000
+
+References: Cover & Hart (1967), IEEE Trans. Inf. Theory 13:21; Dudani (1976), IEEE Trans. Syst. Man Cybern. 6:325;
+Battiti & Brunato, The LION Way, ch. 2.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Labels, Matrix, Params, Symmetry, Task, Vector
+from app.ml.numerics.lloyd import lloyd
+from app.ml.numerics.neighbours import neighbours
+from app.ml.numerics.seeding import canonical_order, seeds
+
+LEAD = 1e-9
+"""By how much the winner of a tied vote leads."""
+BLOCK = 2**18
+"""Neighbours looked at together."""
+
+
+class KNN(Params):
+    """k nearest neighbours for regression and classification."""
+
+    k: int = Field(5, ge=1, le=10_000, description="Neighbours asked; with fewer training rows, all of them.")
+    metric: Literal["euclidean", "manhattan", "chebyshev", "minkowski"] = Field(
+        "euclidean", description="How differences of the columns make up a distance."
+    )
+    p: float = Field(3.0, ge=1, le=100, description="Power of the differences, for the metric minkowski only.")
+    weights: Literal["uniform", "distance"] = Field(
+        "uniform", description="Neighbours count alike, or by 1/(d + d0) with their distance d."
+    )
+    d0: float = Field(1e-3, ge=0, le=1e12, description="Distance added before dividing: larger makes far rows count.")
+    rule: Literal["majority", "unanimity"] = Field(
+        "majority", description="Whether the most votes decide a class, or only all of them."
+    )
+    prototypes: int | None = Field(
+        None, ge=1, le=100_000, description="Centres kept in place of the rows, for each class; absent: all rows."
+    )
+    index: Literal["auto", "kdtree", "brute"] = Field(
+        "auto", description="How to find neighbours: no change in the answer, only in the time."
+    )
+
+
+class State(NamedTuple):
+    rows: Matrix
+    """(m, d) training rows, or prototypes."""
+    answers: Vector
+    """(m,) their numbers or class codes."""
+    weights: Vector
+    """(m,) what each counts."""
+    numbers: Labels
+    """(m,) the places of the rows in training; of prototypes, their own."""
+    sizes: Labels
+    """(m,) training rows that each stands for."""
+    classes: int
+    """0 for numbers."""
+
+
+def fit(params: KNN, data: Data, context: Context) -> Fit[State]:
+    classes = data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0
+    if params.prototypes is None:
+        order = _sorted(data)
+        ones = np.ones(len(order), np.intp)
+        state = State(data.x[order], data.y[order], data.weights[order], order, ones, classes)
+    else:
+        state = _compressed(params.prototypes, data, classes, context.rng)
+    few = len(state.rows) < params.k
+    return Fit(state, warnings=[f"Only {len(state.rows)} neighbours to ask: all are."] if few else [])
+
+
+def predict(params: KNN, state: State, x: Matrix) -> NDArray[np.float64]:
+    answer = np.empty((len(x), state.classes) if state.classes else len(x))
+    for block, places, far in _asked(params, state, x):
+        answer[block] = _answer(state, places, _counts(params, state, places, far))
+    return answer
+
+
+def explain(params: KNN, state: State, x: Matrix) -> list[JSON]:
+    """For each row its neighbours, nearest first: training row (or prototype), distance, share in the answer."""
+    told: list[JSON] = []
+    for _, places, far in _asked(params, state, x):
+        counts = _counts(params, state, places, far)
+        told += [_told(params, state, *row) for row in zip(places, far, counts, strict=True)]
+    return told
+
+
+def summary(params: KNN, state: State) -> JSON:
+    return {
+        "kept": len(state.rows),
+        "training_rows": int(state.sizes.sum()),
+        "neighbours": min(params.k, len(state.rows)),
+        "prototypes": params.prototypes is not None,
+    }
+
+
+def _sorted(data: Data) -> Labels:
+    """Highest first, so that of rows equally far the higher is nearer."""
+    return np.lexsort((data.weights, data.y, *data.x.T[::-1]))[::-1]
+
+
+def _asked(params: KNN, state: State, x: Matrix) -> Iterator[tuple[slice, Labels, Matrix]]:
+    """Blocks of rows with their neighbours and distances."""
+    p = {"euclidean": 2.0, "manhattan": 1.0, "chebyshev": math.inf, "minkowski": params.p}[params.metric]
+    step = max(1, BLOCK // min(params.k, len(state.rows)))
+    for start in range(0, len(x), step):
+        block = slice(start, start + step)
+        yield block, *neighbours(x[block], state.rows, params.k, p=p, index=params.index)
+
+
+def _counts(params: KNN, state: State, places: Labels, far: Matrix) -> Matrix:
+    """(n, k) what each neighbour counts: of each row together 1."""
+    counts = state.weights[places]
+    if params.weights == "distance":
+        offset = far + params.d0
+        nearest = offset[:, :1]
+        sole = nearest == 0
+        counts = counts * np.where(sole, offset == 0, np.where(sole, 1.0, nearest) / np.where(offset > 0, offset, 1.0))
+    counts = counts / counts.max(axis=1, keepdims=True)
+    return np.asarray(counts / counts.sum(axis=1, keepdims=True))
+
+
+def _answer(state: State, places: Labels, counts: Matrix) -> NDArray[np.float64]:
+    answers = state.answers[places]
+    if not state.classes:
+        return np.asarray((answers * counts).sum(axis=1))
+    codes = answers.astype(np.intp) + state.classes * np.arange(len(places))[:, None]
+    votes = np.bincount(codes.ravel(), counts.ravel(), state.classes * len(places)).reshape(len(places), -1)
+    best = votes >= votes.max(axis=1, keepdims=True) * (1 - 1e-12)
+    tied = np.flatnonzero(best.sum(axis=1) > 1)
+    near = np.take_along_axis(best[tied], answers[tied].astype(np.intp), axis=1).argmax(axis=1)
+    votes[tied, answers[tied, near].astype(np.intp)] += LEAD
+    return np.asarray(votes / votes.sum(axis=1, keepdims=True))
+
+
+def _told(params: KNN, state: State, places: Labels, far: Vector, counts: Vector) -> JSON:
+    kind = "row" if params.prototypes is None else "prototype"
+    told: dict[str, JSON] = {
+        "neighbours": [
+            {kind: int(state.numbers[i]), "answer": float(state.answers[i]), "distance": float(d), "weight": float(w)}
+            for i, d, w in zip(places, far, counts, strict=True)
+        ]
+    }
+    if state.classes and params.rule == "unanimity":
+        told["status"] = "known" if len(set(state.answers[places].tolist())) == 1 else "unknown"
+    return told
+
+
+def _compressed(wanted: int, data: Data, classes: int, rng: np.random.Generator) -> State:
+    """k-means centres of each class, or of all rows; each counts 1, however many rows it stands for."""
+    groups = [np.flatnonzero(data.codes == c) for c in range(classes)] if classes else [np.arange(len(data.x))]
+    parts = [_centres(wanted, data.take(group), rng) for group in groups if group.size]
+    centres, answers, sizes = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.lexsort((answers, *centres.T[::-1]))[::-1]
+    m = np.arange(len(order))
+    return State(centres[order], answers[order], np.ones(len(m)), m, sizes[order], classes)
+
+
+def _centres(wanted: int, data: Data, rng: np.random.Generator) -> tuple[Matrix, Vector, Labels]:
+    order = canonical_order(data.x)
+    x, weights, y = data.x[order], data.weights[order], data.y[order]
+    run = lloyd(x, weights, x[seeds(x, weights, wanted, rng)], max_iter=300)
+    k = len(run.centres)
+    mass = np.bincount(run.labels, weights, k)
+    base = y.mean()  # so that rows that agree leave no rounding
+    means = base + np.bincount(run.labels, weights * (y - base), k) / mass
+    sizes: Labels = np.bincount(run.labels, minlength=k)
+    return run.centres, y[:1].repeat(k) if data.task is Task.CLASSIFICATION else means, sizes
+
+
+ALGORITHM = Algorithm(
+    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    params=KNN,
+    state=State,
+    fit=fit,
+    predict=predict,
+    explain=explain,
+    summary=summary,
+    breaks={
+        Symmetry.SCALE: "a distance gives a column the weight of its unit: scale the columns alike first",
+        Symmetry.WEIGHTS: "k counts rows: a row given twice takes two of the k places, a weight counts in the vote",
+    },
+)

@@ -1,0 +1,155 @@
+r"""Linear regression: a weighted sum of the inputs, with the error of every coefficient.
+
+Minimises  Σ wᵢ(yᵢ − xᵢβ − b)²  by orthogonal factorisations, never by inverting XᵀX; where many answers fit equally
+well it takes the shortest. A row of weight w has noise of standard deviation σ/√w: a measured error σᵢ per
+row is given as the weight 1/σᵢ² with `sigma` 1, and then the sum is χ², its size against the ν = N − M degrees
+of freedom tells whether model and errors are plausible (Q), and the coefficient covariance is (XᵀWX)⁻¹. Without `sigma`
+the weights count only relative to each other, σ² is estimated as χ²/ν, and there is nothing left to judge the
+fit by. All of it assumes independent normal errors.
+
+Classes are fitted as numbers: one score per class, with target +1 for its own rows and −1 for the others;
+probabilities are (1 + score)/2, cut off at 0 and made to sum to 1. Their errors are not normal, and not told.
+
+Use when: the target is roughly a weighted sum of the inputs and the coefficients themselves, with their errors,
+are of interest. Sizes of coefficients compare only for inputs on one scale. For dependent inputs take `ridge`.
+
+References: Press et al. (2007), Numerical Recipes, ch. 15; Björck (1996), Numerical Methods for Least Squares Problems;
+Battiti & Brunato, The LION Way, ch. 4 and 5.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Task, Vector
+from app.ml.numerics.inference import Inference, told
+from app.ml.numerics.least_squares import LeastSquares, least_squares
+from app.ml.numerics.linalg import ILL_CONDITIONED
+from app.ml.numerics.scores import sign_probabilities
+
+
+class Linear(Params):
+    """Least squares."""
+
+    intercept: bool = Field(True, description="Whether the answer may be other than 0 where all inputs are 0.")
+    sigma: float | None = Field(
+        None,
+        le=1e100,
+        ge=1e-100,
+        description="Noise (standard deviation) of a row of weight 1: 1 for weights of 1/σ². Absent: estimated.",
+    )
+
+
+class State(NamedTuple):
+    coef: NDArray[np.float64]
+    """(d,) for regression, (d, k) for k classes."""
+    intercept: NDArray[np.float64]
+    """() or (k,)."""
+    rank: int
+    condition: float
+    rows: int
+    square: NDArray[np.float64]
+    """() or (k,) the weighted sum of squared residuals."""
+    weight: float
+    """Sum of the row weights."""
+    log_weight: float
+    """Sum of their logarithms."""
+    mean: NDArray[np.float64]
+    """(d,) weighted means of the inputs; zero without an intercept."""
+    factor: NDArray[np.float64]
+    """(d, r): FFᵀ is the covariance of the coefficients for noise of variance 1/weight."""
+
+
+def fit(params: Linear, data: Data, context: Context) -> Fit[State]:
+    found = least_squares(data.x, data.signs, data.weights, params.intercept)
+    coef, intercept, square = found.coef, found.intercept, found.square
+    if data.task is Task.REGRESSION:
+        coef, intercept, square = coef[:, 0], np.asarray(intercept[0]), np.asarray(square[0])
+    weight, log_weight = float(data.weights.sum()), float(np.log(data.weights).sum())
+    state = State(
+        coef,
+        intercept,
+        found.rank,
+        found.condition,
+        len(data.x),
+        square,
+        weight,
+        log_weight,
+        found.mean,
+        found.factor,
+    )
+    return Fit(state, iterations=1, warnings=_warnings(params, found, *data.x.shape))
+
+
+def predict(params: Linear, state: State, x: Matrix) -> Vector | Matrix:
+    score: NDArray[np.float64] = x @ state.coef + state.intercept
+    return score if state.coef.ndim == 1 else sign_probabilities(score)
+
+
+def interval(params: Linear, state: State, x: Matrix, confidence: float) -> Matrix:
+    """Of the mean answer at x, without the noise of a new row; unbounded where nothing tells the noise."""
+    reach = _inference(params, state).reach(x - state.mean, confidence)
+    middle = predict(params, state, x)
+    return np.column_stack([middle - reach, middle + reach])
+
+
+def objective(params: Linear, state: State, data: Data) -> float:
+    intercept = state.intercept if params.intercept else 0.0
+    residual = data.signs - (data.x @ state.coef + intercept).reshape(data.signs.shape)
+    return float(data.weights @ (residual**2).sum(axis=1))
+
+
+def summary(params: Linear, state: State) -> JSON:
+    ground = {
+        "coefficients": state.coef.T.tolist(),
+        "intercept": state.intercept.tolist(),
+        "rank": int(state.rank),
+        "condition_number": told(state.condition),
+    }
+    return ground if state.coef.ndim == 2 else {**ground, **_inference(params, state).summary()}
+
+
+def _inference(params: Linear, state: State) -> Inference:
+    return Inference(
+        coef=state.coef,
+        intercept=float(state.intercept) if params.intercept else None,
+        factor=state.factor,
+        mean=state.mean,
+        weight=state.weight,
+        log_weight=state.log_weight,
+        square=float(state.square),
+        rows=state.rows,
+        sigma=params.sigma,
+    )
+
+
+def _warnings(params: Linear, found: LeastSquares, n: int, d: int) -> list[str]:
+    said = []
+    parameters = d + params.intercept
+    if n <= parameters:
+        said.append(
+            f"{n} rows for {parameters} parameters: the fit runs through all of them and swings freely between; "
+            "use fewer inputs or ridge."
+        )
+    if found.rank < d:
+        said.append(f"The inputs span only {found.rank} of {d} dimensions: use ridge, or drop the dependent ones.")
+    elif found.condition >= ILL_CONDITIONED:
+        said.append(
+            f"The inputs are nearly dependent (condition number {found.condition:.1e}, numerical rank {found.rank}): "
+            "use ridge for coefficients that small changes of the data leave alone."
+        )
+    return said
+
+
+ALGORITHM = Algorithm(
+    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    params=Linear,
+    state=State,
+    fit=fit,
+    predict=predict,
+    objective=objective,
+    interval=interval,
+    summary=summary,
+)

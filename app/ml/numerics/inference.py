@@ -1,0 +1,118 @@
+"""What a least squares fit says about itself: errors of coefficients, χ², Q, likelihood (B5.1, B5.6-B5.8).
+
+Errors are taken as independent and normal, of variance σ²/weight.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaincc, ndtr, ndtri, stdtr, stdtrit
+
+from app.ml.contract import JSON, Matrix, Vector
+
+LARGEST_COVARIANCE = 100
+"""Parameters up to which the whole covariance is told; the errors always are."""
+
+
+def chi_square_q(chi2: float, freedom: int) -> float:
+    """The probability that χ² with `freedom` degrees of freedom is at least chi2 (B5.8)."""
+    return float(gammaincc(freedom / 2, chi2 / 2))
+
+
+def told(values: ArrayLike) -> JSON:
+    """As JSON; what is not a finite number is null."""
+    array = np.asarray(values, np.float64)
+    cells = array.astype(object)
+    cells[~np.isfinite(array)] = None
+    return cells.tolist()
+
+
+class Inference(NamedTuple):
+    coef: Vector
+    """(d,)."""
+    intercept: float | None
+    factor: Matrix
+    """(d, r): FFᵀ is the covariance of `coef` for noise of variance 1/weight."""
+    mean: Vector
+    """(d,) of the inputs."""
+    weight: float
+    """Sum of weights."""
+    log_weight: float
+    """Sum of their logarithms."""
+    square: float
+    """Weighted sum of squared residuals."""
+    rows: int
+    sigma: float | None
+    """Noise of a row of weight 1, or None if only the residuals tell."""
+
+    @property
+    def freedom(self) -> int:
+        """Rows less the parameters that the rows determine."""
+        return int(self.rows - self.factor.shape[1] - (self.intercept is not None))
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of a row of weight 1; NaN where nothing tells it."""
+        if self.sigma is not None:
+            return self.sigma
+        return float(np.sqrt(self.square / self.freedom)) if self.freedom > 0 else float("nan")
+
+    def reach(self, centred: Matrix, confidence: float) -> Vector:
+        """Half the width of the interval of the mean answer at inputs less their mean (n, d); infinite if unknown."""
+        tail = (1 + confidence) / 2
+        if not np.isfinite(self.noise):
+            return np.full(len(centred), np.inf)
+        factor = ndtri(tail) if self.sigma is not None else stdtrit(self.freedom, tail)
+        own = 0.0 if self.intercept is None else 1 / self.weight
+        return np.asarray(factor * self.noise * np.sqrt(own + ((centred @ self.factor) ** 2).sum(axis=1)))
+
+    def errors(self) -> tuple[Vector, float]:
+        """Standard errors of the coefficients (d,) and of the intercept, NaN if there is none."""
+        constant = np.sqrt(1 / self.weight + ((self.mean @ self.factor) ** 2).sum())
+        spread = np.sqrt((self.factor**2).sum(axis=1))
+        return self.noise * spread, float("nan") if self.intercept is None else float(self.noise * constant)
+
+    def covariance(self) -> Matrix:
+        """Of the intercept, if there is one, and the coefficients in their order."""
+        root = self.factor
+        if self.intercept is not None:
+            first = np.append(-self.mean @ self.factor, 1 / np.sqrt(self.weight))
+            root = np.vstack([first, np.pad(self.factor, ((0, 0), (0, 1)))])
+        return np.asarray(self.noise**2 * (root @ root.T))
+
+    def p_values(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Two-sided; Student's t where the noise is estimated, else normal."""
+        below = ndtr(-np.abs(t)) if self.sigma is not None else stdtr(max(self.freedom, 1), -np.abs(t))
+        return np.asarray(2 * below)
+
+    def log_likelihood(self) -> float:
+        """Given the noise, or for the noise that makes it largest, χ²/N; NaN for a perfect fit of unknown noise."""
+        variance = self.square / self.rows if self.sigma is None else self.sigma**2
+        if variance == 0:
+            return float("nan")
+        return float(-(self.square / variance + self.rows * np.log(2 * np.pi * variance) - self.log_weight) / 2)
+
+    def summary(self) -> JSON:
+        errors, constant = self.errors()
+        every = np.append(errors, constant)
+        values = np.append(self.coef, float("nan") if self.intercept is None else self.intercept)
+        t = np.divide(values, every, out=np.full(len(every), np.nan), where=every > 0)
+        p = self.p_values(t)
+        chi2 = self.square / (self.sigma or 1.0) ** 2
+        plausible = self.sigma is not None and self.freedom > 0
+        return {
+            "standard_errors": told(errors),
+            "t_values": told(t[:-1]),
+            "p_values": told(p[:-1]),
+            "intercept_standard_error": told(constant),
+            "intercept_t_value": told(t[-1]),
+            "intercept_p_value": told(p[-1]),
+            "covariance": told(self.covariance()) if len(every) <= LARGEST_COVARIANCE else None,
+            "residual_standard_deviation": told(np.sqrt(self.square / self.freedom)) if self.freedom > 0 else None,
+            "degrees_of_freedom": self.freedom,
+            "chi2": told(chi2),
+            "reduced_chi2": told(chi2 / self.freedom) if self.freedom > 0 else None,
+            "q": chi_square_q(chi2, self.freedom) if plausible else None,
+            "log_likelihood": told(self.log_likelihood()),
+        }

@@ -1,0 +1,140 @@
+"""Lasso against derived numbers, optimality conditions and scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn import datasets
+from sklearn.linear_model import Lasso as Peer
+
+from app.ml.algorithms import lasso
+from app.ml.contract import Context, Data, Task
+
+ORTHONORMAL = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]]) / 2
+SHARP = ORTHONORMAL @ [3, 0.4]
+
+
+def fitted(x, y, weights=None, seed=0, **params):
+    return lasso.fit(lasso.Lasso(**params), Data.of(Task.REGRESSION, x, y, weights=weights), Context.of(seed))
+
+
+def told(x, y, **params):
+    return lasso.summary(lasso.Lasso(**params), fitted(x, y, **params).state)
+
+
+@pytest.mark.parametrize("penalise_intercept", [True, False])
+def test_soft_threshold_of_an_orthonormal_design(penalise_intercept):
+    """B8.5: least squares (3, 0.4), penalty 1, gives (2.5, 0): the threshold is half the penalty."""
+    state = fitted(ORTHONORMAL, SHARP, penalty=1, penalise_intercept=penalise_intercept).state
+    np.testing.assert_allclose(state.coef, [2.5, 0], atol=1e-14)
+    assert state.coef[1] == 0
+
+
+def test_the_two_forms_are_one():
+    """B8.5: the bound that a penalty arrives at leads to the same fit."""
+    x, y = datasets.load_diabetes(return_X_y=True)
+    by_penalty = fitted(x, y, penalty=300.0).state
+    by_bound = fitted(x, y, choice="bound", bound=float(np.abs(by_penalty.coef).sum())).state
+    np.testing.assert_allclose(by_bound.coef, by_penalty.coef, rtol=1e-7, atol=1e-7)
+    assert by_bound.path.penalties[by_bound.path.chosen] == pytest.approx(300, rel=1e-7)
+    np.testing.assert_allclose(fitted(ORTHONORMAL, SHARP, choice="bound", bound=2.5).state.coef, [2.5, 0], atol=1e-12)
+
+
+def test_a_bound_out_of_reach_is_least_squares():
+    state = fitted(ORTHONORMAL, SHARP, choice="bound", bound=1e6).state
+    np.testing.assert_allclose(state.coef, [3, 0.4], rtol=1e-7)
+
+
+@pytest.mark.parametrize("literal", [True, False])
+def test_all_is_zero_from_the_first_penalty_on(literal):
+    """B8.5: λ_max = 2 max|xⱼ·y|."""
+    x = np.random.default_rng(0).normal(size=(30, 4))
+    y = x @ [1, 2, 0, 0] - 0.2
+    first = 2 * np.abs((x if literal else x - x.mean(axis=0)).T @ (y if literal else y - y.mean())).max()
+    how = {"penalise_intercept": literal}
+    assert fitted(x, y, penalty=first * (1 + 1e-9), **how).state.coef.tolist() == [0, 0, 0, 0]
+    assert (fitted(x, y, penalty=first * 0.999, **how).state.coef != 0).sum() == 1
+    assert told(x, y, penalty=1.0, **how)["path"]["penalties"][0] == pytest.approx(first)
+
+
+def test_the_intercept_is_free_unless_asked():
+    """Erratum E13: the printed sum begins at the intercept and would pull it to zero."""
+    x = np.array([[-1.0], [1], [-1], [1]])
+    y = np.full(4, 10.0)
+    assert fitted(x, y, penalty=8).state.intercept == pytest.approx(10)
+    assert fitted(x, y, penalty=8, penalise_intercept=True).state.intercept == pytest.approx(9)  # 10 − (8/2)/4
+
+
+def theirs(x, y, weights, penalty):
+    """The peer divides the sum of squares by twice the sum of weights."""
+    peer = Peer(alpha=penalty / 2 / weights.sum(), tol=1e-13, max_iter=200_000).fit(x, y, sample_weight=weights)
+    return weights @ (y - peer.predict(x)) ** 2 + penalty * np.abs(peer.coef_).sum()
+
+
+def ours(x, y, weights, penalty):
+    params = lasso.Lasso(penalty=penalty)
+    data = Data.of(Task.REGRESSION, x, y, weights=weights)
+    fit = lasso.fit(params, data, Context.of(0))
+    assert fit.converged
+    return lasso.objective(params, fit.state, data)
+
+
+@pytest.mark.parametrize("penalty", [1.0, 100.0, 1000.0])
+def test_objective_agrees_with_the_peer(penalty):
+    x, y = datasets.load_diabetes(return_X_y=True)
+    assert ours(x, y, np.ones(len(y)), penalty) == pytest.approx(theirs(x, y, np.ones(len(y)), penalty), rel=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_objective_agrees_with_the_peer_on_drawn_problems(seed):
+    """Dependent columns and more columns than rows among them."""
+    rng = np.random.default_rng(seed)
+    n, d = rng.integers(3, 40), rng.integers(1, 30)
+    rank = rng.integers(1, d + 1)
+    x = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, d))
+    y, weights = x @ rng.normal(size=d) + rng.normal(size=n), rng.uniform(0.1, 5, n)
+    first = 2 * np.abs((x - np.average(x, axis=0, weights=weights)).T @ (weights * y)).max()
+    penalty = float(first * 10 ** rng.uniform(-2, -0.1))
+    assert ours(x, y, weights, penalty) <= theirs(x, y, weights, penalty) * (1 + 1e-8)
+
+
+def test_optimality_along_the_whole_path():
+    """|2xⱼ·r| is the penalty where a coefficient is not zero, and no more where it is; gaps agree."""
+    x, y = datasets.load_diabetes(return_X_y=True)
+    path = fitted(x, y, penalty=50).state.path
+    assert (np.diff(path.penalties) < 0).all()
+    assert (path.gaps <= 1e-10).all()
+    pull = 2 * (x - x.mean(axis=0)).T @ ((y - y.mean())[:, None] - (x - x.mean(axis=0)) @ path.coefs.T)
+    excess = np.where(path.coefs.T != 0, np.abs(pull - path.penalties * np.sign(path.coefs.T)), 0)
+    assert (excess <= 1e-6 * path.penalties).all()
+    assert (np.abs(pull) <= path.penalties * (1 + 1e-6)).all()
+    assert (path.coefs[0] == 0).all()
+    assert (np.diff(np.abs(path.coefs).sum(axis=1)) > -1e-9).all()
+
+
+def test_the_gap_is_an_upper_bound_and_says_when_it_is_not_reached():
+    x, y = datasets.load_diabetes(return_X_y=True)
+    params = lasso.Lasso(penalty=1.0, max_iter=1, tol=1e-14)
+    data = Data.of(Task.REGRESSION, x, y)
+    rough = lasso.fit(params, data, Context.of(0))
+    found, best = lasso.objective(params, rough.state, data), ours(x, y, np.ones(len(y)), 1.0)
+    gap = rough.state.path.gaps[rough.state.path.chosen]
+    assert (found - best) / found <= gap + 1e-12
+
+
+def test_cross_validation_finds_the_inputs_that_matter():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(120, 15))
+    y = 3 * x[:, 2] - 2 * x[:, 7] + rng.normal(size=120)
+    best, modest = (told(x, y, choice=choice) for choice in ("best", "one_standard_error"))
+    assert modest["selected"] == [2, 7]
+    assert set(best["selected"]) >= {2, 7}
+    cv = modest["cross_validation"]
+    assert cv == best["cross_validation"]
+    assert (best["penalty"], modest["penalty"]) == (cv["best"], cv["one_standard_error"])
+    errors, spreads = np.array(cv["errors"]), np.array(cv["standard_errors"])
+    place = errors.argmin()
+    assert (
+        modest["path"]["penalties"].index(modest["penalty"])
+        == np.flatnonzero(errors <= errors[place] + spreads[place]).min()
+    )
+    assert errors[place] == pytest.approx(1, abs=0.35)
+    assert modest["duality_gap"] <= 1e-10
