@@ -236,6 +236,8 @@ class Algorithm(Generic[P, S]):
     """(n, 2) bounds of the prediction at a confidence level."""
     membership: Callable[[P, S, Matrix], Matrix] | None = None
     """(n, k) degrees of belonging to each cluster."""
+    known: Callable[[P, Matrix], NDArray[np.bool_]] | None = None
+    """Of predicted probabilities (n, k): the rows (n,) that have an answer; the others are told as unknown."""
     inverse: Callable[[P, S, Matrix], Matrix] | None = None
     """From coordinates (n, p) back to inputs (n, d)."""
     explain: Callable[[P, S, Matrix], Sequence[JSON]] | None = None

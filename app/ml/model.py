@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from app.errors import AlgorithmNotFound, CorruptModel
 from app.ml import states, storage
 from app.ml.catalogue import find
-from app.ml.contract import JSON, Algorithm, Matrix, Params, Task
+from app.ml.contract import JSON, Algorithm, Labels, Matrix, Params, Task
 from app.ml.preparation import Flagged, Learned, Preparation
 from app.ml.schema import InputColumn
 
@@ -33,15 +33,20 @@ class Predicted(NamedTuple):
     """Classification: (n, k), a column per class."""
     classes: tuple[Class, ...] | None
     flags: tuple[Flagged, ...]
+    unknown: Labels | None = None
+    """Rows to which the model has no answer, though it has probabilities."""
 
     @property
     def predictions(self) -> list[Any]:
-        """One JSON value a row: class labels in the type they had in the table, numbers, coordinates."""
+        """One JSON value a row: class labels in their type in the table (None: unknown), numbers, coordinates."""
         if self.classes is None:
             return self.values.tolist()  # type: ignore[no-any-return]  # at least one dimension, so a list
         labels = np.empty(len(self.classes), dtype=object)
         labels[:] = self.classes
-        return labels[self.values].tolist()  # type: ignore[no-any-return]  # as above
+        told = labels[self.values]
+        if self.unknown is not None:
+            told[self.unknown] = None
+        return told.tolist()  # type: ignore[no-any-return]  # as above
 
 
 class Header(NamedTuple):
@@ -99,8 +104,14 @@ class Model:
         answer = self.algorithm.predict(self.params, self.state, x)
         flags = self.preparation.flags(raw)
         if self.task is Task.CLASSIFICATION:
-            return Predicted(answer.argmax(axis=1), answer, self.classes, flags)
+            return Predicted(answer.argmax(axis=1), answer, self.classes, *self._unknown(answer, flags))
         return Predicted(answer, None, None, flags)
+
+    def _unknown(self, answer: Matrix, flags: tuple[Flagged, ...]) -> tuple[tuple[Flagged, ...], Labels | None]:
+        """The flags, and the rows, that say "I don't know"."""
+        known = self.algorithm.known
+        rows = np.flatnonzero(~known(self.params, answer)) if known else np.zeros(0, np.intp)
+        return ((*flags, Flagged("unknown", None, rows)), rows) if rows.size else (flags, None)
 
 
 def digest(blob: bytes | memoryview) -> str:

@@ -49,8 +49,9 @@ class Flagged(NamedTuple):
     """Rows whose answer deserves doubt."""
 
     code: str
-    """unseen_category, outside_range or imputed."""
-    column: str
+    """unseen_category, outside_range, imputed or unknown."""
+    column: str | None
+    """None: the row as a whole."""
     rows: Labels
 
 

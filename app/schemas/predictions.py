@@ -28,8 +28,8 @@ class PredictRequest(RootModel[PredictRows | PredictColumns]):
 class Flag(Wire):
     """Rows whose answer deserves doubt, and why."""
 
-    code: str = Field(description="unseen_category, outside_range or imputed.")
-    column: str
+    code: str = Field(description="unseen_category, outside_range, imputed or unknown (no answer: null).")
+    column: str | None = Field(None, description="Absent where it is the row as a whole.")
     rows: list[int]
 
 

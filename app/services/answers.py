@@ -65,4 +65,5 @@ def _spread(incoming: Answered, answers: Sequence[Any] | NDArray[Any]) -> Sequen
 
 
 def _flag(incoming: Answered, flag: Flagged) -> dict[str, Any]:
-    return {"code": flag.code, "column": flag.column, "rows": incoming.good[flag.rows]}
+    column = {} if flag.column is None else {"column": flag.column}
+    return {"code": flag.code, **column, "rows": incoming.good[flag.rows]}

@@ -174,6 +174,7 @@ def _flawed(tensor: Tensor, values: Sequence[tuple[int, InputColumn, Any]], coun
 
 
 def _outputs(model: Model, predicted: Predicted) -> list[Output]:
+    """The protocol has no null: a row without an answer gets its likeliest class, with the odds in `predict_proba`."""
     if predicted.classes is None:
         if model.task is Task.CLUSTERING:
             return [Output("predict", "INT64", np.asarray(predicted.values, np.int64))]

@@ -7,7 +7,7 @@ k neighbours, not of all rows as the book prints. With d0 = 0 rows at distance z
 Ties: of rows equally far, that one is nearer which is higher in the first column where they differ, then in the
 target. Of classes with equal votes wins the one with the nearest row, and its share is larger by 1e-9. Under the
 unanimity rule an answer is known only if all neighbours agree, and this is so just where a probability is exactly 1;
-otherwise the probabilities are the shares of the votes, and the explanation says `unknown`.
+otherwise the prediction is null and flagged `unknown`, and the probabilities are the shares of the votes.
 
 The nearest rows are found by a KD-tree or by looking at all of them; both answer alike to the last bit. On request
 k-means centres stand for the rows, some for each class; in regression they answer with the mean of their rows.
@@ -103,6 +103,12 @@ def predict(params: KNN, state: State, x: Matrix) -> NDArray[np.float64]:
     for block, places, far in _asked(params, state, x):
         answer[block] = _answer(state, places, _counts(params, state, places, far))
     return answer
+
+
+def known(params: KNN, probabilities: Matrix) -> NDArray[np.bool_]:
+    """(n,) whether the rule has an answer."""
+    unanimous: NDArray[np.bool_] = probabilities.max(axis=1) == 1.0
+    return unanimous if params.rule == "unanimity" else np.ones_like(unanimous)
 
 
 def explain(params: KNN, state: State, x: Matrix) -> list[JSON]:
@@ -203,6 +209,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    known=known,
     explain=explain,
     summary=summary,
     breaks={

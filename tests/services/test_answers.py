@@ -1,0 +1,29 @@
+"""The answer as JSON."""
+
+import orjson
+import pyarrow as pa
+
+from app.ml.model import decode
+from app.ml.rows import read_rows
+from app.ml.schema import TableColumn
+from app.ml.training import TrainSpec, train
+from app.services.answers import Answered, answer
+from app.store.models import Pointer
+
+POINTER = Pointer("m", 1, "sha256:0", 1)
+
+
+def test_a_classifier_may_say_that_it_does_not_know():
+    """B2.3: neighbours that disagree are no answer under the unanimity rule."""
+    table = pa.table({"x": [float(i) for i in range(20)], "y": ["low"] * 10 + ["high"] * 10})
+    columns = [TableColumn("x", "numeric", 0, 20), TableColumn("y", "categorical", 0, 2)]
+    asked = {"name": "knn", "k": 4, "rule": "unanimity"}
+    spec = TrainSpec.model_validate({"target": "y", "algorithm": asked, "validation": {"test_fraction": 0.1}})
+    model = decode(train(spec, table, columns=columns, data_digest="sha256:0").blob)
+    body = {"columns": ["x"], "data": [[1.0], ["no number"], [9.5], [18.0]]}
+    came = read_rows(body, model.inputs, max_rows=9, let_bad_rows_pass=True)
+    predicted = model.predict(came.table)
+    told = orjson.loads(answer(POINTER, model, Answered(*came[1:]), predicted).body)
+    assert told["predictions"] == ["low", None, None, "high"]
+    assert [flag for flag in told["flags"] if flag["code"] == "unknown"] == [{"code": "unknown", "rows": [2]}]
+    assert 0 < max(told["probabilities"][2]) < 1
