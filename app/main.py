@@ -44,7 +44,8 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
         app.state.services = services
     problems.install(app)
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # the documented way
-    for resource in (datasets, algorithms, jobs, models, predict, inference, health, metrics, docs):
+    # Routes are tried one after the other: those that are asked most come first.
+    for resource in (predict, inference, datasets, algorithms, jobs, models, health, metrics, docs):
         app.include_router(resource.router)
     app.state.templates = {id(route.original_route): route.path for route in iter_route_contexts(app.routes)}
     return app

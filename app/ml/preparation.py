@@ -193,7 +193,7 @@ class Preparation:
             offset[: self._measured.size], scale[: self._measured.size] = self._offset, self._scale
         return offset, scale
 
-    @property
+    @cached_property
     def width(self) -> int:
         """d, the number of columns of the matrix."""
         return len(self.inputs) if self.keeps_categories else self._measured.size + int(self._sizes.sum())
