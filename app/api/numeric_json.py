@@ -15,8 +15,8 @@ import orjson
 from app.api.strict_json import parse
 from app.errors import ValiantError
 from app.ml.cells import EXACT
-from app.ml.contract import Matrix
-from app.ml.schema import ColumnKind, InputColumn
+from app.ml.contract import Labels, Matrix
+from app.ml.plain import order_of
 from app.settings import KiB, Settings
 
 NUMBERS = b"0123456789+-.eE \t\r\n"
@@ -26,17 +26,19 @@ LONGEST_HEAD = 16 * KiB
 """Heads are remembered: 256 of them are at most 4 MiB."""
 
 
-def read_matrix(body: bytes, inputs: tuple[InputColumn, ...], settings: Settings) -> Matrix | None:
-    """The raw matrix (n, p) of a body, as the general path would read it; None if that path has to look at it."""
+def read_matrix(body: bytes, names: tuple[str, ...] | None, settings: Settings) -> Matrix | None:
+    """The raw matrix (n, p) of a body, as the general path would read it; None if that path has to look at it.
+
+    names: of the model's inputs, if all of them are numbers (`Preparation.numbers`).
+    """
     start = body.find(b'"data"')
-    if not 0 < start <= LONGEST_HEAD or settings.max_json_depth < DEPTH:
+    if names is None or not 0 < start <= LONGEST_HEAD or settings.max_json_depth < DEPTH:
         return None
-    names = tuple([column.name for column in inputs if column.kind == ColumnKind.NUMERIC])
-    places = _places(body[:start], names) if len(names) == len(inputs) else None
-    if places is None:
+    order = _order(body[:start], names)
+    if order is None:
         return None
     rows = _rows(body[start:].translate(None, NUMBERS), len(names))
-    return _matrix(body, rows, places) if 0 < rows <= settings.max_predict_rows else None
+    return _matrix(body, (rows, len(names)), order) if 0 < rows <= settings.max_predict_rows else None
 
 
 def _rows(skeleton: bytes, width: int) -> int:
@@ -47,26 +49,23 @@ def _rows(skeleton: bytes, width: int) -> int:
     return rows if whole else 0
 
 
-def _matrix(body: bytes, rows: int, places: tuple[int, ...]) -> Matrix | None:
+def _matrix(body: bytes, shape: tuple[int, int], order: Labels | slice) -> Matrix | None:
     try:
         raw = np.array(orjson.loads(body)["data"], np.float64)
     except ValueError:  # of orjson too; and rows of an only column may lack their cell
         return None
-    if raw.shape != (rows, len(places)) or max(raw.max(), -raw.min()) >= EXACT:
+    if raw.shape != shape or max(raw.max(), -raw.min()) >= EXACT:
         return None
-    return raw if places == tuple(range(len(places))) else raw.take(places, axis=1)
+    return np.ascontiguousarray(raw[:, order])
 
 
 @lru_cache(maxsize=256)
-def _places(head: bytes, names: Sequence[str]) -> tuple[int, ...] | None:
+def _order(head: bytes, names: Sequence[str]) -> Labels | slice | None:
     """Where each input stands among the columns, if these are all the inputs and no others."""
     try:
         body = parse(head + b'"data":[]}', Settings.model_construct(max_json_depth=DEPTH))
     except ValiantError:
         return None
-    columns = body.get("columns") if isinstance(body, dict) and body.keys() == {"columns", "data"} else None
-    if not isinstance(columns, list) or not all(type(name) is str for name in columns):
+    if not isinstance(body, dict) or body.keys() != {"columns", "data"}:
         return None
-    if len(columns) != len(names) or set(columns) != set(names):
-        return None
-    return tuple(map(columns.index, names))
+    return order_of(body["columns"], names)

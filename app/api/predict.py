@@ -54,7 +54,7 @@ async def predict_rows(  # noqa: PLR0917  FastAPI passes them by name
         served = await services.predictions.serve(model, version, alias)
 
         def answer() -> Answer:
-            raw = read_matrix(body, served.model.inputs, settings)
+            raw = read_matrix(body, served.model.preparation.numbers, settings)
             if raw is not None:
                 return services.predictions.predict_raw(served, raw)
             return services.predictions.predict(served, parse(body, settings), let_bad_rows_pass=on_error == "null")

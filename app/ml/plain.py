@@ -26,7 +26,7 @@ def plain_rows(body: object, names: Sequence[str], *, max_rows: int) -> Incoming
     if type(body) is not dict:
         return None
     if body.keys() == {"columns", "data"}:
-        rows, order = body["data"], _order(body["columns"], names)
+        rows, order = body["data"], order_of(body["columns"], names)
     elif body.keys() == {"rows"}:
         rows, order = _values(body["rows"], names), slice(None)
     else:
@@ -59,7 +59,7 @@ def _values(rows: Any, names: Sequence[str]) -> list[list[Any]] | None:
         return None
 
 
-def _order(header: Any, names: Sequence[str]) -> Labels | slice | None:
+def order_of(header: object, names: Sequence[str]) -> Labels | slice | None:
     """Where each name stands in a header that has these names, each once, and no other."""
     if type(header) is not list or len(header) != len(names) or set(map(type, header)) != {str}:
         return None

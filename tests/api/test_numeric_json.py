@@ -20,20 +20,27 @@ HEAD = '{"columns":["a","data","ü"],"data":'
 PLAIN = INPUTS[::2]
 
 
+def preparation(inputs):
+    neutral = np.ones(len(inputs))
+    return Preparation(inputs, Learned(neutral, neutral, neutral, neutral > 1, neutral > 1))
+
+
+def short(body, inputs):
+    return read_matrix(body, preparation(inputs).numbers, SETTINGS)
+
+
 def general(body, inputs):
     """The matrix, or the code of the refusal."""
-    neutral = np.ones(len(inputs))
-    learned = Learned(neutral, neutral, neutral, neutral > 1, neutral > 1)
     try:
         read = read_rows(parse(body, SETTINGS), inputs, max_rows=SETTINGS.max_predict_rows)
     except ValiantError as error:
         return error.code
-    return Preparation(inputs, learned).raw(read.table)
+    return preparation(inputs).raw(read.table)
 
 
 def agree(body, inputs=PLAIN):
     """Whether the shortcut was taken; if so, both paths read the same."""
-    quick = read_matrix(body, inputs, SETTINGS)
+    quick = short(body, inputs)
     if quick is None:
         return False
     slow = general(body, inputs)
@@ -111,14 +118,14 @@ def test_damaged_bodies_too(body, data):
     ],
 )
 def test_what_is_unusual_is_left_alone(body):
-    assert read_matrix(body.encode(), PLAIN, SETTINGS) is None
+    assert short(body.encode(), PLAIN) is None
 
 
 def test_other_kinds_are_left_alone():
     body = b'{"columns":["a"],"data":[[1]]}'
-    assert read_matrix(body, INPUTS[:1], SETTINGS) is not None
-    assert read_matrix(body, (InputColumn(name="a", kind="boolean"),), SETTINGS) is None
+    assert short(body, INPUTS[:1]) is not None
+    assert short(body, (InputColumn(name="a", kind="boolean"),)) is None
 
 
 def test_a_column_called_data_is_left_alone():
-    assert read_matrix(f"{HEAD}[[1,2,3]]}}".encode(), INPUTS, SETTINGS) is None
+    assert short(f"{HEAD}[[1,2,3]]}}".encode(), INPUTS) is None
