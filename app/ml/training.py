@@ -161,7 +161,7 @@ def _receipt(spec: TrainSpec, data_digest: str) -> dict[str, JSON]:
         "spec": spec.model_dump(mode="json", include=set(TrainSpec.model_fields)),
         "libraries": {
             "python": platform.python_version(),
-            **{name: version(name) for name in ("valiant", "numpy", "scipy")},
+            **{name: version(name) for name in ("valiant", "numpy", "scipy", "numba")},
         },
     }
 

@@ -225,7 +225,7 @@ def test_the_receipt_says_what_it_takes_to_get_the_same_bytes():
     receipt = read_header(trained.blob).receipt
     assert receipt["seed"] == 3
     assert receipt["data_digest"] == "sha256:0"
-    assert receipt["libraries"].keys() == {"valiant", "numpy", "scipy", "python"}
+    assert receipt["libraries"].keys() == {"valiant", "numpy", "scipy", "numba", "python"}
     again = train(
         TrainSpec.model_validate(receipt["spec"]), IRIS, columns=sheet(IRIS), data_digest=receipt["data_digest"]
     )

@@ -1,0 +1,164 @@
+"""Loops that numpy cannot vectorise, compiled by numba with their first call.
+
+    @kernel("f8(f8[::1], f8[::1])", writes=["total"])
+    def add(values, total): ...
+
+A kernel states its types, so there is one compilation of it, a call with other types fails, and `warm` can compile
+without data. Arrays it does not write may be read-only. What a kernel calls is `inner`, or another kernel.
+
+numba is imported with the first call and not before: it takes 65 MB. What was compiled is kept on disk, by whoever
+`cache_folder` says, so that it is compiled once for a machine and version.
+"""
+
+import hashlib
+import importlib
+import marshal
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import FunctionType
+from typing import Any, Generic, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_kernels: list["Kernel[..., Any]"] = []
+_lock = threading.RLock()
+
+
+class Kernel(Generic[P, R]):
+    """A function in the part of Python that numba knows, and its compiled form."""
+
+    def __init__(self, python: Callable[P, R], signature: str | None, writes: Sequence[str]) -> None:
+        self.python = python
+        """The function as it is written."""
+        self._signature = signature
+        self._writes = writes
+        self._compiled: Any = None
+        self.__doc__, self.__name__, self.__module__ = python.__doc__, python.__name__, python.__module__
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        found: R = (self._compiled or self.compiled)(*args, **kwargs)
+        return found
+
+    @property
+    def compiled(self) -> Any:
+        """The dispatcher that numba makes; compiled, or read from disk, the first time."""
+        with _lock:
+            if self._compiled is None:
+                self._compiled = self._compile()
+        return self._compiled
+
+    def _compile(self) -> Any:
+        numba = _numba()
+        bare = self._bare()
+        if self._signature is None:
+            return numba.njit(nogil=True)(bare)  # becomes part of the kernels that call it
+        return numba.njit(self._types(numba), nogil=True, cache=bool(numba.config.CACHE_DIR))(bare)
+
+    def _bare(self) -> FunctionType:
+        """The function with compiled ones in place of the kernels it calls.
+
+        Its name on disk tells apart what it would do with other constants or other functions within.
+        """
+        function = self.python
+        assert isinstance(function, FunctionType)  # noqa: S101 - what `def` makes; for the type checker
+        called = {name: value.compiled for name, value in self._named() if isinstance(value, Kernel)}
+        bare = FunctionType(function.__code__, function.__globals__ | called, function.__name__, function.__defaults__)
+        bare.__module__ = function.__module__
+        bare.__qualname__ = f"{function.__qualname__}-{self.digest()}" if self._signature else function.__qualname__
+        return bare
+
+    def _named(self) -> Iterator[tuple[str, Any]]:
+        """The globals that the function names."""
+        function: Any = self.python
+        for name in function.__code__.co_names:
+            if name in function.__globals__:
+                yield name, function.__globals__[name]
+
+    def digest(self) -> str:
+        """Of all that the compiled form depends on: this code, its constants, the functions it calls."""
+        function: Any = self.python
+        parts = [marshal.dumps(function.__code__)]
+        for name, value in self._named():
+            if isinstance(value, Kernel):
+                parts.append(value.digest().encode())
+            elif isinstance(value, bool | int | float | str | tuple):
+                parts.append(f"{name}={value!r}".encode())
+        return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+
+    def _types(self, numba: Any) -> Any:
+        """The signature; an array that is not written may be read-only."""
+        arguments, result = numba.core.sigutils.normalize_signature(self._signature)
+        function: Any = self.python
+        names = function.__code__.co_varnames[: len(arguments)]
+        taken = [
+            kind.copy(readonly=True) if isinstance(kind, numba.types.Array) and name not in self._writes else kind
+            for name, kind in zip(names, arguments, strict=True)
+        ]
+        return result(*taken)
+
+
+def kernel(signature: str, *, writes: Sequence[str] = ()) -> Callable[[Callable[P, R]], Kernel[P, R]]:
+    """A kernel of these types, in numba's notation. `writes`: names of the arrays it changes."""
+
+    def decorate(python: Callable[P, R]) -> Kernel[P, R]:
+        made = Kernel(python, signature, writes)
+        _kernels.append(made)
+        return made
+
+    return decorate
+
+
+def inner(python: Callable[P, R]) -> Kernel[P, R]:
+    """A function that only kernels call; it is compiled into each of them."""
+    return Kernel(python, None, ())
+
+
+def warm() -> None:
+    """Compile every kernel of the modules imported so far, or read it from disk."""
+    for each in _kernels:
+        _ = each.compiled
+
+
+def cache_folder() -> Path | None:
+    """A folder to keep compiled code in; None where nothing can be written.
+
+    It is NUMBA_CACHE_DIR, or among the user's caches, or where temporary files go. Code is run from it: a folder that
+    others own or may write to is not used.
+    """
+    for place in _places():
+        with suppress(OSError):
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if _ours(place):
+                return place
+    with suppress(OSError):
+        return Path(tempfile.mkdtemp(prefix="valiant-"))
+    return None
+
+
+def _places() -> Iterator[Path]:
+    if given := os.environ.get("NUMBA_CACHE_DIR"):
+        yield Path(given)
+    with suppress(RuntimeError):  # a user without a home
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "valiant"
+    with suppress(OSError):  # no place for temporary files either
+        yield Path(tempfile.gettempdir()) / f"valiant-{os.getuid()}"
+
+
+def _ours(folder: Path) -> bool:
+    status = folder.lstat()
+    return status.st_uid == os.getuid() and not status.st_mode & 0o022 and os.access(folder, os.W_OK | os.X_OK)
+
+
+def _numba() -> Any:
+    fresh = "numba" not in sys.modules
+    numba: Any = importlib.import_module("numba")
+    if fresh:
+        folder = cache_folder()
+        numba.config.CACHE_DIR = "" if folder is None else str(folder)
+    return numba

@@ -1,0 +1,103 @@
+"""Kernels: numba only when called, no stale code from disk, and a place to keep it wherever we run."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import pytest
+
+from app.ml.numerics import compiled
+from app.ml.numerics.compiled import inner, kernel
+
+STEP = 1.0
+
+
+@inner
+def stepped(value):
+    return value + STEP
+
+
+@kernel("f8(f8[::1], f8[::1])", writes=["out"])
+def running(values, out):
+    total = 0.0
+    for i in range(values.shape[0]):
+        total += stepped(values[i])
+        out[i] = total
+    return total
+
+
+def test_does_what_it_says():
+    values, out = np.arange(5.0), np.zeros(5)
+    values.setflags(write=False)
+    assert running(values, out) == running.python(values, np.zeros(5)) == 15
+    assert out.tolist() == [1, 3, 6, 10, 15]
+
+
+def test_other_types_fail_rather_than_compile():
+    with pytest.raises(TypeError):
+        running(np.arange(5, dtype=np.float32), np.zeros(5))
+    sealed = np.zeros(5)
+    sealed.setflags(write=False)
+    with pytest.raises(TypeError):
+        running(np.arange(5.0), sealed)
+
+
+def test_code_on_disk_is_told_apart_by_all_it_depends_on(monkeypatch):
+    before = running.digest()
+    monkeypatch.setitem(globals(), "STEP", 2.0)
+    assert running.digest() != before
+
+
+def test_catalogue_costs_no_numba():
+    code = "import sys; from app.ml.catalogue import catalogue; catalogue(); sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.fixture
+def nowhere(monkeypatch, tmp_path):
+    """No cache folder given, none for the user, none for temporary files."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")  # not even root makes a folder there
+    monkeypatch.setattr(tempfile, "tempdir", "/dev/null")
+    return tmp_path
+
+
+def test_works_where_nothing_can_be_written():
+    code = (
+        "import tempfile, numpy as np; tempfile.tempdir = '/dev/null'\n"
+        "from app.ml.numerics.compiled import cache_folder, kernel\n"
+        "@kernel('i8(i8)')\n"
+        "def twice(value): return 2 * value\n"
+        "assert cache_folder() is None and twice(21) == 42"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": "", "XDG_CACHE_HOME": "/dev/null"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+def test_what_the_environment_says_comes_first(nowhere, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(nowhere / "caches"))
+    assert compiled.cache_folder() == nowhere / "caches" / "valiant"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(nowhere / "given"))
+    assert compiled.cache_folder() == nowhere / "given"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "/dev/null/given")
+    assert compiled.cache_folder() == nowhere / "caches" / "valiant"
+
+
+def test_without_a_home_it_is_where_temporary_files_go(nowhere, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(nowhere))
+    folder = compiled.cache_folder()
+    assert folder == nowhere / f"valiant-{os.getuid()}"
+    assert folder.stat().st_mode & 0o077 == 0
+
+
+def test_a_folder_that_others_may_write_to_is_not_used(nowhere, monkeypatch):
+    """Compiled code is run: whoever writes it is us."""
+    monkeypatch.setattr(tempfile, "tempdir", str(nowhere))
+    planted = nowhere / f"valiant-{os.getuid()}"
+    planted.mkdir()
+    planted.chmod(0o777)
+    folder = compiled.cache_folder()
+    assert folder not in {None, planted}
+    assert folder.stat().st_mode & 0o077 == 0
