@@ -27,7 +27,8 @@ Two opposite points: one mistake, as many as the theorem allows. XOR is parted b
 False
 
 References: Rosenblatt (1958), Psychol. Rev. 65:386; Novikoff (1962), Symp. Math. Theory of Automata 12:615;
-Shalev-Shwartz & Ben-David (2014), Understanding Machine Learning, theorem 21.16; Battiti & Brunato, The LION Way, ch. 4.
+Shalev-Shwartz & Ben-David (2014), Understanding Machine Learning, theorem 21.16;
+Battiti & Brunato, The LION Way, ch. 4.
 """
 
 import math
@@ -71,7 +72,7 @@ class State(NamedTuple):
     radius: float
     """Length of the longest row, with its constant."""
     margin: float
-    """Least distance of a training row to the boundary of the last weights, negative on the wrong side; NaN: not known."""
+    """Least distance of a training row to the boundary of the last weights, negative beyond it; NaN: not known."""
     bound: float
     """Mistakes that the theorem allows; NaN: not known."""
 
@@ -133,10 +134,9 @@ def _learned(params: Perceptron, state: State, data: Data, order: Labels, counts
     radius = max(state.radius, math.hypot(_longest(data.x), constant))
     if not max(radius, float(np.abs([coef, drift]).max())) < LARGEST:  # NaN is not either
         raise InvalidData("The inputs are too large to be multiplied with each other: scale them.")
-    return State(
-        coef, drift, state.seen | data.targets.any(axis=0), state.rounds + len(order), state.mistakes + mistakes, radius,
-        math.nan, math.nan,
-    )  # fmt: skip
+    seen = state.seen | data.targets.any(axis=0)
+    rounds = state.rounds + len(order)
+    return State(coef, drift, seen, rounds, state.mistakes + mistakes, radius, math.nan, math.nan)
 
 
 def _longest(x: Matrix) -> float:

@@ -5,13 +5,16 @@ classes); Freund & Schapire (1999), Mach. Learn. 37:277 (averages).
 """
 
 import numpy as np
-from numba import njit
 
 from app.ml.contract import Labels, Matrix, Vector
+from app.ml.numerics.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
-def perceptron_pass(
+@kernel(
+    "i8(f8[:,::1], i8[::1], f8[::1], i8[::1], f8, f8[:,::1], f8[:,::1], i8, i8[::1])",
+    writes=["coef", "drift", "counts"],
+)
+def perceptron_pass(  # noqa: PLR0917 - a kernel takes its arguments by position
     x: Matrix,
     codes: Labels,
     weights: Vector,

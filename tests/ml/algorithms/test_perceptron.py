@@ -21,7 +21,7 @@ def fitted(data, seed=0, **params):
     return perceptron.fit(perceptron.Perceptron(**params), data, Context.of(seed))
 
 
-def twin(x, codes, weights, order, constant, coef, drift, rounds, counts):
+def twin(x, codes, weights, order, constant, coef, drift, rounds, counts):  # noqa: PLR0917 - as the kernel
     """The rule of the docstring, a row at a time in numpy."""
     mistakes = 0
     for turn, i in enumerate(order):
@@ -218,7 +218,7 @@ def test_xor_ends_and_says_so():
 def test_the_error_curve_is_told():
     seen = []
     data = of(*datasets.load_iris(return_X_y=True))
-    context = Context.of(0, lambda fraction, **measures: seen.append(measures["error_rate"]))
+    context = Context.of(0, lambda _, **measures: seen.append(measures["error_rate"]))
     fit = perceptron.fit(perceptron.Perceptron(epochs=7), data, context)
     assert seen == fit.curves["error_rate"]
     assert len(seen) == 7
