@@ -16,7 +16,9 @@ class Figure(Wire):
     upper: float | None = None
     confidence: float = 0.95
     interval: str | None = Field(
-        None, description="How the bounds were found: clopper-pearson, bootstrap or student-t (approximate)."
+        None,
+        description="How the bounds were found: clopper-pearson (exact: covers at least its confidence), "
+        "bootstrap (accelerated), bootstrap (percentile) or student-t (approximate).",
     )
     n: int = Field(description="Rows (or folds) the figure rests on.")
     display: str = Field(description="Rounded to the error bar, for people.")
