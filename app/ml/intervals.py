@@ -1,7 +1,7 @@
 """Error bars: exact for proportions, bootstrap for the rest, Student's t for means of a few folds.
 
-References: Clopper & Pearson (1934), Biometrika 26:404; Efron (1987), J. Am. Stat. Assoc. 82:171, accelerated bootstrap;
-Hesterberg (2015), The American Statistician 69:371, for its use with few rows.
+References: Clopper & Pearson (1934), Biometrika 26:404; Efron (1987), J. Am. Stat. Assoc. 82:171, the
+accelerated bootstrap; Hesterberg (2015), The American Statistician 69:371, for its use with few rows.
 """
 
 from typing import NamedTuple, Self
@@ -113,8 +113,9 @@ class Resamples(NamedTuple):
         groups = min(n, GROUPS)
         picks = rng.integers(0, groups, (RESAMPLES, groups))
         picks += np.arange(RESAMPLES)[:, None] * groups
-        counts = np.bincount(picks.ravel(), minlength=RESAMPLES * groups).reshape(RESAMPLES, groups) * 1.0
-        return cls(rng.permutation(n) % groups, np.vstack([counts, 1.0 - np.eye(groups)]) if groups > 1 else counts)
+        counts: Matrix = np.bincount(picks.ravel(), minlength=RESAMPLES * groups).reshape(-1, groups).astype(np.float64)
+        left_out = 1.0 - np.eye(groups)[: groups if groups > 1 else 0]
+        return cls(rng.permutation(n) % groups, np.vstack([counts, left_out]))
 
     def sums(self, values: Vector) -> Vector:
         """The sum of values (n,) over each draw, shape (draws,)."""

@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
+from app.ml.residuals import Residuals
 from app.wire import Wire
 
 
@@ -67,6 +68,7 @@ class Report(Wire):
     cross_validation: list[Figure] | None = Field(None, description="Mean over folds of the training rows.")
     folds: list[Fold] | None = None
     confusion_matrix: ConfusionMatrix | None = None
+    residuals: list[Residuals] = Field([], description="Of a regression: on the training and on the test rows.")
     curves: list[ReportCurve] = []
     converged: bool
     iterations: int

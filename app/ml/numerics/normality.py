@@ -28,7 +28,8 @@ def standardised(values: Vector) -> Vector | None:
     found = spread(values)
     if values.size < 2 or found.deviation == 0:
         return None
-    return np.sort((values - found.mean) / found.deviation) * np.sqrt(1 - 1 / values.size)
+    z: Vector = np.sort((values - found.mean) / found.deviation) * np.sqrt(1 - 1 / values.size)
+    return z
 
 
 def anderson_darling(values: Vector) -> Normality | None:

@@ -11,7 +11,7 @@ from app.ml.numerics.linalg import BLOCK
 def table(n=60, seed=0):
     x = np.random.default_rng(seed).normal(size=(n, 4)) * [1, 10, 1e3, 1]
     x[:, 3] = x[:, 0] + 0.1 * x[:, 3]
-    return x + [0, 5, 1e4, -1]
+    return x + np.array([0, 5, 1e4, -1])
 
 
 @pytest.mark.parametrize("n", [60, 2 * BLOCK + 7])

@@ -1,4 +1,4 @@
-"""What the residuals of a regression look like: spread, outliers, normality, and points to judge by eye (B5.5, B5.10).
+"""What the residuals of a regression look like: spread, outliers, normality (B5.10, B5.16).
 
 A residual is √w·(y − prediction) for a row of weight w, so that rows measured with different care can be compared.
 Residuals that are not normal hint at a missing input, a model too simple, or one too powerful; and the errors that a
@@ -9,21 +9,20 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from app.ml.contract import Labels, Vector
 from app.ml.numerics.normality import Normality, anderson_darling, dagostino, kolmogorov_smirnov
 from app.ml.numerics.spread import spread
-from app.ml.report import ReportCurve
+from app.ml.splits import evenly
 from app.wire import Wire
 
 ALPHA = 0.05
 """Normality is called rejected below this probability."""
+TESTED = 100_000
+"""Of more residuals than this an even sample is tested: the tests sort."""
 LISTED = 100
 """Outliers told by their row number."""
-POINTS = 200
-"""Points of a curve to look at."""
 TESTS: Mapping[str, Callable[[Vector], Normality | None]] = {
     "anderson-darling": anderson_darling,
     "dagostino-k2": dagostino,
@@ -80,7 +79,8 @@ def residuals(part: Literal["train", "test"], rows: Labels, values: Vector) -> R
 
 
 def _tests(values: Vector) -> list[NormalityTest]:
-    found = {name: test(values) for name, test in TESTS.items()}
+    sample = values[evenly(values.size, TESTED)]
+    found = {name: test(sample) for name, test in TESTS.items()}
     return [
         NormalityTest(name=name, statistic=told and told.statistic, p_value=told and told.p)
         for name, told in found.items()
@@ -94,23 +94,6 @@ def _reading(tests: list[NormalityTest]) -> str:
     if p >= ALPHA:
         return f"Nothing speaks against normal residuals (Anderson-Darling, p = {p:.2g})."
     return (
-        f"The residuals are not normal (Anderson-Darling, p = {p:.1g}): an input may be missing, or the model too simple "
-        "or too powerful; errors and intervals that assume normal noise are only rough."
+        f"The residuals are not normal (Anderson-Darling, p = {p:.1g}): an input may be missing, or the model too "
+        "simple or too powerful; errors and intervals that assume normal noise are only rough."
     )
-
-
-def by_eye(truth: Vector, predicted: Vector) -> list[ReportCurve]:
-    """Points that show at a glance whether a fit is any good (B5.5): answers (n,) and residuals over predictions."""
-    kept = thinned(truth.size)
-    x, y = predicted[kept], truth[kept]
-    if not np.isfinite(x).all():
-        return []
-    return [
-        ReportCurve(name="observed over predicted", x=x.tolist(), y=y.tolist()),
-        ReportCurve(name="residual over predicted", x=x.tolist(), y=(y - x).tolist()),
-    ]
-
-
-def thinned(n: int) -> NDArray[np.intp]:
-    """At most `POINTS` of n row numbers, evenly spaced."""
-    return np.linspace(0, n - 1, min(n, POINTS)).astype(np.intp)
