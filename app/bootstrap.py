@@ -12,6 +12,7 @@ from app.services.jobs import Jobs
 from app.services.models import Models
 from app.services.predictions import Predictions
 from app.services.training import Training
+from app.services.whatif import WhatIf
 from app.settings import Settings
 from app.store.cache import Cache
 from app.store.engine import make_engine
@@ -31,6 +32,7 @@ class Services:
     jobs: Jobs
     models: Models
     predictions: Predictions
+    whatif: WhatIf
     admission: Admission
 
     def close(self) -> None:
@@ -60,5 +62,6 @@ def build(settings: Settings, *, role: str) -> Services:
         jobs=Jobs(work, announce, settings),
         models=Models(work, settings),
         predictions=Predictions(work, cache, settings),
+        whatif=WhatIf(settings),
         admission=Admission(settings),
     )
