@@ -11,7 +11,7 @@ from app.services.datasets import Datasets
 from app.services.jobs import Jobs
 from app.services.models import Models
 from app.services.predictions import Predictions
-from app.services.training import Training
+from app.services.submission import Submission
 from app.services.whatif import WhatIf
 from app.settings import Settings
 from app.store.cache import Cache
@@ -28,7 +28,7 @@ class Services:
     cache: Cache
     celery: Celery
     datasets: Datasets
-    training: Training
+    submission: Submission
     jobs: Jobs
     models: Models
     predictions: Predictions
@@ -58,7 +58,7 @@ def build(settings: Settings, *, role: str) -> Services:
         cache=cache,
         celery=celery,
         datasets=Datasets(work, settings),
-        training=Training(work, announce, settings),
+        submission=Submission(work, announce, settings),
         jobs=Jobs(work, announce, settings),
         models=Models(work, settings),
         predictions=Predictions(work, cache, settings),
