@@ -11,8 +11,7 @@ from app.services.datasets import Datasets
 from app.services.jobs import Jobs
 from app.services.models import Models
 from app.services.predictions import Predictions
-from app.services.submission import Submission
-from app.services.whatif import WhatIf
+from app.services.training import Training
 from app.settings import Settings
 from app.store.cache import Cache
 from app.store.engine import make_engine
@@ -28,11 +27,10 @@ class Services:
     cache: Cache
     celery: Celery
     datasets: Datasets
-    submission: Submission
+    training: Training
     jobs: Jobs
     models: Models
     predictions: Predictions
-    whatif: WhatIf
     admission: Admission
 
     def close(self) -> None:
@@ -58,10 +56,9 @@ def build(settings: Settings, *, role: str) -> Services:
         cache=cache,
         celery=celery,
         datasets=Datasets(work, settings),
-        submission=Submission(work, announce, settings),
+        training=Training(work, announce, settings),
         jobs=Jobs(work, announce, settings),
         models=Models(work, settings),
         predictions=Predictions(work, cache, settings),
-        whatif=WhatIf(settings),
         admission=Admission(settings),
     )

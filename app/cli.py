@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from app.errors import StartFailed
+from app.lean import without_optional
 from app.settings import Settings
 
 
@@ -55,6 +56,7 @@ def _demo(options: dict[str, Any], settings: Settings) -> None:
 def _api(_: dict[str, Any], settings: Settings) -> None:
     _need(settings, "database_url", "broker_url", "cache_url")
     _one_thread_for_linear_algebra()
+    without_optional()
     from app.main import create_app
     from app.serve import serve
 
@@ -64,6 +66,7 @@ def _api(_: dict[str, Any], settings: Settings) -> None:
 def _worker(_: dict[str, Any], settings: Settings) -> None:
     _need(settings, "database_url", "broker_url", "cache_url")
     _one_thread_for_linear_algebra()
+    without_optional()
     from workers.main import main as work
 
     if status := work(settings):

@@ -7,6 +7,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from app import logs
+from app.lean import settle
 from app.ports import listen
 from app.settings import Settings
 
@@ -14,6 +15,7 @@ from app.settings import Settings
 def serve(app: FastAPI, settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT. Raises StartFailed if the address is taken."""
     logs.configure(settings.log_level)
+    settle()
     with listen(settings.host, settings.port) as listener:
         config = uvicorn.Config(
             app,

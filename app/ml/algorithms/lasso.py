@@ -17,9 +17,9 @@ Softw. 33(1); Battiti & Brunato, The LION Way, ch. 8.
 from typing import Literal, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy.optimize import brentq
 
 from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
 from app.ml.numerics.lasso import Moments, Point, solve_lasso
@@ -194,7 +194,7 @@ def _bounded(
 
     weak = float(penalties[after]) if after < len(points) else float(penalties[0]) * WEAKEST
     if excess(weak) > 0:
-        weak = float(brentq(excess, weak, float(penalties[after - 1]), xtol=1e-300, rtol=1e-14))
+        weak = float(scipy.optimize.brentq(excess, weak, float(penalties[after - 1]), xtol=1e-300, rtol=1e-14))
     places = np.insert(penalties, after, weak)
     return places, [*points[:after], at(weak), *points[after:]], after
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 Sums = NDArray[np.float64]
 Totals = NDArray[np.float64]
@@ -25,7 +25,7 @@ def entropy(sums: Sums) -> Totals:
     """
     kinds = np.maximum(sums, 0)  # differences of running sums may fall a rounding below zero
     weight = kinds.sum(axis=0)
-    bits: Totals = (xlogy(weight, weight) - xlogy(kinds, kinds).sum(axis=0)) / np.log(2)
+    bits: Totals = (scipy.special.xlogy(weight, weight) - scipy.special.xlogy(kinds, kinds).sum(axis=0)) / np.log(2)
     return np.maximum(bits, 0)
 
 

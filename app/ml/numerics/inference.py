@@ -6,8 +6,8 @@ Errors are taken as independent and normal, of variance σ²/weight.
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaincc, ndtr, ndtri, stdtr, stdtrit
 
 from app.ml.contract import JSON, Matrix, Vector
 
@@ -17,7 +17,7 @@ LARGEST_COVARIANCE = 100
 
 def chi_square_q(chi2: float, freedom: int) -> float:
     """The probability that χ² with `freedom` degrees of freedom is at least chi2 (B5.8)."""
-    return float(gammaincc(freedom / 2, chi2 / 2))
+    return float(scipy.special.gammaincc(freedom / 2, chi2 / 2))
 
 
 def told(values: ArrayLike) -> JSON:
@@ -63,7 +63,7 @@ class Inference(NamedTuple):
         tail = (1 + confidence) / 2
         if not np.isfinite(self.noise):
             return np.full(len(centred), np.inf)
-        factor = ndtri(tail) if self.sigma is not None else stdtrit(self.freedom, tail)
+        factor = scipy.special.ndtri(tail) if self.sigma is not None else scipy.special.stdtrit(self.freedom, tail)
         own = 0.0 if self.intercept is None else 1 / self.weight
         return np.asarray(factor * self.noise * np.sqrt(own + ((centred @ self.factor) ** 2).sum(axis=1)))
 
@@ -83,7 +83,8 @@ class Inference(NamedTuple):
 
     def p_values(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """Two-sided; Student's t where the noise is estimated, else normal."""
-        below = ndtr(-np.abs(t)) if self.sigma is not None else stdtr(max(self.freedom, 1), -np.abs(t))
+        special, low = scipy.special, -np.abs(t)
+        below = special.ndtr(low) if self.sigma is not None else special.stdtr(max(self.freedom, 1), low)
         return np.asarray(2 * below)
 
     def log_likelihood(self) -> float:

@@ -6,7 +6,7 @@ Reference: Friedman, Hastie & Tibshirani (2010), J. Stat. Softw. 33(1).
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
+import scipy
 
 from app.ml.contract import Labels, Matrix, Vector
 from app.ml.numerics.linalg import EPS
@@ -92,7 +92,7 @@ def _polished(moments: Moments, threshold: float, coef: Vector) -> Vector | None
     system = moments.gram[np.ix_(active, active)]
     scale = np.sqrt(system.diagonal())
     right = (moments.product - threshold * signs)[active]
-    _, found, failed = lapack.dposv(system / scale / scale[:, None], right / scale)
+    _, found, failed = scipy.linalg.lapack.dposv(system / scale / scale[:, None], right / scale)
     if failed or (np.sign(found) != signs[active]).any():
         return None
     solved = np.zeros_like(coef)

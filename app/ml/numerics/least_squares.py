@@ -7,7 +7,7 @@ Numerical Recipes, ch. 15.4.
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
+import scipy
 
 from app.ml.contract import Matrix, Vector
 from app.ml.numerics.linalg import EPS, Centred, centred, solve_ridge
@@ -60,8 +60,8 @@ def covariance_factor(a: Matrix, condition: float = np.inf) -> Matrix:
     unit = np.where(length > 0, length, 1.0) if d <= n else np.ones(d)
     if d <= n and condition < WELL_CONDITIONED:
         return np.asarray(_inverse_root(a / unit) / unit[:, None])
-    triangle = linalg.qr(a / unit, mode="r")[0][:d] if d <= n else a
-    _, s, vt = linalg.svd(triangle, full_matrices=False)
+    triangle = scipy.linalg.qr(a / unit, mode="r")[0][:d] if d <= n else a
+    _, s, vt = scipy.linalg.svd(triangle, full_matrices=False)
     kept = s > max(n, d) * EPS * s.max(initial=0.0)
     factor: Matrix = vt[kept].T / s[kept] / unit[:, None]
     if d <= n and not kept.all():
@@ -72,8 +72,8 @@ def covariance_factor(a: Matrix, condition: float = np.inf) -> Matrix:
 
 def _inverse_root(a: Matrix) -> Matrix:
     """F with FFᵀ = (aᵀa)⁻¹: the inverse of the triangular Cholesky factor."""
-    triangle = linalg.cholesky(a.T @ a)
-    return np.asarray(linalg.solve_triangular(triangle, np.eye(len(triangle))))
+    triangle = scipy.linalg.cholesky(a.T @ a)
+    return np.asarray(scipy.linalg.solve_triangular(triangle, np.eye(len(triangle))))
 
 
 def _as_is(x: Matrix) -> Centred:

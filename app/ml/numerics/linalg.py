@@ -3,8 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
-from scipy.linalg import lapack
+import scipy
 
 from app.ml.contract import Matrix, Vector
 
@@ -94,10 +93,10 @@ def solve_positive(a: Matrix, b: Vector) -> Vector:
     scale = np.sqrt(a.diagonal())
     scale = np.where(scale > 0, scale, 1.0)
     system = a / scale / scale[:, None]
-    factor, failed = lapack.dpotrf(system, lower=True)
+    factor, failed = scipy.linalg.lapack.dpotrf(system, lower=True)
     if not failed:
-        return np.asarray(linalg.cho_solve((factor, True), b / scale) / scale)
-    values, vectors = linalg.eigh(system)
+        return np.asarray(scipy.linalg.cho_solve((factor, True), b / scale) / scale)
+    values, vectors = scipy.linalg.eigh(system)
     values = np.maximum(values, len(a) * EPS * values[-1])
     return np.asarray(vectors @ (vectors.T @ (b / scale) / values) / scale)
 
@@ -112,18 +111,18 @@ def _by_cholesky(a: Matrix, b: Matrix, penalty: float) -> tuple[Matrix, int, flo
     if not scale.all():
         return None
     system = shifted / scale / scale[:, None]
-    factor, failed = lapack.dpotrf(system, lower=True)
-    if failed or lapack.dpocon(factor, np.abs(system).sum(axis=0).max(), uplo="L")[0] < 1e-10:
+    factor, failed = scipy.linalg.lapack.dpotrf(system, lower=True)
+    if failed or scipy.linalg.lapack.dpocon(factor, np.abs(system).sum(axis=0).max(), uplo="L")[0] < 1e-10:
         return None
 
     def solve(right: Matrix) -> Matrix:
-        solution: Matrix = linalg.cho_solve((factor, True), right / scale[:, None])
+        solution: Matrix = scipy.linalg.cho_solve((factor, True), right / scale[:, None])
         return solution / scale[:, None]
 
     coef = solve(a.T @ b)
     coef += solve(a.T @ (b - a @ coef) - penalty * coef)
     unit = np.where(length > 0, length, 1.0)
-    eigenvalues = linalg.eigvalsh(gram / unit / unit[:, None])
+    eigenvalues = scipy.linalg.eigvalsh(gram / unit / unit[:, None])
     return coef, *_conditioning(np.sqrt(np.maximum(eigenvalues[::-1], 0)), np.sqrt(len(gram) * EPS), len(gram))
 
 
@@ -133,14 +132,14 @@ def _by_svd(a: Matrix, b: Matrix, penalty: float) -> tuple[Matrix, int, float]:
     unit = np.where(length > 0, length, 1.0)
     # Only a fit without penalty is free to choose the units of its columns.
     scale = unit if penalty == 0 and d <= n else np.ones(d)
-    u, s, vt = linalg.svd(a / scale, full_matrices=False)
+    u, s, vt = scipy.linalg.svd(a / scale, full_matrices=False)
     kept = s > max(n, d) * EPS * s.max(initial=0.0)
     gain = np.where(kept, s, 0.0) / np.where(kept, s * s + penalty, 1.0)
     coef = (vt.T @ (gain[:, None] * (u.T @ b))) / scale[:, None]
     if penalty == 0 and d <= n and not kept.all():
         null, _ = np.linalg.qr((vt[~kept] / scale).T)
         coef -= null @ (null.T @ coef)
-    values = s if scale is unit else linalg.svdvals(a / unit)
+    values = s if scale is unit else scipy.linalg.svdvals(a / unit)
     return coef, *_conditioning(values, max(n, d) * EPS, d)
 
 

@@ -6,7 +6,7 @@ References: Lloyd (1982), IEEE Trans. Inf. Theory 28:129; MacQueen (1967), Berke
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csc_array
+import scipy
 
 from app.ml.contract import Labels, Matrix, Vector
 from app.ml.numerics.distances import nearest
@@ -47,7 +47,7 @@ def lloyd(x: Matrix, weights: Vector, centres: Matrix, max_iter: int) -> Run:
 
 def means(x: Matrix, weights: Vector, labels: Labels, k: int) -> Matrix:
     """Weighted mean of the rows of each label 0 … k-1, shape (k, d). Each label must have a row."""
-    members = csc_array((weights, labels, np.arange(len(x) + 1)), shape=(k, len(x)))
+    members = scipy.sparse.csc_array((weights, labels, np.arange(len(x) + 1)), shape=(k, len(x)))
     return np.asarray(members @ x) / np.bincount(labels, weights, k)[:, None]
 
 

@@ -16,9 +16,8 @@ from functools import partial
 from typing import Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
-from scipy.spatial.distance import cdist
 
 from app.ml.contract import Labels, Matrix, Vector
 
@@ -50,7 +49,7 @@ class Centred(NamedTuple):
             return cls(rows, origin, np.vstack([-2 * moved.T, np.einsum("ij,ij->i", moved, moved)]))
 
 
-_trees: dict[int, tuple["weakref.ref[Matrix]", cKDTree]] = {}
+_trees: dict[int, tuple["weakref.ref[Matrix]", "scipy.spatial.cKDTree"]] = {}
 
 
 def neighbours(x: Matrix, rows: Matrix, k: int, *, p: float = 2.0, index: Index = "auto") -> tuple[Labels, Matrix]:
@@ -124,7 +123,8 @@ def _by_all(x: Matrix, centred: Centred, k: int, p: float) -> tuple[Labels, NDAr
         scores = np.column_stack([a, np.ones(len(a))]) @ centred.factor  # squares, less a constant of each row
         doubt = 4e-15 * (x.shape[1] + 4) * (np.einsum("ij,ij->i", a, a) + centred.factor[-1].max()) + SMALLEST
         return _clear(*_smallest(scores, k + 1), doubt)
-    scores = cdist(x, centred.rows, "chebyshev") if math.isinf(p) else cdist(x, centred.rows, "minkowski", p=p)
+    metric = {"metric": "chebyshev"} if math.isinf(p) else {"metric": "minkowski", "p": p}
+    scores = scipy.spatial.distance.cdist(x, centred.rows, **metric)
     places, far = _smallest(scores, k + 1)
     return _clear(places, far, _doubt(far, p))
 
@@ -160,12 +160,12 @@ def _smallest(scores: Matrix, k: int) -> tuple[Labels, Matrix]:
     return column[chosen], low[chosen]
 
 
-def _tree(rows: Matrix) -> cKDTree:
+def _tree(rows: Matrix) -> "scipy.spatial.cKDTree":
     """The tree of these rows, built once and kept as long as they are."""
     kept = _trees.get(id(rows))
     if kept is None or kept[0]() is not rows:
         key = id(rows)
-        kept = (weakref.ref(rows, lambda gone: _drop(key, gone)), cKDTree(rows, copy_data=True))
+        kept = (weakref.ref(rows, lambda gone: _drop(key, gone)), scipy.spatial.cKDTree(rows, copy_data=True))
         _trees[key] = kept
     return kept[1]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from app.ml.contract import Matrix, Vector
 from app.ml.numerics.linalg import EPS, solve_positive
@@ -79,11 +79,11 @@ def lbfgs(function: Function, start: Vector, *, tol: float, max_iter: int, watch
         latest = function(x)
         return latest
 
-    def after(intermediate_result: optimize.OptimizeResult) -> None:
+    def after(intermediate_result: scipy.optimize.OptimizeResult) -> None:
         # The point that ends an iteration is the one evaluated last.
         if watch(intermediate_result.x.copy(), float(intermediate_result.fun)) or _flat(*latest, tol):
             raise StopIteration
 
     options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "maxcor": 20, "ftol": 0.0, "gtol": 0.0}
-    found = optimize.minimize(remembered, start, jac=True, method="L-BFGS-B", callback=after, options=options)
+    found = scipy.optimize.minimize(remembered, start, jac=True, method="L-BFGS-B", callback=after, options=options)
     return Minimum(found.x, _flat(found.fun, found.jac, tol), int(found.nit))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.special import expit, logsumexp
+import scipy
 
 from app.ml.contract import Matrix, Vector
 from app.ml.numerics.linalg import centred, weighted_gram
@@ -25,7 +25,8 @@ class Linear(NamedTuple):
 def probabilities(scores: Matrix) -> Matrix:
     """(n, s) → (n, s): of the second class when s = 1, else of each."""
     if scores.shape[1] == 1:
-        return np.asarray(expit(scores))
+        small = np.exp(-np.abs(scores))  # of whichever class is less likely, before dividing: it never overflows
+        return np.asarray(np.where(scores < 0, small, 1.0) / (1.0 + small))
     share = np.exp(scores - scores.max(axis=1, keepdims=True))
     share /= share.sum(axis=1, keepdims=True)
     return np.asarray(share)
@@ -35,7 +36,7 @@ def losses(scores: Matrix, targets: Matrix) -> Vector:
     """Minus the log-likelihood of each row, (n,)."""
     if scores.shape[1] == 1:
         return np.logaddexp(0.0, np.where(targets > 0, -scores, scores))[:, 0]
-    return np.asarray(logsumexp(scores - (scores * targets).sum(axis=1, keepdims=True), axis=1))
+    return np.asarray(scipy.special.logsumexp(scores - (scores * targets).sum(axis=1, keepdims=True), axis=1))
 
 
 @dataclass(frozen=True)

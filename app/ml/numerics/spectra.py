@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
+import scipy
 
 from app.ml.contract import Matrix, Vector
 from app.ml.numerics.linalg import EPS
@@ -31,11 +31,11 @@ def principal(a: Matrix, needed: Callable[[Vector], int] = len) -> Spectrum:
     """
     n, d = a.shape
     if n >= 3 * d:
-        values, vectors = linalg.eigh(a.T @ a)
+        values, vectors = scipy.linalg.eigh(a.T @ a)
         values = np.maximum(values[::-1], 0.0)
         if values[needed(values) - 1] > TRUSTED * values[0]:
             return Spectrum(values, _signed(vectors.T[::-1]))
-    _, s, vt = linalg.svd(a, full_matrices=False)
+    _, s, vt = scipy.linalg.svd(a, full_matrices=False)
     s[s <= max(n, d) * EPS * s[0]] = 0.0
     return Spectrum(s * s, _signed(vt))
 

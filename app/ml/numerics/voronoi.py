@@ -4,8 +4,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.spatial import Voronoi
 
 from app.ml.contract import Matrix
 from app.ml.numerics.distances import squared_distances
@@ -37,7 +37,7 @@ def walls(centres: Matrix) -> list[Wall]:
     """All walls between the cells of distinct centres (k, 2) in the plane."""
     if np.linalg.matrix_rank(centres - centres[0]) < 2:
         return _parallel_walls(centres)
-    diagram = Voronoi(centres)
+    diagram = scipy.spatial.Voronoi(centres)
     middle = centres.mean(axis=0)
     drawn = []
     for (i, j), ends in zip(diagram.ridge_points, diagram.ridge_vertices, strict=True):

@@ -1,1 +1,0 @@
-"""The kinds of work: one file each, nothing else lives here."""
