@@ -11,7 +11,8 @@ from app.services.datasets import Datasets
 from app.services.jobs import Jobs
 from app.services.models import Models
 from app.services.predictions import Predictions
-from app.services.training import Training
+from app.services.submission import Submission
+from app.services.whatif import WhatIf
 from app.settings import Settings
 from app.store.cache import Cache
 from app.store.engine import make_engine
@@ -27,10 +28,11 @@ class Services:
     cache: Cache
     celery: Celery
     datasets: Datasets
-    training: Training
+    submission: Submission
     jobs: Jobs
     models: Models
     predictions: Predictions
+    whatif: WhatIf
     admission: Admission
 
     def close(self) -> None:
@@ -56,9 +58,10 @@ def build(settings: Settings, *, role: str) -> Services:
         cache=cache,
         celery=celery,
         datasets=Datasets(work, settings),
-        training=Training(work, announce, settings),
+        submission=Submission(work, announce, settings),
         jobs=Jobs(work, announce, settings),
         models=Models(work, settings),
         predictions=Predictions(work, cache, settings),
+        whatif=WhatIf(settings),
         admission=Admission(settings),
     )

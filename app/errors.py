@@ -137,6 +137,11 @@ class AliasNotFound(ValiantError):
     code, status, title = "alias_not_found", 404, "This model has no such alias"
 
 
+class NoExplanation(ValiantError):
+    code, status, title = "no_explanation", 409, "The algorithm explains no single answers"
+    remedy = "Linearise the model at the row, or sweep over its inputs: both work for every model with numbers."
+
+
 class VersionInUse(ValiantError):
     code, status, title = "version_in_use", 409, "An alias still points at this version"
     remedy = "Move the alias to another version first, or delete the whole model."

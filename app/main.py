@@ -14,7 +14,20 @@ from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 from starlette.middleware import Middleware
 
-from app.api import algorithms, datasets, docs, health, inference, jobs, metrics, models, openapi, predict, problems
+from app.api import (
+    algorithms,
+    datasets,
+    docs,
+    health,
+    inference,
+    jobs,
+    metrics,
+    models,
+    openapi,
+    predict,
+    problems,
+    whatif,
+)
 from app.api.metrics import Metrics
 from app.api.middleware import LastResort, Record, RequestId
 from app.bootstrap import Services, build
@@ -45,7 +58,7 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
     problems.install(app)
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # the documented way
     # Routes are tried one after the other: those that are asked most come first.
-    for resource in (predict, inference, datasets, algorithms, jobs, models, health, metrics, docs):
+    for resource in (predict, inference, datasets, algorithms, jobs, models, whatif, health, metrics, docs):
         app.include_router(resource.router)
     app.state.templates = {id(route.original_route): route.path for route in iter_route_contexts(app.routes)}
     return app

@@ -1,6 +1,7 @@
 """What a supervisor and its trainer say to each other: a letter, a length, the bytes.
 
-supervisor → trainer    REQUEST (JSON), CHUNK (Arrow IPC stream) …, END
+supervisor → trainer    REQUEST (JSON), then of each model BLOB (a piece of it) …, END,
+                        then of each dataset CHUNK (Arrow IPC stream) …, END
 trainer → supervisor    PROGRESS (JSON) …, then FAILURE (a problem as JSON),
                         or RESULT (JSON), BLOB (a piece of the model) …, END
 """

@@ -11,6 +11,7 @@ import signal
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import Any
 
@@ -19,13 +20,14 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.bootstrap import Services
 from app.errors import Cancelled, LeaseLost, OutOfMemory, TrainerCrashed, ValiantError
-from app.ml.report import Report
-from app.ml.training import Trained
 from app.schemas.datasets import Dataset
 from app.schemas.jobs import JobState
 from app.schemas.problems import Problem
+from app.services.submission import sheet
 from app.store.claims import Claim
+from app.store.models import Pointer
 from workers import frames
+from workers.messages import Bytes, Order, read_outcome
 from workers.spare import Child
 
 log = structlog.get_logger(__name__)
@@ -57,6 +59,8 @@ class Attempt:
         self._deadline = time.monotonic() + claim.time_limit_seconds
         self._over = threading.Event()
         self._verdict: Verdict | None = None
+        self._unfed: ValiantError | None = None
+        """Why an input is not to be had, if that will not change."""
         self._progress: dict[str, Any] = {"fraction": 0.0, "message": "", "curves": {}}
         self._answers: dict[bytes, list[bytes]] = {}
         self._words: deque[bytes] = deque(maxlen=LAST_WORDS)
@@ -100,30 +104,42 @@ class Attempt:
                 self.end(Verdict.CANCELLED)
 
     def _feed(self) -> None:
-        """The request, then the dataset chunk by chunk: never more than one of them is in memory here."""
+        """The order, then every input piece by piece: never more than one of them is in memory here."""
+        services, needed = self._services, self._claim.pinned
         try:
-            dataset = self._services.datasets.get(self._claim.dataset_id)
-            frames.write(self._child.inlet, frames.REQUEST, self._request(dataset))
-            for payload in self._services.datasets.payloads(dataset.id):
-                frames.write(self._child.inlet, frames.CHUNK, payload)
-            frames.write(self._child.inlet, frames.END)
+            datasets = [services.datasets.get(dataset_id) for dataset_id in needed.datasets]
+            pointers = [services.models.pointer(*model) for model in needed.models]
+            self._write(frames.REQUEST, self._order(datasets, pointers).written())
+            for pointer in pointers:
+                self._write_all(frames.BLOB, services.models.artifact(pointer))
+            for dataset in datasets:
+                self._write_all(frames.CHUNK, services.datasets.payloads(dataset.id))
         except (OSError, ValueError):  # the pipe broke, or was closed: the listener knows why
             return
+        except ValiantError as error:  # deleted in the meantime
+            self._unfed = error
+            self.end(Verdict.NOT_FED)
         except Exception:
-            log.exception("dataset_not_read")
+            log.exception("inputs_not_read")
             self.end(Verdict.NOT_FED)
 
-    def _request(self, dataset: Dataset) -> bytes:
-        columns = [[c.name, c.kind, c.missing, c.distinct, c.identifier_like] for c in dataset.columns]
-        return json.dumps(
-            {
-                "request": self._claim.request,
-                "request_id": self._claim.request_id,
-                "columns": columns,
-                "data_digest": dataset.digest,
-                "memory_bytes": self._services.settings.job_memory_bytes,
-            }
-        ).encode()
+    def _write_all(self, kind: bytes, payloads: Iterator[bytes]) -> None:
+        for payload in payloads:
+            self._write(kind, payload)
+        self._write(frames.END)
+
+    def _write(self, kind: bytes, payload: bytes = b"") -> None:
+        frames.write(self._child.inlet, kind, payload)
+
+    def _order(self, datasets: Sequence[Dataset], pointers: Sequence[Pointer]) -> Order:
+        return Order(
+            kind=self._claim.kind,
+            request=self._claim.request,
+            request_id=self._claim.request_id,
+            datasets=[sheet(dataset) for dataset in datasets],
+            models=[Bytes(at.model, at.version, at.digest) for at in pointers],
+            memory_bytes=self._services.settings.job_memory_bytes,
+        )
 
     # the listener
 
@@ -169,11 +185,9 @@ class Attempt:
             self._judged(self._verdict)
 
     def _succeed(self) -> None:
-        head = json.loads(self._answers[frames.RESULT][0])
-        report = Report.model_validate(head["report"])
-        trained = Trained(b"".join(self._answers[frames.BLOB]), report, head["golden"])
+        outcome = read_outcome(self._claim.kind, self._answers)
         try:
-            self._services.jobs.succeed(self._claim, trained, curves=self._progress["curves"])
+            self._services.jobs.succeed(self._claim, outcome, curves=self._progress["curves"])
             log.info("job_succeeded")
         except (Cancelled, LeaseLost):
             raise
@@ -209,8 +223,8 @@ class Attempt:
             case Verdict.STOPPED:
                 jobs.release(self._claim)
             case Verdict.NOT_FED:
-                error = ValiantError("The dataset could not be read.")
-                jobs.fail(self._claim, self._problem(error), retry=True)
+                error = self._unfed or ValiantError("What the job needs could not be read.")
+                jobs.fail(self._claim, self._problem(error), retry=self._unfed is None)
             case Verdict.LEASE_LOST:
                 raise LeaseLost
 

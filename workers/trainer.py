@@ -1,4 +1,4 @@
-"""The trainer: a process that fits once and ends.
+"""The trainer: a process that does one piece of work and ends.
 
 It starts ahead of its job, imports what a fit needs, and waits at a pipe. It has no credentials,
 no database and no broker; it may crash, hang or fill its memory without taking anyone with it.
@@ -16,21 +16,18 @@ import traceback
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
-
-import pyarrow as pa
+from typing import IO
 
 from app.errors import OutOfMemory, ValiantError
-from app.ml.schema import TableColumn
-from app.ml.training import Trained, train
-from app.schemas.jobs import TrainRequest
+from app.ml.kind import Outcome
+from app.ml.kinds import kinds
 from app.schemas.problems import Problem
 from workers import frames
 from workers.curves import Curves
+from workers.messages import Order, read_inputs, write_outcome
 
 REPORT_SECONDS = 0.1
 """Progress is told at most so often."""
-BLOB_BYTES = 4 << 20
 _PR_SET_PDEATHSIG = 1
 
 
@@ -39,19 +36,19 @@ def main() -> int:
     inlet, outlet = os.fdopen(inlet_fd, "rb"), os.fdopen(outlet_fd, "wb")
     _protect(parent, inlet_fd, outlet_fd)
     try:
-        request = json.loads(frames.read(inlet).payload)
+        order = Order.read(frames.read(inlet).payload)
     except EOFError:
         return 0  # never needed
-    _limit_memory(request["memory_bytes"])
+    _limit_memory(order.memory_bytes)
     try:
-        _send_result(outlet, _train(request, inlet, outlet))
+        write_outcome(outlet, _work(order, inlet, outlet))
     except MemoryError:
-        _send_failure(outlet, OutOfMemory(), request)
+        _send_failure(outlet, OutOfMemory(), order)
     except ValiantError as error:
-        _send_failure(outlet, error, request)
-    except Exception:  # noqa: BLE001 - whatever a fit raises ends this job and no other
+        _send_failure(outlet, error, order)
+    except Exception:  # noqa: BLE001 - whatever it raises ends this job and no other
         traceback.print_exc()  # for the log; the client gets no details of ours
-        _send_failure(outlet, ValiantError("The training failed in a way nobody foresaw."), request)
+        _send_failure(outlet, ValiantError("The work failed in a way nobody foresaw."), order)
     return 0
 
 
@@ -74,22 +71,9 @@ def _limit_memory(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (size, size))
 
 
-def _train(request: Mapping[str, Any], inlet: IO[bytes], outlet: IO[bytes]) -> Trained:
-    return train(
-        TrainRequest.model_validate(request["request"]),
-        _table(inlet),
-        columns=[TableColumn(*column) for column in request["columns"]],
-        data_digest=request["data_digest"],
-        progress=_Progress(outlet),
-    )
-
-
-def _table(inlet: IO[bytes]) -> pa.Table:
-    parts = []
-    while (frame := frames.read(inlet)).kind == frames.CHUNK:
-        with pa.ipc.open_stream(frame.payload) as stream:
-            parts.append(stream.read_all())
-    return pa.concat_tables(parts)
+def _work(order: Order, inlet: IO[bytes], outlet: IO[bytes]) -> Outcome:
+    kind = kinds()[order.kind].kind
+    return kind.run(kind.request.model_validate(order.request), read_inputs(order, inlet), _Progress(outlet))
 
 
 class _Progress:
@@ -110,17 +94,8 @@ class _Progress:
         frames.write(self._outlet, frames.PROGRESS, json.dumps(told).encode())
 
 
-def _send_result(outlet: IO[bytes], trained: Trained) -> None:
-    head = {"report": trained.report.model_dump(mode="json"), "golden": trained.golden}
-    frames.write(outlet, frames.RESULT, json.dumps(head).encode())
-    blob = memoryview(trained.blob)
-    for start in range(0, len(blob), BLOB_BYTES):
-        frames.write(outlet, frames.BLOB, blob[start : start + BLOB_BYTES])
-    frames.write(outlet, frames.END)
-
-
-def _send_failure(outlet: IO[bytes], error: ValiantError, request: Mapping[str, Any]) -> None:
-    problem = Problem.of(error, request_id=request["request_id"])
+def _send_failure(outlet: IO[bytes], error: ValiantError, order: Order) -> None:
+    problem = Problem.of(error, request_id=order.request_id)
     frames.write(outlet, frames.FAILURE, problem.model_dump_json().encode())
 
 

@@ -1,4 +1,4 @@
-"""Long-running work: submitted, watched, cancelled."""
+"""Long-running work: watched, cancelled. How it is asked for: `app.api.work`."""
 
 from typing import Annotated
 
@@ -6,38 +6,13 @@ from fastapi import APIRouter, Header, Request, Response, status
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from app.api import events
-from app.api.dependencies import PAGE, Cursor, IdempotencyKey, JobId, Limit, RequestIdDep, ServicesDep
-from app.api.openapi import declare
+from app.api import events, work
+from app.api.dependencies import PAGE, Cursor, JobId, Limit, ServicesDep
 from app.api.strict_json import StrictRoute
-from app.schemas.jobs import Job, JobPage, JobState, TrainEstimate, TrainRequest
+from app.schemas.jobs import Job, JobPage, JobState
 
-router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
-ACCEPTED = declare(
-    202, {"Location": "Where the job is.", "Retry-After": "Seconds after which it is worth looking at the job."}
-)
-RETRY_SECONDS = "1"
-
-
-@router.post("/train", status_code=status.HTTP_202_ACCEPTED, responses=ACCEPTED)
-def train_model(  # noqa: PLR0917  FastAPI passes them by name
-    body: TrainRequest,
-    services: ServicesDep,
-    request_id: RequestIdDep,
-    request: Request,
-    response: Response,
-    idempotency_key: IdempotencyKey = None,
-) -> Job:
-    """Train one algorithm on one dataset. The job is committed before this answers: it will end, come what may."""
-    job, _ = services.training.submit(body, idempotency_key=idempotency_key, request_id=request_id)
-    _point_to(job, request, response)
-    return job
-
-
-@router.post("/train:validate")
-def validate_training(body: TrainRequest, services: ServicesDep) -> TrainEstimate:
-    """A dry run: every problem of a train request at once, or what the job would take."""
-    return services.training.validate(body)
+router = APIRouter(prefix=work.PREFIX, tags=["jobs"], route_class=StrictRoute)
+router.include_router(work.router)
 
 
 @router.get("")
@@ -54,11 +29,11 @@ def get_job(job_id: JobId, services: ServicesDep) -> Job:
     return services.jobs.get(job_id)
 
 
-@router.post("/{job_id}/cancel", status_code=status.HTTP_202_ACCEPTED, responses=ACCEPTED)
+@router.post("/{job_id}/cancel", status_code=status.HTTP_202_ACCEPTED, responses=work.ACCEPTED)
 def cancel_job(job_id: JobId, services: ServicesDep, request: Request, response: Response) -> Job:
     """Stop a job. Asking twice, or too late, answers the job as it stands."""
     job = services.jobs.cancel(job_id)
-    _point_to(job, request, response)
+    work.point_to(job, request, response)
     return job
 
 
@@ -95,9 +70,3 @@ async def stream_job_events(
         media_type="text/event-stream",
         headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
     )
-
-
-def _point_to(job: Job, request: Request, response: Response) -> None:
-    request.scope["job_id"] = str(job.id)
-    response.headers["Location"] = f"{router.prefix}/{job.id}"
-    response.headers["Retry-After"] = RETRY_SECONDS

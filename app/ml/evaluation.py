@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from app.ml import measures
-from app.ml.contract import Data, Learned, Matrix, Task
+from app.ml.by_eye import over_predictions
+from app.ml.contract import Data, Learned, Matrix, Task, Vector
 from app.ml.figures import MEASURES, fold_mean
 from app.ml.intervals import Resamples, ratio
 from app.ml.measures import Class
@@ -46,6 +47,8 @@ class Evaluation(NamedTuple):
     figures: list[Figure]
     confusion_matrix: ConfusionMatrix | None = None
     curves: list[ReportCurve] = []
+    residuals: Vector = np.zeros(0)
+    """(n,) of a regression: √w·(y − prediction)."""
 
 
 def evaluate(
@@ -61,6 +64,9 @@ def evaluate(
     predicted = learned.algorithm.predict(learned.params, learned.state, data.x)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told as undefined
         figures = _figures(learned, data, train, classes, predicted, draws=Resamples.of(len(data.x), rng))
+        if data.task is Task.REGRESSION:
+            residuals = np.sqrt(data.weights) * (data.y - predicted)
+            return Evaluation(figures, curves=over_predictions(data.y, predicted), residuals=residuals)
         if data.task is not Task.CLASSIFICATION:
             return Evaluation(figures)
         seen = (data.codes, predicted, classes)

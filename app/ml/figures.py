@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from app.ml.contract import Vector
-from app.ml.intervals import Bounds, clopper_pearson, percentile, student_t
+from app.ml.intervals import RESAMPLES, Bounds, accelerated, clopper_pearson, student_t
 from app.ml.report import Figure
 
 
@@ -55,14 +55,16 @@ def counted(name: str, successes: int, trials: int, label: str | None = None) ->
 def bootstrapped(
     name: str, value: ArrayLike, replicates: ArrayLike, n: int, label: str | None = None, *, trials: int = 0
 ) -> Figure:
-    """A figure of n rows, with the middle of its bootstrap replicates; one row alone has no error bar.
+    """A figure of n rows with its bootstrap interval; one row alone has no error bar.
 
+    replicates: the figure of every draw of `Resamples`: of rows drawn at random, then without each in turn.
     Rows that are all alike give replicates without spread, which is no proof of certainty. A score of 0 or 1 then
     counts as that of `trials` independent cases, the fewest it can rest on; anything else is told without a bar.
     """
-    told, bounds = float(np.asarray(value)), percentile(replicates) if n > 1 else None
+    told, every = float(np.asarray(value)), np.asarray(replicates, np.float64)
+    bounds = accelerated(told, every[:RESAMPLES], every[RESAMPLES:]) if n > 1 else None
     if bounds is None or bounds.lower < bounds.upper:
-        return figure(name, told, bounds, "bootstrap", n=n, label=label)
+        return figure(name, told, bounds, "bootstrap (accelerated)", n=n, label=label)
     exact = clopper_pearson(round(told * trials), trials) if told in {0.0, 1.0} else None
     return figure(name, told, exact, "clopper-pearson", n=n, label=label)
 
@@ -80,7 +82,7 @@ def figure(name: str, value: float, bounds: Bounds | None, how: str, *, n: int, 
         return Figure(name=name, value=None, n=n, display="undefined", label=label)
     if bounds is None or not all(map(math.isfinite, bounds)):
         return Figure(name=name, value=value, n=n, display=f"{value:.4g}", label=label)
-    lower, upper = max(bounds.lower, measure.lowest), min(bounds.upper, measure.highest)
+    lower, upper = max(min(bounds.lower, value), measure.lowest), min(max(bounds.upper, value), measure.highest)
     display = rounded(value, lower, upper)
     return Figure(name=name, value=value, lower=lower, upper=upper, interval=how, n=n, display=display, label=label)
 

@@ -13,6 +13,7 @@ from app.errors import GoldenMismatch, ValiantError
 from app.ml.contract import JSON, Labels, Task
 from app.ml.model import Model, Predicted
 from app.ml.rows import read_rows
+from app.ml.splits import evenly
 from app.ml.target import EXACT
 
 ROWS = 8
@@ -22,7 +23,7 @@ TOLERANCE = 1e-9
 
 def spaced(rows: Labels) -> Labels:
     """Up to `ROWS` of these, far from each other: classes often come in order."""
-    return rows[np.linspace(0, rows.size - 1, min(ROWS, rows.size)).astype(np.intp)]
+    return rows[evenly(rows.size, ROWS)]
 
 
 def record_golden(model: Model, table: pa.Table) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
+from app.ml.residuals import Residuals
 from app.wire import Wire
 
 
@@ -16,7 +17,9 @@ class Figure(Wire):
     upper: float | None = None
     confidence: float = 0.95
     interval: str | None = Field(
-        None, description="How the bounds were found: clopper-pearson, bootstrap or student-t (approximate)."
+        None,
+        description="How the bounds were found: clopper-pearson (exact: covers at least its confidence), "
+        "bootstrap (accelerated), bootstrap (percentile) or student-t (approximate).",
     )
     n: int = Field(description="Rows (or folds) the figure rests on.")
     display: str = Field(description="Rounded to the error bar, for people.")
@@ -65,6 +68,7 @@ class Report(Wire):
     cross_validation: list[Figure] | None = Field(None, description="Mean over folds of the training rows.")
     folds: list[Fold] | None = None
     confusion_matrix: ConfusionMatrix | None = None
+    residuals: list[Residuals] = Field([], description="Of a regression: on the training and on the test rows.")
     curves: list[ReportCurve] = []
     converged: bool
     iterations: int

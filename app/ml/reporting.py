@@ -1,17 +1,20 @@
 """What a training has to tell: judgement, curves and warnings in the form they travel."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from app.ml.contract import JSON, Fit, Task
+from app.ml.by_eye import over_input
+from app.ml.contract import JSON, Fit, Labels, Task
 from app.ml.evaluation import Evaluation, across_folds, gaps
 from app.ml.material import Material
 from app.ml.preparation import Preparation
 from app.ml.report import Fold, Report, ReportCurve
-from app.ml.splits import Split
+from app.ml.residuals import residuals
+from app.ml.splits import Split, evenly
 
 MAX_CURVE = 1000
 """Points kept of a monitor curve."""
@@ -35,6 +38,11 @@ class Judged(NamedTuple):
 def report(material: Material, split: Split, judged: Judged, seed: int, warnings: Sequence[str]) -> Report:
     fit, folds = judged.fit, list(judged.folds)
     summary = material.algorithm.summary
+    parts: tuple[tuple[Literal["train", "test"], Labels, Evaluation], ...] = (
+        ("train", split.train, judged.train),
+        ("test", split.test, judged.test),
+    )
+    looked_at = [residuals(name, material.target.rows[rows], part.residuals) for name, rows, part in parts]
     offsets, scales = judged.preparation.units
     return Report(
         task=material.task,
@@ -48,7 +56,8 @@ def report(material: Material, split: Split, judged: Judged, seed: int, warnings
         cross_validation=across_folds([fold.metrics for fold in folds]) if folds else None,
         folds=folds or None,
         confusion_matrix=judged.test.confusion_matrix,
-        curves=[*_curves(fit.curves), *judged.test.curves],
+        residuals=[part for part in looked_at if part is not None],
+        curves=[*_curves(fit.curves), *judged.test.curves, *_line(material, judged, split)],
         converged=bool(fit.converged),
         iterations=int(fit.iterations),
         columns=list(judged.preparation.names),
@@ -87,9 +96,18 @@ def _curves(curves: Mapping[str, Sequence[float]]) -> Iterator[ReportCurve]:
     for name, values in curves.items():
         y = np.asarray(values, np.float64)
         kept = np.flatnonzero(np.isfinite(y))
-        if kept.size > MAX_CURVE:
-            kept = kept[np.linspace(0, kept.size - 1, MAX_CURVE).astype(np.intp)]
+        kept = kept[evenly(kept.size, MAX_CURVE)]
         yield ReportCurve(name=name, x=(kept + 1.0).tolist(), y=y[kept].tolist())
+
+
+def _line(material: Material, judged: Judged, split: Split) -> Iterable[ReportCurve]:
+    """Of a regression on one input: what is fitted, over the input."""
+    if material.task is not Task.REGRESSION or len(judged.preparation.inputs) > 1:
+        return ()
+    predict = partial(material.algorithm.predict, material.params, judged.fit.state)
+    rows = split.test if split.test.size else split.train
+    values = material.raw.values[material.target.rows[rows], 0]
+    return over_input(judged.preparation, predict, values, material.target.y[rows])
 
 
 def _warnings(material: Material, split: Split) -> Iterator[str]:

@@ -48,6 +48,11 @@ def kfold(n: int, folds: int, rng: np.random.Generator, codes: Labels | None = N
     return [Split(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(k)]
 
 
+def evenly(n: int, most: int) -> Labels:
+    """Up to `most` of n row numbers, far from each other."""
+    return np.linspace(0, n - 1, min(most, n)).astype(np.intp)
+
+
 def _shuffled(strata: Labels, rng: np.random.Generator) -> tuple[Labels, Labels]:
     """Rows stratum after stratum, at random within each; and the place of each row within its stratum."""
     mixed = rng.permutation(strata.size)

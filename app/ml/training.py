@@ -1,10 +1,9 @@
 """From a table and a request to a fitted model, its report and its golden rows. Pure: no I/O."""
 
-import math
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,36 +11,19 @@ import pyarrow as pa
 from app.ml.contract import JSON, Data, Fit, Labels, Learned, Progress, silent
 from app.ml.evaluation import Evaluation, evaluate
 from app.ml.golden import check_golden, record_golden, spaced
+from app.ml.kind import Trained
 from app.ml.material import Material
 from app.ml.model import Model, encode
 from app.ml.planning import Plan, TrainSpec, algorithm_name, plan
 from app.ml.preparation import Preparation
-from app.ml.report import Fold, Report
+from app.ml.progress import Reporter, Stages, unheard
+from app.ml.report import Fold
 from app.ml.reporting import Judged, report
 from app.ml.schema import TableColumn
 from app.ml.splits import holdout, kfold
 
 READ, FOLDED, FITTED, JUDGED = 0.05, 0.7, 0.9, 0.97
 """How far a training is when these are done."""
-
-
-class Reporter(Protocol):
-    """Hears how far a training is."""
-
-    def __call__(self, fraction: float, message: str, measures: Mapping[str, float]) -> None:
-        """`fraction`: 0 to 1, never going back. `message`: what is being done. `measures`: a point of each curve."""
-
-
-def unheard(fraction: float, message: str, measures: Mapping[str, float]) -> None:
-    """A `Reporter` that nobody listens to."""
-
-
-class Trained(NamedTuple):
-    blob: bytes
-    """The model, as `app.ml.model.encode` wrote it."""
-    report: Report
-    golden: dict[str, Any]
-    """{"columns": […], "data": [[…]], "predictions": […], "probabilities": [[…]]?}: rows as a client sends them."""
 
 
 def train(
@@ -60,7 +42,7 @@ def train(
     The model is the one that was fitted on the training rows, and the report is about that very model.
     Raises InvalidRequest for what `plan` finds, InvalidData for rows that cannot be used, naming them.
     """
-    stages = _Stages(progress)
+    stages = Stages(progress)
     stages(0.0, "reading the table")
     planned = plan(spec, columns, table.num_rows)
     material = Material.read(spec, planned, table, columns)
@@ -117,7 +99,7 @@ def _judge(material: Material, fitted: _Fitted, rows: Labels, rng: np.random.Gen
 
 
 def _folds(
-    material: Material, rows: Labels, spec: TrainSpec, rng: np.random.Generator, stages: "_Stages"
+    material: Material, rows: Labels, spec: TrainSpec, rng: np.random.Generator, stages: Stages
 ) -> Iterator[Fold]:
     """K-fold figures within the training rows, on request; preparation is learned anew in every fold."""
     if spec.validation.method != "kfold":
@@ -129,28 +111,6 @@ def _folds(
         fitted = _fit(material, rows[split.train], spec.seed, silent)
         judged = _judge(material, fitted, rows[split.test], rng)
         yield Fold(fold=place + 1, rows=split.test.size, metrics=judged.figures)
-
-
-class _Stages:
-    """Keeps what is reported from going back, whatever a fit says of itself."""
-
-    def __init__(self, reporter: Reporter) -> None:
-        self._report = reporter
-        self._reached = 0.0
-
-    def __call__(self, fraction: float, message: str, measures: Mapping[str, float] | None = None) -> None:
-        self._reached = max(self._reached, fraction)
-        told = {name: float(value) for name, value in (measures or {}).items() if math.isfinite(value)}
-        self._report(self._reached, message, told)
-
-    def within(self, begin: float, end: float, message: str) -> Progress:
-        """What a fit may call, its 0 to 1 being `begin` to `end` of the whole."""
-        self(begin, message)
-
-        def progress(fraction: float, **measures: float) -> None:
-            self(begin + (end - begin) * min(max(fraction, 0.0), 1.0), message, measures)
-
-        return progress
 
 
 def _receipt(spec: TrainSpec, data_digest: str) -> dict[str, JSON]:
@@ -166,4 +126,4 @@ def _receipt(spec: TrainSpec, data_digest: str) -> dict[str, JSON]:
     }
 
 
-__all__ = ["Plan", "Reporter", "TrainSpec", "Trained", "check_golden", "plan", "train", "unheard"]
+__all__ = ["Plan", "TrainSpec", "Trained", "check_golden", "plan", "train"]

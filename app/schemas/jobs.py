@@ -1,17 +1,14 @@
-"""Jobs on the wire. The train request is built from the catalogue: see `app.ml.training.TrainSpec`."""
+"""Jobs on the wire. What each kind of work is asked with and answers is in its own file: see `app.ml.kinds`."""
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
 from uuid import UUID
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
-from app.ml.training import TrainSpec
+from app.ml.kinds import AnyResult
 from app.schemas.problems import Problem
 from app.wire import Wire
-
-ModelName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,100}$")]
 
 
 class JobState(StrEnum):
@@ -26,14 +23,6 @@ class JobState(StrEnum):
     @property
     def terminal(self) -> bool:
         return self in {JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED, JobState.TIMED_OUT}
-
-
-class TrainRequest(TrainSpec):
-    """Train one algorithm on one dataset; the result is a new version of the model."""
-
-    model: ModelName = Field(description="The model that gets a new version; made if it does not exist.")
-    dataset: UUID = Field(description="The id of an uploaded dataset.")
-    time_limit_seconds: float = Field(3600, gt=0, description="The job ends as timed_out when it runs longer.")
 
 
 class Transition(Wire):
@@ -78,8 +67,9 @@ class Job(Wire):
     finished_at: datetime | None = None
     queue_position: int | None = Field(None, description="Jobs ahead of this one; only while queued.")
     dataset: UUID | None = None
-    model: str | None = None
+    model: str | None = Field(None, description="The model it makes a version of, or is about.")
     version: int | None = Field(None, description="The version this job made.")
+    result: AnyResult | None = Field(None, description="What it found; told by `GET /v1/jobs/{job_id}`, not in lists.")
     algorithm: str | None = None
     transitions: list[Transition] = []
     curves: list[Curve] = []
@@ -90,14 +80,3 @@ class Job(Wire):
 class JobPage(Wire):
     items: list[Job]
     next_cursor: str | None = None
-
-
-class TrainEstimate(Wire):
-    """The answer of a dry run that found no problem."""
-
-    task: str
-    features: list[str]
-    rows: int
-    memory_bytes: int = Field(description="Rough peak of the training process.")
-    seconds: float = Field(description="Rough time from start to end.")
-    warnings: list[str] = []

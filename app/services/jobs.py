@@ -13,12 +13,13 @@ from sqlalchemy.exc import DBAPIError
 from app.errors import Cancelled, LeaseLost, TimedOut, WorkerLost
 from app.ml.catalogue import catalogue
 from app.ml.golden import check_golden
+from app.ml.kind import Outcome, Trained
+from app.ml.kinds import kinds
 from app.ml.model import decode
-from app.ml.training import Trained
 from app.schemas.jobs import Job, JobPage, JobState
 from app.schemas.problems import Problem
 from app.settings import Settings
-from app.store.claims import Claim, Lapsed
+from app.store.claims import Capable, Claim, Lapsed
 from app.store.work import Work, WorkFactory
 
 T = TypeVar("T")
@@ -58,11 +59,11 @@ class Jobs:
         """Begin an attempt: counted from now on, whatever becomes of it. None: there is nothing to run."""
         token = uuid4()
         lease = self._settings.lease_seconds
-        return self._work.retry(lambda w: w.jobs.claim(job_id, token, lease, tuple(catalogue())))
+        return self._work.retry(lambda w: w.jobs.claim(job_id, token, lease, _capable()))
 
     def claim_oldest(self) -> Claim | None:
         """Begin an attempt of the job that has waited longest, asking no broker."""
-        job_id = self._work.retry(lambda w: w.jobs.oldest(tuple(catalogue())))
+        job_id = self._work.retry(lambda w: w.jobs.oldest(_capable()))
         return None if job_id is None else self.claim(job_id)
 
     def beat(
@@ -72,27 +73,36 @@ class Jobs:
         with self._work() as w:
             return w.jobs.beat(claim, self._settings.lease_seconds, progress, message, _lists(curves))
 
-    def succeed(self, claim: Claim, trained: Trained, *, curves: Mapping[str, Sequence[float]] | None = None) -> None:
-        """The model's version and the job's success, both or neither.
+    def succeed(self, claim: Claim, outcome: Outcome, *, curves: Mapping[str, Sequence[float]] | None = None) -> None:
+        """What came of it and the job's success, both or neither: a version, a result, or both.
 
         Raises GoldenMismatch when the bytes do not predict what was promised, Cancelled, LeaseLost.
         """
-        check_golden(decode(trained.blob), trained.golden)
+        if outcome.trained is not None:
+            check_golden(decode(outcome.trained.blob), outcome.trained.golden)
 
         def publish(w: Work) -> None:
             w.jobs.hold(claim)
-            made = w.models.add_version(
-                model=claim.model,
-                job_id=claim.job_id,
-                dataset_id=claim.dataset_id,
-                blob=trained.blob,
-                report=trained.report,
-                golden=trained.golden,
-                chunk_bytes=self._settings.chunk_bytes,
+            version = None if outcome.trained is None else self._add_version(w, claim, outcome.trained)
+            w.jobs.succeed(
+                claim, version=version, result=outcome.result, warnings=outcome.warnings, curves=_lists(curves)
             )
-            w.jobs.succeed(claim, made.version, warnings=trained.report.warnings, curves=_lists(curves))
 
         self._end(claim, publish)
+
+    def _add_version(self, w: Work, claim: Claim, trained: Trained) -> int:
+        if claim.model is None or claim.dataset_id is None:
+            raise ValueError("A model is made for a name, from a dataset.")
+        made = w.models.add_version(
+            model=claim.model,
+            job_id=claim.job_id,
+            dataset_id=claim.dataset_id,
+            blob=trained.blob,
+            report=trained.report,
+            golden=trained.golden,
+            chunk_bytes=self._settings.chunk_bytes,
+        )
+        return made.version
 
     def fail(self, claim: Claim, error: Problem, *, retry: bool = False) -> None:
         """End the job, or with `retry` queue it again while attempts are left. Raises Cancelled, LeaseLost."""
@@ -163,6 +173,10 @@ class Jobs:
     def _backoff(self, attempt: int) -> float:
         """Seconds before the attempt after this one: doubled each time, capped at 64 times the first."""
         return self._settings.retry_backoff_seconds * 2.0 ** min(attempt - 1, 6)
+
+
+def _capable() -> Capable:
+    return Capable(tuple(kinds()), tuple(catalogue()))
 
 
 def _lists(curves: Mapping[str, Sequence[float]] | None) -> dict[str, list[float]]:

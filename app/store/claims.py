@@ -1,9 +1,36 @@
 """What the repository of jobs takes and hands out, besides what is on the wire."""
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
 from uuid import UUID
 
 from app.schemas.jobs import Job, JobState
+
+
+class Pinned(NamedTuple):
+    """What a job needs, down to the version: the same at every attempt."""
+
+    datasets: tuple[UUID, ...] = ()
+    models: tuple[tuple[str, int], ...] = ()
+    """Names and versions."""
+    algorithms: tuple[str, ...] = ()
+    """A worker that lacks one of them leaves the job to others."""
+
+    def written(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {**self._asdict(), "datasets": [str(dataset) for dataset in self.datasets]}
+
+    @classmethod
+    def read(cls, written: Mapping[str, Any]) -> Self:
+        datasets, models = map(UUID, written["datasets"]), map(tuple, written["models"])
+        return cls(tuple(datasets), tuple(models), tuple(written["algorithms"]))
+
+
+class Capable(NamedTuple):
+    """What a worker's release can do."""
+
+    kinds: tuple[str, ...]
+    algorithms: tuple[str, ...]
 
 
 class NewJob(NamedTuple):
@@ -13,12 +40,14 @@ class NewJob(NamedTuple):
     request_hash: str
     request_id: str | None
     idempotency_key: str | None
-    dataset_id: UUID
-    model: str
-    algorithm: str
+    dataset_id: UUID | None
+    model: str | None
+    algorithm: str | None
     warnings: list[str]
     max_attempts: int
     time_limit_seconds: float
+    inputs: dict[str, Any] = {}
+    """`Pinned.written`; without it the job needs its dataset and its algorithm."""
 
 
 class Kept(NamedTuple):
@@ -35,11 +64,19 @@ class Claim(NamedTuple):
     token: UUID
     attempt: int
     max_attempts: int
+    kind: str
     request: dict[str, Any]
     request_id: str | None
-    dataset_id: UUID
-    model: str
+    dataset_id: UUID | None
+    inputs: dict[str, Any]
+    model: str | None
     time_limit_seconds: float
+
+    @property
+    def pinned(self) -> Pinned:
+        return (
+            Pinned.read(self.inputs) if self.inputs else Pinned(() if self.dataset_id is None else (self.dataset_id,))
+        )
 
 
 class Lapsed(NamedTuple):

@@ -5,7 +5,7 @@ from itertools import accumulate
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import delete, exists, func, insert, select
+from sqlalchemy import delete, exists, func, insert, or_, select
 from sqlalchemy.orm import Session
 
 from app.errors import DatasetInUse, DatasetNotFound
@@ -110,7 +110,8 @@ class DatasetRepository:
         locked = select(DatasetRow.id).where(DatasetRow.id == dataset_id).with_for_update()
         if self.session.scalar(locked) is None:
             raise DatasetNotFound
-        unfinished = exists().where(JobRow.dataset_id == dataset_id, JobRow.finished_at.is_(None))
+        needed = or_(JobRow.dataset_id == dataset_id, JobRow.inputs.contains({"datasets": [str(dataset_id)]}))
+        unfinished = exists().where(needed, JobRow.finished_at.is_(None))
         if self.session.scalar(select(unfinished)):
             raise DatasetInUse
         self._delete_chunks(dataset_id)

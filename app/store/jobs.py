@@ -4,18 +4,20 @@ Only the moves of `SOURCES` exist. What runs is written under its lease alone: t
 and all times are the database's own, so that no worker's clock decides anything.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, case, func, or_, select, update
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import ColumnElement, case, cast, func, or_, select, update
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Session, aliased, undefer
 
 from app.errors import Fault, InvalidRequest, JobNotFound, LeaseLost
+from app.ml.kind import Result
 from app.schemas.jobs import Curve, Job, JobPage, JobState, Transition
 from app.schemas.problems import Problem
-from app.store.claims import Claim, Kept, Lapsed, NewJob
+from app.store.claims import Capable, Claim, Kept, Lapsed, NewJob
 from app.store.tables import DatasetRow, JobRow, JobTransitionRow
 
 SOURCES = {
@@ -73,7 +75,7 @@ class JobRepository:
     # reading
 
     def find(self, job_id: UUID) -> Job | None:
-        jobs = self._read(JobRow.id == job_id, limit=1)
+        jobs = self._read(JobRow.id == job_id, limit=1, whole=True)
         return jobs[0] if jobs else None
 
     def get(self, job_id: UUID) -> Job:
@@ -90,14 +92,17 @@ class JobRepository:
         jobs = self._read(*conditions, limit=limit + 1)
         return JobPage(items=jobs[:limit], next_cursor=str(jobs[limit - 1].id) if len(jobs) > limit else None)
 
-    def _read(self, *conditions: ColumnElement[bool], limit: int) -> list[Job]:
+    def _read(self, *conditions: ColumnElement[bool], limit: int, whole: bool = False) -> list[Job]:
+        """`whole`: with their results, which may be large."""
         other = aliased(JobRow)
         ahead = select(func.count()).where(other.state == JobState.QUEUED, other.id < JobRow.id).scalar_subquery()
         position = case((JobRow.state == JobState.QUEUED, ahead))
         query = select(JobRow, position).where(*conditions).order_by(JobRow.id.desc()).limit(limit)
+        if whole:
+            query = query.options(undefer(JobRow.result))
         found = self.session.execute(query, execution_options={"populate_existing": True}).all()
         record = self._transitions([row.id for row, _ in found])
-        return [_job(row, ahead_of_it, record[row.id]) for row, ahead_of_it in found]
+        return [_job(row, ahead_of_it, record[row.id], row.result if whole else None) for row, ahead_of_it in found]
 
     def _transitions(self, ids: Sequence[UUID]) -> dict[UUID, list[Transition]]:
         record: dict[UUID, list[Transition]] = {job_id: [] for job_id in ids}
@@ -110,17 +115,17 @@ class JobRepository:
 
     # moving
 
-    def claim(self, job_id: UUID, token: UUID, lease_seconds: float, known: Collection[str]) -> Claim | None:
+    def claim(self, job_id: UUID, token: UUID, lease_seconds: float, able: Capable) -> Claim | None:
         """Take a queued job whose time has come; None if there is nothing to take.
 
-        known: algorithms this worker has. Jobs of others wait for a worker of another release.
+        able: what this worker's release can do. Other jobs wait for a worker of another release.
         Safe to repeat with the same token: a claim whose commit was not heard of is found again.
         """
         self._move(
             JobState.RUNNING,
             JobRow.id == job_id,
             JobRow.not_before <= _NOW,
-            JobRow.algorithm.in_(known),
+            *_within(able),
             attempt=JobRow.attempt + 1,
             lease_token=token,
             lease_until=_NOW + timedelta(seconds=lease_seconds),
@@ -130,15 +135,15 @@ class JobRepository:
             curves={},
         )
         columns = (
-            JobRow.id, JobRow.lease_token, JobRow.attempt, JobRow.max_attempts, JobRow.request, JobRow.request_id,
-            JobRow.dataset_id, JobRow.model, JobRow.time_limit_seconds,
+            JobRow.id, JobRow.lease_token, JobRow.attempt, JobRow.max_attempts, JobRow.kind, JobRow.request,
+            JobRow.request_id, JobRow.dataset_id, JobRow.inputs, JobRow.model, JobRow.time_limit_seconds,
         )  # fmt: skip
         held = self.session.execute(select(*columns).where(*_lease(job_id, token))).one_or_none()
         return None if held is None else Claim(*held)
 
-    def oldest(self, known: Collection[str]) -> UUID | None:
+    def oldest(self, able: Capable) -> UUID | None:
         """The queued job that has waited longest and may run now."""
-        ready = select(JobRow.id).where(*_READY, JobRow.algorithm.in_(known))
+        ready = select(JobRow.id).where(*_READY, *_within(able))
         return self.session.scalar(ready.order_by(JobRow.id).limit(1))
 
     def beat(
@@ -164,10 +169,19 @@ class JobRepository:
         if self.session.scalar(select(JobRow.id).where(*running).with_for_update()) is None:
             raise LeaseLost
 
-    def succeed(self, claim: Claim, version: int, *, warnings: Sequence[str], curves: dict[str, list[float]]) -> None:
+    def succeed(
+        self,
+        claim: Claim,
+        *,
+        version: int | None = None,
+        result: Result | None = None,
+        warnings: Sequence[str],
+        curves: dict[str, list[float]],
+    ) -> None:
         """Raises LeaseLost, also when a cancel came first; so do the other ends of an attempt."""
         told: dict[str, Any] = {"progress": 1.0, "message": "", "curves": curves, "warnings": list(warnings)}
-        self._fenced(claim, JobState.SUCCEEDED, version=version, **{**told, **_ENDED})
+        found = {"version": version, "result": None if result is None else result.model_dump(mode="json")}
+        self._fenced(claim, JobState.SUCCEEDED, **{**found, **told, **_ENDED})
 
     def fail(self, claim: Claim, state: JobState, error: Problem) -> None:
         """`state` is failed or timed_out."""
@@ -266,6 +280,13 @@ def _lease(job_id: UUID, token: UUID) -> tuple[ColumnElement[bool], ...]:
     return JobRow.id == job_id, JobRow.lease_token == token
 
 
+def _within(able: Capable) -> tuple[ColumnElement[bool], ...]:
+    """Jobs that a worker can run."""
+    needed = func.coalesce(JobRow.inputs["algorithms"], cast([], JSONB))
+    algorithm = or_(JobRow.algorithm.is_(None), JobRow.algorithm.in_(able.algorithms))
+    return JobRow.kind.in_(able.kinds), algorithm, needed.contained_by(list(able.algorithms))
+
+
 def _id(cursor: str) -> UUID:
     try:
         return UUID(cursor)
@@ -273,7 +294,7 @@ def _id(cursor: str) -> UUID:
         raise InvalidRequest(faults=[Fault("/query/cursor", "This is not a cursor of a former page.")]) from None
 
 
-def _job(row: JobRow, queue_position: int | None, transitions: list[Transition]) -> Job:
+def _job(row: JobRow, queue_position: int | None, transitions: list[Transition], result: dict[str, Any] | None) -> Job:
     return Job(
         id=row.id,
         kind=row.kind,
@@ -290,6 +311,7 @@ def _job(row: JobRow, queue_position: int | None, transitions: list[Transition])
         model=row.model,
         version=row.version,
         algorithm=row.algorithm,
+        result=result,
         transitions=transitions,
         curves=[Curve(name=name, values=values) for name, values in row.curves.items()],
         warnings=row.warnings,

@@ -76,6 +76,7 @@ class JobRow(Base):
         CheckConstraint("(lease_until is null) = (lease_token is null)", name="lease_until"),
         CheckConstraint("(finished_at is null) = (state in ('queued','running','cancelling'))", name="finished"),
         CheckConstraint("version is null or state = 'succeeded'", name="version"),
+        CheckConstraint("result is null or state = 'succeeded'", name="result"),
         Index("ix_jobs_unfinished", "state", "id", postgresql_where=text("finished_at is null")),
         Index("ix_jobs_dataset", "dataset_id"),
     )
@@ -91,10 +92,15 @@ class JobRow(Base):
     request_hash: Mapped[str]
     first_answer: Mapped[dict[str, Any] | None]
     """What the client was told at first, if it gave a key: a replay says the same."""
+    inputs: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
+    """What it needs, `app.store.claims.Pinned`; empty in rows of releases that knew no other kind than train."""
     dataset_id: Mapped[UUID | None]
+    """The first of its datasets."""
     model: Mapped[str | None]
     version: Mapped[int | None]
     algorithm: Mapped[str | None]
+    """Of a training. Releases that know no other kind claim by it alone, so other kinds have none."""
+    result: Mapped[dict[str, Any] | None] = mapped_column(deferred=True)
     progress: Mapped[float] = mapped_column(server_default=text("0"))
     message: Mapped[str] = mapped_column(server_default=text("''"))
     curves: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))

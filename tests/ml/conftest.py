@@ -9,3 +9,24 @@ def _one_thread():
 
     with threadpool_limits(1):
         yield
+
+
+@pytest.fixture(scope="session")
+def trained():
+    """The report of a training on columns of numbers and texts, by linear regression unless said otherwise."""
+    import pyarrow as pa
+
+    from app.ml.schema import TableColumn
+    from app.ml.training import TrainSpec, train
+
+    def run(columns, **spec):
+        table = pa.table(columns)
+        kinds = [("categorical" if pa.types.is_string(cells.type) else "numeric") for cells in table.columns]
+        sheet = [
+            TableColumn(name, kind, cells.null_count, len(cells.unique().drop_null()))
+            for name, kind, cells in zip(table.column_names, kinds, table.columns, strict=True)
+        ]
+        wanted = TrainSpec.model_validate({"algorithm": {"name": "linear"}} | spec)
+        return train(wanted, table, columns=sheet, data_digest="sha256:0").report
+
+    return run

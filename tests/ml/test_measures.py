@@ -58,7 +58,7 @@ def test_regression_is_scikit_learns():
     assert told["r2"].value == pytest.approx(metrics.r2_score(truth, predicted), rel=1e-9)
     for figure in told.values():
         assert figure.lower < figure.value < figure.upper
-        assert (figure.interval, figure.n) == ("bootstrap", 80)
+        assert (figure.interval, figure.n) == ("bootstrap (accelerated)", 80)
 
 
 def test_r2_of_a_constant_target_is_undefined():

@@ -16,9 +16,10 @@ from app.errors import GoldenMismatch, InvalidData, InvalidRequest
 from app.ml.catalogue import catalogue
 from app.ml.contract import Task
 from app.ml.model import decode, read_header
+from app.ml.progress import Stages
 from app.ml.schema import TableColumn
 from app.ml.splits import holdout
-from app.ml.training import TrainSpec, _Stages, check_golden, train
+from app.ml.training import TrainSpec, check_golden, train
 
 KINDS = {pa.string(): "categorical", pa.bool_(): "boolean", pa.timestamp("us", "UTC"): "datetime"}
 
@@ -212,7 +213,7 @@ def test_progress_never_goes_back_and_says_what_is_done():
 
 def test_a_fit_that_loses_its_way_does_not_take_progress_back():
     heard = []
-    progress = _Stages(lambda *told: heard.append(told)).within(0.5, 0.7, "fitting")
+    progress = Stages(lambda *told: heard.append(told)).within(0.5, 0.7, "fitting")
     progress(0.5, loss=2.0)
     progress(0.1, loss=np.nan)
     progress(7.0)

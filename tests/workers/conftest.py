@@ -55,7 +55,7 @@ class Fleet:
         return next(worker for worker in self.workers if worker.alive and self.log_of(worker, job_id))
 
     def submit(self, how="work", *, announce=True, time_limit_seconds=300, max_attempts=2, **parameters):
-        """A job for the poison, put into the queue as `Training` does."""
+        """A job for the poison, put into the queue as `Submission` does."""
         from app.queue import publish
         from app.store.claims import NewJob
         from app.store.identifiers import uuid7

@@ -2,8 +2,9 @@
 
 import pytest
 
+from app.ml.work.train import TrainRequest
 from app.queue import publish
-from app.schemas.jobs import JobState, TrainRequest
+from app.schemas.jobs import JobState
 
 ENDS = {  # how → state, code, attempts
     "segfault": ("failed", "trainer_crashed", 2),
@@ -60,7 +61,7 @@ def test_what_a_fit_prints_is_no_answer(fleet, worker):
 
 def test_from_a_request_to_a_version(fleet, worker):
     asked = {"model": "iris", "dataset": fleet.dataset, "target": "species", "algorithm": {"name": "logistic"}}
-    job, replayed = fleet.services.training.submit(TrainRequest.model_validate(asked), request_id="abc")
+    job, replayed = fleet.services.submission.submit(TrainRequest.model_validate(asked), request_id="abc")
     done = fleet.ended(job.id)
     assert not replayed
     assert (done.state, done.progress, done.attempt, done.error) == (JobState.SUCCEEDED, 1, 1, None)

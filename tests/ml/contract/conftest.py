@@ -105,6 +105,8 @@ def _values(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> st.SearchStra
         return st.sampled_from(schema.get("enum") or [schema["const"]])
     if schema["type"] in {"null", "boolean"}:
         return st.none() if schema["type"] == "null" else st.booleans()
+    if schema["type"] == "array":
+        return st.lists(_values(schema["items"], defs), min_size=3, max_size=3)  # as many as there are classes
     low, high = _bounds(schema)
     if schema["type"] == "integer":
         return st.integers(int(np.ceil(low)), max(int(np.floor(high)), int(np.ceil(low))))

@@ -8,9 +8,10 @@ import pytest
 from sqlalchemy import text
 
 from app.errors import DatasetInUse, DatasetNotFound, IdempotencyConflict, InvalidRequest, QueueFull
-from app.schemas.jobs import JobState, TrainRequest
+from app.ml.work.train import TrainRequest
+from app.schemas.jobs import JobState
 from app.services.jobs import Jobs
-from app.services.training import Training
+from app.services.submission import Submission
 from app.store.engine import make_engine
 from app.store.identifiers import uuid7
 from app.store.work import WorkFactory
@@ -24,11 +25,11 @@ class Desk:
         self.work = WorkFactory(make_engine(settings.model_copy(update={"database_pool": 50}), role="test"))
         self.dataset = add_iris(self.work)
         self.announced = []
-        self.training = self.made()
+        self.submission = self.made()
         self.jobs = Jobs(self.work, self.announced.append, settings)
 
     def made(self, **changes):
-        return Training(self.work, self.announced.append, self.settings.model_copy(update=changes))
+        return Submission(self.work, self.announced.append, self.settings.model_copy(update=changes))
 
     def request(self, **changes):
         asked = {"model": "m", "dataset": self.dataset, "target": "species", "algorithm": {"name": "logistic"}}
@@ -74,8 +75,8 @@ def desk(shared):
 
 def test_what_is_accepted_is_committed_and_then_announced(desk):
     seen = []
-    training = Training(desk.work, lambda job_id: seen.append(desk.jobs.get(job_id)), desk.settings)
-    job, replayed = training.submit(desk.request(), request_id="abc")
+    submission = Submission(desk.work, lambda job_id: seen.append(desk.jobs.get(job_id)), desk.settings)
+    job, replayed = submission.submit(desk.request(), request_id="abc")
     assert not replayed
     assert seen == [job]
     assert (job.state, job.kind, job.dataset, job.model, job.algorithm) == (
@@ -86,7 +87,7 @@ def test_what_is_accepted_is_committed_and_then_announced(desk):
 
 def test_what_a_worker_gets_is_what_was_asked(desk):
     request = desk.request(seed=7, features=["petal_width"], time_limit_seconds=60)
-    job, _ = desk.training.submit(request, request_id="abc")
+    job, _ = desk.submission.submit(request, request_id="abc")
     claim = desk.jobs.claim(job.id)
     assert TrainRequest.model_validate(claim.request) == request
     assert (claim.request_id, claim.time_limit_seconds, claim.dataset_id) == ("abc", 60, desk.dataset)
@@ -94,7 +95,7 @@ def test_what_a_worker_gets_is_what_was_asked(desk):
 
 def test_every_fault_at_once_and_no_job(desk):
     wrong = desk.request(target="nobody", features=["petal_width", "nothing"], time_limit_seconds=1e9)
-    for ask in (desk.training.submit, desk.training.validate):
+    for ask in (desk.submission.submit, desk.submission.validate):
         with pytest.raises(InvalidRequest) as raised:
             ask(wrong)
         assert {fault.pointer for fault in raised.value.faults} == {"/target", "/features/1", "/time_limit_seconds"}
@@ -103,14 +104,14 @@ def test_every_fault_at_once_and_no_job(desk):
 
 
 def test_a_dataset_that_is_not_there(desk):
-    for ask in (desk.training.submit, desk.training.validate):
+    for ask in (desk.submission.submit, desk.submission.validate):
         with pytest.raises(DatasetNotFound):
             ask(desk.request(dataset=uuid7()))
     assert desk.count() == 0
 
 
 def test_a_dry_run_says_what_it_would_take_and_takes_nothing(desk):
-    estimate = desk.training.validate(desk.request())
+    estimate = desk.submission.validate(desk.request())
     assert (estimate.task, estimate.rows) == ("classification", 150)
     assert estimate.features == ["sepal_length", "sepal_width", "petal_length", "petal_width"]
     assert estimate.memory_bytes > 0
@@ -122,7 +123,7 @@ def test_a_dry_run_says_what_it_would_take_and_takes_nothing(desk):
 
 
 def test_fifty_identical_requests_at_once_are_one_job(desk):
-    got = desk.at_once(50, lambda _: desk.training.submit(desk.request(), idempotency_key="k"))
+    got = desk.at_once(50, lambda _: desk.submission.submit(desk.request(), idempotency_key="k"))
     assert sorted(replayed for _, replayed in got) == [False] + 49 * [True]
     assert len({job.model_dump_json() for job, _ in got}) == 1
     assert desk.count() == 1
@@ -130,32 +131,32 @@ def test_fifty_identical_requests_at_once_are_one_job(desk):
 
 
 def test_a_replay_gives_the_first_answer_however_far_the_job_is(desk):
-    first, _ = desk.training.submit(desk.request(), idempotency_key="k")
+    first, _ = desk.submission.submit(desk.request(), idempotency_key="k")
     desk.jobs.claim(first.id)
-    assert desk.training.submit(desk.request(), idempotency_key="k") == (first, True)
+    assert desk.submission.submit(desk.request(), idempotency_key="k") == (first, True)
 
 
 def test_a_replay_is_given_even_when_it_could_not_be_accepted_now(desk):
-    first, _ = desk.training.submit(desk.request(), idempotency_key="k")
+    first, _ = desk.submission.submit(desk.request(), idempotency_key="k")
     assert desk.made(max_queued_jobs=1).submit(desk.request(), idempotency_key="k") == (first, True)
 
 
 @pytest.mark.parametrize("change", [{"seed": 1}, {"model": "other"}, {"algorithm": {"name": "logistic", "penalty": 2}}])
 def test_the_same_key_with_another_body_is_refused(desk, change):
-    desk.training.submit(desk.request(), idempotency_key="k")
+    desk.submission.submit(desk.request(), idempotency_key="k")
     with pytest.raises(IdempotencyConflict):
-        desk.training.submit(desk.request(**change), idempotency_key="k")
+        desk.submission.submit(desk.request(**change), idempotency_key="k")
     assert desk.count() == 1
 
 
 def test_of_different_bodies_at_once_under_one_key_one_wins(desk):
-    got = desk.at_once(10, lambda place: desk.training.submit(desk.request(seed=place), idempotency_key="k"))
+    got = desk.at_once(10, lambda place: desk.submission.submit(desk.request(seed=place), idempotency_key="k"))
     assert sum(isinstance(answer, IdempotencyConflict) for answer in got) == 9
     assert desk.count() == 1
 
 
 def test_without_a_key_every_request_is_a_job(desk):
-    ids = {desk.training.submit(desk.request())[0].id for _ in range(2)}
+    ids = {desk.submission.submit(desk.request())[0].id for _ in range(2)}
     assert len(ids) == 2
 
 
@@ -163,8 +164,8 @@ def test_without_a_key_every_request_is_a_job(desk):
 
 
 def test_the_cap_cannot_be_raced(desk):
-    training = desk.made(max_queued_jobs=3)
-    got = desk.at_once(20, lambda _: training.submit(desk.request()))
+    submission = desk.made(max_queued_jobs=3)
+    got = desk.at_once(20, lambda _: submission.submit(desk.request()))
     refused = [answer for answer in got if isinstance(answer, QueueFull)]
     assert len(refused) == 17
     assert all(int(error.headers["Retry-After"]) > 0 for error in refused)
@@ -172,12 +173,12 @@ def test_the_cap_cannot_be_raced(desk):
 
 
 def test_only_what_waits_counts(desk):
-    training = desk.made(max_queued_jobs=1)
-    job, _ = training.submit(desk.request())
+    submission = desk.made(max_queued_jobs=1)
+    job, _ = submission.submit(desk.request())
     desk.jobs.claim(job.id)
-    training.submit(desk.request())
+    submission.submit(desk.request())
     with pytest.raises(QueueFull):
-        training.submit(desk.request())
+        submission.submit(desk.request())
 
 
 # deleting what is needed
@@ -185,7 +186,7 @@ def test_only_what_waits_counts(desk):
 
 def test_a_dataset_stays_while_a_job_needs_it(desk, add_iris):
     dataset = add_iris(desk.work)
-    job, _ = desk.training.submit(desk.request(dataset=dataset))
+    job, _ = desk.submission.submit(desk.request(dataset=dataset))
     with pytest.raises(DatasetInUse), desk.work() as w:
         w.datasets.delete(dataset)
     desk.jobs.cancel(job.id)
@@ -199,7 +200,7 @@ def test_deleting_and_submitting_at_once_leaves_no_job_without_its_data(desk, ad
     def act(place):
         dataset = datasets[place // 2]
         if place % 2:
-            desk.training.submit(desk.request(dataset=dataset))
+            desk.submission.submit(desk.request(dataset=dataset))
         else:
             with desk.work() as w:
                 w.datasets.delete(dataset)
@@ -216,8 +217,8 @@ def test_deleting_and_submitting_at_once_leaves_no_job_without_its_data(desk, ad
 DYING = """
 import os, sys
 from app.bootstrap import build
-from app.schemas.jobs import TrainRequest
-from app.services.training import Training
+from app.ml.work.train import TrainRequest
+from app.services.submission import Submission
 from app.settings import Settings
 from app.store.work import Work
 
@@ -229,7 +230,7 @@ if where == "before_commit":
     Work.__exit__ = die
 elif where == "after_commit":
     Work.__exit__ = lambda self, *rest: (add(self, *rest), die())
-Training(services.work, die, services.settings).submit(TrainRequest.model_validate_json(request), idempotency_key="k")
+Submission(services.work, die, services.settings).submit(TrainRequest.model_validate_json(request), idempotency_key="k")
 """
 
 
@@ -244,7 +245,7 @@ def test_a_process_that_dies_while_submitting_leaves_a_whole_job_or_none(desk, w
     )
     assert dead.returncode == 137, dead.stderr
     assert desk.count() == jobs
-    job, replayed = desk.training.submit(desk.request(), idempotency_key="k")  # the client, who heard nothing
+    job, replayed = desk.submission.submit(desk.request(), idempotency_key="k")  # the client, who heard nothing
     assert replayed == bool(jobs)
     assert desk.count() == 1
     with desk.work() as w:

@@ -1,0 +1,78 @@
+"""Asking for work: a route for every kind there is, and one for its dry run."""
+
+from collections.abc import Callable
+
+from fastapi import APIRouter, Request, Response, status
+
+from app.api.dependencies import IdempotencyKey, RequestIdDep, ServicesDep
+from app.api.openapi import declare
+from app.api.strict_json import StrictRoute
+from app.ml.kind import Estimate
+from app.ml.kind import Request as Asked
+from app.ml.kinds import Entry, kinds
+from app.schemas.jobs import Job
+
+DURABLE = "The job is committed before this answers: it will end, come what may."
+
+PREFIX = "/v1/jobs"
+ACCEPTED = declare(
+    202, {"Location": "Where the job is.", "Retry-After": "Seconds after which it is worth looking at the job."}
+)
+RETRY_SECONDS = "1"
+router = APIRouter(route_class=StrictRoute)
+
+
+def point_to(job: Job, request: Request, response: Response) -> None:
+    """Where the accepted job is, in the answer and in the log."""
+    request.scope["job_id"] = str(job.id)
+    response.headers["Location"] = f"{PREFIX}/{job.id}"
+    response.headers["Retry-After"] = RETRY_SECONDS
+
+
+def _submitted(asked: type[Asked]) -> Callable[..., Job]:
+    def submit(  # noqa: PLR0917  FastAPI passes them by name
+        body: asked,  # type: ignore[valid-type]  # known when the route is made
+        services: ServicesDep,
+        request_id: RequestIdDep,
+        request: Request,
+        response: Response,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Job:
+        job, _ = services.submission.submit(body, idempotency_key=idempotency_key, request_id=request_id)
+        point_to(job, request, response)
+        return job
+
+    return submit
+
+
+def _validated(asked: type[Asked]) -> Callable[..., Estimate]:
+    def validate(body: asked, services: ServicesDep) -> Estimate:  # type: ignore[valid-type]  # as above
+        return services.submission.validate(body)
+
+    return validate
+
+
+def _serve(entry: Entry) -> None:
+    kind, path = entry.kind, f"/{entry.name}"
+    router.add_api_route(
+        path,
+        _submitted(kind.request),
+        methods=["POST"],
+        name=kind.operation,
+        status_code=status.HTTP_202_ACCEPTED,
+        responses=ACCEPTED,
+        description=f"{entry.description}\n\n{DURABLE}",
+    )
+    if kind.dry_run is not None:
+        router.add_api_route(
+            f"{path}:validate",
+            _validated(kind.request),
+            methods=["POST"],
+            name=kind.dry_run,
+            response_model=kind.estimate,
+            description="A dry run: every problem of such a request at once, or what the job would take.",
+        )
+
+
+for _entry in kinds().values():
+    _serve(_entry)

@@ -1,0 +1,198 @@
+r"""Perceptron: a weighted sum per class, corrected only by the rows it gets wrong.
+
+Rows come one by one. Where another class scores no less than a row's own, the row is added to the vector of its
+class and taken, in equal parts, from those of its rivals; else nothing happens. With two classes the vectors are
+opposite and this is Rosenblatt's rule  w ← w + y·x. From zero a rate would only scale the answer, so there is none. The
+intercept is the weight of a 1 that ends every row. If some weights separate the classes by a margin γ, no order of rows
+makes more than (R/γ)² mistakes, R the longest row; if none do, any weights w* still bound them by
+F + R‖w*‖√F + R²‖w*‖², with F the hinge loss of w* on the rounds of mistakes. The fit ends with a pass without mistakes,
+or after `epochs` passes. It answers with the last weights if they separate the training rows, else with their average
+over all rounds, which wavers less. A row weight scales the row's corrections.
+
+Shares are no probabilities: of two classes they are (1 ± s)/2 with s the depth of the row on its side, in units of R.
+
+`update` takes rows in their order, once. So fit(A), then update(B), with `epochs` 1 and no shuffling, is fit(A and B).
+
+Use when: classes part by a plane or nearly so, rows come in streams or in numbers beyond memory, and shares need not
+be probabilities.
+
+Two opposite points: one mistake, as many as the theorem allows. XOR is parted by no plane.
+
+>>> rows, points = Context.of(0), [[1.0, 1.0], [-1.0, -1.0]]
+>>> state = fit(Perceptron(intercept=False), Data.of(Task.CLASSIFICATION, points, [1, 0]), rows).state
+>>> state.coef[1, :2].tolist(), state.mistakes, round((state.radius / state.margin) ** 2, 12)
+([1.0, 1.0], 1, 1.0)
+>>> xor = Data.of(Task.CLASSIFICATION, [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
+>>> fit(Perceptron(), xor, rows).converged
+False
+
+References: Rosenblatt (1958), Psychol. Rev. 65:386; Novikoff (1962), Symp. Math. Theory of Automata 12:615;
+Shalev-Shwartz & Ben-David (2014), Understanding Machine Learning, theorem 21.16;
+Battiti & Brunato, The LION Way, ch. 4.
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from app.errors import InvalidData
+from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Labels, Matrix, Params, Symmetry, Task, Vector
+from app.ml.numerics.perceptron import perceptron_pass
+from app.ml.numerics.scores import sign_probabilities
+
+LARGEST = 1e145
+"""Numbers whose squares can be added up."""
+SCALES = np.geomspace(1e-3, 1e3, 61)
+"""Sizes of w* tried for the bound, relative to the one with median gap 1."""
+
+
+class Perceptron(Params):
+    """Rosenblatt's perceptron for two and more classes."""
+
+    epochs: int = Field(100, ge=1, le=100_000, description="Most passes over the rows.")
+    shuffle: bool = Field(True, description="Whether each pass takes the rows in a new order.")
+    intercept: bool = Field(True, description="Whether every row ends with a 1.")
+    answer: Literal["auto", "last", "average"] = Field(
+        "auto", description="The weights that answer; auto: the last if they separate the training rows."
+    )
+
+
+class State(NamedTuple):
+    coef: Matrix
+    """(k, d + 1) after the last round; the last column holds the intercepts."""
+    drift: Matrix
+    """(k, d + 1): coef − drift/rounds is the average over all rounds."""
+    seen: NDArray[np.bool_]
+    """(k,) whether there were rows of the class."""
+    rounds: int
+    mistakes: int
+    radius: float
+    """Length of the longest row, with its constant."""
+    margin: float
+    """Least distance of a training row to the boundary of the last weights, negative beyond it; NaN: not known."""
+    bound: float
+    """Mistakes that the theorem allows; NaN: not known."""
+
+
+def fit(params: Perceptron, data: Data, context: Context) -> Fit[State]:
+    n, k = data.targets.shape
+    nothing = np.zeros((k, data.x.shape[1] + 1))
+    state = State(nothing, nothing, np.zeros(k, bool), 0, 0, 0.0, math.nan, math.nan)
+    order, counts = np.arange(n), np.zeros(n, np.intp)
+    curve: list[float] = []
+    while len(curve) < params.epochs and (not curve or curve[-1] > 0):
+        if params.shuffle:
+            order = context.rng.permutation(n)
+        before, state = state, _learned(params, state, data, order, counts)
+        curve.append((state.mistakes - before.mistakes) / n)
+        context.progress(len(curve) / params.epochs, error_rate=curve[-1])
+    state = _judged(state, _gaps(params, state, data), counts, equal=bool(np.ptp(data.weights) == 0))
+    separated = curve[-1] == 0 or state.margin > 0
+    return Fit(state, separated, len(curve), {"error_rate": curve}, _warnings(state, separated=separated))
+
+
+def update(params: Perceptron, state: State, data: Data, context: Context) -> Fit[State]:
+    """One pass over these rows in their order. Converged: none was a mistake."""
+    n = len(data.x)
+    after = _learned(params, state, data, np.arange(n), np.zeros(n, np.intp))
+    mistakes = after.mistakes - state.mistakes
+    return Fit(after, mistakes == 0, 1, {"error_rate": [mistakes / n]})
+
+
+def predict(params: Perceptron, state: State, x: Matrix) -> Matrix:
+    answer = np.zeros((len(x), len(state.seen)))
+    weights = _answering(params, state)
+    largest = np.abs(weights).max()
+    if largest > 0:
+        weights = weights / largest / state.radius / np.linalg.norm(weights / largest, axis=1).max()
+    answer[:, state.seen] = sign_probabilities(x @ weights[state.seen, :-1].T + weights[state.seen, -1])
+    return answer
+
+
+def summary(params: Perceptron, state: State) -> JSON:
+    weights = _answering(params, state)
+    return {
+        "coefficients": weights[:, :-1].tolist(),
+        "intercepts": weights[:, -1].tolist(),
+        "averaged": weights is not state.coef,
+        "rounds": state.rounds,
+        "mistakes": state.mistakes,
+        "radius": state.radius,
+        "margin": None if math.isnan(state.margin) else state.margin,
+        "mistake_bound": None if math.isnan(state.bound) else state.bound,
+    }
+
+
+def _learned(params: Perceptron, state: State, data: Data, order: Labels, counts: Labels) -> State:
+    """After one pass in this order. Raises InvalidData where products overflow."""
+    coef, drift = state.coef.copy(), state.drift.copy()
+    constant = float(params.intercept)
+    mistakes = perceptron_pass(data.x, data.codes, data.weights, order, constant, coef, drift, state.rounds, counts)
+    radius = max(state.radius, math.hypot(_longest(data.x), constant))
+    if not max(radius, float(np.abs([coef, drift]).max())) < LARGEST:  # NaN is not either
+        raise InvalidData("The inputs are too large to be multiplied with each other: scale them.")
+    seen = state.seen | data.targets.any(axis=0)
+    rounds = state.rounds + len(order)
+    return State(coef, drift, seen, rounds, state.mistakes + mistakes, radius, math.nan, math.nan)
+
+
+def _longest(x: Matrix) -> float:
+    largest = float(np.abs(x).max(initial=0.0))
+    return largest * math.sqrt(float(np.square(x / largest).sum(axis=1).max())) if largest > 0 else 0.0
+
+
+def _gaps(params: Perceptron, state: State, data: Data) -> Vector:
+    """(n,) how much more the own class scores than the best other; none with one class."""
+    scores = data.x @ state.coef[:, :-1].T + params.intercept * state.coef[:, -1]
+    own = np.take_along_axis(scores, data.codes[:, None], axis=1)[:, 0]
+    np.put_along_axis(scores, data.codes[:, None], -np.inf, axis=1)
+    return np.asarray(own - scores.max(axis=1))
+
+
+def _judged(state: State, gaps: Vector, counts: Labels, *, equal: bool) -> State:
+    """With margin and bound. The theorem is about rows of equal weight.
+
+    For k vectors W its ‖w*‖ is √2‖W‖, since a correction is no longer than √2R; for two classes that is ‖w*‖ itself.
+    """
+    norm = math.sqrt(2) * float(np.linalg.norm(state.coef))
+    if norm == 0 or not np.isfinite(gaps).all():
+        return state
+    margin = float(gaps.min()) / norm
+    if not equal:
+        return state._replace(margin=margin)
+    sizes = SCALES / max(float(np.median(np.abs(gaps))), 1e-300)
+    if margin > 0:
+        sizes = np.append(sizes, 1 / gaps.min())
+    hinge = np.array([counts @ np.maximum(1 - size * gaps, 0) for size in sizes])
+    reach = state.radius * norm * sizes
+    return state._replace(margin=margin, bound=float((hinge + reach * np.sqrt(hinge) + reach**2).min()))
+
+
+def _answering(params: Perceptron, state: State) -> Matrix:
+    last = params.answer == "last" or (params.answer == "auto" and state.margin > 0)
+    return state.coef if last or state.rounds == 0 else state.coef - state.drift / state.rounds
+
+
+def _warnings(state: State, *, separated: bool) -> tuple[str, ...]:
+    if state.seen.sum() == 1:
+        return ("There is only one class.",)
+    return () if separated else ("No plane was found that separates the classes: some rows stay on the wrong side.",)
+
+
+ALGORITHM = Algorithm(
+    tasks={Task.CLASSIFICATION},
+    params=Perceptron,
+    state=State,
+    fit=fit,
+    update=update,
+    predict=predict,
+    summary=summary,
+    breaks={
+        Symmetry.ROW_ORDER: "an online learner: which rows are mistakes depends on those before",
+        Symmetry.SCALE: "a correction adds the row itself, whose columns count by their units",
+        Symmetry.WEIGHTS: "a weight scales the correction by a row, a repeated row may be corrected once only",
+    },
+)

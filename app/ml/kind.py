@@ -1,0 +1,162 @@
+"""What a kind of work is.
+
+A file of `app/ml/work/` defines a request, plain functions of it, and states them in one `KIND` record. The file's
+name is the kind's name. Everything else (the route, the queue, idempotency, lease, cancel, limits, the child process
+and its frames, the result on the wire) follows from that record.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
+from uuid import UUID
+
+import pyarrow as pa
+from pydantic import ConfigDict, Field, StringConstraints
+
+from app.ml.model import Header, Model
+from app.ml.progress import Reporter
+from app.ml.report import Report
+from app.ml.schema import TableColumn
+from app.wire import Body, Wire
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,100}$")]
+"""Of a model or an alias."""
+
+
+class Request(Body):
+    """What every request of work may say. A kind's own request is one of these."""
+
+    time_limit_seconds: float = Field(3600, gt=0, description="The job ends as timed_out when it runs longer.")
+
+
+class Result(Wire):
+    """What a finished job answers besides a model. Its field `kind` is a required literal: the kind's name."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Estimate(Wire):
+    """The answer of a dry run that found no problem. A kind's own may say more."""
+
+    warnings: list[str] = []
+
+
+# before a job exists
+
+
+class Wanted(NamedTuple):
+    """A version as it is asked for: its number, else an alias, else `champion` if it is set, else the newest."""
+
+    model: str
+    version: int | None = None
+    alias: str | None = None
+
+
+class Needs(NamedTuple):
+    """What a request rests on. It must exist, and stays what it is until the job has ended."""
+
+    datasets: tuple[UUID, ...] = ()
+    models: tuple[Wanted, ...] = ()
+
+
+class Sheet(NamedTuple):
+    """What is known of a dataset before a row of it is read."""
+
+    digest: str
+    rows: int
+    columns: tuple[TableColumn, ...]
+
+
+class Version(NamedTuple):
+    """What is known of a version before its arrays are read."""
+
+    model: str
+    version: int
+    digest: str
+    header: Header
+
+
+class Known(NamedTuple):
+    """What `Needs` has found, in its order."""
+
+    datasets: tuple[Sheet, ...] = ()
+    models: tuple[Version, ...] = ()
+
+
+class Checked(NamedTuple):
+    """What a request without faults means."""
+
+    model: str | None = None
+    """The model the job is about, as the list of jobs shows it."""
+    algorithm: str | None = None
+    """Only of a training: earlier releases claim whatever has one they know, as a training."""
+    algorithms: tuple[str, ...] = ()
+    """A worker whose catalogue lacks one of these leaves the job to others."""
+    estimate: Estimate = Estimate()
+
+
+# in the child process
+
+
+class Source(NamedTuple):
+    """A dataset on its way: its rows come once, in order. Read the sources in the order of `Needs`."""
+
+    sheet: Sheet
+    batches: Iterator[pa.Table]
+
+    def read(self) -> pa.Table:
+        """All rows."""
+        return pa.concat_tables(self.batches)
+
+
+class Loaded(NamedTuple):
+    """A version and its model."""
+
+    version: Version
+    model: Model
+
+
+class Inputs(NamedTuple):
+    """What `Needs` asked for, in its order."""
+
+    datasets: tuple[Source, ...] = ()
+    models: tuple[Loaded, ...] = ()
+
+
+class Trained(NamedTuple):
+    """A model that is ready to become a version."""
+
+    blob: bytes
+    """The model, as `app.ml.model.encode` wrote it."""
+    report: Report
+    golden: dict[str, Any]
+    """{"columns": […], "data": [[…]], "predictions": […], "probabilities": [[…]]?}: rows as a client sends them."""
+
+
+class Outcome(NamedTuple):
+    """What came of the work: a model, a result, or both."""
+
+    trained: Trained | None = None
+    result: Result | None = None
+    warnings: Sequence[str] = ()
+
+
+R = TypeVar("R", bound=Request)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind(Generic[R]):
+    """One kind of work, as its file states it."""
+
+    operation: str
+    """What SDKs call the route that asks for it: verb_noun."""
+    request: type[R]
+    needs: Callable[[R], Needs]
+    check: Callable[[R, Known], Checked]
+    """Before the job exists. Raises InvalidRequest with every fault, each with its pointer into the request."""
+    run: Callable[[R, Inputs, Reporter], Outcome]
+    """Pure; in a process of its own. What it raises of `app.errors` is told to the client."""
+    result: type[Result] | None = None
+    estimate: type[Estimate] = Estimate
+    dry_run: str | None = None
+    """What SDKs call the route that answers the estimate; without it there is none."""

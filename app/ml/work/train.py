@@ -1,0 +1,64 @@
+"""Train one algorithm on one dataset; the result is a new version of the model."""
+
+from uuid import UUID
+
+from pydantic import Field
+
+from app.ml.kind import Checked, Estimate, Inputs, Kind, Known, Name, Needs, Outcome, Request
+from app.ml.planning import TrainSpec, algorithm_name, plan
+from app.ml.progress import Reporter
+from app.ml.training import train
+
+
+class TrainRequest(TrainSpec, Request):
+    """Train one algorithm on one dataset; the result is a new version of the model."""
+
+    model: Name = Field(description="The model that gets a new version; made if it does not exist.")
+    dataset: UUID = Field(description="The id of an uploaded dataset.")
+
+
+class TrainEstimate(Estimate):
+    """What a training would take."""
+
+    task: str
+    features: list[str]
+    rows: int
+    memory_bytes: int = Field(description="Rough peak of the training process.")
+    seconds: float = Field(description="Rough time from start to end.")
+
+
+def needs(request: TrainRequest) -> Needs:
+    return Needs(datasets=(request.dataset,))
+
+
+def check(request: TrainRequest, known: Known) -> Checked:
+    (sheet,) = known.datasets
+    planned = plan(request, sheet.columns, sheet.rows)
+    estimate = TrainEstimate(
+        task=planned.task,
+        features=list(planned.features),
+        rows=sheet.rows,
+        memory_bytes=planned.memory_bytes,
+        seconds=planned.seconds,
+        warnings=list(planned.warnings),
+    )
+    name = algorithm_name(request)
+    return Checked(request.model, name, (name,), estimate)
+
+
+def run(request: TrainRequest, inputs: Inputs, progress: Reporter) -> Outcome:
+    (source,) = inputs.datasets
+    columns, digest = source.sheet.columns, source.sheet.digest
+    trained = train(request, source.read(), columns=columns, data_digest=digest, progress=progress)
+    return Outcome(trained, warnings=trained.report.warnings)
+
+
+KIND = Kind(
+    operation="train_model",
+    dry_run="validate_training",
+    request=TrainRequest,
+    estimate=TrainEstimate,
+    needs=needs,
+    check=check,
+    run=run,
+)

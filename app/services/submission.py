@@ -1,0 +1,152 @@
+"""Accepting work of any kind: everything that can be known to be wrong is said before a job exists."""
+
+import hashlib
+import json
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+from uuid import UUID
+
+from app.errors import Fault, IdempotencyConflict, InvalidRequest, QueueFull
+from app.ml.kind import Checked, Estimate, Known, Request, Sheet, Version
+from app.ml.kinds import kind_of
+from app.ml.model import Header
+from app.ml.schema import TableColumn
+from app.schemas.datasets import Dataset
+from app.schemas.jobs import Job
+from app.schemas.models import ModelVersion
+from app.settings import Settings
+from app.store.claims import NewJob, Pinned
+from app.store.identifiers import uuid7
+from app.store.work import Work, WorkFactory
+
+
+class _Understood(NamedTuple):
+    """A request without faults, and what it rests on."""
+
+    checked: Checked
+    pinned: Pinned
+
+
+class Submission:
+    def __init__(self, work: WorkFactory, announce: Callable[[UUID], object], settings: Settings) -> None:
+        self._work = work
+        self._announce = announce
+        self._settings = settings
+
+    def submit(
+        self, request: Request, *, idempotency_key: str | None = None, request_id: str | None = None
+    ) -> tuple[Job, bool]:
+        """The job, committed and announced; with True when the same key and body were accepted before.
+
+        Raises InvalidRequest with every fault, IdempotencyConflict, QueueFull, and that what it needs is not found.
+        """
+        entry, written = kind_of(request), request.model_dump(mode="json")
+        new = NewJob(
+            id=uuid7(),
+            kind=entry.name,
+            request=written,
+            request_hash=_fingerprint(entry.name, written),
+            request_id=request_id,
+            idempotency_key=idempotency_key,
+            dataset_id=None,
+            model=None,
+            algorithm=None,
+            warnings=[],
+            max_attempts=self._settings.max_attempts,
+            time_limit_seconds=request.time_limit_seconds,
+        )
+        job, replayed = self._work.retry(partial(self._accept, request=request, new=new), seconds=5)
+        if not replayed:
+            self._announce(job.id)
+        return job, replayed
+
+    def validate(self, request: Request) -> Estimate:
+        """What the job would take. Raises what `submit` would raise of the request."""
+        with self._work() as w:
+            return self._understand(w, request).checked.estimate
+
+    def _accept(self, w: Work, *, request: Request, new: NewJob) -> tuple[Job, bool]:
+        """Safe to repeat: a job whose commit was not heard of is found again by its id or its key."""
+        if replay := self._replay(w, new):
+            return replay, True
+        understood = self._understand(w, request)
+        w.jobs.lock_queue()
+        if replay := self._replay(w, new):  # of those who waited for the lock, one has come first
+            return replay, True
+        if accepted := w.jobs.find(new.id):
+            return accepted, False
+        if w.jobs.waiting() >= self._settings.max_queued_jobs:
+            pause = math.ceil(self._settings.republish_seconds)
+            raise QueueFull(headers={"Retry-After": str(pause)})
+        return w.jobs.add(_completed(new, understood)), False
+
+    def _replay(self, w: Work, new: NewJob) -> Job | None:
+        kept = w.jobs.kept(new.idempotency_key) if new.idempotency_key is not None else None
+        if kept is None:
+            return None
+        if kept.request_hash != new.request_hash:
+            raise IdempotencyConflict
+        return kept.first_answer
+
+    def _understand(self, w: Work, request: Request) -> _Understood:
+        """Found, held until the end of the transaction, and checked. Raises InvalidRequest with every fault."""
+        kind = kind_of(request).kind
+        needs = kind.needs(request)
+        for dataset_id in needs.datasets:
+            w.jobs.hold_dataset(dataset_id)
+        sheets = tuple(sheet(w.datasets.get(dataset_id)) for dataset_id in needs.datasets)
+        pointers = [w.models.pointer(one.model, version=one.version, alias=one.alias) for one in needs.models]
+        versions = tuple(_version(w.models.version(at.model, at.version)) for at in pointers)
+        faults = self._limit_faults(request)
+        try:
+            checked = kind.check(request, Known(sheets, versions))
+        except InvalidRequest as error:
+            raise InvalidRequest(error.detail, faults=(*error.faults, *faults)) from None
+        if faults:
+            raise InvalidRequest(faults=faults)
+        pins = tuple((at.model, at.version) for at in pointers)
+        return _Understood(checked, Pinned(needs.datasets, pins, checked.algorithms))
+
+    def _limit_faults(self, request: Request) -> list[Fault]:
+        longest = self._settings.max_time_limit_seconds
+        if request.time_limit_seconds <= longest:
+            return []
+        return [Fault("/time_limit_seconds", f"The longest limit here is {longest:g} seconds.", "too_large")]
+
+
+def _completed(new: NewJob, understood: _Understood) -> NewJob:
+    checked, pinned = understood
+    return new._replace(
+        inputs=pinned.written(),
+        dataset_id=next(iter(pinned.datasets), None),
+        model=checked.model,
+        algorithm=checked.algorithm,
+        warnings=checked.estimate.warnings,
+    )
+
+
+def sheet(dataset: Dataset) -> Sheet:
+    """What the core may know of a dataset."""
+    columns = (TableColumn(c.name, c.kind, c.missing, c.distinct, c.identifier_like) for c in dataset.columns)
+    return Sheet(dataset.digest, dataset.rows, tuple(columns))
+
+
+def _version(of: ModelVersion) -> Version:
+    header = Header(
+        algorithm=of.algorithm,
+        task=of.task,
+        parameters=of.parameters,
+        target=of.target,
+        classes=None if of.classes is None else tuple(of.classes),
+        inputs=tuple(of.inputs),
+        receipt=of.receipt,
+    )
+    return Version(of.model, of.version, of.digest, header)
+
+
+def _fingerprint(kind: str, request: object) -> str:
+    """The same for the same request, however its JSON was laid out."""
+    canonical = json.dumps([kind, request], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()

@@ -1,0 +1,139 @@
+"""What-if questions over HTTP."""
+
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+ROW = {"length": 5.1, "width": 0.2, "size": "small"}
+
+
+@pytest.fixture(scope="module")
+def made(services, publish):
+    names = {}
+
+    def name(algorithm="logistic", target="species"):
+        key = algorithm, target
+        if key not in names:
+            names[key] = f"w-{uuid4()}"
+            publish(services.work, names[key], algorithm=algorithm, target=target)
+        return names[key]
+
+    return name
+
+
+@pytest.fixture
+def ask(client, made):
+    def post(verb, body, *how, **query):
+        return client.post(f"/v1/models/{made(*how)}/{verb}", json=body, params=query)
+
+    return post
+
+
+def answered(response):
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def pointers(response, status):
+    assert response.status_code == status, response.text
+    return {(error["pointer"], error["code"]) for error in response.json()["errors"]}
+
+
+def test_a_sweep_is_predict_at_every_point(ask, client, made):
+    vary = [{"column": "width", "start": 0.1, "stop": 2.5, "points": 4}, {"column": "size"}]
+    got = answered(ask("sweep", {"vary": vary, "fixed": {"length": 5.9}}))
+    assert [axis["column"] for axis in got["axes"]] == ["width", "size"]
+    assert got["axes"][0]["values"] == pytest.approx(np.linspace(0.1, 2.5, 4))
+    sizes = got["axes"][1]["values"]
+    assert len(sizes) > 1
+    assert np.shape(got["probabilities"]) == (4, len(sizes), 3)
+    for i, width in enumerate(got["axes"][0]["values"]):
+        for j, size in enumerate(sizes):
+            body = {"rows": [{"length": 5.9, "width": width, "size": size}]}
+            one = answered(client.post(f"/v1/models/{made()}/predict", json=body))
+            assert got["predictions"][i][j] == one["predictions"][0]
+            assert got["probabilities"][i][j] == pytest.approx(one["probabilities"][0], rel=1e-12)
+
+
+def test_of_a_linear_model_the_surface_is_a_plane(ask):
+    vary = [{"column": "width", "points": 5}]
+    body = {"vary": vary, "fixed": {"size": "small", "species": "setosa"}}
+    got = answered(ask("sweep", body, "ridge", "length"))
+    assert np.diff(got["predictions"], 2) == pytest.approx(np.zeros(3), abs=1e-12)
+    assert "classes" not in got
+
+
+def test_every_fault_of_a_sweep_is_named(ask):
+    vary = [
+        {"column": "nobody"},
+        {"column": "size", "points": 3},
+        {"column": "width", "values": ["wide", 1]},
+    ]
+    assert pointers(ask("sweep", {"vary": vary, "fixed": {}}), 422) == {
+        ("/vary/0/column", "unknown_column"),
+        ("/vary/1/points", "invalid"),
+        ("/vary/2/values/0", "not_a_number"),
+    }
+    twice = [{"column": "width"}, {"column": "width"}]
+    assert pointers(ask("sweep", {"vary": twice}), 422) == {("/vary/1/column", "duplicate")}
+    assert pointers(ask("sweep", {"vary": [{"column": "width"}]}), 422) == {("/fixed", "missing_columns")}
+    wrong = {"length": "long", "size": "small"}
+    assert pointers(ask("sweep", {"vary": [{"column": "width"}], "fixed": wrong}), 422) == {
+        ("/fixed/length", "not_a_number")
+    }
+    many = [{"column": "width", "points": 1000}, {"column": "length", "points": 1000}]
+    assert pointers(ask("sweep", {"vary": many, "fixed": {"size": "small"}}), 422) == {("/vary", "invalid")}
+    both = [{"column": "width", "values": [1], "points": 3}]
+    assert ask("sweep", {"vary": both}).status_code == 422
+
+
+def test_the_tangent_says_what_moves_and_how_far_to_trust_it(ask):
+    got = answered(ask("linearise", {"row": ROW}))
+    assert got["outputs"] == ["setosa", "versicolor", "virginica"]
+    assert sum(got["values"]) == pytest.approx(1)
+    assert [one["column"] for one in got["inputs"]] == ["length", "width"]
+    for one in got["inputs"]:
+        assert sum(one["slopes"]) == pytest.approx(0, abs=1e-9)  # probabilities sum to one everywhere
+        assert one["trusted_from"] <= one["at"] <= one["trusted_to"]
+    tree = answered(ask("linearise", {"row": ROW, "inputs": ["width"]}, "decision_tree"))
+    assert len(tree["warnings"]) == 1
+
+
+def test_every_fault_of_a_tangent_is_named(ask):
+    body = {"row": ROW, "inputs": ["nobody", "size", "width"]}
+    assert pointers(ask("linearise", body), 422) == {("/inputs/0", "unknown_column"), ("/inputs/1", "invalid")}
+    assert pointers(ask("linearise", {"row": {"length": 1}}), 422) == {("/row", "missing_columns")}
+    assert pointers(ask("linearise", {"row": ROW | {"width": "x"}}), 422) == {("/row/width", "not_a_number")}
+    assert ask("linearise", {"row": {}}, "kmeans", None).status_code == 422
+    nothing = ROW | {"length": None, "width": None}
+    assert ask("linearise", {"row": nothing}).status_code == 422
+
+
+def test_an_explanation_speaks_of_columns_by_name(ask):
+    got = answered(ask("explain", {"rows": [ROW, ROW | {"width": 2.1}]}, "decision_tree"))
+    assert len(got["explanations"]) == len(got["predictions"]) == 2
+    asked = {step["column"] for one in got["explanations"] for step in one["path"]}
+    assert asked
+    assert asked <= {"length", "width", "size"}
+
+
+def test_neighbours_explain(ask):
+    got = answered(ask("explain", {"rows": [ROW]}, "knn"))
+    assert got["explanations"][0]
+
+
+def test_an_algorithm_without_explanations_says_so(ask):
+    response = ask("explain", {"rows": [ROW]}, "logistic")
+    assert response.status_code == 409
+    assert response.json()["code"] == "no_explanation"
+
+
+def test_versions_that_are_not_there(client, made):
+    for verb, body in (
+        ("sweep", {"vary": [{"column": "width"}]}),
+        ("linearise", {"row": ROW}),
+        ("explain", {"rows": [ROW]}),
+    ):
+        assert client.post(f"/v1/models/{made()}/{verb}", json=body, params={"version": 9}).status_code == 404
+        assert client.post(f"/v1/models/none/{verb}", json=body).status_code == 404

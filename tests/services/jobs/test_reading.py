@@ -1,0 +1,34 @@
+"""What clients see of jobs."""
+
+import pytest
+
+from app.errors import InvalidRequest
+from app.schemas.jobs import JobState
+
+
+def test_pages_go_from_the_newest_to_the_oldest(world):
+    ids = [world.submit() for _ in range(5)]
+    first = world.jobs.page(2)
+    second = world.jobs.page(2, first.next_cursor)
+    third = world.jobs.page(2, second.next_cursor)
+    assert [job.id for page in (first, second, third) for job in page.items] == ids[::-1]
+    assert third.next_cursor is None
+
+
+def test_a_page_of_one_state(world):
+    claim = world.jobs.claim(world.submit())
+    world.submit()
+    assert [job.id for job in world.jobs.page(10, state=JobState.RUNNING).items] == [claim.job_id]
+
+
+def test_a_foreign_cursor_is_a_fault(world):
+    with pytest.raises(InvalidRequest) as raised:
+        world.jobs.page(2, "next please")
+    assert raised.value.faults[0].pointer == "/query/cursor"
+
+
+def test_the_place_in_the_queue(world):
+    ids = [world.submit() for _ in range(3)]
+    assert [world.jobs.get(job_id).queue_position for job_id in ids] == [0, 1, 2]
+    world.jobs.claim(ids[0])
+    assert [world.jobs.get(job_id).queue_position for job_id in ids] == [None, 0, 1]

@@ -1,0 +1,94 @@
+"""What the frames between a supervisor and its trainer say, written by one side and read by the other."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any, NamedTuple, Self
+
+import pyarrow as pa
+
+from app.errors import CorruptModel
+from app.ml.kind import Inputs, Loaded, Outcome, Sheet, Source, Trained, Version
+from app.ml.kinds import kinds
+from app.ml.model import decode, digest, read_header
+from app.ml.report import Report
+from app.ml.schema import TableColumn
+from workers import frames
+
+BLOB_BYTES = 4 << 20
+
+
+class Bytes(NamedTuple):
+    """Which bytes will come of a model."""
+
+    model: str
+    version: int
+    digest: str
+
+
+class Order(NamedTuple):
+    """The first frame: what to do, on what, within which memory."""
+
+    kind: str
+    request: dict[str, Any]
+    request_id: str | None
+    datasets: Sequence[Sheet]
+    models: Sequence[Bytes]
+    memory_bytes: int
+
+    def written(self) -> bytes:
+        return json.dumps(self).encode()
+
+    @classmethod
+    def read(cls, payload: bytes) -> Self:
+        kind, request, request_id, sheets, models, memory = json.loads(payload)
+        datasets = [Sheet(d, rows, tuple(TableColumn(*column) for column in columns)) for d, rows, columns in sheets]
+        return cls(kind, request, request_id, datasets, [Bytes(*one) for one in models], memory)
+
+
+def read_inputs(order: Order, inlet: IO[bytes]) -> Inputs:
+    """Models are read now, datasets as they are asked for. Raises CorruptModel."""
+    models = tuple(_model(of, inlet) for of in order.models)
+    return Inputs(tuple(Source(sheet, _tables(inlet)) for sheet in order.datasets), models)
+
+
+def _model(of: Bytes, inlet: IO[bytes]) -> Loaded:
+    blob = b"".join(_pieces(inlet))
+    if digest(blob) != of.digest:
+        raise CorruptModel("The stored bytes do not have the digest they were stored under.")
+    return Loaded(Version(*of, read_header(blob)), decode(blob))
+
+
+def _tables(inlet: IO[bytes]) -> Iterator[pa.Table]:
+    for payload in _pieces(inlet):
+        with pa.ipc.open_stream(payload) as stream:
+            yield stream.read_all()
+
+
+def _pieces(inlet: IO[bytes]) -> Iterator[bytes]:
+    while (frame := frames.read(inlet)).kind != frames.END:
+        yield frame.payload
+
+
+def write_outcome(outlet: IO[bytes], outcome: Outcome) -> None:
+    trained, result = outcome.trained, outcome.result
+    head = {
+        "trained": trained and {"report": trained.report.model_dump(mode="json"), "golden": trained.golden},
+        "result": result and result.model_dump(mode="json"),
+        "warnings": list(outcome.warnings),
+    }
+    frames.write(outlet, frames.RESULT, json.dumps(head).encode())
+    blob = memoryview(trained.blob if trained else b"")
+    for start in range(0, len(blob), BLOB_BYTES):
+        frames.write(outlet, frames.BLOB, blob[start : start + BLOB_BYTES])
+    frames.write(outlet, frames.END)
+
+
+def read_outcome(kind: str, answers: Mapping[bytes, Sequence[bytes]]) -> Outcome:
+    """From the payloads by kind of frame."""
+    head = json.loads(answers[frames.RESULT][0])
+    trained, result = head["trained"], kinds()[kind].kind.result
+    if trained is not None:
+        blob = b"".join(answers[frames.BLOB])
+        trained = Trained(blob, Report.model_validate(trained["report"]), trained["golden"])
+    found = None if head["result"] is None or result is None else result.model_validate(head["result"])
+    return Outcome(trained, found, head["warnings"])
