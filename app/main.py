@@ -28,8 +28,9 @@ from app.api import (
     problems,
     whatif,
 )
+from app.api.direct import DirectRoute, Front
 from app.api.metrics import Metrics
-from app.api.middleware import LastResort, Record, RequestId
+from app.api.middleware import Surroundings
 from app.bootstrap import Services, build
 from app.settings import Settings
 
@@ -48,7 +49,7 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
         lifespan=_lifespan,
         # Its spans and logs carry request bodies and exception texts.
         telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
-        middleware=[Middleware(RequestId), Middleware(Record, metrics=measured), Middleware(LastResort)],
+        middleware=[Middleware(Surroundings, metrics=measured)],
     )
     app.state.settings = settings
     app.state.metrics = measured
@@ -57,10 +58,12 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
         app.state.services = services
     problems.install(app)
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # the documented way
-    # Routes are tried one after the other: those that are asked most come first.
     for resource in (predict, inference, datasets, algorithms, jobs, models, whatif, health, metrics, docs):
         app.include_router(resource.router)
-    app.state.templates = {id(route.original_route): route.path for route in iter_route_contexts(app.routes)}
+    routes = [(route.original_route, route.path) for route in iter_route_contexts(app.routes)]
+    app.state.templates = {id(route): path for route, path in routes}
+    direct = [route for route, _ in routes if isinstance(route, DirectRoute)]
+    app.middleware_stack = Front(app.build_middleware_stack(), partial(Surroundings, metrics=measured), direct)
     return app
 
 

@@ -4,17 +4,19 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import APIRouter, Body, Request
 from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
+from starlette.types import Scope
 
+from app.api.arriving import Headers
 from app.api.dependencies import ModelPath, RequestTimeout, ServicesDep, VersionPath, seconds
+from app.api.direct import Call, CallDep, DirectRoute, Holds, Reply
 from app.api.health import check_readiness
 from app.api.openapi import declare
 from app.api.predict import QUICK_BODY, QUICK_MODEL
 from app.api.problems import validation_faults
 from app.api.strict_json import StrictRoute, demand_json, parse
-from app.api.unparsed import Holds, UnparsedRoute
 from app.errors import InvalidRequest
 from app.ml.rows import MAX_FAULTS
 from app.schemas.inference import (
@@ -26,12 +28,12 @@ from app.schemas.inference import (
     ServerMetadata,
     ServerReadiness,
 )
-from app.services.admission import Place
 from app.services.inference import PLATFORM, Inferred, infer, inputs_of, outputs_of
 from app.services.predictions import Served
 from app.services.tensors import refused
 
 JSON_BYTES = "Inference-Header-Content-Length"
+HEADER = JSON_BYTES.lower().encode()
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 INFERRED = declare(
     200,
@@ -52,14 +54,14 @@ BINARY_TOO: dict[str, Any] = {
 }
 
 
-class _TensorRoute(UnparsedRoute):
+class _TensorRoute(DirectRoute):
     """Also takes binary bodies, and bodies that do not say what they are: common clients do not."""
 
     @staticmethod
-    def demand(request: Request) -> None:
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind not in {"", "application/octet-stream"}:
-            demand_json(request)
+    def demand(headers: Headers) -> None:
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if kind not in {b"", b"application/octet-stream"}:
+            demand_json(headers)
 
 
 described = APIRouter(prefix="/v2", tags=["inference"], route_class=StrictRoute)
@@ -117,14 +119,13 @@ async def check_version_ready(model: ModelPath, version: VersionPath, services: 
 
 @inferring.post("/models/{model}/infer", response_model=InferAnswer, responses=INFERRED, openapi_extra=BINARY_TOO)
 async def infer_model(
-    model: ModelPath, body: InferBody, request: Request, services: ServicesDep, x_request_timeout: RequestTimeout = None
-) -> Response:
+    call: CallDep, model: ModelPath, body: InferBody, x_request_timeout: RequestTimeout = None
+) -> Reply:
     """Predict, as `/v1/models/{model}/predict` does, from tensors to tensors; JSON, binary or both.
 
     A matrix `input-0` for models of numbers only, or a tensor per column. null, and NaN in bytes, are missing values.
     """
-    async with services.admission.enter(seconds(x_request_timeout)) as place:
-        return await _infer(await services.predictions.serve(model), body, request, place)
+    return await _infer(call, body, x_request_timeout, model)
 
 
 @inferring.post(
@@ -133,17 +134,11 @@ async def infer_model(
     responses=INFERRED,
     openapi_extra=BINARY_TOO,
 )
-async def infer_version(  # noqa: PLR0917  FastAPI passes them by name
-    model: ModelPath,
-    version: VersionPath,
-    body: InferBody,
-    request: Request,
-    services: ServicesDep,
-    x_request_timeout: RequestTimeout = None,
-) -> Response:
+async def infer_version(
+    call: CallDep, model: ModelPath, version: VersionPath, body: InferBody, x_request_timeout: RequestTimeout = None
+) -> Reply:
     """As `infer_model`, by this version."""
-    async with services.admission.enter(seconds(x_request_timeout)) as place:
-        return await _infer(await services.predictions.serve(model, version), body, request, place)
+    return await _infer(call, body, x_request_timeout, model, version)
 
 
 def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
@@ -156,27 +151,27 @@ def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
     )
 
 
-async def _infer(served: Served, body: bytes, request: Request, place: Place) -> Response:
-    settings = request.app.state.settings
-    end = _end_of_json(request, body)
+async def _infer(call: Call, body: bytes, within: str | None, model: str, version: int | None = None) -> Reply:
+    async with call.services.admission.enter(seconds(within)) as place:
+        served = await call.services.predictions.serve(model, version)
+        end = _end_of_json(call.scope, body)
 
-    def answer() -> Inferred:
-        asked = _asked(parse(body[:end], settings))
-        return infer(served, asked, memoryview(body)[end:], max_rows=settings.max_predict_rows)
+        def answer() -> Inferred:
+            asked = _asked(parse(body[:end], call.settings))
+            return infer(served, asked, memoryview(body)[end:], max_rows=call.settings.max_predict_rows)
 
-    given = await place.run(answer, large=len(body) > QUICK_BODY or served.model.nbytes > QUICK_MODEL)
-    headers = {"X-Model-Version": str(served.pointer.version)}
+        given = await place.run(answer, large=len(body) > QUICK_BODY or served.model.nbytes > QUICK_MODEL)
+    headers = [(b"x-model-version", b"%d" % served.pointer.version)]
     if given.json_bytes is None:
-        return Response(given.body, media_type="application/json", headers=headers)
-    headers[JSON_BYTES] = str(given.json_bytes)
-    return Response(given.body, media_type="application/octet-stream", headers=headers)
+        return Reply(given.body, b"application/json", headers)
+    return Reply(given.body, b"application/octet-stream", [*headers, (HEADER, b"%d" % given.json_bytes)])
 
 
-def _end_of_json(request: Request, body: bytes) -> int:
-    sent = request.headers.getlist(JSON_BYTES)
+def _end_of_json(scope: Scope, body: bytes) -> int:
+    sent = [value for name, value in scope["headers"] if name == HEADER]
     if not sent:
         return len(body)
-    if len(sent) > 1 or not re.fullmatch("[0-9]{1,18}", sent[0], re.ASCII) or int(sent[0]) > len(body):
+    if len(sent) > 1 or not re.fullmatch(b"[0-9]{1,18}", sent[0]) or int(sent[0]) > len(body):
         raise refused(f"/header/{JSON_BYTES}", "A number of bytes is needed, no more than the body has.")
     return int(sent[0])
 

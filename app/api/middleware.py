@@ -2,19 +2,21 @@
 
 import re
 import time
+from collections.abc import Awaitable
+from random import getrandbits
 from typing import Any
-from uuid import uuid4
 
-import structlog
-from fastapi import Request
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app import logs
 from app.api.metrics import Metrics
-from app.api.problems import InternalError, MalformedRequest, respond
+from app.api.problems import MalformedRequest, answer
 
-log = structlog.get_logger(__name__)
 SANE_ID = re.compile(rb"[A-Za-z0-9._:-]{8,128}")
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+VERSION_4 = 0x4 << 76 | 0x8 << 60
+"""RFC 9562, 5.4: the bits of a UUID that say it is drawn; below, the mask of all others."""
+DRAWN = (1 << 128) - 1 ^ (0xF << 76 | 0xC << 60)
 
 SECURITY = {
     "X-Content-Type-Options": "nosniff",
@@ -24,39 +26,15 @@ SECURITY = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; "
     "base-uri 'none'; form-action 'none'",
 }
+STAMPS = [(name.lower().encode(), value.encode()) for name, value in SECURITY.items()]
 
 
-class RequestId:
-    """Gives the request an id (the caller's, if it is a sane one), and every answer its headers."""
+class Surroundings:
+    """Gives a request its id, its answer the headers of all answers, and both one log line and one measurement.
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        scope["request_id"] = known = _incoming(scope) or str(uuid4())
-
-        async def stamped(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers["X-Request-Id"] = known
-                for name, value in SECURITY.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        with structlog.contextvars.bound_contextvars(request_id=known):
-            await self.app(scope, receive, stamped)
-
-
-def _incoming(scope: Scope) -> str | None:
-    sent = [value for name, value in scope["headers"] if name == b"x-request-id"]
-    return sent[0].decode() if len(sent) == 1 and SANE_ID.fullmatch(sent[0]) else None
-
-
-class Record:
-    """One log line and one measurement a request. Bodies, queries and headers are never written down."""
+    What nothing else answers is answered here, and addresses that hold NUL are turned away: no database stores it.
+    Bodies, queries and headers are never written down.
+    """
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app = app
@@ -66,26 +44,49 @@ class Record:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        known = scope["request_id"] = _incoming(scope) or drawn_id()
+        stamps = [(b"x-request-id", known.encode()), *STAMPS]
         status, begun = 0, time.perf_counter()
 
-        async def watched(message: Message) -> None:
+        def stamped(message: Message) -> Awaitable[None]:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-            await send(message)
+                message["headers"] = [*message.get("headers", ()), *stamps]
+            return send(message)
 
+        bound = logs.REQUEST_ID.set(known)
+        self.metrics.in_flight += 1
         try:
-            with self.metrics.in_flight.track_inprogress():
-                await self.app(scope, receive, watched)
+            if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+                raise MalformedRequest("The address holds U+0000.")  # noqa: TRY301  answered as all others are
+            await self.app(scope, receive, stamped)
+        except Exception as error:
+            if status:  # too late for an answer: the connection is cut, so that nobody takes a part for the whole
+                logs.unexpected(error)
+                raise
+            response = await answer(scope, error)
+            await response(scope, receive, stamped)
         finally:
+            self.metrics.in_flight -= 1
             seconds = time.perf_counter() - begun
             route = scope["app"].state.templates.get(id(scope.get("route")), "unknown")
             method = scope["method"] if scope["method"] in METHODS else "other"
             self.metrics.observe(route, method, status, seconds)
-            log.info("request", route=route, method=method, status=status, ms=round(1e3 * seconds, 3), **_named(scope))
+            logs.request(route=route, method=method, status=status, ms=round(1e3 * seconds, 3), **_named(scope))
+            logs.REQUEST_ID.reset(bound)
 
 
-METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+def _incoming(scope: Scope) -> str | None:
+    """The caller's id, if it is a sane one."""
+    sent = [value for name, value in scope["headers"] if name == b"x-request-id"]
+    return sent[0].decode() if len(sent) == 1 and SANE_ID.fullmatch(sent[0]) else None
+
+
+def drawn_id() -> str:
+    """A UUID, version 4. It names a request and keeps no secret, so the system's entropy is not asked for it."""
+    text = f"{getrandbits(128) & DRAWN | VERSION_4:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def _named(scope: Scope) -> dict[str, Any]:
@@ -94,32 +95,3 @@ def _named(scope: Scope) -> dict[str, Any]:
     if job_id := scope.get("job_id"):
         found["job_id"] = job_id
     return found
-
-
-class LastResort:
-    """Answers what nothing else answered, and turns away addresses that hold NUL: no database stores it."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        begun = False
-
-        async def watched(message: Message) -> None:
-            nonlocal begun
-            begun = True
-            await send(message)
-
-        if "\0" in scope["path"] or b"%00" in scope["query_string"]:
-            await respond(Request(scope), MalformedRequest("The address holds U+0000."))(scope, receive, send)
-            return
-        try:
-            await self.app(scope, receive, watched)
-        except Exception as error:
-            log.exception("unexpected", error=type(error).__name__)
-            if begun:  # too late for an answer: the connection is cut, so that nobody takes a part for the whole
-                raise
-            await respond(Request(scope), InternalError())(scope, receive, send)

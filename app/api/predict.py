@@ -4,18 +4,26 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Body, Query, Response
+from fastapi import APIRouter, Body, Query
 
-from app.api.dependencies import ModelPath, RequestTimeout, ServicesDep, SettingsDep, seconds
+from app.api.arriving import Headers
+from app.api.dependencies import ModelPath, RequestTimeout, seconds
+from app.api.direct import CallDep, DirectRoute, Holds, Reply
 from app.api.numeric_json import read_matrix
 from app.api.openapi import declare
-from app.api.strict_json import parse
-from app.api.unparsed import Holds, UnparsedRoute
+from app.api.strict_json import demand_json, parse
 from app.schemas.predictions import Prediction, PredictRequest
 from app.services.answers import Answer
 from app.settings import KiB, MiB
 
-router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=UnparsedRoute)
+
+class _RowsRoute(DirectRoute):
+    @staticmethod
+    def demand(headers: Headers) -> None:
+        demand_json(headers)
+
+
+router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=_RowsRoute)
 QUICK_BODY, QUICK_MODEL = 64 * KiB, 8 * MiB
 """A small table and a small model take less time than the way to a thread and back may cost."""
 LONGEST_HEADER = 4 * KiB
@@ -30,11 +38,10 @@ HEADERS[200]["headers"]["X-Ignored-Columns"]["required"] = False
 
 
 @router.post("/{model}/predict", response_model=Prediction, responses=HEADERS)
-async def predict_rows(  # noqa: PLR0917  FastAPI passes them by name
+async def predict_rows(  # noqa: PLR0917  passed by name
+    call: CallDep,
     model: ModelPath,
     body: Annotated[bytes, Body(), Holds(PredictRequest)],
-    services: ServicesDep,
-    settings: SettingsDep,
     version: Annotated[int | None, Query(ge=1, lt=2**31, description="This version.")] = None,
     alias: Annotated[
         str | None, Query(pattern=r"^[a-z0-9_-]{1,100}$", description="The version this alias points at.")
@@ -43,13 +50,14 @@ async def predict_rows(  # noqa: PLR0917  FastAPI passes them by name
         Literal["fail", "null"], Query(description="null: rows that cannot be answered are null, the others answered.")
     ] = "fail",
     x_request_timeout: RequestTimeout = None,
-) -> Response:
+) -> Reply:
     """Predict. Without `version` and `alias`: by the alias `champion` if it is set, else by the newest version.
 
     Numbers may be whole (up to 2^53) or not; a string is never read as a number, nor a number or a boolean as a
     category. Null is a missing value. Dates are ISO 8601 strings; without an offset they are UTC. Columns the model
     does not know are ignored. What is not finite comes back as null.
     """
+    services, settings = call.services, call.settings
     async with services.admission.enter(seconds(x_request_timeout)) as place:
         served = await services.predictions.serve(model, version, alias)
 
@@ -61,10 +69,10 @@ async def predict_rows(  # noqa: PLR0917  FastAPI passes them by name
 
         large = len(body) > QUICK_BODY or served.model.nbytes > QUICK_MODEL
         given = await place.run(answer, large=large)
-    headers = {"X-Model-Version": str(given.version)}
+    headers = [(b"x-model-version", b"%d" % given.version)]
     if given.ignored:
-        headers["X-Ignored-Columns"] = _listed(given.ignored)
-    return Response(given.body, media_type="application/json", headers=headers)
+        headers.append((b"x-ignored-columns", _listed(given.ignored).encode()))
+    return Reply(given.body, b"application/json", headers)
 
 
 def _listed(names: Sequence[str]) -> str:

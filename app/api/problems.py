@@ -12,7 +12,9 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.types import Scope
 
+from app import logs
 from app.api.dependencies import request_id
 from app.errors import BodyTooLarge, Fault, InvalidRequest, UnsupportedMediaType, ValiantError
 from app.schemas.problems import Problem
@@ -47,13 +49,25 @@ class InternalError(ValiantError):
 
 
 def install(app: FastAPI) -> None:
-    """Answer every exception a route may raise. What is left over, `middleware.LastResort` answers."""
+    """Answer every exception a route may raise."""
     app.add_exception_handler(ValiantError, _named)
     app.add_exception_handler(RequestValidationError, _validation)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(ClientDisconnect, _gone)
     for kind in (OperationalError, InterfaceError, PoolTimeout):
         app.add_exception_handler(kind, _no_database)
+
+
+async def answer(scope: Scope, error: Exception) -> Response:
+    """As `install` says; an exception that it does not know is a fault of ours, and the answer tells nothing of it."""
+    request = Request(scope)
+    handlers = request.app.exception_handlers
+    for kind in type(error).__mro__:
+        if kind in handlers:
+            found: Response = await handlers[kind](request, error)
+            return found
+    logs.unexpected(error)
+    return respond(request, InternalError())
 
 
 def respond(request: Request, error: ValiantError) -> Response:

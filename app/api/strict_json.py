@@ -5,9 +5,7 @@ nesting that would overflow a stack. Left to do: integers it would round, keys i
 overwrite, NUL (which Postgres cannot store), our own depth, and to name the cause of what it refused.
 """
 
-import asyncio
 import re
-import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -17,8 +15,8 @@ from fastapi import Request, Response
 from fastapi.params import Form
 from fastapi.routing import APIRoute
 
+from app.api.arriving import Headers, headers_of, read
 from app.errors import (
-    BodyTooLarge,
     DuplicateKey,
     EmptyBody,
     InvalidEncoding,
@@ -27,7 +25,6 @@ from app.errors import (
     NonFiniteNumber,
     NulCharacter,
     NumberOutOfRange,
-    RequestTimeout,
     TooDeep,
     UnsupportedMediaType,
 )
@@ -111,36 +108,11 @@ def _cause(body: bytes, error: orjson.JSONDecodeError) -> MalformedJSON:
     return MalformedJSON(f"There is a mistake in line {error.lineno}, column {error.colno}.")
 
 
-async def read(request: Request, settings: Settings, *, most: int = sys.maxsize) -> bytes:
-    """The whole body, of at most `most` bytes and what the settings allow. Raises BodyTooLarge, RequestTimeout."""
-    most = min(most, settings.max_body_bytes)
-    declared = request.headers.get("content-length", "")
-    if declared.isascii() and declared.isdigit() and int(declared[:20]) > most:
-        raise _too_large(most)
-    chunks, size = [], 0
-    stream = request.stream()
-    while True:
-        try:
-            async with asyncio.timeout(settings.upload_timeout_seconds):
-                chunk = await anext(stream, None)
-        except TimeoutError:
-            raise RequestTimeout(headers={"Connection": "close"}) from None
-        if chunk is None:
-            break
-        size += len(chunk)
-        if size > most:
-            raise _too_large(most)
-        chunks.append(chunk)
-    return b"".join(chunks)
-
-
-def _too_large(most: int) -> BodyTooLarge:
-    return BodyTooLarge(f"At most {most} bytes are read.", headers={"Connection": "close"})
-
-
-def demand_json(request: Request) -> None:
+def demand_json(headers: Headers) -> None:
     """Raises UnsupportedMediaType unless the body says it is JSON in UTF-8."""
-    kind, _, parameters = request.headers.get("content-type", "").lower().partition(";")
+    if headers.get(b"content-type") == b"application/json":
+        return
+    kind, _, parameters = headers.get(b"content-type", b"").decode("latin-1").lower().partition(";")
     name, _, charset = parameters.strip().partition("=")
     is_json = kind.strip() == "application/json" or re.fullmatch(r"application/[\w.-]+\+json", kind.strip())
     if not is_json or (name == "charset" and charset.strip('" ') != "utf-8"):
@@ -169,9 +141,10 @@ class StrictRoute(APIRoute):
 
         async def strict(request: Request) -> Response:
             settings: Settings = request.app.state.settings
-            body = await read(request, settings, most=FORM_BYTES)
+            headers = headers_of(request.scope)
+            body = await read(request.receive, headers, settings, most=FORM_BYTES)
             if body:
-                demand_json(request)
+                demand_json(headers)
             return await handle(_Read(request, body, parse(body, settings)))
 
         return strict

@@ -7,10 +7,10 @@ import pytest
 from fastapi.routing import iter_route_contexts
 from starlette.testclient import TestClient
 
+from app.api.direct import DirectRoute
 from app.api.file_form import FileFormRoute
 from app.api.middleware import SECURITY
 from app.api.strict_json import StrictRoute
-from app.api.unparsed import UnparsedRoute
 from app.main import create_app
 from app.schemas.problems import Problem
 
@@ -222,7 +222,7 @@ def test_the_strict_reader_stands_before_every_json_route(client, path, body, co
 def test_no_route_reads_json_another_way(client):
     for route in iter_route_contexts(client.app.routes):
         if getattr(route, "body_field", None) is not None:
-            assert isinstance(route.original_route, StrictRoute | UnparsedRoute | FileFormRoute), route.path
+            assert isinstance(route.original_route, StrictRoute | DirectRoute | FileFormRoute), route.path
 
 
 def test_a_body_too_large_is_cut_off_declared_or_not(settings):
