@@ -33,7 +33,7 @@ async def _request_id(request: Request) -> str:
 
 
 def request_id(request: Request) -> str:
-    """The id that `app.api.middleware.RequestId` gave to this request."""
+    """The id that `app.api.middleware.Surroundings` gave to this request."""
     known: str = request.scope["request_id"]
     return known
 
