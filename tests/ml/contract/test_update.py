@@ -55,14 +55,14 @@ def test_a_stored_state_learns_on(case, same_bytes):
 
 
 def test_batches_teach(case):
-    """From the first ten rows alone, then batch after batch, the answers get about as good as the whole's."""
+    """From the first sixty rows alone, then batch after batch, the answers get about as good as the whole's."""
     if case.algorithm.update is None:
         return
     data, query = case.data(rows=600), case.data(rows=600)
-    state = case.fit(data.take(np.arange(10))).state
+    state = case.fit(data.take(np.arange(60))).state
     for _ in range(5):
-        for start in range(10, 300, 29):
-            state = updated(case, state, data.take(np.arange(start, start + 29))).state
+        for start in range(60, 300, 30):
+            state = updated(case, state, data.take(np.arange(start, start + 30))).state
     answer = case.predict(state, query.x[300:])
     if case.task is Task.CLASSIFICATION:
         assert (answer.argmax(axis=1) == query.codes[300:]).mean() > 0.7

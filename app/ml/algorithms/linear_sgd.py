@@ -1,0 +1,305 @@
+r"""Linear models by gradient descent: any of four losses, all rows at once or one by one, in memory or beyond it.
+
+Minimises  Σ wᵢ ℓ(xᵢβ + b, yᵢ) / Σ wᵢ + ½α‖β‖²  with free intercept b and, for residual r and signs t = ±1 of two
+classes, ℓ squared ½r², absolute |r|, hinge max(0, 1 − tz) or logistic log(1 + exp(−tz)). More classes have a score
+each: against the rest, or for the logistic loss all together (softmax). Probabilities are those of the logistic loss;
+of the others, (1 + z)/2 cut off at 0 and made to sum to 1. A class without rows has none.
+
+`batch` follows the slope of all rows: without a `rate`, in standardised coordinates with Nesterov's momentum;
+with one, it is w ← w − rate·∇E as written, which for the squared loss converges just below a rate of 2/λ, λ the largest
+eigenvalue of the mean of xxᵀ. The corners of absolute and hinge are rounded off over a width that shrinks stage by
+stage; what is left of it bounds the excess of the loss. `online` takes a step per row (or `batch_size` rows): with the
+squared loss and a constant rate it is the rule of Widrow and Hoff, w ← w + rate·(y − w·x)x. Without a `rate` one is
+taken from the lengths of the rows, and no step overshoots its own row. `search` feels its way without slopes. A rate
+that is too large is found out, said, and answered by the best point met.
+
+`update` takes rows in their order, one online pass, whatever the solver was. With a rate given, solver online,
+`epochs` 1 and no shuffling, fit(A), then update(B), is fit(A and B).
+
+Use when: rows come in streams or in numbers beyond memory, or the loss shall be absolute or hinge. In memory
+`ridge` and `logistic` reach the same minimum of their losses faster. Scale the inputs.
+
+References: Robbins & Monro (1951), Ann. Math. Statist. 22:400; Widrow & Hoff (1960), IRE WESCON Conv. Rec. 4:96;
+Nesterov (2005), Math. Program. 103:127; Bottou (2012), LNCS 7700:421; Battiti & Brunato, The LION Way, ch. 3 and 9.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Labels, Matrix, Params, Symmetry, Task, Vector
+from app.ml.numerics.descent import RUNAWAY, Bottom, accelerated, by_feel, flat, steepest
+from app.ml.numerics.linear_loss import Loss, MeanLoss, losses
+from app.ml.numerics.scores import sign_probabilities
+from app.ml.numerics.softmax import probabilities
+from app.ml.numerics.stochastic import sgd_pass
+
+WIDTHS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+"""Over which a corner is rounded off, stage by stage."""
+LIMITS = {Loss.SQUARED: 1.0, Loss.LOGISTIC: 4.0, Loss.SOFTMAX: 2.0}
+"""One over the curvature: a step of this over ‖x‖² does not overshoot its row."""
+POWERS = {"constant": 0.0, "root": 0.5, "inverse": 1.0}
+START = 0.1
+"""The first rate, as a share of the largest sensible one."""
+
+
+class LinearSGD(Params):
+    """A linear model by gradient descent."""
+
+    loss: Literal["squared", "absolute"] = Field("squared", description="Of numbers.")
+    class_loss: Literal["logistic", "hinge", "squared", "absolute"] = Field("logistic", description="Of classes.")
+    penalty: float = Field(1e-4, ge=0, le=1e12, description="Weight α of half the squared coefficients.")
+    intercept: bool = Field(True, description="Whether there is a constant term.")
+    solver: Literal["batch", "online", "search"] = Field(
+        "batch", description="All rows per step, few rows per step, or trial steps without slopes."
+    )
+    rate: float | None = Field(None, gt=0, le=1e12, description="Length of a step per slope; absent: found.")
+    schedule: Literal["constant", "root", "inverse"] = Field(
+        "root", description="How the online rate falls with steps t: not, by √(1 + t/settling) or by 1 + t/settling."
+    )
+    settling: float = Field(1000.0, gt=0, le=1e12, description="Steps before the online rate falls.")
+    batch_size: int = Field(1, ge=1, le=1_000_000, description="Rows per online step.")
+    epochs: int = Field(20, ge=1, le=100_000, description="Passes over the rows, online.")
+    shuffle: bool = Field(True, description="Whether each online pass takes the rows in a new order.")
+    tol: float = Field(1e-9, gt=0, le=1, description="Stop when no slope of the mean loss exceeds this share of it.")
+    max_iter: int = Field(2000, ge=1, le=1_000_000, description="Iterations allowed, for batch and search.")
+
+
+class State(NamedTuple):
+    coef: Matrix
+    """(s, d): one score for numbers and for two classes, else one per class."""
+    intercept: Vector
+    """(s,)."""
+    seen: NDArray[np.bool_]
+    """(k,) whether there were rows of the class; (0,) for numbers."""
+    rate: float
+    """Of the first online step."""
+    weight: float
+    """Mean weight of the first rows: what counts as one row."""
+    steps: int
+    """Online steps made."""
+
+
+def fit(params: LinearSGD, data: Data, context: Context) -> Fit[State]:
+    state = _start(params, data)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found out
+        if params.solver == "online":
+            return _online(params, state, data, context)
+        if state.seen.sum() == 1:
+            return Fit(state, warnings=("There is only one class.",))
+        return _offline(params, state, data, context)
+
+
+def update(params: LinearSGD, state: State, data: Data, context: Context) -> Fit[State]:
+    """One pass over these rows in their order. The curve: their mean loss, each before it was learned."""
+    seen = state.seen | data.targets.any(axis=0) if state.seen.size else state.seen
+    after, loss = _passed(params, state._replace(seen=seen), data, np.arange(len(data.x)))
+    if _finite(after) and math.isfinite(loss):
+        return Fit(after, converged=False, iterations=1, curves={"loss": [loss]})
+    return Fit(state, converged=False, warnings=("The rate is too large for these rows: they were not learned.",))
+
+
+def predict(params: LinearSGD, state: State, x: Matrix) -> NDArray[np.float64]:
+    scores = x @ state.coef.T + state.intercept
+    if not state.seen.size:
+        return np.asarray(scores[:, 0])
+    answer = np.zeros((len(x), len(state.seen)))
+    if state.seen.sum() == 1:
+        answer[:, state.seen] = 1.0
+    elif params.class_loss != "logistic":
+        answer[:, state.seen] = sign_probabilities(scores[:, state.seen] if len(state.coef) > 1 else scores * [-1, 1])
+    elif len(state.coef) == 1:
+        answer[:, 1:] = probabilities(scores)
+        answer[:, 0] = 1 - answer[:, 1]
+    else:
+        answer[:, state.seen] = probabilities(scores[:, state.seen])
+    return answer
+
+
+def objective(params: LinearSGD, state: State, data: Data) -> float:
+    kept, kind, targets = _scored(params, state, data)
+    if not kept.any():
+        return 0.0
+    loss = losses(kind, data.x @ state.coef[kept].T + params.intercept * state.intercept[kept], targets)
+    return float(data.weights @ loss / data.weights.sum() + 0.5 * params.penalty * np.square(state.coef[kept]).sum())
+
+
+def summary(params: LinearSGD, state: State) -> JSON:
+    return {
+        "coefficients": state.coef.tolist(),
+        "intercepts": state.intercept.tolist(),
+        "classes": np.flatnonzero(state.seen).tolist(),
+        "online_rate": state.rate,
+        "online_steps": state.steps,
+    }
+
+
+def _start(params: LinearSGD, data: Data) -> State:
+    """Zero, with the rate that the lengths of the rows suggest."""
+    classes = data.task is Task.CLASSIFICATION
+    k = data.targets.shape[1]
+    s = 1 if k <= 2 else k
+    seen = np.asarray(data.targets.any(axis=0)) if classes else np.zeros(0, bool)
+    rate = params.rate
+    if rate is None:
+        kind, targets = _kind(params, data)
+        with np.errstate(over="ignore"):
+            length = float(np.square(data.x).sum(axis=1).mean()) + params.intercept
+        size = float(np.abs(targets - np.median(targets)).mean()) if kind is Loss.ABSOLUTE else 1.0
+        rate = START * LIMITS.get(kind, size or 1.0) / length if 0 < length < math.inf else 1.0
+    return State(np.zeros((s, data.x.shape[1])), np.zeros(s), seen, rate, float(data.weights.mean()), 0)
+
+
+def _kind(params: LinearSGD, data: Data) -> tuple[Loss, Matrix]:
+    """The loss, and the targets (n, s) that it wants."""
+    if data.task is Task.REGRESSION:
+        return Loss[params.loss.upper()], data.targets
+    if data.targets.shape[1] > 2:
+        return Loss.SOFTMAX if params.class_loss == "logistic" else Loss[params.class_loss.upper()], data.signs
+    return Loss[params.class_loss.upper()], np.ascontiguousarray(data.signs[:, -1:])
+
+
+def _scored(params: LinearSGD, state: State, data: Data) -> tuple[NDArray[np.bool_], Loss, Matrix]:
+    """The scores that count, the loss and their targets: classes without rows have no part in a minimum."""
+    kind, targets = _kind(params, data)
+    if not state.seen.size or len(state.coef) > 1:
+        kept = state.seen & (state.seen.sum() > 1) if state.seen.size else np.ones(1, bool)
+    else:
+        kept = np.array([state.seen.sum() > 1])
+    return kept, kind, targets[:, kept]
+
+
+def _offline(params: LinearSGD, state: State, data: Data, context: Context) -> Fit[State]:
+    kept, kind, targets = _scored(params, state, data)
+    literal = params.rate is not None and params.solver == "batch"
+    made = MeanLoss.plain if literal else MeanLoss.scaled
+    function = made(kind, data.x, targets, data.weights, params.penalty, intercept=params.intercept)
+    curve: list[float] = []
+
+    def watch(value: float) -> None:
+        if math.isfinite(value):
+            curve.append(value)
+            context.progress(min(len(curve) / params.max_iter, 1.0), loss=value)
+
+    bottom = _descended(params, function, watch)
+    coef, intercept = function.linear(bottom.point)
+    state.coef[kept], state.intercept[kept] = coef.T, intercept
+    if not _finite(state):
+        state = _start(params, data)
+        bottom = bottom._replace(converged=False, diverged=True)
+    return Fit(state, bottom.converged, bottom.iterations, {"loss": curve}, _warnings(params, kind, bottom))
+
+
+def _descended(params: LinearSGD, function: MeanLoss, watch: Callable[[float], None]) -> Bottom:
+    if params.solver == "search":
+        found = by_feel(function, function.zero, params.max_iter, watch)
+        return found._replace(converged=found.converged and function.kind.smooth)
+    if params.rate is not None:
+        return steepest(
+            function, function.zero, rate=params.rate, tol=params.tol, max_iter=params.max_iter, watch=watch
+        )
+    if function.kind.smooth:
+        return accelerated(function, function.zero, params.tol, params.max_iter, watch)
+    return _smoothed(params, function, watch)
+
+
+def _smoothed(params: LinearSGD, function: MeanLoss, watch: Callable[[float], None]) -> Bottom:
+    """The corner rounded off less and less, each stage from the end of the last."""
+    bottom = Bottom(function.zero, converged=False, iterations=0)
+    for width in WIDTHS:
+        left = params.max_iter - bottom.iterations
+        stage = accelerated(replace(function, width=width), bottom.point, max(params.tol, width), left, watch)
+        bottom = Bottom(stage.point, converged=False, iterations=bottom.iterations + stage.iterations)
+    at_zero = flat(*function.with_slope(bottom.point), params.tol)
+    return bottom._replace(converged=at_zero)
+
+
+def _online(params: LinearSGD, state: State, data: Data, context: Context) -> Fit[State]:
+    order = np.arange(len(data.x))
+    best, lowest = state, objective(params, state, data)
+    curve: list[float] = []
+    ceiling = RUNAWAY * max(lowest, 1.0)
+    for epoch in range(params.epochs):
+        if params.shuffle:
+            order = context.rng.permutation(len(order))
+        state, _ = _passed(params, state, data, order)
+        value = objective(params, state, data)
+        if not (_finite(state) and value <= ceiling):
+            return Fit(best, False, epoch + 1, {"loss": curve}, (_too_large(state.rate),))
+        curve.append(value)
+        context.progress((epoch + 1) / params.epochs, loss=value)
+        if value <= lowest or epoch == 0:
+            best, lowest = state, value
+    return Fit(best, _is_minimum(params, best, data), params.epochs, {"loss": curve}, _one_class(best))
+
+
+def _passed(params: LinearSGD, state: State, data: Data, order: Labels) -> tuple[State, float]:
+    """After one pass in this order, and the mean loss that each row met before it was learned."""
+    kind, targets = _kind(params, data)
+    coef = np.column_stack([state.coef, state.intercept])
+    weights = data.weights / state.weight
+    limit = math.inf if params.rate is not None else LIMITS.get(kind, math.inf)
+    total = sgd_pass(
+        int(kind),
+        data.x,
+        targets,
+        weights,
+        order,
+        params.batch_size,
+        float(params.intercept),
+        coef,
+        np.array([state.rate, params.settling]),
+        params.penalty,
+        POWERS[params.schedule],
+        state.steps,
+        limit,
+    )
+    steps = state.steps + math.ceil(len(order) / params.batch_size)
+    learned = state._replace(coef=np.ascontiguousarray(coef[:, :-1]), intercept=coef[:, -1].copy(), steps=steps)
+    return learned, total / float(weights.sum())
+
+
+def _is_minimum(params: LinearSGD, state: State, data: Data) -> bool:
+    kept, kind, targets = _scored(params, state, data)
+    if not kept.any():
+        return True
+    function = MeanLoss.scaled(kind, data.x, targets, data.weights, params.penalty, intercept=params.intercept)
+    return flat(*function.with_slope(function.point(state.coef[kept].T, state.intercept[kept])), params.tol)
+
+
+def _finite(state: State) -> bool:
+    return bool(np.isfinite(state.coef).all() and np.isfinite(state.intercept).all())
+
+
+def _one_class(state: State) -> tuple[str, ...]:
+    return ("There is only one class.",) if state.seen.sum() == 1 else ()
+
+
+def _too_large(rate: float) -> str:
+    return f"The error grew without bound: the rate {rate:.3g} is too large. This is the best point on the way."
+
+
+def _warnings(params: LinearSGD, kind: Loss, bottom: Bottom) -> tuple[str, ...]:
+    if bottom.diverged:
+        return (_too_large(params.rate or 0.0),)
+    if kind.smooth or bottom.converged:
+        return ()
+    return (f"The {kind.name.lower()} loss has a corner: the answer is near its minimum, not at it.",)
+
+
+ALGORITHM = Algorithm(
+    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    params=LinearSGD,
+    state=State,
+    fit=fit,
+    update=update,
+    predict=predict,
+    objective=objective,
+    summary=summary,
+    breaks={Symmetry.SCALE: "the penalty counts coefficients in the units of their columns"},
+)
