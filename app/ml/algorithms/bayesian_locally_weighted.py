@@ -31,9 +31,9 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy.special import stdtrit
 
 from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
 from app.ml.numerics.inference import told
@@ -115,7 +115,7 @@ def interval(params: BayesianLocallyWeighted, state: State, x: Matrix, confidenc
     bounds = [np.zeros((0, 2))]
     for posterior in _asked(params, state, x):
         variance = posterior.variance + (posterior.noise if params.interval_of == "observation" else 0.0)
-        reach = stdtrit(_freedom(params, posterior), (1 + confidence) / 2) * np.sqrt(variance)
+        reach = scipy.special.stdtrit(_freedom(params, posterior), (1 + confidence) / 2) * np.sqrt(variance)
         bounds.append(state.middle + state.unit * (posterior.mean[:, None] + np.outer(reach, [-1, 1])))
     return np.vstack(bounds)
 
