@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Self
 
 import numpy as np
-from scipy.special import expit, logsumexp
+import scipy
 
 from app.ml.contract import Matrix, Vector
 from app.ml.numerics.linalg import Centred, centred
@@ -42,7 +42,7 @@ def losses(kind: Loss, scores: Matrix, targets: Matrix, width: float = 0.0) -> V
             each = np.logaddexp(0.0, -targets * scores)
         case Loss.SOFTMAX:
             own = np.where(targets > 0, scores, 0.0).sum(axis=1, keepdims=True)
-            return np.asarray(logsumexp(scores - own, axis=1))
+            return np.asarray(scipy.special.logsumexp(scores - own, axis=1))
     return np.asarray(each.sum(axis=1))
 
 
@@ -56,7 +56,7 @@ def slopes(kind: Loss, scores: Matrix, targets: Matrix, width: float = 0.0) -> M
         case Loss.HINGE:
             return -targets * _share(np.maximum(1 - targets * scores, 0.0), width)
         case Loss.LOGISTIC:
-            return np.asarray(-targets * expit(-targets * scores))
+            return np.asarray(-targets * scipy.special.expit(-targets * scores))
     share = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(share / share.sum(axis=1, keepdims=True) - (targets > 0))
 
