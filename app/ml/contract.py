@@ -212,6 +212,15 @@ class Fit(Generic[S]):
     warnings: Sequence[str] = ()
 
 
+class LeaveOneOut(NamedTuple):
+    """A closed form for what each row is predicted by a fit of all the others."""
+
+    predict: Callable[[Any, Data], NDArray[np.float64]]
+    """Of (params, data): answers as those of `Algorithm.predict`, NaN in rows of which only a fit can tell."""
+    unscaled: Callable[[Any], bool]
+    """Of params: whether shifting and scaling the columns, each by itself, leaves predictions alone."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Algorithm(Generic[P, S]):
     """One entry of the catalogue, as its file states it. The file's name is the algorithm's name.
@@ -242,6 +251,8 @@ class Algorithm(Generic[P, S]):
     """From coordinates (n, p) back to inputs (n, d)."""
     explain: Callable[[P, S, Matrix], Sequence[JSON]] | None = None
     """One JSON value a row: why this prediction."""
+    leave_one_out: LeaveOneOut | None = None
+    """Where it is exact."""
     update: Callable[[P, S, Data, Context], Fit[S]] | None = None
     """One more batch."""
     summary: Callable[[P, S], JSON] | None = None

@@ -105,8 +105,9 @@ def test_linear(sigma):
     truths = np.concatenate([TRUE, [3.0], at @ TRUE + 3.0])
     held = np.zeros(len(truths))
     for fit in fits(rng(2).uniform(0.2, 3, 30), sigma):
-        errors, constant = fit.errors()
-        spread = (special.ndtri(0.975) if sigma else special.stdtrit(fit.freedom, 0.975)) * np.append(errors, constant)
+        told = fit.summary()
+        errors = np.append(told["standard_errors"], told["intercept_standard_error"])
+        spread = (special.ndtri(0.975) if sigma else special.stdtrit(fit.freedom, 0.975)) * errors
         middle = np.concatenate([fit.coef, [fit.intercept], at @ fit.coef + fit.intercept])
         reach = np.concatenate([spread, fit.reach(at - fit.mean, 0.95)])
         held += np.abs(middle - truths) <= reach

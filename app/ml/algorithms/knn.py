@@ -37,7 +37,20 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Labels, Matrix, Params, Symmetry, Task, Vector
+from app.ml.contract import (
+    JSON,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Labels,
+    LeaveOneOut,
+    Matrix,
+    Params,
+    Symmetry,
+    Task,
+    Vector,
+)
 from app.ml.numerics.lloyd import lloyd
 from app.ml.numerics.neighbours import neighbours
 from app.ml.numerics.seeding import canonical_order, seeds
@@ -102,6 +115,21 @@ def predict(params: KNN, state: State, x: Matrix) -> NDArray[np.float64]:
     answer = np.empty((len(x), state.classes) if state.classes else len(x))
     for block, places, far in _asked(params, state, x):
         answer[block] = _answer(state, places, _counts(params, state, places, far))
+    return answer
+
+
+def without_each(params: KNN, data: Data) -> NDArray[np.float64]:
+    """One neighbour more is asked for, and the row itself left out; of prototypes only a fit can tell."""
+    state = fit(params, data, Context.of(0)).state if params.prototypes is None else None
+    shape = (len(data.x), data.targets.shape[1]) if data.task is Task.CLASSIFICATION else (len(data.x),)
+    answer = np.full(shape, np.nan)
+    if state is None or len(data.x) < 2:
+        return answer
+    for block, places, far in _asked(params.model_copy(update={"k": params.k + 1}), state, data.x):
+        own = state.numbers[places] == np.arange(len(data.x))[block, None]
+        own[~own.any(axis=1), -1] = True  # hidden behind rows equally near
+        others, away = (part[~own].reshape(len(part), -1) for part in (places, far))
+        answer[block] = _answer(state, others, _counts(params, state, others, away))
     return answer
 
 
@@ -212,6 +240,7 @@ ALGORITHM = Algorithm(
     known=known,
     explain=explain,
     summary=summary,
+    leave_one_out=LeaveOneOut(without_each, unscaled=lambda _: False),
     breaks={
         Symmetry.SCALE: "a distance gives a column the weight of its unit: scale the columns alike first",
         Symmetry.WEIGHTS: "k counts rows: a row given twice takes two of the k places, a weight counts in the vote",

@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Task, Vector
+from app.ml.contract import JSON, Algorithm, Context, Data, Fit, LeaveOneOut, Matrix, Params, Task, Vector
 from app.ml.numerics.inference import Inference, told
 from app.ml.numerics.least_squares import LeastSquares, least_squares
+from app.ml.numerics.leave_one_out import left_out
 from app.ml.numerics.linalg import ILL_CONDITIONED
 from app.ml.numerics.scores import sign_probabilities
 
@@ -111,6 +112,11 @@ def summary(params: Linear, state: State) -> JSON:
     return ground if state.coef.ndim == 2 else {**ground, **_inference(params, state).summary()}
 
 
+def without_each(params: Linear, data: Data) -> NDArray[np.float64]:
+    score = left_out(data.x, data.signs, data.weights, 0.0, intercept=params.intercept)
+    return score[:, 0] if data.task is Task.REGRESSION else sign_probabilities(score)
+
+
 def _inference(params: Linear, state: State) -> Inference:
     return Inference(
         coef=state.coef,
@@ -152,4 +158,5 @@ ALGORITHM = Algorithm(
     objective=objective,
     interval=interval,
     summary=summary,
+    leave_one_out=LeaveOneOut(without_each, unscaled=lambda params: params.intercept),
 )

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
+from app.ml.contract import JSON, Algorithm, Context, Data, Fit, LeaveOneOut, Matrix, Params, Symmetry, Task, Vector
+from app.ml.numerics.leave_one_out import left_out
 from app.ml.numerics.linalg import ILL_CONDITIONED, Solution, weighted_ridge
 from app.ml.numerics.scores import sign_probabilities
 
@@ -83,6 +84,11 @@ def _warnings(params: Ridge, solution: Solution, d: int) -> tuple[str, ...]:
     return (f"{fault}: use a penalty above 0 (ridge) for coefficients that small changes of the data leave alone.",)
 
 
+def without_each(params: Ridge, data: Data) -> NDArray[np.float64]:
+    score = left_out(data.x, data.signs, data.weights, params.penalty, intercept=True)
+    return score[:, 0] if data.task is Task.REGRESSION else sign_probabilities(score)
+
+
 ALGORITHM = Algorithm(
     tasks={Task.REGRESSION, Task.CLASSIFICATION},
     params=Ridge,
@@ -91,5 +97,6 @@ ALGORITHM = Algorithm(
     predict=predict,
     objective=objective,
     summary=summary,
+    leave_one_out=LeaveOneOut(without_each, unscaled=lambda params: params.penalty == 0),
     breaks={Symmetry.SCALE: "the penalty counts coefficients in the units of their columns"},
 )
