@@ -24,7 +24,7 @@ from pydantic import Field
 from app.ml import measures
 from app.ml.by_eye import over_predictions
 from app.ml.contract import Data, Learned, Matrix, Task, Vector
-from app.ml.figures import MEASURES, fold_mean
+from app.ml.figures import MEASURES, fold_mean, resample_mean, shifted
 from app.ml.intervals import Resamples, ratio
 from app.ml.measures import Class
 from app.ml.report import ConfusionMatrix, Figure, Gap, ReportCurve
@@ -34,11 +34,19 @@ from app.wire import Body
 class Validation(Body):
     """How the model is judged."""
 
-    method: Literal["holdout", "kfold"] = Field(
-        "holdout", description="kfold adds K-fold figures on the training rows."
+    method: Literal["holdout", "kfold", "loo", "bootstrap"] = Field(
+        "holdout",
+        description="Besides the test rows, the training rows may judge: in K folds; each by a fit of all the others "
+        "(loo); or those that a bootstrap resample leaves out.",
     )
     test_fraction: float = Field(0.2, gt=0, lt=1, description="Rows held out and looked at once.")
     folds: int = Field(5, ge=2, le=100, description="K of kfold.")
+    resamples: int = Field(50, ge=10, le=1000, description="Of bootstrap.")
+
+    def fits(self, rows: int) -> int:
+        """How many models are fitted on a table of so many rows, at most."""
+        trained = round(rows * (1 - self.test_fraction))
+        return 1 + {"holdout": 0, "kfold": self.folds, "loo": trained, "bootstrap": self.resamples}[self.method]
 
 
 class Evaluation(NamedTuple):
@@ -62,31 +70,35 @@ def evaluate(
     if not len(data.x):
         return Evaluation([])
     predicted = learned.algorithm.predict(learned.params, learned.state, data.x)
+    if data.task.supervised:
+        return compare(data, predicted, classes, rng)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told as undefined
-        figures = _figures(learned, data, train, classes, predicted, draws=Resamples.of(len(data.x), rng))
-        if data.task is Task.REGRESSION:
-            residuals = np.sqrt(data.weights) * (data.y - predicted)
-            return Evaluation(figures, curves=over_predictions(data.y, predicted), residuals=residuals)
-        if data.task is not Task.CLASSIFICATION:
-            return Evaluation(figures)
-        seen = (data.codes, predicted, classes)
-        return Evaluation(figures, measures.confusion(*seen), measures.roc_curves(*seen))
+        return Evaluation(_figures(learned, data, train, predicted, Resamples.of(len(data.x), rng)))
 
 
-def _figures(
-    learned: Learned, data: Data, train: Data, classes: Sequence[Class], predicted: NDArray[Any], *, draws: Resamples
-) -> list[Figure]:
+def compare(data: Data, predicted: NDArray[Any], classes: Sequence[Class], rng: np.random.Generator) -> Evaluation:
+    """Answers for rows with a target, whoever gave them, beside what they should be."""
+    draws = Resamples.of(len(data.x), rng)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if data.task is Task.CLASSIFICATION:
+            seen = (data.codes, predicted, classes)
+            return Evaluation(
+                measures.classification(*seen, draws), measures.confusion(*seen), measures.roc_curves(*seen)
+            )
+        residuals = np.sqrt(data.weights) * (data.y - predicted)
+        curves = over_predictions(data.y, predicted)
+        return Evaluation(measures.regression(data.y, predicted, draws), curves=curves, residuals=residuals)
+
+
+def _figures(learned: Learned, data: Data, train: Data, predicted: NDArray[Any], draws: Resamples) -> list[Figure]:
+    """Of tasks without a target."""
     match data.task:
-        case Task.REGRESSION:
-            return measures.regression(data.y, predicted, draws)
-        case Task.CLASSIFICATION:
-            return measures.classification(data.codes, predicted, classes, draws)
         case Task.CLUSTERING:
             centres = _centroids(learned, train, int(predicted.max()))
             return measures.clustering(data.x, predicted, centres, draws)
         case Task.DENSITY:
             return [measures.mean("log_density", predicted, draws)]
-        case Task.PROJECTION:
+        case _:
             inverse = learned.algorithm.inverse
             restored = inverse(learned.params, learned.state, predicted) if inverse else None
             return [] if restored is None else measures.projection(data.x, restored, train.x.mean(axis=0), draws)
@@ -105,12 +117,35 @@ def gaps(train: Sequence[Figure], test: Sequence[Figure]) -> list[Gap]:
 
 def across_folds(folds: Sequence[Sequence[Figure]]) -> list[Figure]:
     """Mean of every figure over the folds where it is defined, with a Student-t interval (B5.12)."""
+    return [fold_mean(name, values, label) for (name, label), values in _gathered(folds).items()]
+
+
+def across_resamples(resamples: Sequence[Sequence[Figure]]) -> list[Figure]:
+    """As `across_folds`, with the middle of the resamples as the interval."""
+    return [resample_mean(name, values, label) for (name, label), values in _gathered(resamples).items()]
+
+
+def corrected(seen: Sequence[Figure], unseen: Sequence[Figure]) -> list[Figure]:
+    """The .632 rule: rows left out of a resample judge a fit of few different rows, so they are a little too strict.
+
+    seen: figures of the training rows, never a promise. unseen: figures of the rows left out.
+    Source: Efron (1983), J. Am. Stat. Assoc. 78:316.
+    """
+    before = {(figure.name, figure.label): figure.value for figure in seen}
+    return [
+        shifted(figure, 0.368 * (value - figure.value))
+        for figure in unseen
+        if figure.value is not None and (value := before.get((figure.name, figure.label))) is not None
+    ]
+
+
+def _gathered(folds: Sequence[Sequence[Figure]]) -> dict[tuple[str, str | None], Vector]:
     values: dict[tuple[str, str | None], list[float]] = defaultdict(list)
     for figures in folds:
         for figure in figures:
             if figure.name in MEASURES and figure.value is not None:
                 values[figure.name, figure.label].append(figure.value)
-    return [fold_mean(name, np.array(found), label) for (name, label), found in values.items()]
+    return {key: np.array(found) for key, found in values.items()}
 
 
 def _worse(name: str, train: float | None, test: float | None) -> float | None:

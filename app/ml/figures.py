@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from app.ml.contract import Vector
-from app.ml.intervals import RESAMPLES, Bounds, accelerated, clopper_pearson, student_t
+from app.ml.intervals import RESAMPLES, Bounds, accelerated, clopper_pearson, percentile, student_t
 from app.ml.report import Figure
 
 
@@ -73,6 +73,19 @@ def fold_mean(name: str, values: Vector, label: str | None = None) -> Figure:
     """The mean over folds. Their training rows overlap, so the interval is only approximate (B5.12)."""
     bounds = student_t(values)
     return figure(name, float(values.mean()), bounds, "student-t (approximate)", n=values.size, label=label)
+
+
+def resample_mean(name: str, values: Vector, label: str | None = None) -> Figure:
+    """The mean over resamples. Each is judged by a third of the rows: one varies more than their mean."""
+    bounds = percentile(values, fewest=10)
+    return figure(name, float(values.mean()), bounds, "bootstrap (approximate)", n=values.size, label=label)
+
+
+def shifted(told: Figure, by: float) -> Figure:
+    """The figure and its bounds, moved."""
+    value = math.nan if told.value is None else told.value + by
+    bounds = None if told.lower is None or told.upper is None else Bounds(told.lower + by, told.upper + by)
+    return figure(told.name, value, bounds, told.interval or "", n=told.n, label=told.label)
 
 
 def figure(name: str, value: float, bounds: Bounds | None, how: str, *, n: int, label: str | None) -> Figure:

@@ -43,13 +43,13 @@ def student_t(values: Vector, confidence: float = CONFIDENCE) -> Bounds | None:
     return Bounds(float(values.mean() - reach), float(values.mean() + reach))
 
 
-def percentile(replicates: ArrayLike, confidence: float = CONFIDENCE) -> Bounds | None:
-    """The middle `confidence` of the bootstrap replicates (B5.13) that are defined; None if hardly any is.
+def percentile(replicates: ArrayLike, confidence: float = CONFIDENCE, *, fewest: int = FEWEST) -> Bounds | None:
+    """The middle `confidence` of the bootstrap replicates (B5.13) that are defined; None if fewer than `fewest` are.
 
     The median of the replicates is inside by construction; their mean or the estimate need not be.
     """
     tail = (1 - confidence) / 2
-    return _between(_defined(replicates), np.array([tail, 1 - tail]))
+    return _between(_defined(replicates), np.array([tail, 1 - tail]), fewest)
 
 
 def accelerated(
@@ -88,8 +88,8 @@ def _defined(values: ArrayLike) -> Vector:
     return array[np.isfinite(array)]
 
 
-def _between(replicates: Vector, shares: Vector) -> Bounds | None:
-    if replicates.size < FEWEST:
+def _between(replicates: Vector, shares: Vector, fewest: int = FEWEST) -> Bounds | None:
+    if replicates.size < fewest:
         return None
     lower, upper = np.quantile(replicates, shares)
     return Bounds(float(lower), float(upper))

@@ -17,6 +17,8 @@ from app.ml.preparation import Preprocessing
 from app.ml.schema import ColumnKind, TableColumn
 from app.wire import Body
 
+MANY_FITS = 200
+"""More are worth a warning."""
 MAX_CLASSES = 1000
 """A target with more different values is not a set of classes."""
 BASE_BYTES, BASE_SECONDS = 150 << 20, 0.2
@@ -85,6 +87,8 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) -> Plan:
     task, faults = _task(spec, known)
     faults += [*_target_faults(spec, known, task, rows), *_weight_faults(spec, known)]
     faults += _feature_faults(spec, known, rows)
+    if spec.validation.method == "loo" and spec.target is None:
+        faults.append(Fault("/validation/method", "Leave-one-out compares predictions with a target: take kfold."))
     features, warnings = _features(spec, columns, rows)
     if not features and not faults:
         faults.append(Fault("/features", "No column is left to learn from.", "missing"))
@@ -216,8 +220,22 @@ def _warnings(
             yield f"Column {column.name!r} has more than {limit} categories: the rare ones count as one."
     if spec.target is not None and (missing := known[spec.target].missing):
         yield f"{missing} rows without a target are not used."
+    if spec.validation.fits(usable) > MANY_FITS and not _closed_form(spec, chosen):
+        yield f"The model is fitted about {spec.validation.fits(usable)} times."
     if spec.validation.method == "kfold" and spec.validation.folds > usable:
         yield f"There are fewer rows than the {spec.validation.folds} folds asked for."
+
+
+def _closed_form(spec: TrainSpec, chosen: Sequence[TableColumn]) -> bool:
+    """Whether leave-one-out will hardly need a fit: see `app.ml.leave_one_out`."""
+    form, how = entry_of(spec).algorithm.leave_one_out, spec.preprocessing
+    return (
+        spec.validation.method == "loo"
+        and form is not None
+        and (how.scaling == "none" or form.unscaled(spec.algorithm))
+        and not any(column.missing for column in chosen if ColumnKind(column.kind).measured)
+        and all((column.distinct or MAX_CLASSES) <= how.max_levels for column in chosen if column.kind == "categorical")
+    )
 
 
 def _cost(spec: TrainSpec, chosen: Sequence[TableColumn], rows: int) -> tuple[int, float]:
@@ -226,6 +244,6 @@ def _cost(spec: TrainSpec, chosen: Sequence[TableColumn], rows: int) -> tuple[in
     width = sum(
         1 if ColumnKind(column.kind).measured else min(limit, column.distinct or limit) + 1 for column in chosen
     )
-    fits = 1 + (spec.validation.folds if spec.validation.method == "kfold" else 0)
+    fits = 3 if _closed_form(spec, chosen) else spec.validation.fits(rows)
     memory = BASE_BYTES + 8 * rows * (2 * len(chosen) + 5 * width)
     return memory, round(BASE_SECONDS + SECONDS_PER_CELL * rows * width * fits, 2)

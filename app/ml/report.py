@@ -65,7 +65,14 @@ class Report(Wire):
     test: list[Figure] = Field(description="On held-out rows, looked at once.")
     train: list[Figure] = Field(description="On the training rows: never a promise.")
     gaps: list[Gap] = []
-    cross_validation: list[Figure] | None = Field(None, description="Mean over folds of the training rows.")
+    cross_validation: list[Figure] | None = Field(
+        None,
+        description="Of fits that have not seen the rows they are judged by, all of them training rows: means over "
+        "folds or resamples, or figures of all rows predicted one by one.",
+    )
+    bootstrap_632: list[Figure] | None = Field(
+        None, description="0.632 of the figures of rows left out of resamples, and 0.368 of those of the training rows."
+    )
     folds: list[Fold] | None = None
     confusion_matrix: ConfusionMatrix | None = None
     residuals: list[Residuals] = Field([], description="Of a regression: on the training and on the test rows.")

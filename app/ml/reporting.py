@@ -9,12 +9,13 @@ import numpy as np
 
 from app.ml.by_eye import over_input
 from app.ml.contract import JSON, Fit, Labels, Task
-from app.ml.evaluation import Evaluation, across_folds, gaps
+from app.ml.evaluation import Evaluation, corrected, gaps
 from app.ml.material import Material
 from app.ml.preparation import Preparation
-from app.ml.report import Fold, Report, ReportCurve
+from app.ml.report import Report, ReportCurve
 from app.ml.residuals import residuals
 from app.ml.splits import Split, evenly
+from app.ml.validating import Validated
 
 MAX_CURVE = 1000
 """Points kept of a monitor curve."""
@@ -30,13 +31,13 @@ class Judged(NamedTuple):
     fit: Fit[Any]
     test: Evaluation
     train: Evaluation
-    folds: Sequence[Fold]
+    validated: Validated | None
     preparation: Preparation
     """What made the matrix that the algorithm saw."""
 
 
 def report(material: Material, split: Split, judged: Judged, seed: int, warnings: Sequence[str]) -> Report:
-    fit, folds = judged.fit, list(judged.folds)
+    fit, validated = judged.fit, judged.validated
     summary = material.algorithm.summary
     parts: tuple[tuple[Literal["train", "test"], Labels, Evaluation], ...] = (
         ("train", split.train, judged.train),
@@ -46,15 +47,16 @@ def report(material: Material, split: Split, judged: Judged, seed: int, warnings
     offsets, scales = judged.preparation.units
     return Report(
         task=material.task,
-        rests_on=_rests_on(material, split, len(folds), seed),
+        rests_on=_rests_on(material, split, validated, seed),
         rows_train=split.train.size,
         rows_test=split.test.size,
         seed=seed,
         test=judged.test.figures,
         train=judged.train.figures,
         gaps=gaps(judged.train.figures, judged.test.figures),
-        cross_validation=across_folds([fold.metrics for fold in folds]) if folds else None,
-        folds=folds or None,
+        cross_validation=validated.figures if validated else None,
+        bootstrap_632=corrected(judged.train.figures, validated.figures) if validated and validated.resampled else None,
+        folds=validated.folds if validated else None,
         confusion_matrix=judged.test.confusion_matrix,
         residuals=[part for part in looked_at if part is not None],
         curves=[*_curves(fit.curves), *judged.test.curves, *_line(material, judged, split)],
@@ -82,9 +84,9 @@ def finite(value: Any) -> JSON:
     return value
 
 
-def _rests_on(material: Material, split: Split, folds: int, seed: int) -> str:
+def _rests_on(material: Material, split: Split, validated: Validated | None, seed: int) -> str:
     how = "at random, class by class" if material.task is Task.CLASSIFICATION else "at random"
-    across = f" Cross-validation divides these into {folds} folds." if folds else ""
+    across = f" {validated.rests_on}" if validated else ""
     return (
         f"The figures rest on {split.test.size} rows set aside {how} with seed {seed}; "
         f"the model was fitted on the other {split.train.size}.{across}"

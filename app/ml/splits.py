@@ -48,6 +48,12 @@ def kfold(n: int, folds: int, rng: np.random.Generator, codes: Labels | None = N
     return [Split(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(k)]
 
 
+def resample(n: int, rng: np.random.Generator) -> Split:
+    """N rows drawn with replacement, in ascending order with repetitions, and those never drawn (B5.13)."""
+    drawn = np.sort(rng.integers(0, n, n))
+    return Split(drawn, np.setdiff1d(np.arange(n), drawn))
+
+
 def evenly(n: int, most: int) -> Labels:
     """Up to `most` of n row numbers, far from each other."""
     return np.linspace(0, n - 1, min(most, n)).astype(np.intp)

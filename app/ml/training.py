@@ -1,26 +1,25 @@
 """From a table and a request to a fitted model, its report and its golden rows. Pure: no I/O."""
 
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from app.ml.contract import JSON, Data, Fit, Labels, Learned, Progress, silent
-from app.ml.evaluation import Evaluation, evaluate
+from app.ml.contract import JSON
+from app.ml.evaluation import evaluate
+from app.ml.fitting import fit_rows, judge
 from app.ml.golden import check_golden, record_golden, spaced
 from app.ml.kind import Trained
 from app.ml.material import Material
 from app.ml.model import Model, encode
 from app.ml.planning import Plan, TrainSpec, algorithm_name, plan
-from app.ml.preparation import Preparation
 from app.ml.progress import Reporter, Stages, unheard
-from app.ml.report import Fold
 from app.ml.reporting import Judged, report
 from app.ml.schema import TableColumn
-from app.ml.splits import holdout, kfold
+from app.ml.splits import holdout
+from app.ml.validating import Fits, validate
 
 READ, FOLDED, FITTED, JUDGED = 0.05, 0.7, 0.9, 0.97
 """How far a training is when these are done."""
@@ -52,15 +51,19 @@ def train(
     sample = table.select(planned.features).take(pa.array(shown))
     del table
 
-    folds = list(_folds(material, split.train, spec, rng, stages))
-    fitted = _fit(material, split.train, spec.seed, stages.within(FOLDED if folds else READ, FITTED, "fitting"))
+    def step(fraction: float, message: str) -> None:
+        stages(READ + (FOLDED - READ) * fraction, message)
+
+    validated = validate(Fits(material, split.train, spec.seed, rng, step), spec.validation)
+    heard = stages.within(FOLDED if validated else READ, FITTED, "fitting")
+    fitted = fit_rows(material, split.train, spec.seed, heard)
     stages(FITTED, "evaluating")
-    test = _judge(material, fitted, split.test, rng)
+    test = judge(material, fitted, split.test, rng)
     judged = Judged(
         fit=fitted.fit,
         test=test,
         train=evaluate(fitted.learned, fitted.data, fitted.data, material.classes, rng),
-        folds=folds,
+        validated=validated,
         preparation=fitted.preparation,
     )
     stages(JUDGED, "writing the model")
@@ -76,41 +79,6 @@ def train(
     )
     told = report(material, split, judged, spec.seed, planned.warnings)
     return Trained(encode(model), told, record_golden(model, sample))
-
-
-class _Fitted(NamedTuple):
-    preparation: Preparation
-    data: Data
-    fit: Fit[Any]
-    learned: Learned
-
-
-def _fit(material: Material, rows: Labels, seed: int, progress: Progress) -> _Fitted:
-    preparation = material.prepare(rows)
-    data = material.data(preparation, rows)
-    return _Fitted(preparation, data, *material.fit(data, seed, progress))
-
-
-def _judge(material: Material, fitted: _Fitted, rows: Labels, rng: np.random.Generator) -> Evaluation:
-    if not rows.size:
-        return Evaluation([])
-    data = material.data(fitted.preparation, rows)
-    return evaluate(fitted.learned, data, fitted.data, material.classes, rng)
-
-
-def _folds(
-    material: Material, rows: Labels, spec: TrainSpec, rng: np.random.Generator, stages: Stages
-) -> Iterator[Fold]:
-    """K-fold figures within the training rows, on request; preparation is learned anew in every fold."""
-    if spec.validation.method != "kfold":
-        return
-    codes = None if material.target.codes is None else material.target.codes[rows]
-    splits = kfold(rows.size, spec.validation.folds, rng, codes)
-    for place, split in enumerate(splits):
-        stages(READ + (FOLDED - READ) * place / len(splits), f"fitting fold {place + 1} of {len(splits)}")
-        fitted = _fit(material, rows[split.train], spec.seed, silent)
-        judged = _judge(material, fitted, rows[split.test], rng)
-        yield Fold(fold=place + 1, rows=split.test.size, metrics=judged.figures)
 
 
 def _receipt(spec: TrainSpec, data_digest: str) -> dict[str, JSON]:

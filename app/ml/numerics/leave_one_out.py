@@ -22,7 +22,11 @@ def left_out(x: Matrix, y: Matrix, weights: Vector, penalty: float, *, intercept
     x: (n, d); y: (n, k); weights: (n,) positive. Without `intercept` b is 0. NaN in rows whose prediction the
     others leave open, or determine only just.
     """
-    inputs, targets = (centred(part, weights) if intercept else Centred(part, np.zeros(part.shape[1])) for part in (x, y))
+
+    def moved(part: Matrix) -> Centred:
+        return centred(part, weights) if intercept else Centred(part, np.zeros(part.shape[1]))
+
+    inputs, targets = moved(x), moved(y)
     root = np.sqrt(weights)[:, None]
     a, b = inputs.x * root, targets.x * root
     coef, _, condition = solve_ridge(a, b, penalty)

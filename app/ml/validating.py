@@ -1,0 +1,110 @@
+"""Judging a kind of fit by many fits of the training rows: folds, leave-one-out, bootstrap (B3.13 to B3.15, B5.12).
+
+Everything is learned anew in every fit, preparation too.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ml.contract import Labels
+from app.ml.evaluation import Validation, across_folds, across_resamples, compare
+from app.ml.fitting import Fitted, fit_rows, judge
+from app.ml.leave_one_out import closed_form
+from app.ml.material import Material
+from app.ml.report import Figure, Fold
+from app.ml.splits import Split, kfold, resample
+
+Step = Callable[[float, str], None]
+"""Hears how far it is, 0 to 1, and what is being done."""
+
+
+class Validated(NamedTuple):
+    figures: list[Figure]
+    rests_on: str
+    """One sentence."""
+    folds: list[Fold] | None = None
+    resampled: bool = False
+    """Rows left out of bootstrap resamples were the judges."""
+
+
+class Fits(NamedTuple):
+    """What the fits have in common."""
+
+    material: Material
+    rows: Labels
+    """Those that may be learned from."""
+    seed: int
+    rng: np.random.Generator
+    step: Step
+
+    def of(self, rows: Labels) -> Fitted:
+        """Of places among `rows`."""
+        return fit_rows(self.material, self.rows[rows], self.seed)
+
+    def judged(self, splits: list[Split], what: str) -> Iterator[Fold]:
+        for place, split in enumerate(splits):
+            self.step(place / len(splits), f"fitting {what} {place + 1} of {len(splits)}")
+            told = judge(self.material, self.of(split.train), self.rows[split.test], self.rng)
+            yield Fold(fold=place + 1, rows=split.test.size, metrics=told.figures)
+
+
+def validate(fits: Fits, how: Validation) -> Validated | None:
+    """Of two training rows at least; None where nothing but the test rows shall judge."""
+    if fits.rows.size < 2:
+        return None
+    match how.method:
+        case "holdout":
+            return None
+        case "kfold":
+            return _kfold(fits, how.folds)
+        case "loo":
+            return _loo(fits)
+        case "bootstrap":
+            return _bootstrap(fits, how.resamples)
+
+
+def _kfold(fits: Fits, k: int) -> Validated:
+    codes = fits.material.target.codes
+    splits = kfold(fits.rows.size, k, fits.rng, None if codes is None else codes[fits.rows])
+    folds = list(fits.judged(splits, "fold"))
+    told = f"Cross-validation divides these into {len(folds)} folds."
+    return Validated(across_folds([fold.metrics for fold in folds]), told, folds)
+
+
+def _bootstrap(fits: Fits, draws: int) -> Validated:
+    drawn = [resample(fits.rows.size, fits.rng) for _ in range(draws)]
+    folds = list(fits.judged([split for split in drawn if split.test.size], "resample"))
+    told = (
+        f"{len(folds)} more models were fitted on as many rows drawn from these with replacement, each judged by the "
+        "rows that it has not seen."
+    )
+    return Validated(across_resamples([fold.metrics for fold in folds]), told, resampled=True)
+
+
+def _loo(fits: Fits) -> Validated:
+    material, rows = fits.material, fits.rows
+    answers = closed_form(material, rows)
+    if answers is None:
+        answers = np.full((rows.size, len(material.classes)) if material.classes else rows.size, np.nan)
+    missing = np.flatnonzero(np.isnan(answers.reshape(rows.size, -1)).any(axis=1))
+    for place, row in enumerate(missing.tolist()):
+        fits.step(place / missing.size, f"fitting without row {place + 1} of {missing.size}")
+        answers[row] = _answer(fits, row)
+    data = material.data(material.prepare(rows), rows)
+    ways = {rows.size: "by a fit for each", 0: "in closed form"}
+    told = (
+        f"Leave-one-out predicts each of these by a fit of all the others, "
+        f"{ways.get(missing.size, f'in closed form but for {missing.size} rows')}."
+    )
+    return Validated(compare(data, answers, material.classes, fits.rng).figures, told)
+
+
+def _answer(fits: Fits, row: int) -> NDArray[Any]:
+    """What a fit of all other rows predicts for this one."""
+    fitted = fits.of(np.delete(np.arange(fits.rows.size), row))
+    data = fits.material.data(fitted.preparation, fits.rows[row : row + 1])
+    answer: NDArray[Any] = fitted.learned.algorithm.predict(fitted.learned.params, fitted.learned.state, data.x)[0]
+    return np.asarray(answer)
