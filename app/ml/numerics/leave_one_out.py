@@ -6,7 +6,7 @@ References: Allen (1974), Technometrics 16:125; Golub, Heath & Wahba (1979), Tec
 """
 
 import numpy as np
-from scipy import linalg
+import scipy
 
 from app.ml.contract import Matrix, Vector
 from app.ml.numerics.least_squares import covariance_factor
@@ -41,5 +41,5 @@ def leverages(a: Matrix, penalty: float, condition: float = np.inf) -> Vector:
     if penalty == 0:
         return np.asarray(((a @ covariance_factor(a, condition)) ** 2).sum(axis=1))
     d = a.shape[1]
-    triangle = linalg.qr(np.vstack([a, np.sqrt(penalty) * np.eye(d)]), mode="r")[0][:d]
-    return np.asarray((linalg.solve_triangular(triangle, a.T, trans="T") ** 2).sum(axis=0))
+    triangle = scipy.linalg.qr(np.vstack([a, np.sqrt(penalty) * np.eye(d)]), mode="r")[0][:d]
+    return np.asarray((scipy.linalg.solve_triangular(triangle, a.T, trans="T") ** 2).sum(axis=0))
