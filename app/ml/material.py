@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from app.ml import learners
 from app.ml.catalogue import find
-from app.ml.contract import Algorithm, Context, Data, Fit, Labels, Learned, Params, Progress, Task, Vector
+from app.ml.contract import Algorithm, Data, Fit, Labels, Learned, Params, Progress, Task, Vector
 from app.ml.planning import Plan, TrainSpec, algorithm_name
 from app.ml.preparation import Preparation, Preprocessing
 from app.ml.raw import Raw, RawColumn
@@ -58,7 +59,8 @@ class Material(NamedTuple):
 
     def prepare(self, rows: Labels) -> Preparation:
         """Learned from these rows and no other."""
-        return Preparation.fit(self.raw, self.target.rows[rows], self.preprocessing, self.algorithm.accepts)
+        accepted = learners.accepts(self.algorithm, self.params, self.task)
+        return Preparation.fit(self.raw, self.target.rows[rows], self.preprocessing, accepted)
 
     def data(self, preparation: Preparation, rows: Labels) -> Data:
         """These rows, at least one, as the algorithm gets them."""
@@ -75,5 +77,5 @@ class Material(NamedTuple):
         )
 
     def fit(self, data: Data, seed: int, progress: Progress) -> tuple[Fit[Any], Learned]:
-        fit = self.algorithm.fit(self.params, data, Context.of(seed, progress))
+        fit = self.algorithm.fit(self.params, data, learners.context(seed, progress))
         return fit, Learned(self.algorithm, self.params, fit.state)
