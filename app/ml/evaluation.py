@@ -39,7 +39,9 @@ class Validation(Body):
         description="Besides the test rows, the training rows may judge: in K folds; each by a fit of all the others "
         "(loo); or those that a bootstrap resample leaves out.",
     )
-    test_fraction: float = Field(0.2, gt=0, lt=1, description="Rows held out and looked at once.")
+    test_fraction: float = Field(
+        0.2, ge=0, lt=1, description="Rows held out and looked at once; 0: none, and nothing is promised of new rows."
+    )
     folds: int = Field(5, ge=2, le=100, description="K of kfold.")
     resamples: int = Field(50, ge=10, le=1000, description="Of bootstrap.")
 

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from app.ml import learners
 from app.ml.catalogue import find
-from app.ml.contract import Algorithm, Data, Fit, Labels, Learned, Params, Progress, Task, Vector
+from app.ml.contract import Algorithm, Context, Data, Fit, Labels, Learned, Params, Progress, Task, Vector
+from app.ml.linearising import check_domain, transformed, turned_back, with_bias
 from app.ml.planning import Plan, TrainSpec, algorithm_name
-from app.ml.preparation import Preparation, Preprocessing
+from app.ml.preparation import Preparation
+from app.ml.preprocessing import Preprocessing
 from app.ml.raw import Raw, RawColumn
 from app.ml.schema import ColumnKind, TableColumn
 from app.ml.target import Class, Target, read_target, read_weights
@@ -26,6 +27,8 @@ class Material(NamedTuple):
     raw: Raw
     target: Target
     weights: Vector | None
+    errors_known: bool
+    """Weights are 1/σ² of errors known in the target's units."""
 
     @classmethod
     def read(cls, spec: TrainSpec, planned: Plan, table: pa.Table, columns: Sequence[TableColumn]) -> "Material":
@@ -35,18 +38,23 @@ class Material(NamedTuple):
             target = Target(np.arange(table.num_rows), np.zeros(0), None)
         else:
             target = read_target(table.column(spec.target), spec.target, planned.task)
+        if planned.task is Task.REGRESSION:
+            check_domain(spec.preprocessing.target, target.y, target.rows, str(spec.target))
         weights = None
         if spec.weights is not None:
             weights = read_weights(table.column(spec.weights), spec.weights, target.rows)
+        if spec.sigma is not None:
+            weights = read_weights(table.column(spec.sigma), spec.sigma, target.rows, exponent=-2)
         kinds = {column.name: ColumnKind(column.kind) for column in columns}
         return cls(
             task=planned.task,
             algorithm=algorithm,
-            params=algorithm.params.model_validate(spec.algorithm.model_dump(exclude={"name"})),
+            params=_params(spec, algorithm),
             preprocessing=spec.preprocessing,
             raw=Raw.read(table, [RawColumn(name, kinds[name]) for name in planned.features]),
             target=target,
             weights=weights,
+            errors_known=spec.sigma is not None,
         )
 
     @property
@@ -59,8 +67,7 @@ class Material(NamedTuple):
 
     def prepare(self, rows: Labels) -> Preparation:
         """Learned from these rows and no other."""
-        accepted = learners.accepts(self.algorithm, self.params, self.task)
-        return Preparation.fit(self.raw, self.target.rows[rows], self.preprocessing, accepted)
+        return Preparation.fit(self.raw, self.target.rows[rows], self.preprocessing, self.algorithm.accepts)
 
     def data(self, preparation: Preparation, rows: Labels) -> Data:
         """These rows, at least one, as the algorithm gets them."""
@@ -77,5 +84,18 @@ class Material(NamedTuple):
         )
 
     def fit(self, data: Data, seed: int, progress: Progress) -> tuple[Fit[Any], Learned]:
-        fit = self.algorithm.fit(self.params, data, learners.context(seed, progress))
-        return fit, Learned(self.algorithm, self.params, fit.state)
+        """data: in the target's own units, in which the learned answers too."""
+        how = self.preprocessing.target
+        rows = transformed(how, data, errors_known=self.errors_known)
+        fit = self.algorithm.fit(self.params, rows, Context.of(seed, progress))
+        learned = Learned(turned_back(how, self.algorithm), self.params, fit.state)
+        if how != "none":
+            fit = with_bias(how, fit, data, learned.algorithm.predict(self.params, fit.state, data.x))
+        return fit, learned
+
+
+def _params(spec: TrainSpec, algorithm: Algorithm[Any, Any]) -> Params:
+    """As asked. With a column of errors rows weigh 1/σ²; an algorithm that wants to know is told σ of the weight 1."""
+    params: Params = algorithm.params.model_validate(spec.algorithm.model_dump(exclude={"name"}))
+    unknown = getattr(params, "sigma", 1.0) is None
+    return params.model_copy(update={"sigma": 1.0}) if spec.sigma is not None and unknown else params

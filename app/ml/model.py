@@ -9,18 +9,25 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from app.errors import AlgorithmNotFound, CorruptModel
 from app.ml import states, storage
+from app.ml.basis import Function
 from app.ml.catalogue import find
 from app.ml.contract import JSON, Algorithm, Labels, Matrix, Params, Task
-from app.ml.preparation import Flagged, Learned, Preparation
+from app.ml.learning import Learned
+from app.ml.linearising import turned_back
+from app.ml.preparation import Flagged, Preparation
+from app.ml.preprocessing import Linearising
 from app.ml.schema import InputColumn
 
-FORMAT = 1
+FORMAT = 2
 """Grows when bytes written before can no longer be read."""
 
 Class: TypeAlias = bool | int | float | str
+_FUNCTIONS: TypeAdapter[tuple[Function, ...]] = TypeAdapter(tuple[Function, ...])
+_LINEARISING: TypeAdapter[Linearising] = TypeAdapter(Linearising)
 
 
 class Predicted(NamedTuple):
@@ -76,10 +83,13 @@ class Model:
     """Class labels by code, in the JSON type of the table's column."""
     receipt: Mapping[str, JSON]
     """Seed, data digest, request, library versions: the same receipt gives the same bytes."""
+    linearising: Linearising = "none"
+    """The function of the target that was fitted."""
 
     @cached_property
     def algorithm(self) -> Algorithm[Any, Any]:
-        return find(self.name).algorithm
+        """It answers in the target's own units."""
+        return turned_back(self.linearising, find(self.name).algorithm)
 
     @property
     def inputs(self) -> tuple[InputColumn, ...]:
@@ -138,6 +148,8 @@ def decode(blob: bytes | memoryview) -> Model:
             states.unpack(Learned, document["preparation"], arrays),
             keeps_missing=_is(document["keeps"]["missing"], bool),
             keeps_categories=_is(document["keeps"]["categories"], bool),
+            keeps_inputs=_is(document["keeps"]["inputs"], bool),
+            functions=_FUNCTIONS.validate_python(document["functions"]),
         )
         return Model(
             name=header.algorithm,
@@ -148,6 +160,7 @@ def decode(blob: bytes | memoryview) -> Model:
             target=header.target,
             classes=header.classes,
             receipt=header.receipt,
+            linearising=_LINEARISING.validate_python(document["linearising"]),
         )
     except AlgorithmNotFound:
         raise CorruptModel("The stored model is of an algorithm this version does not have.") from None
@@ -174,7 +187,10 @@ def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
         "keeps": {
             "missing": model.preparation.keeps_missing,
             "categories": model.preparation.keeps_categories,
+            "inputs": model.preparation.keeps_inputs,
         },
+        "functions": [one.model_dump(mode="json") for one in model.preparation.functions],
+        "linearising": model.linearising,
         "preparation": states.pack(model.preparation.learned, "preparation", arrays),
         "state": states.pack(model.state, "state", arrays),
     }

@@ -5,16 +5,16 @@ Every fault is found at once, each with its JSON pointer into the request.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias, Union
 
 from pydantic import Field
 
 from app.errors import Fault, InvalidRequest
-from app.ml import learners
-from app.ml.catalogue import Entry, find, learner
+from app.ml.basis_plan import function_faults, functions
+from app.ml.catalogue import Entry, catalogue, find
 from app.ml.contract import Params, Task
 from app.ml.evaluation import Validation
-from app.ml.preparation import Preprocessing
+from app.ml.preprocessing import Preprocessing
 from app.ml.schema import ColumnKind, TableColumn
 from app.wire import Body
 
@@ -30,7 +30,11 @@ SECONDS_PER_CELL = 4e-7
 if TYPE_CHECKING:
     AlgorithmSpec: TypeAlias = Params
 else:
-    AlgorithmSpec = learner()
+    # One member per file of the catalogue, told apart by `name`.
+    AlgorithmSpec = Annotated[
+        Union[tuple(entry.spec for entry in catalogue().values())],  # noqa: UP007 - made from a tuple
+        Field(discriminator="name"),
+    ]
 
 
 class TrainSpec(Body):
@@ -41,9 +45,14 @@ class TrainSpec(Body):
         None,
         min_length=1,
         max_length=10_000,
-        description="Absent: every column but the target, the weights, text and identifier-like ones.",
+        description="Absent: every column but the target, weights, sigma, text and identifier-like ones.",
     )
     weights: str | None = Field(None, description="A numeric column of positive row weights.")
+    sigma: str | None = Field(
+        None,
+        description="A numeric column with the error (standard deviation) of each row's target: instead of weights, a "
+        "row counts as 1/sigma². Algorithms that judge themselves by known errors (linear) take them as known.",
+    )
     task: Task | None = Field(None, description="Absent: regression for a numeric target, else classification.")
     algorithm: AlgorithmSpec
     preprocessing: Preprocessing = Preprocessing()
@@ -86,16 +95,16 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) -> Plan:
     faults += _feature_faults(spec, known, rows)
     if spec.validation.method == "loo" and spec.target is None:
         faults.append(Fault("/validation/method", "Leave-one-out compares predictions with a target: take kfold."))
-    if task is not None:
-        faults += learners.faults(entry_of(spec).algorithm, spec.algorithm, task, "/algorithm")
     features, warnings = _features(spec, columns, rows)
+    kinds = {name: known[name].kind for name in features if name in known}
+    faults += [*(function_faults(spec.preprocessing, kinds) if kinds else ()), *_transform_faults(spec, task)]
     if not features and not faults:
         faults.append(Fault("/features", "No column is left to learn from.", "missing"))
     if faults or task is None:
         raise InvalidRequest(f"The request has {len(faults)} faults." if len(faults) > 1 else "", faults=faults)
     usable = rows - (known[spec.target].missing if spec.target is not None else 0)
     chosen = [known[name] for name in features]
-    memory, seconds = _cost(spec, chosen, rows)
+    memory, seconds = _cost(spec, chosen, functions(spec.preprocessing, kinds), rows)
     return Plan(task, features, usable, memory, seconds, (*warnings, *_warnings(spec, chosen, known, usable)))
 
 
@@ -155,17 +164,24 @@ def _target_faults(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task
         yield Fault(at, f"The target has more than {MAX_CLASSES} different values: too many classes.")
 
 
+def _transform_faults(spec: TrainSpec, task: Task | None) -> Iterator[Fault]:
+    if spec.preprocessing.target != "none" and task not in {None, Task.REGRESSION}:
+        yield Fault("/preprocessing/target", "Only the target of a regression can be transformed.")
+
+
 def _weight_faults(spec: TrainSpec, known: Mapping[str, TableColumn]) -> Iterator[Fault]:
-    at = "/weights"
-    if spec.weights is None:
-        return
-    column = known.get(spec.weights)
-    if column is None:
-        yield Fault(at, "The dataset has no such column.", "unknown_column")
-    elif column.kind != ColumnKind.NUMERIC:
-        yield Fault(at, f"Row weights are numbers; this column is {column.kind}.")
-    if spec.weights == spec.target:
-        yield Fault(at, "The target cannot weigh the rows too.")
+    for at, name in (("/weights", spec.weights), ("/sigma", spec.sigma)):
+        if name is None:
+            continue
+        column = known.get(name)
+        if column is None:
+            yield Fault(at, "The dataset has no such column.", "unknown_column")
+        elif column.kind != ColumnKind.NUMERIC:
+            yield Fault(at, f"Numbers are needed; this column is {column.kind}.")
+        if name == spec.target:
+            yield Fault(at, "The target cannot weigh the rows too.")
+    if spec.weights is not None and spec.sigma is not None:
+        yield Fault("/sigma", "Rows have weights or errors, not both: a row of error sigma weighs 1/sigma².")
 
 
 def _feature_faults(spec: TrainSpec, known: Mapping[str, TableColumn], rows: int) -> Iterator[Fault]:
@@ -177,8 +193,8 @@ def _feature_faults(spec: TrainSpec, known: Mapping[str, TableColumn], rows: int
             yield Fault(at, "The dataset has no such column.", "unknown_column")
         elif name == spec.target:
             yield Fault(at, "The target cannot be a feature too.")
-        elif name == spec.weights:
-            yield Fault(at, "The row weights cannot be a feature too.")
+        elif name in {spec.weights, spec.sigma}:
+            yield Fault(at, "What weighs the rows cannot be a feature too.")
         elif column.kind == ColumnKind.TEXT:
             yield Fault(at, "Free text cannot be a feature.")
         elif column.missing == rows:
@@ -193,7 +209,7 @@ def _features(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) -> tup
     if spec.features is not None:
         named = [column.name for column in columns if column.identifier_like and column.name in spec.features]
         return tuple(spec.features), _said(named, "looks like an identifier: it may not mean anything for new rows")
-    left = [column for column in columns if column.name not in {spec.target, spec.weights}]
+    left = [column for column in columns if column.name not in {spec.target, spec.weights, spec.sigma}]
     reasons = {
         "is free text and was left out": [c.name for c in left if c.kind == ColumnKind.TEXT],
         "looks like an identifier and was left out": [
@@ -237,10 +253,10 @@ def _closed_form(spec: TrainSpec, chosen: Sequence[TableColumn]) -> bool:
     )
 
 
-def _cost(spec: TrainSpec, chosen: Sequence[TableColumn], rows: int) -> tuple[int, float]:
+def _cost(spec: TrainSpec, chosen: Sequence[TableColumn], functions: int, rows: int) -> tuple[int, float]:
     """Rough bytes and seconds: the table, the raw matrix, the matrix and the fit's own copies of it."""
     limit = spec.preprocessing.max_levels
-    width = sum(
+    width = functions + sum(
         1 if ColumnKind(column.kind).measured else min(limit, column.distinct or limit) + 1 for column in chosen
     )
     fits = 3 if _closed_form(spec, chosen) else spec.validation.fits(rows)

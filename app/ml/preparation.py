@@ -3,7 +3,8 @@
 The raw matrix (n, p) has one column per input: numbers as they are, booleans 0 and 1, datetimes seconds
 since 1970 in UTC, categories the code of their level; NaN is missing, and UNSEEN a category without a code.
 The matrix (n, d) is what the algorithm gets: missing numbers imputed, numbers scaled, a 0/1 column per level,
-in this order: all measured inputs, then the indicators of each categorical input. Row weights play no part.
+in this order: all measured inputs, the functions of them (`app.ml.basis`), then the indicators of each categorical
+input. Row weights play no part.
 
 A categorical input keeps at most `max_levels` levels. If training had more, the most frequent stay (ties: the
 first by code point) and every other value, then and later, counts as one more level, `other`. Training rows
@@ -15,56 +16,31 @@ every later value that counts as `other`, since which rare ones training saw is 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
-from pydantic import Field
+import scipy
 
-from app.ml.contract import Accepts, Labels, Matrix, Vector
-from app.ml.numerics.spread import Spread, spread
+from app.ml.basis import Basis, Formulated, Function, Powers
+from app.ml.contract import Accepts, Affine, Labels, Matrix, Vector
+from app.ml.learning import Learned, Truths, learn
+from app.ml.preprocessing import Preprocessing
 from app.ml.raw import UNSEEN, Raw, codes, measured
 from app.ml.schema import ColumnKind, InputColumn
-from app.wire import Body
 
-Truths = NDArray[np.bool_]
 BLOCK = 1 << 18
 """Numbers worked on at a time, so that temporaries stay small whatever the table."""
-
-
-class Preprocessing(Body):
-    """How columns become numbers. Learned on the training rows, kept with the model, applied alike ever after."""
-
-    scaling: Literal["standard", "minmax", "none"] = Field("standard", description="Of numeric inputs.")
-    imputation: Literal["mean", "median"] = Field(
-        "mean", description="Of missing numbers; missing categories get a level of their own."
-    )
-    max_levels: int = Field(
-        64, ge=2, le=1024, description="Categories kept per column; beyond them the rarest count as one, other."
-    )
 
 
 class Flagged(NamedTuple):
     """Rows whose answer deserves doubt."""
 
     code: str
-    """unseen_category, outside_range, imputed or unknown."""
+    """unseen_category, outside_range, imputed, undefined or unknown."""
     column: str | None
     """None: the row as a whole."""
     rows: Labels
-
-
-class Learned(NamedTuple):
-    """What training rows taught: an entry per input (p,), neutral where it does not apply."""
-
-    fill: Vector
-    offset: Vector
-    scale: Vector
-    other: Truths
-    """Categorical inputs with a level for everything rare."""
-    missing: Truths
-    """Categorical inputs with a level for missing values."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +51,9 @@ class Preparation:
     """Missing numbers stay NaN: the algorithm takes them."""
     keeps_categories: bool = False
     """The algorithm takes the raw matrix itself, with UNSEEN as NaN: no scaling, no indicators."""
+    functions: tuple[Function, ...] = ()
+    keeps_inputs: bool = True
+    """Inputs that formulas read stay columns of the matrix."""
 
     @classmethod
     def fit(cls, raw: Raw, rows: Labels, how: Preprocessing, accepts: Collection[Accepts] = ()) -> Self:
@@ -85,22 +64,8 @@ class Preparation:
         """
         keeps_missing = Accepts.MISSING in accepts
         keeps_categories = keeps_missing and Accepts.CATEGORIES in accepts
-        inputs, facts = [], []
-        for place, column in enumerate(raw.columns):
-            values, words = raw.values[rows, place], raw.vocabularies[place]
-            if words is None:
-                found = spread(values)
-                inputs.append(_measured_input(column.name, column.kind, found))
-                offset, scale = (0.0, 1.0) if keeps_categories else _scaling(found, how)
-                facts.append((_fill(values, found, how), offset, scale, False, False))
-            else:
-                levels, other = _levels(values, words, how.max_levels)
-                inputs.append(InputColumn(name=column.name, kind=column.kind, levels=levels))
-                facts.append((0.0, 0.0, 1.0, other, bool(np.isnan(values).any())))
-        fill, offsets, scales = (np.array([fact[i] for fact in facts], np.float64) for i in range(3))
-        others, missing = (np.array([fact[i] for fact in facts], np.bool_) for i in (3, 4))
-        learned = Learned(fill, offsets, scales, others, missing)
-        return cls(tuple(inputs), learned, keeps_missing, keeps_categories)
+        inputs, basis, learned = learn(raw, rows, how, scaled=not keeps_categories)
+        return cls(tuple(inputs), learned, keeps_missing, keeps_categories, basis.functions, how.keep_inputs)
 
     def raw(self, table: pa.Table) -> Matrix:
         """The raw matrix (n, p) of a table with these inputs among its columns. Raises InvalidData for infinities."""
@@ -134,12 +99,14 @@ class Preparation:
 
     def _write(self, raw: Matrix, x: Matrix) -> None:
         """The matrix of `raw` into `x`, which holds zeros."""
+        wide = self.basis.wide(raw)
         if self.keeps_categories:
-            x[...] = raw
-            x[(raw == UNSEEN) & self._categorical] = np.nan
+            x[...] = wide if self._used.all() else wide[:, self._used]
+            x[(x == UNSEEN) & (self.levels > 0)] = np.nan
             return
         numbers = x[:, : self._measured.size]
-        np.subtract(raw[:, self._measured] if self._indicated.size else raw, self._offset, out=numbers)
+        used = wide if self._measured.size == wide.shape[1] else wide[:, self._measured]
+        np.subtract(used, self._offset, out=numbers)
         numbers /= self._scale
         if not self.keeps_missing:
             np.copyto(numbers, self._filled, where=np.isnan(numbers))
@@ -151,30 +118,52 @@ class Preparation:
 
     def flags(self, raw: Matrix) -> tuple[Flagged, ...]:
         """Which rows of a raw matrix deserve doubt, and why."""
+        undefined = self._undefined(raw)
         if not self._indicated.size and ((raw >= self._low) & (raw <= self._high)).all():
-            return ()  # NaN is within nothing: none is missing either
+            return undefined  # NaN is within nothing: none is missing either
         empty = np.isnan(raw)
-        unknown = (raw == self._absent) | (empty & ~self.learned.missing)
+        unknown = (raw == self._absent) | (empty & ~self._missing)
         doubts = {
             "unseen_category": unknown & self._categorical,
             "outside_range": (raw < self._low) | (raw > self._high),
             "imputed": empty & (not self.keeps_missing) & ~self._categorical,
         }
-        return tuple(
+        found = (
             Flagged(code, self.inputs[place].name, np.flatnonzero(doubt[:, place]))
             for code, doubt in doubts.items()
             for place in np.flatnonzero(doubt.any(axis=0)).tolist()
         )
+        return (*found, *undefined)
+
+    def _undefined(self, raw: Matrix) -> tuple[Flagged, ...]:
+        """Functions without a value."""
+        if not self.functions:
+            return ()
+        doubt = self.basis.undefined(raw, self.basis.of(raw))
+        places = np.flatnonzero(doubt.any(axis=0)).tolist()
+        return tuple(Flagged("undefined", self.basis.names[j], np.flatnonzero(doubt[:, j])) for j in places)
+
+    @cached_property
+    def basis(self) -> Basis:
+        return Basis(tuple(column.name for column in self.inputs), self.functions)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Of the matrix's columns: "age", "plan=pro", "plan=(missing)"."""
+        """Of the matrix's columns: "age", "log(age)", "plan=pro", "plan=(missing)"."""
+        return self._named([*(column.name for column in self.inputs), *self.basis.names])
+
+    @cached_property
+    def plain_names(self) -> tuple[str, ...]:
+        """Of the columns z of `affine`: those of `names`, but for powers, which are those of the inputs themselves."""
+        return self._named(self.basis.plain_names)
+
+    def _named(self, wide: list[str]) -> tuple[str, ...]:
         if self.keeps_categories:
-            return tuple(column.name for column in self.inputs)
-        names = [self.inputs[place].name for place in self._measured]
+            return tuple(name for name, used in zip(wide, self._used, strict=True) if used)
+        names = [wide[place] for place in self._measured]
         for place in self._indicated:
             column = self.inputs[place]
-            extra = (("(other)", self.learned.other), ("(missing)", self.learned.missing))
+            extra = (("(other)", self._other), ("(missing)", self._missing))
             levels = [*(column.levels or ()), *(name for name, has in extra if has[place])]
             names += [f"{column.name}={level}" for level in levels]
         return tuple(names)
@@ -193,25 +182,40 @@ class Preparation:
             offset[: self._measured.size], scale[: self._measured.size] = self._offset, self._scale
         return offset, scale
 
+    def affine(self) -> Affine:
+        """The matrix's columns from their values in the table's own units."""
+        offset, scale = self.units
+        wide = np.flatnonzero(self._used) if self.keeps_categories else self._measured
+        matrix, shift = self.basis.affine()
+        own = scipy.sparse.csr_array(matrix[wide][:, wide])
+        indicators = scipy.sparse.eye_array(self.width - wide.size)
+        shift = np.append(shift[wide], np.zeros(self.width - wide.size))
+        columns = scipy.sparse.block_diag([own, indicators], "csr")
+        return Affine(scipy.sparse.csr_array(columns.multiply(1 / scale[:, None])), (shift - offset) / scale)
+
     @cached_property
     def width(self) -> int:
         """d, the number of columns of the matrix."""
-        return len(self.inputs) if self.keeps_categories else self._measured.size + int(self._sizes.sum())
+        return int(self._used.sum()) if self.keeps_categories else self._measured.size + int(self._sizes.sum())
 
     @cached_property
     def levels(self) -> Labels:
         """(d,) of the matrix's columns: the number of level codes, 0 for numbers. What `Data.levels` wants."""
         if not self.keeps_categories:
             return np.zeros(self.width, np.intp)
-        return np.where(self._categorical, np.maximum(self._kept + self.learned.other, 1), 0)
+        levels = np.where(self._categorical, np.maximum(self._kept + self._other, 1), 0)
+        return np.append(levels, np.zeros(self.basis.width, np.intp))[self._used]
 
     def checked(self) -> Self:
         """Itself; raises ValueError where the parts do not fit together."""
-        shape = (len(self.inputs),)
+        shape = (len(self.inputs) + self.basis.width,)
         if any(part.shape != shape for part in self.learned) or (self.learned.scale == 0).any():
             raise ValueError("the parts of a preparation do not fit together")
         if any(column.levels is None and not ColumnKind(column.kind).measured for column in self.inputs):
             raise ValueError("a categorical input has no levels")
+        numbers = {column.name for column in self.inputs if column.levels is None}
+        if any(not one.columns or not numbers.issuperset(one.columns) for one in self.functions):
+            raise ValueError("a function reads what is no number")
         if self._words and self.names:  # made here: levels that are no texts are found now, not at a prediction
             return self
         raise ValueError("a preparation without inputs")
@@ -225,13 +229,29 @@ class Preparation:
         return np.array([column.levels is not None for column in self.inputs], np.bool_)
 
     @cached_property
+    def _used(self) -> Truths:
+        """(p + f,) columns of the wide matrix that the matrix has, itself or as indicators."""
+        kept = {name for one in self.functions if isinstance(one, Powers) for name in one.columns}
+        read = {name for one in self.functions if isinstance(one, Formulated) for name in one.columns}
+        dropped = set() if self.keeps_inputs else read - kept
+        return np.array([c.name not in dropped for c in self.inputs] + [True] * self.basis.width, np.bool_)
+
+    @cached_property
+    def _other(self) -> Truths:
+        return self.learned.other[: len(self.inputs)]
+
+    @cached_property
+    def _missing(self) -> Truths:
+        return self.learned.missing[: len(self.inputs)]
+
+    @cached_property
     def _kept(self) -> Labels:
         return np.array([len(column.levels or ()) for column in self.inputs], np.intp)
 
     @cached_property
     def _absent(self) -> Vector:
         """(p,) the code of a value that is not a kept level; a NaN, equal to nothing, for measured inputs."""
-        return np.where(self._categorical, np.where(self.learned.other, self._kept, UNSEEN), np.nan)
+        return np.where(self._categorical, np.where(self._other, self._kept, UNSEEN), np.nan)
 
     @cached_property
     def _low(self) -> Vector:
@@ -243,7 +263,8 @@ class Preparation:
 
     @cached_property
     def _measured(self) -> Labels:
-        return np.flatnonzero(~self._categorical)
+        """Of the wide matrix: numbers that the matrix has."""
+        return np.flatnonzero(np.append(~self._categorical, np.ones(self.basis.width, np.bool_)) & self._used)
 
     @cached_property
     def _indicated(self) -> Labels:
@@ -264,7 +285,7 @@ class Preparation:
     @cached_property
     def _sizes(self) -> Labels:
         """Indicators of each categorical input."""
-        return (self._kept + self.learned.other + self.learned.missing)[self._indicated]
+        return (self._kept + self._other + self._missing)[self._indicated]
 
     @cached_property
     def _starts(self) -> Labels:
@@ -273,36 +294,8 @@ class Preparation:
 
     @cached_property
     def _code_of_missing(self) -> Vector:
-        own = (self._kept + self.learned.other)[self._indicated]
-        return np.where(self.learned.missing[self._indicated], own, UNSEEN)
-
-
-def _measured_input(name: str, kind: ColumnKind, found: Spread) -> InputColumn:
-    if kind is ColumnKind.BOOLEAN or not found.rows:
-        return InputColumn(name=name, kind=kind)
-    return InputColumn(name=name, kind=kind, minimum=found.low, maximum=found.high)
-
-
-def _fill(values: Vector, found: Spread, how: Preprocessing) -> float:
-    if how.imputation == "mean" or not found.rows:
-        return found.mean
-    return float(np.nanmedian(values))
-
-
-def _scaling(found: Spread, how: Preprocessing) -> tuple[float, float]:
-    """Offset and scale. A constant column becomes 0 by its offset alone."""
-    if how.scaling == "none":
-        return 0.0, 1.0
-    offset, scale = (found.mean, found.deviation) if how.scaling == "standard" else (found.low, found.high - found.low)
-    return (offset, scale) if found.deviation > 0 else (found.mean, 1.0)
-
-
-def _levels(values: Vector, words: pa.Array, limit: int) -> tuple[list[str], bool]:
-    """The levels kept, ascending, and whether some were not."""
-    counts = np.bincount(values[~np.isnan(values)].astype(np.intp), minlength=len(words))
-    order = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]
-    kept = np.sort(order[:limit] if order.size <= limit else order[: limit - 1])
-    return words.take(pa.array(kept)).to_pylist(), order.size > limit
+        own = (self._kept + self._other)[self._indicated]
+        return np.where(self._missing[self._indicated], own, UNSEEN)
 
 
 def _blocks(rows: int, width: int) -> Iterator[slice]:

@@ -54,6 +54,13 @@ class ReportCurve(Wire):
     y: list[float]
 
 
+class UnscaledSummary(Wire):
+    """The same fit in the table's own units: powers are those of the values themselves."""
+
+    columns: list[str]
+    summary: Any = Field(description="As `summary`, with a coefficient for each of these columns.")
+
+
 class Report(Wire):
     """Everything learned at fit time."""
 
@@ -87,4 +94,5 @@ class Report(Wire):
         "coefficient / scale.",
     )
     summary: Any = Field(None, description="What the algorithm has to say for itself.")
+    unscaled: UnscaledSummary | None = Field(None, description="Of linear models: the same in the table's own units.")
     warnings: list[str] = []

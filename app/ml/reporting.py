@@ -10,9 +10,10 @@ import numpy as np
 from app.ml.by_eye import over_input
 from app.ml.contract import JSON, Fit, Labels, Task
 from app.ml.evaluation import Evaluation, corrected, gaps
+from app.ml.linearising import turned_back
 from app.ml.material import Material
 from app.ml.preparation import Preparation
-from app.ml.report import Report, ReportCurve
+from app.ml.report import Report, ReportCurve, UnscaledSummary
 from app.ml.residuals import residuals
 from app.ml.splits import Split, evenly
 from app.ml.validating import Validated
@@ -66,8 +67,17 @@ def report(material: Material, split: Split, judged: Judged, seed: int, warnings
         offsets=offsets.tolist(),
         scales=scales.tolist(),
         summary=finite(summary(material.params, fit.state)) if summary else None,
+        unscaled=_unscaled(material, judged),
         warnings=[*warnings, *_warnings(material, split), *_fit_warnings(fit)],
     )
+
+
+def _unscaled(material: Material, judged: Judged) -> UnscaledSummary | None:
+    tell = material.algorithm.unscaled
+    if tell is None:
+        return None
+    told = tell(material.params, judged.fit.state, judged.preparation.affine())
+    return UnscaledSummary(columns=list(judged.preparation.plain_names), summary=finite(told))
 
 
 def finite(value: Any) -> JSON:
@@ -106,7 +116,8 @@ def _line(material: Material, judged: Judged, split: Split) -> Iterable[ReportCu
     """Of a regression on one input: what is fitted, over the input."""
     if material.task is not Task.REGRESSION or len(judged.preparation.inputs) > 1:
         return ()
-    predict = partial(material.algorithm.predict, material.params, judged.fit.state)
+    algorithm = turned_back(material.preprocessing.target, material.algorithm)
+    predict = partial(algorithm.predict, material.params, judged.fit.state)
     rows = split.test if split.test.size else split.train
     values = material.raw.values[material.target.rows[rows], 0]
     return over_input(judged.preparation, predict, values, material.target.y[rows])

@@ -19,13 +19,13 @@ def holdout(n: int, fraction: float, rng: np.random.Generator, codes: Labels | N
 
     With class codes (n,) the share is kept within every class to less than one row. Learning always
     keeps at least one row, and one of each class, so a class with a single member is never held out. At least
-    one row is held out wherever that leaves these; otherwise `test` is empty.
+    one row is held out wherever that leaves these; otherwise, and for a fraction of 0, `test` is empty.
     """
     strata = np.zeros(n, np.intp) if codes is None else np.unique(codes, return_inverse=True)[1]
     sizes = np.bincount(strata)
     room = np.maximum(sizes - 1, 0)
     quotas = np.minimum(fraction * sizes, room)
-    taken = _apportion(quotas, room, min(max(1, round(quotas.sum())), int(room.sum())))
+    taken = _apportion(quotas, room, min(max(fraction > 0, round(quotas.sum())), int(room.sum())))
     order, rank = _shuffled(strata, rng)
     held = rank < taken[strata[order]]
     return Split(np.sort(order[~held]), np.sort(order[held]))

@@ -61,17 +61,23 @@ def labels(words: pa.Array) -> tuple[Class, ...]:
     return tuple(found)
 
 
-def read_weights(cells: Cells, name: str, rows: Labels) -> Vector:
-    """The weights of these rows. Raises InvalidData for those that are missing, not above zero or not finite."""
-    weights = measured(cells, name)[rows]
-    wrong = rows[~(weights > 0)]
+def read_weights(cells: Cells, name: str, rows: Labels, exponent: int = 1) -> Vector:
+    """The weights of these rows: the column to this power, -2 for a column of errors.
+
+    Raises InvalidData for those that are missing, not above zero or not finite.
+    """
+    values = measured(cells, name)[rows]
+    with np.errstate(all="ignore"):
+        weights = values**exponent
+    wrong = rows[~((values > 0) & (weights > 0) & np.isfinite(weights))]
     if wrong.size:
+        what = "Row weights" if exponent == 1 else "Errors of rows"
         raise InvalidData(
-            f"Row weights are numbers above zero; {wrong.size} of {rows.size} are not.",
+            f"{what} are numbers above zero; {wrong.size} of {rows.size} are not.",
             faults=list(_weight_faults(wrong[:SHOWN], name)),
         )
     return weights
 
 
 def _weight_faults(rows: Labels, name: str) -> Iterator[Fault]:
-    return (Fault(pointer(row, name), "A weight above zero is needed.", "bad_weight") for row in rows.tolist())
+    return (Fault(pointer(row, name), "A number above zero is needed.", "bad_weight") for row in rows.tolist())

@@ -76,6 +76,7 @@ def train(
         target=spec.target,
         classes=material.target.classes,
         receipt=_receipt(spec, data_digest),
+        linearising=spec.preprocessing.target,
     )
     told = report(material, split, judged, spec.seed, planned.warnings)
     return Trained(encode(model), told, record_golden(model, sample))

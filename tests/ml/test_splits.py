@@ -83,3 +83,8 @@ def test_every_row_is_held_out_equally_often():
 def test_class_codes_need_not_follow_each_other():
     codes = np.repeat([3, 90], [8, 4])
     assert np.bincount(codes[holdout(12, 0.25, rng(), codes).test])[[3, 90]].tolist() == [2, 1]
+
+
+def test_nothing_is_held_out_on_request():
+    split = holdout(9, 0.0, rng())
+    assert (split.train.tolist(), split.test.size) == (list(range(9)), 0)

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract import JSON, Algorithm, Context, Data, Fit, LeaveOneOut, Matrix, Params, Task, Vector
-from app.ml.numerics.inference import Inference, told
+from app.ml.contract import JSON, Affine, Algorithm, Context, Data, Fit, LeaveOneOut, Matrix, Params, Task, Vector
+from app.ml.numerics.inference import Inference, form, told
 from app.ml.numerics.least_squares import LeastSquares, least_squares
 from app.ml.numerics.leave_one_out import left_out
 from app.ml.numerics.linalg import ILL_CONDITIONED
@@ -102,14 +102,13 @@ def objective(params: Linear, state: State, data: Data) -> float:
     return float(data.weights @ (residual**2).sum(axis=1))
 
 
-def summary(params: Linear, state: State) -> JSON:
+def summary(params: Linear, state: State, units: Affine | None = None) -> JSON:
     ground = {
-        "coefficients": state.coef.T.tolist(),
-        "intercept": state.intercept.tolist(),
+        **form(state.coef, state.intercept, units),
         "rank": int(state.rank),
         "condition_number": told(state.condition),
     }
-    return ground if state.coef.ndim == 2 else {**ground, **_inference(params, state).summary()}
+    return ground if state.coef.ndim == 2 else {**ground, **_inference(params, state).summary(units)}
 
 
 def without_each(params: Linear, data: Data) -> NDArray[np.float64]:
@@ -159,4 +158,5 @@ ALGORITHM = Algorithm(
     interval=interval,
     summary=summary,
     leave_one_out=LeaveOneOut(without_each, unscaled=lambda params: params.intercept),
+    unscaled=summary,
 )

@@ -23,7 +23,21 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract import JSON, Algorithm, Context, Data, Fit, LeaveOneOut, Matrix, Params, Symmetry, Task, Vector
+from app.ml.contract import (
+    JSON,
+    Affine,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    LeaveOneOut,
+    Matrix,
+    Params,
+    Symmetry,
+    Task,
+    Vector,
+)
+from app.ml.numerics.inference import form
 from app.ml.numerics.leave_one_out import left_out
 from app.ml.numerics.linalg import ILL_CONDITIONED, Solution, weighted_ridge
 from app.ml.numerics.scores import sign_probabilities
@@ -63,10 +77,9 @@ def objective(params: Ridge, state: State, data: Data) -> float:
     return float(data.weights @ (residual**2).sum(axis=1) + params.penalty * (state.coef**2).sum())
 
 
-def summary(params: Ridge, state: State) -> JSON:
+def summary(params: Ridge, state: State, units: Affine | None = None) -> JSON:
     return {
-        "coefficients": state.coef.T.tolist(),
-        "intercept": state.intercept.tolist(),
+        **form(state.coef, state.intercept, units),
         "rank": int(state.rank),
         "condition_number": float(state.condition) if np.isfinite(state.condition) else None,
     }
@@ -98,5 +111,6 @@ ALGORITHM = Algorithm(
     objective=objective,
     summary=summary,
     leave_one_out=LeaveOneOut(without_each, unscaled=lambda params: params.penalty == 0),
+    unscaled=summary,
     breaks={Symmetry.SCALE: "the penalty counts coefficients in the units of their columns"},
 )

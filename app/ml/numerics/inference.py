@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from app.ml.contract import JSON, Matrix, Vector
+from app.ml.contract import JSON, Affine, Matrix, Vector
 
 LARGEST_COVARIANCE = 100
 """Parameters up to which the whole covariance is told; the errors always are."""
@@ -26,6 +26,13 @@ def told(values: ArrayLike) -> JSON:
     cells = array.astype(object)
     cells[~np.isfinite(array)] = None
     return cells.tolist()
+
+
+def form(coef: NDArray[np.float64], intercept: NDArray[np.float64], units: Affine | None = None) -> dict[str, JSON]:
+    """A linear form as JSON. coef: (d,) or (d, k); intercept: () or (k,). units: for other columns."""
+    if units is not None:
+        coef, intercept = units.coef(coef), intercept + units.constant(coef)
+    return {"coefficients": told(coef.T), "intercept": told(intercept)}
 
 
 class Inference(NamedTuple):
@@ -67,19 +74,30 @@ class Inference(NamedTuple):
         own = 0.0 if self.intercept is None else 1 / self.weight
         return np.asarray(factor * self.noise * np.sqrt(own + ((centred @ self.factor) ** 2).sum(axis=1)))
 
-    def errors(self) -> tuple[Vector, float]:
-        """Standard errors of the coefficients (d,) and of the intercept, NaN if there is none."""
-        constant = np.sqrt(1 / self.weight + ((self.mean @ self.factor) ** 2).sum())
-        spread = np.sqrt((self.factor**2).sum(axis=1))
-        return self.noise * spread, float("nan") if self.intercept is None else float(self.noise * constant)
+    def parameters(self, units: Affine | None = None) -> tuple[Vector, Matrix]:
+        """Intercept and coefficients (1 + d,), and R (1 + d, r): RRᵀ is their covariance for noise of size 1/weight.
 
-    def covariance(self) -> Matrix:
-        """Of the intercept, if there is one, and the coefficients in their order."""
-        root = self.factor
+        units: told of other columns, from which those of the fit are made.
+        """
+        values = np.append(self.intercept or 0.0, self.coef)
+        rows = np.pad(self.factor, ((0, 0), (0, 1)))
+        first = np.zeros(rows.shape[1])
         if self.intercept is not None:
             first = np.append(-self.mean @ self.factor, 1 / np.sqrt(self.weight))
-            root = np.vstack([first, np.pad(self.factor, ((0, 0), (0, 1)))])
-        return np.asarray(self.noise**2 * (root @ root.T))
+        if units is not None:
+            values = np.append(values[0] + units.constant(self.coef), units.coef(self.coef))
+            first, rows = first + units.constant(rows), units.coef(rows)
+        return values, np.vstack([first, rows])
+
+    def errors(self, units: Affine | None = None) -> Vector:
+        """Standard errors of the intercept, NaN if there is none, and the coefficients: (1 + d,)."""
+        errors = self.noise * np.sqrt((self.parameters(units)[1] ** 2).sum(axis=1))
+        errors[0] = errors[0] if self._shifted(units) else np.nan
+        return np.asarray(errors)
+
+    def _shifted(self, units: Affine | None) -> bool:
+        """Whether there is an intercept, if only from telling the coefficients of other columns."""
+        return self.intercept is not None or (units is not None and bool(units.shift.any()))
 
     def p_values(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """Two-sided; Student's t where the noise is estimated, else normal."""
@@ -94,22 +112,23 @@ class Inference(NamedTuple):
             return float("nan")
         return float(-(self.square / variance + self.rows * np.log(2 * np.pi * variance) - self.log_weight) / 2)
 
-    def summary(self) -> JSON:
-        errors, constant = self.errors()
-        every = np.append(errors, constant)
-        values = np.append(self.coef, float("nan") if self.intercept is None else self.intercept)
-        t = np.divide(values, every, out=np.full(len(every), np.nan), where=every > 0)
+    def summary(self, units: Affine | None = None) -> JSON:
+        """units: as in `parameters`. An intercept that is nowhere has no error."""
+        values, root = self.parameters(units)
+        errors = self.errors(units)
+        t = np.divide(values, errors, out=np.full(len(errors), np.nan), where=errors > 0)
         p = self.p_values(t)
         chi2 = self.square / (self.sigma or 1.0) ** 2
         plausible = self.sigma is not None and self.freedom > 0
+        kept = root if self._shifted(units) else root[1:]
         return {
-            "standard_errors": told(errors),
-            "t_values": told(t[:-1]),
-            "p_values": told(p[:-1]),
-            "intercept_standard_error": told(constant),
-            "intercept_t_value": told(t[-1]),
-            "intercept_p_value": told(p[-1]),
-            "covariance": told(self.covariance()) if len(every) <= LARGEST_COVARIANCE else None,
+            "standard_errors": told(errors[1:]),
+            "t_values": told(t[1:]),
+            "p_values": told(p[1:]),
+            "intercept_standard_error": told(errors[0]),
+            "intercept_t_value": told(t[0]),
+            "intercept_p_value": told(p[0]),
+            "covariance": told(self.noise**2 * (kept @ kept.T)) if len(errors) <= LARGEST_COVARIANCE else None,
             "residual_standard_deviation": told(np.sqrt(self.square / self.freedom)) if self.freedom > 0 else None,
             "degrees_of_freedom": self.freedom,
             "chi2": told(chi2),

@@ -33,13 +33,13 @@ def one_mean(values, sigma):
 
 def test_a_mean_has_the_errors_of_a_mean():
     values = np.array([1.0, 2, 4, 9])
-    errors, constant = one_mean(values, None).errors()
-    assert errors.size == 0
-    assert constant == pytest.approx(stats.sem(values), rel=1e-14)
+    told = one_mean(values, None).summary()
+    assert told["standard_errors"] == []
+    assert told["intercept_standard_error"] == pytest.approx(stats.sem(values), rel=1e-14)
     reach = one_mean(values, None).reach(np.zeros((1, 0)), 0.9)[0]
     assert 4 + reach == pytest.approx(stats.t.interval(0.9, 3, 4, stats.sem(values))[1], rel=1e-12)
     known = one_mean(values, 3.0)
-    assert known.errors()[1] == pytest.approx(1.5)
+    assert known.summary()["intercept_standard_error"] == pytest.approx(1.5)
     assert known.reach(np.zeros((1, 0)), 0.95)[0] == pytest.approx(1.5 * stats.norm.ppf(0.975), rel=1e-12)
 
 

@@ -1,0 +1,65 @@
+"""What a request for functions of the inputs means, before any row is read: faults, and how many columns."""
+
+from collections.abc import Iterator, Mapping
+
+from app.errors import Fault
+from app.ml.basis import MOST_COLUMNS, term_count
+from app.ml.expressions import Misread, columns, parse
+from app.ml.preprocessing import Expression, Polynomial, Preprocessing
+from app.ml.schema import ColumnKind
+
+AT = "/preprocessing/basis"
+
+
+def function_faults(how: Preprocessing, features: Mapping[str, str]) -> Iterator[Fault]:
+    """features: the kind of each column to learn from."""
+    for place, one in enumerate(how.basis):
+        if isinstance(one, Expression):
+            yield from _formula_faults(one, f"{AT}/{place}", features)
+        else:
+            yield from _polynomial_faults(one, f"{AT}/{place}", features)
+    if (width := functions(how, features)) > MOST_COLUMNS:
+        yield Fault(AT, f"These functions make {width} columns; {MOST_COLUMNS} are allowed.", "too_many_columns")
+
+
+def functions(how: Preprocessing, features: Mapping[str, str]) -> int:
+    """Columns that the functions make."""
+    return sum(1 if isinstance(one, Expression) else _terms(one, features) for one in how.basis)
+
+
+def _terms(one: Polynomial, features: Mapping[str, str]) -> int:
+    return term_count(len(one.columns or _numeric(features)), one.degree, one.interactions)
+
+
+def _numeric(features: Mapping[str, str]) -> list[str]:
+    return [name for name, kind in features.items() if kind == ColumnKind.NUMERIC]
+
+
+def _polynomial_faults(one: Polynomial, at: str, features: Mapping[str, str]) -> Iterator[Fault]:
+    if one.columns is None and not _numeric(features):
+        yield Fault(at, "There is no numeric input to take powers of.", "missing")
+    seen: set[str] = set()
+    for place, name in enumerate(one.columns or ()):
+        yield from _column_faults(name, f"{at}/columns/{place}", features)
+        if name in seen:
+            yield Fault(f"{at}/columns/{place}", "This column is named twice.", "duplicate")
+        seen.add(name)
+
+
+def _formula_faults(one: Expression, at: str, features: Mapping[str, str]) -> Iterator[Fault]:
+    try:
+        read = columns(parse(one.expression))
+    except Misread as misread:
+        yield Fault(f"{at}/expression", str(misread), "bad_expression")
+        return
+    if not read:
+        yield Fault(f"{at}/expression", "This formula reads no column.", "bad_expression")
+    for name in read:
+        yield from _column_faults(name, f"{at}/expression", features)
+
+
+def _column_faults(name: str, at: str, features: Mapping[str, str]) -> Iterator[Fault]:
+    if name not in features:
+        yield Fault(at, f"{name!r} is not among the columns to learn from.", "unknown_column")
+    elif not ColumnKind(features[name]).measured:
+        yield Fault(at, f"{name!r} is {features[name]}: functions are of numbers.", "not_a_number")

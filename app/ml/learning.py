@@ -1,0 +1,109 @@
+"""What the training rows teach a preparation: ranges and levels of the inputs, functions, how numbers are scaled."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from app.errors import InvalidData
+from app.ml.basis import Basis, learned
+from app.ml.contract import Labels, Matrix, Vector
+from app.ml.numerics.spread import Spread, spread
+from app.ml.preprocessing import Preprocessing
+from app.ml.raw import Raw
+from app.ml.schema import ColumnKind, InputColumn
+
+Truths = NDArray[np.bool_]
+
+
+class Learned(NamedTuple):
+    """An entry per column of the wide matrix (p + f,), neutral where it does not apply."""
+
+    fill: Vector
+    offset: Vector
+    scale: Vector
+    other: Truths
+    """Categorical inputs with a level for everything rare."""
+    missing: Truths
+    """Categorical inputs with a level for missing values."""
+
+
+class _Fact(NamedTuple):
+    """Of one column, as in `Learned`."""
+
+    fill: float
+    offset: float
+    scale: float
+    other: bool = False
+    missing: bool = False
+
+
+def learn(raw: Raw, rows: Labels, how: Preprocessing, *, scaled: bool) -> tuple[list[InputColumn], Basis, Learned]:
+    """scaled: whether the algorithm wants numbers on one scale at all. Raises InvalidData for undefined functions."""
+    inputs, facts, found = [], [], {}
+    for place, column in enumerate(raw.columns):
+        values, words = raw.values[rows, place], raw.vocabularies[place]
+        if words is None:
+            found[column.name] = spread(values)
+            inputs.append(_measured_input(column.name, column.kind, found[column.name]))
+            facts.append(_number(values, found[column.name], how, scaled=scaled))
+        else:
+            levels, other = _levels(values, words, how.max_levels)
+            inputs.append(InputColumn(name=column.name, kind=column.kind, levels=levels))
+            facts.append(_Fact(0.0, 0.0, 1.0, other, bool(np.isnan(values).any())))
+    numbers = [column.name for column in raw.columns if column.kind is ColumnKind.NUMERIC]
+    functions = learned(how.basis, numbers, found, scaled=how.scaling != "none")
+    basis = Basis(tuple(column.name for column in inputs), functions)
+    if functions:
+        table = basis.of(raw.values[rows])
+        _defined(basis, raw.values[rows], table, how)
+        facts += [_number(values, spread(values), how, scaled=scaled) for values in np.asfortranarray(table).T]
+    fill, offset, scale = (np.array([fact[i] for fact in facts], np.float64) for i in range(3))
+    others, lacking = (np.array([fact[i] for fact in facts], np.bool_) for i in (3, 4))
+    return inputs, basis, Learned(fill, offset, scale, others, lacking)
+
+
+def _defined(basis: Basis, raw: Matrix, values: Matrix, how: Preprocessing) -> None:
+    missing = np.isnan(values).sum(axis=0)
+    undefined = basis.undefined(raw, values).sum(axis=0)
+    said = [f"{name}: {count}" for name, count in zip(basis.names, undefined.tolist(), strict=True) if count]
+    if said and how.undefined == "refuse":
+        raise InvalidData(
+            f"Functions without a value in training rows, with the number of such rows: {'; '.join(said[:10])}. "
+            "To take such values for missing ones, set preprocessing.undefined to impute."
+        )
+    if (nowhere := np.flatnonzero(missing == len(raw))).size:
+        raise InvalidData(f"The function {basis.names[nowhere[0]]} has no value in any training row.")
+
+
+def _number(values: Vector, found: Spread, how: Preprocessing, *, scaled: bool) -> _Fact:
+    return _Fact(_fill(values, found, how), *(_scaling(found, how) if scaled else (0.0, 1.0)))
+
+
+def _measured_input(name: str, kind: ColumnKind, found: Spread) -> InputColumn:
+    if kind is ColumnKind.BOOLEAN or not found.rows:
+        return InputColumn(name=name, kind=kind)
+    return InputColumn(name=name, kind=kind, minimum=found.low, maximum=found.high)
+
+
+def _fill(values: Vector, found: Spread, how: Preprocessing) -> float:
+    if how.imputation == "mean" or not found.rows:
+        return found.mean
+    return float(np.nanmedian(values))
+
+
+def _scaling(found: Spread, how: Preprocessing) -> tuple[float, float]:
+    """Offset and scale. A constant column becomes 0 by its offset alone."""
+    if how.scaling == "none":
+        return 0.0, 1.0
+    offset, scale = (found.mean, found.deviation) if how.scaling == "standard" else (found.low, found.high - found.low)
+    return (offset, scale) if found.deviation > 0 else (found.mean, 1.0)
+
+
+def _levels(values: Vector, words: pa.Array, limit: int) -> tuple[list[str], bool]:
+    """The levels kept, ascending, and whether some were not."""
+    counts = np.bincount(values[~np.isnan(values)].astype(np.intp), minlength=len(words))
+    order = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]
+    kept = np.sort(order[:limit] if order.size <= limit else order[: limit - 1])
+    return words.take(pa.array(kept)).to_pylist(), order.size > limit

@@ -1,0 +1,70 @@
+"""How a request says that columns become numbers."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from app.ml.expressions import MAX_LENGTH
+from app.wire import Body
+
+MAX_DEGREE = 20
+
+
+class Polynomial(Body):
+    """Powers of columns and, unless told otherwise, their products: all terms up to a total degree (B4.3).
+
+    With scaling they are powers of (value - middle) / unit, about the middle of the training range: the same
+    polynomials, and columns that a fit can tell apart. Without scaling they are powers of the values.
+    """
+
+    kind: Literal["polynomial"]
+    degree: int = Field(2, ge=2, le=MAX_DEGREE, description="Highest sum of exponents in one term.")
+    interactions: bool = Field(True, description="Products of different columns too; else powers of single columns.")
+    columns: list[str] | None = Field(
+        None, min_length=1, max_length=1000, description="Absent: every numeric input. They stay inputs themselves."
+    )
+
+
+class Expression(Body):
+    """A formula of columns (B5.3): numbers, + - * / **, ( ), log log10 exp sqrt sin cos tan tanh abs min max.
+
+    A column whose name is not one word stands between backticks: log(`horse power`).
+    """
+
+    kind: Literal["expression"]
+    expression: str = Field(
+        min_length=1, max_length=MAX_LENGTH, description="For instance tanh(x ** 3), or price / max(area, 1)."
+    )
+
+
+BasisFunction: TypeAlias = Annotated[Polynomial | Expression, Field(discriminator="kind")]
+Linearising: TypeAlias = Literal["none", "log", "log1p", "sqrt", "square", "reciprocal"]
+
+
+class Preprocessing(Body):
+    """How columns become numbers. Learned on the training rows, kept with the model, applied alike ever after."""
+
+    scaling: Literal["standard", "minmax", "none"] = Field(
+        "standard", description="Of numeric inputs and of functions of them."
+    )
+    imputation: Literal["mean", "median"] = Field(
+        "mean", description="Of missing numbers; missing categories get a level of their own."
+    )
+    max_levels: int = Field(
+        64, ge=2, le=1024, description="Categories kept per column; beyond them the rarest count as one, other."
+    )
+    basis: list[BasisFunction] = Field(
+        [], max_length=100, description="Functions of numeric inputs, as further columns for the algorithm."
+    )
+    keep_inputs: bool = Field(True, description="Whether inputs that expressions read stay columns of their own too.")
+    undefined: Literal["refuse", "impute"] = Field(
+        "refuse",
+        description="Training rows for which a function has no value, as the logarithm of 0: refuse them, or take the "
+        "value for missing. In predictions it counts as missing, and is flagged.",
+    )
+    target: Linearising = Field(
+        "none",
+        description="Of a regression: fit a function of the target and turn predictions back. What is least in the "
+        "function's units, such as the squared error of the logarithm, is not so in the target's: predictions "
+        "of log are medians, below the mean.",
+    )
