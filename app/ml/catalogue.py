@@ -4,13 +4,13 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType, ModuleType
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Union
 
-from pydantic import create_model
+from pydantic import Field, create_model
 
 from app.errors import AlgorithmNotFound
 from app.ml import algorithms
@@ -36,7 +36,21 @@ def catalogue() -> Mapping[str, Entry]:
     """All algorithms by name, in alphabetical order."""
     names = sorted(module.name for module in pkgutil.iter_modules(algorithms.__path__))
     modules = [importlib.import_module(f"{algorithms.__name__}.{name}") for name in names]
-    return MappingProxyType({entry.name: entry for entry in map(_entry, modules)})
+    entries = {entry.name: entry for entry in map(_entry, modules)}
+    for entry in entries.values():
+        for parameters in (entry.algorithm.params, entry.spec):
+            parameters.model_rebuild(_types_namespace={"Learner": _one_of(entries.values())})
+    return MappingProxyType(entries)
+
+
+def learner() -> Any:
+    """The type of a request for any of them: what `contract.Learner` stands for."""
+    return _one_of(catalogue().values())
+
+
+def _one_of(entries: Iterable[Entry]) -> Any:
+    """Told apart by `name`."""
+    return Annotated[Union[tuple(entry.spec for entry in entries)], Field(discriminator="name")]  # noqa: UP007 - made from a tuple
 
 
 def find(name: str) -> Entry:

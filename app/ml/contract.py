@@ -8,10 +8,11 @@ of `(params, state, data)`, and states them in one `ALGORITHM` record. Everythin
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ForwardRef, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
 
 from app.errors import InvalidData
 from app.wire import Body
@@ -82,6 +83,24 @@ class Accepts(StrEnum):
 
 class Params(Body):
     """The hyperparameters of one algorithm: each with a default, bounds and a sentence."""
+
+
+if TYPE_CHECKING:
+    Learner: TypeAlias = Params
+else:
+    Learner = ForwardRef("Learner")
+"""The type of a parameter that is itself an algorithm with its parameters: `{"name": "ridge", "penalty": 2.0}`.
+The catalogue says which there are, once all files are known."""
+
+
+def learner(description: str, **default: JSON) -> Any:
+    """The field of a `Learner` with its default, told in words: generators of clients stumble over one in JSON."""
+    said = f"{description} Absent: {default['name']}."
+    return Field(default, validate_default=True, description=said, json_schema_extra=_without_default)
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    del schema["default"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +219,21 @@ class Learned(NamedTuple):
 
     algorithm: "Algorithm[Any, Any]"
     params: Params
+    """Stored inside another learner: with the algorithm's `name` among them, as a `Learner`."""
     state: Any
+
+    def predict(self, x: Matrix) -> NDArray[Any]:
+        return self.algorithm.predict(self.params, self.state, x)
+
+
+class Member(NamedTuple):
+    """A learner inside a learner."""
+
+    pointer: str
+    """Where it stands among the parameters: "/base", "/members/2"."""
+    spec: Params
+    task: Task
+    """What it is used for."""
 
 
 def _no_nested_fits(_spec: Params, _data: Data) -> Learned:
@@ -214,6 +247,7 @@ class Context:
     rng: np.random.Generator
     progress: Progress = silent
     fit: Callable[[Params, Data], Learned] = _no_nested_fits
+    """Fits a `Learner` with a generator of its own: what one draws changes nothing for the next."""
 
     @classmethod
     def of(cls, seed: int, progress: Progress = silent) -> Self:
@@ -256,6 +290,8 @@ class Algorithm(Generic[P, S]):
     predict: Callable[[P, S, Matrix], NDArray[Any]]
 
     accepts: frozenset[Accepts] | set[Accepts] = frozenset()
+    members: Callable[[P, Task], Sequence[Member]] | None = None
+    """Of a learner made of learners: which, and for what. It then accepts what all of them accept."""
     breaks: Mapping[Symmetry, str] = field(default_factory=dict)
     """Symmetries that do not hold, each with the reason."""
 

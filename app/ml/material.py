@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from app.ml import learners
 from app.ml.catalogue import find
-from app.ml.contract import Algorithm, Context, Data, Fit, Labels, Learned, Params, Progress, Task, Vector
+from app.ml.contract import Algorithm, Data, Fit, Labels, Learned, Params, Progress, Task, Vector
 from app.ml.linearising import check_domain, transformed, turned_back, with_bias
 from app.ml.planning import Plan, TrainSpec, algorithm_name
 from app.ml.preparation import Preparation
@@ -67,7 +68,8 @@ class Material(NamedTuple):
 
     def prepare(self, rows: Labels) -> Preparation:
         """Learned from these rows and no other."""
-        return Preparation.fit(self.raw, self.target.rows[rows], self.preprocessing, self.algorithm.accepts)
+        accepted = learners.accepts(self.algorithm, self.params, self.task)
+        return Preparation.fit(self.raw, self.target.rows[rows], self.preprocessing, accepted)
 
     def data(self, preparation: Preparation, rows: Labels) -> Data:
         """These rows, at least one, as the algorithm gets them."""
@@ -87,7 +89,7 @@ class Material(NamedTuple):
         """data: in the target's own units, in which the learned answers too."""
         how = self.preprocessing.target
         rows = transformed(how, data, errors_known=self.errors_known)
-        fit = self.algorithm.fit(self.params, rows, Context.of(seed, progress))
+        fit = self.algorithm.fit(self.params, rows, learners.context(seed, progress))
         learned = Learned(turned_back(how, self.algorithm), self.params, fit.state)
         if how != "none":
             fit = with_bias(how, fit, data, learned.algorithm.predict(self.params, fit.state, data.x))

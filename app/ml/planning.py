@@ -5,13 +5,14 @@ Every fault is found at once, each with its JSON pointer into the request.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias, Union
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pydantic import Field
 
 from app.errors import Fault, InvalidRequest
+from app.ml import learners
 from app.ml.basis_plan import function_faults, functions
-from app.ml.catalogue import Entry, catalogue, find
+from app.ml.catalogue import Entry, find, learner
 from app.ml.contract import Params, Task
 from app.ml.evaluation import Validation
 from app.ml.preprocessing import Preprocessing
@@ -30,11 +31,7 @@ SECONDS_PER_CELL = 4e-7
 if TYPE_CHECKING:
     AlgorithmSpec: TypeAlias = Params
 else:
-    # One member per file of the catalogue, told apart by `name`.
-    AlgorithmSpec = Annotated[
-        Union[tuple(entry.spec for entry in catalogue().values())],  # noqa: UP007 - made from a tuple
-        Field(discriminator="name"),
-    ]
+    AlgorithmSpec = learner()
 
 
 class TrainSpec(Body):
@@ -95,6 +92,8 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) -> Plan:
     faults += _feature_faults(spec, known, rows)
     if spec.validation.method == "loo" and spec.target is None:
         faults.append(Fault("/validation/method", "Leave-one-out compares predictions with a target: take kfold."))
+    if task is not None:
+        faults += learners.faults(entry_of(spec).algorithm, spec.algorithm, task, "/algorithm")
     features, warnings = _features(spec, columns, rows)
     kinds = {name: known[name].kind for name in features if name in known}
     faults += [*(function_faults(spec.preprocessing, kinds) if kinds else ()), *_transform_faults(spec, task)]

@@ -5,6 +5,7 @@ NamedTuple            {"fields": {…}}
 tuple or list         [ … ]
 text, whole number, truth, None, finite number: themselves; nan and the infinities: {"float": "nan"}
 array of texts        {"texts": [ … ]}, one dimension
+learner               {"learner": {"name": "ridge", …}, "state": {…}}
 """
 
 import math
@@ -14,7 +15,9 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract import JSON
+from app.errors import AlgorithmNotFound
+from app.ml.catalogue import find
+from app.ml.contract import JSON, Learned
 
 S = TypeVar("S")
 _NONFINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -24,6 +27,8 @@ def pack(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
     """`value` as JSON; every array goes into `arrays` under its path. Raises TypeError for what is not stored."""
     if isinstance(value, np.ndarray):
         return _packed_array(value, path, arrays)
+    if isinstance(value, Learned):
+        return {"learner": value.params.model_dump(mode="json"), "state": pack(value.state, path, arrays)}
     if hasattr(value, "_fields"):
         parts = zip(value._fields, value, strict=True)
         return {"fields": {name: pack(part, f"{path}.{name}", arrays) for name, part in parts}}
@@ -59,6 +64,8 @@ def _unpack(hint: Any, packed: JSON, arrays: dict[str, NDArray[Any]]) -> Any:
         if kind not in (None, type(None), Any):
             raise TypeError("a value is missing")
         return None
+    if kind is Learned:
+        return _learned(packed, arrays)
     if isinstance(kind, type) and hasattr(kind, "_fields"):
         fields, hints = packed["fields"], get_type_hints(kind)
         if set(fields) != set(kind._fields):
@@ -69,6 +76,15 @@ def _unpack(hint: Any, packed: JSON, arrays: dict[str, NDArray[Any]]) -> Any:
     if isinstance(packed, dict):
         return _wrapped(kind, packed, arrays)
     return _scalar(kind, packed)
+
+
+def _learned(packed: JSON, arrays: dict[str, NDArray[Any]]) -> Learned:
+    try:
+        entry = find(packed["learner"]["name"])
+    except AlgorithmNotFound:
+        raise ValueError("a learner of an algorithm this version does not have") from None
+    params = entry.spec.model_validate(packed["learner"])
+    return Learned(entry.algorithm, params, _unpack(entry.algorithm.state, packed["state"], arrays))
 
 
 def _chosen(hint: Any, packed: JSON) -> Any:

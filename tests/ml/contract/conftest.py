@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
-from app.ml import states
+from app.ml import learners, states
 from app.ml.catalogue import Entry, catalogue
-from app.ml.contract import Accepts, Context, Data, Fit, Params, Task
+from app.ml.contract import Accepts, Data, Fit, Params, Task
 
 settings.register_profile(
     "contract",
@@ -27,6 +27,7 @@ settings.register_profile(
     suppress_health_check=list(HealthCheck),
 )
 
+NAMED = {"null": st.none(), "boolean": st.booleans()}
 ITERATIONS = frozenset({"tol", "max_iter"})
 """Parameters that say how exactly to solve, not what: the minimum is looked for with their defaults."""
 
@@ -46,11 +47,15 @@ class Case:
         return self.entry.algorithm
 
     @property
+    def accepts(self) -> frozenset[Accepts]:
+        return learners.accepts(self.algorithm, self.params, self.task)
+
+    @property
     def params(self) -> Params:
         return self.algorithm.params()
 
     def fit(self, data: Data, params: Params | None = None, seed: int = 0, **context: Any) -> Fit[Any]:
-        return self.algorithm.fit(params or self.params, data, Context.of(seed, **context))
+        return self.algorithm.fit(params or self.params, data, learners.context(seed, **context))
 
     def predict(self, state: Any, x: Any, params: Params | None = None) -> Any:
         return self.algorithm.predict(params or self.params, state, np.ascontiguousarray(x, dtype=np.float64))
@@ -69,18 +74,20 @@ class Case:
         x, y = drawn(self.task, rows, 4, 3, seed)
         rng = np.random.default_rng(seed)
         levels = np.zeros(4, np.intp)
-        if Accepts.CATEGORIES in self.algorithm.accepts:
+        if Accepts.CATEGORIES in self.accepts:
             levels[1] = 5
             x[:, 1] = rng.integers(0, 5, rows)
-        if Accepts.MISSING in self.algorithm.accepts:
+        if Accepts.MISSING in self.accepts:
             x[rng.random(x.shape) < 0.2] = np.nan
-        return self.of(x, y, levels=levels, missing=bool(self.algorithm.accepts))
+        return self.of(x, y, levels=levels, missing=bool(self.accepts))
 
     def drawn_params(self, *, solving: bool = True) -> st.SearchStrategy[Params]:
         """Parameters within their bounds, found from the JSON schema; without `solving`, how exactly stays."""
         schema = self.algorithm.params.model_json_schema()
         names = [name for name in schema["properties"] if solving or name not in ITERATIONS]
-        fields = {name: _values(schema["properties"][name], schema.get("$defs", {})) for name in names}
+        # A learner within keeps its default: its own parameters are drawn where it is the case.
+        own = {name: schema["properties"][name] for name in names if "discriminator" not in schema["properties"][name]}
+        fields = {name: _values(field, schema.get("$defs", {})) for name, field in own.items()}
         return st.fixed_dictionaries(fields).map(lambda drawn: self.algorithm.params(**drawn))
 
 
@@ -103,8 +110,8 @@ def _values(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> st.SearchStra
         return st.one_of([_values({"default": default, **option}, defs) for option in schema["anyOf"]])
     if "enum" in schema or "const" in schema:
         return st.sampled_from(schema.get("enum") or [schema["const"]])
-    if schema["type"] in {"null", "boolean"}:
-        return st.none() if schema["type"] == "null" else st.booleans()
+    if schema["type"] in NAMED:
+        return NAMED[schema["type"]]
     if schema["type"] == "array":
         return st.lists(_values(schema["items"], defs), min_size=3, max_size=3)  # as many as there are classes
     low, high = _bounds(schema)

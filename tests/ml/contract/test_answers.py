@@ -41,9 +41,9 @@ def test_missing_and_categories_are_taken_as_declared(case, shape_of_answer):
     data = case.mixed()
     fit = case.fit(data)
     shape_of_answer(case, case.predict(fit.state, data.x), rows=len(data.x))
-    if Accepts.MISSING in case.algorithm.accepts:
+    if Accepts.MISSING in case.accepts:
         shape_of_answer(case, case.predict(fit.state, np.full((3, 4), np.nan)), rows=3)
-    if Accepts.CATEGORIES in case.algorithm.accepts:
+    if Accepts.CATEGORIES in case.accepts:
         unseen = data.x[~np.isnan(data.x).any(axis=1)][:3].copy()
         unseen[:, 1] = np.nan
         shape_of_answer(case, case.predict(fit.state, unseen), rows=len(unseen))

@@ -20,7 +20,7 @@ def stored(case, data, params):
         for j in range(d)
     )
     learned = Learned(np.zeros(d), np.zeros(d), np.ones(d), np.zeros(d, bool), np.zeros(d, bool))
-    accepts = case.algorithm.accepts
+    accepts = case.accepts
     return Model(
         name=case.entry.name,
         task=case.task,

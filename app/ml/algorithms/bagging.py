@@ -1,0 +1,134 @@
+r"""Bagging: the same learner, taught by many resamples of the rows, and the average of what they answer.
+
+Each member learns from rows drawn with replacement; regression answers with the mean, classification with the mean of
+the probabilities or, by vote, with the shares of the members' likeliest classes. The average of M independent
+answers has 1/M of their variance, and its squared error is never above the mean squared error of the members
+(Jensen). A draw of n from n rows leaves out (1 - 1/n)^n of them on average, more than a third: these rows, which a
+member has not seen, give an error estimate for nothing, the out-of-bag error.
+
+Use when: a learner is unstable, as a deep tree is: small changes of the data change it much, and averaging calms it.
+A stable learner, such as a linear model, gains little.
+
+Of 10 rows a draw holds 0.65132 on average, of 100 it holds 0.63397:
+
+>>> rng = np.random.Generator(np.random.PCG64(0))
+>>> for n in 10, 100:
+...     held = np.mean([np.unique(draw).size / n for draw in draws(rng, n, n, 20_000)])
+...     print(f"{1 - (1 - 1 / n) ** n:.5f}", abs(held - (1 - (1 - 1 / n) ** n)) < 0.002)
+0.65132 True
+0.63397 True
+
+References: Breiman (1996), Mach. Learn. 24:123; Battiti & Brunato, The LION Way, ch. 11.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from app.ml.contract import (
+    JSON,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Labels,
+    Learned,
+    Learner,
+    Matrix,
+    Member,
+    Params,
+    Symmetry,
+    Task,
+    Vector,
+    learner,
+)
+
+
+class Bagging(Params):
+    base: Learner = learner("The learner to repeat.", name="decision_tree")
+    count: int = Field(25, ge=1, le=1000, description="Members.")
+    fraction: float = Field(1.0, gt=0, le=1, description="Rows drawn for a member, as a share of all.")
+    combine: Literal["mean", "vote"] = Field("mean", description="Classes: average the probabilities, or vote.")
+
+
+class State(NamedTuple):
+    members: tuple[Learned, ...]
+    out_of_bag: float
+    """Root mean square error, or error rate, of answers by members that had not seen the row; NaN without such rows."""
+    judged: int
+    """Rows that some member had not seen."""
+
+
+def fit(params: Bagging, data: Data, context: Context) -> Fit[State]:
+    n = len(data.x)
+    told = np.zeros(data.targets.shape if data.task is Task.CLASSIFICATION else data.y.shape)
+    seen = np.zeros(n)
+    members, curve = [], []
+    for rows in draws(context.rng, n, max(1, round(params.fraction * n)), params.count):
+        members.append(context.fit(params.base, data.take(rows)))
+        out = np.setdiff1d(np.arange(n), rows)
+        if out.size:
+            told[out] += _answer(params, members[-1], data.x[out])
+            seen[out] += 1
+        curve.append(_error(data, told, seen))
+        context.progress(len(curve) / params.count, out_of_bag=curve[-1])
+    state = State(tuple(members), curve[-1], int((seen > 0).sum()))
+    return Fit(state, iterations=params.count, curves={"out_of_bag": curve})
+
+
+def predict(params: Bagging, state: State, x: Matrix) -> NDArray[Any]:
+    total = _answer(params, state.members[0], x)
+    for member in state.members[1:]:
+        total = total + _answer(params, member, x)
+    return total / (total.sum(axis=1, keepdims=True) if total.ndim == 2 else len(state.members))
+
+
+def draws(rng: np.random.Generator, n: int, size: int, count: int) -> Iterator[Labels]:
+    """`count` times `size` of n rows, with replacement, in ascending order."""
+    for _ in range(count):
+        yield np.sort(rng.integers(n, size=size))
+
+
+def summary(params: Bagging, state: State) -> JSON:
+    return {
+        "members": len(state.members),
+        "out_of_bag": {"error": state.out_of_bag, "rows": state.judged},
+    }
+
+
+def _answer(params: Bagging, member: Learned, x: Matrix) -> NDArray[Any]:
+    """(n,) numbers, or (n, k) probabilities or votes."""
+    answer = member.predict(x)
+    return np.eye(answer.shape[1])[answer.argmax(axis=1)] if params.combine == "vote" and answer.ndim == 2 else answer
+
+
+def _error(data: Data, told: NDArray[Any], seen: Vector) -> float:
+    """Of the rows that some member had not seen, each by its weight."""
+    judged = seen > 0
+    if not judged.any():
+        return math.nan
+    if data.task is Task.CLASSIFICATION:
+        wrong = told[judged].argmax(axis=1) != data.codes[judged]
+        return float(np.average(wrong, weights=data.weights[judged]))
+    missed = told[judged] / seen[judged] - data.y[judged]
+    return math.sqrt(np.average(missed**2, weights=data.weights[judged]))
+
+
+ALGORITHM = Algorithm(
+    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    params=Bagging,
+    state=State,
+    fit=fit,
+    predict=predict,
+    members=lambda params, task: [Member("/base", params.base, task)],
+    summary=summary,
+    breaks={
+        Symmetry.ROW_ORDER: "rows are drawn by their place",
+        Symmetry.COLUMN_ORDER: "a tree taught by few rows finds equally good columns, and takes the first",
+        Symmetry.WEIGHTS: "a row given twice is drawn twice as often, a weight counts within the draw",
+    },
+)

@@ -1,0 +1,101 @@
+"""Bagging: resamples, averages, and the rows that were left out."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.ensemble import BaggingRegressor
+from sklearn.linear_model import LinearRegression
+
+from app.ml import learners
+from app.ml.algorithms import bagging
+from app.ml.contract import Data, Task
+
+
+@pytest.fixture(scope="module")
+def diabetes():
+    x, y = load_diabetes(return_X_y=True)
+    return Data.of(Task.REGRESSION, x, y)
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    x, y = load_breast_cancer(return_X_y=True)
+    return Data.of(Task.CLASSIFICATION, x, y)
+
+
+def fitted(data, **spec):
+    params = bagging.Bagging.model_validate(spec)
+    return params, bagging.fit(params, data, learners.context(0)).state
+
+
+@pytest.mark.parametrize(("n", "share"), [(10, 0.65132), (100, 0.63397), (5000, 0.63212)])
+def test_the_share_of_distinct_rows(n, share):
+    rng = np.random.default_rng(0)
+    held = [np.unique(rows).size / n for rows in bagging.draws(rng, n, n, 4000 if n < 1000 else 200)]
+    assert np.mean(held) == pytest.approx(share, abs=4 * np.std(held) / np.sqrt(len(held)) + 5e-6)
+
+
+def test_the_average_is_no_worse_than_the_members_on_average(diabetes):
+    """Jensen, for any rows."""
+    params, state = fitted(diabetes, count=10)
+    missed = [np.mean((one.predict(diabetes.x) - diabetes.y) ** 2) for one in state.members]
+    assert np.mean((bagging.predict(params, state, diabetes.x) - diabetes.y) ** 2) <= np.mean(missed)
+
+
+def test_the_ambiguity_decomposition(diabetes):
+    """Squared error of the average = mean squared error of the members - their variance around it, exactly."""
+    params, state = fitted(diabetes, count=7)
+    told = np.array([one.predict(diabetes.x) for one in state.members])
+    average = bagging.predict(params, state, diabetes.x)
+    left = np.mean((average - diabetes.y) ** 2)
+    assert left == pytest.approx(np.mean((told - diabetes.y) ** 2) - np.mean((told - average) ** 2), rel=1e-12)
+
+
+def test_out_of_bag_error_is_that_of_rows_nobody_in_the_answer_saw(diabetes):
+    _, state = fitted(diabetes, count=4, base={"name": "linear"})
+    n = len(diabetes.x)
+    rng = learners.context(0).rng
+    total, seen = np.zeros(n), np.zeros(n)
+    for rows in bagging.draws(rng, n, n, 4):
+        model = LinearRegression().fit(diabetes.x[rows], diabetes.y[rows])
+        out = np.setdiff1d(np.arange(n), rows)
+        total[out] += model.predict(diabetes.x[out])
+        seen[out] += 1
+    judged = seen > 0
+    error = np.sqrt(np.mean((total[judged] / seen[judged] - diabetes.y[judged]) ** 2))
+    assert state.out_of_bag == pytest.approx(error, rel=1e-9)
+    assert state.judged == judged.sum()
+
+
+def test_it_is_as_good_as_the_peer(diabetes):
+    """Out-of-bag R² within the spread of seeds."""
+    ours = fitted(diabetes, count=100)[1].out_of_bag
+    peers = [
+        np.sqrt(
+            np.mean(
+                (
+                    BaggingRegressor(n_estimators=100, oob_score=True, random_state=seed)
+                    .fit(diabetes.x, diabetes.y)
+                    .oob_prediction_
+                    - diabetes.y
+                )
+                ** 2
+            )
+        )
+        for seed in range(3)
+    ]
+    assert ours < np.mean(peers) + 3 * max(np.std(peers), 0.01 * np.mean(peers))
+
+
+def test_votes_are_shares_of_the_members(cancer):
+    params, state = fitted(cancer, count=9, combine="vote")
+    told = bagging.predict(params, state, cancer.x)
+    votes = sum(np.eye(2)[one.predict(cancer.x).argmax(axis=1)] for one in state.members)
+    np.testing.assert_allclose(told, votes / 9, rtol=1e-15)
+
+
+def test_few_draws_leave_the_out_of_bag_error_undefined():
+    one = Data.of(Task.REGRESSION, np.zeros((1, 1)), np.zeros(1))
+    _, state = fitted(one, count=3)
+    assert np.isnan(state.out_of_bag)
+    assert state.judged == 0

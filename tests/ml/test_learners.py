@@ -1,0 +1,92 @@
+"""Learners made of learners."""
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from app.errors import InvalidRequest
+from app.ml import learners, states
+from app.ml.catalogue import find, learner
+from app.ml.contract import Accepts, Data, Learned, Task
+from app.ml.planning import TrainSpec, plan
+from app.ml.schema import TableColumn
+
+COLUMNS = [TableColumn("x", "numeric", 0, 50), TableColumn("y", "numeric", 0, 50)]
+
+
+def parsed(**spec):
+    return TypeAdapter(learner()).validate_python(spec)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(80, 3))
+    return Data.of(Task.REGRESSION, x, x @ [1.0, -2.0, 0.5] + rng.normal(size=80))
+
+
+def test_a_learner_is_read_by_its_name_wherever_it_stands():
+    spec = parsed(name="bagging", base={"name": "bagging", "base": {"name": "ridge", "penalty": 3.0}})
+    assert spec.base.base.penalty == 3.0
+    assert parsed(name="bagging").base.name == "decision_tree"
+    for wrong in ({"name": "nobody"}, {"penalty": 1.0}, {"name": "ridge", "nonsense": 1}):
+        with pytest.raises(ValidationError):
+            parsed(name="bagging", base=wrong)
+
+
+def test_each_inner_fit_draws_for_itself(data):
+    """What one inner learner draws changes nothing for the next."""
+    tree = parsed(name="bagging", count=3)
+    first, second = (learners.context(7) for _ in range(2))
+    first.fit(parsed(name="bagging", count=9), data)
+    second.fit(tree, data)
+    told = [context.fit(tree, data).predict(data.x) for context in (first, second)]
+    np.testing.assert_array_equal(*told)
+
+
+def test_inner_learners_are_stored_with_their_parameters(data):
+    spec = parsed(name="bagging", count=2, base={"name": "ridge", "penalty": 3.0})
+    state = learners.context(0).fit(spec, data).state
+    arrays = {}
+    again = states.unpack(find("bagging").algorithm.state, states.pack(state, "state", arrays), arrays)
+    assert [type(one) for one in again.members] == [Learned, Learned]
+    assert again.members[0].params.penalty == 3.0
+    np.testing.assert_array_equal(again.members[1].predict(data.x), state.members[1].predict(data.x))
+
+
+def test_stored_learners_that_are_none(data):
+    spec = parsed(name="bagging", count=1, base={"name": "ridge"})
+    arrays = {}
+    packed = states.pack(learners.context(0).fit(spec, data).state, "state", arrays)
+    for wrong in ({"name": "nobody"}, {"name": "ridge", "penalty": -1}, {}):
+        packed["fields"]["members"][0]["learner"] = wrong
+        with pytest.raises((ValueError, KeyError)):
+            states.unpack(find("bagging").algorithm.state, packed, arrays)
+
+
+def test_it_accepts_what_all_of_its_members_accept():
+    bagging = find("bagging").algorithm
+    of = lambda **base: learners.accepts(bagging, parsed(name="bagging", base=base), Task.REGRESSION)  # noqa: E731
+    assert of(name="decision_tree") == {Accepts.MISSING, Accepts.CATEGORIES}
+    assert of(name="bagging") == {Accepts.MISSING, Accepts.CATEGORIES}
+    assert of(name="ridge") == frozenset()
+
+
+def faults(algorithm):
+    spec = TrainSpec.model_validate({"target": "y", "algorithm": algorithm})
+    with pytest.raises(InvalidRequest) as refused:
+        plan(spec, COLUMNS, 100)
+    return [(fault.pointer, fault.code) for fault in refused.value.faults]
+
+
+def test_members_that_cannot_do_the_task_are_named():
+    assert faults({"name": "bagging", "base": {"name": "kmeans"}}) == [("/algorithm/base/name", "invalid")]
+    inner = {"name": "bagging", "base": {"name": "logistic"}}
+    assert faults({"name": "bagging", "base": inner}) == [("/algorithm/base/base/name", "invalid")]
+
+
+def test_learners_do_not_nest_without_end():
+    spec = {"name": "ridge"}
+    for _ in range(learners.DEEPEST + 1):
+        spec = {"name": "bagging", "base": spec}
+    assert faults(spec) == [("/algorithm" + "/base" * (learners.DEEPEST + 1), "too_deep")]
