@@ -61,6 +61,30 @@ class UnscaledSummary(Wire):
     summary: Any = Field(description="As `summary`, with a coefficient for each of these columns.")
 
 
+class Jitter(Wire):
+    """Fits of inputs to which noise was added."""
+
+    noise: float = Field(description="Its standard deviation, as a share of that of each column but 0/1 ones.")
+    refits: int
+    spread: list[float] = Field(description="Standard deviation of each coefficient over these fits.")
+    amplification: float | None = Field(
+        description="Relative change of the coefficients over that of the inputs; about 1 or less is stable."
+    )
+
+
+class Conditioning(Wire):
+    """Of the matrix the algorithm saw, each column less its mean where there is an intercept."""
+
+    condition_number: float | None = Field(description="Null: infinite, for columns that depend on each other.")
+    scaled_condition_number: float | None = Field(description="With columns of unit length: units play no part.")
+    rank: int
+    variance_inflation: list[float | None] = Field(
+        description="For each column: by how much its dependence on the others multiplies the variance of its "
+        "coefficient. Null for columns that others make up, and for constant ones."
+    )
+    jitter: Jitter | None = Field(None, description="Of regressions on data that are not too large.")
+
+
 class Report(Wire):
     """Everything learned at fit time."""
 
@@ -84,6 +108,7 @@ class Report(Wire):
     confusion_matrix: ConfusionMatrix | None = None
     residuals: list[Residuals] = Field([], description="Of a regression: on the training and on the test rows.")
     curves: list[ReportCurve] = []
+    conditioning: Conditioning | None = Field(None, description="Of models with a coefficient for each column.")
     converged: bool
     iterations: int
     columns: list[str] = Field([], description="Of the matrix the algorithm saw, in the order its coefficients have.")

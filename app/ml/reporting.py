@@ -7,13 +7,14 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from app.ml import stability
 from app.ml.by_eye import over_input
 from app.ml.contract import JSON, Fit, Labels, Task
 from app.ml.evaluation import Evaluation, corrected, gaps
 from app.ml.linearising import turned_back
 from app.ml.material import Material
 from app.ml.preparation import Preparation
-from app.ml.report import Report, ReportCurve, UnscaledSummary
+from app.ml.report import Conditioning, Report, ReportCurve, UnscaledSummary
 from app.ml.residuals import residuals
 from app.ml.splits import Split, evenly
 from app.ml.validating import Validated
@@ -35,11 +36,13 @@ class Judged(NamedTuple):
     validated: Validated | None
     preparation: Preparation
     """What made the matrix that the algorithm saw."""
+    conditioning: Conditioning | None
 
 
 def report(material: Material, split: Split, judged: Judged, seed: int, warnings: Sequence[str]) -> Report:
     fit, validated = judged.fit, judged.validated
     summary = material.algorithm.summary
+    shaky = stability.warnings(judged.conditioning)
     parts: tuple[tuple[Literal["train", "test"], Labels, Evaluation], ...] = (
         ("train", split.train, judged.train),
         ("test", split.test, judged.test),
@@ -61,6 +64,7 @@ def report(material: Material, split: Split, judged: Judged, seed: int, warnings
         confusion_matrix=judged.test.confusion_matrix,
         residuals=[part for part in looked_at if part is not None],
         curves=[*_curves(fit.curves), *judged.test.curves, *_line(material, judged, split)],
+        conditioning=judged.conditioning,
         converged=bool(fit.converged),
         iterations=int(fit.iterations),
         columns=list(judged.preparation.names),
@@ -68,7 +72,7 @@ def report(material: Material, split: Split, judged: Judged, seed: int, warnings
         scales=scales.tolist(),
         summary=finite(summary(material.params, fit.state)) if summary else None,
         unscaled=_unscaled(material, judged),
-        warnings=[*warnings, *_warnings(material, split), *_fit_warnings(fit)],
+        warnings=[*warnings, *_warnings(material, split), *_fit_warnings(fit), *shaky],
     )
 
 

@@ -7,6 +7,7 @@ from importlib.metadata import version
 import numpy as np
 import pyarrow as pa
 
+from app.ml import stability
 from app.ml.contract import JSON
 from app.ml.evaluation import evaluate
 from app.ml.fitting import fit_rows, judge
@@ -65,6 +66,7 @@ def train(
         train=evaluate(fitted.learned, fitted.data, fitted.data, material.classes, rng),
         validated=validated,
         preparation=fitted.preparation,
+        conditioning=stability.look(material, fitted, spec.seed),
     )
     stages(JUDGED, "writing the model")
     model = Model(

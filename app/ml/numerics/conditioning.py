@@ -14,7 +14,7 @@ from app.ml.numerics.linalg import BLOCK, EPS, centred
 
 class Conditioning(NamedTuple):
     condition: float
-    """Largest over smallest singular value of the centred columns as they are; infinite for dependent ones."""
+    """Largest over smallest singular value of the columns as they are; infinite for dependent ones."""
     scaled: float
     """The same with columns of unit length, which no choice of units can change."""
     rank: int
@@ -24,9 +24,9 @@ class Conditioning(NamedTuple):
     constant one."""
 
 
-def conditioning(x: Matrix, weights: Vector) -> Conditioning:
-    """Of inputs (n, d), d at least 1, with row weights (n,), as a fit with an intercept sees them."""
-    triangle = _triangle(centred(x, weights).x, np.sqrt(weights))
+def conditioning(x: Matrix, weights: Vector, *, intercept: bool = True) -> Conditioning:
+    """Of inputs (n, d), d at least 1, with row weights (n,), as a fit sees them: with an intercept less their means."""
+    triangle = _triangle(centred(x, weights).x if intercept else x, np.sqrt(weights))
     n, d = x.shape
     length = np.sqrt((triangle * triangle).sum(axis=0))
     moving = length > 0
