@@ -246,6 +246,8 @@ def _closed_form(spec: TrainSpec, chosen: Sequence[TableColumn]) -> bool:
     return (
         spec.validation.method == "loo"
         and form is not None
+        and not how.basis
+        and how.target == "none"
         and (how.scaling == "none" or form.unscaled(spec.algorithm))
         and not any(column.missing for column in chosen if ColumnKind(column.kind).measured)
         and all((column.distinct or MAX_CLASSES) <= how.max_levels for column in chosen if column.kind == "categorical")
