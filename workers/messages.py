@@ -74,7 +74,6 @@ def write_outcome(outlet: IO[bytes], outcome: Outcome) -> None:
     head = {
         "trained": trained and {"report": trained.report.model_dump(mode="json"), "golden": trained.golden},
         "result": result and result.model_dump(mode="json"),
-        "warnings": list(outcome.warnings),
     }
     frames.write(outlet, frames.RESULT, json.dumps(head).encode())
     blob = memoryview(trained.blob if trained else b"")
@@ -91,4 +90,4 @@ def read_outcome(kind: str, answers: Mapping[bytes, Sequence[bytes]]) -> Outcome
         blob = b"".join(answers[frames.BLOB])
         trained = Trained(blob, Report.model_validate(trained["report"]), trained["golden"])
     found = None if head["result"] is None or result is None else result.model_validate(head["result"])
-    return Outcome(trained, found, head["warnings"])
+    return Outcome(trained, found)

@@ -23,11 +23,13 @@ from pydantic import Field
 
 from app.ml import measures
 from app.ml.by_eye import over_predictions
-from app.ml.contract import Data, Learned, Matrix, Task, Vector
+from app.ml.contract import Data, Labels, Learned, Matrix, Task, Vector
+from app.ml.costs import CostReport, Costs, cost_report
 from app.ml.figures import MEASURES, fold_mean, resample_mean, shifted
 from app.ml.intervals import Resamples, ratio
-from app.ml.measures import Class
-from app.ml.report import ConfusionMatrix, Figure, Gap, ReportCurve
+from app.ml.labels import Class
+from app.ml.report import ConfusionMatrix, Figure, Gap, RejectionCurve, ReportCurve
+from app.ml.tallies import Rows
 from app.wire import Body
 
 
@@ -59,6 +61,21 @@ class Evaluation(NamedTuple):
     curves: list[ReportCurve] = []
     residuals: Vector = np.zeros(0)
     """(n,) of a regression: √w·(y − prediction)."""
+    rejection: RejectionCurve | None = None
+    cost: CostReport | None = None
+
+
+class Asked(NamedTuple):
+    """What else shall be told of a classification."""
+
+    examples: int = 0
+    """Rows named in every cell of the confusion matrix."""
+    numbers: Labels | None = None
+    """(n,) what the rows are called; absent: 0 … n-1."""
+    costs: Costs | None = None
+
+
+NOTHING_ELSE = Asked()
 
 
 def evaluate(
@@ -80,16 +97,42 @@ def evaluate(
 
 def compare(data: Data, predicted: NDArray[Any], classes: Sequence[Class], rng: np.random.Generator) -> Evaluation:
     """Answers for rows with a target, whoever gave them, beside what they should be."""
-    draws = Resamples.of(len(data.x), rng)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if data.task is Task.CLASSIFICATION:
-            seen = (data.codes, predicted, classes)
-            return Evaluation(
-                measures.classification(*seen, draws), measures.confusion(*seen), measures.roc_curves(*seen)
-            )
-        residuals = np.sqrt(data.weights) * (data.y - predicted)
-        curves = over_predictions(data.y, predicted)
-        return Evaluation(measures.regression(data.y, predicted, draws), curves=curves, residuals=residuals)
+    rows = Rows(Resamples.of(len(data.x), rng))
+    if data.task is Task.CLASSIFICATION:
+        return of_classes(data.codes, predicted.argmax(axis=1), predicted, rows, classes=classes)
+    return of_numbers(data.y, predicted, rows)._replace(residuals=np.sqrt(data.weights) * (data.y - predicted))
+
+
+def of_numbers(truth: Vector, predicted: Vector, rows: Rows) -> Evaluation:
+    """Of predictions (n,) of a regression."""
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told as undefined
+        figures = measures.regression(truth, predicted, rows.draws, rows.weights)
+        return Evaluation(figures, curves=over_predictions(truth, predicted))
+
+
+def of_classes(
+    truth: Labels,
+    assigned: Labels,
+    probabilities: Matrix | None,
+    rows: Rows,
+    *,
+    classes: Sequence[Class],
+    asked: Asked = NOTHING_ELSE,
+) -> Evaluation:
+    """Of assigned class codes (n,), and of the probabilities (n, k) where there are any."""
+    draws, weights, costs = rows.draws, rows.weights, asked.costs
+    seen = measures.confusion(truth, assigned, classes, numbers=asked.numbers, examples=asked.examples)
+    cost = None if costs is None else cost_report(truth, assigned, probabilities, rows, classes=classes, costs=costs)
+    if probabilities is None:
+        return Evaluation(measures.decisions(truth, assigned, classes, draws, weights), seen, cost=cost)
+    top = probabilities[np.arange(truth.size), assigned]
+    return Evaluation(
+        figures=measures.classification(truth, probabilities, classes, draws, weights, assigned=assigned),
+        confusion_matrix=seen,
+        curves=measures.roc_curves(truth, probabilities, classes, weights),
+        rejection=measures.rejection(top, assigned == truth, len(classes), rows),
+        cost=cost,
+    )
 
 
 def _figures(learned: Learned, data: Data, train: Data, predicted: NDArray[Any], draws: Resamples) -> list[Figure]:
@@ -98,12 +141,11 @@ def _figures(learned: Learned, data: Data, train: Data, predicted: NDArray[Any],
         case Task.CLUSTERING:
             centres = _centroids(learned, train, int(predicted.max()))
             return measures.clustering(data.x, predicted, centres, draws)
-        case Task.DENSITY:
-            return [measures.mean("log_density", predicted, draws)]
-        case _:
+        case Task.PROJECTION:
             inverse = learned.algorithm.inverse
             restored = inverse(learned.params, learned.state, predicted) if inverse else None
             return [] if restored is None else measures.projection(data.x, restored, train.x.mean(axis=0), draws)
+    return [measures.mean("log_density", predicted, draws)]
 
 
 def gaps(train: Sequence[Figure], test: Sequence[Figure]) -> list[Gap]:

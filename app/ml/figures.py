@@ -27,6 +27,7 @@ MEASURES = {
     "r2": Measure(better=1, lowest=-math.inf, highest=1.0),
     "accuracy": _SCORE,
     "log_loss": Measure(),
+    "brier": Measure(highest=2.0),
     "roc_auc": _SCORE,
     "precision": _SCORE,
     "recall": _SCORE,
@@ -35,6 +36,7 @@ MEASURES = {
     "reconstruction_error": Measure(),
     "explained_variance": Measure(better=1, lowest=-math.inf, highest=1.0),
     "log_density": Measure(better=1, lowest=-math.inf),
+    "cost": Measure(lowest=-math.inf),
 }
 """Figures that mean the same for any number of rows: train and test can stand side by side."""
 

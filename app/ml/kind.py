@@ -5,7 +5,7 @@ name is the kind's name. Everything else (the route, the queue, idempotency, lea
 and its frames, the result on the wire) follows from that record.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
@@ -15,7 +15,8 @@ from pydantic import ConfigDict, Field, StringConstraints
 
 from app.ml.model import Header, Model
 from app.ml.progress import Reporter
-from app.ml.report import Report
+from app.ml.report import Report, Reuse
+from app.ml.reuse import optimism
 from app.ml.schema import TableColumn
 from app.wire import Body, Wire
 
@@ -33,6 +34,9 @@ class Result(Wire):
     """What a finished job answers besides a model. Its field `kind` is a required literal: the kind's name."""
 
     model_config = ConfigDict(extra="forbid")
+
+    reuse: Reuse | None = Field(None, description="Of the rows that judged, where rows judged.")
+    warnings: list[str] = []
 
 
 class Estimate(Wire):
@@ -138,7 +142,35 @@ class Outcome(NamedTuple):
 
     trained: Trained | None = None
     result: Result | None = None
-    warnings: Sequence[str] = ()
+
+    @property
+    def warnings(self) -> list[str]:
+        return [warning for part in self._told for warning in part.warnings]
+
+    @property
+    def judges(self) -> Reuse | None:
+        """The rows that have been used to judge."""
+        return next((part.reuse for part in self._told if part.reuse is not None), None)
+
+    def used(self, times: int) -> "Outcome":
+        """The same, saying how often these rows have judged by now."""
+        trained = self.trained and self.trained._replace(report=_used(self.trained.report, times))
+        return Outcome(trained, self.result and _used(self.result, times))
+
+    @property
+    def _told(self) -> list[Report | Result]:
+        report = [] if self.trained is None else [self.trained.report]
+        return [*report, *([] if self.result is None else [self.result])]
+
+
+Told = TypeVar("Told", Report, Result)
+
+
+def _used(told: Told, times: int) -> Told:
+    if told.reuse is None:
+        return told
+    reuse = told.reuse.model_copy(update={"uses": times})
+    return told.model_copy(update={"reuse": reuse, "warnings": [*told.warnings, *optimism(times)]})
 
 
 R = TypeVar("R", bound=Request)

@@ -9,13 +9,14 @@ import pyarrow as pa
 from app.ml import learners
 from app.ml.catalogue import find
 from app.ml.contract import Algorithm, Data, Fit, Labels, Learned, Params, Progress, Task, Vector
+from app.ml.labels import Class
 from app.ml.linearising import check_domain, transformed, turned_back, with_bias
 from app.ml.planning import Plan, TrainSpec, algorithm_name
 from app.ml.preparation import Preparation
 from app.ml.preprocessing import Preprocessing
 from app.ml.raw import Raw, RawColumn
 from app.ml.schema import ColumnKind, TableColumn
-from app.ml.target import Class, Target, read_target, read_weights
+from app.ml.target import Target, read_target, read_weights
 
 
 class Material(NamedTuple):

@@ -1,6 +1,7 @@
 """How good predictions are, task by task: every figure a function of sums over rows, with its error bar.
 
-All rows count once: row weights say what the fit shall care about, a figure tells what a stranger's row meets.
+In a report all rows count once: row weights say what the fit shall care about, a figure tells what a stranger's row
+meets. Weights are for those who ask for figures of their own pairs.
 A figure that is 0/0 is null, never 0 (B3.17).
 """
 
@@ -8,61 +9,118 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.ml.contract import Labels, Matrix, Vector
-from app.ml.figures import bootstrapped, counted, proportion
+from app.ml.figures import bootstrapped, counted
 from app.ml.intervals import Resamples, ratio
-from app.ml.report import ConfusionMatrix, Figure, ReportCurve
+from app.ml.labels import Class
+from app.ml.report import ConfusionCell, ConfusionMatrix, Figure, RejectionCurve, ReportCurve
 from app.ml.roc import curve, placements
+from app.ml.tallies import Rows
 
-Class: TypeAlias = bool | int | float | str
+Truths: TypeAlias = NDArray[np.bool_]
 
 MANY_CLASSES = 50
 """Beyond, the area under the one-versus-rest curves is null: each class costs a sort of all rows."""
+THRESHOLDS = 50
+"""Of the accuracy-rejection curve: steps of 0.01 for two classes."""
+MOST_CELLS = 1000
+"""Of a confusion matrix, with examples."""
 FEW_CLASSES = 10
 """Beyond, one-versus-rest curves are not drawn."""
 
 
-def regression(truth: Vector, predicted: Vector, draws: Resamples) -> list[Figure]:
+def regression(truth: Vector, predicted: Vector, draws: Resamples, weights: Vector | None = None) -> list[Figure]:
     """RMSE (B3.11), MAE and R2 of predictions (n,). R2 is null for a constant target."""
-    error = predicted - truth
-    centred = truth - truth.mean() if np.ptp(truth) else np.zeros_like(truth)
-    variation = draws.sums(centred**2) - draws.sums(centred) ** 2 / draws.size()
-    r2, r2_drawn = 1 - ratio((error**2).sum(), (centred**2).sum()), 1 - ratio(draws.sums(error**2), variation)
+    rows, error = Rows(draws, weights), predicted - truth
+    centred = truth - rows.mean(truth) if np.ptp(truth) else np.zeros_like(truth)
+    variation = rows.sums(centred**2) - ratio(rows.sums(centred) ** 2, rows.sums(np.ones(truth.size)))
+    r2 = 1 - ratio(rows.total(error**2), rows.total(centred**2))
+    r2_drawn = 1 - ratio(rows.sums(error**2), variation)
     return [
-        bootstrapped("rmse", np.sqrt((error**2).mean()), np.sqrt(draws.sums(error**2) / draws.size()), truth.size),
-        mean("mae", np.abs(error), draws),
+        bootstrapped("rmse", np.sqrt(rows.mean(error**2)), np.sqrt(rows.means(error**2)), truth.size),
+        mean("mae", np.abs(error), draws, weights),
         bootstrapped("r2", r2, r2_drawn, truth.size),
     ]
 
 
-def classification(truth: Labels, probabilities: Matrix, classes: Sequence[Class], draws: Resamples) -> list[Figure]:
-    """Accuracy, log-loss and ROC AUC; precision, recall and F1 averaged over classes, then of each class.
+def classification(
+    truth: Labels,
+    probabilities: Matrix,
+    classes: Sequence[Class],
+    draws: Resamples,
+    weights: Vector | None = None,
+    *,
+    assigned: Labels | None = None,
+) -> list[Figure]:
+    """What probabilities tell, beside all that `decisions` tells of the assigned classes.
 
-    truth: codes (n,). probabilities: (n, k). The assigned class is the most probable, the first one on a tie.
-    An average over classes leaves out those for which the figure is undefined.
+    truth, assigned: codes (n,); unless given, the most probable class is assigned, the first on a tie.
+    probabilities: (n, k).
     """
     n, k = probabilities.shape
-    assigned = probabilities.argmax(axis=1)
-    kinds = np.where(assigned == truth, truth, -1), assigned, truth
-    counts = [_tally(codes, k) for codes in kinds]
-    scores, drawn = _scores(*counts), _scores(*(draws.tallies(codes, k) for codes in kinds))
-    loss = -np.log(np.maximum(probabilities[np.arange(n), truth], np.finfo(np.float64).eps))
-    fewest = int(counts[2][counts[2] > 0].min())
+    of_truth = probabilities[np.arange(n), truth]
+    assigned = probabilities.argmax(axis=1) if assigned is None else assigned
+    loss = -np.log(np.maximum(of_truth, np.finfo(np.float64).eps))
+    squares = (probabilities**2).sum(axis=1) - 2 * of_truth + 1
+    accuracy, *others = decisions(truth, assigned, classes, draws, weights)
+    return [
+        accuracy,
+        mean("log_loss", loss, draws, weights),
+        mean("brier", squares / 2 if k == 2 else squares, draws, weights),
+        _area(truth, probabilities, Rows(draws, weights)),
+        *others,
+    ]
+
+
+def decisions(
+    truth: Labels, assigned: Labels, classes: Sequence[Class], draws: Resamples, weights: Vector | None = None
+) -> list[Figure]:
+    """Accuracy; precision, recall and F1 averaged over classes, then of each class.
+
+    truth, assigned: codes (n,). An average over classes leaves out those for which the figure is undefined.
+    """
+    n, k, rows = truth.size, len(classes), Rows(draws, weights)
+    right = assigned == truth
+    hits, given, there = (rows.tally(codes, k) for codes in (np.where(right, truth, -1), assigned, truth))
+    scores, drawn = (
+        _scores(*counts) for counts in zip(*((t.total, t.drawn) for t in (hits, given, there)), strict=True)
+    )
+    fewest = int(there.rows[there.rows > 0].min())
     figures = [
-        proportion("accuracy", int(counts[0].sum()), n),
-        mean("log_loss", loss, draws),
-        _area(truth, probabilities, draws),
+        rows.share("accuracy", rows.tally(right - 1, 1), rows.tally(np.zeros(n, np.intp), 1)),
         *(bootstrapped(name, _average(scores[name]), _average(drawn[name]), n, trials=fewest) for name in scores),
     ]
     for j, label in enumerate(map(str, classes)):
-        hit, given, there = (int(count[j]) for count in counts)
+        least = int(min(given.rows[j], there.rows[j]))
         figures += [
-            proportion("precision", hit, given, label),
-            proportion("recall", hit, there, label),
-            bootstrapped("f1", scores["f1"][j], drawn["f1"][:, j], n, label, trials=min(given, there)),
+            rows.share("precision", hits, given, j, label),
+            rows.share("recall", hits, there, j, label),
+            bootstrapped("f1", scores["f1"][j], drawn["f1"][:, j], n, label, trials=least),
         ]
     return figures
+
+
+def rejection(top: Vector, right: Truths, classes: int, rows: Rows) -> RejectionCurve:
+    """Accuracy of the rows whose largest probability is above a threshold, from 1/k up (E15).
+
+    top: (n,) the largest probability of each row. right: (n,) whether its class is the true one.
+    """
+    thresholds = np.linspace(1 / classes, 1, THRESHOLDS, endpoint=False).round(12)
+    passed = np.searchsorted(thresholds, top) - 1  # the last threshold below it
+    accepted = rows.tally(passed, THRESHOLDS).from_last()
+    hits = rows.tally(np.where(right, passed, -1), THRESHOLDS).from_last()
+    told = [rows.share("accuracy", hits, accepted, place) for place in range(THRESHOLDS)]
+    return RejectionCurve(
+        thresholds=thresholds.tolist(),
+        rejected=(1 - accepted.total / rows.total(np.ones(top.size))).tolist(),
+        accuracy=[figure.value for figure in told],
+        lower=[figure.lower for figure in told],
+        upper=[figure.upper for figure in told],
+        interval=next((figure.interval for figure in told if figure.interval), None),
+        display=[figure.display for figure in told],
+    )
 
 
 def clustering(x: Matrix, labels: Labels, centres: Matrix, draws: Resamples) -> list[Figure]:
@@ -75,7 +133,7 @@ def clustering(x: Matrix, labels: Labels, centres: Matrix, draws: Resamples) -> 
     return [
         mean("quantisation_error", squares, draws),
         bootstrapped("inertia", squares.sum(), n * draws.sums(squares) / draws.size(), n),
-        *(counted("size", int(size), n, str(j)) for j, size in enumerate(_tally(labels, centres.shape[0]))),
+        *(counted("size", int(size), n, str(j)) for j, size in enumerate(np.bincount(labels, minlength=len(centres)))),
     ]
 
 
@@ -92,33 +150,57 @@ def projection(x: Matrix, restored: Matrix, centre: Vector, draws: Resamples) ->
     ]
 
 
-def mean(name: str, values: Vector, draws: Resamples) -> Figure:
+def mean(name: str, values: Vector, draws: Resamples, weights: Vector | None = None) -> Figure:
     """The average of a value per row."""
-    return bootstrapped(name, values.mean(), draws.sums(values) / draws.size(), values.size)
+    rows = Rows(draws, weights)
+    return bootstrapped(name, rows.mean(values), rows.means(values), values.size)
 
 
-def confusion(truth: Labels, probabilities: Matrix, classes: Sequence[Class]) -> ConfusionMatrix:
-    """Counts of (true class, assigned class) (B3.18)."""
-    k = probabilities.shape[1]
-    cells = np.bincount(truth * k + probabilities.argmax(axis=1), minlength=k * k)
-    return ConfusionMatrix(classes=list(classes), counts=cells.reshape(k, k).tolist())
+def confusion(
+    truth: Labels, assigned: Labels, classes: Sequence[Class], *, numbers: Labels | None = None, examples: int = 0
+) -> ConfusionMatrix:
+    """Counts of (true class, assigned class) (B3.18), with the first `examples` rows of every cell that has any.
+
+    numbers: (n,) what the rows are called; absent: 0 … n-1.
+    """
+    k = len(classes)
+    cells = truth * k + assigned
+    counts = np.bincount(cells, minlength=k * k)
+    listed = _examples(cells, counts, numbers, k, examples) if examples else None
+    return ConfusionMatrix(classes=list(classes), counts=counts.reshape(k, k).tolist(), cells=listed)
 
 
-def roc_curves(truth: Labels, probabilities: Matrix, classes: Sequence[Class]) -> list[ReportCurve]:
+def _examples(cells: Labels, counts: Labels, numbers: Labels | None, k: int, examples: int) -> list[ConfusionCell]:
+    """Mistakes before hits, the frequent first."""
+    order = np.argsort(cells, kind="stable")
+    rows = order if numbers is None else numbers[order]
+    starts = np.cumsum(counts) - counts
+    found = np.flatnonzero(counts)
+    found = found[np.lexsort((-counts[found], found // k == found % k))][:MOST_CELLS]
+    return [
+        ConfusionCell(
+            truth=cell // k,
+            assigned=cell % k,
+            count=int(counts[cell]),
+            rows=rows[starts[cell] : starts[cell] + min(counts[cell], examples)].tolist(),
+        )
+        for cell in found.tolist()
+    ]
+
+
+def roc_curves(
+    truth: Labels, probabilities: Matrix, classes: Sequence[Class], weights: Vector | None = None
+) -> list[ReportCurve]:
     """The ROC curve of the second of two classes, or of each of a few classes against the rest."""
     k = probabilities.shape[1]
     names = {1: "roc"} if k == 2 else {j: f"roc {label}" for j, label in enumerate(classes)}
     if not 2 <= k <= FEW_CLASSES:
         return []
-    drawn = [(name, *curve(probabilities[:, j], truth == j)) for j, name in names.items()]
+    drawn = [(name, *curve(probabilities[:, j], truth == j, weights)) for j, name in names.items()]
     return [ReportCurve(name=name, x=x.tolist(), y=y.tolist()) for name, x, y in drawn if x.size]
 
 
-def _tally(codes: Labels, k: int) -> Labels:
-    return np.bincount(codes[codes >= 0], minlength=k)
-
-
-def _scores(hits: Matrix | Labels, given: Matrix | Labels, there: Matrix | Labels) -> dict[str, Matrix]:
+def _scores(hits: Matrix, given: Matrix, there: Matrix) -> dict[str, Matrix]:
     """Of right, assigned and true counts (…, k)."""
     return {
         "precision": ratio(hits, given),
@@ -132,20 +214,20 @@ def _average(scores: Matrix) -> Matrix:
     return ratio(np.nansum(scores, axis=-1), np.isfinite(scores).sum(axis=-1))
 
 
-def _area(truth: Labels, probabilities: Matrix, draws: Resamples) -> Figure:
+def _area(truth: Labels, probabilities: Matrix, rows: Rows) -> Figure:
     """Area under the ROC curve, averaged one-versus-rest when there are more than two classes.
 
     The value is exact. Its replicates are the first-order terms of the resampled area (the mean placement of positives
     plus that of negatives minus the area), which are sums over rows like everything else.
     """
     n, k = probabilities.shape
-    areas, drawn, fewest = [np.nan], [np.full(draws.counts.shape[0], np.nan)], n
+    areas, drawn, fewest = [np.nan], [np.full(rows.draws.counts.shape[0], np.nan)], n
     for j in range(k == 2, k if 2 <= k <= MANY_CLASSES else 0):
         positive = truth == j
         if 0 < positive.sum() < n:
-            place = placements(probabilities[:, j], positive)
-            sides = [ratio(draws.sums(place * side), draws.sums(side * 1.0)) for side in (positive, ~positive)]
-            areas.append(float(place[positive].mean()))
+            place = placements(probabilities[:, j], positive, rows.weights)
+            sides = [ratio(rows.sums(place * side), rows.sums(side * 1.0)) for side in (positive, ~positive)]
+            areas.append(float(ratio(rows.total(place * positive), rows.total(positive * 1.0))))
             drawn.append(sides[0] + sides[1] - areas[-1])
             fewest = min(fewest, int(positive.sum()), int((~positive).sum()))
     return bootstrapped("roc_auc", _average(np.array(areas)), _average(np.stack(drawn, axis=-1)), n, trials=fewest)

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from app.ml import states, storage
 from app.ml.basis import Function
 from app.ml.catalogue import find
 from app.ml.contract import JSON, Algorithm, Labels, Matrix, Params, Task
+from app.ml.labels import Class
 from app.ml.learning import Learned
 from app.ml.linearising import turned_back
 from app.ml.preparation import Flagged, Preparation
@@ -25,7 +26,6 @@ from app.ml.schema import InputColumn
 FORMAT = 2
 """Grows when bytes written before can no longer be read."""
 
-Class: TypeAlias = bool | int | float | str
 _FUNCTIONS: TypeAdapter[tuple[Function, ...]] = TypeAdapter(tuple[Function, ...])
 _LINEARISING: TypeAdapter[Linearising] = TypeAdapter(Linearising)
 

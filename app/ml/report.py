@@ -35,11 +35,44 @@ class Gap(Wire):
     gap: float | None = Field(description="How much worse the test figure is; negative when it is better.")
 
 
+class ConfusionCell(Wire):
+    """Some of the rows behind one count."""
+
+    truth: int = Field(description="Index of the true class.")
+    assigned: int
+    count: int
+    rows: list[int] = Field(description="Row numbers counted from 0: the first of them.")
+
+
 class ConfusionMatrix(Wire):
     """Rows are the true classes, columns the assigned ones."""
 
     classes: list[bool | int | float | str]
     counts: list[list[int]]
+    cells: list[ConfusionCell] | None = Field(None, description="Examples, where asked for: mistakes before hits.")
+
+
+class RejectionCurve(Wire):
+    """What rejecting doubtful rows would leave: a row is accepted when its largest probability is above a threshold."""
+
+    thresholds: list[float]
+    rejected: list[float] = Field(description="The share of rows that is not accepted.")
+    accuracy: list[float | None] = Field(description="Of the accepted rows; null where there is none.")
+    lower: list[float | None]
+    upper: list[float | None]
+    confidence: float = 0.95
+    interval: str | None = Field(None, description="How the bounds were found, as in a figure.")
+    display: list[str] = Field(description="The accuracies rounded to their error bars, for people.")
+
+
+class Reuse(Wire):
+    """Which rows judged, and how often they have."""
+
+    data_digest: str
+    rows: str = Field(description="Which of the dataset's rows.")
+    uses: int | None = Field(
+        None, description="Judgements that rested on these rows, this one included: the more, the more optimistic."
+    )
 
 
 class Fold(Wire):
@@ -106,6 +139,8 @@ class Report(Wire):
     )
     folds: list[Fold] | None = None
     confusion_matrix: ConfusionMatrix | None = None
+    rejection: RejectionCurve | None = None
+    reuse: Reuse | None = Field(None, description="Of the held-out rows.")
     residuals: list[Residuals] = Field([], description="Of a regression: on the training and on the test rows.")
     curves: list[ReportCurve] = []
     conditioning: Conditioning | None = Field(None, description="Of models with a coefficient for each column.")

@@ -13,9 +13,11 @@ from app.ml.contract import JSON, Fit, Labels, Task
 from app.ml.evaluation import Evaluation, corrected, gaps
 from app.ml.linearising import turned_back
 from app.ml.material import Material
+from app.ml.planning import TrainSpec
 from app.ml.preparation import Preparation
-from app.ml.report import Conditioning, Report, ReportCurve, UnscaledSummary
+from app.ml.report import Conditioning, Report, ReportCurve, Reuse, UnscaledSummary
 from app.ml.residuals import residuals
+from app.ml.reuse import held_out
 from app.ml.splits import Split, evenly
 from app.ml.validating import Validated
 
@@ -39,7 +41,9 @@ class Judged(NamedTuple):
     conditioning: Conditioning | None
 
 
-def report(material: Material, split: Split, judged: Judged, seed: int, warnings: Sequence[str]) -> Report:
+def report(
+    material: Material, split: Split, judged: Judged, spec: TrainSpec, *, data_digest: str, warnings: Sequence[str]
+) -> Report:
     fit, validated = judged.fit, judged.validated
     summary = material.algorithm.summary
     shaky = stability.warnings(judged.conditioning)
@@ -51,10 +55,10 @@ def report(material: Material, split: Split, judged: Judged, seed: int, warnings
     offsets, scales = judged.preparation.units
     return Report(
         task=material.task,
-        rests_on=_rests_on(material, split, validated, seed),
+        rests_on=_rests_on(material, split, validated, spec.seed),
         rows_train=split.train.size,
         rows_test=split.test.size,
-        seed=seed,
+        seed=spec.seed,
         test=judged.test.figures,
         train=judged.train.figures,
         gaps=gaps(judged.train.figures, judged.test.figures),
@@ -62,6 +66,8 @@ def report(material: Material, split: Split, judged: Judged, seed: int, warnings
         bootstrap_632=corrected(judged.train.figures, validated.figures) if validated and validated.resampled else None,
         folds=validated.folds if validated else None,
         confusion_matrix=judged.test.confusion_matrix,
+        rejection=judged.test.rejection,
+        reuse=_reuse(spec, data_digest) if split.test.size else None,
         residuals=[part for part in looked_at if part is not None],
         curves=[*_curves(fit.curves), *judged.test.curves, *_line(material, judged, split)],
         conditioning=judged.conditioning,
@@ -82,6 +88,10 @@ def _unscaled(material: Material, judged: Judged) -> UnscaledSummary | None:
         return None
     told = tell(material.params, judged.fit.state, judged.preparation.affine())
     return UnscaledSummary(columns=list(judged.preparation.plain_names), summary=finite(told))
+
+
+def _reuse(spec: TrainSpec, data_digest: str) -> Reuse:
+    return held_out(data_digest, spec.target, spec.validation.test_fraction, spec.seed)
 
 
 def finite(value: Any) -> JSON:

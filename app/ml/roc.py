@@ -19,31 +19,34 @@ class Steps(NamedTuple):
     negatives: Vector
 
 
-def steps(scores: Vector, positive: NDArray[np.bool_]) -> Steps:
+def steps(scores: Vector, positive: NDArray[np.bool_], weights: Vector | None = None) -> Steps:
     """Sort the scores (n,) of positive and negative rows."""
     distinct, group = np.unique(scores, return_inverse=True)
-    of_positives = np.bincount(group[positive], minlength=distinct.size).astype(np.float64)
-    return Steps(group, of_positives, np.bincount(group, minlength=distinct.size) - of_positives)
+    w = np.ones(scores.size) if weights is None else weights
+    up, down = (np.bincount(group[side], w[side], distinct.size).astype(np.float64) for side in (positive, ~positive))
+    return Steps(group, up, down)
 
 
-def placements(scores: Vector, positive: NDArray[np.bool_]) -> Vector:
+def placements(scores: Vector, positive: NDArray[np.bool_], weights: Vector | None = None) -> Vector:
     """How well each row is placed: the share of rows of the other kind on its right side, ties counting half.
 
     The mean over the positives, and that over the negatives, is the area under the curve,
     P(score of a positive > score of a negative). NaN if there are no rows of the other kind.
     """
-    group, up, down = steps(scores, positive)
+    group, up, down = steps(scores, positive, weights)
     below = np.cumsum(down) - down / 2
     above = up.sum() - np.cumsum(up) + up / 2
     return np.where(positive, ratio(below, down.sum())[group], ratio(above, up.sum())[group])
 
 
-def curve(scores: Vector, positive: NDArray[np.bool_], most: int = 201) -> tuple[Vector, Vector]:
+def curve(
+    scores: Vector, positive: NDArray[np.bool_], weights: Vector | None = None, *, most: int = 201
+) -> tuple[Vector, Vector]:
     """False and true positive rates from (0, 0) to (1, 1) as the threshold falls; at most `most` points.
 
     Points on a straight piece are left out. Both empty if one kind of row is missing.
     """
-    _, up, down = steps(scores, positive)
+    _, up, down = steps(scores, positive, weights)
     if not up.sum() or not down.sum():
         return np.zeros(0), np.zeros(0)
     x, y = (np.concatenate(([0.0], np.cumsum(kind[::-1]))) for kind in (down, up))

@@ -6,7 +6,7 @@ ascending order.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from app.errors import Fault, InvalidData
 from app.ml.contract import Labels, Task, Vector
+from app.ml.labels import Class
 from app.ml.raw import Cells, codes, distinct, measured, pointer
 
-Class: TypeAlias = bool | int | float | str
 EXACT = 2.0**53
 """Below this every whole number is a float64."""
 SHOWN = 10

@@ -80,7 +80,7 @@ def train(
         receipt=_receipt(spec, data_digest),
         linearising=spec.preprocessing.target,
     )
-    told = report(material, split, judged, spec.seed, planned.warnings)
+    told = report(material, split, judged, spec, data_digest=data_digest, warnings=planned.warnings)
     return Trained(encode(model), told, record_golden(model, sample))
 
 

@@ -83,10 +83,9 @@ class Jobs:
 
         def publish(w: Work) -> None:
             w.jobs.hold(claim)
-            version = None if outcome.trained is None else self._add_version(w, claim, outcome.trained)
-            w.jobs.succeed(
-                claim, version=version, result=outcome.result, warnings=outcome.warnings, curves=_lists(curves)
-            )
+            told = outcome if outcome.judges is None else outcome.used(w.uses.count(outcome.judges))
+            version = None if told.trained is None else self._add_version(w, claim, told.trained)
+            w.jobs.succeed(claim, version=version, result=told.result, warnings=told.warnings, curves=_lists(curves))
 
         self._end(claim, publish)
 

@@ -132,6 +132,16 @@ class JobTransitionRow(Base):
     reason: Mapped[str | None]
 
 
+class UseRow(Base):
+    """How often the same rows have judged a model. It outlives the dataset: the same file has the same digest."""
+
+    __tablename__ = "uses"
+
+    data_digest: Mapped[str] = mapped_column(primary_key=True)
+    rows: Mapped[str] = mapped_column(primary_key=True)
+    times: Mapped[int] = mapped_column(BigInteger)
+
+
 class ModelRow(Base):
     __tablename__ = "models"
 

@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session
 from app.store.datasets import DatasetRepository
 from app.store.jobs import JobRepository
 from app.store.models import ModelRepository
+from app.store.uses import UseRepository
 
 T = TypeVar("T")
 
@@ -32,6 +33,7 @@ class Work:
         self.datasets = DatasetRepository(self.session)
         self.jobs = JobRepository(self.session)
         self.models = ModelRepository(self.session)
+        self.uses = UseRepository(self.session)
         self._afterwards: list[Callable[[], object]] = []
 
     def after_commit(self, action: Callable[[], object]) -> None:

@@ -151,7 +151,7 @@ def test_bootstrap_of_the_area_covers_about_what_it_says():
 
 def test_confusion_matrix_is_scikit_learns():
     truth, assigned = rng(1).integers(0, 4, 60), rng(2).integers(0, 4, 60)
-    matrix = measures.confusion(truth, certain(assigned, 4), LABELS[:4])
+    matrix = measures.confusion(truth, assigned, LABELS[:4])
     np.testing.assert_array_equal(matrix.counts, metrics.confusion_matrix(truth, assigned))
     assert matrix.classes == LABELS[:4]
 
@@ -159,7 +159,7 @@ def test_confusion_matrix_is_scikit_learns():
 def test_confusion_row_of_the_book():
     """B3.18: of the digit 3, 632 right, 8 as 2, 10 as 5, 7 as 8: recall 632/657."""
     assigned = np.repeat([3, 2, 5, 8], [632, 8, 10, 7])
-    matrix = measures.confusion(np.full(657, 3), certain(assigned, 10), [str(digit) for digit in range(10)])
+    matrix = measures.confusion(np.full(657, 3), assigned, [str(digit) for digit in range(10)])
     assert matrix.counts[3] == [0, 0, 8, 632, 0, 10, 0, 0, 7, 0]
     figures = measures.classification(np.full(657, 3), certain(assigned, 10), list("0123456789"), draws(657))
     assert by_name(figures, "3")["recall"].value == pytest.approx(0.961948, abs=5e-7)
@@ -211,3 +211,71 @@ def test_many_classes_stay_cheap():
     assert by_name(figures)["roc_auc"].value is None
     assert by_name(figures)["f1"].value == 1.0
     assert measures.roc_curves(truth, certain(truth, k), [str(code) for code in range(k)]) == []
+
+
+# labels alone, weights, Brier
+
+
+def test_brier_is_scikit_learns():
+    for k in (2, 4):
+        truth, probabilities = rng(k).integers(0, k, 90), rng(k + 1).dirichlet(np.ones(k), 90)
+        labels = list(range(k))
+        theirs = metrics.brier_score_loss(truth, probabilities[:, 1] if k == 2 else probabilities, labels=labels)
+        assert classification(truth, probabilities)["brier"].value == pytest.approx(theirs, rel=1e-12)
+
+
+def test_labels_alone_tell_what_labels_can():
+    truth, assigned = rng(1).integers(0, 3, 60), rng(2).integers(0, 3, 60)
+    alone = measures.decisions(truth, assigned, LABELS[:3], draws(60))
+    with_all = measures.classification(truth, certain(assigned, 3), LABELS[:3], draws(60))
+    left_out = {"log_loss", "brier", "roc_auc"}
+    assert alone == [figure for figure in with_all if figure.name not in left_out]
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return rng(9).exponential(size=150)
+
+
+def test_weighted_figures_are_scikit_learns(weights):
+    truth = rng(1).integers(0, 3, 150)
+    probabilities = (5 * rng(2).dirichlet(np.ones(3), 150) + certain(truth, 3)) / 6
+    assigned = probabilities.argmax(axis=1)
+    told = by_name(measures.classification(truth, probabilities, LABELS[:3], draws(150), weights))
+    w = {"sample_weight": weights}
+    assert told["accuracy"].value == pytest.approx(metrics.accuracy_score(truth, assigned, **w))
+    assert told["log_loss"].value == pytest.approx(metrics.log_loss(truth, probabilities, **w))
+    assert told["brier"].value == pytest.approx(metrics.brier_score_loss(truth, probabilities, **w))
+    theirs = metrics.precision_recall_fscore_support(truth, assigned, average="macro", **w)[:3]
+    assert [told[name].value for name in ("precision", "recall", "f1")] == pytest.approx(theirs)
+    both = np.stack([1 - probabilities[:, 1], probabilities[:, 1]], axis=1)
+    told = by_name(measures.classification((truth == 1) * 1, both, "ab", draws(150), weights))
+    assert told["roc_auc"].value == pytest.approx(metrics.roc_auc_score(truth == 1, probabilities[:, 1], **w))
+    for figure in told.values():
+        assert figure.lower < figure.value < figure.upper
+
+
+def test_weighted_regression_is_scikit_learns(weights):
+    truth = rng(3).normal(size=150)
+    predicted = truth + rng(4).normal(size=150)
+    told = by_name(measures.regression(truth, predicted, draws(150), weights))
+    w = {"sample_weight": weights}
+    assert told["rmse"].value == pytest.approx(metrics.root_mean_squared_error(truth, predicted, **w))
+    assert told["mae"].value == pytest.approx(metrics.mean_absolute_error(truth, predicted, **w))
+    assert told["r2"].value == pytest.approx(metrics.r2_score(truth, predicted, **w))
+
+
+def test_equal_weights_change_no_value():
+    truth, probabilities = rng(1).integers(0, 2, 80), rng(2).dirichlet([1, 1], 80)
+    plain = measures.classification(truth, probabilities, "ab", draws(80))
+    weighed = measures.classification(truth, probabilities, "ab", draws(80), np.full(80, 2.5))
+    assert [f.value for f in weighed] == pytest.approx([f.value for f in plain])
+
+
+def test_weighted_bars_are_wider_where_few_rows_count():
+    truth, assigned = rng(1).integers(0, 2, 400), np.zeros(400, np.intp)
+    few = np.where(np.arange(400) < 20, 1000.0, 1.0)
+    wide, narrow = (
+        by_name(measures.decisions(truth, assigned, "ab", draws(400), w))["accuracy"] for w in (few, np.ones(400))
+    )
+    assert wide.upper - wide.lower > 3 * (narrow.upper - narrow.lower)

@@ -65,8 +65,12 @@ def run(request, inputs, progress):
     predictions = loaded.model.predict(source.read()).predictions
     progress(0.5, "counting", {})
     return Outcome(
-        result=Tally(kind="tally", rows=predictions.count(request.wanted), version=loaded.version.version),
-        warnings=["only a tally"],
+        result=Tally(
+            kind="tally",
+            rows=predictions.count(request.wanted),
+            version=loaded.version.version,
+            warnings=["only a tally"],
+        ),
     )
 
 
@@ -143,7 +147,7 @@ def test_a_new_file_is_a_new_kind_of_work(told):
     job = told["done"]
     assert told["trained"]["version"] == 1
     assert (job["kind"], job["state"], job["model"]) == ("tally", "succeeded", "tallied")
-    assert job["result"] == {"kind": "tally", "rows": 50, "version": 1}
+    assert job["result"] == {"kind": "tally", "rows": 50, "version": 1, "warnings": ["only a tally"]}
     assert job["warnings"] == ["only a tally"]
     assert "version" not in job
     assert "kind" in told["schema"]["required"]

@@ -50,7 +50,7 @@ def run(request: TrainRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     (source,) = inputs.datasets
     columns, digest = source.sheet.columns, source.sheet.digest
     trained = train(request, source.read(), columns=columns, data_digest=digest, progress=progress)
-    return Outcome(trained, warnings=trained.report.warnings)
+    return Outcome(trained)
 
 
 KIND = Kind(

@@ -33,7 +33,7 @@ class World:
         self.announced = []
         self.jobs = Jobs(self.work, self.announced.append, settings)
         self.dataset = add_iris(self.work)
-        self.outcome = Outcome(trained, warnings=trained.report.warnings)
+        self.outcome = Outcome(trained)
         self.crash, self.writes = CRASH, frozenset(WRITES)
 
     def submit(self, **changes):

@@ -32,6 +32,24 @@ def test_a_version_that_cannot_be_stored_leaves_no_success(world):
     assert world.models(claim.job_id) == 0
 
 
+def uses(world):
+    return world.run("select coalesce(sum(times), 0) from uses").scalar()
+
+
+def test_rows_that_judged_are_counted_with_the_success_or_not_at_all(world):
+    trained, before = world.outcome.trained, uses(world)
+    for outcome in (world.outcome, world.outcome):
+        world.jobs.succeed(world.jobs.claim(world.submit()), outcome)
+    assert uses(world) == before + 2
+    with world.work() as w:
+        (newest,) = w.models.get("m").versions[-1:]
+        assert w.models.report("m", newest).reuse.uses == before + 2
+    broken = Outcome(trained._replace(golden=trained.golden | {"note": "\0"}))
+    with pytest.raises(Exception, match="u0000"):
+        world.jobs.succeed(world.jobs.claim(world.submit()), broken)
+    assert uses(world) == before + 2
+
+
 def test_a_model_that_forgets_its_golden_rows_does_not_go_live(world):
     claim = world.jobs.claim(world.submit())
     trained = world.outcome.trained

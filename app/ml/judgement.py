@@ -1,0 +1,145 @@
+"""A model that is there already, judged on a table."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from app.errors import Fault
+from app.ml.contract import Data, Labels, Learned, Matrix, Task, Vector
+from app.ml.evaluation import Asked, Evaluation, evaluate, of_classes, of_numbers
+from app.ml.intervals import Resamples
+from app.ml.labels import UNKNOWN, Class, codes_of
+from app.ml.model import Header, Model
+from app.ml.progress import Reporter, Stages
+from app.ml.schema import ColumnKind, TableColumn
+from app.ml.splits import holdout
+from app.ml.tallies import Rows
+from app.ml.target import Target, read_target
+
+BLOCK = 1 << 16
+"""Rows predicted at a time."""
+TEXTS = {ColumnKind.CATEGORICAL, ColumnKind.TEXT}
+
+
+class Judged(NamedTuple):
+    """What the rows say, and which they are."""
+
+    evaluation: Evaluation
+    rows: Labels
+    """(n,) row numbers of the table."""
+    strangers: dict[str, int]
+    """Rows by true class, of classes that the model does not know: mistakes, all of them."""
+    unanswered: int
+    """Rows to which the model says that it does not know; the figures take its most probable class."""
+
+
+def column_faults(header: Header, target: str | None, columns: Sequence[TableColumn], rows: int) -> Iterator[Fault]:
+    """What a dataset of so many rows lacks to judge a model. target: the column of the truth."""
+    known = {column.name: column for column in columns}
+    for wanted in header.inputs:
+        column = known.get(wanted.name)
+        if column is None:
+            yield Fault("/dataset", f"It lacks the column {wanted.name!r}.", "missing_column")
+        elif not _fits(ColumnKind(column.kind), ColumnKind(wanted.kind)):
+            detail = f"Its column {wanted.name!r} is {column.kind}; the model wants a {wanted.kind} one."
+            yield Fault("/dataset", detail, "wrong_kind")
+    if target is None:
+        return
+    truth, kind = known.get(target), _kind_of(header)
+    if truth is None:
+        yield Fault("/target", "The dataset lacks this column: there is no truth to compare with.", "unknown_column")
+    elif not _fits(ColumnKind(truth.kind), kind):
+        yield Fault("/target", f"This column is {truth.kind}; the model predicts {kind} values.", "wrong_kind")
+    elif rows - truth.missing < 2:
+        yield Fault("/target", "At least 2 rows with a truth are needed.")
+
+
+def sealed_rows(header: Header, target: Target) -> Labels | None:
+    """Places within `target.rows` that the training held out of this very table; None if its receipt does not say."""
+    spec = header.receipt.get("spec") or {}
+    fraction, seed = (spec.get("validation") or {}).get("test_fraction"), header.receipt.get("seed")
+    if fraction is None or seed is None:
+        return None
+    rng = np.random.Generator(np.random.PCG64(seed))
+    return holdout(target.rows.size, fraction, rng, target.codes).test
+
+
+def judge(
+    model: Model,
+    table: pa.Table,
+    target: Target,
+    asked: Asked,
+    seed: int,
+    *,
+    progress: Reporter,
+) -> Judged:
+    """Predict the rows of the table that `target` names, and measure.
+
+    Centres and means, where figures need some, are those of these rows.
+    """
+    stages = Stages(progress)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    table = table.select([column.name for column in model.inputs]).take(pa.array(target.rows))
+    if not model.task.supervised:
+        stages(0.1, "predicting")
+        data = Data.of(model.task, model.preparation.matrix(model.preparation.raw(table)), missing=True)
+        learned = Learned(model.algorithm, model.params, model.state)
+        return Judged(evaluate(learned, data, data, (), rng), target.rows, {}, 0)
+    values, probabilities, unanswered = _predicted(model, table, stages)
+    stages(0.8, "measuring")
+    rows = Rows(Resamples.of(target.rows.size, rng))
+    if model.task is Task.REGRESSION:
+        return Judged(of_numbers(target.y, values, rows), target.rows, {}, 0)
+    truth, classes, strangers = _shared(target, model.classes or ())
+    padded = np.pad(probabilities, ((0, 0), (0, len(classes) - probabilities.shape[1])))
+    asked = asked._replace(numbers=target.rows)
+    told = of_classes(truth, values.astype(np.intp), padded, rows, classes=classes, asked=asked)
+    return Judged(told, target.rows, strangers, unanswered)
+
+
+def read_truth(header: Header, name: str | None, table: pa.Table) -> Target:
+    """The rows with a truth; of an unsupervised model, all rows. Raises InvalidData."""
+    if name is None:
+        return Target(np.arange(table.num_rows), np.zeros(0), None)
+    return read_target(table.column(name), name, Task(header.task))
+
+
+def only(target: Target, places: Labels) -> Target:
+    return Target(target.rows[places], target.y[places] if target.y.size else target.y, target.classes)
+
+
+def _predicted(model: Model, table: pa.Table, stages: Stages) -> tuple[Vector, Matrix, int]:
+    parts, unanswered = [], 0
+    for start in range(0, table.num_rows, BLOCK):
+        stages(0.1 + 0.7 * start / table.num_rows, "predicting")
+        part = model.predict(table.slice(start, BLOCK))
+        unanswered += 0 if part.unknown is None else part.unknown.size
+        parts.append((part.values, np.zeros((0, 0)) if part.probabilities is None else part.probabilities))
+    values, probabilities = zip(*parts, strict=True)
+    return np.concatenate(values), np.concatenate(probabilities), unanswered
+
+
+def _shared(target: Target, known: Sequence[Class]) -> tuple[Labels, tuple[Class, ...], dict[str, int]]:
+    """Truth by code of the model's classes, with those it does not know behind them."""
+    own = target.classes or ()
+    places = codes_of(own, known)
+    new = np.flatnonzero(places == UNKNOWN)
+    places[new] = len(known) + np.arange(new.size)
+    truth = places[target.y.astype(np.intp)]
+    counts = np.bincount(truth, minlength=len(known) + new.size)[len(known) :]
+    strangers = {str(own[place]): int(count) for place, count in zip(new.tolist(), counts, strict=True) if count}
+    return truth, (*known, *(own[place] for place in new.tolist())), strangers
+
+
+def _fits(given: ColumnKind, wanted: ColumnKind) -> bool:
+    return given is wanted or {given, wanted} == TEXTS
+
+
+def _kind_of(header: Header) -> ColumnKind:
+    """Of the target, as the model learned it."""
+    first = (header.classes or (0.0,))[0]
+    if isinstance(first, bool):
+        return ColumnKind.BOOLEAN
+    return ColumnKind.CATEGORICAL if isinstance(first, str) else ColumnKind.NUMERIC

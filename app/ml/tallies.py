@@ -1,0 +1,68 @@
+"""The rows of one evaluation: sums over them and over draws of them, which every figure is a function of."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from app.ml.contract import Labels, Matrix, Vector
+from app.ml.figures import bootstrapped, proportion
+from app.ml.intervals import Resamples, ratio
+from app.ml.report import Figure
+
+
+class Tally(NamedTuple):
+    """How often each code 0 … k-1 is among the rows."""
+
+    rows: Labels
+    """(k,)"""
+    total: Vector
+    """(k,) the same by weight."""
+    drawn: Matrix
+    """(draws, k) by weight, in every draw."""
+
+    def from_last(self) -> "Tally":
+        """Of each code and all after it."""
+        return Tally(*(np.flip(np.flip(part, -1).cumsum(axis=-1), -1) for part in self))
+
+
+class Rows(NamedTuple):
+    """Draws of rows, and how much each row counts."""
+
+    draws: Resamples
+    weights: Vector | None = None
+
+    def total(self, values: Vector) -> float:
+        return float(values.sum() if self.weights is None else self.weights @ values)
+
+    def mean(self, values: Vector) -> float:
+        return float(np.average(values, weights=self.weights))
+
+    def sums(self, values: Vector) -> Vector:
+        """The sum over each draw, shape (draws,)."""
+        return self.draws.sums(values if self.weights is None else self.weights * values)
+
+    def means(self, values: Vector) -> Vector:
+        return ratio(self.sums(values), self.sums(np.ones(values.size)))
+
+    def tally(self, codes: Labels, k: int) -> Tally:
+        """Codes below 0 do not count."""
+        kept = codes >= 0
+        rows = np.bincount(codes[kept], minlength=k)
+        if self.weights is None:
+            return Tally(rows, rows.astype(np.float64), self.draws.tallies(codes, k))
+        total = np.bincount(codes[kept], self.weights[kept], k).astype(np.float64)
+        return Tally(rows, total, np.stack([self.sums((codes == code) * 1.0) for code in range(k)], axis=1))
+
+    def share(self, name: str, part: Tally, whole: Tally, code: int = 0, label: str | None = None) -> Figure:
+        """The part of the rows of a code: with exact bounds where all rows count the same."""
+        hits, trials = int(part.rows[code]), int(whole.rows[code])
+        if self.weights is None:
+            return proportion(name, hits, trials, label)
+        value, drawn = ratio(part.total[code], whole.total[code]), ratio(part.drawn[:, code], whole.drawn[:, code])
+        return bootstrapped(name, value, drawn, trials, label, trials=min(trials, self._worth))
+
+    @property
+    def _worth(self) -> int:
+        """Rows of equal weight that would tell as much (Kish 1965, Survey Sampling, 11.7)."""
+        w = self.weights
+        return self.draws.group.size if w is None else int(w.sum() ** 2 / (w @ w))

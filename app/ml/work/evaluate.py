@@ -1,0 +1,166 @@
+"""Judge a model on a dataset: every figure of its task with error bars, and the rows behind each mistake.
+
+On the dataset that the model has learned from, only the rows that its training held out are judged, unless all are
+asked for.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from app.errors import Fault, InvalidData, InvalidRequest
+from app.ml.contract import Task
+from app.ml.costs import CostReport, Costs, cost_faults
+from app.ml.evaluation import Asked
+from app.ml.judgement import Judged, column_faults, judge, only, read_truth, sealed_rows
+from app.ml.kind import Checked, Inputs, Kind, Known, Name, Needs, Outcome, Request, Result, Sheet, Version, Wanted
+from app.ml.progress import Reporter
+from app.ml.report import ConfusionMatrix, Figure, RejectionCurve, ReportCurve, Reuse
+from app.ml.reuse import held_out, whole
+
+FEW = 30
+"""Fewer rows than this give figures that are hardly worth their digits."""
+NAMED = 10
+
+
+class EvaluateRequest(Request):
+    """Judge a version of a model on the rows of a dataset."""
+
+    model: Name
+    version: int | None = Field(None, ge=1, lt=2**31, description="This version.")
+    alias: Name | None = Field(
+        None, description="The version it points at now. Absent, as is `version`: `champion`, else the newest."
+    )
+    dataset: UUID = Field(description="The id of an uploaded dataset that has the model's columns.")
+    target: str | None = Field(None, description="The column of the truth; absent: as in the model's training.")
+    rows: Literal["all", "held_out"] | None = Field(
+        None, description="Absent: those held out, if the model learned from this very dataset; else all."
+    )
+    costs: Costs | None = Field(None, description="What decisions cost: adds the cheapest ones.")
+    examples: int = Field(20, ge=0, le=1000, description="Rows named in every cell of the confusion matrix.")
+    seed: int = Field(0, ge=0, lt=2**63, description="Of the bootstrap.")
+
+
+class EvaluateResult(Result):
+    """What the rows of a dataset say of a version."""
+
+    kind: Literal["evaluate"]
+    model: str
+    version: int
+    digest: str = Field(description="sha256: of the version's bytes.")
+    dataset: UUID
+    task: str
+    rests_on: str = Field(description="One sentence: which rows.")
+    rows: int = Field(description="That were judged.")
+    metrics: list[Figure]
+    confusion_matrix: ConfusionMatrix | None = None
+    curves: list[ReportCurve] = []
+    rejection: RejectionCurve | None = None
+    costs: CostReport | None = None
+
+
+def needs(request: EvaluateRequest) -> Needs:
+    return Needs((request.dataset,), (Wanted(request.model, request.version, request.alias),))
+
+
+def check(request: EvaluateRequest, known: Known) -> Checked:
+    (sheet,), (version,) = known
+    faults = list(_faults(request, version, sheet))
+    if faults:
+        raise InvalidRequest(f"The request has {len(faults)} faults." if len(faults) > 1 else "", faults=faults)
+    return Checked(request.model, algorithms=(version.header.algorithm,))
+
+
+def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome:
+    (source,), (loaded,) = inputs
+    version, digest = loaded.version, source.sheet.digest
+    name = _target(request, version)
+    table = source.read()
+    target = read_truth(version.header, name, table)
+    own = _own(version, digest)
+    asked_for = own and request.rows != "all" and name == version.header.target
+    sealed = sealed_rows(version.header, target) if asked_for else None
+    if sealed is not None:
+        target = only(target, sealed)
+    if not target.rows.size or (sealed is None and request.rows == "held_out"):
+        raise InvalidData("The model's training held out no row of this dataset.")
+    asked = Asked(request.examples, None, request.costs)
+    judged = judge(loaded.model, table, target, asked, request.seed, progress=progress)
+    told, whose = judged.evaluation, "that the model's training held out" if sealed is not None else "of the dataset"
+    result = EvaluateResult(
+        kind="evaluate",
+        model=version.model,
+        version=version.version,
+        digest=version.digest,
+        dataset=request.dataset,
+        task=version.header.task,
+        rests_on=f"The figures rest on {judged.rows.size} rows {whose}.",
+        rows=judged.rows.size,
+        metrics=told.figures,
+        confusion_matrix=told.confusion_matrix,
+        curves=told.curves,
+        rejection=told.rejection,
+        costs=told.cost,
+        reuse=_reuse(version, digest, name, sealed=sealed is not None) if sealed is not None or not own else None,
+        warnings=list(_warnings(judged, seen=own and sealed is None)),
+    )
+    return Outcome(result=result)
+
+
+def _faults(request: EvaluateRequest, version: Version, sheet: Sheet) -> Iterator[Fault]:
+    header, name = version.header, _target(request, version)
+    if request.version is not None and request.alias is not None:
+        yield Fault("/alias", "Ask for a version or for an alias, not for both.")
+    if request.rows == "held_out" and not _own(version, sheet.digest):
+        yield Fault("/rows", "The model has not learned from this dataset: it holds out none of its rows.")
+    if request.rows == "held_out" and name != header.target:
+        yield Fault("/target", "The training held out rows for its own target only.")
+    if request.target is not None and header.target is None:
+        yield Fault("/target", "This model predicts no target: leave it out.")
+    yield from column_faults(header, name if header.target else None, sheet.columns, sheet.rows)
+    if request.costs is not None and header.task != Task.CLASSIFICATION:
+        yield Fault("/costs", "Only decisions between classes have costs.")
+    elif request.costs is not None:
+        yield from cost_faults(request.costs, header.classes or (), "/costs")
+
+
+def _target(request: EvaluateRequest, version: Version) -> str | None:
+    return version.header.target if request.target is None else request.target
+
+
+def _own(version: Version, data_digest: str) -> bool:
+    """Whether the model has learned from this dataset."""
+    return version.header.receipt.get("data_digest") == data_digest
+
+
+def _reuse(version: Version, digest: str, name: str | None, *, sealed: bool) -> Reuse:
+    if not sealed:
+        return whole(digest, name)
+    receipt = version.header.receipt
+    return held_out(digest, name, receipt["spec"]["validation"]["test_fraction"], receipt["seed"])
+
+
+def _warnings(judged: Judged, *, seen: bool) -> Iterator[str]:
+    if seen:
+        yield "The model has learned from these rows: the figures say nothing of rows it has not seen."
+    if judged.rows.size < FEW:
+        yield f"Only {judged.rows.size} rows were judged: the figures are rough."
+    if judged.strangers:
+        named = ", ".join(list(judged.strangers)[:NAMED])
+        count = sum(judged.strangers.values())
+        yield f"{count} rows are of classes the model does not know, counted as mistakes: {named}."
+    if judged.unanswered:
+        yield f"To {judged.unanswered} rows the model says that it does not know; its most probable class was taken."
+
+
+KIND = Kind(
+    operation="evaluate_model",
+    dry_run="validate_evaluation",
+    request=EvaluateRequest,
+    result=EvaluateResult,
+    needs=needs,
+    check=check,
+    run=run,
+)

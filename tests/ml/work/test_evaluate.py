@@ -1,0 +1,196 @@
+"""A model judged on a dataset: the same figures as in its report, and the rows behind them."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.datasets import load_diabetes, load_iris
+
+from app.errors import InvalidData, InvalidRequest
+from app.ml.kind import Inputs, Known, Loaded, Sheet, Source, Version
+from app.ml.model import decode, digest, read_header
+from app.ml.progress import unheard
+from app.ml.schema import TableColumn
+from app.ml.training import TrainSpec, train
+from app.ml.work.evaluate import KIND, EvaluateRequest
+
+NOWHERE = "00000000-0000-7000-8000-000000000000"
+
+
+def iris(rows=slice(None)):
+    data = load_iris()
+    columns = {f"x{place}": data.data[rows, place] for place in range(4)}
+    return pa.table(columns | {"species": data.target_names[data.target[rows]].astype(str)})
+
+
+def sheet(table, data_digest="sha256:own"):
+    kinds = {"string": "categorical", "bool": "boolean"}
+    columns = (
+        TableColumn(f.name, kinds.get(str(f.type), "numeric"), table[f.name].null_count, len(table[f.name].unique()))
+        for f in table.schema
+    )
+    return Sheet(data_digest, table.num_rows, tuple(columns))
+
+
+class Judge:
+    """A trained model, and what evaluate says of it."""
+
+    def __init__(self, table, **spec):
+        asked = TrainSpec.model_validate({"algorithm": {"name": "logistic"}, "target": "species", "seed": 3} | spec)
+        self.table = table
+        self.trained = train(asked, table, columns=sheet(table).columns, data_digest="sha256:own")
+        blob = self.trained.blob
+        self.version = Version("m", 1, digest(blob), read_header(blob))
+        self.model = decode(blob)
+
+    def request(self, **asked):
+        return EvaluateRequest.model_validate({"model": "m", "dataset": NOWHERE} | asked)
+
+    def faults(self, table, data_digest="sha256:other", **asked):
+        with pytest.raises(InvalidRequest) as raised:
+            KIND.check(self.request(**asked), Known((sheet(table, data_digest),), (self.version,)))
+        return sorted((fault.pointer, fault.code) for fault in raised.value.faults)
+
+    def result(self, table=None, data_digest="sha256:own", **asked):
+        table, request = self.table if table is None else table, self.request(**asked)
+        known = Known((sheet(table, data_digest),), (self.version,))
+        assert KIND.check(request, known).algorithms == (self.version.header.algorithm,)
+        source = Source(known.datasets[0], iter([table.slice(0, 70), table.slice(70)]))
+        return KIND.run(request, Inputs((source,), (Loaded(self.version, self.model),)), unheard).result
+
+
+@pytest.fixture(scope="module")
+def judge():
+    return Judge(iris())
+
+
+def values(figures):
+    return {(figure.name, figure.label): figure.value for figure in figures}
+
+
+def test_on_its_own_data_it_judges_the_rows_that_training_held_out(judge):
+    told, report = judge.result(), judge.trained.report
+    assert values(told.metrics) == pytest.approx(values(report.test), rel=1e-12)
+    assert told.confusion_matrix.counts == report.confusion_matrix.counts
+    assert told.rejection == report.rejection
+    assert told.reuse == report.reuse
+    assert (told.rows, told.warnings) == (report.rows_test, [])
+
+
+def test_asked_for_all_rows_of_its_own_data_it_says_that_they_prove_nothing(judge):
+    told = judge.result(rows="all")
+    assert told.rows == 150
+    assert told.reuse is None
+    assert any("learned from these rows" in warning for warning in told.warnings)
+
+
+def test_other_data_is_judged_whole(judge):
+    told = judge.result(iris(slice(0, 150, 3)), "sha256:other")
+    assert told.rows == 50
+    assert told.reuse.rows == "all rows, target 'species'"
+    assert any("has not seen" in warning for warning in told.warnings) is False
+
+
+def test_every_cell_names_rows_that_belong_to_it(judge):
+    table = iris()
+    told = judge.result(rows="all", examples=7)
+    matrix = told.confusion_matrix
+    predicted = judge.model.predict(table).predictions
+    truth = table["species"].to_pylist()
+    for cell in matrix.cells:
+        assert cell.count == matrix.counts[cell.truth][cell.assigned]
+        every = [
+            row
+            for row in range(150)
+            if (truth[row], predicted[row]) == (matrix.classes[cell.truth], matrix.classes[cell.assigned])
+        ]
+        assert cell.rows == every[:7]
+    assert sum(cell.count for cell in matrix.cells) == 150
+    hits = [cell.truth == cell.assigned for cell in matrix.cells]
+    assert hits == sorted(hits)  # mistakes first
+    assert judge.result(examples=0).confusion_matrix.cells is None
+
+
+def test_row_numbers_are_those_of_the_dataset(judge):
+    """Held-out rows keep the numbers of the table; rows without a truth are not judged."""
+    table = iris().to_pydict()
+    table["species"][:20] = [None] * 20
+    told = judge.result(pa.table(table), "sha256:other", examples=1000)
+    assert sorted(row for cell in told.confusion_matrix.cells for row in cell.rows) == list(range(20, 150))
+
+
+def test_every_fault_at_once(judge):
+    table = iris().drop_columns(["x1", "species"]).append_column("x1", pa.array(["a"] * 150)).drop_columns(["x2"])
+    costs = {"classes": ["setosa", "rose"], "costs": [[0, 1], [1]]}
+    assert judge.faults(table, version=1, alias="a", rows="held_out", costs=costs) == [
+        ("/alias", "invalid"),
+        ("/costs/classes", "invalid"),
+        ("/costs/costs/1", "invalid"),
+        ("/dataset", "missing_column"),
+        ("/dataset", "wrong_kind"),
+        ("/rows", "invalid"),
+        ("/target", "unknown_column"),
+    ]
+
+
+def test_the_truth_must_be_of_the_models_kind(judge):
+    table = iris().drop_columns(["species"]).append_column("species", pa.array(range(150)))
+    assert judge.faults(table) == [("/target", "wrong_kind")]
+    assert judge.faults(iris(), "sha256:own", target="x0", rows="held_out") == [
+        ("/target", "invalid"),
+        ("/target", "wrong_kind"),
+    ]
+
+
+def test_classes_the_model_does_not_know_are_mistakes(judge):
+    table = iris().to_pydict()
+    table["species"][:10] = ["rose"] * 10
+    told = judge.result(pa.table(table), "sha256:other")
+    plain = judge.result(iris(), "sha256:other")
+    assert told.confusion_matrix.classes == ["setosa", "versicolor", "virginica", "rose"]
+    assert sum(told.confusion_matrix.counts[3][:3]) == 10
+    assert values(told.metrics)["accuracy", None] == values(plain.metrics)["accuracy", None] - 10 / 150
+    assert any("10 rows" in warning and "rose" in warning for warning in told.warnings)
+
+
+def test_costs_move_the_decision(judge):
+    """Calling a virginica a versicolor costs ten times the other mistakes: fewer of these, and cheaper in all."""
+    costs = {"classes": ["virginica", "versicolor", "setosa"], "costs": [[0, 10, 10], [1, 0, 1], [1, 1, 0]]}
+    told = judge.result(rows="all", costs=costs)
+    before, after = told.confusion_matrix.counts, told.costs.confusion_matrix.counts
+    assert told.costs.cost.value <= told.costs.cost_of_most_probable.value
+    assert after[2][1] <= before[2][1]
+    assert after[1][2] >= before[1][2]
+    matrix = np.array([[0, 1, 1], [1, 0, 1], [10, 10, 0]])  # in the order of the model's classes
+    assert told.costs.cost.value == pytest.approx((matrix * after).sum() / 150)
+    assert told.costs.cost_of_most_probable.value == pytest.approx((matrix * before).sum() / 150)
+
+
+def test_regression():
+    data = load_diabetes()
+    table = pa.table({f"x{place}": data.data[:, place] for place in range(10)} | {"y": data.target})
+    judge = Judge(table, algorithm={"name": "ridge"}, target="y")
+    told = judge.result()
+    assert values(told.metrics) == pytest.approx(values(judge.trained.report.test), rel=1e-12)
+    assert told.confusion_matrix is None
+    costs = {"classes": [1, 2], "costs": [[0, 1], [1, 0]]}
+    assert judge.faults(table, costs=costs) == [("/costs", "invalid")]
+
+
+@pytest.mark.parametrize(("name", "figure"), [("kmeans", "inertia"), ("pca", "explained_variance")])
+def test_without_a_target(name, figure):
+    judge = Judge(iris().drop_columns(["species"]), algorithm={"name": name}, target=None)
+    told = judge.result()
+    assert told.rows == judge.trained.report.rows_test
+    assert values(told.metrics)[figure, None] is not None
+    assert judge.faults(iris(), target="species") == [("/target", "invalid")]
+
+
+def test_a_model_that_does_not_say_what_it_held_out_is_judged_on_all(judge):
+    """As one whose receipt was written by another way of training."""
+    other = Judge.__new__(Judge)
+    other.table, other.model = judge.table, judge.model
+    header = judge.version.header._replace(receipt={"data_digest": "sha256:own"})
+    other.version = judge.version._replace(header=header)
+    assert other.result().rows == 150
+    with pytest.raises(InvalidData):
+        other.result(rows="held_out")

@@ -1,0 +1,49 @@
+"""Evaluations by a real worker: what they find, and the count of what they opened."""
+
+import pytest
+
+from app.ml.work.evaluate import EvaluateRequest
+from app.ml.work.train import TrainRequest
+from app.schemas.jobs import JobState
+
+
+@pytest.fixture(scope="module")
+def worker(fleet):
+    return fleet.start()
+
+
+def done(fleet, request):
+    job, _ = fleet.services.submission.submit(request)
+    ended = fleet.ended(job.id)
+    assert ended.state is JobState.SUCCEEDED, ended.error
+    return ended
+
+
+def test_from_a_model_to_its_judgement(fleet, worker):
+    asked = {"model": "judged", "dataset": fleet.dataset, "target": "species", "algorithm": {"name": "logistic"}}
+    first = done(fleet, TrainRequest.model_validate(asked))
+    second = done(fleet, TrainRequest.model_validate(asked | {"algorithm": {"name": "ridge"}}))
+    reports = [fleet.services.models.report("judged", job.version) for job in (first, second)]
+    assert [report.reuse.uses for report in reports] == [1, 2]
+    assert [any("judged 2 times" in warning for warning in report.warnings) for report in reports] == [False, True]
+    assert any("judged 2 times" in warning for warning in second.warnings)
+
+    job = done(fleet, EvaluateRequest.model_validate({"model": "judged", "version": 1, "dataset": fleet.dataset}))
+    found = fleet.job(job.id).result
+    assert (job.kind, job.model, job.version) == ("evaluate", "judged", None)
+    assert (found.kind, found.version, found.rows, found.reuse.uses) == ("evaluate", 1, reports[0].rows_test, 3)
+    assert found.confusion_matrix.counts == reports[0].confusion_matrix.counts
+    assert {f.name: f.value for f in found.metrics} == pytest.approx({f.name: f.value for f in reports[0].test})
+    assert any("judged 3 times" in warning for warning in job.warnings)
+    assert fleet.services.jobs.page(10).items[0].result is None
+
+
+def test_the_version_is_that_of_the_submission(fleet, worker):
+    """Between submission and run the newest version may change; the job keeps what it was accepted for."""
+    asked = {"model": "moving", "dataset": fleet.dataset, "target": "species", "algorithm": {"name": "ridge"}}
+    done(fleet, TrainRequest.model_validate(asked))
+    job, _ = fleet.services.submission.submit(
+        EvaluateRequest.model_validate({"model": "moving", "dataset": fleet.dataset})
+    )
+    done(fleet, TrainRequest.model_validate(asked))
+    assert fleet.ended(job.id).result.version == 1
