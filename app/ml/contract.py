@@ -292,6 +292,9 @@ class Algorithm(Generic[P, S]):
     accepts: frozenset[Accepts] | set[Accepts] = frozenset()
     members: Callable[[P, Task], Sequence[Member]] | None = None
     """Of a learner made of learners: which, and for what. It then accepts what all of them accept."""
+    rowwise: bool = False
+    """Each row is answered with the same bits in any company: rows of different callers may be predicted together.
+    Sums over products of matrices are not so, `app.ml.numerics.linalg.each_row` is."""
     breaks: Mapping[Symmetry, str] = field(default_factory=dict)
     """Symmetries that do not hold, each with the reason."""
 

@@ -138,6 +138,7 @@ ALGORITHM = Algorithm(
     state=Tree,
     fit=fit,
     predict=predict,
+    rowwise=True,
     explain=explain,
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},

@@ -23,7 +23,7 @@ from pydantic import Field
 
 from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
 from app.ml.numerics.lasso import Moments, Point, solve_lasso
-from app.ml.numerics.linalg import centred
+from app.ml.numerics.linalg import centred, each_row
 
 STEPS, REACH = 40, 1e-3
 """Penalties on the path, and the last of them as a share of the first."""
@@ -100,8 +100,7 @@ def fit(params: Lasso, data: Data, context: Context) -> Fit[State]:
 
 
 def predict(params: Lasso, state: State, x: Matrix) -> Vector:
-    answer: Vector = x @ state.coef + state.intercept
-    return answer
+    return each_row(x, state.coef) + state.intercept
 
 
 def objective(params: Lasso, state: State, data: Data) -> float:
@@ -233,6 +232,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    rowwise=True,
     objective=objective,
     summary=summary,
     breaks={Symmetry.SCALE: "the penalty counts coefficients in the units of their columns"},

@@ -27,7 +27,7 @@ from app.ml.contract import JSON, Affine, Algorithm, Context, Data, Fit, LeaveOn
 from app.ml.numerics.inference import Inference, form, told
 from app.ml.numerics.least_squares import LeastSquares, least_squares
 from app.ml.numerics.leave_one_out import left_out
-from app.ml.numerics.linalg import ILL_CONDITIONED
+from app.ml.numerics.linalg import ILL_CONDITIONED, each_row
 from app.ml.numerics.scores import sign_probabilities
 
 
@@ -85,7 +85,7 @@ def fit(params: Linear, data: Data, context: Context) -> Fit[State]:
 
 
 def predict(params: Linear, state: State, x: Matrix) -> Vector | Matrix:
-    score: NDArray[np.float64] = x @ state.coef + state.intercept
+    score = each_row(x, state.coef) + state.intercept
     return score if state.coef.ndim == 1 else sign_probabilities(score)
 
 
@@ -154,6 +154,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    rowwise=True,
     objective=objective,
     interval=interval,
     summary=summary,

@@ -36,6 +36,7 @@ from app.ml.contract import (
     Task,
     Vector,
 )
+from app.ml.numerics.linalg import each_row
 from app.ml.numerics.optimise import Minimum, lbfgs, newton
 from app.ml.numerics.softmax import CrossEntropy, losses, probabilities
 
@@ -106,7 +107,7 @@ def summary(params: Logistic, state: State) -> JSON:
 
 
 def _scores(state: State, x: Matrix) -> Matrix:
-    return x @ state.coef + state.intercept
+    return each_row(x, state.coef) + state.intercept
 
 
 def _targets(targets: Matrix, seen: NDArray[np.bool_]) -> Matrix:
@@ -182,6 +183,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    rowwise=True,
     objective=objective,
     summary=summary,
     breaks={Symmetry.SCALE: "the penalty counts coefficients in the units of their columns"},

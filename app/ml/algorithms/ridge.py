@@ -39,7 +39,7 @@ from app.ml.contract import (
 )
 from app.ml.numerics.inference import form
 from app.ml.numerics.leave_one_out import left_out
-from app.ml.numerics.linalg import ILL_CONDITIONED, Solution, weighted_ridge
+from app.ml.numerics.linalg import ILL_CONDITIONED, Solution, each_row, weighted_ridge
 from app.ml.numerics.scores import sign_probabilities
 
 
@@ -68,7 +68,7 @@ def fit(params: Ridge, data: Data, context: Context) -> Fit[State]:
 
 
 def predict(params: Ridge, state: State, x: Matrix) -> Vector | Matrix:
-    score: NDArray[np.float64] = x @ state.coef + state.intercept
+    score = each_row(x, state.coef) + state.intercept
     return score if state.coef.ndim == 1 else sign_probabilities(score)
 
 
@@ -108,6 +108,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    rowwise=True,
     objective=objective,
     summary=summary,
     leave_one_out=LeaveOneOut(without_each, unscaled=lambda params: params.penalty == 0),

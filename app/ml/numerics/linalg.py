@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from app.ml.contract import Matrix, Vector
 
@@ -33,6 +34,16 @@ class Solution(NamedTuple):
     condition: float
     """Largest over smallest singular value of the centred inputs with columns of unit length (the choice
     of units plays no part); infinite when a column depends on the others."""
+
+
+def each_row(x: Matrix, coef: Vector | Matrix) -> NDArray[np.float64]:
+    """X @ coef, (n,) for coef (d,), (n, k) for (d, k); each row by itself, so that its bits are those it has alone.
+
+    A product of matrices sums in an order that depends on their shapes. As quick for one row, half as quick for many.
+    """
+    if coef.ndim == 1:
+        return np.asarray(np.vecdot(x, coef))
+    return np.asarray(np.vecdot(x[:, None, :], np.ascontiguousarray(coef.T)))
 
 
 def centred(x: Matrix, weights: Vector) -> Centred:

@@ -24,6 +24,20 @@ def test_a_row_is_answered_alike_alone_and_in_company(case):
     np.testing.assert_allclose(alone, case.predict(fit.state, x), rtol=1e-12, atol=1e-12 * np.abs(alone).max())
 
 
+@settings(settings.get_profile("contract"), max_examples=6)
+@given(choice=st.data())
+def test_who_says_rowwise_gives_every_row_the_same_bits_in_any_company(case, choice):
+    if not case.algorithm.rowwise:
+        return
+    shape = {"columns": choice.draw(st.sampled_from([2, 4, 31])), "classes": choice.draw(st.sampled_from([2, 3]))}
+    fit, x = case.fit(case.data(**shape)), case.data(rows=70, seed=2, **shape).x
+    together = case.predict(fit.state, x)
+    for size in (1, 2, 3, 5, 8, 17, 64):
+        start = choice.draw(st.integers(0, len(x) - size))
+        some = case.predict(fit.state, x[start : start + size])
+        assert some.tobytes() == np.ascontiguousarray(together[start : start + size]).tobytes()
+
+
 def test_rows_far_from_all_others_are_answered(case, shape_of_answer):
     far = np.array([[1e150, -1e150, 1e150, 1e150], [-1e150, 0, 0, 1e-150], [0, 0, 0, 0]])
     fit = case.fit(case.data())
