@@ -37,6 +37,8 @@ class Settings(BaseSettings):
     max_predictions: PositiveInt = Field(1024, description="Predictions in flight, per API process; more are refused.")
     predict_threads: PositiveInt = Field(2, description="Large predictions computed at once, per API process.")
     max_waiting_predictions: PositiveInt = Field(16, description="Large ones that may wait; more are refused.")
+    batch_rows: int = Field(0, ge=0, description="Most rows of several requests predicted together; 0: each alone.")
+    batch_wait_seconds: float = Field(0, ge=0, description="How long the first of them waits for others.")
     max_queued_jobs: PositiveInt = Field(10_000, description="Jobs that may wait; more are refused.")
 
     # storage

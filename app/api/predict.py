@@ -12,8 +12,8 @@ from app.api.direct import CallDep, DirectRoute, Holds, Reply
 from app.api.numeric_json import read_matrix
 from app.api.openapi import declare
 from app.api.strict_json import demand_json, parse
+from app.ml.rows import Incoming, whole
 from app.schemas.predictions import Prediction, PredictRequest
-from app.services.answers import Answer
 from app.settings import KiB, MiB
 
 
@@ -57,18 +57,21 @@ async def predict_rows(  # noqa: PLR0917  passed by name
     category. Null is a missing value. Dates are ISO 8601 strings; without an offset they are UTC. Columns the model
     does not know are ignored. What is not finite comes back as null.
     """
-    services, settings = call.services, call.settings
-    async with services.admission.enter(seconds(x_request_timeout)) as place:
-        served = await services.predictions.serve(model, version, alias)
+    predictions, settings = call.services.predictions, call.settings
+    async with call.services.admission.enter(seconds(x_request_timeout)) as place:
+        served = await predictions.serve(model, version, alias)
 
-        def answer() -> Answer:
+        def read() -> Incoming:
             raw = read_matrix(body, served.model.preparation.numbers, settings)
             if raw is not None:
-                return services.predictions.predict_raw(served, raw)
-            return services.predictions.predict(served, parse(body, settings), let_bad_rows_pass=on_error == "null")
+                return whole(raw)
+            return predictions.read(served, parse(body, settings), let_bad_rows_pass=on_error == "null")
 
         large = len(body) > QUICK_BODY or served.model.nbytes > QUICK_MODEL
-        given = await place.run(answer, large=large)
+        if predictions.in_company(served) and not large:
+            given = await predictions.answer_in_company(served, read(), place.begin)
+        else:
+            given = await place.run(lambda: predictions.answer(served, read()), large=large)
     headers = [(b"x-model-version", b"%d" % given.version)]
     if given.ignored:
         headers.append((b"x-ignored-columns", _listed(given.ignored).encode()))

@@ -43,6 +43,21 @@ class Predicted(NamedTuple):
     unknown: Labels | None = None
     """Rows to which the model has no answer, though it has probabilities."""
 
+    def part(self, start: int, stop: int) -> "Predicted":
+        """Of these rows, as if no others had been asked about."""
+
+        def within(rows: Labels) -> Labels:
+            return rows[(rows >= start) & (rows < stop)] - start
+
+        flags = (flag._replace(rows=within(flag.rows)) for flag in self.flags)
+        unknown = None if self.unknown is None else within(self.unknown)
+        return self._replace(
+            values=self.values[start:stop],
+            probabilities=None if self.probabilities is None else self.probabilities[start:stop],
+            flags=tuple(flag for flag in flags if flag.rows.size),
+            unknown=None if unknown is None or not unknown.size else unknown,
+        )
+
     @property
     def predictions(self) -> list[Any]:
         """One JSON value a row: class labels in their type in the table (None: unknown), numbers, coordinates."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from app.ml.cells import EXACT
 from app.ml.contract import Labels
-from app.ml.rows import Incoming
+from app.ml.rows import Incoming, whole
 
 NUMBERS = frozenset({int, float, type(None)})
 
@@ -39,7 +39,7 @@ def plain_rows(body: object, names: Sequence[str], *, max_rows: int) -> Incoming
     raw = np.array(rows, np.float64)
     if int in types and (np.abs(raw) >= EXACT).any():  # 2^53 + 1 rounds to 2^53
         return None
-    return Incoming(np.ascontiguousarray(raw[:, order]), len(rows), np.arange(len(rows)), [], [])
+    return whole(np.ascontiguousarray(raw[:, order]))
 
 
 def _even(rows: object, kind: type, width: int) -> bool:

@@ -41,6 +41,11 @@ class Incoming(NamedTuple):
     """Columns the model does not know."""
 
 
+def whole(raw: Matrix) -> Incoming:
+    """A raw matrix (n, p) of rows that are all good."""
+    return Incoming(raw, len(raw), np.arange(len(raw)), [], [])
+
+
 class _Sent(NamedTuple):
     """Values by input, whichever form they came in."""
 

@@ -81,11 +81,12 @@ class Place:
     async def run(self, call: Callable[[], T], *, large: bool) -> T:
         """`call` here and now, or, if it is large, in a thread when its turn comes."""
         if large:
-            return await self._admission.in_turn(call, self._begin)
-        self._begin()
+            return await self._admission.in_turn(call, self.begin)
+        self.begin()
         return call()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """From here on the deadline does not count."""
         if self._deadline is not None:
             self._deadline.reschedule(None)
 

@@ -1,17 +1,18 @@
 """Predictions from the process's own memory, else from Redis, else from Postgres."""
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from app.errors import Fault, InvalidRequest
-from app.ml.contract import Matrix
 from app.ml.model import Model
 from app.ml.plain import plain_rows
-from app.ml.rows import read_rows
+from app.ml.rows import Incoming, read_rows
 from app.services.answers import Answer, Answered, answer
+from app.services.batching import Batching
 from app.services.loading import opened, stored
 from app.services.memory import ModelMemory
 from app.services.pointers import Pointers, Wanted
@@ -41,6 +42,7 @@ class Predictions:
         self._pointers = Pointers(work, settings.pointer_seconds)
         self._memory = ModelMemory(settings.model_memory_bytes)
         self._loads: SingleFlight[str, Model] = SingleFlight(LOADS, "models")
+        self._batching = Batching(settings)
 
     def resolve(self, model: str, version: int | None = None, alias: str | None = None) -> Pointer:
         """Which version is meant, no older than `pointer_seconds`.
@@ -64,19 +66,29 @@ class Predictions:
     async def _loaded(self, pointer: Pointer) -> Model:
         return await _landed(self._loads.join(pointer.digest, lambda: self._load(pointer)))
 
-    def predict(self, served: Served, body: object, *, let_bad_rows_pass: bool = False) -> Answer:
-        """Answer rows as parsed from JSON. Raises what `app.ml.rows.read_rows` raises."""
+    def read(self, served: Served, body: object, *, let_bad_rows_pass: bool = False) -> Incoming:
+        """Rows as parsed from JSON. Raises what `app.ml.rows.read_rows` raises."""
         names = served.model.preparation.numbers
-        incoming = (names and plain_rows(body, names, max_rows=self._max_rows)) or read_rows(
+        return (names and plain_rows(body, names, max_rows=self._max_rows)) or read_rows(
             body, served.model.inputs, max_rows=self._max_rows, let_bad_rows_pass=let_bad_rows_pass
         )
+
+    def answer(self, served: Served, incoming: Incoming) -> Answer:
         predicted = served.model.predict(incoming.table) if incoming.good.size else None
         return answer(served.pointer, served.model, Answered(*incoming[1:]), predicted)
 
-    def predict_raw(self, served: Served, raw: Matrix) -> Answer:
-        """Answer the raw matrix (n, p) that the same rows would give `predict`."""
-        everything = Answered(len(raw), np.arange(len(raw)), [], [])
-        return answer(served.pointer, served.model, everything, served.model.predict_raw(raw))
+    def in_company(self, served: Served) -> bool:
+        """Whether small requests for this model may be answered together."""
+        return self._batching.takes(served.model)
+
+    async def answer_in_company(self, served: Served, incoming: Incoming, begin: Callable[[], None]) -> Answer:
+        """The same bytes as `answer`, computed with other requests for the model; `begin` is called as that begins."""
+        if not incoming.good.size:
+            return self.answer(served, incoming)
+        table = incoming.table
+        raw = table if isinstance(table, np.ndarray) else served.model.preparation.raw(table)
+        predicted = await self._batching.predict(served.model, raw, begin)
+        return answer(served.pointer, served.model, Answered(*incoming[1:]), predicted)
 
     def _load(self, pointer: Pointer) -> Model:
         kept = self._memory.get(pointer.digest)  # landed between the caller's look and now

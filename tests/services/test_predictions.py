@@ -71,7 +71,7 @@ def chunks_read(seen):
 
 def answer(predictions, name, rows, **wanted):
     served = asyncio.run(predictions.serve(name, **wanted))
-    return predictions.predict(served, rows).body
+    return predictions.answer(served, predictions.read(served, rows)).body
 
 
 def rows_of(made):
