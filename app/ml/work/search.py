@@ -1,0 +1,162 @@
+"""Choose among settings and algorithms by cross-validation on the same folds, and train the one chosen.
+
+Every combination of the grids, with random draws if any, is judged by the same folds of the training rows. The first
+in rank is then fitted on all of them and judged once by the test rows, which no candidate has seen.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from app.errors import Fault, InvalidRequest
+from app.ml.candidates import Candidate, SearchSpec, candidates
+from app.ml.evaluation import Validation
+from app.ml.figures import MEASURES
+from app.ml.kind import Checked, Estimate, Inputs, Kind, Known, Name, Needs, Outcome, Request, Result, Sheet
+from app.ml.planning import Plan, algorithm_name, plan
+from app.ml.progress import Reporter, Stages
+from app.ml.searching import Q, Tried, rank
+from app.ml.training import train
+
+CHOSEN = 0.9
+"""How far a search is when it has chosen."""
+MANY = 10
+"""Candidates from which the best is better than it looks."""
+
+
+class SearchRequest(SearchSpec, Request):
+    """Try many settings, keep the one that validates best."""
+
+    model: Name | None = Field(None, description="The model that gets the chosen one as a version; absent: none does.")
+    dataset: UUID = Field(description="The id of an uploaded dataset.")
+    validation: Validation = Field(Validation(method="kfold"), description="Its method is kfold, for all alike.")
+    measure: str | None = Field(
+        None,
+        description="What ranks: a figure of the report such as rmse, mae, r2, accuracy, log_loss, roc_auc; or q, the "
+        "goodness of fit of a least-squares fit with known errors. Absent: rmse, or the log loss of classes.",
+    )
+    rule: Literal["best", "one_standard_error"] = Field(
+        "best",
+        description="best: ties go to the candidate given first. one_standard_error: the first within one standard "
+        "error of the best, so give the simplest first.",
+    )
+
+
+class SearchEstimate(Estimate):
+    """What a search would take."""
+
+    candidates: int
+    fits: int
+    memory_bytes: int = Field(description="Rough peak of the process.")
+    seconds: float = Field(description="Rough time from start to end.")
+
+
+class SearchResult(Result):
+    """Every candidate with its figures, in the order they were given."""
+
+    kind: Literal["search"]
+    measure: str
+    better: Literal["lower", "higher"]
+    chosen: int = Field(description="Place in the list, from 0.")
+    rests_on: str
+    candidates: list[Tried]
+
+
+def needs(request: SearchRequest) -> Needs:
+    return Needs(datasets=(request.dataset,))
+
+
+def check(request: SearchRequest, known: Known) -> Checked:
+    (sheet,) = known.datasets
+    faults = []
+    if request.validation.method != "kfold":
+        faults.append(Fault("/validation/method", "A search judges by kfold."))
+    if request.measure is not None and request.measure not in {*MEASURES, Q}:
+        faults.append(Fault("/measure", f"The measures are {', '.join((*MEASURES, Q))}."))
+    if faults:
+        raise InvalidRequest(faults=faults)
+    found = candidates(request)
+    plans = _plans(found, sheet)
+    if len({one.task for one in plans}) > 1:
+        raise InvalidRequest(faults=[Fault("/alternatives", "All candidates must do the same task: name it in task.")])
+    folds = 1 if request.measure == Q else request.validation.folds
+    estimate = SearchEstimate(
+        candidates=len(found),
+        fits=folds * len(found) + 1,
+        memory_bytes=max(one.memory_bytes for one in plans),
+        seconds=round(sum(folds * one.seconds for one in plans), 2),
+        warnings=list(dict.fromkeys(warning for one in plans for warning in one.warnings)),
+    )
+    names = tuple(sorted({algorithm_name(one.spec) for one in found}))
+    return Checked(request.model, None, names, estimate)
+
+
+def _plans(found: Sequence[Candidate], sheet: Sheet) -> list[Plan]:
+    """Of each candidate. Raises InvalidRequest with every fault of any."""
+    plans: list[Plan] = []
+    faults: dict[Fault, None] = {}
+    for one in found:
+        try:
+            plans.append(plan(one.spec, sheet.columns, sheet.rows))
+        except InvalidRequest as error:
+            for fault in error.faults:
+                where = one.root + fault.pointer.removeprefix("/algorithm")
+                placed = fault._replace(pointer=where) if fault.pointer.startswith("/algorithm") else fault
+                faults[placed] = None
+    if faults:
+        raise InvalidRequest(faults=list(faults))
+    return plans
+
+
+def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
+    (source,) = inputs.datasets
+    columns, table, stages = source.sheet.columns, source.read(), Stages(progress)
+    found = candidates(request)
+    ranking = rank(
+        found,
+        table,
+        columns,
+        folds=request.validation.folds,
+        measure=request.measure,
+        rule=request.rule,
+        stages=stages,
+        share=CHOSEN,
+    )
+    higher = ranking.measure == Q or MEASURES[ranking.measure].better > 0
+    result = SearchResult(
+        kind="search",
+        measure=ranking.measure,
+        better="higher" if higher else "lower",
+        chosen=ranking.best,
+        rests_on=ranking.rests_on,
+        candidates=ranking.tried,
+    )
+    warnings = []
+    if len(found) >= MANY:
+        warnings.append(f"The best of {len(found)} candidates looks better than it is: go by its test figures.")
+    if request.model is None:
+        return Outcome(result=result, warnings=warnings)
+    best = found[ranking.best].spec
+    heard = stages.within(CHOSEN, 1.0, "training the chosen one")
+    trained = train(
+        best,
+        table,
+        columns=columns,
+        data_digest=source.sheet.digest,
+        progress=lambda fraction, _, measures: heard(fraction, **measures),
+    )
+    return Outcome(trained, result, [*warnings, *trained.report.warnings])
+
+
+KIND = Kind(
+    operation="search_models",
+    dry_run="validate_search",
+    request=SearchRequest,
+    result=SearchResult,
+    estimate=SearchEstimate,
+    needs=needs,
+    check=check,
+    run=run,
+)
