@@ -206,6 +206,8 @@ def learned(
         if isinstance(one, Expression):
             functions.append(Formulated(expression=one.expression))
             continue
+        if one.degree == 1:
+            continue  # the columns themselves are there anyway
         names = tuple(one.columns or numbers)
         centres = [_centre(found[name]) if scaled else (0.0, 1.0) for name in names]
         middle, unit = zip(*centres, strict=True)

@@ -59,6 +59,13 @@ class Material(NamedTuple):
             errors_known=spec.sigma is not None,
         )
 
+    def of(self, spec: TrainSpec) -> "Material":
+        """The same columns of the same rows for another algorithm and preparation. Raises InvalidData as `read`."""
+        if self.task is Task.REGRESSION:
+            check_domain(spec.preprocessing.target, self.target.y, self.target.rows, str(spec.target))
+        algorithm = find(algorithm_name(spec)).algorithm
+        return self._replace(algorithm=algorithm, params=_params(spec, algorithm), preprocessing=spec.preprocessing)
+
     @property
     def rows(self) -> int:
         return self.target.rows.size

@@ -18,7 +18,7 @@ class Polynomial(Body):
     """
 
     kind: Literal["polynomial"]
-    degree: int = Field(2, ge=2, le=MAX_DEGREE, description="Highest sum of exponents in one term.")
+    degree: int = Field(2, ge=1, le=MAX_DEGREE, description="Highest sum of exponents in one term; 1 adds none.")
     interactions: bool = Field(True, description="Products of different columns too; else powers of single columns.")
     columns: list[str] | None = Field(
         None, min_length=1, max_length=1000, description="Absent: every numeric input. They stay inputs themselves."

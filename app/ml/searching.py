@@ -21,7 +21,7 @@ from app.ml.evaluation import Evaluation, evaluate
 from app.ml.figures import MEASURES, fold_mean
 from app.ml.fitting import fit_rows, judge
 from app.ml.material import Material
-from app.ml.planning import TrainSpec, algorithm_name, entry_of, plan
+from app.ml.planning import TrainSpec, algorithm_name, plan
 from app.ml.progress import Stages
 from app.ml.report import Figure
 from app.ml.schema import TableColumn
@@ -107,23 +107,17 @@ def rank(
     scores = []
     for place, candidate in enumerate(found):
         stages(share * place / len(found), f"candidate {place + 1} of {len(found)}")
-        own = _own(material, candidate.spec)
-        scores.append(_scores(own, rows, splits if name != Q else [], candidate.spec.seed, name))
+        scores.append(_scores(material, candidate.spec, rows, splits, name))
         stages(share * (place + 1) / len(found), f"candidate {place + 1} of {len(found)}", {name: scores[-1].mean})
-    told = f"{len(found)} candidates on the same {len(splits)} folds of {rows.size} training rows"
+    judges = "all" if name == Q else f"the same {len(splits)} folds of"
+    told = f"{len(found)} candidates on {judges} {rows.size} training rows."
     return _ranked(found, scores, name, rule, told)
 
 
-def _own(material: Material, spec: TrainSpec) -> Material:
-    """The same rows for another algorithm and preparation."""
-    algorithm = entry_of(spec).algorithm
-    params = algorithm.params.model_validate(spec.algorithm.model_dump(exclude={"name"}))
-    return material._replace(algorithm=algorithm, params=params, preprocessing=spec.preprocessing)
-
-
-def _scores(material: Material, rows: Labels, splits: Sequence[Split], seed: int, measure: str) -> _Scores:
-    validation, train = [], []
+def _scores(material: Material, spec: TrainSpec, rows: Labels, splits: Sequence[Split], measure: str) -> _Scores:
+    validation, train, seed = [], [], spec.seed
     try:
+        material = material.of(spec)
         if measure == Q:
             return _Scores(np.array([_q(material, rows, seed)]), np.zeros(0))
         for split in splits:

@@ -109,3 +109,33 @@ def test_unsupervised_candidates_are_compared_too(diabetes):
     ranking = ranked(diabetes, target=None, algorithm={"name": "kmeans"}, grid=grid)
     assert ranking.measure == "quantisation_error"
     assert ranking.best == 1  # more centres are nearer
+
+
+def test_the_degree_by_goodness_of_fit():
+    """B5.9 on the data of B5.1: Q of the degrees 1, 2, 3 is 2.1e-93, 0.2272, 0.0940."""
+    table = pa.table({"x": [0.0, 1, 2, 3, 4], "y": [1.1, 1.9, 5.2, 9.8, 17.1], "s": [0.1, 0.1, 0.2, 0.2, 0.4]})
+    columns = [TableColumn(name, "numeric", 0, 5) for name in table.column_names]
+    ranking = ranked(
+        (table, columns),
+        measure="q",
+        algorithm={"name": "linear"},
+        features=["x"],
+        sigma="s",
+        validation={"test_fraction": 0},
+        preprocessing={"basis": [{"kind": "polynomial", "degree": 1}]},
+        grid=[{"pointer": "/preprocessing/basis/0/degree", "values": [1, 2, 3]}],
+    )
+    assert ranking.best == 1
+    assert [one.rank for one in ranking.tried] == [3, 1, 2]
+    values = [one.validation.value for one in ranking.tried]
+    assert values == pytest.approx([2.0664e-93, 0.22720965, 0.09397207], rel=1e-4)
+
+
+def test_domain_errors_of_one_candidate_do_not_end_the_search(diabetes):
+    table, columns = diabetes[:2]
+    shifted = table.set_column(10, "y", pa.array(diabetes[3] - 100))
+    grid = [{"pointer": "/preprocessing/target", "values": ["none", "log"]}]
+    ranking = ranked((shifted, columns), grid=grid)
+    assert ranking.best == 0
+    assert ranking.tried[1].rank is None
+    assert ranking.tried[1].error

@@ -125,6 +125,7 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         share=CHOSEN,
     )
     higher = ranking.measure == Q or MEASURES[ranking.measure].better > 0
+    lucky = f"The best of {len(found)} candidates looks better than it is: go by its test figures."
     result = SearchResult(
         kind="search",
         measure=ranking.measure,
@@ -132,12 +133,10 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         chosen=ranking.best,
         rests_on=ranking.rests_on,
         candidates=ranking.tried,
+        warnings=[lucky] if len(found) >= MANY else [],
     )
-    warnings = []
-    if len(found) >= MANY:
-        warnings.append(f"The best of {len(found)} candidates looks better than it is: go by its test figures.")
     if request.model is None:
-        return Outcome(result=result, warnings=warnings)
+        return Outcome(result=result)
     best = found[ranking.best].spec
     heard = stages.within(CHOSEN, 1.0, "training the chosen one")
     trained = train(
@@ -147,7 +146,7 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         data_digest=source.sheet.digest,
         progress=lambda fraction, _, measures: heard(fraction, **measures),
     )
-    return Outcome(trained, result, [*warnings, *trained.report.warnings])
+    return Outcome(trained, result)
 
 
 KIND = Kind(
