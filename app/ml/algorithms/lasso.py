@@ -2,10 +2,10 @@ r"""Lasso: a weighted sum of few inputs; the others get a coefficient of exactly
 
 Minimises  Σ wᵢ(yᵢ − xᵢβ − b)² + λ‖β‖₁, with free intercept b, or the sum of squares alone subject to  ‖β‖₁ ≤ t. The
 absolute values pull every coefficient towards zero by the same amount, so that weak ones arrive there. Coordinate
-descent with soft threshold λ/2 on the coefficients that are not zero, then an exact solution for these; a
-path of penalties is followed down from λ = 2 max|xⱼ·y|, where all are zero, each fit starting from the
-last. A fit stops when the duality gap proves it close to the minimum. On request λ is chosen by cross-validation:
-the best one, or the largest within one standard error of the best.
+descent with soft threshold λ/2 on the coefficients that are not zero, then an exact solution for these; a path of
+penalties is followed down from λ = 2 max|xⱼ·y|, where all are zero, to the one asked for, each fit starting from the
+last. A fit stops when the duality gap proves it close to the minimum. On request λ is chosen by cross-validation: the
+best one, or the largest within one standard error of the best.
 
 Use when: only some of many inputs matter and the model shall say which. Scale the inputs: the penalty counts in
 their units. Among inputs that move together the choice is unstable; `ridge` keeps all of them.
@@ -14,19 +14,37 @@ References: Tibshirani (1996), J. Roy. Statist. Soc. B 58:267; Friedman, Hastie 
 Softw. 33(1); Battiti & Brunato, The LION Way, ch. 8.
 """
 
-from typing import Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
-from app.ml.numerics.lasso import Moments, Point, solve_lasso
-from app.ml.numerics.linalg import centred, each_row
+from app.ml.contract import (
+    JSON,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Labels,
+    Matrix,
+    Params,
+    Progress,
+    Symmetry,
+    Task,
+    Vector,
+)
+from app.ml.numerics import lasso
+from app.ml.numerics.lasso import Moments
+from app.ml.numerics.linalg import each_row
+from app.ml.numerics.sums import BLOCK, Point, Sums, mean_point
 
 STEPS, REACH = 40, 1e-3
 """Penalties on the path, and the last of them as a share of the first."""
+FOLD_TOL = 1e-7
+"""Gap enough to tell which penalty is best."""
 WEAKEST = 1e-9
 """The share of the first penalty below which a bound does not bind."""
 
@@ -73,30 +91,36 @@ class Design(NamedTuple):
     """Rows ready for the solver."""
 
     moments: Moments
-    mean: Vector
-    """(d,) of the inputs, zero if the intercept is a coefficient."""
-    middle: float
-    """Mean of the target, likewise."""
+    means: Point
+    """Of inputs and target; zero if the intercept is a coefficient."""
+    weight: float
+    """Sum of the row weights."""
+
+
+Fold: TypeAlias = tuple[Labels, Design]
+"""Rows left out, and the others."""
 
 
 def fit(params: Lasso, data: Data, context: Context) -> Fit[State]:
-    design = _design(params, data)
+    origin = Point(np.zeros(data.x.shape[1]), 0.0) if params.penalise_intercept else mean_point(data)
+    left = _left_out(params, len(data.x), context.rng)
+    parts = [Sums.of(data, origin, rows) for rows in left] or [Sums.of(data, origin)]
+    design = _design(params, origin, parts)
     penalties = _penalties(params, design.moments)
-    points = _follow(params, design.moments, penalties)
+    found = _follow(params, design.moments, penalties)
     errors = spreads = np.zeros(0)
     if params.choice == "bound":
-        penalties, points, chosen = _bounded(params, design.moments, penalties, points)
+        penalties, found, chosen = _bounded(params, design.moments, penalties, found)
     elif params.choice == "penalty":
         chosen = int(np.flatnonzero(penalties == params.penalty)[0])
     else:
-        errors, spreads = _cross_validate(params, data, penalties, context)
+        folds = [(rows, _design(params, origin, parts[:k] + parts[k + 1 :])) for k, rows in enumerate(left)]
+        errors, spreads = _cross_validate(params, data, folds, penalties, context.progress)
         chosen = _choose(params, errors, spreads)
-    coefs = np.array([point.coef for point in points])
-    coef, intercept = _told(params, design, coefs[chosen])
-    gaps = np.array([point.gap for point in points])
-    path = Path(penalties, coefs[:, : data.x.shape[1]], gaps, errors, spreads, chosen)
-    converged = bool((gaps <= params.tol).all())
-    return Fit(State(coef, np.asarray(intercept), path), converged, sum(point.sweeps for point in points))
+    coefs, intercepts = _told(params, design, found.coefs)
+    path = Path(penalties, coefs, found.gaps, errors, spreads, chosen)
+    converged = bool((found.gaps <= params.tol).all())
+    return Fit(State(coefs[chosen].copy(), np.asarray(intercepts[chosen]), path), converged, int(found.sweeps.sum()))
 
 
 def predict(params: Lasso, state: State, x: Matrix) -> Vector:
@@ -141,82 +165,90 @@ def summary(params: Lasso, state: State) -> JSON:
     return told
 
 
-def _design(params: Lasso, data: Data) -> Design:
-    d = data.x.shape[1]
-    root = np.sqrt(data.weights)
+def _design(params: Lasso, origin: Point, parts: Sequence[Sums]) -> Design:
+    sums = Sums.union(parts)
     if params.penalise_intercept:
-        x, mean = np.column_stack([data.x, np.ones(len(data.x))]), np.zeros(d)
-        y, middle = data.y, 0.0
-    else:
-        (x, mean), (target, means) = centred(data.x, data.weights), centred(data.targets, data.weights)
-        y, middle = target[:, 0], float(means[0])
-    a, b = x * root[:, None], y * root
-    return Design(Moments(a.T @ a, a.T @ b, float(b @ b)), mean, middle)
+        return Design(sums.with_constant(), origin, sums.weight)
+    return Design(*sums.centred(origin), sums.weight)
 
 
-def _told(params: Lasso, design: Design, coef: Vector) -> tuple[Vector, float]:
-    """Coefficients of the inputs, and the intercept."""
+def _told(params: Lasso, design: Design, coefs: Matrix) -> tuple[Matrix, Vector]:
+    """Coefficients of the inputs (m, d), and the intercepts (m,)."""
     if params.penalise_intercept:
-        return coef[:-1], float(coef[-1])
-    return coef, design.middle - float(design.mean @ coef)
+        return coefs[:, :-1].copy(), coefs[:, -1]
+    return coefs, design.means.target - coefs @ design.means.inputs
 
 
 def _penalties(params: Lasso, moments: Moments) -> Vector:
-    grid = moments.largest * np.geomspace(1, REACH, STEPS) if moments.largest > 0 else np.ones(1)
+    """From the first one down, or down to the one that is asked for."""
+    lowest = REACH
+    if params.choice == "penalty" and moments.largest > 0:
+        lowest = float(np.clip(params.penalty / moments.largest, REACH, 1.0))
+    grid = moments.largest * np.geomspace(1, lowest, STEPS) if moments.largest > 0 else np.ones(1)
     if params.choice == "penalty":
-        grid = np.append(grid, params.penalty)
+        grid = np.append(grid[grid > params.penalty * (1 + 1e-9)], params.penalty)
     return np.unique(grid)[::-1].copy()
 
 
-def _follow(params: Lasso, moments: Moments, penalties: Vector) -> list[Point]:
+def _follow(params: Lasso, moments: Moments, penalties: Vector, *, rough: bool = False) -> lasso.Path:
     """From strong to weak, each fit starting from the last."""
-    points, start = [], np.zeros(len(moments.product))
-    for penalty in penalties:
-        points.append(solve_lasso(moments, float(penalty), start, params.tol, params.max_iter))
-        start = points[-1].coef
-    return points
+    tol = max(params.tol, FOLD_TOL) if rough else params.tol
+    return lasso.follow(moments, penalties, np.zeros(len(moments.product)), tol, params.max_iter)
 
 
-def _bounded(
-    params: Lasso, moments: Moments, penalties: Vector, points: list[Point]
-) -> tuple[Vector, list[Point], int]:
+def _bounded(params: Lasso, moments: Moments, penalties: Vector, found: lasso.Path) -> tuple[Vector, lasso.Path, int]:
     """The path with the penalty whose coefficients have the size of the bound; the weakest if none is so large."""
-    within = [np.abs(point.coef).sum() <= params.bound for point in points]
-    after = within.index(False) if False in within else len(points)
-    start = points[after - 1].coef
+    beyond = np.abs(found.coefs).sum(axis=1) > params.bound
+    after = int(beyond.argmax()) if beyond.any() else len(penalties)
+    start = found.coefs[after - 1]
 
-    def at(penalty: float) -> Point:
-        return solve_lasso(moments, penalty, start, params.tol, params.max_iter)
+    def at(penalty: float) -> lasso.Path:
+        return lasso.follow(moments, np.array([penalty]), start, params.tol, params.max_iter)
 
     def excess(penalty: float) -> float:
-        return float(np.abs(at(penalty).coef).sum() - params.bound)
+        return float(np.abs(at(penalty).coefs).sum() - params.bound)
 
-    weak = float(penalties[after]) if after < len(points) else float(penalties[0]) * WEAKEST
+    weak = float(penalties[after]) if beyond.any() else float(penalties[0]) * WEAKEST
     if excess(weak) > 0:
         weak = float(scipy.optimize.brentq(excess, weak, float(penalties[after - 1]), xtol=1e-300, rtol=1e-14))
-    places = np.insert(penalties, after, weak)
-    return places, [*points[:after], at(weak), *points[after:]], after
+    inserted = (np.insert(of_all, after, of_one[0], axis=0) for of_all, of_one in zip(found, at(weak), strict=True))
+    return np.insert(penalties, after, weak), lasso.Path(*inserted), after
 
 
-def _cross_validate(params: Lasso, data: Data, penalties: Vector, context: Context) -> tuple[Vector, Vector]:
+def _left_out(params: Lasso, n: int, rng: np.random.Generator) -> list[Labels]:
+    """The rows of each fold; none without cross-validation, or with one row."""
+    folds = min(params.folds, n)
+    if params.choice in {"penalty", "bound"} or folds < 2:
+        return []
+    fold = rng.permutation(n) % folds
+    return [np.flatnonzero(fold == k) for k in range(folds)]
+
+
+def _cross_validate(
+    params: Lasso, data: Data, folds: Sequence[Fold], penalties: Vector, progress: Progress
+) -> tuple[Vector, Vector]:
     """Mean squared error of each penalty on rows not fitted, and its standard error over folds.
 
     A penalty counts against a sum over rows: on part of them it shrinks with their weight.
     """
-    n, folds = len(data.x), min(params.folds, len(data.x))
-    if folds < 2:
+    if not folds:
         return np.zeros(len(penalties)), np.zeros(len(penalties))
-    fold = context.rng.permutation(n) % folds
-    losses = np.empty((folds, len(penalties)))
-    for k in range(folds):
-        kept, left = data.take(fold != k), data.take(fold == k)
-        design = _design(params, kept)
-        points = _follow(params, design.moments, penalties * kept.weights.sum() / data.weights.sum())
-        for place, point in enumerate(points):
-            coef, intercept = _told(params, design, point.coef)
-            losses[k, place] = np.average((left.y - left.x @ coef - intercept) ** 2, weights=left.weights)
-        context.progress((k + 1) / folds)
-    return losses.mean(axis=0), losses.std(axis=0, ddof=1) / np.sqrt(folds)
+    losses = np.empty((len(folds), len(penalties)))
+    for k, (rows, design) in enumerate(folds):
+        found = _follow(params, design.moments, penalties * design.weight / data.weights.sum(), rough=True)
+        losses[k] = _losses(data, rows, *_told(params, design, found.coefs))
+        progress((k + 1) / len(folds))
+    return losses.mean(axis=0), losses.std(axis=0, ddof=1) / np.sqrt(len(folds))
+
+
+def _losses(data: Data, rows: Labels, coefs: Matrix, intercepts: Vector) -> Vector:
+    """(m,) mean squared error of each of m fits on these rows."""
+    total = np.zeros(len(coefs))
+    for start in range(0, len(rows), BLOCK):
+        some = rows[start : start + BLOCK]
+        gaps = data.y[some, None] - data.x[some] @ coefs.T - intercepts
+        total += data.weights[some] @ (gaps * gaps)
+    return np.asarray(total / data.weights[rows].sum())
 
 
 def _choose(params: Lasso, errors: Vector, spreads: Vector) -> int:

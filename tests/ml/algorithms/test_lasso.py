@@ -138,3 +138,30 @@ def test_cross_validation_finds_the_inputs_that_matter():
     )
     assert errors[place] == pytest.approx(1, abs=0.35)
     assert modest["duality_gap"] <= 1e-10
+
+
+def test_cross_validation_is_fits_to_the_other_rows():
+    """Moments of folds added up give what fits to the rows themselves give."""
+    x, y = datasets.load_diabetes(return_X_y=True)
+    path = fitted(x, y, choice="best", folds=4, seed=3).state.path
+    fold = Context.of(3).rng.permutation(len(y)) % 4
+    for place in (0, 15, 30):
+        errors = []
+        for k in range(4):
+            kept, left = fold != k, fold == k
+            alpha = path.penalties[place] / 2 / len(y)  # the peer divides by the rows it sees
+            peer = Peer(alpha=alpha, tol=1e-12, max_iter=100_000).fit(x[kept], y[kept])
+            errors.append(((y[left] - peer.predict(x[left])) ** 2).mean())
+        assert path.errors[place] == pytest.approx(np.mean(errors), rel=1e-5)
+        assert path.spreads[place] == pytest.approx(np.std(errors, ddof=1) / 2, rel=1e-4)
+
+
+def test_the_path_leads_to_the_penalty_asked_for():
+    x, y = datasets.load_diabetes(return_X_y=True)
+    path = fitted(x, y, penalty=500).state.path
+    assert path.penalties[-1] == 500
+    assert path.chosen == len(path.penalties) - 1
+    assert len(path.penalties) == 40
+    beyond = fitted(x, y, penalty=1e6).state.path
+    assert beyond.penalties[beyond.chosen] == 1e6
+    assert not beyond.coefs.any()
