@@ -24,6 +24,7 @@ from app.api import (
     metrics,
     models,
     openapi,
+    pairs,
     predict,
     problems,
     whatif,
@@ -58,7 +59,7 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
         app.state.services = services
     problems.install(app)
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # the documented way
-    for resource in (predict, inference, datasets, algorithms, jobs, models, whatif, health, metrics, docs):
+    for resource in (predict, inference, datasets, algorithms, jobs, models, whatif, pairs, health, metrics, docs):
         app.include_router(resource.router)
     routes = [(route.original_route, route.path) for route in iter_route_contexts(app.routes)]
     app.state.templates = {id(route): path for route, path in routes}

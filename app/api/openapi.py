@@ -21,6 +21,7 @@ TAGS = [
     {"name": "jobs", "description": "Long-running work."},
     {"name": "models", "description": "Models, their immutable versions and their aliases."},
     {"name": "predictions", "description": "Answers of models."},
+    {"name": "evaluation", "description": "How good predictions are."},
     {"name": "inference", "description": "The Open Inference Protocol v2."},
     {"name": "operations", "description": "For those who run the service."},
 ]

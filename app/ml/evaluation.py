@@ -30,7 +30,7 @@ from app.ml.intervals import Resamples, ratio
 from app.ml.labels import Class
 from app.ml.report import ConfusionMatrix, Figure, Gap, RejectionCurve, ReportCurve
 from app.ml.tallies import Rows
-from app.wire import Body
+from app.wire import Body, Wire
 
 
 class Validation(Body):
@@ -63,6 +63,28 @@ class Evaluation(NamedTuple):
     """(n,) of a regression: √w·(y − prediction)."""
     rejection: RejectionCurve | None = None
     cost: CostReport | None = None
+
+    def judgement(self) -> dict[str, Any]:
+        """What of it is in a `Judgement`."""
+        return {
+            "metrics": self.figures,
+            "confusion_matrix": self.confusion_matrix,
+            "curves": self.curves,
+            "rejection": self.rejection,
+            "costs": self.cost,
+        }
+
+
+class Judgement(Wire):
+    """What rows say of predictions."""
+
+    task: str
+    rows: int = Field(description="That were judged.")
+    metrics: list[Figure]
+    confusion_matrix: ConfusionMatrix | None = None
+    curves: list[ReportCurve] = []
+    rejection: RejectionCurve | None = None
+    costs: CostReport | None = None
 
 
 class Asked(NamedTuple):
@@ -130,7 +152,7 @@ def of_classes(
         figures=measures.classification(truth, probabilities, classes, draws, weights, assigned=assigned),
         confusion_matrix=seen,
         curves=measures.roc_curves(truth, probabilities, classes, weights),
-        rejection=measures.rejection(top, assigned == truth, len(classes), rows),
+        rejection=measures.rejection(top, assigned == truth, len(classes), rows) if len(classes) > 1 else None,
         cost=cost,
     )
 

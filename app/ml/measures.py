@@ -114,7 +114,7 @@ def rejection(top: Vector, right: Truths, classes: int, rows: Rows) -> Rejection
     told = [rows.share("accuracy", hits, accepted, place) for place in range(THRESHOLDS)]
     return RejectionCurve(
         thresholds=thresholds.tolist(),
-        rejected=(1 - accepted.total / rows.total(np.ones(top.size))).tolist(),
+        rejected=(1 - accepted.total / rows.total(np.ones(top.size))).clip(0).tolist(),
         accuracy=[figure.value for figure in told],
         lower=[figure.lower for figure in told],
         upper=[figure.upper for figure in told],

@@ -12,12 +12,12 @@ from pydantic import Field
 
 from app.errors import Fault, InvalidData, InvalidRequest
 from app.ml.contract import Task
-from app.ml.costs import CostReport, Costs, cost_faults
-from app.ml.evaluation import Asked
+from app.ml.costs import Costs, cost_faults
+from app.ml.evaluation import Asked, Judgement
 from app.ml.judgement import Judged, column_faults, judge, only, read_truth, sealed_rows
 from app.ml.kind import Checked, Inputs, Kind, Known, Name, Needs, Outcome, Request, Result, Sheet, Version, Wanted
 from app.ml.progress import Reporter
-from app.ml.report import ConfusionMatrix, Figure, RejectionCurve, ReportCurve, Reuse
+from app.ml.report import Reuse
 from app.ml.reuse import held_out, whole
 
 FEW = 30
@@ -43,7 +43,7 @@ class EvaluateRequest(Request):
     seed: int = Field(0, ge=0, lt=2**63, description="Of the bootstrap.")
 
 
-class EvaluateResult(Result):
+class EvaluateResult(Judgement, Result):
     """What the rows of a dataset say of a version."""
 
     kind: Literal["evaluate"]
@@ -51,14 +51,7 @@ class EvaluateResult(Result):
     version: int
     digest: str = Field(description="sha256: of the version's bytes.")
     dataset: UUID
-    task: str
     rests_on: str = Field(description="One sentence: which rows.")
-    rows: int = Field(description="That were judged.")
-    metrics: list[Figure]
-    confusion_matrix: ConfusionMatrix | None = None
-    curves: list[ReportCurve] = []
-    rejection: RejectionCurve | None = None
-    costs: CostReport | None = None
 
 
 def needs(request: EvaluateRequest) -> Needs:
@@ -88,7 +81,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
         raise InvalidData("The model's training held out no row of this dataset.")
     asked = Asked(request.examples, None, request.costs)
     judged = judge(loaded.model, table, target, asked, request.seed, progress=progress)
-    told, whose = judged.evaluation, "that the model's training held out" if sealed is not None else "of the dataset"
+    whose = "that the model's training held out" if sealed is not None else "of the dataset"
     result = EvaluateResult(
         kind="evaluate",
         model=version.model,
@@ -98,11 +91,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
         task=version.header.task,
         rests_on=f"The figures rest on {judged.rows.size} rows {whose}.",
         rows=judged.rows.size,
-        metrics=told.figures,
-        confusion_matrix=told.confusion_matrix,
-        curves=told.curves,
-        rejection=told.rejection,
-        costs=told.cost,
+        **judged.evaluation.judgement(),
         reuse=_reuse(version, digest, name, sealed=sealed is not None) if sealed is not None or not own else None,
         warnings=list(_warnings(judged, seen=own and sealed is None)),
     )
