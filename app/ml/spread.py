@@ -3,8 +3,9 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from app.ml.contract import Vector
 from app.ml.order import Values, quantiles
 from app.wire import Wire
 
@@ -17,6 +18,20 @@ class Bin(Wire):
     lower: float
     upper: float
     count: int
+
+
+def histogram(values: Vector) -> list[Bin]:
+    """Of finite values (n,), at least one."""
+    edges = _edges(float(values.min()), float(values.max()), values.size)
+    counts = np.histogram(values, edges)[0] if edges.size > 1 and edges[0] < edges[-1] else [values.size]
+    return _bins(edges, counts)
+
+
+def _bins(edges: Vector, counts: ArrayLike) -> list[Bin]:
+    ends = edges.tolist()
+    return [
+        Bin(lower=a, upper=b, count=n) for a, b, n in zip(ends[:-1], ends[1:], np.asarray(counts).tolist(), strict=True)
+    ]
 
 
 def spread(values: Values, count: int) -> dict[str, Any]:
@@ -39,10 +54,7 @@ def spread(values: Values, count: int) -> dict[str, Any]:
         "lower_whisker": box.low,
         "upper_whisker": box.high,
         "outliers": box.outliers,
-        "histogram": [
-            Bin(lower=a, upper=b, count=n)
-            for a, b, n in zip(edges[:-1].tolist(), edges[1:].tolist(), box.counts.tolist(), strict=True)
-        ],
+        "histogram": _bins(edges, box.counts),
     }
 
 

@@ -1,0 +1,135 @@
+"""The same fit again and again, on rows drawn with replacement: what every refit is asked (B5.13)."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from app.ml.contract import Labels, Matrix, Task
+from app.ml.evaluation import Evaluation
+from app.ml.fitting import Fitted, fit_rows, judge
+from app.ml.material import Material
+from app.ml.splits import resample
+
+
+class Number(NamedTuple):
+    """What a number is of."""
+
+    group: str
+    """coefficient, prediction or measure."""
+    name: str
+    label: str | None = None
+    row: int | None = None
+
+
+Numbers: TypeAlias = dict[Number, float]
+
+
+class Refits(NamedTuple):
+    numbers: list[Number]
+    """Those of the fit of all rows, then the measures."""
+    whole: Matrix
+    """(m,) of the fit of all rows; NaN for measures."""
+    draws: Matrix
+    """(R, m), NaN where a refit lacks the number."""
+    left_out: Matrix | None
+    """(n, m) without each row in turn."""
+
+
+def refit(
+    material: Material,
+    asked: pa.Table | None,
+    *,
+    resamples: int,
+    jackknife: bool,
+    seed: int,
+    step: Callable[[int, int, Numbers], None],
+) -> Refits:
+    """asked: rows to predict, or none. step: hears how many of how many fits are done, and what the last one said."""
+    every = np.arange(material.rows)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    fits = 1 + resamples + (every.size if jackknife else 0)
+    whole = _told(material, fit_rows(material, every, seed), asked)
+
+    def refits() -> Iterator[Numbers]:
+        for _ in range(resamples):
+            drawn = resample(every.size, rng)
+            fitted = fit_rows(material, drawn.train, seed)
+            yield _told(material, fitted, asked) | _measured(judge(material, fitted, drawn.test, rng))
+
+    draws = []
+    for told in refits():
+        draws.append(told)
+        step(len(draws), fits, told)
+    left_out = []
+    for row in range(every.size if jackknife else 0):
+        left_out.append(_told(material, fit_rows(material, np.delete(every, row), seed), asked))
+        step(resamples + len(left_out), fits, {})
+    measures = {number: np.nan for told in draws for number in told if number.group == "measure"}
+    numbers = [*whole, *measures]
+    return Refits(
+        numbers,
+        _matrix([whole], numbers)[0],
+        _matrix(draws, numbers),
+        _matrix(left_out, numbers) if jackknife else None,
+    )
+
+
+def _matrix(many: list[Numbers], numbers: list[Number]) -> Matrix:
+    values = [[told.get(number, np.nan) for number in numbers] for told in many]
+    return np.array(values, np.float64).reshape(len(many), len(numbers))
+
+
+def _told(material: Material, fitted: Fitted, asked: pa.Table | None) -> Numbers:
+    return _coefficients(material, fitted) | (_predictions(material, fitted, asked) if asked is not None else {})
+
+
+def _coefficients(material: Material, fitted: Fitted) -> Numbers:
+    """In the table's own units, whose meaning does not change from refit to refit."""
+    coef, intercept = (getattr(fitted.fit.state, name, None) for name in ("coef", "intercept"))
+    width = fitted.preparation.width
+    if not isinstance(coef, np.ndarray) or coef.shape[:1] != (width,) or intercept is None:
+        return {}
+    units = fitted.preparation.affine()
+    labels = _labels(material, fitted.data.codes if material.classes else np.zeros(0, np.intp), coef)
+    if labels is None:
+        return {}
+    constants = np.reshape(intercept + units.constant(coef), -1)
+    rows = np.reshape(units.coef(coef), (width, -1))
+    told = {Number("coefficient", "(intercept)", label): float(b) for label, b in zip(labels, constants, strict=True)}
+    for name, row in zip(fitted.preparation.plain_names, rows, strict=True):
+        told |= {Number("coefficient", name, label): float(value) for label, value in zip(labels, row, strict=True)}
+    return told
+
+
+def _labels(material: Material, codes: Labels, coef: Matrix) -> list[str | None] | None:
+    """The class of each column of coefficients; None where that cannot be told."""
+    if coef.ndim == 1:
+        return [None]
+    names = [str(label) for label in material.classes]
+    if coef.shape[1] == len(names):
+        return [*names]
+    seen = [names[code] for code in np.unique(codes)]
+    if coef.shape[1] == len(seen):
+        return [*seen]
+    return [seen[1]] if coef.shape[1] == 1 and len(seen) == 2 else None
+
+
+def _predictions(material: Material, fitted: Fitted, asked: pa.Table) -> Numbers:
+    learned, x = fitted.learned, fitted.preparation.matrix(fitted.preparation.raw(asked))
+    answers = learned.algorithm.predict(learned.params, learned.state, x)
+    if material.task is Task.CLASSIFICATION:
+        return {
+            Number("prediction", "probability", str(label), row): float(value)
+            for row, answer in enumerate(answers)
+            for label, value in zip(material.classes, answer, strict=True)
+        }
+    return {Number("prediction", "answer", None, row): float(value) for row, value in enumerate(answers)}
+
+
+def _measured(judged: Evaluation) -> Numbers:
+    return {
+        Number("measure", figure.name, figure.label): np.nan if figure.value is None else figure.value
+        for figure in judged.figures
+    }
