@@ -101,9 +101,9 @@ NOTHING_ELSE = Asked()
 
 
 def evaluate(
-    learned: Learned, data: Data, train: Data, classes: Sequence[Class], rng: np.random.Generator
+    learned: Learned, data: Data, train: Data, classes: Sequence[Class], rng: np.random.Generator | None
 ) -> Evaluation:
-    """Predict the rows of `data` (prepared as for the fit) and measure.
+    """Predict the rows of `data` (prepared as for the fit) and measure; without error bars if there is no `rng`.
 
     train: the rows the fit has seen (`data` itself for training figures), for centres and means.
     classes: the label of each class code, in order; empty for other tasks.
@@ -114,15 +114,21 @@ def evaluate(
     if data.task.supervised:
         return compare(data, predicted, classes, rng)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told as undefined
-        return Evaluation(_figures(learned, data, train, predicted, Resamples.of(len(data.x), rng)))
+        return Evaluation(_figures(learned, data, train, predicted, _draws(data, rng)))
 
 
-def compare(data: Data, predicted: NDArray[Any], classes: Sequence[Class], rng: np.random.Generator) -> Evaluation:
+def compare(
+    data: Data, predicted: NDArray[Any], classes: Sequence[Class], rng: np.random.Generator | None
+) -> Evaluation:
     """Answers for rows with a target, whoever gave them, beside what they should be."""
-    rows = Rows(Resamples.of(len(data.x), rng))
+    rows = Rows(_draws(data, rng))
     if data.task is Task.CLASSIFICATION:
         return of_classes(data.codes, predicted.argmax(axis=1), predicted, rows, classes=classes)
     return of_numbers(data.y, predicted, rows)._replace(residuals=np.sqrt(data.weights) * (data.y - predicted))
+
+
+def _draws(data: Data, rng: np.random.Generator | None) -> Resamples:
+    return Resamples.none(len(data.x)) if rng is None else Resamples.of(len(data.x), rng)
 
 
 def of_numbers(truth: Vector, predicted: Vector, rows: Rows) -> Evaluation:

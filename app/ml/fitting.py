@@ -25,8 +25,8 @@ def fit_rows(material: Material, rows: Labels, seed: int, progress: Progress = s
     return Fitted(preparation, data, *material.fit(data, seed, progress))
 
 
-def judge(material: Material, fitted: Fitted, rows: Labels, rng: np.random.Generator) -> Evaluation:
-    """What these rows say of the fit."""
+def judge(material: Material, fitted: Fitted, rows: Labels, rng: np.random.Generator | None) -> Evaluation:
+    """What these rows say of the fit; without error bars if there is no `rng`."""
     if not rows.size:
         return Evaluation([])
     data = material.data(fitted.preparation, rows)

@@ -117,6 +117,11 @@ class Resamples(NamedTuple):
         left_out = 1.0 - np.eye(groups)[: groups if groups > 1 else 0]
         return cls(rng.permutation(n) % groups, np.vstack([counts, left_out]))
 
+    @classmethod
+    def none(cls, n: int) -> Self:
+        """Where many evaluations follow each other, and their spread is the error bar."""
+        return cls(np.zeros(n, np.intp), np.zeros((0, 1)))
+
     def sums(self, values: Vector) -> Vector:
         """The sum of values (n,) over each draw, shape (draws,)."""
         return self.counts @ np.bincount(self.group, values, self.counts.shape[1])

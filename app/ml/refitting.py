@@ -56,16 +56,16 @@ def refit(
         for _ in range(resamples):
             drawn = resample(every.size, rng)
             fitted = fit_rows(material, drawn.train, seed)
-            yield _told(material, fitted, asked) | _measured(judge(material, fitted, drawn.test, rng))
+            yield _told(material, fitted, asked) | _measured(judge(material, fitted, drawn.test, None))
 
     draws = []
     for told in refits():
         draws.append(told)
-        step(len(draws), fits, told)
+        step(1 + len(draws), fits, told)
     left_out = []
     for row in range(every.size if jackknife else 0):
         left_out.append(_told(material, fit_rows(material, np.delete(every, row), seed), asked))
-        step(resamples + len(left_out), fits, {})
+        step(1 + resamples + len(left_out), fits, {})
     measures = {number: np.nan for told in draws for number in told if number.group == "measure"}
     numbers = [*whole, *measures]
     return Refits(

@@ -44,10 +44,10 @@ class Fits(NamedTuple):
         """Of places among `rows`."""
         return fit_rows(self.material, self.rows[rows], self.seed)
 
-    def judged(self, splits: list[Split], what: str) -> Iterator[Fold]:
+    def judged(self, splits: list[Split], what: str, rng: np.random.Generator | None) -> Iterator[Fold]:
         for place, split in enumerate(splits):
             self.step(place / len(splits), f"fitting {what} {place + 1} of {len(splits)}")
-            told = judge(self.material, self.of(split.train), self.rows[split.test], self.rng)
+            told = judge(self.material, self.of(split.train), self.rows[split.test], rng)
             yield Fold(fold=place + 1, rows=split.test.size, metrics=told.figures)
 
 
@@ -69,14 +69,14 @@ def validate(fits: Fits, how: Validation) -> Validated | None:
 def _kfold(fits: Fits, k: int) -> Validated:
     codes = fits.material.target.codes
     splits = kfold(fits.rows.size, k, fits.rng, None if codes is None else codes[fits.rows])
-    folds = list(fits.judged(splits, "fold"))
+    folds = list(fits.judged(splits, "fold", fits.rng))
     told = f"Cross-validation divides these into {len(folds)} folds."
     return Validated(across_folds([fold.metrics for fold in folds]), told, folds)
 
 
 def _bootstrap(fits: Fits, draws: int) -> Validated:
     drawn = [resample(fits.rows.size, fits.rng) for _ in range(draws)]
-    folds = list(fits.judged([split for split in drawn if split.test.size], "resample"))
+    folds = list(fits.judged([split for split in drawn if split.test.size], "resample", None))
     told = (
         f"{len(folds)} more models were fitted on as many rows drawn from these with replacement, each judged by the "
         "rows that it has not seen."

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 import numpy as np
+import pyarrow as pa
 from pydantic import Field, ValidationError
 
 from app.errors import Fault, InvalidRequest
@@ -76,7 +77,7 @@ def check(request: BootstrapRequest, known: Known) -> Checked:
     (sheet,) = known.datasets
     spec = _spec(request, *known.models)
     planned = _planned(request, spec, sheet.columns, sheet.rows)
-    read_rows({"rows": request.rows}, _inputs(planned, sheet.columns), max_rows=MOST_ROWS)
+    _asked(request, planned, sheet.columns)
     fits = 1 + request.resamples + (planned.rows if request.interval == "accelerated" else 0)
     warnings = list(planned.warnings)
     if known.models and known.models[0].header.receipt.get("data_digest") != sheet.digest:
@@ -99,23 +100,22 @@ def run(request: BootstrapRequest, inputs: Inputs, progress: Reporter) -> Outcom
     planned = _planned(request, spec, columns, table.num_rows)
     material = Material.read(spec, planned, table, columns)
     del table
-    asked = read_rows({"rows": request.rows}, _inputs(planned, columns), max_rows=MOST_ROWS).table
 
     def step(done: int, fits: int, told: Numbers) -> None:
         measures = {
             number.name: value for number, value in told.items() if number.group == "measure" and not number.label
         }
-        stages(done / fits, f"fitting resample {done}", measures)
+        stages(done / fits, f"fit {done} of {fits}", measures)
 
     refits = refit(
         material,
-        asked if request.rows else None,
+        _asked(request, planned, columns),
         resamples=request.resamples,
         jackknife=request.interval == "accelerated",
         seed=request.seed,
         step=step,
     )
-    return Outcome(result=_result(request, refits, material.rows), warnings=planned.warnings)
+    return Outcome(result=_result(request, refits, planned))
 
 
 def _spec(request: BootstrapRequest, version: Version | None = None) -> TrainSpec:
@@ -149,12 +149,17 @@ def _planned(request: BootstrapRequest, spec: TrainSpec, columns: tuple[TableCol
     return planned
 
 
-def _inputs(planned: Plan, columns: tuple[TableColumn, ...]) -> list[InputColumn]:
+def _asked(request: BootstrapRequest, planned: Plan, columns: tuple[TableColumn, ...]) -> pa.Table | None:
+    """The rows to predict. Raises InvalidData for what is wrong with them."""
+    if not request.rows:
+        return None
     kinds = {column.name: column.kind for column in columns}
-    return [InputColumn(name=name, kind=kinds[name]) for name in planned.features]
+    inputs = [InputColumn(name=name, kind=kinds[name]) for name in planned.features]
+    return read_rows({"rows": request.rows}, inputs, max_rows=MOST_ROWS).table
 
 
-def _result(request: BootstrapRequest, refits: Refits, rows: int) -> Bootstrap:
+def _result(request: BootstrapRequest, refits: Refits, planned: Plan) -> Bootstrap:
+    rows = planned.rows
     groups: dict[str, list[Distribution]] = {"coefficient": [], "prediction": [], "measure": []}
     for place, number in enumerate(refits.numbers):
         draws, measured = refits.draws[:, place], number.group == "measure"
@@ -168,6 +173,7 @@ def _result(request: BootstrapRequest, refits: Refits, rows: int) -> Bootstrap:
     names = [" ".join(filter(None, (refits.numbers[place].name, refits.numbers[place].label))) for place in own]
     return Bootstrap(
         kind="bootstrap",
+        warnings=list(planned.warnings),
         rests_on=f"{request.resamples} fits of {rows} rows drawn from {rows} with replacement, seed {request.seed}.",
         confidence=request.confidence,
         coefficients=groups["coefficient"],
