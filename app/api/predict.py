@@ -7,6 +7,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Body, Query
 
 from app.api.arriving import Headers
+from app.api.deciding import AcceptAbove, CostRows, GapAbove, RejectCost, RejectHigh, RejectLow, policy_of
 from app.api.dependencies import ModelPath, RequestTimeout, seconds
 from app.api.direct import CallDep, DirectRoute, Holds, Reply
 from app.api.numeric_json import read_matrix
@@ -14,6 +15,7 @@ from app.api.openapi import declare
 from app.api.strict_json import demand_json, parse
 from app.ml.rows import Incoming, whole
 from app.schemas.predictions import Prediction, PredictRequest
+from app.services.predictions import check_policy
 from app.settings import KiB, MiB
 
 
@@ -49,6 +51,12 @@ async def predict_rows(  # noqa: PLR0917  passed by name
     on_error: Annotated[
         Literal["fail", "null"], Query(description="null: rows that cannot be answered are null, the others answered.")
     ] = "fail",
+    accept_above: AcceptAbove = None,
+    gap_above: GapAbove = None,
+    reject_low: RejectLow = None,
+    reject_high: RejectHigh = None,
+    costs: CostRows = None,
+    reject_cost: RejectCost = None,
     x_request_timeout: RequestTimeout = None,
 ) -> Reply:
     """Predict. Without `version` and `alias`: by the alias `champion` if it is set, else by the newest version.
@@ -56,10 +64,16 @@ async def predict_rows(  # noqa: PLR0917  passed by name
     Numbers may be whole (up to 2^53) or not; a string is never read as a number, nor a number or a boolean as a
     category. Null is a missing value. Dates are ISO 8601 strings; without an offset they are UTC. Columns the model
     does not know are ignored. What is not finite comes back as null.
+
+    A classifier may be asked to reject rows in doubt; `decisions` then says which. The report's `rejection` curve says
+    what each threshold leaves.
     """
     predictions, settings = call.services.predictions, call.settings
+    policy = policy_of(accept_above, gap_above, (reject_low, reject_high), costs, reject_cost)
     async with call.services.admission.enter(seconds(x_request_timeout)) as place:
         served = await predictions.serve(model, version, alias)
+        if policy is not None:
+            check_policy(served, policy)
 
         def read() -> Incoming:
             raw = read_matrix(body, served.model.preparation.numbers, settings)
@@ -69,9 +83,9 @@ async def predict_rows(  # noqa: PLR0917  passed by name
 
         large = len(body) > QUICK_BODY or served.model.nbytes > QUICK_MODEL
         if predictions.in_company(served) and not large:
-            given = await predictions.answer_in_company(served, read(), place.begin)
+            given = await predictions.answer_in_company(served, read(), place.begin, policy)
         else:
-            given = await place.run(lambda: predictions.answer(served, read()), large=large)
+            given = await place.run(lambda: predictions.answer(served, read(), policy), large=large)
     headers = [(b"x-model-version", b"%d" % given.version)]
     if given.ignored:
         headers.append((b"x-ignored-columns", _listed(given.ignored).encode()))

@@ -1,37 +1,65 @@
-"""When not to answer: rows near the border go to somebody else (B3.4, E16, E18).
+"""When not to answer: rows near the border go to somebody else (B3.4, E16, E18), or the cheapest answer is given.
 
 Every rule accepts what is *strictly* beyond its threshold, so that the threshold itself is doubt: with T = 0 a row of
 two equal probabilities is rejected.
+
+References: Chow (1970), IEEE Trans. Inf. Theory 16:41; Fumera, Roli & Giacinto (2000), Pattern Recognition 33:2099,
+for a threshold for each class.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from app.ml.contract import Matrix, Vector
+from app.ml.contract import Labels, Matrix, Vector
+from app.ml.costs import REJECTED, cheapest
 
 
-class Doubt(NamedTuple):
+class Policy(NamedTuple):
     """Which rows are rejected: those that any of these rules rejects."""
 
-    accept_above: ArrayLike = 0.0
-    """The most probable class is accepted above this probability: one number, or (k,) one for each class."""
+    accept_above: Sequence[float] = ()
+    """The most probable class is accepted above this probability: one number for all classes, or one for each."""
     gap_above: float | None = None
     """Its lead over the second."""
     band: tuple[float, float] | None = None
     """Of two classes: probabilities of the second from the first to the second of these numbers are doubt."""
+    costs: Matrix | None = None
+    """(k, k), costs[i, j] of assigning class j to a row of class i: the cheapest class is assigned."""
+    reject_cost: float | None = None
+    """Rows whose cheapest class is expected to cost more are rejected."""
+
+    def faults(self, k: int) -> Iterator[tuple[str, str]]:
+        """What does not fit k classes: the rule, and why."""
+        if len(self.accept_above) not in {0, 1, k}:
+            yield "accept_above", f"One number, or one for each of the {k} classes."
+        if self.band is not None and k != 2:
+            yield "reject_low", f"A band is for two classes; there are {k}."
+        if self.costs is not None and self.costs.shape != (k, k):
+            yield "costs", f"There are {k} classes: {k} rows of {k} numbers."
+        if self.costs is None and self.reject_cost is not None:
+            yield "reject_cost", "It is compared with the expected cost of answers: give costs too."
+
+    def assigned(self, probabilities: Matrix) -> Labels:
+        """(n,) of probabilities (n, k): the cheapest class, without costs the most probable."""
+        return probabilities.argmax(axis=1) if self.costs is None else cheapest(probabilities, self.costs)
 
     def accepts(self, probabilities: Matrix) -> NDArray[np.bool_]:
         """(n,) of probabilities (n, k)."""
         best = probabilities.argmax(axis=1)
         top = probabilities[np.arange(len(best)), best]
-        accepted: NDArray[np.bool_] = top > np.broadcast_to(self.accept_above, probabilities.shape[1])[best]
+        accepted = np.ones(len(best), np.bool_)
+        if self.accept_above:
+            accepted &= top > np.resize(self.accept_above, probabilities.shape[1])[best]
         if self.gap_above is not None:
             accepted &= top - _second(probabilities) > self.gap_above
         if self.band is not None:
             low, high = self.band
             accepted &= (probabilities[:, 1] < low) | (probabilities[:, 1] > high)
+        if self.costs is not None and self.reject_cost is not None:
+            accepted &= cheapest(probabilities, self.costs, self.reject_cost) != REJECTED
         return accepted
 
 

@@ -43,5 +43,8 @@ class Prediction(Wire):
     predictions: list[Any]
     classes: list[bool | int | float | str] | None = None
     probabilities: list[list[float] | None] | None = None
+    decisions: list[str | None] | None = Field(
+        None, description="accepted or rejected, where a rule of rejection was asked for: let a person look at these."
+    )
     flags: list[Flag] = []
     errors: list[ProblemError] | None = Field(None, description="The first fault of each row that is null.")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from app.errors import Fault
 from app.ml.model import Model, Predicted
 from app.ml.preparation import Flagged
+from app.ml.rejection import Policy
 from app.store.models import Pointer
 
 
@@ -33,8 +34,13 @@ class Answered(NamedTuple):
     ignored: Sequence[str]
 
 
-def answer(pointer: Pointer, model: Model, incoming: Answered, predicted: Predicted | None) -> Answer:
+def answer(
+    pointer: Pointer, model: Model, incoming: Answered, predicted: Predicted | None, policy: Policy | None = None
+) -> Answer:
     """`predicted` is of the good rows, None if there are none. Bad rows are null in every list."""
+    decisions: list[str] | None = None if policy is None else []
+    if policy is not None and predicted is not None:
+        predicted, decisions = decided(predicted, policy)
     document: dict[str, Any] = {
         "model": pointer.model,
         "version": pointer.version,
@@ -45,10 +51,24 @@ def answer(pointer: Pointer, model: Model, incoming: Answered, predicted: Predic
     if model.classes is not None:
         document["classes"] = model.classes
         document["probabilities"] = _spread(incoming, _probabilities(predicted))
+    if decisions is not None:
+        document["decisions"] = _spread(incoming, decisions)
     document["flags"] = [_flag(incoming, flag) for flag in predicted.flags] if predicted else []
     if incoming.faults:
         document["errors"] = [fault._asdict() for fault in incoming.faults]
     return Answer(orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY), pointer.version, incoming.ignored)
+
+
+def decided(predicted: Predicted, policy: Policy) -> tuple[Predicted, list[str]]:
+    """The classes that the policy assigns, and what becomes of each row."""
+    probabilities = predicted.probabilities
+    if probabilities is None:
+        raise ValueError("Only probabilities can be decided upon.")
+    accepted = policy.accepts(probabilities)
+    if predicted.unknown is not None:
+        accepted[predicted.unknown] = False
+    told = predicted._replace(values=policy.assigned(probabilities))
+    return told, ["accepted" if one else "rejected" for one in accepted.tolist()]
 
 
 def _probabilities(predicted: Predicted | None) -> Sequence[Any] | NDArray[np.float64]:

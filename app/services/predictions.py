@@ -10,6 +10,7 @@ import numpy as np
 from app.errors import Fault, InvalidRequest
 from app.ml.model import Model
 from app.ml.plain import plain_rows
+from app.ml.rejection import Policy
 from app.ml.rows import Incoming, read_rows
 from app.services.answers import Answer, Answered, answer
 from app.services.batching import Batching
@@ -73,22 +74,24 @@ class Predictions:
             body, served.model.inputs, max_rows=self._max_rows, let_bad_rows_pass=let_bad_rows_pass
         )
 
-    def answer(self, served: Served, incoming: Incoming) -> Answer:
+    def answer(self, served: Served, incoming: Incoming, policy: Policy | None = None) -> Answer:
         predicted = served.model.predict(incoming.table) if incoming.good.size else None
-        return answer(served.pointer, served.model, Answered(*incoming[1:]), predicted)
+        return answer(served.pointer, served.model, Answered(*incoming[1:]), predicted, policy)
 
     def in_company(self, served: Served) -> bool:
         """Whether small requests for this model may be answered together."""
         return self._batching.takes(served.model)
 
-    async def answer_in_company(self, served: Served, incoming: Incoming, begin: Callable[[], None]) -> Answer:
+    async def answer_in_company(
+        self, served: Served, incoming: Incoming, begin: Callable[[], None], policy: Policy | None = None
+    ) -> Answer:
         """The same bytes as `answer`, computed with other requests for the model; `begin` is called as that begins."""
         if not incoming.good.size:
-            return self.answer(served, incoming)
+            return self.answer(served, incoming, policy)
         table = incoming.table
         raw = table if isinstance(table, np.ndarray) else served.model.preparation.raw(table)
         predicted = await self._batching.predict(served.model, raw, begin)
-        return answer(served.pointer, served.model, Answered(*incoming[1:]), predicted)
+        return answer(served.pointer, served.model, Answered(*incoming[1:]), predicted, policy)
 
     def _load(self, pointer: Pointer) -> Model:
         kept = self._memory.get(pointer.digest)  # landed between the caller's look and now
@@ -101,6 +104,16 @@ class Predictions:
             self._cache.put(pointer.digest, blob)
         self._memory.put(pointer.digest, model)
         return model
+
+
+def check_policy(served: Served, policy: Policy) -> None:
+    """Raises InvalidRequest if the model cannot be asked to decide so."""
+    classes = served.model.classes
+    if classes is None:
+        raise InvalidRequest(faults=[Fault("/query", "Only a classification can be rejected or have costs.")])
+    faults = [Fault(f"/query/{rule}", detail) for rule, detail in policy.faults(len(classes))]
+    if faults:
+        raise InvalidRequest(faults=faults)
 
 
 def _wanted(model: str, version: int | None, alias: str | None) -> Wanted:

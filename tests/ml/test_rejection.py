@@ -6,7 +6,7 @@ import pytest
 from app.ml.costs import REJECTED, Costs, cheapest, cost_faults, cost_matrix, cost_report, threshold
 from app.ml.intervals import Resamples
 from app.ml.measures import rejection
-from app.ml.rejection import Doubt
+from app.ml.rejection import Policy
 from app.ml.tallies import Rows
 
 
@@ -40,7 +40,7 @@ def test_the_curve_of_calibrated_probabilities(calibrated, t, rejected, accuracy
     assert told.rejected[place] == pytest.approx(rejected, abs=1e-4)
     assert told.accuracy[place] == pytest.approx(accuracy, abs=5e-3)
     assert told.lower[place] <= accuracy <= told.upper[place]
-    mask = Doubt(accept_above=0.5 + t).accepts(two(p))
+    mask = Policy([0.5 + t]).accepts(two(p))
     assert 1 - mask.mean() == pytest.approx(told.rejected[place])
     assert ((p > 0.5) == truth)[mask].mean() == pytest.approx(told.accuracy[place])
 
@@ -78,27 +78,27 @@ def test_weights_count():
 def test_scores_of_the_book_go_to_a_human():
     """B3.4: 0.4 to 0.6, the ends included."""
     p = two([0.39, 0.4, 0.5, 0.6, 0.61])
-    assert Doubt(band=(0.4, 0.6)).accepts(p).tolist() == [True, False, False, False, True]
+    assert Policy(band=(0.4, 0.6)).accepts(p).tolist() == [True, False, False, False, True]
 
 
 def test_the_border_itself_is_doubt():
     """E16: class 1 if and only if P > 1/2, so at 1/2 there is no reason for either."""
     p = two([0.5, np.nextafter(0.5, 1)])
     assert p.argmax(axis=1).tolist() == [0, 1]
-    assert Doubt(accept_above=0.5).accepts(p).tolist() == [False, True]
-    assert Doubt().accepts(p).all()
+    assert Policy([0.5]).accepts(p).tolist() == [False, True]
+    assert Policy().accepts(p).all()
 
 
 def test_each_class_may_have_its_own_threshold():
     p = two([0.3, 0.7, 0.95])
-    assert Doubt(accept_above=[0.6, 0.9]).accepts(p).tolist() == [True, False, True]
+    assert Policy([0.6, 0.9]).accepts(p).tolist() == [True, False, True]
 
 
 def test_the_best_must_lead():
     """E18 (d): mean probability of the best above t1 and gap to the second above t2."""
     p = np.array([[0.5, 0.45, 0.05], [0.5, 0.25, 0.25], [0.4, 0.3, 0.3]])
-    assert Doubt(accept_above=0.45, gap_above=0.2).accepts(p).tolist() == [False, True, False]
-    assert Doubt(gap_above=0.5).accepts(np.ones((2, 1))).tolist() == [True, True]
+    assert Policy([0.45], gap_above=0.2).accepts(p).tolist() == [False, True, False]
+    assert Policy(gap_above=0.5).accepts(np.ones((2, 1))).tolist() == [True, True]
 
 
 # unequal costs

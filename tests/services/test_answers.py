@@ -1,13 +1,15 @@
 """The answer as JSON."""
 
+import numpy as np
 import orjson
 import pyarrow as pa
 
-from app.ml.model import decode
+from app.ml.model import Predicted, decode
+from app.ml.rejection import Policy
 from app.ml.rows import read_rows
 from app.ml.schema import TableColumn
 from app.ml.training import TrainSpec, train
-from app.services.answers import Answered, answer
+from app.services.answers import Answered, answer, decided
 from app.store.models import Pointer
 
 POINTER = Pointer("m", 1, "sha256:0", 1)
@@ -27,3 +29,11 @@ def test_a_classifier_may_say_that_it_does_not_know():
     assert told["predictions"] == ["low", None, None, "high"]
     assert [flag for flag in told["flags"] if flag["code"] == "unknown"] == [{"code": "unknown", "rows": [2]}]
     assert 0 < max(told["probabilities"][2]) < 1
+
+
+def test_what_the_model_does_not_know_is_rejected_whatever_the_rule_says():
+    probabilities = np.array([[0.9, 0.1], [0.8, 0.2]])
+    predicted = Predicted(np.array([0, 0]), probabilities, ("a", "b"), (), unknown=np.array([1]))
+    told, decisions = decided(predicted, Policy(accept_above=[0.5]))
+    assert decisions == ["accepted", "rejected"]
+    assert told.predictions == ["a", None]

@@ -1,0 +1,67 @@
+"""What a prediction may be asked to reject, by query parameters: absent, nothing is decided and nothing is spent."""
+
+from typing import Annotated, TypeAlias
+
+import numpy as np
+from fastapi import Query
+
+from app.errors import Fault, InvalidRequest
+from app.ml.rejection import Policy
+
+NUMBER = r"-?[0-9]{1,15}(\.[0-9]{1,15})?"
+ROW = rf"{NUMBER}(,{NUMBER})*"
+
+AcceptAbove: TypeAlias = Annotated[
+    list[Annotated[float, Query(ge=0, le=1)]] | None,
+    Query(
+        max_length=1000,
+        description="Reject rows whose most probable class is not above this probability. Given once for every class, "
+        "in the order of `classes`, each class has its own.",
+    ),
+]
+GapAbove: TypeAlias = Annotated[
+    float | None, Query(ge=0, le=1, description="Reject rows whose best class does not lead by more than this.")
+]
+RejectLow: TypeAlias = Annotated[
+    float | None,
+    Query(ge=0, le=1, description="Of two classes: reject where the second's probability is from here to reject_high."),
+]
+RejectHigh: TypeAlias = Annotated[float | None, Query(ge=0, le=1, description="The end of that band.")]
+CostRows: TypeAlias = Annotated[
+    str | None,
+    Query(
+        pattern=rf"^{ROW}(;{ROW})*$",
+        max_length=100_000,
+        description="What answers cost, a row for each true class and a number for each answer, in the order of "
+        "`classes`: `0,1;100,0`. The cheapest class is predicted, not the most probable.",
+    ),
+]
+RejectCost: TypeAlias = Annotated[
+    float | None,
+    Query(ge=-1e15, le=1e15, description="With costs: reject rows whose cheapest class is expected to cost more."),
+]
+
+
+def policy_of(
+    accept_above: list[float] | None,
+    gap_above: float | None,
+    band: tuple[float | None, float | None],
+    costs: str | None,
+    reject_cost: float | None,
+) -> Policy | None:
+    """None if nothing was asked for. Raises InvalidRequest."""
+    low, high = band
+    if (accept_above, gap_above, low, high, costs, reject_cost).count(None) == 6:
+        return None
+    rows = [[float(number) for number in row.split(",")] for row in (costs or "").split(";") if row]
+    faults = []
+    if (low is None) is not (high is None):
+        faults.append(Fault("/query/reject_high", "A band has two ends: reject_low and reject_high.", "missing"))
+    if low is not None and high is not None and low > high:
+        faults.append(Fault("/query/reject_high", "The band ends before it begins."))
+    if any(len(row) != len(rows) for row in rows):
+        faults.append(Fault("/query/costs", "There are as many rows as numbers in each.", "wrong_length"))
+    if faults:
+        raise InvalidRequest(faults=faults)
+    between = None if low is None or high is None else (low, high)
+    return Policy(tuple(accept_above or ()), gap_above, between, np.array(rows) if rows else None, reject_cost)

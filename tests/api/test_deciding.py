@@ -1,0 +1,104 @@
+"""Predictions with a rule of rejection: what is accepted, what goes to a person, what is cheapest."""
+
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+ROWS = [[width, length] for width in (0.2, 1.0, 1.5, 1.7, 2.3) for length in (4.8, 6.0, 7.0)]
+
+
+@pytest.fixture(scope="module")
+def models(services, publish):
+    """Three classes, two classes, and a regression, published."""
+    prefix = f"deciding-{uuid4().hex[:8]}"
+    for name, target in (("species", "species"), ("size", "size"), ("number", "length")):
+        publish(services.work, f"{prefix}-{name}", algorithm="ridge" if name == "number" else "logistic", target=target)
+    return prefix
+
+
+@pytest.fixture
+def ask(client, models):
+    def go(name, query=""):
+        def row(width, length):
+            return {"width": width, "length": length, "size": "large" if width > 1 else "small", "species": "virginica"}
+
+        body = {"rows": [row(*pair) for pair in ROWS]}
+        return client.post(f"/v1/models/{models}-{name}/predict{query}", json=body)
+
+    return go
+
+
+def test_without_a_rule_nothing_is_decided(ask):
+    assert "decisions" not in ask("species").json()
+
+
+@pytest.mark.parametrize("threshold", [0.7, 0.9])
+def test_doubtful_rows_are_rejected(ask, threshold):
+    plain, told = ask("species").json(), ask("species", f"?accept_above={threshold}").json()
+    top = np.array(told["probabilities"]).max(axis=1)
+    assert told["decisions"] == ["accepted" if p > threshold else "rejected" for p in top]
+    assert set(told["decisions"]) == {"accepted", "rejected"}
+    assert told["predictions"] == plain["predictions"]
+
+
+def test_a_threshold_for_each_class(ask):
+    told = ask("species", "?accept_above=0.99&accept_above=0&accept_above=1").json()
+    p = np.array(told["probabilities"])
+    limits = np.array([0.99, 0, 1])[p.argmax(axis=1)]
+    assert told["decisions"] == ["accepted" if one else "rejected" for one in p.max(axis=1) > limits]
+
+
+def test_the_band_of_the_book(ask):
+    """B3.4: 0.4 to 0.6 goes to a human."""
+    told = ask("size", "?reject_low=0.4&reject_high=0.6").json()
+    second = [p[1] for p in told["probabilities"]]
+    assert told["decisions"] == ["rejected" if 0.4 <= p <= 0.6 else "accepted" for p in second]
+
+
+def test_the_lead_over_the_second(ask):
+    told = ask("species", "?gap_above=0.5").json()
+    p = np.sort(told["probabilities"], axis=1)
+    assert told["decisions"] == ["accepted" if one else "rejected" for one in p[:, -1] - p[:, -2] > 0.5]
+
+
+def test_the_cheapest_class_is_predicted(ask):
+    """B3.19: argminⱼ Σᵢ pᵢ Cᵢⱼ, by hand."""
+    cost = np.array([[0, 1, 1], [1, 0, 1], [50, 50, 0]])
+    query = "?costs=" + ";".join(",".join(map(str, row)) for row in cost)
+    plain, told = ask("species").json(), ask("species", f"{query}&reject_cost=0.3").json()
+    expected = np.array(told["probabilities"]) @ cost
+    assert told["predictions"] == [told["classes"][j] for j in expected.argmin(axis=1)]
+    assert told["predictions"] != plain["predictions"]
+    assert told["decisions"] == ["rejected" if low > 0.3 else "accepted" for low in expected.min(axis=1)]
+
+
+def test_a_row_without_an_answer_has_no_decision(client, models):
+    rows = [{"width": 0.2, "length": 5.0, "size": "small"}, {"width": "wide", "length": 5.0, "size": "small"}]
+    query = "?accept_above=0.5&on_error=null"
+    told = client.post(f"/v1/models/{models}-species/predict{query}", json={"rows": rows}).json()
+    assert told["decisions"] == ["accepted", None]
+    none = client.post(f"/v1/models/{models}-species/predict{query}", json={"rows": rows[1:]}).json()
+    assert none["decisions"] == [None]
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "pointer"),
+    [
+        ("number", "accept_above=0.5", "/query"),
+        ("species", "reject_low=0.4&reject_high=0.6", "/query/reject_low"),
+        ("species", "accept_above=0.4&accept_above=0.6", "/query/accept_above"),
+        ("size", "reject_low=0.4", "/query/reject_high"),
+        ("size", "reject_low=0.6&reject_high=0.4", "/query/reject_high"),
+        ("species", "costs=0,1;1,0", "/query/costs"),
+        ("species", "costs=0,1;1", "/query/costs"),
+        ("species", "costs=0,1;x,0", "/query/costs"),
+        ("species", "reject_cost=1", "/query/reject_cost"),
+        ("species", "accept_above=2", "/query/accept_above/0"),
+        ("species", "accept_above=nan", "/query/accept_above/0"),
+    ],
+)
+def test_rules_that_do_not_fit_are_said(ask, name, query, pointer):
+    response = ask(name, f"?{query}")
+    assert response.status_code == 422, response.text
+    assert [error["pointer"] for error in response.json()["errors"]] == [pointer]
