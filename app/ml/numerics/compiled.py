@@ -3,7 +3,7 @@
     @kernel("f8(f8[::1], f8[::1])", writes=["total"])
     def add(values, total): ...
 
-A kernel states its types, so there is one compilation of it, a call with other types fails, and `warm` can compile
+A kernel states its types, so that a call compiles nothing new, one with other types fails, and `warm` can compile
 without data. Arrays it does not write may be read-only. What a kernel calls is `inner`, or another kernel.
 
 numba is imported with the first call and not before: it takes 65 MB. What was compiled is kept on disk, by whoever
@@ -26,6 +26,9 @@ from typing import Any, Generic, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
+INNER = {"nogil": True, "forceinline": True, "_nrt": False}
+"""Part of its caller, and counting no references: numba would count them with every call, for 10 ns each."""
+
 _kernels: list["Kernel[..., Any]"] = []
 _lock = threading.RLock()
 
@@ -33,11 +36,14 @@ _lock = threading.RLock()
 class Kernel(Generic[P, R]):
     """A function in the part of Python that numba knows, and its compiled form."""
 
-    def __init__(self, python: Callable[P, R], signature: str | None, writes: Sequence[str]) -> None:
+    def __init__(
+        self, python: Callable[P, R], signatures: Sequence[str] = (), writes: Sequence[str] = (), *, apart: bool = False
+    ) -> None:
         self.python = python
         """The function as it is written."""
-        self._signature = signature
+        self._signatures = signatures
         self._writes = writes
+        self._options = {"nogil": True} if signatures or apart else INNER
         self._compiled: Any = None
         self.__doc__, self.__name__, self.__module__ = python.__doc__, python.__name__, python.__module__
 
@@ -56,9 +62,10 @@ class Kernel(Generic[P, R]):
     def _compile(self) -> Any:
         numba = _numba()
         bare = self._bare()
-        if self._signature is None:
-            return numba.njit(nogil=True)(bare)  # becomes part of the kernels that call it
-        return numba.njit(self._types(numba), nogil=True, cache=bool(numba.config.CACHE_DIR))(bare)
+        if not self._signatures:
+            return numba.njit(**self._options)(bare)
+        types = [self._types(numba, signature) for signature in self._signatures]
+        return numba.njit(types, cache=bool(numba.config.CACHE_DIR), **self._options)(bare)
 
     def _bare(self) -> FunctionType:
         """The function with compiled ones in place of the kernels it calls.
@@ -70,7 +77,7 @@ class Kernel(Generic[P, R]):
         called = {name: value.compiled for name, value in self._named() if isinstance(value, Kernel)}
         bare = FunctionType(function.__code__, function.__globals__ | called, function.__name__, function.__defaults__)
         bare.__module__ = function.__module__
-        bare.__qualname__ = f"{function.__qualname__}-{self.digest()}" if self._signature else function.__qualname__
+        bare.__qualname__ = f"{function.__qualname__}-{self.digest()}" if self._signatures else function.__qualname__
         return bare
 
     def _named(self) -> Iterator[tuple[str, Any]]:
@@ -83,7 +90,7 @@ class Kernel(Generic[P, R]):
     def digest(self) -> str:
         """Of all that the compiled form depends on: this code, its constants, the functions it calls."""
         function: Any = self.python
-        parts = [marshal.dumps(function.__code__)]
+        parts = [marshal.dumps(function.__code__), repr(self._options).encode()]
         for name, value in self._named():
             if isinstance(value, Kernel):
                 parts.append(value.digest().encode())
@@ -91,9 +98,9 @@ class Kernel(Generic[P, R]):
                 parts.append(f"{name}={value!r}".encode())
         return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
-    def _types(self, numba: Any) -> Any:
+    def _types(self, numba: Any, signature: str) -> Any:
         """The signature; an array that is not written may be read-only."""
-        arguments, result = numba.core.sigutils.normalize_signature(self._signature)
+        arguments, result = numba.core.sigutils.normalize_signature(signature)
         function: Any = self.python
         names = function.__code__.co_varnames[: len(arguments)]
         taken = [
@@ -103,11 +110,11 @@ class Kernel(Generic[P, R]):
         return result(*taken)
 
 
-def kernel(signature: str, *, writes: Sequence[str] = ()) -> Callable[[Callable[P, R]], Kernel[P, R]]:
+def kernel(*signatures: str, writes: Sequence[str] = ()) -> Callable[[Callable[P, R]], Kernel[P, R]]:
     """A kernel of these types, in numba's notation. `writes`: names of the arrays it changes."""
 
     def decorate(python: Callable[P, R]) -> Kernel[P, R]:
-        made = Kernel(python, signature, writes)
+        made = Kernel(python, signatures, writes)
         _kernels.append(made)
         return made
 
@@ -115,8 +122,16 @@ def kernel(signature: str, *, writes: Sequence[str] = ()) -> Callable[[Callable[
 
 
 def inner(python: Callable[P, R]) -> Kernel[P, R]:
-    """A function that only kernels call; it is compiled into each of them."""
-    return Kernel(python, None, ())
+    """A function that only kernels call: it becomes part of each of them."""
+    return Kernel(python)
+
+
+def seldom(python: Callable[P, R]) -> Kernel[P, R]:
+    """An inner function that stays apart, for what is called rarely: the kernel compiles faster.
+
+    A call takes some 100 ns, as an array is handed over as seven numbers.
+    """
+    return Kernel(python, apart=True)
 
 
 def warm() -> None:

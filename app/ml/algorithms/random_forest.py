@@ -1,0 +1,213 @@
+r"""Random forest: many trees that differ by chance, and the vote or the mean of what they answer.
+
+Every tree grows from rows drawn with replacement, to the end and without pruning, and at each node asks the best
+question about a few columns drawn anew; a drawn column of categories offers one random subset of them. Numbers are
+first put into at most `bins` bins. A class's probability is the share of the trees that vote for it; a number is the
+mean of the trees' answers, and the spread of these gives its bars. A missing value has a way of its own where the node
+saw enough of them; else the row goes both ways and its answers count by the training rows that went there.
+
+The rows that a tree has not drawn, a share of 1/e of them, are new to it: their votes give the out-of-bag error, and
+its growth when a column is permuted among them says how much that column matters.
+
+Use when: the best answer for no tuning is wanted, columns are many or of mixed kinds, and reasons matter less.
+
+The forest's probability is the share of its trees: of 1000 trees of which 300 say sun and 700 say rain, rain has 0.7.
+
+>>> votes = np.repeat([[1.0, 0.0], [0.0, 1.0]], [300, 700], axis=0)
+>>> (votes.sum(axis=0) / len(votes)).tolist()
+[0.3, 0.7]
+
+References: Breiman (2001), Machine Learning 45:5; Ho (1995), ICDAR: 278; Battiti & Brunato, The LION Way, ch. 6.
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from app.ml.contract import JSON, Accepts, Algorithm, Context, Data, Fit, Labels, Matrix, Params, Symmetry, Task, Vector
+from app.ml.numerics.binning import MOST, binned
+from app.ml.numerics.growth import DEEPEST, Grower, Grown, Rules, planted, together
+from app.ml.numerics.kernels.out_of_bag import permuted, tell
+from app.ml.numerics.kernels.questions import ENTROPY, GINI, VARIANCE
+from app.ml.numerics.trees import Trees, each, total
+
+JUDGES = 2000
+"""Rows of each tree, at most, that tell how much the columns matter."""
+POINTS = 50
+"""Of the curve of the out-of-bag error, at most."""
+
+
+class RandomForest(Params):
+    """Random forest for regression and classification."""
+
+    trees: int = Field(100, ge=1, le=10_000, description="How many trees.")
+    columns: int | None = Field(
+        None, ge=1, description="Columns drawn for each question; absent: √d for classes, d/3 for numbers, rounded up."
+    )
+    criterion: Literal["gini", "entropy"] = Field(
+        "gini", description="Impurity of classes; numbers always use the variance."
+    )
+    vote: Literal["class", "shares"] = Field(
+        "class", description="Whether a tree votes for its leaf's most frequent class, or with the shares of all."
+    )
+    max_depth: int | None = Field(None, ge=0, le=1000, description="Questions asked on any way; absent: no limit.")
+    min_samples_leaf: float = Field(1.0, gt=0, description="Weight of drawn rows that every leaf must have.")
+    bins: int = Field(MOST, ge=2, le=MOST, description="Bins, at most, that the values of a column are put into.")
+    importance: bool = Field(True, description="Whether to find out how much each column matters.")
+
+
+class State(NamedTuple):
+    trees: Trees
+    classes: int
+    """0 for numbers."""
+    out_of_bag: float
+    """Error rate, or mean squared error, of rows answered by the trees that have not seen them; NaN without such."""
+    deviation: float
+    """Its standard error."""
+    judged: int
+    """Rows that some tree has not seen."""
+    alone: float
+    """The trees' own error on rows they have not seen, on average."""
+    importance: Vector
+    """(d,) by how much that grows when the column is permuted; empty if that was not asked for."""
+    importance_deviation: Vector
+    """(d,) its standard error over the trees."""
+
+
+def fit(params: RandomForest, data: Data, context: Context) -> Fit[State]:
+    n, d = data.x.shape
+    numbers = data.task is Task.REGRESSION
+    grower, rules = Grower(data, binned(data, params.bins)), _rules(params, d, numbers=numbers)
+    classes = None if numbers or params.vote == "shares" else np.eye(data.targets.shape[1])
+    trees, increases, curve = [], [], []
+    told, seen = np.zeros(data.targets.shape), np.zeros(n)
+    for number in range(1, params.trees + 1):
+        drawn = np.bincount(context.rng.integers(0, n, n), minlength=n)
+        grown = grower.grow(drawn * data.weights, rules, int(context.rng.integers(2**63)))
+        trees.append(_planted(grown, data.levels, classes))
+        rows = np.flatnonzero(drawn == 0).astype(np.int32)
+        tell(data.x, rows, *trees[-1][1:], told)
+        seen[rows] += 1
+        if params.importance and rows.size:
+            increases.append(_increases(data, trees[-1], rows, context.rng))
+        if number % -(-params.trees // POINTS) == 0 or number == params.trees:
+            error, deviation = _error(data, told, seen)
+            curve.append(error)
+            context.progress(number / params.trees, **({} if math.isnan(error) else {"out_of_bag": error}))
+    alone, importance, spread = _importance(increases)
+    kinds = 0 if numbers else data.targets.shape[1]
+    state = State(together(trees), kinds, error, deviation, int((seen > 0).sum()), alone, importance, spread)
+    return Fit(state, iterations=params.trees, curves={"out_of_bag": curve})
+
+
+def _planted(grown: Grown, levels: Labels, classes: NDArray[np.float64] | None) -> Trees:
+    if classes is None:
+        return planted(grown, levels, grown.value)
+    return planted(grown, levels, classes, grown.value.argmax(axis=1))
+
+
+def _rules(params: RandomForest, d: int, *, numbers: bool) -> Rules:
+    criterion = VARIANCE if numbers else {"gini": GINI, "entropy": ENTROPY}[params.criterion]
+    return Rules(
+        criterion,
+        max_depth=DEEPEST if params.max_depth is None else params.max_depth,
+        min_samples_leaf=params.min_samples_leaf,
+        columns=params.columns or math.ceil(d / 3 if numbers else math.sqrt(d)),
+        draws_subsets=True,
+    )
+
+
+def _error(data: Data, told: Matrix, seen: Vector) -> tuple[float, float]:
+    """Of the rows that some tree has not seen: the error, and its standard error."""
+    rows = seen > 0
+    if not rows.any():
+        return math.nan, math.nan
+    if data.task is Task.CLASSIFICATION:
+        errors = (told[rows].argmax(axis=1) != data.codes[rows]) * 1.0
+    else:
+        errors = (told[rows, 0] / seen[rows] - data.y[rows]) ** 2
+    parts = data.weights[rows] / data.weights[rows].sum()
+    error = float(parts @ errors)
+    return error, float(np.sqrt((parts**2) @ (errors - error) ** 2))
+
+
+def _increases(data: Data, tree: Trees, rows: NDArray[np.int32], rng: np.random.Generator) -> Vector:
+    """The tree's error on rows it has not seen, and by how much each column's permutation raises it: (1 + d,)."""
+    judges = rows[:: -(-rows.size // JUDGES)].copy()
+    found = np.empty(1 + data.x.shape[1])
+    numbers = data.task is Task.REGRESSION
+    seed = np.uint64(rng.integers(2**63))
+    found[0] = permuted(data.x, data.y, data.weights, numbers, judges, seed, *tree[1:], found[1:])
+    return found
+
+
+def _importance(increases: list[Vector]) -> tuple[float, Vector, Vector]:
+    """Means over the trees, and the standard errors of the columns' means."""
+    if not increases:
+        return math.nan, np.zeros(0), np.zeros(0)
+    all_ = np.array(increases)
+    mean, spread = all_.mean(axis=0), all_.std(axis=0, ddof=1 if len(all_) > 1 else 0) / math.sqrt(len(all_))
+    return float(mean[0]), mean[1:], spread[1:]
+
+
+def predict(params: RandomForest, state: State, x: Matrix) -> NDArray[np.float64]:
+    answers = total(state.trees, x) / state.trees.root.size
+    return answers if state.classes else answers[:, 0]
+
+
+def interval(params: RandomForest, state: State, x: Matrix, confidence: float) -> Matrix:
+    """Percentiles of the trees' answers (n, 2), widened to hold their mean. Bars of the forest's opinion, not of y."""
+    answers = each(state.trees, x)
+    outside = (1 - confidence) / 2
+    low, high = np.quantile(answers, [outside, 1 - outside], axis=1)
+    mean = answers.mean(axis=1)
+    return np.stack([np.minimum(low, mean), np.maximum(high, mean)], axis=1)
+
+
+def summary(params: RandomForest, state: State) -> JSON:
+    """Sizes, the out-of-bag error, and how much each column matters: the rise of the trees' error, largest first."""
+    leaves = int((state.trees.column < 0).sum())
+    percent = 100 / state.alone if state.alone > 0 else None
+    order = np.argsort(-state.importance, kind="stable")
+    return {
+        "trees": state.trees.root.size,
+        "leaves": leaves,
+        "out_of_bag": {
+            "error": _finite(state.out_of_bag),
+            "standard_error": _finite(state.deviation),
+            "rows": state.judged,
+        },
+        "importances": [
+            {
+                "column": int(j),
+                "increase": float(state.importance[j]),
+                "standard_error": float(state.importance_deviation[j]),
+                "percent": None if percent is None else percent * float(state.importance[j]),
+            }
+            for j in order
+        ],
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+ALGORITHM = Algorithm(
+    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    params=RandomForest,
+    state=State,
+    fit=fit,
+    predict=predict,
+    interval=interval,
+    summary=summary,
+    accepts={Accepts.MISSING, Accepts.CATEGORIES},
+    breaks={
+        Symmetry.ROW_ORDER: "rows are drawn by their place.",
+        Symmetry.COLUMN_ORDER: "columns are drawn by their place.",
+        Symmetry.WEIGHTS: "a row of weight 2 is drawn or left out as one, not as two.",
+    },
+)

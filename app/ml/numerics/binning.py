@@ -1,0 +1,88 @@
+"""Columns as small whole numbers: the bin, or the rank, of every value.
+
+A column of few different values has a bin for each; else bins hold about as many rows each. With as many bins as
+values nothing is lost: questions that separate bins separate values.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ml.contract import Data, Labels, Matrix, Vector
+from app.ml.numerics.kernels.binning import encode
+
+MOST = 255
+"""Bins that fit a byte, together with the missing values."""
+
+
+class Binned(NamedTuple):
+    """Codes of n rows and d columns. A missing value has the code `bins[j]`."""
+
+    codes: NDArray[np.uint8] | NDArray[np.int32]
+    """(d, n)"""
+    bins: Labels
+    """(d,) how many, the missing aside."""
+    start: Labels
+    """(d,) where each column's bins begin in `low` and `high`."""
+    low: Vector
+    """The smallest and the largest value in each bin."""
+    high: Vector
+    levels: Labels
+    """(d,) categories, whose codes are the bins; 0 for a number."""
+
+
+def binned(data: Data, most: int = MOST) -> Binned:
+    """Columns in at most `most` bins each; a category keeps a bin of its own."""
+    edges, low, high = [], [], []
+    for column, levels in zip(data.x.T, data.levels, strict=True):
+        values = np.arange(levels, dtype=np.float64) if levels else np.sort(column)[: int((~np.isnan(column)).sum())]
+        edges.append(_edges(values, max(most, int(levels))))
+        ends = np.append(np.searchsorted(values, edges[-1], side="right"), values.size)[: values.size]
+        low.append(values[np.append(0, ends[:-1])[: values.size]])
+        high.append(values[ends - 1])
+    bins = np.array([part.size for part in low], np.intp)
+    codes = np.empty(data.x.shape[::-1], np.uint8 if bins.max(initial=0) <= MOST else np.int32)
+    encode(data.x, *_padded(edges), bins, codes)
+    return Binned(codes, bins, _starts(bins), np.concatenate(low), np.concatenate(high), data.levels)
+
+
+def ranked(data: Data) -> tuple[Binned, NDArray[np.int32]]:
+    """A bin for every value, and the rows (d, n) of each column in order of it, the missing last."""
+    order = np.argsort(data.x, axis=0, kind="stable").T.astype(np.int32, order="C")
+    codes, bins, values = np.empty(order.shape, np.int32), np.empty(len(order), np.intp), []
+    for j, (column, levels, rows) in enumerate(zip(data.x.T, data.levels, order, strict=True)):
+        known = column[rows[: int((~np.isnan(column)).sum())]]
+        fresh = np.append(True, known[1:] > known[:-1])[: known.size]
+        values.append(np.arange(levels, dtype=np.float64) if levels else known[fresh])
+        bins[j] = values[-1].size
+        codes[j] = bins[j]
+        codes[j, rows[: known.size]] = known if levels else np.cumsum(fresh) - 1
+    flat = np.concatenate(values)
+    return Binned(codes, bins, _starts(bins), flat, flat, data.levels), order
+
+
+def _starts(bins: Labels) -> Labels:
+    starts: Labels = np.cumsum(bins) - bins
+    return starts
+
+
+def _edges(values: Vector, most: int) -> Vector:
+    """Numbers between the bins of a sorted column: `x <= edge` is on the left."""
+    fresh = np.flatnonzero(values[1:] > values[:-1]) + 1
+    if fresh.size >= most:
+        wanted = np.arange(1, most) * values.size // most
+        fresh = np.unique(fresh[np.minimum(np.searchsorted(fresh, wanted), fresh.size - 1)])
+    below, above = values[fresh - 1], values[fresh]
+    middle = below / 2 + above / 2
+    edges: Vector = np.where((below <= middle) & (middle < above), middle, below)
+    return edges
+
+
+def _padded(edges: list[Vector]) -> tuple[Matrix, int]:
+    """All edges as rows of a power of two less one, the rest infinite; and the first step of the search."""
+    width = 1 << max(int(max(part.size for part in edges)), 1).bit_length()
+    table = np.full((len(edges), width), np.inf)
+    for row, part in zip(table, edges, strict=True):
+        row[: part.size] = part
+    return table, width // 2

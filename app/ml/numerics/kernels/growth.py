@@ -1,0 +1,484 @@
+"""Growing one tree, node by node, without a step of Python in between.
+
+The rows of a node are a segment of `order`, which a question deals out to the node's ways in place. `order` is one
+row of row numbers, and a column's rows are sorted or counted by code at every node; or it is one row a column, sorted
+by its codes beforehand, which dealing out keeps sorted.
+"""
+
+import numpy as np
+
+from app.ml.numerics.compiled import inner, kernel, seldom
+from app.ml.numerics.kernels.draws import below
+from app.ml.numerics.kernels.questions import (
+    GINI,
+    VARIANCE,
+    add,
+    best_cut,
+    best_subset,
+    name_lighter,
+    quality,
+    random_subset,
+    weigh,
+)
+
+EPS = float(np.finfo(np.float64).eps)
+TIE = 1e-11
+"""Gains closer than this share of the node's impurity are equal: rounding must not choose."""
+LEEWAY = 1e-9
+"""Share by which rounding may take a sum of weights below what is asked for."""
+FEW = 48
+"""Up to so many rows are sorted by insertion."""
+GROW = (
+    "Tuple((i8, b1[::1]))({}[:,::1], i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i4[:,::1], i4[::1], f8[::1], f8[::1],"
+    "i8, i8, i8, i8, f8, f8, f8, i8, b1, b1, u8,"
+    "i4[::1], f8[::1], i4[::1], i1[::1], f8[:,::1], f8[::1], f8[::1], f8[::1])"
+)
+GROWN = "column", "threshold", "left", "missing", "value", "mass", "impurity", "gain"
+WRITES = "codes", "kind", "weight", "order", *GROWN  # entries are like the first three, which makes one code for both
+THRESHOLD, SUBSET, KNOWN = 0, 1, 2
+"""What a question asks: `code <= cut`, whether the level is a member, whether the value is known."""
+
+
+@inner
+def sum_up(rows, kind, weight, y, moment, criterion, sums):
+    """Sums over the rows of a node; for numbers also their mean, mean square and largest size. Writes `moment`."""
+    for s in range(sums.size):
+        sums[s] = 0.0
+    if criterion != VARIANCE:
+        for i in rows:
+            sums[kind[i]] += weight[i]
+        return 0.0, 0.0, 0.0
+    total, mean, largest = 0.0, 0.0, 0.0
+    for i in rows:
+        total += weight[i]
+        mean += weight[i] * y[i]
+        largest = max(largest, abs(y[i]))
+    mean /= total
+    drift, square = 0.0, 0.0
+    for i in rows:
+        moment[i] = weight[i] * (y[i] - mean)
+        drift += moment[i]
+        square += moment[i] * (y[i] - mean)
+    sums[0] = total
+    sums[1] = drift
+    return mean, square, largest
+
+
+@inner
+def entries(rows, code, bins, kind, weight, moment, criterion, entry, held, keys):
+    """A column's rows as entries (codes, kinds, weights, moments) sorted by code: how many.
+
+    Many rows of few bins are counted by bin, others sorted. `held` (bins + 1, kinds) is zero before and after.
+    """
+    codes, kinds, weights, moments = entry
+    m, k = rows.size, held.shape[1]
+    if m <= FEW or m * 4 < bins * k:
+        for p in range(m):
+            keys[p] = np.int64(code[rows[p]]) << 32 | p
+        sort(keys, m)
+        for t in range(m):
+            i = rows[keys[t] & 0xFFFFFFFF]
+            codes[t], kinds[t], weights[t] = code[i], kind[i], weight[i]
+            if criterion == VARIANCE:
+                moments[t] = moment[i]
+        return m
+    if criterion == VARIANCE:
+        for i in rows:
+            held[code[i], 0] += weight[i]
+            held[code[i], 1] += moment[i]
+    else:
+        for i in rows:
+            held[code[i], kind[i]] += weight[i]
+    size = 0
+    for b in range(bins + 1):
+        if criterion == VARIANCE:
+            if held[b, 0] > 0:
+                codes[size], kinds[size], weights[size], moments[size] = b, 0, held[b, 0], held[b, 1]
+                size += 1
+        else:
+            for s in range(k):
+                if held[b, s] > 0:
+                    codes[size], kinds[size], weights[size] = b, s, held[b, s]
+                    size += 1
+        for s in range(k):
+            held[b, s] = 0.0
+    return size
+
+
+@inner
+def sort(keys, m):
+    """The first m keys in place, by insertion over shrinking gaps (Ciura 2001)."""
+    for gap in (3548, 1577, 701, 301, 132, 57, 23, 10, 4, 1):
+        if m <= FEW and gap > 1:
+            continue
+        for p in range(gap, m):
+            key, place = keys[p], p
+            while place >= gap and keys[place - gap] > key:
+                keys[place] = keys[place - gap]
+                place -= gap
+            keys[place] = key
+
+
+@inner
+def judge(code, place, bins, levels, kind, weight, moment, total, least, slack, options, sums, levelled, pick, state):
+    """The best question about one column, of entries in order of code: gain, what it asks, codes beside the cut, and
+    whether missing values have a way of their own. Of a constant column nothing is asked: (-inf, -1, …).
+    """
+    criterion, lottery, own = options
+    known, gone, left, right = sums
+    table, seen, share = levelled
+    m = place.size
+    while m > 0 and code[place[m - 1]] == bins:
+        m -= 1
+    if m == 0 or (m == place.size and code[place[0]] == code[place[m - 1]]):
+        return -np.inf, -1, -1, -1, False
+    for s in range(total.size):
+        gone[s] = 0.0
+    for i in place[m:]:
+        add(gone, i, kind, weight, moment, criterion)
+    for s in range(total.size):
+        known[s] = total[s] - gone[s]
+    branch = own and m < place.size and weigh(gone, criterion) >= least
+    before = quality(total, criterion) - quality(gone, criterion) if branch else quality(known, criterion)
+    best, asks, last, following = -np.inf, -1, -1, -1
+    if levels:
+        for level in range(levels):
+            pick[level] = False
+        present = seen[: tabled(code, place[:m], kind, weight, moment, criterion, levels, table, seen)]
+        if lottery:
+            best = random_subset(table, present, known, before, least, criterion, left, right, pick, state)
+        else:
+            best = best_subset(table, present, known, before, least, criterion, slack, left, right, pick, share)
+        if best > -np.inf:
+            asks = SUBSET
+            name_lighter(table, present, criterion, pick)
+    else:
+        best, last, following = best_cut(
+            code, place[:m], kind, weight, moment, known, before, least, criterion, slack, left, right
+        )
+        asks = THRESHOLD if last >= 0 else -1
+    if branch and weigh(known, criterion) >= least:
+        aside = quality(known, criterion) - before
+        if aside >= best - slack:
+            best, asks = max(best, aside), KNOWN
+    return best, asks, last, following, branch
+
+
+@seldom
+def tabled(code, place, kind, weight, moment, criterion, levels, table, seen):
+    """Sums of each level into the rows of `table`, the levels that occur into `seen`; how many do."""
+    for level in range(levels):
+        for s in range(table.shape[1]):
+            table[level, s] = 0.0
+    for i in place:
+        add(table[code[i]], i, kind, weight, moment, criterion)
+    size = 0
+    for level in range(levels):
+        if weigh(table[level], criterion) > 0:
+            seen[size] = level
+            size += 1
+    return size
+
+
+@inner
+def deal(rows, side, ways, spare):
+    """Bring the rows (of one segment) that go left to the front, then those that go right, then the missing, stably."""
+    if ways[2] == 0:
+        kept, moved = 0, 0
+        for p in range(rows.size):
+            i = rows[p]
+            right = np.int64(side[i])
+            spare[moved] = i
+            rows[kept] = i
+            moved += right
+            kept += 1 - right
+        for p in range(moved):
+            rows[kept + p] = spare[p]
+        return
+    first, second, third = 0, ways[0], ways[0] + ways[1]
+    for i in rows:
+        if side[i] == 0:
+            spare[first] = i
+            first += 1
+        elif side[i] == 1:
+            spare[second] = i
+            second += 1
+        else:
+            spare[third] = i
+            third += 1
+    for p in range(rows.size):
+        rows[p] = spare[p]
+
+
+@inner
+def search(
+    rows, codes, bins, levels, order, lo, hi, target, total, least, slack, options, tries, work, best_pick, state
+):
+    """The best question of a node: gain, column, what it asks, codes beside the cut, way for the missing.
+
+    `tries`: columns drawn; constant ones do not count. All are asked, and of a tie the first wins, if it is d.
+    """
+    kind, weight, moment = target
+    sums, levelled, pick, entry, held, keys, same, drawn = work
+    codes_, kinds, weights, moments = entry
+    best, which, asks, last, following, branch = -np.inf, -1, -1, -1, -1, False
+    d, tried = codes.shape[0], 0
+    for q in range(d):
+        if tried == tries:
+            break
+        if tries < d:
+            swap = q + below(d - q, state)
+            drawn[q], drawn[swap] = drawn[swap], drawn[q]
+        j = drawn[q]
+        if order.shape[0] > 1:
+            found = judge(
+                codes[j],
+                order[j, lo:hi],
+                bins[j],
+                levels[j],
+                kind,
+                weight,
+                moment,
+                total,
+                least,
+                slack,
+                options,
+                sums,
+                levelled,
+                pick,
+                state,
+            )
+        else:
+            size = entries(rows, codes[j], bins[j], kind, weight, moment, options[0], entry, held, keys)
+            found = judge(
+                codes_,
+                same[:size],
+                bins[j],
+                levels[j],
+                kinds,
+                weights,
+                moments,
+                total,
+                least,
+                slack,
+                options,
+                sums,
+                levelled,
+                pick,
+                state,
+            )
+        tried += found[0] > -np.inf
+        if found[0] > best + slack:
+            best, asks, last, following, branch = found
+            which = j
+            if asks == SUBSET:
+                for level in range(levels[j]):
+                    best_pick[level] = pick[level]
+    return best, which, asks, last, following, branch
+
+
+@inner
+def describe(rows, kind, weight, y, moment, criterion, total, value):
+    """Sums over the rows of a node, its `value`, weight and impurity, which is 0 if they all have one answer."""
+    mean, square, largest = sum_up(rows, kind, weight, y, moment, criterion, total)
+    mass = weigh(total, criterion)
+    if criterion == VARIANCE:
+        value[0] = mean
+        return mass, square / mass if np.sqrt(square / mass) > 4 * EPS * largest else 0.0
+    kinds = 0
+    for s in range(total.size):
+        value[s] = total[s] / mass
+        kinds += total[s] > 0
+    whole = mass if criterion == GINI else 0.0
+    return mass, max(whole - quality(total, criterion), 0.0) / mass if kinds > 1 else 0.0
+
+
+@inner
+def mark(rows, code, bins, asks, last, members, side, ways):
+    """Which way each row goes into `side`: 0 left, 1 right, 2 missing; and how many go each way."""
+    ways[:] = 0
+    for i in rows:
+        c = np.int64(code[i])
+        way = 0
+        if c == bins:
+            way = 2
+        elif asks == THRESHOLD:
+            way = 1 if c > last else 0
+        elif asks == SUBSET:
+            way = 0 if members[c] else 1
+        side[i] = way
+        ways[way] += 1
+
+
+@inner
+def middle(low, high):
+    """Half-way between two values; the lower one if there is nothing in between."""
+    half = low / 2 + high / 2
+    return half if low <= half < high else low
+
+
+@seldom
+def doubled(members, more):
+    """The same truths in an array of more than twice the size."""
+    larger = np.zeros(2 * members.size + more, np.bool_)
+    for place in range(members.size):
+        larger[place] = members[place]
+    return larger
+
+
+@seldom
+def foremost(waiting, gain):
+    """The place in `waiting` of the node whose question gains most; of a tie the oldest."""
+    best = 0
+    for place in range(1, waiting.size):
+        lead = gain[waiting[place]] - gain[waiting[best]]
+        if lead > 0 or (lead == 0 and waiting[place] < waiting[best]):
+            best = place
+    return best
+
+
+@kernel(GROW.format("u1"), writes=WRITES)
+def grow(
+    codes,
+    bins,
+    start,
+    low,
+    high,
+    levels,
+    order,
+    kind,
+    weight,
+    y,
+    criterion,
+    k,
+    max_depth,
+    max_leaves,
+    min_split,
+    min_leaf,
+    min_gain,
+    tries,
+    lottery,
+    own,
+    seed,
+    column,
+    threshold,
+    left,
+    missing,
+    value,
+    mass,
+    impurity,
+    gain,
+):
+    """Grow one tree into the arrays from `column` on, one place a node: how many nodes, and the members of subsets.
+
+    codes (d, n) u1 or i4, bins (d,), start (d,), low, high, levels (d,): a `Binned`. order (1 or d, m): the rows.
+    kind (n,) class of each row, or anything for numbers y (n,). k: classes, or 2. max_leaves: 0 for no limit; with
+    one, the question that gains most is asked first. tries: columns drawn for each question. lottery: subsets of
+    categories are drawn too. own: missing values have a way of their own where they weigh enough.
+    """
+    d, n = codes.shape
+    places, m = column.size, order.shape[1]
+    most, widest = 1, 1
+    for j in range(d):
+        most, widest = max(most, bins[j] + 1), max(widest, levels[j])
+    room = max(most * k, FEW)
+    moment = np.empty(n if criterion == VARIANCE else 0)
+    target, options = (kind, weight, moment), (criterion, lottery, own)
+    entry = np.empty(room, codes.dtype), np.empty(room, np.int32), np.empty(room), np.empty(room)
+    held, keys, same, drawn = (
+        np.zeros((most, k)),
+        np.empty(m, np.int64),
+        np.empty(room, np.int32),
+        np.empty(d, np.int64),
+    )
+    for i in range(room):
+        same[i] = i
+    for j in range(d):
+        drawn[j] = j
+    sums = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
+    pick, best_pick = np.zeros(widest, np.bool_), np.zeros(widest, np.bool_)
+    levelled = np.empty((widest, k)), np.empty(widest, np.int64), np.empty(widest)
+    work = sums, levelled, pick, entry, held, keys, same, drawn
+    state = np.array([seed], np.uint64)
+    total, ways = np.empty(k), np.empty(3, np.int64)
+    side, spare = np.empty(n, np.uint8), np.empty(m, np.int32)
+    begin, end, depth = np.empty(places, np.int32), np.empty(places, np.int32), np.empty(places, np.int32)
+    plan, waiting = np.empty((places, 4), np.int32), np.empty(places, np.int32)
+    members, named = np.zeros(widest, np.bool_), 0
+    least = min_leaf * (1 - LEEWAY)
+    begin[0], end[0], depth[0] = 0, m, 0
+    fresh, nodes, open_, leaves = 0, 1, 0, 1
+    while True:
+        for node in range(fresh, nodes):
+            lo, hi = begin[node], end[node]
+            rows = order[0, lo:hi]
+            mass[node], impurity[node] = describe(rows, kind, weight, y, moment, criterion, total, value[node])
+            column[node], threshold[node], left[node], missing[node], gain[node] = -1, 0.0, -1, 0, 0.0
+            if impurity[node] == 0 or depth[node] >= max_depth or mass[node] < min_split * (1 - LEEWAY):
+                continue
+            unit = impurity[node] * mass[node]
+            gained, j, asks, last, following, branch = search(
+                rows,
+                codes,
+                bins,
+                levels,
+                order,
+                lo,
+                hi,
+                target,
+                total,
+                least,
+                TIE * unit,
+                options,
+                tries,
+                work,
+                best_pick,
+                state,
+            )
+            if j < 0 or gained < min_gain * mass[node] - 1e-12 * unit:
+                continue
+            gain[node] = max(gained, 0.0)
+            plan[node, 0], plan[node, 1], plan[node, 2], plan[node, 3] = j, asks, last, branch
+            if asks == THRESHOLD:
+                threshold[node] = middle(high[start[j] + last], low[start[j] + following])
+            elif asks == SUBSET:
+                if named + widest > members.size:
+                    members = doubled(members, widest)
+                threshold[node] = named
+                for level in range(levels[j]):
+                    members[named] = best_pick[level]
+                    named += 1
+            else:
+                threshold[node] = np.inf
+            waiting[open_] = node
+            open_ += 1
+        fresh = nodes
+        if open_ == 0:
+            break
+        place = foremost(waiting[:open_], gain) if max_leaves else open_ - 1
+        node = np.int64(waiting[place])
+        open_ -= 1
+        waiting[place] = waiting[open_]
+        j, asks, last, branch = plan[node, 0], plan[node, 1], plan[node, 2], plan[node, 3]
+        more = branch + (asks != KNOWN)
+        if max_leaves and leaves + more > max_leaves:
+            gain[node] = 0.0
+            continue
+        leaves += more
+        lo, hi = begin[node], end[node]
+        at = np.int64(threshold[node]) if asks == SUBSET else 0
+        mark(order[0, lo:hi], codes[j], bins[j], asks, last, members[at:], side, ways)
+        for r in range(order.shape[0]):
+            deal(order[r, lo:hi], side, ways, spare)
+        column[node], left[node] = j, nodes
+        missing[node] = more if branch else 0
+        for way in range(3):
+            if way == 0 or (way == 1 and asks != KNOWN) or (way == 2 and branch):
+                begin[nodes], end[nodes], depth[nodes] = lo, lo + ways[way], depth[node] + 1
+                nodes += 1
+            lo += ways[way]
+    return nodes, members[:named]
+
+
+grow_ranked = kernel(GROW.format("i4"), writes=WRITES)(grow.python)
+"""The same, for more codes than a byte holds."""

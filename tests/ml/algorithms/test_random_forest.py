@@ -1,0 +1,146 @@
+"""Random forest: bags, votes, bars; the out-of-bag error against rows held out; importance of what matters."""
+
+import numpy as np
+import pytest
+from sklearn import datasets, ensemble
+
+from app.ml.algorithms.random_forest import RandomForest, fit, interval, predict, summary
+from app.ml.contract import Context, Data, Task
+from app.ml.numerics.trees import each, total
+
+C, R = Task.CLASSIFICATION, Task.REGRESSION
+
+
+def fitted(data, seed=0, **params):
+    return fit(RandomForest(**params), data, Context.of(seed))
+
+
+def friedman(n, seed=0):
+    return Data.of(R, *datasets.make_friedman1(n, 10, noise=1.0, random_state=seed))
+
+
+def blobs(n, seed=0):
+    x, y = datasets.make_classification(n, 10, n_informative=5, flip_y=0.05, n_classes=3, random_state=seed)
+    return Data.of(C, x, y)
+
+
+def votes_for(shares):
+    """A forest of stumps without questions, of which so many say each class."""
+    state = fitted(blobs(50), trees=sum(shares), max_depth=0, importance=False).state
+    said = np.repeat(np.arange(len(shares)), shares).astype(np.int32)
+    return state._replace(trees=state.trees._replace(left=said))
+
+
+def test_votes_of_the_book():
+    """B6.13: 300 trees say sun and 700 say rain."""
+    shares = predict(RandomForest(), votes_for([300, 700, 0]), np.zeros((2, 10)))
+    np.testing.assert_allclose(shares, [[0.3, 0.7, 0]] * 2, rtol=1e-12)
+
+
+def test_a_bag_leaves_out_a_share_of_1_over_e():
+    """B6.9: a tree has not seen (1 - 1/n)^n of the rows; of three trees some has not seen one less what all have."""
+    n = 400
+    forests = [fitted(friedman(n), seed=seed, trees=3, max_depth=1, importance=False).state for seed in range(40)]
+    unseen = (1 - 1 / n) ** n
+    assert np.mean([state.judged for state in forests]) / n == pytest.approx(1 - (1 - unseen) ** 3, abs=0.01)
+
+
+@pytest.mark.parametrize(("task", "draw"), [(C, blobs), (R, friedman)])
+def test_the_out_of_bag_error_is_that_of_new_rows(task, draw):
+    """B6.11, within its error bar and that of the new rows."""
+    both = draw(3000, 1)
+    old, new = both.take(np.arange(1500)), both.take(np.arange(1500, 3000))
+    state = fitted(old, trees=80, importance=False).state
+    answer = predict(RandomForest(), state, new.x)
+    errors = (answer.argmax(axis=1) != new.codes) * 1.0 if task is C else (answer - new.y) ** 2
+    spread = np.hypot(state.deviation, errors.std() / np.sqrt(errors.size))
+    assert abs(state.out_of_bag - errors.mean()) < 3 * spread
+    assert state.judged == 1500
+
+
+@pytest.mark.parametrize(("task", "draw"), [(C, blobs), (R, friedman)])
+def test_as_good_as_scikit_learns(task, draw):
+    both = draw(2000, 2)
+    old, new = both.take(np.arange(1000)), both.take(np.arange(1000, 2000))
+    rival = ensemble.RandomForestClassifier if task is C else ensemble.RandomForestRegressor
+    columns = 4
+    theirs = rival(100, max_features=columns, random_state=0).fit(old.x, old.y).predict(new.x)
+    ours = predict(RandomForest(), fitted(old, columns=columns, importance=False).state, new.x)
+    if task is C:
+        lead = (ours.argmax(axis=1) != new.y) * 1.0 - (theirs != new.y)
+    else:
+        lead = (ours - new.y) ** 2 - (theirs - new.y) ** 2
+    assert lead.mean() < 3 * lead.std() / np.sqrt(lead.size)
+
+
+def test_bars_are_percentiles_of_the_trees():
+    data = friedman(300)
+    state = fitted(data, importance=False).state
+    answers = each(state.trees, data.x)
+    bars = interval(RandomForest(), state, data.x, 0.8)
+    np.testing.assert_allclose(answers.mean(axis=1), predict(RandomForest(), state, data.x), rtol=1e-12)
+    inside = (bars[:, :1] <= answers) & (answers <= bars[:, 1:])
+    assert inside.mean() == pytest.approx(0.8, abs=0.03)
+
+
+def test_columns_that_matter_are_told_from_those_that_do_not():
+    """B6.12: of Friedman's ten columns the last five are noise."""
+    state = fitted(friedman(800)).state
+    told = summary(RandomForest(), state)
+    assert {part["column"] for part in told["importances"][:5]} == set(range(5))
+    noise = state.importance[5:] / state.importance_deviation[5:]
+    assert np.abs(noise).max() < 4
+    assert (state.importance[:5] / state.importance_deviation[:5]).min() > 8
+    top = told["importances"][0]
+    assert top["percent"] == pytest.approx(100 * top["increase"] / state.alone)
+
+
+def test_without_an_error_a_percentage_is_undefined():
+    x = np.repeat([[0.0], [1.0]], 50, axis=0)
+    told = summary(RandomForest(), fitted(Data.of(C, x, x[:, 0])).state)
+    assert told["out_of_bag"]["error"] == 0
+    assert told["importances"][0]["percent"] is None
+    assert told["importances"][0]["increase"] > 0.3
+
+
+def test_a_permuted_column_of_no_tree_changes_nothing():
+    x = np.column_stack([np.arange(40.0), np.full(40, 7.0)])
+    assert fitted(Data.of(R, x, x[:, 0])).state.importance[1] == 0
+
+
+def test_a_single_row_is_in_every_bag():
+    state = fitted(friedman(1), trees=5).state
+    assert np.isnan(state.out_of_bag)
+    assert summary(RandomForest(), state)["out_of_bag"]["error"] is None
+    assert summary(RandomForest(), state)["importances"] == []
+
+
+def test_more_trees_err_less():
+    """B6.8: the committee beats its members."""
+    fit_ = fitted(blobs(800), trees=100)
+    assert fit_.curves["out_of_bag"][-1] < 0.8 * fit_.state.alone
+
+
+def test_another_seed_is_another_forest():
+    one, other = (fitted(blobs(100), seed=seed, trees=5).state.trees for seed in (1, 2))
+    assert one.threshold.tobytes() != other.threshold.tobytes()
+
+
+def test_categories_are_drawn_and_gaps_are_met():
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.integers(0, 12, 600), rng.normal(size=600)])
+    y = (x[:, 0] % 3 == 0) * 1.0
+    x[rng.random(x.shape) < 0.1] = np.nan
+    data = Data.of(C, x, y, levels=[12, 0], missing=True)
+    state = fitted(data).state
+    assert state.out_of_bag < 0.12, "a tenth of the telling values is missing; two thirds of them are the larger class"
+    assert state.trees.members.any()
+
+
+def test_votes_by_shares_are_the_mean_of_the_leaves():
+    data = blobs(200)
+    params = RandomForest(vote="shares", min_samples_leaf=20, trees=7)
+    state = fit(params, data, Context.of(0)).state
+    answer = predict(params, state, data.x)
+    np.testing.assert_allclose(answer, total(state.trees, data.x) / 7)
+    assert len(np.unique(answer)) > 30, "shares, not sevenths"

@@ -1,0 +1,120 @@
+"""Traversal: the kernel against one row at a time in plain Python; parts of rows; company; arrays that lie."""
+
+import numpy as np
+import pytest
+
+from app.errors import CorruptModel
+from app.ml.contract import Data, Task
+from app.ml.numerics.binning import binned
+from app.ml.numerics.growth import Grower, Rules, planted, together
+from app.ml.numerics.kernels.questions import VARIANCE
+from app.ml.numerics.trees import Trees, each, total
+
+NAN = np.nan
+
+
+def told(trees, row, node):
+    """What a row hears from a node on: (k,), by the definition."""
+    column, left = trees.column[node], trees.left[node]
+    if column < 0:
+        return trees.answer[left]
+    value, threshold = row[column], trees.threshold[node]
+    if np.isnan(value):
+        if trees.missing[node]:
+            return told(trees, row, left + trees.missing[node])
+        share = trees.share[node]
+        return share * told(trees, row, left) + (1 - share) * told(trees, row, left + 1)
+    if trees.levels[column] and np.isfinite(threshold):
+        return told(trees, row, left + (0 if trees.members[int(threshold) + int(value)] else 1))
+    return told(trees, row, left + (0 if trees.levels[column] or value <= threshold else 1))
+
+
+def drawn(n, seed, gaps=0.2):
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([rng.normal(size=n), rng.integers(0, 7, n), rng.normal(size=n)])
+    x[rng.random(x.shape) < gaps] = NAN
+    return x
+
+
+@pytest.fixture(scope="module")
+def trees():
+    parts = []
+    for seed, branch in enumerate([True, False, True]):
+        x = drawn(150, seed)
+        y = np.nan_to_num(x[:, 0]) + (x[:, 1] % 2 == 1) + np.random.default_rng(seed).normal(size=150)
+        data = Data.of(Task.REGRESSION, x, y, levels=[0, 7, 0], missing=True)
+        rules = Rules(VARIANCE, min_samples_leaf=2, missing_branch=branch)
+        grown = Grower(data, binned(data)).grow(data.weights, rules)
+        parts.append(planted(grown, data.levels, grown.value))
+    return together(parts)
+
+
+def test_is_its_definition(trees):
+    x = drawn(60, 9, gaps=0.3)
+    expected = [[told(trees, row, root)[0] for root in trees.root] for row in x]
+    np.testing.assert_allclose(each(trees, x), expected, rtol=1e-13)
+    np.testing.assert_allclose(total(trees, x)[:, 0], np.sum(expected, axis=1), rtol=1e-13)
+    asks = trees.column >= 0
+    assert (asks & (trees.levels[trees.column] > 0)).any(), "a question about categories"
+    assert (asks & (trees.missing > 0)).any(), "a way for the missing"
+    assert (asks & (trees.missing == 0)).any(), "a node without one"
+
+
+def test_company_changes_no_bit(trees):
+    x = drawn(700, 3)
+    together_ = total(trees, x)
+    assert together_.tobytes() == np.concatenate([total(trees, x[i : i + 1]) for i in range(700)]).tobytes()
+    assert together_[100:650].tobytes() == total(trees, x[100:650].copy()).tobytes()
+
+
+def tree(*fields, answer):
+    """Column, threshold, left, missing and share of every node."""
+    types = np.int32, np.float64, np.int32, np.int8, np.float64
+    arrays = (np.array(values, kind) for values, kind in zip(fields, types, strict=True))
+    answers = np.array(answer, float)[:, None]
+    return Trees(np.zeros(1, np.int32), *arrays, np.zeros(2, np.int64), np.zeros(0, bool), answers)
+
+
+def test_a_missing_value_goes_both_ways():
+    """B6.7: 30 % of the training rows left to 10, 70 % right to 20: 17."""
+    stump = tree([0, -1, -1], [0.5, 0, 0], [1, 0, 1], [0, 0, 0], [0.3, 1, 1], answer=[10, 20])
+    assert total(stump, np.array([[NAN, 0.0]])).tolist() == [[0.3 * 10 + 0.7 * 20]]
+
+
+def test_parts_multiply_and_the_rest_of_the_row_is_asked():
+    """Both ways at the root; on the left both ways again, on the right the known value decides."""
+    nested = tree(
+        [0, 0, 1, -1, -1, -1, -1],
+        [0, 0, 5, 0, 0, 0, 0],
+        [1, 3, 5, 0, 1, 2, 3],
+        [0] * 7,
+        [0.25, 0.6, 0.5, 1, 1, 1, 1],
+        answer=[1, 10, 100, 1000],
+    )
+    expected = 0.25 * (0.6 * 1 + 0.4 * 10) + 0.75 * 1000
+    assert total(nested, np.array([[NAN, 9.0]]))[0, 0] == pytest.approx(expected, rel=1e-15)
+    parts = nested._replace(answer=np.ones((4, 1)))
+    assert total(parts, np.array([[NAN, NAN]]))[0, 0] == pytest.approx(1, rel=1e-15)
+
+
+LIES = {
+    "back to the root": {"left": [0, 0, 1]},
+    "out of the nodes": {"left": [2, 0, 1]},
+    "no such answer": {"left": [1, 0, 2]},
+    "no such column": {"column": [2, -1, -1]},
+    "no such tree": {"root": [3]},
+    "a missing way out of the nodes": {"missing": [2, 0, 0]},
+    "too few thresholds": {"threshold": [0.5]},
+    "no truths of its levels": {"levels": [3, 0]},
+    "truths before the first": {"levels": [3, 0], "threshold": [-1.0, 0, 0], "members": [True] * 9},
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_lies_are_refused_before_compiled_code_follows_them(lie):
+    stump = tree([0, -1, -1], [0.5, 0, 0], [1, 0, 1], [0, 0, 0], [0.3, 1, 1], answer=[10, 20])
+    total(stump, np.zeros((1, 2)))
+    bad = stump._replace(left=stump.left.copy())
+    bad = bad._replace(**{name: np.array(value, getattr(stump, name).dtype) for name, value in LIES[lie].items()})
+    with pytest.raises(CorruptModel):
+        total(bad, np.zeros((1, 2)))
