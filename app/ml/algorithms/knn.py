@@ -158,8 +158,14 @@ def summary(params: KNN, state: State) -> JSON:
 
 
 def _sorted(data: Data) -> Labels:
-    """Highest first, so that of rows equally far the higher is nearer."""
-    return np.lexsort((data.weights, data.y, *data.x.T[::-1]))[::-1]
+    """Highest first, so that of rows equally far the higher is nearer: by the first column, ties by the rest."""
+    first = data.x[:, 0] if data.x.shape[1] else np.zeros(len(data.x))
+    order = np.argsort(first, kind="stable")
+    same = np.diff(first[order]) == 0
+    tied = np.append(same, False) | np.insert(same, 0, False)
+    rows = order[tied]
+    order[tied] = rows[np.lexsort((data.weights[rows], data.y[rows], *data.x[rows].T[::-1]))]
+    return order[::-1]
 
 
 def _asked(params: KNN, state: State, x: Matrix) -> Iterator[tuple[slice, Labels, Matrix]]:
@@ -237,6 +243,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    rowwise=True,
     known=known,
     explain=explain,
     summary=summary,

@@ -97,12 +97,12 @@ def test_memory_is_that_of_a_block():
 def test_a_tree_is_built_once_and_goes_with_its_rows():
     rows = np.random.default_rng(0).normal(size=(50, 2))
     neighbours(rows, rows, 2, index="kdtree")
-    key, (_, tree) = id(rows), module._trees[id(rows)]
+    key, (_, tree) = id(rows), module._trees.made[id(rows)]
     neighbours(rows, rows, 2, index="kdtree")
-    assert module._trees[key][1] is tree
+    assert module._trees.made[key][1] is tree
     del rows
     gc.collect()
-    assert key not in module._trees
+    assert key not in module._trees.made
 
 
 def test_fewer_rows_than_asked_for():
