@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract import Labels, Matrix, Vector
-from app.ml.numerics.compiled import inner, kernel
+from app.ml.numerics.compiled import inner, kernel, seldom
 from app.ml.numerics.linalg import EPS
 
 SWEEPS = 2
@@ -109,7 +109,8 @@ def descend(  # noqa: PLR0917 - a kernel takes its arguments by position
 @inner
 def left_over(gram: Matrix, product: Vector, coef: Vector, pull: Vector) -> None:
     """Half the negative gradient of the squares: product − gram · coef."""
-    pull[:] = product
+    for j in range(coef.size):
+        pull[j] = product[j]
     for j in range(coef.size):
         if coef[j] != 0:
             for i in range(coef.size):
@@ -162,7 +163,7 @@ def sweep(gram: Matrix, half: float, coef: Vector, pull: Vector, active: Labels)
                 pull[i] -= step * gram[j, i]
 
 
-@inner
+@seldom
 def polished(  # noqa: PLR0917 - as `descend`
     gram: Matrix, product: Vector, half: float, coef: Vector, active: Labels, found: Vector
 ) -> bool:
