@@ -39,10 +39,10 @@ def largest(ours: Any, theirs: Any) -> float:
     return float(np.abs(ours - theirs).max())
 
 
-def both(name: str, module: Any, params: Any, data: Data, rival: Any, asked: Any) -> Iterator[Race]:
-    """A race of fits and one of predictions, for a classifier."""
-    state = fitted(module, params, data)
-    own, other = partial(module.predict, params, state, asked), rival.predict_proba
+def both(name: str, density: str, data: Data, rival: Any, asked: Any) -> Iterator[Race]:
+    """A race of fits and one of predictions."""
+    module, params = generative_bayes, generative_bayes.GenerativeBayes(density=density)
+    own, other = partial(module.predict, params, fitted(module, params, data), asked), rival.predict_proba
     rival.fit(data.x, data.y)
     nothing = partial(lambda *_: largest(own(), other(asked)))
     yield Race(f"{name}: fit", partial(fitted, module, params, data), partial(rival.fit, data.x, data.y), nothing)
@@ -50,7 +50,7 @@ def both(name: str, module: Any, params: Any, data: Data, rival: Any, asked: Any
 
 
 def densities() -> Iterator[Race]:
-    """Rank 40 of 50 columns; their quadratic analysis refuses, and is given the first 30."""
+    """Rank 40 of 50 columns; their quadratic analysis refuses, and is given the first 10."""
     x, y = datasets.make_classification(
         220_000, 50, n_informative=20, n_redundant=10, n_classes=2, flip_y=0.05, random_state=3
     )
@@ -58,12 +58,10 @@ def densities() -> Iterator[Race]:
     data, asked = Data.of(Task.CLASSIFICATION, x[:200_000], y[:200_000]), x[200_000:]
     few, asked_few = Data.of(Task.CLASSIFICATION, data.x[:, :10].copy(), data.y), asked[:, :10].copy()
     linear = discriminant_analysis.LinearDiscriminantAnalysis(solver="lsqr")
-    params = {name: generative_bayes.GenerativeBayes(density=name) for name in ("shared_covariance", "full_covariance")}
-    yield from both("LDA 200,000 x 50", generative_bayes, params["shared_covariance"], data, linear, asked)
+    yield from both("LDA 200,000 x 50", "shared_covariance", data, linear, asked)
     quadratic = discriminant_analysis.QuadraticDiscriminantAnalysis()
-    yield from both("QDA 200,000 x 10", generative_bayes, params["full_covariance"], few, quadratic, asked_few)
-    naive = generative_bayes.GenerativeBayes()
-    yield from both("naive 200,000 x 50", generative_bayes, naive, data, naive_bayes.GaussianNB(), asked)
+    yield from both("QDA 200,000 x 10", "full_covariance", few, quadratic, asked_few)
+    yield from both("naive 200,000 x 50", "naive_gaussian", data, naive_bayes.GaussianNB(), asked)
 
 
 def nearest() -> Iterator[Race]:
@@ -96,14 +94,13 @@ def sparse() -> Iterator[Race]:
             peer = linear_model.Lasso(alpha, tol=1e-8, max_iter=100_000, precompute=precompute)
             label = f"lasso {name}, path and fit, their fit, {'gram' if precompute else 'rows'}"
             yield Race(label, partial(fitted, lasso, one, data), partial(peer.fit, x, y), worth)
-        how = {"alphas": 40, "eps": 1e-3, "tol": 1e-8, "max_iter": 100_000}
-        path = partial(linear_model.lasso_path, x - x.mean(axis=0), y - y.mean(), **{**how, "n_alphas": how["alphas"]})
-        path.keywords.pop("alphas")
+        how = {"eps": 1e-3, "tol": 1e-8, "max_iter": 100_000}
+        path = partial(linear_model.lasso_path, x - x.mean(axis=0), y - y.mean(), n_alphas=40, **how)
         whole = lasso.Lasso(penalty=float(2e-3 * np.abs((x - x.mean(axis=0)).T @ (y - y.mean())).max()))
         yield Race(f"lasso {name}, path of 40", partial(fitted, lasso, whole, data), path, _path_apart)
         chosen = lasso.Lasso(choice="best")
         for tol in (1e-4, 1e-8):
-            peer = linear_model.LassoCV(cv=5, **{**how, "tol": tol})
+            peer = linear_model.LassoCV(cv=5, alphas=40, **{**how, "tol": tol})
             label = f"lasso {name}, 5 folds x 40, their tolerance {tol}"
             yield Race(label, partial(fitted, lasso, chosen, data), partial(peer.fit, x, y), lambda *_: float("nan"))
 
