@@ -9,15 +9,16 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, case, cast, func, or_, select, update
+from sqlalchemy import ColumnElement, cast, func, or_, select, update
 from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.orm import Session, aliased, undefer
+from sqlalchemy.orm import Session
 
 from app.errors import Fault, InvalidRequest, JobNotFound, LeaseLost
 from app.ml.kind import Result
-from app.schemas.jobs import Curve, Job, JobPage, JobState, Transition
+from app.schemas.jobs import Job, JobPage, JobState
 from app.schemas.problems import Problem
 from app.store.claims import Capable, Claim, Kept, Lapsed, NewJob
+from app.store.described import read_jobs
 from app.store.tables import DatasetRow, JobRow, JobTransitionRow
 
 SOURCES = {
@@ -75,7 +76,7 @@ class JobRepository:
     # reading
 
     def find(self, job_id: UUID) -> Job | None:
-        jobs = self._read(JobRow.id == job_id, limit=1, whole=True)
+        jobs = read_jobs(self.session, JobRow.id == job_id, limit=1, whole=True)
         return jobs[0] if jobs else None
 
     def get(self, job_id: UUID) -> Job:
@@ -89,29 +90,8 @@ class JobRepository:
         conditions = [JobRow.state == state] if state else []
         if cursor is not None:
             conditions.append(JobRow.id < _id(cursor))
-        jobs = self._read(*conditions, limit=limit + 1)
+        jobs = read_jobs(self.session, *conditions, limit=limit + 1)
         return JobPage(items=jobs[:limit], next_cursor=str(jobs[limit - 1].id) if len(jobs) > limit else None)
-
-    def _read(self, *conditions: ColumnElement[bool], limit: int, whole: bool = False) -> list[Job]:
-        """`whole`: with their results, which may be large."""
-        other = aliased(JobRow)
-        ahead = select(func.count()).where(other.state == JobState.QUEUED, other.id < JobRow.id).scalar_subquery()
-        position = case((JobRow.state == JobState.QUEUED, ahead))
-        query = select(JobRow, position).where(*conditions).order_by(JobRow.id.desc()).limit(limit)
-        if whole:
-            query = query.options(undefer(JobRow.result))
-        found = self.session.execute(query, execution_options={"populate_existing": True}).all()
-        record = self._transitions([row.id for row, _ in found])
-        return [_job(row, ahead_of_it, record[row.id], row.result if whole else None) for row, ahead_of_it in found]
-
-    def _transitions(self, ids: Sequence[UUID]) -> dict[UUID, list[Transition]]:
-        record: dict[UUID, list[Transition]] = {job_id: [] for job_id in ids}
-        lines = select(JobTransitionRow).where(JobTransitionRow.job_id.in_(ids)).order_by(JobTransitionRow.id)
-        for line in self.session.scalars(lines):
-            record[line.job_id].append(
-                Transition(at=line.at, state=JobState(line.state), attempt=line.attempt, reason=line.reason)
-            )
-        return record
 
     # moving
 
@@ -292,28 +272,3 @@ def _id(cursor: str) -> UUID:
         return UUID(cursor)
     except ValueError:
         raise InvalidRequest(faults=[Fault("/query/cursor", "This is not a cursor of a former page.")]) from None
-
-
-def _job(row: JobRow, queue_position: int | None, transitions: list[Transition], result: dict[str, Any] | None) -> Job:
-    return Job(
-        id=row.id,
-        kind=row.kind,
-        state=JobState(row.state),
-        progress=row.progress,
-        message=row.message,
-        attempt=row.attempt,
-        max_attempts=row.max_attempts,
-        created_at=row.created_at,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-        queue_position=queue_position,
-        dataset=row.dataset_id,
-        model=row.model,
-        version=row.version,
-        algorithm=row.algorithm,
-        result=result,
-        transitions=transitions,
-        curves=[Curve(name=name, values=values) for name, values in row.curves.items()],
-        warnings=row.warnings,
-        error=Problem.model_validate(row.error) if row.error else None,
-    )

@@ -65,6 +65,7 @@ def test_classification(n):
     auc = logit_auc()
     truths = {
         "log_loss": logit_normal(lambda p, q: special.entr(p) + special.entr(q)),
+        "brier": logit_normal(lambda p, q: p * q),
         "roc_auc": auc,
         "accuracy": logit_normal(np.maximum),
     }

@@ -1,5 +1,6 @@
 """Accepting a training: once, whole, and only what can be done."""
 
+import json
 import subprocess
 import sys
 import threading
@@ -7,11 +8,22 @@ import threading
 import pytest
 from sqlalchemy import text
 
-from app.errors import DatasetInUse, DatasetNotFound, IdempotencyConflict, InvalidRequest, QueueFull
+from app.errors import (
+    AliasNotFound,
+    DatasetInUse,
+    DatasetNotFound,
+    IdempotencyConflict,
+    InvalidRequest,
+    ModelNotFound,
+    QueueFull,
+    VersionNotFound,
+)
+from app.ml.work.evaluate import EvaluateRequest
 from app.ml.work.train import TrainRequest
 from app.schemas.jobs import JobState
 from app.services.jobs import Jobs
 from app.services.submission import Submission
+from app.store.claims import Capable, Pinned
 from app.store.engine import make_engine
 from app.store.identifiers import uuid7
 from app.store.work import WorkFactory
@@ -253,3 +265,66 @@ def test_a_process_that_dies_while_submitting_leaves_a_whole_job_or_none(desk, w
     desk.announced.clear()
     desk.jobs.sweep(held=0)
     assert desk.announced == [job.id]
+
+
+# other kinds
+
+
+def evaluation(desk, **changes):
+    return EvaluateRequest.model_validate({"model": "m", "dataset": desk.dataset, "target": "species"} | changes)
+
+
+@pytest.fixture
+def published(desk, publish):
+    """A model whose columns iris lacks, and the version."""
+    return publish(desk.work, "m").version
+
+
+def test_an_evaluation_says_every_fault_at_once(desk, published):
+    asked = evaluation(desk, version=published, alias="a", rows="held_out", time_limit_seconds=1e9)
+    for ask in (desk.submission.submit, desk.submission.validate):
+        with pytest.raises(InvalidRequest) as raised:
+            ask(asked)
+        pointers = {fault.pointer for fault in raised.value.faults}
+        assert pointers == {"/alias", "/rows", "/dataset", "/time_limit_seconds"}
+        assert sum(fault.pointer == "/dataset" for fault in raised.value.faults) == 3  # length, width, size
+    assert desk.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("what", "error"),
+    [({"model": "nobody"}, ModelNotFound), ({"version": 10**6}, VersionNotFound), ({"alias": "x"}, AliasNotFound)],
+)
+def test_a_version_that_is_not_there(desk, published, what, error):
+    for ask in (desk.submission.submit, desk.submission.validate):
+        with pytest.raises(error):
+            ask(evaluation(desk, **what))
+    assert desk.count() == 0
+
+
+def test_a_release_that_cannot_evaluate_leaves_it_queued(desk, published, monkeypatch):
+    """Neither the release before, which claims what has an algorithm it knows, nor one without the model's."""
+    monkeypatch.setattr("app.ml.work.evaluate.column_faults", lambda *_: ())
+    job, _ = desk.submission.submit(evaluation(desk))
+    assert (job.kind, job.model, job.algorithm) == ("evaluate", "m", None)
+    for able in (Capable(("train",), ("logistic",)), Capable(("evaluate", "train"), ("ridge",))):
+        with desk.work() as w:
+            assert w.jobs.oldest(able) is None
+            assert w.jobs.claim(job.id, uuid7(), 30, able) is None
+    claim = desk.jobs.claim(job.id)
+    assert claim.pinned == Pinned((desk.dataset,), (("m", published),), ("logistic",))
+
+
+def test_every_dataset_that_a_job_needs_stays(desk, add_iris):
+    first, second = add_iris(desk.work), add_iris(desk.work)
+    needs = Pinned(datasets=(first, second)).written()
+    job, _ = desk.submission.submit(desk.request(dataset=first))
+    with desk.work() as w:
+        w.session.execute(text("update jobs set inputs = cast(:needs as jsonb)"), {"needs": json.dumps(needs)})
+    for dataset in (first, second):
+        with pytest.raises(DatasetInUse), desk.work() as w:
+            w.datasets.delete(dataset)
+    desk.jobs.cancel(job.id)
+    for dataset in (first, second):
+        with desk.work() as w:
+            w.datasets.delete(dataset)

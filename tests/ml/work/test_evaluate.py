@@ -165,10 +165,11 @@ def test_costs_move_the_decision(judge):
     assert told.costs.cost_of_most_probable.value == pytest.approx((matrix * before).sum() / 150)
 
 
-def test_regression():
+@pytest.mark.parametrize("preprocessing", [{}, {"target": "log", "basis": [{"kind": "polynomial", "columns": ["x2"]}]}])
+def test_regression(preprocessing):
     data = load_diabetes()
     table = pa.table({f"x{place}": data.data[:, place] for place in range(10)} | {"y": data.target})
-    judge = Judge(table, algorithm={"name": "ridge"}, target="y")
+    judge = Judge(table, algorithm={"name": "ridge"}, target="y", preprocessing=preprocessing)
     told = judge.result()
     assert values(told.metrics) == pytest.approx(values(judge.trained.report.test), rel=1e-12)
     assert told.confusion_matrix is None

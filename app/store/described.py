@@ -1,0 +1,60 @@
+"""Jobs as clients see them, from their rows."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, case, func, select
+from sqlalchemy.orm import Session, aliased, undefer
+
+from app.schemas.jobs import Curve, Job, JobState, Transition
+from app.schemas.problems import Problem
+from app.store.tables import JobRow, JobTransitionRow
+
+
+def read_jobs(session: Session, *conditions: ColumnElement[bool], limit: int, whole: bool = False) -> list[Job]:
+    """Newest first. `whole`: with their results, which may be large."""
+    other = aliased(JobRow)
+    ahead = select(func.count()).where(other.state == JobState.QUEUED, other.id < JobRow.id).scalar_subquery()
+    position = case((JobRow.state == JobState.QUEUED, ahead))
+    query = select(JobRow, position).where(*conditions).order_by(JobRow.id.desc()).limit(limit)
+    if whole:
+        query = query.options(undefer(JobRow.result))
+    found = session.execute(query, execution_options={"populate_existing": True}).all()
+    record = _transitions(session, [row.id for row, _ in found])
+    return [_job(row, ahead_of_it, record[row.id], row.result if whole else None) for row, ahead_of_it in found]
+
+
+def _transitions(session: Session, ids: Sequence[UUID]) -> dict[UUID, list[Transition]]:
+    record: dict[UUID, list[Transition]] = {job_id: [] for job_id in ids}
+    lines = select(JobTransitionRow).where(JobTransitionRow.job_id.in_(ids)).order_by(JobTransitionRow.id)
+    for line in session.scalars(lines):
+        record[line.job_id].append(
+            Transition(at=line.at, state=JobState(line.state), attempt=line.attempt, reason=line.reason)
+        )
+    return record
+
+
+def _job(row: JobRow, queue_position: int | None, transitions: list[Transition], result: dict[str, Any] | None) -> Job:
+    return Job(
+        id=row.id,
+        kind=row.kind,
+        state=JobState(row.state),
+        progress=row.progress,
+        message=row.message,
+        attempt=row.attempt,
+        max_attempts=row.max_attempts,
+        created_at=row.created_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        queue_position=queue_position,
+        dataset=row.dataset_id,
+        model=row.model,
+        version=row.version,
+        algorithm=row.algorithm,
+        result=result,
+        transitions=transitions,
+        curves=[Curve(name=name, values=values) for name, values in row.curves.items()],
+        warnings=row.warnings,
+        error=Problem.model_validate(row.error) if row.error else None,
+    )
