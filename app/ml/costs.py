@@ -14,7 +14,7 @@ from pydantic import Field
 from app.errors import Fault
 from app.ml.contract import Labels, Matrix
 from app.ml.figures import bootstrapped
-from app.ml.labels import Class, codes_of
+from app.ml.labels import Class, Label, codes_of
 from app.ml.measures import confusion
 from app.ml.report import ConfusionMatrix, Figure
 from app.ml.tallies import Rows
@@ -26,7 +26,7 @@ REJECTED = -1
 class Costs(Body):
     """What every decision costs."""
 
-    classes: list[Class] = Field(min_length=2, max_length=1000, description="The order of rows and columns.")
+    classes: list[Label] = Field(min_length=2, max_length=1000, description="The order of rows and columns.")
     costs: list[list[float]] = Field(description="costs[i][j]: of assigning class j to a row of class i.")
     reject: float | None = Field(None, description="Of leaving a row to somebody else; absent: no row is rejected.")
 

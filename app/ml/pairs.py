@@ -1,18 +1,17 @@
 """Figures of (truth, prediction) pairs, whoever predicted (B3.11, B3.17)."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
-from pydantic import Field, RootModel, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, RootModel
 
 from app.errors import Fault, InvalidRequest
 from app.ml.contract import Labels, Matrix, Vector
 from app.ml.costs import Costs, cost_faults
 from app.ml.evaluation import Asked, Evaluation, Judgement, of_classes, of_numbers
 from app.ml.intervals import Resamples
-from app.ml.labels import UNKNOWN, Class, codes_of, different
+from app.ml.labels import NO_LABEL, UNKNOWN, Class, Label, Unchecked, codes_of, different, strangers
 from app.ml.tallies import Rows
 from app.wire import Body
 
@@ -24,15 +23,6 @@ TOLERANCE = 1e-4
 """Of the sum of a row's probabilities: what single precision and six digits leave."""
 
 
-def _one_fault(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """Not one for each type it is not."""
-    try:
-        return handler(value)
-    except ValidationError:
-        raise PydanticCustomError("class_label", "A class is a text, a number or a boolean.") from None
-
-
-Label: TypeAlias = Annotated[Class, WrapValidator(_one_fault)]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 Weight: TypeAlias = Annotated[float, Field(ge=0, le=1e12)]
 Number: TypeAlias = Annotated[float, Field(ge=-1e150, le=1e150)]
@@ -57,9 +47,9 @@ class ClassPairs(Pairs):
     """Classes beside classes, beside probabilities, or beside both."""
 
     task: Literal["classification"]
-    truth: list[Label] = Field(min_length=1, max_length=MOST)
-    predicted: list[Label] | None = Field(None, max_length=MOST, description="Absent: the most probable classes.")
-    probabilities: list[list[Share]] | None = Field(
+    truth: list[Unchecked] = Field(min_length=1, max_length=MOST)
+    predicted: list[Unchecked] | None = Field(None, max_length=MOST, description="Absent: the most probable classes.")
+    probabilities: list[list[float]] | None = Field(
         None, max_length=MOST, description="One for each class, in the order of `classes`."
     )
     scores: list[Share] | None = Field(
@@ -84,8 +74,9 @@ def measure(pairs: NumberPairs | ClassPairs) -> Metrics:
     """Raises InvalidRequest with every fault."""
     faults = list(_length_faults(pairs))
     if isinstance(pairs, ClassPairs):
-        classes = _classes(pairs)
-        faults += _class_faults(pairs, classes)
+        unreadable = list(_label_faults(pairs))
+        classes = [] if unreadable else _classes(pairs)
+        faults += unreadable or _class_faults(pairs, classes)
     if faults:
         raise InvalidRequest(f"The request has {len(faults)} faults." if len(faults) > 1 else "", faults=faults)
     weights = None if pairs.weights is None else np.array(pairs.weights)
@@ -130,6 +121,11 @@ def _length_faults(pairs: NumberPairs | ClassPairs) -> Iterator[Fault]:
         yield Fault("/weights", "One of them has to be above zero.")
 
 
+def _label_faults(pairs: ClassPairs) -> Iterator[Fault]:
+    for name in ("truth", "predicted"):
+        yield from _listed(name, strangers(getattr(pairs, name) or ()), NO_LABEL, "class_label")
+
+
 def _class_faults(pairs: ClassPairs, classes: Sequence[Class]) -> Iterator[Fault]:
     k = len(classes)
     if pairs.predicted is None and pairs.probabilities is None and pairs.scores is None:
@@ -152,8 +148,9 @@ def _probability_faults(probabilities: Sequence[Sequence[float]], k: int) -> Ite
     widths = np.array([len(row) for row in probabilities], np.intp)
     yield from _listed("probabilities", np.flatnonzero(widths != k), f"There are {k} classes.", "wrong_length")
     sums: Vector = np.array([sum(row) for row in probabilities])
-    wrong = np.flatnonzero((widths == k) & (np.abs(sums - 1) > TOLERANCE))
-    yield from _listed("probabilities", wrong, "The probabilities of a row add up to 1.", "wrong_sum")
+    lowest: Vector = np.array([min(row, default=0.0) for row in probabilities])
+    wrong = np.flatnonzero((widths == k) & ((np.abs(sums - 1) > TOLERANCE) | (lowest < 0)))
+    yield from _listed("probabilities", wrong, "Probabilities are not below 0, and add up to 1.", "wrong_sum")
 
 
 def _listed(name: str, places: Labels, detail: str, code: str) -> Iterator[Fault]:

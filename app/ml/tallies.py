@@ -50,8 +50,9 @@ class Rows(NamedTuple):
         rows = np.bincount(codes[kept], minlength=k)
         if self.weights is None:
             return Tally(rows, rows.astype(np.float64), self.draws.tallies(codes, k))
-        total = np.bincount(codes[kept], self.weights[kept], k).astype(np.float64)
-        return Tally(rows, total, np.stack([self.sums((codes == code) * 1.0) for code in range(k)], axis=1))
+        groups = self.draws.counts.shape[1]
+        table = np.bincount(self.draws.group[kept] * k + codes[kept], self.weights[kept], groups * k).reshape(groups, k)
+        return Tally(rows, table.sum(axis=0), self.draws.counts @ table)
 
     def share(self, name: str, part: Tally, whole: Tally, code: int = 0, label: str | None = None) -> Figure:
         """The part of the rows of a code: with exact bounds where all rows count the same."""

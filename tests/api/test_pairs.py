@@ -118,7 +118,7 @@ def test_one_and_the_text_one_are_different_classes(client):
 def test_every_fault_at_once(client):
     body = {
         "truth": ["a", "b", "x"], "predicted": ["a"], "classes": ["a", "b", "b"],
-        "probabilities": [[0.5, 0.5, 0], [0.1, 0.1, 0.1], [1]], "scores": [0.5, 0.5, 0.5], "weights": [0, 0, 0],
+        "probabilities": [[0.5, 0.6, -0.1], [0.1, 0.1, 0.1], [1]], "scores": [0.5, 0.5, 0.5], "weights": [0, 0, 0],
         "costs": {"classes": ["a", "q"], "costs": [[0, 1], [1, 0]]},
     }  # fmt: skip
     assert faults(client, task="classification", **body) == {
@@ -127,6 +127,7 @@ def test_every_fault_at_once(client):
         ("/scores", "invalid"),
         ("/classes", "duplicate"),
         ("/truth/2", "unknown_class"),
+        ("/probabilities/0", "wrong_sum"),
         ("/probabilities/1", "wrong_sum"),
         ("/probabilities/2", "wrong_length"),
         ("/costs/classes", "invalid"),
@@ -136,9 +137,14 @@ def test_every_fault_at_once(client):
 
 
 def test_what_does_not_fit_the_schema_has_one_fault_each(client):
-    assert faults(client, task="classification", truth=[None, [], "a"], scores=[2, 0.5, 0.5]) == {
+    wrong = {"task": "classification", "truth": [None, {}, "a"], "predicted": ["a"]}
+    assert faults(client, **wrong) == {
         ("/truth/0", "class_label"),
         ("/truth/1", "class_label"),
+        ("/predicted", "wrong_length"),
+    }
+    assert faults(client, **wrong, scores=[2, 0.5, 0.5], classes=[None]) == {
+        ("/classes/0", "class_label"),
         ("/scores/0", "less_than_equal"),
     }
     assert {pointer for pointer, _ in faults(client, task="guessing", truth=[])} <= {"", "/task"}
