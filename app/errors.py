@@ -142,6 +142,11 @@ class NoExplanation(ValiantError):
     remedy = "Linearise the model at the row, or sweep over its inputs: both work for every model with numbers."
 
 
+class NoInterval(ValiantError):
+    code, status, title = "no_interval", 409, "The model knows no error bars of its answers"
+    remedy = "Ask a regression of linear, bayesian_locally_weighted or random_forest, or refit on resamples: bootstrap."
+
+
 class VersionInUse(ValiantError):
     code, status, title = "version_in_use", 409, "An alias still points at this version"
     remedy = "Move the alias to another version first, or delete the whole model."

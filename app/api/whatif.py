@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query
 from app.api.dependencies import ModelPath, RequestTimeout, ServicesDep, seconds
 from app.api.strict_json import StrictRoute
 from app.schemas.predictions import PredictRequest
-from app.schemas.whatif import Explanations, Linearisation, LineariseRequest, Sweep, SweepRequest
+from app.schemas.whatif import Explanations, Intervals, Linearisation, LineariseRequest, Sweep, SweepRequest
 from app.services.predictions import Served
 from app.services.whatif import WhatIf
 
@@ -52,6 +52,20 @@ async def sweep_model(model: ModelPath, asked: Asked, body: SweepRequest) -> Swe
 async def linearise_model(model: ModelPath, asked: Asked, body: LineariseRequest) -> Linearisation:
     """The tangent of the model at a row, by central differences, and from where to where it can be trusted."""
     return await asked.answer(model, lambda whatif, served: whatif.linearise(served, body))
+
+
+@router.post("/{model}/intervals")
+async def estimate_intervals(
+    model: ModelPath,
+    asked: Asked,
+    body: PredictRequest,
+    confidence: Annotated[float, Query(ge=0.5, le=0.999, description="Of each interval.")] = 0.95,
+) -> Intervals:
+    """Predictions of a regression with error bars, by what the algorithm says of itself: `linear` bounds the mean
+    answer of such rows, not one new row's; `random_forest` the opinions of its trees.
+    """
+    sent = body.model_dump(mode="python")
+    return await asked.answer(model, lambda whatif, served: whatif.intervals(served, sent, confidence))
 
 
 @router.post("/{model}/explain")

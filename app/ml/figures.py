@@ -102,6 +102,13 @@ def figure(name: str, value: float, bounds: Bounds | None, how: str, *, n: int, 
     return Figure(name=name, value=value, lower=lower, upper=upper, interval=how, n=n, display=display, label=label)
 
 
+def shown(value: float, bounds: Bounds) -> str:
+    """For people: with an error bar where there is one."""
+    if not math.isfinite(value):
+        return "undefined"
+    return rounded(value, *bounds) if all(map(math.isfinite, bounds)) else f"{value:.4g}"
+
+
 def rounded(value: float, lower: float, upper: float) -> str:
     """Digits by the error bar (B5.14); the bounds themselves where the bar is lopsided.
 

@@ -19,7 +19,7 @@ class Figure(Wire):
     interval: str | None = Field(
         None,
         description="How the bounds were found: clopper-pearson (exact: covers at least its confidence), "
-        "bootstrap (accelerated), bootstrap (percentile) or student-t (approximate).",
+        "bootstrap (accelerated), bootstrap (approximate) or student-t (approximate).",
     )
     n: int = Field(description="Rows (or folds) the figure rests on.")
     display: str = Field(description="Rounded to the error bar, for people.")

@@ -94,6 +94,21 @@ class Linearisation(Wire):
     warnings: list[str] = []
 
 
+class Intervals(Wire):
+    """Predictions with what the model itself holds possible. Null bounds: nothing limits the answer on that side."""
+
+    model: str
+    version: int
+    digest: str
+    task: str
+    predictions: list[float | None]
+    lower: list[float | None]
+    upper: list[float | None]
+    confidence: float
+    display: list[str] = Field(description="Each prediction, rounded to its error bar.")
+    flags: list[Flag] = []
+
+
 class Explanations(Wire):
     """Why the model answers what it answers, a row at a time, in the words of its algorithm."""
 

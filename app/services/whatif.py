@@ -7,9 +7,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import Fault, InvalidData, InvalidRequest, NoExplanation
+from app.errors import Fault, InvalidData, InvalidRequest, NoExplanation, NoInterval
 from app.ml.cells import flaw, read_cells
 from app.ml.contract import JSON, Matrix, Task, Vector
+from app.ml.figures import shown
+from app.ml.intervals import Bounds
 from app.ml.model import Model, Predicted
 from app.ml.preparation import Preparation
 from app.ml.reporting import finite
@@ -19,6 +21,7 @@ from app.ml.whatif import Tangent, grid, tangent
 from app.schemas.predictions import Flag
 from app.schemas.whatif import (
     Explanations,
+    Intervals,
     Linearisation,
     LineariseRequest,
     Slope,
@@ -100,6 +103,25 @@ class WhatIf:
             columns=list(model.preparation.names),
             offsets=offsets.tolist(),
             scales=scales.tolist(),
+            flags=_flags(predicted),
+        )
+
+    def intervals(self, served: Served, body: Mapping[str, Any], confidence: float) -> Intervals:
+        """Raises NoInterval where the model has none, else as a prediction does."""
+        model, interval = served.model, served.model.algorithm.interval
+        if interval is None or model.task is not Task.REGRESSION:
+            raise NoInterval
+        raw = model.preparation.raw(read_rows(body, model.inputs, max_rows=self._max_rows).table)
+        predicted = model.predict_raw(raw)
+        bounds = interval(model.params, model.state, model.preparation.matrix(raw), confidence)
+        rows = zip(predicted.values.tolist(), *bounds.T.tolist(), strict=True)
+        return Intervals(
+            **_heads(served),
+            predictions=finite(predicted.values),
+            lower=finite(bounds[:, 0]),
+            upper=finite(bounds[:, 1]),
+            confidence=confidence,
+            display=[shown(value, Bounds(lower, upper)) for value, lower, upper in rows],
             flags=_flags(predicted),
         )
 

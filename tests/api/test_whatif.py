@@ -3,7 +3,12 @@
 from uuid import uuid4
 
 import numpy as np
+import pyarrow as pa
 import pytest
+
+from app.ml.planning import TrainSpec
+from app.ml.schema import TableColumn
+from app.ml.training import train
 
 ROW = {"length": 5.1, "width": 0.2, "size": "small"}
 
@@ -137,3 +142,35 @@ def test_versions_that_are_not_there(client, made):
     ):
         assert client.post(f"/v1/models/{made()}/{verb}", json=body, params={"version": 9}).status_code == 404
         assert client.post(f"/v1/models/none/{verb}", json=body).status_code == 404
+
+
+def test_predictions_with_error_bars(ask):
+    body = {
+        "rows": [{"width": 0.2, "size": "small", "species": "setosa"}, {"width": 2.0, "size": "small", "species": None}]
+    }
+    got = answered(ask("intervals", body, "linear", "length"))
+    wider = answered(ask("intervals", body, "linear", "length", confidence=0.99))
+    for i, value in enumerate(got["predictions"]):
+        assert wider["lower"][i] < got["lower"][i] < value < got["upper"][i] < wider["upper"][i]
+        assert "±" in got["display"][i]
+    assert wider["confidence"] == 0.99
+
+
+def test_bounds_that_are_nowhere_are_null(client, services):
+    """Two rows, two parameters: the line runs through both, and nothing tells the noise."""
+    spec = {"target": "y", "algorithm": {"name": "linear"}, "validation": {"test_fraction": 0}}
+    columns = [TableColumn(name, "numeric", 0, 2) for name in "xy"]
+    table = pa.table({"x": [0.0, 1.0], "y": [1.0, 3.0]})
+    made = train(TrainSpec.model_validate(spec), table, columns=columns, data_digest="sha256:0")
+    name = f"w-{uuid4()}"
+    with services.work() as w:
+        where = {"model": name, "job_id": uuid4(), "dataset_id": uuid4(), "chunk_bytes": 1000}
+        w.models.add_version(blob=made.blob, report=made.report, golden=made.golden, **where)
+    got = answered(client.post(f"/v1/models/{name}/intervals", json={"rows": [{"x": 0.5}]}))
+    assert (got["predictions"], got["lower"], got["upper"], got["display"]) == ([2.0], [None], [None], ["2"])
+
+
+def test_who_has_no_error_bars_says_so(ask):
+    for how in (("ridge", "length"), ("linear", "species")):
+        response = ask("intervals", {"rows": [ROW | {"species": "setosa"}]}, *how)
+        assert (response.status_code, response.json()["code"]) == (409, "no_interval")

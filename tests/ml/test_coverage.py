@@ -62,12 +62,12 @@ def logit_normal(value):
 @pytest.mark.parametrize("n", [60, 200])
 def test_classification(n):
     """Calibrated probabilities. The exact interval of accuracy may hold more, never less."""
-    auc = logit_auc()
+    share = logit_normal(np.maximum)
     truths = {
         "log_loss": logit_normal(lambda p, q: special.entr(p) + special.entr(q)),
         "brier": logit_normal(lambda p, q: p * q),
-        "roc_auc": auc,
-        "accuracy": logit_normal(np.maximum),
+        "roc_auc": logit_auc(),
+        **dict.fromkeys(("accuracy", "precision", "recall", "f1"), share),  # alike, for the classes are
     }
     draws, random = Resamples.of(n, rng()), rng(n)
     p = special.expit(random.normal(scale=1.5, size=(SAMPLES, n)))
