@@ -47,7 +47,7 @@ class Submission:
             id=uuid7(),
             kind=entry.name,
             request=written,
-            request_hash=_fingerprint(entry.name, written),
+            request_hash=_fingerprint(entry.name, request.model_dump(mode="json", exclude_defaults=True)),
             request_id=request_id,
             idempotency_key=idempotency_key,
             dataset_id=None,
@@ -147,6 +147,6 @@ def _version(of: ModelVersion) -> Version:
 
 
 def _fingerprint(kind: str, request: object) -> str:
-    """The same for the same request, however its JSON was laid out."""
+    """The same for the same request, however its JSON was laid out, and in a release with one more optional field."""
     canonical = json.dumps([kind, request], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()

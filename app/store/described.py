@@ -7,6 +7,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, case, func, select
 from sqlalchemy.orm import Session, aliased, undefer
 
+from app.ml.kinds import kinds
 from app.schemas.jobs import Curve, Job, JobState, Transition
 from app.schemas.problems import Problem
 from app.store.tables import JobRow, JobTransitionRow
@@ -22,7 +23,12 @@ def read_jobs(session: Session, *conditions: ColumnElement[bool], limit: int, wh
         query = query.options(undefer(JobRow.result))
     found = session.execute(query, execution_options={"populate_existing": True}).all()
     record = _transitions(session, [row.id for row, _ in found])
-    return [_job(row, ahead_of_it, record[row.id], row.result if whole else None) for row, ahead_of_it in found]
+    return [_job(row, ahead_of_it, record[row.id], _result(row) if whole else None) for row, ahead_of_it in found]
+
+
+def _result(row: JobRow) -> dict[str, Any] | None:
+    """What this release can read: none of kinds that a later one knows."""
+    return row.result if row.kind in kinds() else None
 
 
 def _transitions(session: Session, ids: Sequence[UUID]) -> dict[UUID, list[Transition]]:

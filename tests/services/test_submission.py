@@ -328,3 +328,8 @@ def test_every_dataset_that_a_job_needs_stays(desk, add_iris):
     for dataset in (first, second):
         with desk.work() as w:
             w.datasets.delete(dataset)
+
+
+def test_a_body_that_says_a_default_is_the_same_body(desk):
+    first, _ = desk.submission.submit(desk.request(), idempotency_key="k")
+    assert desk.submission.submit(desk.request(seed=0, time_limit_seconds=3600), idempotency_key="k") == (first, True)

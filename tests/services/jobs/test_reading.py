@@ -32,3 +32,12 @@ def test_the_place_in_the_queue(world):
     assert [world.jobs.get(job_id).queue_position for job_id in ids] == [0, 1, 2]
     world.jobs.claim(ids[0])
     assert [world.jobs.get(job_id).queue_position for job_id in ids] == [None, 0, 1]
+
+
+def test_a_result_of_a_later_release_is_left_out(world):
+    job_id = world.submit(kind="of_tomorrow", algorithm=None)
+    world.run(
+        "update jobs set state = 'succeeded', finished_at = clock_timestamp(), result = '{\"kind\": \"of_tomorrow\"}'"
+    )
+    job = world.jobs.get(job_id)
+    assert (job.kind, job.state, job.result) == ("of_tomorrow", JobState.SUCCEEDED, None)
