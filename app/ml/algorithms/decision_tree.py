@@ -5,12 +5,13 @@ classes, variance of numbers) from its training rows, weighted over the ways out
 number, `x <= t` with t half-way between two training values, or a subset of categories: the best one, except for more
 than two classes with more than ten categories, where it is the best of the orders by each class's share. On a tie the
 lowest column and then the lowest threshold is asked. A question that gains nothing is asked too, as the next may gain,
-unless `min_gain` forbids it.
+unless `min_gain` forbids it. With `max_leaves` the question that gains most, wherever it is, comes first.
 
 A missing value has a way of its own, a third branch, if the node saw missing values of that column (at least
-`min_samples_leaf` of them). Otherwise a row with a missing value stops at the node and is answered by the node's own
-training rows: the average of the branches, weighted by the share of rows in each. A category that the node has not
-seen goes with the heavier side. Leaves answer with the mean, or the share of each class. Rows count by their weight.
+`min_samples_leaf` of them). Otherwise, or with `missing` set to both, a row goes left and right, and the answers count
+by the shares of the training rows that went there; such rows teach the node, but none below it. A category that the
+node has not seen goes with the heavier side. Leaves answer with the mean, or the share of each class. Rows count by
+their weight.
 
 Use when: the reasons must be readable, columns are of mixed kinds or have gaps, and effects are steps or interact.
 
@@ -25,7 +26,7 @@ Quinlan's 14 mornings: of 9 good and 5 bad ones, splitting off the overcast ones
 >>> mornings = Data.of(Task.CLASSIFICATION, np.c_[outlook, windy], play, levels=[3, 2])
 >>> for criterion in "entropy", "gini":
 ...     tree = fit(DecisionTree(criterion=criterion, max_depth=1), mornings, Context.of(0)).state
-...     print(tree.column[0], tree.members, f"{tree.impurity[0]:.7f} {tree.gain[0] / 14:.7f}")
+...     print(tree.trees.column[0], tree.trees.members, f"{tree.impurity[0]:.7f} {tree.gain[0] / 14:.7f}")
 0 [False  True False] 0.9402860 0.2260002
 0 [False  True False] 0.4591837 0.1020408
 
@@ -34,7 +35,7 @@ Machine Learning 1:81; Quinlan (1993), C4.5, ch. 3.
 """
 
 import math
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,10 +54,15 @@ from app.ml.contract import (
     Task,
     Vector,
 )
-from app.ml.numerics.impurity import ENTROPY, GINI, VARIANCE
-from app.ml.numerics.tree import Tree, depths, importances, leaves, path
-from app.ml.numerics.tree_growth import Rules, grow
+from app.ml.numerics.binning import binned, ranked
+from app.ml.numerics.growth import DEEPEST, Grower, Grown, Rules, planted
+from app.ml.numerics.kernels.questions import ENTROPY, GINI, VARIANCE
+from app.ml.numerics.tree import depths, importances, path
 from app.ml.numerics.tree_pruning import prune
+from app.ml.numerics.trees import Trees, total
+
+EXACT = 50_000
+"""Up to so many rows every value may divide a column, unless asked otherwise."""
 
 
 class DecisionTree(Params):
@@ -66,6 +72,7 @@ class DecisionTree(Params):
         "gini", description="Impurity of classes; numbers always use the variance."
     )
     max_depth: int | None = Field(None, ge=0, le=1000, description="Questions asked on any way; absent: no limit.")
+    max_leaves: int | None = Field(None, ge=2, le=1_000_000, description="Leaves at most; absent: no limit.")
     min_samples_leaf: float = Field(3.0, gt=0, description="Weight of training rows that every leaf must have.")
     min_samples_split: float = Field(2.0, gt=0, description="A node of less weight is a leaf.")
     min_gain: float = Field(0.0, ge=0, description="A question must lower the node's impurity by at least this.")
@@ -74,71 +81,117 @@ class DecisionTree(Params):
         ge=0,
         description="Impurity, as a share of the root's, that each further leaf must take away (cost-complexity).",
     )
+    missing: Literal["branch", "both"] = Field(
+        "branch", description="Whether missing values may have a branch of their own, or always go both ways."
+    )
+    splits: Literal["auto", "exact", "binned"] = Field(
+        "auto",
+        description="Whether any value may divide a column, or 255 bins of them; auto: bins beyond 50,000 rows.",
+    )
 
 
-def fit(params: DecisionTree, data: Data, context: Context) -> Fit[Tree]:
-    criterion = {"entropy": ENTROPY, "gini": GINI}[params.criterion] if data.task is Task.CLASSIFICATION else VARIANCE
-    limit = math.inf if params.max_depth is None else params.max_depth
-    rules = Rules(criterion, limit, params.min_samples_split, params.min_samples_leaf, params.min_gain)
-    tree = grow(data, rules, context.progress)
-    return Fit(prune(tree, params.pruning) if params.pruning else tree, iterations=int(depths(tree).max()))
+class State(NamedTuple):
+    trees: Trees
+    """One tree of N nodes; `answer` has a row for each: the shares of the classes, or the mean."""
+    classes: int
+    """0 for numbers."""
+    weight: Vector
+    """(N,) of the training rows that reach the node."""
+    impurity: Vector
+    """(N,)"""
+    gain: Vector
+    """(N,) what the question takes from impurity × weight."""
 
 
-def predict(params: DecisionTree, state: Tree, x: Matrix) -> NDArray[np.float64]:
-    answers: NDArray[np.float64] = state.value[leaves(state, x)]
-    return answers
+def fit(params: DecisionTree, data: Data, context: Context) -> Fit[State]:
+    grown = grow(data, rules(params, data.task), exact=params.splits == "exact" or _small(params, data))
+    if params.pruning:
+        grown = prune(grown, data.levels, params.pruning)
+    context.progress(1.0)
+    trees = planted(grown, data.levels, grown.value)
+    classes = data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0
+    state = State(trees, classes, grown.weight, grown.impurity, grown.gain)
+    return Fit(state, iterations=int(depths(trees).max()))
 
 
-def explain(params: DecisionTree, state: Tree, x: Matrix) -> list[JSON]:
+def rules(params: DecisionTree, task: Task) -> Rules:
+    criterion = {"entropy": ENTROPY, "gini": GINI}[params.criterion] if task is Task.CLASSIFICATION else VARIANCE
+    return Rules(
+        criterion,
+        max_depth=DEEPEST if params.max_depth is None else params.max_depth,
+        max_leaves=params.max_leaves or 0,
+        min_samples_split=params.min_samples_split,
+        min_samples_leaf=params.min_samples_leaf,
+        min_gain=params.min_gain,
+        missing_branch=params.missing == "branch",
+    )
+
+
+def grow(data: Data, rules: Rules, *, exact: bool) -> Grown:
+    return (Grower(data, *ranked(data)) if exact else Grower(data, binned(data))).grow(data.weights, rules)
+
+
+def _small(params: DecisionTree, data: Data) -> bool:
+    return params.splits == "auto" and len(data.x) <= EXACT
+
+
+def predict(params: DecisionTree, state: State, x: Matrix) -> NDArray[np.float64]:
+    answers = total(state.trees, x)
+    return answers if state.classes else answers[:, 0]
+
+
+def explain(params: DecisionTree, state: State, x: Matrix) -> list[JSON]:
     """For each row the questions on its way with their answers, and the leaf: its training rows and what it says.
 
-    A column is told by its number, categories by their codes, rows by their weight.
+    A column is told by its number, categories by their codes, rows by their weight. Where a row goes both ways the
+    path ends, and the answer is that of all leaves below.
     """
-    return [_told(state, row) for row in x]
+    answers = predict(params, state, x)
+    return [_told(state, row, answer) for row, answer in zip(x, answers, strict=True)]
 
 
-def _told(tree: Tree, row: Vector) -> JSON:
-    *asked, leaf = path(tree, row)
-    answers = [_answer(tree, node, float(row[tree.column[node]])) for node in asked]
-    end = {"rows": float(tree.weight[leaf]), "answer": tree.value[leaf].tolist()}
-    if tree.column[leaf] >= 0:
-        end["stopped"] = f"column {tree.column[leaf]} is missing, which this node has not seen"
-    return {"path": answers, "leaf": end}
+def _told(state: State, row: Vector, answer: NDArray[np.float64]) -> JSON:
+    *asked, last = path(state.trees, row)
+    end = {"rows": float(state.weight[last]), "answer": answer.tolist()}
+    if (column := int(state.trees.column[last])) >= 0:
+        end["stopped"] = f"column {column} is missing, for which this node has no way: the row goes both ways"
+    return {"path": [_answer(state, node, float(row[state.trees.column[node]])) for node in asked], "leaf": end}
 
 
-def _answer(tree: Tree, node: int, value: float) -> JSON:
-    column, threshold, (begin, end) = int(tree.column[node]), float(tree.threshold[node]), tree.subset[node]
-    told: dict[str, JSON] = {"column": column, "rows": float(tree.weight[node])}
+def _answer(state: State, node: int, value: float) -> JSON:
+    tree = state.trees
+    column, threshold = int(tree.column[node]), float(tree.threshold[node])
+    told: dict[str, JSON] = {"column": column, "rows": float(state.weight[node])}
     if math.isnan(value):
         return told | {"op": "missing", "branch": "missing"}
     if math.isinf(threshold):
         return told | {"op": "known", "branch": "left"}
-    if begin < 0:
+    if not (levels := int(tree.levels[column])):
         yes = value <= threshold
         return told | {"op": "<=" if yes else ">", "threshold": threshold, "branch": "left" if yes else "right"}
-    named = tree.members[begin:end]
+    named = tree.members[int(threshold) : int(threshold) + levels]
     yes = bool(named[int(value)])
     codes = np.flatnonzero(named).tolist()
     return told | {"op": "in" if yes else "not in", "categories": codes, "branch": "left" if yes else "right"}
 
 
-def summary(params: DecisionTree, state: Tree) -> JSON:
+def summary(params: DecisionTree, state: State) -> JSON:
     """Size, and each column's share in what the questions gained, largest first."""
+    shares = importances(state.trees, state.gain)
     return {
-        "depth": int(depths(state).max()),
-        "nodes": len(state.column),
-        "leaves": int((state.column < 0).sum()),
-        "importances": [{"column": j, "importance": share} for j, share in importances(state).items()],
+        "depth": int(depths(state.trees).max()),
+        "nodes": len(state.trees.column),
+        "leaves": int((state.trees.column < 0).sum()),
+        "importances": [{"column": j, "importance": share} for j, share in shares.items()],
     }
 
 
 ALGORITHM = Algorithm(
     tasks={Task.REGRESSION, Task.CLASSIFICATION},
     params=DecisionTree,
-    state=Tree,
+    state=State,
     fit=fit,
     predict=predict,
-    rowwise=True,
     explain=explain,
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},

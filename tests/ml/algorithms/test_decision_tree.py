@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,14 +11,10 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from app.ml.algorithms.decision_tree import DecisionTree, explain, fit, predict, summary
 from app.ml.contract import Context, Data, Task
-from app.ml.numerics.impurity import ENTROPY, GINI, VARIANCE
-from app.ml.numerics.tree import Tree, depths, leaves, path
-from app.ml.numerics.tree_growth import Rules, grow
-from app.ml.numerics.tree_pruning import prune
+from app.ml.numerics.tree import depths, path, ways
 
 NAN = np.nan
 C, R = Task.CLASSIFICATION, Task.REGRESSION
-CRITERIA = {"entropy": ENTROPY, "gini": GINI, "variance": VARIANCE}
 
 
 def rng(seed=0):
@@ -28,8 +25,17 @@ def of(task, x, y, **more):
     return Data.of(task, x, y, missing=True, **more)
 
 
-def grown(data, **params):
-    return fit(DecisionTree(**{"min_samples_leaf": 1, **params}), data, Context.of(0)).state
+def grown(data, *, exact=True, **params):
+    """The state, and its parts by name."""
+    params = DecisionTree(**{"min_samples_leaf": 1, "splits": "exact" if exact else "binned", **params})
+    state = fit(params, data, Context.of(0)).state
+    below = dict(zip(("left", "right", "missing"), ways(state.trees), strict=True))
+    return SimpleNamespace(**(state.trees._asdict() | state._asdict() | below), value=state.trees.answer, state=state)
+
+
+def leaves(tree, x):
+    """The node where each row ends."""
+    return np.array([path(tree.state.trees, row)[-1] for row in x])
 
 
 def risk(tree):
@@ -107,10 +113,10 @@ def test_the_root_asks_the_best_question(task, classes, criterion, seed):
     tree = grown(data, criterion=criterion, max_depth=1, min_samples_leaf=least)
     name = criterion if task is C else "variance"
     assert tree.gain[0] == pytest.approx(best_gain(data, name, least), rel=1e-9)
-    ways = [int(way[0]) for way in (tree.left, tree.right, tree.missing) if way[0] >= 0]
+    below = [int(way[0]) for way in (tree.left, tree.right, tree.missing) if way[0] >= 0]
     ends = leaves(tree, data.x)
-    assert {*ends.tolist()} <= {0, *ways}
-    for node in ways:
+    assert {*ends.tolist()} <= {0, *below}
+    for node in below:
         assert tree.weight[node] == pytest.approx(data.weights[ends == node].sum())
         assert tree.weight[node] >= least
         assert tree.weight[node] * tree.impurity[node] == pytest.approx(impurity_of(data, ends == node, name), abs=1e-9)
@@ -169,8 +175,8 @@ def test_the_same_answers_as_scikit_learn_on_new_rows(task):
     theirs = rival(max_depth=4, min_samples_leaf=10, random_state=0).fit(data.x, data.y)
     tree = grown(data, max_depth=4, min_samples_leaf=10)
     expected = theirs.predict_proba(new) if task is C else theirs.predict(new)
-    np.testing.assert_allclose(predict(DecisionTree(), tree, new.astype(float)), expected, rtol=1e-12)
-    told = {part["column"]: part["importance"] for part in summary(DecisionTree(), tree)["importances"]}
+    np.testing.assert_allclose(predict(DecisionTree(), tree.state, new.astype(float)), expected, rtol=1e-12)
+    told = {part["column"]: part["importance"] for part in summary(DecisionTree(), tree.state)["importances"]}
     assert told == {j: pytest.approx(share) for j, share in enumerate(theirs.feature_importances_) if share}
 
 
@@ -178,7 +184,7 @@ def test_grown_out_it_knows_all_rows_by_heart():
     data = real("digits")
     tree = grown(data)
     assert risk(tree) == 0
-    np.testing.assert_array_equal(predict(DecisionTree(), tree, data.x).argmax(axis=1), data.codes)
+    np.testing.assert_array_equal(predict(DecisionTree(), tree.state, data.x).argmax(axis=1), data.codes)
 
 
 def test_exclusive_or_needs_a_question_that_gains_nothing():
@@ -196,15 +202,15 @@ def test_a_tie_goes_to_the_lowest_column_and_threshold():
 def test_thresholds_between_neighbouring_numbers():
     one = np.nextafter(1.0, 2)
     tree = grown(of(R, [[1.0], [one]], [0.0, 1.0]))
-    assert predict(DecisionTree(), tree, np.array([[1.0], [one]])).tolist() == [0.0, 1.0]
+    assert predict(DecisionTree(), tree.state, np.array([[1.0], [one]])).tolist() == [0.0, 1.0]
     huge = np.array([[-1.7e308], [1.7e308]])
-    assert predict(DecisionTree(), grown(of(R, huge, [0.0, 1.0])), huge).tolist() == [0.0, 1.0]
+    assert predict(DecisionTree(), grown(of(R, huge, [0.0, 1.0])).state, huge).tolist() == [0.0, 1.0]
 
 
 def test_limits_are_kept():
     data = real("diabetes")
-    assert depths(grown(data, max_depth=3)).max() == 3
-    assert grown(data, max_depth=0).value.tolist() == [pytest.approx(data.y.mean())]
+    assert depths(grown(data, max_depth=3).state.trees).max() == 3
+    assert grown(data, max_depth=0).value.tolist() == [[pytest.approx(data.y.mean())]]
     assert grown(data, min_samples_leaf=20).weight.min() >= 20
     split = grown(data, min_samples_split=50)
     assert split.weight[split.column >= 0].min() >= 50
@@ -219,12 +225,12 @@ def test_gain_is_what_the_ways_have_less():
         ways = [way[node] for way in (tree.left, tree.right, tree.missing) if way[node] >= 0]
         left = sum(tree.weight[way] * tree.impurity[way] for way in ways)
         assert tree.gain[node] == pytest.approx(tree.weight[node] * tree.impurity[node] - left)
-    assert sum(summary(DecisionTree(), tree)["importances"][i]["importance"] for i in range(3)) <= 1
-    assert (np.diff([part["importance"] for part in summary(DecisionTree(), tree)["importances"]]) <= 0).all()
+    assert sum(summary(DecisionTree(), tree.state)["importances"][i]["importance"] for i in range(3)) <= 1
+    assert (np.diff([part["importance"] for part in summary(DecisionTree(), tree.state)["importances"]]) <= 0).all()
 
 
 def test_summary_counts():
-    told = summary(DecisionTree(), grown(real("iris"), max_depth=2))
+    told = summary(DecisionTree(), grown(real("iris"), max_depth=2).state)
     assert (told["depth"], told["leaves"], told["nodes"]) == (2, 3, 5)
 
 
@@ -233,7 +239,7 @@ def test_missing_has_a_branch_of_its_own():
     x = np.array([[1.0], [2.0], [8.0], [9.0], [NAN], [NAN]])
     y = [10.0, 10.0, 20.0, 20.0, 90.0, 90.0]
     tree = grown(of(R, x, y))
-    assert predict(DecisionTree(), tree, np.array([[0.0], [99.0], [NAN]])).tolist() == [10, 20, 90]
+    assert predict(DecisionTree(), tree.state, np.array([[0.0], [99.0], [NAN]])).tolist() == [10, 20, 90]
     assert len(tree.column) == 4
 
 
@@ -241,40 +247,32 @@ def test_known_or_missing_can_be_the_whole_question():
     x = np.array([[5.0], [5.0], [NAN], [NAN]])
     tree = grown(of(C, x, [0, 0, 1, 1]))
     assert tree.threshold[0] == np.inf
-    assert predict(DecisionTree(), tree, np.array([[-7.0], [NAN]])).tolist() == [[1, 0], [0, 1]]
+    assert predict(DecisionTree(), tree.state, np.array([[-7.0], [NAN]])).tolist() == [[1, 0], [0, 1]]
 
 
 def test_missing_unseen_in_training_averages_the_branches():
     """B6.7: 30 % go left to 10, 70 % right to 20: a missing value answers 17."""
     x, y = np.repeat([[0.0], [1.0]], [3, 7], axis=0), np.repeat([10.0, 20.0], [3, 7])
     tree = grown(of(R, x, y))
-    assert predict(DecisionTree(), tree, np.array([[NAN]]))[0] == pytest.approx(17)
+    assert predict(DecisionTree(), tree.state, np.array([[NAN]]))[0] == pytest.approx(17)
 
 
-def test_too_few_missing_for_a_branch_stop_at_the_node():
+def test_too_few_missing_for_a_branch_go_both_ways():
+    """They count for the node, but for none below it, nor for the shares."""
     x = np.array([[0.0]] * 5 + [[1.0]] * 5 + [[NAN]])
     y = np.repeat([0.0, 1.0, 5.0], [5, 5, 1])
     data = of(R, x, y)
     tree = grown(data, min_samples_leaf=2)
     assert (tree.left[0], tree.right[0], tree.missing[0]) == (1, 2, -1)
-    assert predict(DecisionTree(), tree, np.array([[NAN]]))[0] == pytest.approx(y.mean())
+    assert predict(DecisionTree(), tree.state, np.array([[NAN]]))[0] == pytest.approx(0.5)
+    assert (tree.weight[0], tree.weight[1:].sum()) == (11, 10)
     assert tree.gain[0] == pytest.approx(impurity_of(data, np.arange(11) < 10, "variance"))
 
 
 def test_an_unseen_category_goes_with_the_heavier_side():
     x, y = np.repeat([[0.0], [1.0], [2.0]], [2, 3, 4], axis=0), np.repeat([5.0, 1.0, 1.0], [2, 3, 4])
     tree = grown(of(R, x, y, levels=[4]))
-    assert predict(DecisionTree(), tree, np.array([[3.0], [0.0]])).tolist() == [1.0, 5.0]
-
-
-def test_one_row_at_a_time_goes_the_same_way():
-    draw = rng(3)
-    x = np.column_stack([draw.normal(size=200), draw.integers(0, 7, 200), draw.normal(size=200)])
-    x[draw.random(x.shape) < 0.2] = NAN
-    tree = grown(of(C, x, draw.integers(0, 3, 200), levels=[0, 7, 0]))
-    new = np.column_stack([draw.normal(size=300), draw.integers(0, 7, 300), draw.normal(size=300)])
-    new[draw.random(new.shape) < 0.3] = NAN
-    assert leaves(tree, new).tolist() == [path(tree, row)[-1] for row in new]
+    assert predict(DecisionTree(), tree.state, np.array([[3.0], [0.0]])).tolist() == [1.0, 5.0]
 
 
 def test_explanations_lead_to_the_answer():
@@ -282,9 +280,9 @@ def test_explanations_lead_to_the_answer():
     x = np.column_stack([draw.normal(size=120), draw.integers(0, 5, 120)])
     x[draw.random(x.shape) < 0.1] = NAN
     tree = grown(of(C, x, draw.integers(0, 2, 120), levels=[0, 5]), max_depth=4)
-    told = explain(DecisionTree(), tree, x)
+    told = explain(DecisionTree(), tree.state, x)
     json.dumps(told, allow_nan=False)
-    answers = predict(DecisionTree(), tree, x)
+    answers = predict(DecisionTree(), tree.state, x)
     for row, reason, answer in zip(x, told, answers, strict=True):
         assert reason["leaf"]["answer"] == answer.tolist()
         for question in reason["path"]:
@@ -310,7 +308,7 @@ def _holds(question, value):
 
 def test_an_explanation_says_where_a_row_stopped():
     tree = grown(of(R, [[0.0], [1.0]], [0.0, 1.0]))
-    (told,) = explain(DecisionTree(), tree, np.array([[NAN]]))
+    (told,) = explain(DecisionTree(), tree.state, np.array([[NAN]]))
     assert told["path"] == []
     assert "missing" in told["leaf"]["stopped"]
 
@@ -323,11 +321,13 @@ def test_pruning_is_scikit_learns(name, cost):
     whole = grown(data, max_depth=3)
     root = whole.impurity[0]
     theirs = rival(max_depth=3, ccp_alpha=cost * root, random_state=0).fit(data.x, data.y).tree_
-    ours = prune(whole, cost) if cost else whole
+    ours = grown(data, max_depth=3, pruning=cost)
     assert len(ours.column) == theirs.node_count
     leaf = theirs.feature < 0
     assert risk(ours) == pytest.approx((theirs.impurity * theirs.n_node_samples)[leaf].sum(), rel=1e-9)
-    np.testing.assert_allclose(predict(DecisionTree(), ours, data.x).reshape(len(data.x), -1), _answers(theirs, data))
+    np.testing.assert_allclose(
+        predict(DecisionTree(), ours.state, data.x).reshape(len(data.x), -1), _answers(theirs, data)
+    )
 
 
 def _answers(theirs, data):
@@ -352,20 +352,78 @@ def test_deviation_of_a_node_far_smaller_than_that_of_the_root():
     x = np.arange(8.0)[:, None]
     y = np.array([1e9, 1e9, -1e9, -1e9, 0.001, 0.001, 0.002, 0.002])
     tree = grown(of(R, x, y))
-    np.testing.assert_allclose(predict(DecisionTree(), tree, x), y, rtol=1e-12)
+    np.testing.assert_allclose(predict(DecisionTree(), tree.state, x), y, rtol=1e-12)
 
 
-def test_hostile_arrays_end():
-    """A tree that points back to its root is walked no farther than it has nodes."""
-    zero = np.zeros(2, np.intp)
-    tree = Tree(zero, np.full(2, np.inf), np.full((2, 2), -1), np.zeros(0, bool), zero, zero, zero, *np.ones((4, 2)))
-    assert len(leaves(tree, np.zeros((9, 1)))) == 9
-    assert len(path(tree, np.zeros(1))) <= 3
+def twin(data, rows, depth, least):
+    """The tree as nested tuples, by its definition: numbers only, no gaps, variance or Gini."""
+    criterion = "variance" if data.task is R else "gini"
+    whole = impurity_of(data, rows, criterion)
+    best = None
+    for j, column in enumerate(data.x.T):
+        values = np.unique(column[rows])
+        for low, high in itertools.pairwise(values):
+            left = rows & (column <= low)
+            gain = whole - impurity_of(data, left, criterion) - impurity_of(data, rows & ~left, criterion)
+            heavy = min(data.weights[left].sum(), data.weights[rows & ~left].sum()) >= least * (1 - 1e-9)
+            if heavy and (best is None or gain > best[0] + 1e-11 * whole):
+                best = gain, j, low / 2 + high / 2, left
+    if depth == 0 or whole == 0 or best is None:
+        return (rows.sum(),)
+    _, j, threshold, left = best
+    return j, threshold, twin(data, left, depth - 1, least), twin(data, rows & ~left, depth - 1, least)
 
 
-def test_growing_reports_progress():
-    seen = []
-    data = real("iris")
-    grow(data, Rules(GINI), lambda fraction, **_: seen.append(fraction))
-    assert seen == sorted(seen)
-    assert seen[-1] == 1.0
+def nested(tree, node=0):
+    if tree.column[node] < 0:
+        return (tree.weight[node],)
+    below = (nested(tree, way[node]) for way in (tree.left, tree.right))
+    return tree.column[node], tree.threshold[node], *below
+
+
+@pytest.mark.parametrize("task", [C, R])
+@pytest.mark.parametrize("exact", [True, False])
+def test_is_its_definition(task, exact):
+    """Ties, of values and of gains, included. With fewer values than bins, bins lose nothing."""
+    draw = rng(7)
+    x = np.column_stack([draw.integers(0, 9, 120), draw.normal(size=120).round(2), draw.integers(0, 3, 120)])
+    data = of(task, x, draw.integers(0, 3, 120))
+    tree = grown(data, exact=exact, min_samples_leaf=2, max_depth=6)
+    assert nested(tree) == twin(data, np.ones(120, bool), 6, 2)
+
+
+@pytest.mark.parametrize("task", [C, R])
+def test_with_a_limit_of_leaves_the_best_question_comes_first(task):
+    data, new = noisy(task), rng(3).normal(size=(300, 5)).astype(np.float32)
+    rival = DecisionTreeClassifier if task is C else DecisionTreeRegressor
+    theirs = rival(max_leaf_nodes=9, min_samples_leaf=5, random_state=0).fit(data.x, data.y)
+    tree = grown(data, max_leaves=9, min_samples_leaf=5)
+    assert (tree.column < 0).sum() == 9
+    expected = theirs.predict_proba(new) if task is C else theirs.predict(new)
+    np.testing.assert_allclose(predict(DecisionTree(), tree.state, new.astype(float)), expected, rtol=1e-12)
+
+
+def test_a_missing_branch_counts_as_a_leaf():
+    draw = rng(2)
+    x = draw.normal(size=(200, 3))
+    x[draw.random(x.shape) < 0.2] = NAN
+    for limit in range(2, 9):
+        tree = grown(of(R, x, np.nansum(x, axis=1)), max_leaves=limit)
+        assert limit - 1 <= (tree.column < 0).sum() <= limit
+
+
+def test_missing_values_may_be_sent_both_ways():
+    draw = rng(6)
+    x = draw.normal(size=(200, 2))
+    y = np.where(x[:, 0] > 0, 3.0, 1.0)
+    x[draw.random(x.shape) < 0.3] = NAN
+    tree = grown(of(R, x, y), missing="both", min_samples_leaf=5)
+    assert (tree.missing < 0).all()
+    gone = predict(DecisionTree(), tree.state, np.full((1, 2), NAN))[0]
+    assert gone == pytest.approx(y.mean(), abs=0.3)
+
+
+def test_bins_cost_little():
+    data = noisy(R)
+    exact, bins = (grown(data, exact=way, min_samples_leaf=10) for way in (True, False))
+    assert risk(bins) == pytest.approx(risk(exact), rel=0.1)

@@ -72,3 +72,9 @@ def add_answers(x, root, column, threshold, left, missing, share, levels, member
                 else:
                     for s in range(k):
                         out[i, s] += answer[left[end], s]
+
+
+@kernel("i8(f8[::1], i8, i4[::1], f8[::1], i4[::1], i1[::1], i8[::1], b1[::1])")
+def next_node(row, node, column, threshold, left, missing, levels, members):
+    """The node after this one for a row (d,); -1 if it goes both ways."""
+    return step(row[column[node]], node, column[node], threshold, left, missing, levels, members)
