@@ -1,4 +1,4 @@
-"""MLServer with scikit-learn, in an environment of its own."""
+"""MLServer with scikit-learn, in an environment of its own: its requirements are not ours."""
 
 import json
 import subprocess
@@ -12,7 +12,8 @@ CONFIGURATIONS = {
     "MLServer, default": ({}, {}),
     "MLServer, adaptive batching": ({"parallel_workers": 0}, {"max_batch_size": 64, "max_batch_time": 0.001}),
 }
-PACKAGES = ("mlserver", "mlserver-sklearn")
+PACKAGES = ("mlserver", "mlserver-sklearn", "uvloop<0.22")
+"""A later uvloop has no event loop before one is set, and the worker process of MLServer 1.7 dies of it."""
 
 
 def environment(folder):
@@ -20,25 +21,27 @@ def environment(folder):
     made = folder / "mlserver"
     subprocess.run([sys.executable, "-m", "venv", made], check=True)
     install = [made / "bin" / "pip", "install", "--quiet", *PACKAGES]
-    done = subprocess.run(install, check=False, timeout=600, capture_output=True)
+    done = subprocess.run(install, check=False, timeout=900, capture_output=True)
     return made if done.returncode == 0 else None
 
 
-def command(venv, folder, kind):
+def command(venv, folder, kind, models):
     """What starts it, and its port. Without metrics and request logs, which would slow it down."""
-    server, model = CONFIGURATIONS[kind]
+    server, how = CONFIGURATIONS[kind]
     port = free_port()
-    subprocess.run([venv / "bin" / "python", Path(__file__).parent / "fit.py", folder / "model.joblib"], check=True)
+    subprocess.run([venv / "bin" / "python", Path(__file__).parent / "fit.py", folder], check=True)
     settings = {
         "host": "127.0.0.1", "http_port": port, "grpc_port": free_port(), "metrics_port": free_port(),
         "metrics_endpoint": None, "debug": False, **server,
     }  # fmt: skip
-    described = {
-        "name": "cancer", "implementation": "mlserver_sklearn.SKLearnModel",
-        "parameters": {"uri": "./model.joblib"}, **model,
-    }  # fmt: skip
     (folder / "settings.json").write_text(json.dumps(settings))
-    (folder / "model-settings.json").write_text(json.dumps(described))
+    for model in models:
+        described = {
+            "name": model, "implementation": "mlserver_sklearn.SKLearnModel",
+            "parameters": {"uri": str(folder / f"{model}.joblib")}, **how,
+        }  # fmt: skip
+        (folder / model).mkdir()
+        (folder / model / "model-settings.json").write_text(json.dumps(described))
     return [str(venv / "bin" / "mlserver"), "start", str(folder)], port
 
 

@@ -20,6 +20,9 @@ class Server(NamedTuple):
     pid: int
     ready_seconds: float
     idle_bytes: int
+    """Of the process itself, after its first prediction."""
+    family_bytes: int
+    """With all its children."""
 
 
 def free_port():
@@ -52,8 +55,8 @@ def serving(command, ask, folder, environment=None):
         _await_answer(child, ask, begun)
         ready = time.perf_counter() - begun
         server = psutil.Process(child.pid)
-        family = [server, *server.children(recursive=True)]
-        yield Server(child.pid, ready, sum(process.memory_info().rss for process in family))
+        own, *others = (process.memory_info().rss for process in [server, *server.children(recursive=True)])
+        yield Server(child.pid, ready, own, own + sum(others))
     finally:
         _end(child)
         log.close()

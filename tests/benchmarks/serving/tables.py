@@ -1,22 +1,95 @@
 """What was measured, in markdown."""
 
+from typing import NamedTuple
+
 from . import mlserver
-from .contestants import FLOOR
+from .contestants import BINARY, FLOOR, JSON, NPY
 
 MEBIBYTE = 1 << 20
+MANY = 10_000
+
+
+class Target(NamedTuple):
+    """`ours` over `theirs`, or the other way round where less is better, must be at least `least`."""
+
+    said: str
+    least: float
+    ours: tuple
+    theirs: tuple
+
+
+RIVALS = tuple(mlserver.CONFIGURATIONS)
+UNBATCHED = ("MLServer, in-process", "MLServer, default")
+ANY = (1, 16, 64)
+
+
+TARGETS = [
+    Target("1 row, 64 connections: MLServer's best", 10, ((JSON,), "logistic", 1, (64,)), (RIVALS, "logistic", 1, ANY)),
+    Target("1 row, 64 connections: the floor", 0.5, ((JSON,), "logistic", 1, (64,)), ((FLOOR,), "logistic", 1, (64,))),
+    Target("100 rows: MLServer's best", 6, ((JSON,), "logistic", 100, ANY), (RIVALS, "logistic", 100, ANY)),
+    Target("10,000 rows: MLServer's best", 2.2, ((JSON,), "logistic", MANY, ANY), (RIVALS, "logistic", MANY, ANY)),
+    Target(
+        "10,000 rows, binary: our JSON", 5, ((BINARY, NPY), "logistic", MANY, ANY), ((JSON,), "logistic", MANY, ANY)
+    ),
+    Target("forest, 1 row: MLServer's best", 15, ((JSON,), "forest", 1, ANY), (RIVALS, "forest", 1, ANY)),
+    Target("forest, 1 row: MLServer's, unbatched", 100, ((JSON,), "forest", 1, ANY), (UNBATCHED, "forest", 1, ANY)),
+    Target("forest, 10,000 rows: MLServer's best", 2, ((JSON,), "forest", MANY, ANY), (RIVALS, "forest", MANY, ANY)),
+]
+
+
+def targets_table(figures, servers):
+    """How many times as many requests a second, and how many times less CPU time a request, as what is named."""
+    lines = [_row(["how many times as good as", "wanted", "by rate", "by CPU time"]), _row(["---"] * 4)]
+    for said, least, ours, theirs in TARGETS:
+        rate = _ratio(_best(figures, ours, _rate), _best(figures, theirs, _rate))
+        work = _ratio(_best(figures, ours, _work), _best(figures, theirs, _work))
+        lines += [_row([said, f"≥ {least:g}", rate, work])]
+    return "\n".join([*lines, *_latencies(figures), *_memory(servers)])
+
+
+def _latencies(figures):
+    own, floor, crowd = (figures.get((name, "logistic", 1, n)) for name, n in ((JSON, 1), (FLOOR, 1), (JSON, 64)))
+    if own and floor:
+        yield _row(["1 row, 1 connection: median time, over the floor's", "≤ 2.2", f"{own.p50 / floor.p50:.2f}", ""])
+    if crowd:
+        yield _row(["1 row, 64 connections: p99 over median", "< 3", f"{crowd.p99 / crowd.p50:.2f}", ""])
+
+
+def _memory(servers):
+    if {"Valiant", "MLServer, in-process"} <= servers.keys():
+        ratio = servers["Valiant"].idle_bytes / servers["MLServer, in-process"].idle_bytes
+        yield _row(["memory of the process after a prediction, over MLServer's", "< 1", f"{ratio:.2f}", ""])
+
+
+def _rate(figure):
+    return figure.rate
+
+
+def _work(figure):
+    return 1 / figure.cpu if figure.cpu else 0
+
+
+def _best(figures, cells, goodness):
+    names, model, rows, connections = cells
+    found = (figures.get((name, model, rows, n)) for name in names for n in connections)
+    return max((goodness(figure) for figure in found if figure), default=0)
+
+
+def _ratio(it, other):
+    return f"{it / other:.2f}" if it and other else "not measured"
 
 
 def cells_table(figures):
     """Requests a second · p50 / p99 in ms · CPU µs a request; `!` marks requests that failed."""
-    cells = sorted({key[1:] for key in figures})
-    heads = [f"{rows:,} by {connections}" for rows, connections in cells]
-    lines = [
-        _row(["requests/s · p50 / p99 ms · CPU µs; rows by connections", *heads]),
-        _row(["---"] * (len(heads) + 1)),
-    ]
-    for name in dict.fromkeys(key[0] for key in figures):
-        lines += [_row([name, *(_cell(figures.get((name, *cell))) for cell in cells)])]
-    return "\n".join(lines)
+    tables = []
+    for model in dict.fromkeys(key[1] for key in figures):
+        cells = sorted({key[2:] for key in figures if key[1] == model})
+        heads = [f"{rows:,} by {connections}" for rows, connections in cells]
+        lines = [_row([f"{model}: rows by connections", *heads]), _row(["---"] * (len(heads) + 1))]
+        for name in dict.fromkeys(key[0] for key in figures if key[1] == model):
+            lines += [_row([name, *(_cell(figures.get((name, model, *cell))) for cell in cells)])]
+        tables.append("\n".join(lines))
+    return "Requests a second · p50 / p99 in ms · CPU µs a request.\n\n" + "\n\n".join(tables)
 
 
 def _cell(figure):
@@ -26,34 +99,11 @@ def _cell(figure):
     return f"{figure.rate:,.0f} · {figure.p50:.2f} / {figure.p99:.2f} · {figure.cpu:,.0f}{failed}"
 
 
-def ratios(figures):
-    """Two tables, best of any number of connections: by rate, and by CPU time, which a busy machine spoils less."""
-    yield _ratios("rate", figures, lambda figure: figure.rate)
-    yield _ratios("work per CPU second", figures, lambda figure: 1 / figure.cpu if figure.cpu else 0)
-
-
-def _ratios(title, figures, goodness):
-    sizes = sorted({key[1] for key in figures})
-    best = {}
-    for (name, rows, _), figure in figures.items():
-        best[name, rows] = max(best.get((name, rows), 0), goodness(figure))
-    rival = {rows: max(best.get((kind, rows), 0) for kind in mlserver.CONFIGURATIONS) for rows in sizes}
-    heads = [f"{title}: times MLServer's best · times the floor", *(f"{rows:,} rows" for rows in sizes)]
-    lines = [_row(heads), _row(["---"] * len(heads))]
-    for name in dict.fromkeys(key[0] for key in figures):
-        own = [(best[name, rows], rival[rows], best.get((FLOOR, rows), 0)) for rows in sizes]
-        lines += [_row([name, *(f"{_ratio(it, other)} · {_ratio(it, floor)}" for it, other, floor in own)])]
-    return "\n".join(lines)
-
-
-def _ratio(it, other):
-    return f"{it / other:.2f}" if other else "-"
-
-
 def servers_table(servers):
-    lines = [_row(["server", "idle memory", "ready after"]), _row(["---"] * 3)]
+    lines = [_row(["server", "its memory", "with its children", "ready after"]), _row(["---"] * 4)]
     for name, server in servers.items():
-        lines += [_row([name, f"{server.idle_bytes / MEBIBYTE:.0f} MiB", f"{server.ready_seconds:.2f} s"])]
+        own, family = (f"{size / MEBIBYTE:.0f} MiB" for size in (server.idle_bytes, server.family_bytes))
+        lines += [_row([name, own, family, f"{server.ready_seconds:.2f} s"])]
     return "\n".join(lines)
 
 

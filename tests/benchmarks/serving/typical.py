@@ -1,22 +1,23 @@
-"""The service most people write: FastAPI, pydantic rows, a scikit-learn model from joblib."""
+"""The service most people write: FastAPI, pydantic rows, scikit-learn models from joblib."""
 
 import os
+from pathlib import Path
 
 import joblib
 from fastapi import FastAPI
 from pydantic import BaseModel
 
 app = FastAPI()
-model = joblib.load(os.environ["MODEL"])
+models = {path.stem: joblib.load(path) for path in Path(os.environ["MODELS"]).glob("*.joblib")}
 
 
 class Rows(BaseModel):
     data: list[list[float]]
 
 
-@app.post("/predict")
-def predict(rows: Rows) -> dict:
+@app.post("/predict/{model}")
+def predict(model: str, rows: Rows) -> dict:
     return {
-        "predictions": model.predict(rows.data).tolist(),
-        "probabilities": model.predict_proba(rows.data).tolist(),
+        "predictions": models[model].predict(rows.data).tolist(),
+        "probabilities": models[model].predict_proba(rows.data).tolist(),
     }
