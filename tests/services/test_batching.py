@@ -8,7 +8,7 @@ from uuid import uuid4
 import httpx
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import DeadlineExceeded
@@ -59,6 +59,7 @@ ASKED = [("logistic", "species"), ("ridge", "size"), ("linear", "length"), ("dec
 
 
 @pytest.mark.parametrize(("algorithm", "target"), ASKED)
+@settings(max_examples=25)
 @given(drawn=st.data())
 def test_the_same_bits_as_alone(trained, algorithm, target, drawn):
     model = decode(trained(algorithm, target).blob)
