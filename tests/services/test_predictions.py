@@ -1,19 +1,21 @@
 """Where a model comes from changes how long an answer takes, never the answer."""
 
 import asyncio
+import dataclasses
 import os
 import signal
 import threading
 from contextlib import contextmanager
 from uuid import uuid4
 
+import numpy as np
 import orjson
 import pytest
 from redis import Redis
 from sqlalchemy import event, select, text
 
 from app.errors import AliasNotFound, CorruptModel, GoldenMismatch, InvalidRequest, ModelNotFound, VersionNotFound
-from app.ml.model import decode
+from app.ml.model import decode, encode
 from app.services.pointers import Pointers, Wanted
 from app.services.predictions import LOADS, Predictions
 from app.store.cache import Cache
@@ -156,6 +158,62 @@ def test_a_crowd_in_the_cold_loads_once_and_blocks_nobody(services, process, red
     sizes = [services.models.version(one, 1).size_bytes for one in (name, *others)]
     assert chunks_read(seen) == sum(-(-size // 1000) for size in sizes)
     assert sum("coalesce" in one for one in seen) == len(sizes)  # the pointers
+
+
+LARGE = 100_000_000
+
+
+@pytest.fixture(scope="module")
+def large(services, trained):
+    """The name of a model of 100 MB: what it does not need to predict has grown."""
+    made, name = trained("linear", "length"), f"p-{uuid4()}"
+    model = decode(made.blob)
+    factor = np.zeros((len(model.state.factor), LARGE // 8 // len(model.state.factor)))
+    blob = encode(dataclasses.replace(model, state=model.state._replace(factor=factor)))
+    with services.work() as w:
+        w.models.add_version(
+            model=name, job_id=uuid4(), dataset_id=uuid4(), blob=blob, report=made.report, golden=made.golden,
+        )  # fmt: skip
+    yield name
+    services.models.delete(name)
+
+
+def test_a_large_model_blocks_nobody_while_it_loads(process, published, large, name):
+    predictions, cold = process(model_memory_bytes=2 * LARGE), f"{name}-cold"
+    body = published(name)
+    answer(predictions, name, body)
+    published(cold, seed=1)
+
+    async def meanwhile():
+        loading = asyncio.create_task(predictions.serve(large))
+        other = asyncio.create_task(predictions.serve(cold))
+        answered = 0
+        while not loading.done():
+            served = await predictions.serve(name)
+            predictions.answer(served, predictions.read(served, body))
+            answered += 1
+            if other.done():
+                order.append("other")
+            await asyncio.sleep(0)
+        order.append("large")
+        await other
+        return answered, (await loading).model.nbytes
+
+    order = []
+    answered, size = asyncio.run(meanwhile())
+    assert answered > 50  # they take microseconds, the loading hundreds of milliseconds
+    assert order[0] == "other"  # which was asked for later, and was not in memory either
+    assert size >= LARGE
+    assert predictions._memory.nbytes <= 2 * LARGE
+
+
+def test_a_model_larger_than_all_of_the_memory_is_served_and_not_kept(process, published, large, name):
+    predictions = process(model_memory_bytes=LARGE // 10)
+    body = published(name)
+    kept = asyncio.run(predictions.serve(name)).model
+    assert asyncio.run(predictions.serve(large)).model.nbytes >= LARGE
+    assert asyncio.run(predictions.serve(name)).model is kept
+    assert answer(predictions, name, body)
 
 
 def test_ten_times_the_memory_is_served_within_it(process, published, trained, name):
