@@ -202,6 +202,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    rowwise=True,
     interval=interval,
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
