@@ -6,7 +6,7 @@ of `(params, state, data)`, and states them in one `ALGORITHM` record. Everythin
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ForwardRef, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
@@ -93,8 +93,22 @@ else:
 The catalogue says which there are, once all files are known."""
 
 
-def learner(description: str, **default: JSON) -> Any:
-    """The field of a `Learner` with its default, told in words: generators of clients stumble over one in JSON."""
+def learner(description: str, *names: str, **default: JSON) -> Any:
+    """The field of a `Learner` with its default, told in words: generators of clients stumble over one in JSON.
+
+    With names: of a list of learners.
+    """
+    if names:
+        said = f"{description} Absent: {', '.join(names)}."
+        many = [{"name": name} for name in names]
+        return Field(
+            many,
+            validate_default=True,
+            min_length=1,
+            max_length=50,
+            description=said,
+            json_schema_extra=_without_default,
+        )
     said = f"{description} Absent: {default['name']}."
     return Field(default, validate_default=True, description=said, json_schema_extra=_without_default)
 
@@ -119,6 +133,8 @@ class Data:
     weights: Vector
     levels: Labels
     """(d,): 0 for a numeric column, else the number of its categories."""
+    names: tuple[str, ...] = ()
+    """(d,) of the columns, where they have any: "age", "plan=pro"."""
 
     @classmethod
     def of(
@@ -131,6 +147,7 @@ class Data:
         weights: ArrayLike | None = None,
         levels: ArrayLike | None = None,
         missing: bool = False,
+        names: Sequence[str] = (),
     ) -> Self:
         """Check and freeze.
 
@@ -162,12 +179,17 @@ class Data:
             raise InvalidData(f"There are {kinds.size} level counts for {d} columns.")
         targets.setflags(write=False)
         kinds.setflags(write=False)
-        return cls(task, matrix, target, targets, row_weights, kinds)
+        return cls(task, matrix, target, targets, row_weights, kinds, tuple(names))
 
     @property
     def codes(self) -> Labels:
         """Class codes, shape (n,)."""
         return self.y.astype(np.intp)
+
+    @property
+    def answer_shape(self) -> tuple[int, ...]:
+        """Of a supervised answer: (n,) numbers, or (n, k) probabilities."""
+        return self.targets.shape if self.task is Task.CLASSIFICATION else self.y.shape
 
     @property
     def signs(self) -> Matrix:
@@ -179,7 +201,29 @@ class Data:
         picked = (self.x[rows], self.y[rows] if self.y.size else self.y, self.targets[rows], self.weights[rows])
         for array in picked:
             array.setflags(write=False)
-        return Data(self.task, *picked, self.levels)
+        return Data(self.task, *picked, self.levels, self.names)
+
+    def columns(self, places: Labels) -> "Data":
+        """The same rows, only these columns."""
+        x, levels = np.ascontiguousarray(self.x[:, places]), self.levels[places]
+        x.setflags(write=False)
+        names = tuple(self.names[place] for place in places) if self.names else ()
+        return replace(self, x=x, levels=levels, names=names)
+
+    def answering(self, task: Task, y: Vector, *, classes: int = 0, weights: Vector | None = None) -> "Data":
+        """The same inputs with another target, for another task. A weight of zero leaves the row out."""
+        kept = slice(None) if weights is None else weights > 0
+        levels, missing = self.levels, bool(np.isnan(self.x).any())
+        return Data.of(
+            task,
+            self.x if weights is None else self.x[kept],
+            y[kept],
+            classes=classes,
+            weights=self.weights if weights is None else weights[kept],
+            levels=levels,
+            missing=missing,
+            names=self.names,
+        )
 
 
 def _frozen(values: ArrayLike, *, ndim: int, name: str, missing: bool = False) -> NDArray[np.float64]:

@@ -91,6 +91,7 @@ class Material(NamedTuple):
             weights=None if self.weights is None else self.weights[rows],
             levels=preparation.levels,
             missing=preparation.keeps_missing,
+            names=preparation.names,
         )
 
     def fit(self, data: Data, seed: int, progress: Progress) -> tuple[Fit[Any], Learned]:

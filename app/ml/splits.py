@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.ml.contract import Labels, Vector
+from app.ml.numerics.folds import dealt, shuffled
 
 
 class Split(NamedTuple):
@@ -26,7 +27,7 @@ def holdout(n: int, fraction: float, rng: np.random.Generator, codes: Labels | N
     room = np.maximum(sizes - 1, 0)
     quotas = np.minimum(fraction * sizes, room)
     taken = _apportion(quotas, room, min(max(fraction > 0, round(quotas.sum())), int(room.sum())))
-    order, rank = _shuffled(strata, rng)
+    order, rank = shuffled(strata, rng)
     held = rank < taken[strata[order]]
     return Split(np.sort(order[~held]), np.sort(order[held]))
 
@@ -41,10 +42,7 @@ def kfold(n: int, folds: int, rng: np.random.Generator, codes: Labels | None = N
     k = min(folds, n)
     if k < 2:
         return []
-    strata = np.zeros(n, np.intp) if codes is None else np.asarray(codes, np.intp)
-    order, _ = _shuffled(strata, rng)
-    fold = np.empty(n, np.intp)
-    fold[order] = np.arange(n) % k  # dealt like cards, class after class
+    fold = dealt(n, k, rng, codes)
     return [Split(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(k)]
 
 
@@ -57,14 +55,6 @@ def resample(n: int, rng: np.random.Generator) -> Split:
 def evenly(n: int, most: int) -> Labels:
     """Up to `most` of n row numbers, far from each other."""
     return np.linspace(0, n - 1, min(most, n)).astype(np.intp)
-
-
-def _shuffled(strata: Labels, rng: np.random.Generator) -> tuple[Labels, Labels]:
-    """Rows stratum after stratum, at random within each; and the place of each row within its stratum."""
-    mixed = rng.permutation(strata.size)
-    order = mixed[np.argsort(strata[mixed], kind="stable")]
-    starts = np.concatenate(([0], np.cumsum(np.bincount(strata))))
-    return order, np.arange(strata.size) - starts[strata[order]]
 
 
 def _apportion(quotas: Vector, room: Labels, total: int) -> Labels:

@@ -65,7 +65,7 @@ class State(NamedTuple):
 
 def fit(params: Bagging, data: Data, context: Context) -> Fit[State]:
     n = len(data.x)
-    told = np.zeros(data.targets.shape if data.task is Task.CLASSIFICATION else data.y.shape)
+    told = np.zeros(data.answer_shape)
     seen = np.zeros(n)
     members, curve = [], []
     for rows in draws(context.rng, n, max(1, round(params.fraction * n)), params.count):

@@ -8,7 +8,10 @@ from sklearn.linear_model import LinearRegression
 
 from app.ml import learners
 from app.ml.algorithms import bagging
+from app.ml.catalogue import catalogue
 from app.ml.contract import Data, Task
+
+catalogue()  # which says what a learner may be
 
 
 @pytest.fixture(scope="module")

@@ -85,10 +85,17 @@ class Case:
         """Parameters within their bounds, found from the JSON schema; without `solving`, how exactly stays."""
         schema = self.algorithm.params.model_json_schema()
         names = [name for name in schema["properties"] if solving or name not in ITERATIONS]
-        # A learner within keeps its default: its own parameters are drawn where it is the case.
-        own = {name: schema["properties"][name] for name in names if "discriminator" not in schema["properties"][name]}
+        # A learner within keeps its default: its own parameters are drawn where it is the case. So do names of columns.
+        own = {name: schema["properties"][name] for name in names if not _kept(schema["properties"][name])}
         fields = {name: _values(field, schema.get("$defs", {})) for name, field in own.items()}
         return st.fixed_dictionaries(fields).map(lambda drawn: self.algorithm.params(**drawn))
+
+
+def _kept(schema: Mapping[str, Any]) -> bool:
+    """Whether it is of learners, or of names."""
+    inner = [schema["items"]] if isinstance(schema.get("items"), dict) else schema.get("anyOf", [])
+    name = schema.get("type") == "string" and "enum" not in schema and "const" not in schema
+    return "discriminator" in schema or name or any(map(_kept, inner))
 
 
 def drawn(task: Task, rows: int, columns: int, classes: int, seed: int) -> tuple[Any, Any]:

@@ -1,0 +1,163 @@
+r"""Committee: learners that each learn everything, and then vote or are averaged; where they disagree it may abstain.
+
+Numbers are averaged, as are class probabilities; by majority each member has one vote, for its likeliest class.
+Members may count differently. If M members err independently with probability e < 1/2, their majority errs with
+
+    P = Σ_{k > M/2} C(M, k) eᵏ (1 − e)^{M−k},
+
+which falls to zero as M grows; members that err together gain less. Cross-validated, every member is trained once
+without each of K disjoint folds, and all K stay (section 11.2). An answer is given only where the best class has at
+least the share asked for and leads the second by the gap asked for: a share of 1 by majority is unanimity. What is
+rejected goes to a second model, where one is named, or else is unknown.
+
+Use when: several learners are about equally good, none is clearly best, and it matters to know where they disagree.
+
+Errors of a majority of 5 and 21 that each err in 30 of 100 cases, of 11 and 101 that err in 40:
+
+>>> print(*(f"{majority_error(m, e):.6f}" for m, e in ((5, 0.3), (21, 0.3), (11, 0.4), (101, 0.4))))
+0.163080 0.026390 0.246502 0.020897
+
+References: Hansen & Salamon (1990), IEEE Trans. Pattern Anal. 12:993; Battiti & Brunato, The LION Way, ch. 11.
+"""
+
+from typing import Annotated, Literal, NamedTuple, Self
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from app.ml.contract import (
+    JSON,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Labels,
+    Learned,
+    Learner,
+    Matrix,
+    Member,
+    Params,
+    Symmetry,
+    Task,
+    Vector,
+    learner,
+)
+from app.ml.numerics.folds import dealt
+
+ROUNDING = 1e-12
+"""Of shares: two of three votes are two thirds."""
+
+
+class Committee(Params):
+    members: list[Learner] = learner("Who sits on it.", "ridge", "knn", "decision_tree")
+    weights: list[Annotated[float, Field(gt=0)]] | None = Field(
+        None, min_length=1, max_length=50, description="How much each member counts; absent: alike."
+    )
+    combine: Literal["mean", "majority"] = Field("mean", description="Of classes: probabilities, or a vote each.")
+    folds: int | None = Field(None, ge=2, le=50, description="Train each member once without each of so many folds.")
+    share: float = Field(0.0, ge=0, le=1, description="Classes: what the best must have to be an answer.")
+    gap: float = Field(0.0, ge=0, le=1, description="Classes: by how much it must lead the second.")
+    second: Learner | None = Field(None, description="Classes: who answers what the committee rejects.")
+
+    @model_validator(mode="after")
+    def _one_weight_each(self) -> Self:
+        if self.weights is not None and len(self.weights) != len(self.members):
+            raise ValueError("There must be as many weights as members.")
+        return self
+
+
+class State(NamedTuple):
+    members: tuple[Learned, ...]
+    weights: Vector
+    """(M,) adding up to 1."""
+    second: Learned | None
+
+
+def fit(params: Committee, data: Data, context: Context) -> Fit[State]:
+    own = np.ones(len(params.members)) if params.weights is None else np.array(params.weights)
+    parts = _parts(params, data, context)
+    members = []
+    for spec in params.members:
+        for rows in parts:
+            members.append(context.fit(spec, data.take(rows)))
+            context.progress(len(members) / (len(params.members) * len(parts)))
+    spread = np.repeat(own, len(parts))
+    classes = data.task is Task.CLASSIFICATION
+    second = context.fit(params.second, data) if params.second is not None and classes else None
+    return Fit(State(tuple(members), spread / spread.sum(), second), iterations=len(members))
+
+
+def predict(params: Committee, state: State, x: Matrix) -> NDArray[np.float64]:
+    total = np.zeros(())
+    for weight, member in zip(state.weights.tolist(), state.members, strict=True):
+        total = total + weight * _voice(params, member.predict(x))
+    if total.ndim == 1:
+        return total
+    total /= total.sum(axis=1, keepdims=True)
+    if state.second is not None and not (sure := _sure(params, total)).all():
+        total[~sure] = state.second.predict(np.ascontiguousarray(x[~sure]))
+    return total
+
+
+def known(params: Committee, probabilities: Matrix) -> NDArray[np.bool_]:
+    """Rows with an answer: all, where a second model answers the others."""
+    return _sure(params, probabilities) if params.second is None else np.ones(len(probabilities), np.bool_)
+
+
+def majority_error(members: int, error: float) -> float:
+    """How often the majority of an odd number of independent members is wrong."""
+    return float(scipy.stats.binom.sf(members // 2, members, error))
+
+
+def summary(params: Committee, state: State) -> JSON:
+    per_spec = len(state.members) // len(params.members)
+    return [
+        {"algorithm": member.params.name, "weight": weight, "without_fold": place % per_spec if per_spec > 1 else None}  # type: ignore[attr-defined]
+        for place, (member, weight) in enumerate(zip(state.members, state.weights.tolist(), strict=True))
+    ]
+
+
+def _parts(params: Committee, data: Data, context: Context) -> list[Labels]:
+    """The rows that members learn from."""
+    n = len(data.x)
+    if params.folds is None or n < 2:
+        return [np.arange(n)]
+    codes = data.codes if data.task is Task.CLASSIFICATION else None
+    k = min(params.folds, n)
+    fold = dealt(n, k, context.rng, codes)
+    return [np.flatnonzero(fold != i) for i in range(k)]
+
+
+def _voice(params: Committee, answer: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n,) numbers, or (n, k) probabilities or votes."""
+    votes = params.combine == "majority" and answer.ndim == 2
+    return np.eye(answer.shape[1], dtype=np.float64)[answer.argmax(axis=1)] if votes else answer
+
+
+def _sure(params: Committee, probabilities: Matrix) -> NDArray[np.bool_]:
+    ranked = np.sort(np.column_stack([np.zeros(len(probabilities)), probabilities]), axis=1)
+    best, following = ranked[:, -1], ranked[:, -2]
+    sure: NDArray[np.bool_] = (best >= params.share - ROUNDING) & (best - following >= params.gap - ROUNDING)
+    return sure
+
+
+ALGORITHM = Algorithm(
+    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    params=Committee,
+    state=State,
+    fit=fit,
+    predict=predict,
+    known=known,
+    members=lambda params, task: [
+        *(Member(f"/members/{i}", spec, task) for i, spec in enumerate(params.members)),
+        *([Member("/second", params.second, task)] if params.second and task is Task.CLASSIFICATION else []),
+    ],
+    summary=summary,
+    breaks={
+        Symmetry.COLUMN_ORDER: "a tree among the members takes the first of equally good columns",
+        Symmetry.SCALE: "ridge and nearest neighbours among the members weigh columns by their units",
+        Symmetry.WEIGHTS: "nearest neighbours among the members count rows: a row given twice takes two places",
+    },
+)

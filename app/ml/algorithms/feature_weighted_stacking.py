@@ -1,0 +1,129 @@
+r"""Feature-weighted linear stacking: members whose weights follow the row.
+
+    b(x) = Σᵢ Σⱼ vᵢⱼ fⱼ(x) gᵢ(x),
+
+with members gᵢ and meta-features fⱼ: 1 and the columns named. The weight of a member, Σⱼ vᵢⱼ fⱼ(x), is linear in the
+meta-features, and v is found by least squares on the products fⱼ(x) gᵢ(x), where each gᵢ answers rows it has not
+seen (out of fold). Of dependent products the smallest v is taken. The members are then fitted again, on all rows.
+
+Use when: one member is better for some rows and another for others, and a column tells which: few ratings, new
+customers, another machine. With no meta-features it is linear stacking.
+
+A member that is right where f = 0 and one that is right where f = 1 share the rows between them:
+
+>>> f = np.array([0.0, 1, 0, 1, 0, 1])
+>>> g = np.array([[3.0, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]]).T
+>>> y = np.where(f == 0, g[:, 0], g[:, 1])
+>>> np.round(combination(g, np.column_stack([np.ones(6), f]), y, np.ones(6)), 12) + 0.0
+array([[ 1., -1.],
+       [ 0.,  1.]])
+
+References: Sill, Takács, Mackey & Lin (2009), Feature-Weighted Linear Stacking; Battiti & Brunato, The LION Way,
+ch. 11.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+from pydantic import Field
+
+from app.errors import InvalidData
+from app.ml.contract import (
+    JSON,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Labels,
+    Learned,
+    Learner,
+    Matrix,
+    Member,
+    Params,
+    Symmetry,
+    Task,
+    Vector,
+    learner,
+)
+from app.ml.numerics.folds import dealt, out_of_fold
+
+
+class FeatureWeightedStacking(Params):
+    members: list[Learner] = learner("The first level.", "ridge", "knn", "decision_tree")
+    meta_features: list[str] = Field(
+        [],
+        max_length=100,
+        description="Columns that the weights follow, by name, a category as plan=pro; 1 is always one.",
+    )
+    folds: int = Field(5, ge=2, le=50, description="Fits of each member by which the second level's rows are answered.")
+
+
+class State(NamedTuple):
+    members: tuple[Learned, ...]
+    meta: Labels
+    """Places of the meta-features in the matrix."""
+    v: Matrix
+    """(m, 1 + f)."""
+
+
+def fit(params: FeatureWeightedStacking, data: Data, context: Context) -> Fit[State]:
+    n, meta = len(data.x), _places(params.meta_features, data.names)
+    fold = dealt(n, min(params.folds, n), context.rng)
+    answers = []
+    for spec in params.members:
+        told = out_of_fold(data, fold, partial(context.fit, spec))
+        answers.append((context.fit(spec, data), told))
+        context.progress(len(answers) / len(params.members))
+    g = np.column_stack([told for _, told in answers])
+    v = combination(g, _meta(data.x, meta), data.y, data.weights)
+    return Fit(State(tuple(kept for kept, _ in answers), meta, v), iterations=len(answers))
+
+
+def predict(params: FeatureWeightedStacking, state: State, x: Matrix) -> Vector:
+    g = np.column_stack([member.predict(x) for member in state.members])
+    answer: Vector = np.einsum("ni,ij,nj->n", g, state.v, _meta(x, state.meta))
+    return answer
+
+
+def combination(g: Matrix, f: Matrix, y: Vector, rows: Vector) -> Matrix:
+    """(m, 1 + f) the v that minimises Σ rows·(y − Σᵢⱼ vᵢⱼ fⱼ gᵢ)², the smallest of several."""
+    root = np.sqrt(rows)[:, None]
+    products = (g[:, :, None] * f[:, None, :]).reshape(len(g), -1) * root
+    unit = np.sqrt((products**2).sum(axis=0))
+    unit[unit == 0] = 1.0
+    found = scipy.linalg.lstsq(products / unit, y * root[:, 0])[0] / unit
+    return np.ascontiguousarray(found.reshape(g.shape[1], f.shape[1]))
+
+
+def summary(params: FeatureWeightedStacking, state: State) -> JSON:
+    return {"meta_features": ["1", *params.meta_features], "v": state.v.tolist()}
+
+
+def _meta(x: Matrix, places: Labels) -> Matrix:
+    return np.column_stack([np.ones(len(x)), x[:, places]])
+
+
+def _places(wanted: list[str], names: tuple[str, ...]) -> Labels:
+    """Raises InvalidData for names that are not there."""
+    if not set(wanted) <= set(names):
+        raise InvalidData("A meta-feature is not among the columns of the matrix; a category is named as plan=pro.")
+    return np.array([names.index(name) for name in wanted], np.intp)
+
+
+ALGORITHM = Algorithm(
+    tasks={Task.REGRESSION},
+    params=FeatureWeightedStacking,
+    state=State,
+    fit=fit,
+    predict=predict,
+    members=lambda params, task: [Member(f"/members/{i}", spec, task) for i, spec in enumerate(params.members)],
+    summary=summary,
+    breaks={
+        Symmetry.ROW_ORDER: "rows are dealt into folds by their place",
+        Symmetry.COLUMN_ORDER: "a tree among the members takes the first of equally good columns",
+        Symmetry.SCALE: "ridge and nearest neighbours among the members weigh columns by their units",
+        Symmetry.WEIGHTS: "a row given twice can stand in two folds, a weight in one",
+    },
+)

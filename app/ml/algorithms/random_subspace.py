@@ -1,0 +1,109 @@
+r"""Random subspaces: the same learner, taught each time by other columns, and the average of what they answer.
+
+Each member sees a random share of the columns, or one of the groups of columns that are named; regression answers
+with the mean, classification with the mean of the probabilities. Members that see different columns err on different
+rows, so the average errs less than they do, provided that a part of the columns is enough to answer: good only where
+columns are redundant.
+
+Use when: there are many columns that say nearly the same in different ways, as with pixels, spectra or several
+groups of measurements of one thing.
+
+Each member has the same number of columns, and each column is seen by about as many members:
+
+>>> rng = np.random.Generator(np.random.PCG64(0))
+>>> shares = np.bincount(np.concatenate([subset(rng, 20, 0.25) for _ in range(4000)]), minlength=20) / 4000
+>>> bool(np.abs(shares - 0.25).max() < 4 * (0.25 * 0.75 / 4000) ** 0.5)
+True
+
+References: Ho (1998), IEEE Trans. Pattern Anal. 20:832; Battiti & Brunato, The LION Way, ch. 11.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from app.errors import InvalidData
+from app.ml.contract import (
+    JSON,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Labels,
+    Learned,
+    Learner,
+    Matrix,
+    Member,
+    Params,
+    Symmetry,
+    Task,
+    learner,
+)
+
+
+class RandomSubspace(Params):
+    base: Learner = learner("The learner to repeat.", name="decision_tree")
+    count: int = Field(25, ge=1, le=1000, description="Members; with groups there is one for each group.")
+    fraction: float = Field(0.5, gt=0, le=1, description="Columns a member sees, as a share of all; at least one.")
+    groups: list[list[str]] | None = Field(
+        None, min_length=1, max_length=1000, description="Inputs by name, a group for each member; absent: at random."
+    )
+
+
+class State(NamedTuple):
+    members: tuple[Learned, ...]
+    columns: tuple[Labels, ...]
+    """Places in the matrix that each member sees, ascending."""
+
+
+def fit(params: RandomSubspace, data: Data, context: Context) -> Fit[State]:
+    if params.groups is None:
+        seen = [subset(context.rng, data.x.shape[1], params.fraction) for _ in range(params.count)]
+    else:
+        seen = [_named(group, data.names) for group in params.groups]
+    members = []
+    for places in seen:
+        members.append(context.fit(params.base, data.columns(places)))
+        context.progress(len(members) / len(seen))
+    return Fit(State(tuple(members), tuple(seen)), iterations=len(members))
+
+
+def predict(params: RandomSubspace, state: State, x: Matrix) -> NDArray[np.float64]:
+    total = np.zeros(())
+    for member, places in zip(state.members, state.columns, strict=True):
+        total = total + member.predict(np.ascontiguousarray(x[:, places]))
+    answer: NDArray[np.float64] = total / (total.sum(axis=1, keepdims=True) if total.ndim == 2 else len(state.members))
+    return answer
+
+
+def subset(rng: np.random.Generator, columns: int, fraction: float) -> Labels:
+    """Some of the columns, ascending."""
+    return np.sort(rng.permutation(columns)[: max(1, round(fraction * columns))])
+
+
+def summary(params: RandomSubspace, state: State) -> JSON:
+    return {"members": len(state.members), "columns": [places.tolist() for places in state.columns]}
+
+
+def _named(group: list[str], names: tuple[str, ...]) -> Labels:
+    """Columns of these inputs: a category's are named after it. Raises InvalidData for names that are not there."""
+    inputs = [name.partition("=")[0] for name in names]
+    absent = [place for place, name in enumerate(group) if name not in inputs and name not in names]
+    if absent or not group:
+        raise InvalidData("A group of columns names inputs that the matrix does not have, or none at all.")
+    wanted = set(group)
+    return np.array([i for i, name in enumerate(names) if name in wanted or inputs[i] in wanted], np.intp)
+
+
+ALGORITHM = Algorithm(
+    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    params=RandomSubspace,
+    state=State,
+    fit=fit,
+    predict=predict,
+    members=lambda params, task: [Member("/base", params.base, task)],
+    summary=summary,
+    breaks={Symmetry.COLUMN_ORDER: "columns are drawn by their place"},
+)

@@ -1,0 +1,142 @@
+r"""Stacking: a learner on top of learners, which decides how much each of them is to be believed.
+
+Each member predicts every row by fits that have not seen it (out of fold). On these answers a second level learns:
+by default weights that are not negative, found by non-negative least squares,
+
+    minimise  Σᵢ vᵢ ‖yᵢ − Σₘ wₘ gₘ(xᵢ)‖²   with   wₘ ≥ 0,
+
+where g is a number, or the vector of class probabilities and y the indicator of the class; a weight of zero drops a
+member. Any learner may take this place instead: it sees the members' numbers or probabilities as its inputs. The
+members are then fitted again, on all rows. Members may be stacks themselves.
+
+Use when: several different learners are about equally good and fail on different rows; the gain is small but steady,
+the price is one fit of each member per fold. Weights of members that answer alike may fall on either.
+
+A member that is the truth takes all the weight from members that are noise:
+
+>>> rng = np.random.Generator(np.random.PCG64(0))
+>>> truth, noise = rng.normal(size=200), rng.normal(size=(2, 200))
+>>> np.round(weights(np.column_stack([truth, *noise]), truth, np.ones(200)), 3) + 0.0
+array([1., 0., 0.])
+
+References: Wolpert (1992), Neural Networks 5:241; Breiman (1996), Mach. Learn. 24:49; Ting & Witten (1999), J. Artif.
+Intell. Res. 10:271; Battiti & Brunato, The LION Way, ch. 11.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+from pydantic import Field
+
+from app.ml.contract import (
+    JSON,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Learned,
+    Learner,
+    Matrix,
+    Member,
+    Params,
+    Symmetry,
+    Task,
+    Vector,
+    learner,
+)
+from app.ml.numerics.folds import dealt, out_of_fold
+
+
+class Stacking(Params):
+    members: list[Learner] = learner("The first level.", "ridge", "knn", "decision_tree")
+    second: Learner | None = Field(None, description="The second level; absent: weights that are not negative.")
+    folds: int = Field(5, ge=2, le=50, description="Fits of each member by which the second level's rows are answered.")
+
+
+class State(NamedTuple):
+    members: tuple[Learned, ...]
+    weights: Vector
+    """(m,) of the members; all zero where another learner stands on top."""
+    second: Learned | None
+    errors: Vector
+    """(m,) squared error of each member, out of fold: of numbers, or of probabilities (Brier)."""
+
+
+def fit(params: Stacking, data: Data, context: Context) -> Fit[State]:
+    n, count = len(data.x), len(params.members)
+    codes = data.codes if data.task is Task.CLASSIFICATION else None
+    fold = dealt(n, min(params.folds, n), context.rng, codes)
+    answers = []
+    for spec in params.members:
+        answers.append(out_of_fold(data, fold, partial(context.fit, spec)))
+        context.progress(0.8 * len(answers) / count)
+    members = tuple(context.fit(spec, data) for spec in params.members)
+    told = np.stack(answers, axis=-1)  # (n, m) or (n, k, m)
+    target = data.targets if codes is not None else data.y
+    missed = (told - target[..., None]) ** 2
+    errors = np.average(missed if codes is None else missed.sum(axis=1), axis=0, weights=data.weights)
+    if params.second is not None:
+        above = context.fit(params.second, _above(data, told))
+        return Fit(State(members, np.zeros(count), above, errors), iterations=count)
+    repeat = 1 if codes is None else target.shape[1]
+    found = weights(told.reshape(-1, count), target.ravel(), np.repeat(data.weights, repeat))
+    warnings = [] if found.any() else ["No member helps to predict: all of them count alike."]
+    return Fit(State(members, found if found.any() else np.full(count, 1 / count), None, errors), warnings=warnings)
+
+
+def predict(params: Stacking, state: State, x: Matrix) -> NDArray[Any]:
+    told = np.stack([member.predict(x) for member in state.members], axis=-1)
+    if state.second is not None:
+        return state.second.predict(np.ascontiguousarray(told.reshape(len(x), -1)))
+    answer = told @ state.weights
+    return answer / answer.sum(axis=1, keepdims=True) if answer.ndim == 2 else answer
+
+
+def weights(answers: Matrix, target: Vector, rows: Vector) -> Vector:
+    """(m,) the non-negative w that minimises Σ rows·(target − answers w)². answers: (n, m)."""
+    root, m = np.sqrt(rows), answers.shape[1]
+    # The triangular factor says all that the rows say, in m + 1 of them.
+    factor: Matrix = scipy.linalg.qr(np.column_stack([answers * root[:, None], target * root]), mode="r")[0][: m + 1]
+    found: Vector = scipy.optimize.nnls(factor[:, :m], factor[:, m])[0]
+    return found
+
+
+def summary(params: Stacking, state: State) -> JSON:
+    return [
+        {"algorithm": spec.name, "weight": weight, "squared_error": error}  # type: ignore[attr-defined]
+        for spec, weight, error in zip(params.members, state.weights, state.errors, strict=True)
+    ]
+
+
+def _above(data: Data, told: NDArray[Any]) -> Data:
+    """The rows as the second level sees them."""
+    return Data.of(
+        data.task,
+        told.reshape(len(told), -1),
+        data.y,
+        classes=data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0,
+        weights=data.weights,
+    )
+
+
+ALGORITHM = Algorithm(
+    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    params=Stacking,
+    state=State,
+    fit=fit,
+    predict=predict,
+    members=lambda params, task: [
+        *(Member(f"/members/{i}", spec, task) for i, spec in enumerate(params.members)),
+        *([] if params.second is None else [Member("/second", params.second, task)]),
+    ],
+    summary=summary,
+    breaks={
+        Symmetry.ROW_ORDER: "rows are dealt into folds by their place",
+        Symmetry.COLUMN_ORDER: "a tree among the members takes the first of equally good columns",
+        Symmetry.SCALE: "ridge and nearest neighbours among the members weigh columns by their units",
+        Symmetry.WEIGHTS: "a row given twice can stand in two folds, a weight in one",
+    },
+)

@@ -1,0 +1,278 @@
+"""Learners made of several: the theorems that hold for any rows, and who may see which."""
+
+import numpy as np
+import pytest
+import scipy
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+
+from app.errors import InvalidData
+from app.ml import learners
+from app.ml.algorithms import additive, committee, random_subspace, stacking
+from app.ml.algorithms import feature_weighted_stacking as weighted
+from app.ml.catalogue import catalogue
+from app.ml.contract import Context, Data, Learned, Task
+from app.ml.numerics.folds import dealt, out_of_fold
+
+catalogue()  # which says what a learner may be
+RIDGE, KNN, TREE = {"name": "ridge"}, {"name": "knn"}, {"name": "decision_tree", "max_depth": 3}
+
+
+@pytest.fixture(scope="module")
+def diabetes():
+    x, y = load_diabetes(return_X_y=True)
+    return Data.of(Task.REGRESSION, 10 * x, y)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    x, y = load_wine(return_X_y=True)
+    return Data.of(Task.CLASSIFICATION, (x - x.mean(axis=0)) / x.std(axis=0), y)
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    x, y = load_breast_cancer(return_X_y=True)
+    return Data.of(Task.CLASSIFICATION, (x - x.mean(axis=0)) / x.std(axis=0), y)
+
+
+def fitted(module, params_class, data, **spec):
+    params = params_class.model_validate(spec)
+    return params, module.fit(params, data, learners.context(0)).state
+
+
+# stacking
+
+
+def test_no_row_is_answered_by_a_learner_that_has_seen_it():
+    """The leak check: row numbers travel as a column, and every inner fit is watched."""
+    n = 40
+    x = np.column_stack([np.arange(n), np.random.default_rng(0).normal(size=n)])
+    data = Data.of(Task.REGRESSION, x, x[:, 1])
+    inner, taught = learners.context(0), []
+
+    def watched(spec, rows):
+        learned = inner.fit(spec, rows)
+        seen = set(rows.x[:, 0])
+        taught.append(seen)
+
+        def predict(_params, _state, asked):
+            assert len(asked) == n or not seen & set(asked[:, 0]), "a row was answered by who had learned it"
+            return learned.predict(asked)
+
+        return Learned(type(learned.algorithm)(**{**vars(learned.algorithm), "predict": predict}), spec, learned.state)
+
+    params = stacking.Stacking.model_validate({"members": [RIDGE, KNN]})
+    stacking.fit(params, data, Context(np.random.default_rng(0), fit=watched))
+    assert sorted(map(len, taught)) == [32] * 10 + [40] * 2
+    everyone = set(range(n))
+    for fold in range(5):
+        assert everyone - taught[fold] == everyone - taught[5 + fold]  # the same folds for every member
+    left_out = [row for seen in taught[:5] for row in everyone - seen]
+    assert sorted(left_out) == sorted(everyone)  # disjoint, and all
+
+
+def test_out_of_fold_answers_are_those_of_the_folds(diabetes):
+    fold = dealt(len(diabetes.x), 4, np.random.default_rng(0))
+    context = learners.context(0)
+    spec = stacking.Stacking.model_validate({"members": [RIDGE]}).members[0]
+    told = out_of_fold(diabetes, fold, lambda rows: context.fit(spec, rows))
+    for k in range(4):
+        again = context.fit(spec, diabetes.take(fold != k)).predict(np.ascontiguousarray(diabetes.x[fold == k]))
+        np.testing.assert_array_equal(told[fold == k], again)
+
+
+def test_weights_are_those_of_the_peer_and_never_negative(diabetes):
+    rng = np.random.default_rng(1)
+    answers = diabetes.y[:, None] + 30 * rng.normal(size=(len(diabetes.y), 4)) * [1, 2, 3, 4]
+    answers[:, 3] *= -1
+    rows = rng.uniform(0.5, 2, len(diabetes.y))
+    ours = stacking.weights(answers, diabetes.y, rows)
+    peer = scipy.optimize.nnls(answers * np.sqrt(rows)[:, None], diabetes.y * np.sqrt(rows))[0]
+    np.testing.assert_allclose(ours, peer, rtol=1e-8, atol=1e-12)
+    assert (ours >= 0).all()
+    assert ours[3] == 0
+
+
+def test_a_stack_of_stacks_is_their_composition(diabetes):
+    spec = {"members": [{"name": "stacking", "members": [RIDGE, TREE]}, KNN]}
+    params, state = fitted(stacking, stacking.Stacking, diabetes, **spec)
+    inner = state.members[0]
+    by_hand = state.weights[0] * sum(
+        weight * member.predict(diabetes.x)
+        for weight, member in zip(inner.state.weights, inner.state.members, strict=True)
+    ) + state.weights[1] * state.members[1].predict(diabetes.x)
+    np.testing.assert_allclose(stacking.predict(params, state, diabetes.x), by_hand, rtol=1e-12)
+
+
+def test_a_learner_may_stand_on_top(wine):
+    spec = {"members": [RIDGE, KNN], "second": {"name": "logistic"}}
+    params, state = fitted(stacking, stacking.Stacking, wine, **spec)
+    told = stacking.predict(params, state, wine.x)
+    above = np.concatenate([m.predict(wine.x)[:, :, None] for m in state.members], axis=2).reshape(len(wine.x), -1)
+    np.testing.assert_allclose(told, state.second.predict(above), rtol=1e-12)
+    assert (told.argmax(axis=1) == wine.codes).mean() > 0.95
+
+
+def test_members_that_cannot_help_count_alike():
+    x = np.random.default_rng(0).normal(size=(30, 1))
+    opposite = Data.of(Task.REGRESSION, x, np.tile([1.0, -1.0], 15))
+    fit = stacking.fit(stacking.Stacking.model_validate({"members": [KNN, KNN]}), opposite, learners.context(0))
+    assert fit.state.weights.sum() > 0
+
+
+# feature-weighted stacking
+
+
+def test_planted_weights_are_found_and_the_products_are_least_squares():
+    rng = np.random.default_rng(0)
+    g, f = rng.normal(size=(80, 3)), np.column_stack([np.ones(80), rng.normal(size=(80, 2))])
+    planted = rng.normal(size=(3, 3))
+    y = np.einsum("ni,ij,nj->n", g, planted, f)
+    np.testing.assert_allclose(weighted.combination(g, f, y, np.ones(80)), planted, rtol=1e-10)
+    noisy = y + rng.normal(size=80)
+    products = (g[:, :, None] * f[:, None, :]).reshape(80, -1)
+    best = np.linalg.lstsq(products, noisy, rcond=None)[0].reshape(3, 3)
+    np.testing.assert_allclose(weighted.combination(g, f, noisy, np.ones(80)), best, rtol=1e-9)
+
+
+def test_without_meta_features_it_is_linear_stacking(diabetes):
+    params, state = fitted(weighted, weighted.FeatureWeightedStacking, diabetes, members=[RIDGE, TREE])
+    told = np.column_stack([member.predict(diabetes.x) for member in state.members])
+    np.testing.assert_allclose(weighted.predict(params, state, diabetes.x), told @ state.v[:, 0], rtol=1e-12)
+
+
+def test_meta_features_are_named():
+    x = np.random.default_rng(0).normal(size=(50, 2))
+    data = Data.of(Task.REGRESSION, x, x[:, 0], names=("age", "plan=pro"))
+    _, state = fitted(weighted, weighted.FeatureWeightedStacking, data, members=[RIDGE], meta_features=["plan=pro"])
+    assert state.meta.tolist() == [1]
+    with pytest.raises(InvalidData):
+        fitted(weighted, weighted.FeatureWeightedStacking, data, members=[RIDGE], meta_features=["nobody"])
+
+
+# committees
+
+
+@pytest.mark.parametrize(
+    ("m", "e", "p"), [(5, 0.3, 0.16308), (21, 0.3, 0.026390), (11, 0.4, 0.246502), (101, 0.4, 0.020897)]
+)
+def test_the_error_of_a_majority(m, e, p):
+    assert committee.majority_error(m, e) == pytest.approx(p, abs=5e-7)
+
+
+def test_the_average_is_no_worse_than_its_members_on_average(diabetes, wine):
+    for data in (diabetes, wine):
+        params, state = fitted(committee, committee.Committee, data, members=[RIDGE, KNN, TREE])
+        target = data.y if data.task is Task.REGRESSION else data.targets
+        missed = [np.mean((member.predict(data.x) - target) ** 2) for member in state.members]
+        assert np.mean((committee.predict(params, state, data.x) - target) ** 2) <= np.mean(missed) + 1e-15
+
+
+def test_weights_and_votes(wine):
+    params, state = fitted(
+        committee, committee.Committee, wine, members=[RIDGE, KNN, TREE], weights=[3, 1, 1], combine="majority"
+    )
+    votes = [np.eye(3)[member.predict(wine.x).argmax(axis=1)] for member in state.members]
+    told = committee.predict(params, state, wine.x)
+    np.testing.assert_allclose(told, (3 * votes[0] + votes[1] + votes[2]) / 5, rtol=1e-12)
+    with pytest.raises(ValueError, match="as many weights"):
+        committee.Committee.model_validate({"members": [RIDGE], "weights": [1, 2]})
+
+
+def test_cross_validated_members_each_lack_a_fold(diabetes):
+    inner, taught = learners.context(0), []
+
+    def watched(spec, rows):
+        taught.append(rows.y)
+        return inner.fit(spec, rows)
+
+    params = committee.Committee.model_validate({"members": [RIDGE, TREE], "folds": 4})
+    state = committee.fit(params, diabetes, Context(np.random.default_rng(0), fit=watched)).state
+    assert len(state.members) == 8
+    lacking = [len(diabetes.y) - len(rows) for rows in taught]
+    assert sum(lacking[:4]) == sum(lacking[4:]) == len(diabetes.y)
+
+
+def test_rejection_by_unanimity_majority_and_gap(cancer):
+    base = {"members": [RIDGE, KNN, TREE], "combine": "majority"}
+    params, state = fitted(committee, committee.Committee, cancer, **base, share=1.0)
+    told = committee.predict(params, state, cancer.x)
+    votes = np.array([member.predict(cancer.x).argmax(axis=1) for member in state.members])
+    agreed = (votes == votes[0]).all(axis=0)
+    np.testing.assert_array_equal(committee.known(params, told), agreed)
+    assert 0 < agreed.sum() < len(agreed)
+    # Of what all agree on more is right than of everything.
+    right = told.argmax(axis=1) == cancer.codes
+    assert right[agreed].mean() > right.mean()
+    two_thirds = committee.Committee.model_validate({**base, "share": 2 / 3})
+    assert committee.known(two_thirds, told).all()
+    led = committee.Committee.model_validate({**base, "share": 0.5, "gap": 0.5})
+    np.testing.assert_array_equal(committee.known(led, told), agreed)  # 2 of 3 lead by a third only
+
+
+def test_what_is_rejected_goes_to_the_second_model(cancer):
+    spec = {"members": [RIDGE, KNN, TREE], "combine": "majority", "share": 1.0, "second": {"name": "logistic"}}
+    params, state = fitted(committee, committee.Committee, cancer, **spec)
+    told = committee.predict(params, state, cancer.x)
+    votes = np.array([member.predict(cancer.x).argmax(axis=1) for member in state.members])
+    agreed = (votes == votes[0]).all(axis=0)
+    second = state.second.predict(np.ascontiguousarray(cancer.x[~agreed]))
+    np.testing.assert_array_equal(told[~agreed], second)
+    assert committee.known(params, told).all()
+
+
+# random subspaces
+
+
+def test_members_see_their_columns_and_no_others(diabetes):
+    _, state = fitted(random_subspace, random_subspace.RandomSubspace, diabetes, count=6, fraction=0.3)
+    assert [len(places) for places in state.columns] == [3] * 6
+    assert len({tuple(places) for places in state.columns}) > 1
+    changed = diabetes.x.copy()
+    unseen = np.setdiff1d(np.arange(10), state.columns[0])
+    changed[:, unseen] = 1e6
+    one = state.members[0]
+    np.testing.assert_array_equal(
+        one.predict(np.ascontiguousarray(changed[:, state.columns[0]])),
+        one.predict(np.ascontiguousarray(diabetes.x[:, state.columns[0]])),
+    )
+
+
+def test_groups_are_honoured():
+    x = np.random.default_rng(0).normal(size=(60, 4))
+    data = Data.of(Task.REGRESSION, x, x.sum(axis=1), names=("age", "plan=basic", "plan=pro", "fee"))
+    groups = [["age", "fee"], ["plan"]]
+    _, state = fitted(random_subspace, random_subspace.RandomSubspace, data, groups=groups, base=RIDGE)
+    assert [places.tolist() for places in state.columns] == [[0, 3], [1, 2]]
+    for wrong in ([["nobody"]], [[]]):
+        with pytest.raises(InvalidData):
+            fitted(random_subspace, random_subspace.RandomSubspace, data, groups=wrong)
+
+
+# additive models
+
+
+def test_the_error_never_goes_up(diabetes):
+    for base in (RIDGE, TREE, {"name": "knn"}):
+        params = additive.Additive.model_validate({"base": base, "sweeps": 8})
+        errors = additive.fit(params, diabetes, learners.context(0)).curves["sse"]
+        assert (np.diff(errors) <= 0).all()
+        assert errors[-1] < errors[0]
+
+
+def test_what_columns_add_is_the_answer_and_has_mean_zero(diabetes):
+    params, state = fitted(additive, additive.Additive, diabetes, sweeps=5)
+    parts = additive.components(state, diabetes.x)
+    np.testing.assert_allclose(parts.mean(axis=0), 0, atol=1e-9 * np.abs(diabetes.y).max())
+    told = additive.explain(params, state, diabetes.x[:3])
+    sums = [one["mean"] + sum(part["value"] for part in one["adds"]) for one in told]
+    np.testing.assert_allclose(sums, additive.predict(params, state, diabetes.x[:3]), rtol=1e-12)
+
+
+def test_curves_that_add_up_are_found():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, size=(600, 2))
+    y = np.sin(2 * x[:, 0]) + x[:, 1] ** 2
+    data = Data.of(Task.REGRESSION, x, y)
+    params, state = fitted(additive, additive.Additive, data, base={"name": "decision_tree", "max_depth": 5})
+    assert 1 - np.var(y - additive.predict(params, state, x)) / np.var(y) > 0.98
