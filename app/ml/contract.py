@@ -6,57 +6,39 @@ of `(params, state, data)`, and states them in one `ALGORITHM` record. Everythin
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ForwardRef, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from pydantic import Field
 
 from app.errors import InvalidData
+from app.ml.data import JSON, Affine, Data, Labels, Matrix, Task, Vector
 from app.wire import Body
 
-if TYPE_CHECKING:
-    import scipy
-
-Vector: TypeAlias = NDArray[np.float64]
-"""Shape (n,)."""
-Matrix: TypeAlias = NDArray[np.float64]
-"""Shape (n, d), C-contiguous."""
-Labels: TypeAlias = NDArray[np.intp]
-"""Shape (n,), whole numbers counted from 0."""
-JSON: TypeAlias = Any
-"""What `json.dumps` takes."""
-
-
-class Affine(NamedTuple):
-    """Rows x (d,) of a matrix from rows z (d,) in the table's own units:  xⱼ = shiftⱼ + Σ matrixⱼₖ zₖ."""
-
-    matrix: "scipy.sparse.csr_array"
-    """(d, d)."""
-    shift: Vector
-    """(d,)."""
-
-    def coef(self, coef: Matrix) -> Matrix:
-        """Of z, from those of x: (d,) or (d, k). The same linear map takes factors of their covariance."""
-        return np.asarray(self.matrix.T @ coef)
-
-    def constant(self, coef: Matrix) -> Matrix:
-        """What the intercept gains: () or (k,)."""
-        return np.asarray(self.shift @ coef)
-
-
-class Task(StrEnum):
-    REGRESSION = "regression"
-    CLASSIFICATION = "classification"
-    CLUSTERING = "clustering"
-    PROJECTION = "projection"
-    DENSITY = "density"
-
-    @property
-    def supervised(self) -> bool:
-        return self in {Task.REGRESSION, Task.CLASSIFICATION}
+__all__ = [
+    "JSON",
+    "Accepts",
+    "Affine",
+    "Algorithm",
+    "Context",
+    "Data",
+    "Fit",
+    "Labels",
+    "Learned",
+    "Learner",
+    "Matrix",
+    "Member",
+    "Params",
+    "Progress",
+    "Symmetry",
+    "Task",
+    "Vector",
+    "learner",
+    "silent",
+]
 
 
 class Symmetry(StrEnum):
@@ -115,134 +97,6 @@ def learner(description: str, *names: str, **default: JSON) -> Any:
 
 def _without_default(schema: dict[str, Any]) -> None:
     del schema["default"]
-
-
-@dataclass(frozen=True, slots=True)
-class Data:
-    """Rows to learn from. `Data.of` is the only door: what is inside has been checked once.
-
-    All arrays are read-only. `y` holds the numbers of a regression, or the class codes
-    0 … k-1 as floats, or nothing (shape (0,)) when there is no target; `targets` is the same in matrix
-    form, (n, 1) or one-hot (n, k) or (n, 0). Row weights are positive and average 1 unless given otherwise.
-    """
-
-    task: Task
-    x: Matrix
-    y: Vector
-    targets: Matrix
-    weights: Vector
-    levels: Labels
-    """(d,): 0 for a numeric column, else the number of its categories."""
-    names: tuple[str, ...] = ()
-    """(d,) of the columns, where they have any: "age", "plan=pro"."""
-
-    @classmethod
-    def of(
-        cls,
-        task: Task,
-        x: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        classes: int = 0,
-        weights: ArrayLike | None = None,
-        levels: ArrayLike | None = None,
-        missing: bool = False,
-        names: Sequence[str] = (),
-    ) -> Self:
-        """Check and freeze.
-
-        x: (n, d) finite numbers, NaN allowed if `missing`. y: (n,), needed by supervised tasks.
-        classes: k, at least 1 more than the largest code; found from y when 0.
-
-        Raises InvalidData for wrong shapes, no rows, or values that are not finite.
-        """
-        matrix = _frozen(x, ndim=2, name="x", missing=missing)
-        n, d = matrix.shape
-        if n == 0:
-            raise InvalidData("There are no rows to learn from.")
-        target = _frozen(y if task.supervised and y is not None else np.zeros(0), ndim=1, name="y")
-        if task.supervised and target.shape != (n,):
-            raise InvalidData(f"The target has {target.size} values for {n} rows.")
-        if task is Task.CLASSIFICATION:
-            if (target < 0).any() or (target != np.floor(target)).any():
-                raise InvalidData("Class codes are whole numbers from 0.")
-            k = max(classes, int(target.max()) + 1)
-            targets = np.zeros((n, k))
-            targets[np.arange(n), target.astype(np.intp)] = 1.0
-        else:
-            targets = target.reshape(n, -1).copy() if task.supervised else np.zeros((n, 0))
-        row_weights = _frozen(np.ones(n) if weights is None else weights, ndim=1, name="weights")
-        if row_weights.shape != (n,) or (row_weights <= 0).any():
-            raise InvalidData(f"There must be {n} row weights, each above zero.")
-        kinds = np.zeros(d, np.intp) if levels is None else np.array(levels, np.intp)
-        if kinds.shape != (d,):
-            raise InvalidData(f"There are {kinds.size} level counts for {d} columns.")
-        targets.setflags(write=False)
-        kinds.setflags(write=False)
-        return cls(task, matrix, target, targets, row_weights, kinds, tuple(names))
-
-    @property
-    def codes(self) -> Labels:
-        """Class codes, shape (n,)."""
-        return self.y.astype(np.intp)
-
-    @property
-    def answer_shape(self) -> tuple[int, ...]:
-        """Of a supervised answer: (n,) numbers, or (n, k) probabilities."""
-        return self.targets.shape if self.task is Task.CLASSIFICATION else self.y.shape
-
-    @property
-    def signs(self) -> Matrix:
-        """Targets as they are for regression; +1 and -1 for classes. Shape (n, k)."""
-        return 2.0 * self.targets - 1.0 if self.task is Task.CLASSIFICATION else self.targets
-
-    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> "Data":
-        """The same columns, only these rows; the number of classes stays."""
-        picked = (self.x[rows], self.y[rows] if self.y.size else self.y, self.targets[rows], self.weights[rows])
-        for array in picked:
-            array.setflags(write=False)
-        return Data(self.task, *picked, self.levels, self.names)
-
-    def columns(self, places: Labels) -> "Data":
-        """The same rows, only these columns."""
-        x, levels = np.ascontiguousarray(self.x[:, places]), self.levels[places]
-        x.setflags(write=False)
-        names = tuple(self.names[place] for place in places) if self.names else ()
-        return replace(self, x=x, levels=levels, names=names)
-
-    def answering(self, task: Task, y: Vector, *, classes: int = 0, weights: Vector | None = None) -> "Data":
-        """The same inputs with another target, for another task. A weight of zero leaves the row out."""
-        kept = slice(None) if weights is None else weights > 0
-        levels, missing = self.levels, bool(np.isnan(self.x).any())
-        return Data.of(
-            task,
-            self.x if weights is None else self.x[kept],
-            y[kept],
-            classes=classes,
-            weights=self.weights if weights is None else weights[kept],
-            levels=levels,
-            missing=missing,
-            names=self.names,
-        )
-
-
-def _frozen(values: ArrayLike, *, ndim: int, name: str, missing: bool = False) -> NDArray[np.float64]:
-    if isinstance(values, np.ndarray) and values.dtype == np.float64 and _sealed(values):
-        array = values
-    else:
-        array = np.array(values, dtype=np.float64, order="C")
-    if array.ndim != ndim:
-        raise InvalidData(f"{name} has {array.ndim} dimensions, not {ndim}.")
-    bad = np.isinf(array) if missing else ~np.isfinite(array)
-    if bad.any():
-        raise InvalidData(f"{name} holds {int(bad.sum())} values that are not finite.")
-    array.setflags(write=False)
-    return array
-
-
-def _sealed(array: NDArray[Any]) -> bool:
-    """Whether nobody can change it, so that no copy is needed."""
-    return array.flags.c_contiguous and not array.flags.writeable and array.base is None
 
 
 P = TypeVar("P", bound=Params)
