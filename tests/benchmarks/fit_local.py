@@ -95,7 +95,7 @@ def sparse() -> Iterator[Race]:
             label = f"lasso {name}, path and fit, their fit, {'gram' if precompute else 'rows'}"
             yield Race(label, partial(fitted, lasso, one, data), partial(peer.fit, x, y), worth)
         how = {"eps": 1e-3, "tol": 1e-8, "max_iter": 100_000}
-        path = partial(linear_model.lasso_path, x - x.mean(axis=0), y - y.mean(), n_alphas=40, **how)
+        path = partial(linear_model.lasso_path, x - x.mean(axis=0), y - y.mean(), alphas=40, **how)
         whole = lasso.Lasso(penalty=float(2e-3 * np.abs((x - x.mean(axis=0)).T @ (y - y.mean())).max()))
         yield Race(f"lasso {name}, path of 40", partial(fitted, lasso, whole, data), path, _path_apart)
         chosen = lasso.Lasso(choice="best")

@@ -159,8 +159,9 @@ def sweep(gram: Matrix, half: float, coef: Vector, pull: Vector, active: Labels)
         step = new - coef[j]
         if step != 0:
             coef[j] = new
-            for i in range(coef.size):
-                pull[i] -= step * gram[j, i]
+            row = gram[j]
+            for i in range(row.size):
+                pull[i] -= step * row[i]
 
 
 @seldom
@@ -207,8 +208,9 @@ def eliminated(system: Matrix, right: Vector) -> bool:
         for b in range(a + 1, m):
             factor = system[a, b] / system[a, a]
             right[b] -= factor * right[a]
-            for c in range(b, m):
-                system[b, c] -= factor * system[a, c]
+            upper, lower = system[a, b:], system[b, b:]
+            for c in range(lower.size):
+                lower[c] -= factor * upper[c]
     for a in range(m - 1, -1, -1):
         for b in range(a + 1, m):
             right[a] -= system[a, b] * right[b]

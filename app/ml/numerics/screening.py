@@ -20,7 +20,7 @@ TILE, QUERIES = 512, 256
 """Rows and queries whose scores are in the cache together."""
 GROUP = 64
 """Scores looked at in one go for one that is low."""
-SPARE = 8
+SPARE = 4
 """Rows proposed beyond the k-th."""
 SINGLE = 2.0**-24
 """Rounding of a number of single precision."""

@@ -337,3 +337,20 @@ def test_priors_that_do_not_fit():
     assert "classes [1]" in found.warnings[0]
     assert summary(GenerativeBayes(), found.state)["priors"] == [0.5, 0, 0.5]
     assert math.isclose(predict(GenerativeBayes(), found.state, np.array([[0.5]])).sum(), 1)
+
+
+@pytest.mark.parametrize("density", DENSITIES)
+def test_units_play_no_part(density):
+    """Columns in other units, one of them constant: the same probabilities, the floor's included."""
+    rng = np.random.default_rng(8)
+    y = np.arange(60) % 3
+    x = np.column_stack(
+        [rng.normal(size=(60, 3)) + y[:, None], np.full(60, 7.0), np.where(y == 1, 2.0, rng.normal(size=60))]
+    )
+    units = 2.0 ** np.array([3, -50, 0, 7, 20])
+    params = GenerativeBayes(density=density)
+    plain, scaled = learn(params, x, y), learn(params, x * units, y)
+    assert plain.warnings == scaled.warnings
+    np.testing.assert_allclose(
+        predict(params, plain.state, x), predict(params, scaled.state, x * units), rtol=1e-9, atol=1e-12
+    )
