@@ -81,7 +81,8 @@ def judge(
     """
     stages = Stages(progress)
     rng = np.random.Generator(np.random.PCG64(seed))
-    table = table.select([column.name for column in model.inputs]).take(pa.array(target.rows))
+    if target.rows.size < table.num_rows:
+        table = table.take(pa.array(target.rows))
     if not model.task.supervised:
         stages(0.1, "predicting")
         data = Data.of(model.task, model.preparation.matrix(model.preparation.raw(table)), missing=True)

@@ -5,7 +5,7 @@ name is the kind's name. Everything else (the route, the queue, idempotency, lea
 and its frames, the result on the wire) follows from that record.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
@@ -108,9 +108,11 @@ class Source(NamedTuple):
     sheet: Sheet
     batches: Iterator[pa.Table]
 
-    def read(self) -> pa.Table:
-        """All rows."""
-        return pa.concat_tables(self.batches)
+    def read(self, columns: Collection[str] | None = None) -> pa.Table:
+        """All rows; with `columns`, no others of these are kept in memory."""
+        if columns is None:
+            return pa.concat_tables(self.batches)
+        return pa.concat_tables(batch.select([*columns]) for batch in self.batches)
 
 
 class Loaded(NamedTuple):

@@ -1,4 +1,4 @@
-"""Accepting a training: once, whole, and only what can be done."""
+"""Accepting work: once, whole, and only what can be done."""
 
 import json
 import subprocess

@@ -70,7 +70,8 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
     (source,), (loaded,) = inputs
     version, digest = loaded.version, source.sheet.digest
     name = _target(request, version)
-    table = source.read()
+    inputs_and_truth = [column.name for column in version.header.inputs] + ([] if name is None else [name])
+    table = source.read(dict.fromkeys(inputs_and_truth))
     target = read_truth(version.header, name, table)
     own = _own(version, digest)
     asked_for = own and request.rows != "all" and name == version.header.target
