@@ -32,6 +32,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 from pydantic import Field
 
 from app.errors import InvalidData
@@ -45,9 +46,9 @@ from app.ml.numerics.nonparametric import (
     kernel_log_densities,
     kernels,
 )
-from app.ml.numerics.normals import Normals, Poverty, full, log_densities, naive, shared
+from app.ml.numerics.normals import Normals, Poverty, common_log_density, full, naive, relative_log_densities, shared
 
-BLOCK = 2**18
+BLOCK = 2**16
 """Numbers worked on at a time."""
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -99,16 +100,21 @@ def predict(params: GenerativeBayes, state: State, x: Matrix) -> Matrix:
     step = max(1, BLOCK // max(1, x.shape[1]))
     for start in range(0, len(x), step):
         block = slice(start, start + step)
-        joint = _joint(state, x[block])[0] + state.log_priors
-        answer[block] = np.exp(joint - joint.max(axis=1, keepdims=True))
-    answer /= answer.sum(axis=1, keepdims=True)
+        joint = _relative(state, x[block])
+        joint += state.log_priors
+        joint -= joint.max(axis=1, keepdims=True)
+        np.exp(joint, out=joint)
+        np.divide(joint, joint.sum(axis=1, keepdims=True), out=answer[block])
     return answer
 
 
 def explain(params: GenerativeBayes, state: State, x: Matrix) -> list[JSON]:
     """For each row the logarithms in Bayes' rule: of priors, densities by class, and the density over all of them."""
-    relative, common = _joint(state, x)
-    densities = relative + common[:, None]
+    if state.normals is not None:
+        common = common_log_density(state.normals, x)
+        densities = relative_log_densities(state.normals, x) + common[:, None]
+    else:
+        densities = _free(state, x)
     evidence = scipy.special.logsumexp(densities + state.log_priors, axis=1)
     return [
         {"log_priors": told(state.log_priors), "log_densities": told(own), "log_evidence": told(whole)}
@@ -130,21 +136,28 @@ def summary(params: GenerativeBayes, state: State) -> JSON:
     return said
 
 
-def _joint(state: State, x: Matrix) -> tuple[Matrix, Vector]:
-    """(n, k) log densities less what all classes of a row have in common, and that (n,).
+def _relative(state: State, x: Matrix) -> Matrix:
+    """(n, k) log densities, less what all classes of a row have in common.
 
-    Rows that no class could have made get the same density from all that have rows.
+    Rows that no class could have made get the same density from all.
     """
     if state.normals is not None:
-        return log_densities(state.normals, x)
-    found = np.zeros((len(x), len(state.log_priors)))
+        return relative_log_densities(state.normals, x)
+    found = _free(state, x)
+    found[_impossible(state, found)] = 0.0
+    return found
+
+
+def _free(state: State, x: Matrix) -> Matrix:
+    """(n, k) log densities without a family."""
     if state.histograms is not None:
-        found = histogram_log_densities(state.histograms, x)
-    if state.kernels is not None:
-        found = kernel_log_densities(state.kernels, x)
-    impossible = np.isneginf(found[:, np.isfinite(state.log_priors)]).all(axis=1)
-    found[impossible] = 0.0
-    return found, np.where(impossible, -np.inf, 0.0)
+        return histogram_log_densities(state.histograms, x)
+    return kernel_log_densities(state.kernels, x) if state.kernels is not None else np.zeros((len(x), 0))
+
+
+def _impossible(state: State, densities: Matrix) -> NDArray[np.bool_]:
+    """(n,): rows that no class could have made, of those that have rows."""
+    return np.asarray(np.isneginf(densities[:, np.isfinite(state.log_priors)]).all(axis=1))
 
 
 def _priors(params: GenerativeBayes, data: Data) -> tuple[Vector, list[str]]:

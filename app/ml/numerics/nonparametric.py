@@ -33,10 +33,9 @@ def histograms(data: Data, bins: int, smoothing: float) -> Histograms:
     with np.errstate(over="ignore"):
         width = (data.x.max(axis=0) - low) / bins
     width = np.where(width > 0, width, np.inf)
-    places = _places(data.x, low, width, bins)
-    counts = np.empty((k, d, bins))
+    counts, rows = np.empty((k, d, bins)), data.codes * bins
     for j in range(d):
-        cells = data.codes * bins + places[:, j]
+        cells = rows + _places(data.x[:, j], low[j], width[j], bins)
         counts[:, j] = np.bincount(cells, data.weights, k * bins).reshape(k, bins)
     counts += smoothing
     mass = counts.sum(axis=2, keepdims=True)
@@ -56,7 +55,7 @@ def histogram_log_densities(found: Histograms, x: Matrix) -> Matrix:
     return answer
 
 
-def _places(x: Matrix, low: Vector, width: Vector, bins: int) -> Labels:
+def _places(x: NDArray[np.float64], low: NDArray[np.float64], width: NDArray[np.float64], bins: int) -> Labels:
     with np.errstate(over="ignore"):
         return np.clip((x - low) / width, 0, bins - 1).astype(np.intp)
 

@@ -114,24 +114,32 @@ def full(data: Data, shrinkage: float) -> tuple[Normals, Poverty]:
     )
 
 
-def log_densities(normals: Normals, x: Matrix) -> tuple[Matrix, Vector]:
-    """(n, k) and (n,), whose sum is log p(x | c): apart, so that far rows keep what tells the classes apart."""
-    z = standardised(x, normals.centre, normals.scale)
-    if normals.turn is not None:
-        z = z @ normals.turn
-    if normals.inner is None:
-        linear = z @ normals.means.T - 0.5 * (normals.means**2).sum(axis=1) + normals.constants
-        return linear, -0.5 * np.einsum("ij,ij->i", z, z)
+def relative_log_densities(normals: Normals, x: Matrix) -> Matrix:
+    """(n, k): log p(x | c) less `common_log_density`, so that far rows keep what tells the classes apart."""
+    u = standardised(x, normals.centre, normals.scale)
+    if normals.inner is None and normals.turn is not None:
+        linear = u @ (normals.turn @ normals.means.T)
+        return np.asarray(linear + (normals.constants - 0.5 * (normals.means**2).sum(axis=1)))
+    z = u if normals.turn is None else u @ normals.turn
     found = np.empty((len(x), len(normals.means)))
-    for c, (mean, inner) in enumerate(zip(normals.means, normals.inner, strict=True)):
+    for c, (mean, inner) in enumerate(zip(normals.means, np.asarray(normals.inner), strict=True)):
         gaps = (z - mean) * inner if inner.ndim == 1 else (z - mean) @ inner
         found[:, c] = normals.constants[c] - 0.5 * np.einsum("ij,ij->i", gaps, gaps)
-    return found, np.zeros(len(x))
+    return found
+
+
+def common_log_density(normals: Normals, x: Matrix) -> Vector:
+    """(n,): what the densities of all classes have in common, where they share their covariance; else 0."""
+    if normals.inner is not None or normals.turn is None:
+        return np.zeros(len(x))
+    z = standardised(x, normals.centre, normals.scale) @ normals.turn
+    return np.asarray(-0.5 * np.einsum("ij,ij->i", z, z))
 
 
 def standardised(x: Matrix, centre: Vector, scale: Vector) -> Matrix:
     with np.errstate(over="ignore"):
-        u = (x - centre) / scale
+        u = x - centre
+        u /= scale
     return np.asarray(np.clip(u, -FARTHEST, FARTHEST, out=u))
 
 
