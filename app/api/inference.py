@@ -13,11 +13,13 @@ from app.api.arriving import Headers
 from app.api.dependencies import ModelPath, RequestTimeout, ServicesDep, VersionPath, seconds
 from app.api.direct import Call, CallDep, DirectRoute, Holds, Reply
 from app.api.health import check_readiness
+from app.api.numbers import STANDS, cut
 from app.api.openapi import declare
-from app.api.predict import QUICK_BODY, QUICK_MODEL
 from app.api.problems import validation_faults
 from app.api.strict_json import StrictRoute, demand_json, parse
 from app.errors import InvalidRequest
+from app.ml.model import Model
+from app.ml.numerics.json_numbers import FLAT
 from app.ml.rows import MAX_FAULTS
 from app.schemas.inference import (
     InferAnswer,
@@ -28,9 +30,10 @@ from app.schemas.inference import (
     ServerMetadata,
     ServerReadiness,
 )
-from app.services.inference import PLATFORM, Inferred, infer, inputs_of, outputs_of
+from app.services.inference import PLATFORM, Asked, answer, inputs_of, outputs_of, placed, read, write
 from app.services.predictions import Served
-from app.services.tensors import refused
+from app.services.tensors import binary_size, refused
+from app.settings import Settings
 
 JSON_BYTES = "Inference-Header-Content-Length"
 HEADER = JSON_BYTES.lower().encode()
@@ -156,11 +159,20 @@ async def _infer(call: Call, body: bytes, within: str | None, model: str, versio
         served = await call.services.predictions.serve(model, version)
         end = _end_of_json(call.scope, body)
 
-        def answer() -> Inferred:
-            asked = _asked(parse(body[:end], call.settings))
-            return infer(served, asked, memoryview(body)[end:], max_rows=call.settings.max_predict_rows)
+        def ask() -> Asked:
+            return _numbers(body[:end], served.model, call.settings) or read(
+                served.model,
+                _request(parse(body[:end], call.settings)),
+                memoryview(body)[end:],
+                max_rows=call.settings.max_predict_rows,
+            )
 
-        given = await place.run(answer, large=len(body) > QUICK_BODY or served.model.nbytes > QUICK_MODEL)
+        if served.quick(len(body)):
+            asked = ask()
+            predicted = await call.services.predictions.predicted(served, asked.raw, place.begin)
+            given = write(served, asked.request, predicted)
+        else:
+            given = await place.run(lambda: answer(served, ask()), large=True)
     headers = [(b"x-model-version", b"%d" % served.pointer.version)]
     if given.json_bytes is None:
         return Reply(given.body, b"application/json", headers)
@@ -176,7 +188,24 @@ def _end_of_json(scope: Scope, body: bytes) -> int:
     return int(sent[0])
 
 
-def _asked(document: object) -> InferRequest:
+def _numbers(text: bytes, model: Model, settings: Settings) -> Asked | None:
+    """What `read` would read of a text with a matrix of numbers and nothing after it; None if it has to look at it."""
+    most = settings.max_predict_rows
+    found = cut(text, b"data", _understood, settings, most=most * len(model.inputs))
+    if found is None:
+        return None
+    raw = placed(model, found.rest, found.values, flat=found.form == FLAT, max_rows=most)
+    return None if raw is None else Asked(raw, found.rest)
+
+
+def _understood(rest: Any, form: int) -> InferRequest | None:
+    request = _request(rest)
+    tensor = request.inputs[0]
+    plain = len(request.inputs) == 1 and tensor.data == STANDS[form] and tensor.datatype == "FP64"
+    return request if plain and binary_size(tensor.parameters, "") is None else None
+
+
+def _request(document: object) -> InferRequest:
     try:
         return InferRequest.model_validate(document)
     except ValidationError as error:

@@ -1,22 +1,25 @@
 """Predictions: answered from memory, on the event loop when that is quick."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
+import numpy as np
 from fastapi import APIRouter, Body, Query
 
 from app.api.arriving import Headers
 from app.api.deciding import AcceptAbove, CostRows, GapAbove, RejectCost, RejectHigh, RejectLow, policy_of
 from app.api.dependencies import ModelPath, RequestTimeout, seconds
 from app.api.direct import CallDep, DirectRoute, Holds, Reply
-from app.api.numeric_json import read_matrix
+from app.api.numbers import STANDS, cut, order_of
 from app.api.openapi import declare
 from app.api.strict_json import demand_json, parse
+from app.ml.contract import Matrix
+from app.ml.numerics.json_numbers import LISTS, OBJECTS
 from app.ml.rows import Incoming, whole
 from app.schemas.predictions import Prediction, PredictRequest
 from app.services.predictions import check_policy
-from app.settings import KiB, MiB
+from app.settings import KiB, Settings
 
 
 class _RowsRoute(DirectRoute):
@@ -26,8 +29,6 @@ class _RowsRoute(DirectRoute):
 
 
 router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=_RowsRoute)
-QUICK_BODY, QUICK_MODEL = 64 * KiB, 8 * MiB
-"""A small table and a small model take less time than the way to a thread and back may cost."""
 LONGEST_HEADER = 4 * KiB
 HEADERS = declare(
     200,
@@ -76,20 +77,42 @@ async def predict_rows(  # noqa: PLR0917  passed by name
             check_policy(served, policy)
 
         def read() -> Incoming:
-            raw = read_matrix(body, served.model.preparation.numbers, settings)
+            raw = _numbers(body, served.model.preparation.numbers, settings)
             if raw is not None:
                 return whole(raw)
             return predictions.read(served, parse(body, settings), let_bad_rows_pass=on_error == "null")
 
-        large = len(body) > QUICK_BODY or served.model.nbytes > QUICK_MODEL
-        if predictions.in_company(served) and not large:
-            given = await predictions.answer_in_company(served, read(), place.begin, policy)
+        if served.quick(len(body)):
+            given = await predictions.answer_small(served, read(), place.begin, policy)
         else:
-            given = await place.run(lambda: predictions.answer(served, read(), policy), large=large)
+            given = await place.run(lambda: predictions.answer(served, read(), policy), large=True)
     headers = [(b"x-model-version", b"%d" % given.version)]
     if given.ignored:
         headers.append((b"x-ignored-columns", _listed(given.ignored).encode()))
     return Reply(given.body, b"application/json", headers)
+
+
+def _numbers(body: bytes, names: tuple[str, ...] | None, settings: Settings) -> Matrix | None:
+    """The raw matrix (n, p) of a body of numbers for these inputs and nothing else; None if it is any other."""
+    if names is None:
+        return None
+    found = cut(body, b"data|rows", _header, settings, most=settings.max_predict_rows * len(names))
+    if found is None or found.values.shape[1] != len(names):
+        return None
+    order = order_of(found.rest or found.names, names)
+    if order is None:
+        return None
+    return found.values if type(order) is slice else np.ascontiguousarray(found.values[:, order])
+
+
+def _header(rest: Any, form: int) -> tuple[str, ...] | None:
+    """The names of a body's columns; none where each row has them."""
+    if rest == {"rows": STANDS[OBJECTS]} and form == OBJECTS:
+        return ()
+    if not isinstance(rest, dict) or rest.keys() != {"columns", "data"} or rest["data"] != STANDS[LISTS]:
+        return None
+    columns = rest["columns"]
+    return tuple(columns) if isinstance(columns, list) and set(map(type, columns)) == {str} else None
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ every later value that counts as `other`, since which rare ones training saw is 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -29,7 +30,7 @@ from app.ml.preprocessing import Preprocessing
 from app.ml.raw import UNSEEN, Raw, codes, measured
 from app.ml.schema import ColumnKind, InputColumn
 
-BLOCK = 1 << 18
+BLOCK = 1 << 15
 """Numbers worked on at a time, so that temporaries stay small whatever the table."""
 
 
@@ -77,8 +78,12 @@ class Preparation:
 
     def matrix(self, raw: Matrix) -> Matrix:
         """The matrix (n, d) of a raw matrix (n, p)."""
-        x = np.zeros((raw.shape[0], self.width))
-        self._write(raw, x)
+        x = np.zeros((len(raw), self.width)) if self._indicated.size else np.empty((len(raw), self.width))
+        if x.size <= BLOCK:
+            self._write(raw, x)
+        else:
+            for block in _blocks(len(raw), self.width):
+                self._write(raw[block], x[block])
         return x
 
     def of(self, raw: Raw, rows: Labels) -> Matrix:
@@ -98,7 +103,7 @@ class Preparation:
         return x
 
     def _write(self, raw: Matrix, x: Matrix) -> None:
-        """The matrix of `raw` into `x`, which holds zeros."""
+        """The matrix of `raw` into `x`, which holds zeros where there are indicators."""
         wide = self.basis.wide(raw)
         if self.keeps_categories:
             x[...] = wide if self._used.all() else wide[:, self._used]
@@ -109,7 +114,9 @@ class Preparation:
         np.subtract(used, self._offset, out=numbers)
         numbers /= self._scale
         if not self.keeps_missing:
-            np.copyto(numbers, self._filled, where=np.isnan(numbers))
+            missing = np.isnan(numbers)
+            if np.count_nonzero(missing):
+                np.copyto(numbers, self._filled, where=missing)
         if self._indicated.size:
             levels = raw[:, self._indicated]
             np.copyto(levels, self._code_of_missing, where=np.isnan(levels))
@@ -119,21 +126,29 @@ class Preparation:
     def flags(self, raw: Matrix) -> tuple[Flagged, ...]:
         """Which rows of a raw matrix deserve doubt, and why."""
         undefined = self._undefined(raw)
-        if not self._indicated.size and ((raw >= self._low) & (raw <= self._high)).all():
-            return undefined  # NaN is within nothing: none is missing either
-        empty = np.isnan(raw)
-        unknown = (raw == self._absent) | (empty & ~self._missing)
+        within = raw >= self._first
+        within &= raw <= self._last
+        if np.count_nonzero(within) == raw.size:
+            return undefined
+        rows, places = np.divmod(np.flatnonzero(~within), len(self.inputs))
+        cells, categorical = raw[rows, places], self._categorical[places]
+        empty = np.isnan(cells)
         doubts = {
-            "unseen_category": unknown & self._categorical,
-            "outside_range": (raw < self._low) | (raw > self._high),
-            "imputed": empty & (not self.keeps_missing) & ~self._categorical,
+            "unseen_category": categorical & ((cells == self._absent[places]) | (empty & ~self._missing[places])),
+            "outside_range": ~categorical & ~empty,
+            "imputed": ~categorical & empty & (not self.keeps_missing),
         }
-        found = (
-            Flagged(code, self.inputs[place].name, np.flatnonzero(doubt[:, place]))
-            for code, doubt in doubts.items()
-            for place in np.flatnonzero(doubt.any(axis=0)).tolist()
-        )
+        found = (flag for code, doubt in doubts.items() for flag in self._flagged(code, rows[doubt], places[doubt]))
         return (*found, *undefined)
+
+    def _flagged(self, code: str, rows: Labels, places: Labels) -> Iterator[Flagged]:
+        """Of each column the rows, ascending."""
+        if rows.size:
+            order = np.argsort(places, kind="stable")
+            rows, places = rows[order], places[order]
+            edges = [0, *(np.flatnonzero(np.diff(places)) + 1).tolist(), rows.size]
+            for start, end in pairwise(edges):
+                yield Flagged(code, self.inputs[places[start]].name, rows[start:end])
 
     def _undefined(self, raw: Matrix) -> tuple[Flagged, ...]:
         """Functions without a value."""
@@ -170,7 +185,7 @@ class Preparation:
 
     @cached_property
     def numbers(self) -> tuple[str, ...] | None:
-        """The names of the inputs if all of them are numbers and may be missing: what `app.ml.plain` reads."""
+        """The names of the inputs if all of them are numbers and may be missing: then rows can be a matrix."""
         plain = all(c.kind == ColumnKind.NUMERIC and c.nullable for c in self.inputs)
         return tuple(c.name for c in self.inputs) if plain else None
 
@@ -254,12 +269,15 @@ class Preparation:
         return np.where(self._categorical, np.where(self._other, self._kept, UNSEEN), np.nan)
 
     @cached_property
-    def _low(self) -> Vector:
-        return np.array([-np.inf if c.minimum is None else c.minimum for c in self.inputs])
+    def _first(self) -> Vector:
+        """(p,) what is less, more than `_last`, or NaN, deserves a closer look: the range seen, the codes of levels."""
+        low = [-np.inf if c.minimum is None else c.minimum for c in self.inputs]
+        return np.where(self._categorical, 0.0, np.array(low))
 
     @cached_property
-    def _high(self) -> Vector:
-        return np.array([np.inf if c.maximum is None else c.maximum for c in self.inputs])
+    def _last(self) -> Vector:
+        high = [np.inf if c.maximum is None else c.maximum for c in self.inputs]
+        return np.where(self._categorical, self._kept - 1.0, np.array(high))
 
     @cached_property
     def _measured(self) -> Labels:

@@ -30,7 +30,7 @@ class Incoming(NamedTuple):
     """What came, ready to predict."""
 
     table: pa.Table | Matrix
-    """The good rows: all of them, unless bad ones were let pass. As a raw matrix if it came by `app.ml.plain`."""
+    """The good rows: all of them, unless bad ones were let pass. A raw matrix if it came as one."""
     rows: int
     """How many were sent."""
     good: NDArray[np.intp]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from app.errors import BodyTooLarge, Fault, InvalidData
 from app.ml.cells import EXACT, Flaw, flaw, read_cells
-from app.ml.contract import Task
+from app.ml.contract import Matrix, Task
 from app.ml.model import Model, Predicted
 from app.ml.rows import MAX_FAULTS
 from app.ml.schema import ColumnKind, InputColumn
@@ -58,12 +58,50 @@ def outputs_of(model: Model) -> list[TensorMetadata]:
     return [TensorMetadata(name=o.name, datatype=o.datatype, shape=[-1, *o.values.shape[1:]]) for o in given]
 
 
-def infer(served: Served, request: InferRequest, payload: memoryview, *, max_rows: int) -> Inferred:
-    """The answer, `payload` being the bytes after the JSON.
+class Asked(NamedTuple):
+    """A request whose tensors were read."""
+
+    raw: Matrix
+    request: InferRequest
+
+
+def read(model: Model, request: InferRequest, payload: memoryview, *, max_rows: int) -> Asked:
+    """The raw matrix of the tensors, `payload` being the bytes after the JSON.
 
     Raises InvalidTensor, NulCharacter, BodyTooLarge, and InvalidData for values the model's columns do not take.
     """
-    predicted = _predict(served.model, request, payload, max_rows)
+    sent = [tensor.name for tensor in request.inputs]
+    whole = sent == [MATRIX] and _takes_matrix(model.inputs)
+    rows = _rows(request, len(model.inputs) if whole else 1, max_rows)
+    if not whole:
+        _demand(sent, [column.name for column in model.inputs])
+    tensors = read_tensors(request.inputs, payload)
+    if whole:
+        return Asked(_matrix(tensors[0], model.inputs, rows), request)
+    by_name = dict(zip(sent, tensors, strict=True))
+    return Asked(_by_column(model, [by_name[column.name] for column in model.inputs], rows), request)
+
+
+def placed(model: Model, request: InferRequest, values: Matrix, *, flat: bool, max_rows: int) -> Matrix | None:
+    """The raw matrix (n, p) of numbers that were read apart, as `read` would read them; None if it has to.
+
+    values: of the only tensor, of FP64; `flat`: in one row, else as nested lists.
+    """
+    [tensor] = request.inputs
+    rows, *width = tensor.shape
+    fits = math.prod(width) == len(model.inputs) and math.prod(tensor.shape) == values.size and rows <= max_rows
+    as_said = flat or list(values.shape) == tensor.shape
+    if tensor.name != MATRIX or not (fits and as_said) or MATRIX in (model.preparation.numbers or (MATRIX,)):
+        return None
+    return values.reshape(rows, len(model.inputs))
+
+
+def answer(served: Served, asked: Asked) -> Inferred:
+    return write(served, asked.request, served.model.predict_raw(asked.raw))
+
+
+def write(served: Served, request: InferRequest, predicted: Predicted) -> Inferred:
+    """The outputs asked for. Raises InvalidTensor where there is no such output."""
     given = _wanted(_outputs(served.model, predicted), request)
     parts = [_written(output, binary=binary) for output, binary in given]
     document: dict[str, Any] = {"model_name": served.pointer.model, "model_version": str(served.pointer.version)}
@@ -78,19 +116,6 @@ def infer(served: Served, request: InferRequest, payload: memoryview, *, max_row
 
 def _takes_matrix(columns: Sequence[InputColumn]) -> bool:
     return all(c.kind == ColumnKind.NUMERIC and c.name != MATRIX for c in columns)
-
-
-def _predict(model: Model, request: InferRequest, payload: memoryview, max_rows: int) -> Predicted:
-    sent = [tensor.name for tensor in request.inputs]
-    whole = sent == [MATRIX] and _takes_matrix(model.inputs)
-    rows = _rows(request, len(model.inputs) if whole else 1, max_rows)
-    if not whole:
-        _demand(sent, [column.name for column in model.inputs])
-    tensors = read_tensors(request.inputs, payload)
-    if whole:
-        return model.predict_raw(_matrix(tensors[0], model.inputs, rows))
-    by_name = dict(zip(sent, tensors, strict=True))
-    return _by_column(model, [by_name[column.name] for column in model.inputs], rows)
 
 
 def _rows(request: InferRequest, width: int, max_rows: int) -> int:
@@ -115,22 +140,22 @@ def _demand(sent: Sequence[str], names: Sequence[str]) -> None:
         raise refused(f"/inputs/{strange[0]}/name", "The model has no column of this name.")
 
 
-def _matrix(tensor: Tensor, columns: Sequence[InputColumn], rows: int) -> NDArray[np.float64]:
+def _matrix(tensor: Tensor, columns: Sequence[InputColumn], rows: int) -> Matrix:
     """The raw matrix (n, p) of one tensor."""
     if isinstance(tensor.values, list):
         raise refused(f"{tensor.pointer}/datatype", "The matrix is of numbers.")
     _refuse_flaws(tensor, columns)
-    return np.array(tensor.values, np.float64).reshape(rows, len(columns))
+    return np.asarray(tensor.values, np.float64).reshape(rows, len(columns))
 
 
-def _by_column(model: Model, tensors: Sequence[Tensor], rows: int) -> Predicted:
+def _by_column(model: Model, tensors: Sequence[Tensor], rows: int) -> Matrix:
     if all(c.kind == ColumnKind.NUMERIC for c in model.inputs):
         raw = np.empty((rows, len(tensors)))
         for place, (tensor, column) in enumerate(zip(tensors, model.inputs, strict=True)):
             raw[:, place] = _matrix(tensor, [column], rows)[:, 0]
-        return model.predict_raw(raw)
+        return raw
     cells = [_cells(tensor, column) for tensor, column in zip(tensors, model.inputs, strict=True)]
-    return model.predict(pa.Table.from_arrays(cells, names=[column.name for column in model.inputs]))
+    return model.preparation.raw(pa.Table.from_arrays(cells, names=[column.name for column in model.inputs]))
 
 
 def _cells(tensor: Tensor, column: InputColumn) -> pa.Array:

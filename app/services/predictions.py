@@ -8,8 +8,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from app.errors import Fault, InvalidRequest
-from app.ml.model import Model
-from app.ml.plain import plain_rows
+from app.ml.contract import Matrix
+from app.ml.model import Model, Predicted
 from app.ml.rejection import Policy
 from app.ml.rows import Incoming, read_rows
 from app.services.answers import Answer, Answered, answer
@@ -18,12 +18,14 @@ from app.services.loading import opened, stored
 from app.services.memory import ModelMemory
 from app.services.pointers import Pointers, Wanted
 from app.services.single_flight import SingleFlight
-from app.settings import Settings
+from app.settings import KiB, MiB, Settings
 from app.store.cache import Cache
 from app.store.models import Pointer
 from app.store.work import WorkFactory
 
 T = TypeVar("T")
+QUICK_BODY, QUICK_MODEL = 64 * KiB, 8 * MiB
+"""A small table and a small model take less time than the way to a thread and back may cost."""
 LOADS = 2
 """Models read at a time, per process: the bound on what cold requests ask of Postgres."""
 
@@ -33,6 +35,10 @@ class Served(NamedTuple):
 
     pointer: Pointer
     model: Model
+
+    def quick(self, size: int) -> bool:
+        """Whether a body of so many bytes is best answered on the event loop."""
+        return size <= QUICK_BODY and self.model.nbytes <= QUICK_MODEL
 
 
 class Predictions:
@@ -69,29 +75,29 @@ class Predictions:
 
     def read(self, served: Served, body: object, *, let_bad_rows_pass: bool = False) -> Incoming:
         """Rows as parsed from JSON. Raises what `app.ml.rows.read_rows` raises."""
-        names = served.model.preparation.numbers
-        return (names and plain_rows(body, names, max_rows=self._max_rows)) or read_rows(
-            body, served.model.inputs, max_rows=self._max_rows, let_bad_rows_pass=let_bad_rows_pass
-        )
+        return read_rows(body, served.model.inputs, max_rows=self._max_rows, let_bad_rows_pass=let_bad_rows_pass)
 
     def answer(self, served: Served, incoming: Incoming, policy: Policy | None = None) -> Answer:
         predicted = served.model.predict(incoming.table) if incoming.good.size else None
         return answer(served.pointer, served.model, Answered(*incoming[1:]), predicted, policy)
 
-    def in_company(self, served: Served) -> bool:
-        """Whether small requests for this model may be answered together."""
-        return self._batching.takes(served.model)
-
-    async def answer_in_company(
+    async def answer_small(
         self, served: Served, incoming: Incoming, begin: Callable[[], None], policy: Policy | None = None
     ) -> Answer:
-        """The same bytes as `answer`, computed with other requests for the model; `begin` is called as that begins."""
+        """The same bytes as `answer`; `begin` is called as the computation begins."""
         if not incoming.good.size:
             return self.answer(served, incoming, policy)
         table = incoming.table
         raw = table if isinstance(table, np.ndarray) else served.model.preparation.raw(table)
-        predicted = await self._batching.predict(served.model, raw, begin)
+        predicted = await self.predicted(served, raw, begin)
         return answer(served.pointer, served.model, Answered(*incoming[1:]), predicted, policy)
+
+    async def predicted(self, served: Served, raw: Matrix, begin: Callable[[], None]) -> Predicted:
+        """For a small raw matrix (n, p): with the rows of other requests where that changes no bit, else alone."""
+        if self._batching.takes(served.model):
+            return await self._batching.predict(served.model, raw, begin)
+        begin()
+        return served.model.predict_raw(raw)
 
     def _load(self, pointer: Pointer) -> Model:
         kept = self._memory.get(pointer.digest)  # landed between the caller's look and now

@@ -85,9 +85,13 @@ def fit(params: Logistic, data: Data, context: Context) -> Fit[State]:
 
 
 def predict(params: Logistic, state: State, x: Matrix) -> Matrix:
-    answer = np.zeros((len(x), len(state.seen)))
     p = probabilities(_scores(state, x)) if state.intercept.size else np.ones((len(x), 1))
-    answer[:, state.seen] = np.column_stack([1 - p, p]) if state.intercept.size == 1 else p
+    if state.intercept.size == 1:
+        p = np.concatenate((1 - p, p), axis=1)
+    if p.shape[1] == state.seen.size:
+        return p
+    answer = np.zeros((len(x), state.seen.size))
+    answer[:, state.seen] = p
     return answer
 
 

@@ -52,6 +52,11 @@ class Kernel(Generic[P, R]):
         return found
 
     @property
+    def ready(self) -> bool:
+        """Whether a call begins at once."""
+        return self._compiled is not None
+
+    @property
     def compiled(self) -> Any:
         """The dispatcher that numba makes; compiled, or read from disk, the first time."""
         with _lock:

@@ -1,0 +1,153 @@
+"""Tables of numbers in a JSON body, read apart from the rest of it.
+
+The numbers are nearly all of a large body, and the least of its meaning. `cut` takes them out of the text, straight
+into one matrix, and leaves a word nobody can guess where they stood; what remains is a few names, which the strict
+reader reads, or remembers from the last body. Whatever is in the least unusual is not cut: then `app.api.strict_json`
+reads the whole body, and says what is wrong with it. Both ways give the same numbers to the bit.
+"""
+
+import re
+import secrets
+import threading
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import chain
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+import orjson
+
+from app.api.strict_json import parse
+from app.errors import ValiantError
+from app.ml.cells import EXACT
+from app.ml.contract import Labels, Matrix
+from app.ml.numerics.json_numbers import FLAT, LISTS, OBJECTS, Table, read_table, scan
+from app.settings import KiB, MiB, Settings
+
+T = TypeVar("T")
+WORD = secrets.token_hex(16)
+"""No sender knows it: where it is found, it was put."""
+STANDS = {LISTS: [[WORD]], OBJECTS: [{WORD: 0}], FLAT: [WORD]}
+"""For a table of each form; as deep as it was."""
+TEXTS = {form: orjson.dumps(stands) for form, stands in STANDS.items()}
+FORMS = {b"[": LISTS, b"{": OBJECTS, b"": FLAT}
+ENDS = {LISTS: re.compile(rb"\][ \t\r\n]*\]"), OBJECTS: re.compile(rb"\}[ \t\r\n]*\]"), FLAT: re.compile(rb"\]")}
+NUMBERS = frozenset({int, float, type(None)})
+LONGEST_FRAME = 16 * KiB
+"""Frames are remembered: 256 of them are at most 4 MiB."""
+PATIENCE = MiB
+"""Of tables read by the way that needs no compiled code, before that is fetched: it takes 65 MB."""
+
+
+class Cut(NamedTuple, Generic[T]):
+    rest: T
+    """What `understand` gave for the body, where the entry of `STANDS` for this form stood for the table."""
+    form: int
+    values: Matrix
+    """(n, p) in the order of the text, NaN for null; a flat list is one row."""
+    names: tuple[str, ...]
+    """Of the columns, if the rows are objects."""
+
+
+def cut(
+    body: bytes, keys: bytes, understand: Callable[[Any, int], T | None], settings: Settings, *, most: int
+) -> Cut[T] | None:
+    """The table of up to `most` numbers that is the value of the first of such keys; None if there is any doubt.
+
+    keys: names with a bar between. understand: makes something of the rest, given the form of what was cut, or None;
+    what it makes is remembered, so it must not be changed.
+    """
+    start = _start(keys).search(body, 0, LONGEST_FRAME)
+    if start is None:
+        return None
+    at, form = start.start(1), FORMS[start[2]]
+    text = body if body.endswith(b"}") else body.rstrip()
+    table = _reader.read(text, at, form, most)
+    if table is None or len(text) - table.end + at > LONGEST_FRAME:
+        return None
+    rest = _rest(text[:at], text[table.end :], form, settings.max_json_depth, understand)
+    names = () if table.names is None else _names(table.names)
+    return None if rest is None or names is None else Cut(rest, form, table.values, names)
+
+
+@lru_cache
+def _start(keys: bytes) -> re.Pattern[bytes]:
+    """A key behind a brace or a comma is no part of a string, unless the rest of the body is no JSON."""
+    return re.compile(rb'[{,][ \t\r\n]*"(?:' + keys + rb')"[ \t\r\n]*:[ \t\r\n]*(\[[ \t\r\n]*([\[{]?))')
+
+
+@lru_cache(maxsize=256)
+def _rest(head: bytes, tail: bytes, form: int, depth: int, understand: Callable[[Any, int], T | None]) -> T | None:
+    try:
+        return understand(parse(head + TEXTS[form] + tail, Settings.model_construct(max_json_depth=depth)), form)
+    except ValiantError:
+        return None
+
+
+@lru_cache(maxsize=256)
+def _names(text: bytes) -> tuple[str, ...] | None:
+    try:
+        names = parse(text, Settings.model_construct(max_json_depth=1))
+    except ValiantError:
+        return None
+    return tuple(names) if isinstance(names, list) and len(set(names)) == len(names) else None
+
+
+class _Reader:
+    """Reads tables by compiled code once it is there. It is fetched, in a thread, when tables turn out to be many."""
+
+    def __init__(self) -> None:
+        self._read = 0
+
+    def read(self, text: bytes, at: int, form: int, most: int) -> Table | None:
+        if scan.ready:
+            return read_table(text, at, form, most)
+        if self._read < PATIENCE <= self._read + len(text):
+            threading.Thread(target=lambda: scan.compiled, name="compiler", daemon=True).start()
+        self._read += len(text)
+        return interpreted(text, at, form, most)
+
+
+_reader = _Reader()
+
+
+def interpreted(text: bytes, at: int, form: int, most: int) -> Table | None:
+    """As `read_table`, by objects of Python."""
+    end = ENDS[form].search(text, at)
+    if end is None:
+        return None
+    try:
+        rows = orjson.loads(memoryview(text)[at : end.end()])
+    except ValueError:
+        return None
+    names = None
+    if form == OBJECTS:
+        keys = set(map(tuple, rows)) if set(map(type, rows)) == {dict} else set()
+        if len(keys) != 1 or text.count(b":", at, end.end()) != len(rows) * len(rows[0]):
+            return None
+        names, rows = orjson.dumps(list(keys.pop())), [list(row.values()) for row in rows]
+    elif form == FLAT:
+        rows = [rows]
+    return _table(rows, names, end.end(), most)
+
+
+def _table(rows: list[list[Any]], names: bytes | None, end: int, most: int) -> Table | None:
+    width = len(rows[0])
+    if set(map(type, rows)) != {list} or set(map(len, rows)) != {width} or not 0 < len(rows) * width <= most:
+        return None
+    if not set(map(type, chain.from_iterable(rows))) <= NUMBERS:
+        return None
+    values = np.array(rows, np.float64)
+    if np.fmax.reduce(np.abs(values), axis=None) >= EXACT:  # 2^53 + 1 rounds to 2^53; longer ones were no whole numbers
+        return None
+    return Table(values, names, end)
+
+
+@lru_cache(maxsize=256)
+def order_of(header: tuple[str, ...], names: tuple[str, ...]) -> Labels | slice | None:
+    """Where each name stands in a header that has these names, each once, and no other."""
+    if header == names:
+        return slice(None)
+    place = {name: i for i, name in enumerate(header)}
+    found = [place.get(name, -1) for name in names]
+    return None if len(header) != len(names) or min(found) < 0 else np.array(found, np.intp)
