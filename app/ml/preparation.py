@@ -79,11 +79,8 @@ class Preparation:
     def matrix(self, raw: Matrix) -> Matrix:
         """The matrix (n, d) of a raw matrix (n, p)."""
         x = np.zeros((len(raw), self.width)) if self._indicated.size else np.empty((len(raw), self.width))
-        if x.size <= BLOCK:
-            self._write(raw, x)
-        else:
-            for block in _blocks(len(raw), self.width):
-                self._write(raw[block], x[block])
+        for block in _blocks(len(raw), self.width):
+            self._write(raw[block], x[block])
         return x
 
     def of(self, raw: Raw, rows: Labels) -> Matrix:
