@@ -43,17 +43,27 @@ def refit(
     *,
     resamples: int,
     jackknife: bool,
+    noise: bool,
     seed: int,
     step: Callable[[int, int, Numbers], None],
 ) -> Refits:
-    """asked: rows to predict, or none. step: hears how many of how many fits are done, and what the last one said."""
+    """asked: rows to predict, or none. step: hears how many of how many fits are done, and what the last one said.
+
+    noise: instead of drawing rows, give all of them new answers: those of the fit, with normal noise as large as its
+    residuals. No row is then unseen, and nothing is measured.
+    """
     every = np.arange(material.rows)
     rng = np.random.Generator(np.random.PCG64(seed))
     fits = 1 + resamples + (every.size if jackknife else 0)
-    whole = _told(material, fit_rows(material, every, seed), asked)
+    fitted_to_all = fit_rows(material, every, seed)
+    whole = _told(material, fitted_to_all, asked)
 
     def refits() -> Iterator[Numbers]:
         for _ in range(resamples):
+            if noise:
+                other = _simulated(material, fitted_to_all, rng)
+                yield _told(other, fit_rows(other, every, seed), asked)
+                continue
             drawn = resample(every.size, rng)
             fitted = fit_rows(material, drawn.train, seed)
             yield _told(material, fitted, asked) | _measured(judge(material, fitted, drawn.test, None))
@@ -74,6 +84,16 @@ def refit(
         _matrix(draws, numbers),
         _matrix(left_out, numbers) if jackknife else None,
     )
+
+
+def _simulated(material: Material, fitted: Fitted, rng: np.random.Generator) -> Material:
+    """Other answers that the fit could have come from; noise of a row of weight w is σ/√w."""
+    learned, data = fitted.learned, fitted.data
+    answers = learned.algorithm.predict(learned.params, learned.state, data.x)
+    square = float(data.weights @ (data.y - answers) ** 2)
+    sigma = np.sqrt(square / max(1, answers.size - len(_coefficients(material, fitted))))
+    y = answers + sigma * rng.standard_normal(answers.size) / np.sqrt(data.weights)
+    return material._replace(target=material.target._replace(y=y))
 
 
 def _matrix(many: list[Numbers], numbers: list[Number]) -> Matrix:

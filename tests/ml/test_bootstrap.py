@@ -74,6 +74,19 @@ def test_coefficients_spread_as_theory_says(linear):
         assert "±" in found.display
 
 
+def test_simulated_noise_spreads_as_the_textbook_says():
+    """Refits of answers that the model itself could have given: the standard errors of equal, normal noise."""
+    data = columns()
+    fit = sm.OLS(data["y"], sm.add_constant(np.column_stack([data["a"], data["b"]]))).fit()
+    found = told(draw="noise", resamples=1500)
+    for one, error in zip(found.coefficients, fit.bse, strict=True):
+        assert one.standard_error == pytest.approx(error, rel=0.06)
+    assert found.measures == []
+    with pytest.raises(InvalidRequest) as caught:
+        told(draw="noise", interval="accelerated", training={"target": "city"})
+    assert [fault.pointer for fault in caught.value.faults] == ["/draw", "/interval"]
+
+
 def test_predictions_have_error_bars(linear):
     one, other = linear.predictions
     assert (one.row, other.row, one.name) == (0, 1, "answer")

@@ -35,6 +35,11 @@ class BootstrapRequest(Request):
     version: int | None = Field(None, ge=1, description="Of the model; absent: its champion, else the newest.")
     training: TrainSpec | None = Field(None, description="What to fit, if not a model. Its validation is idle.")
     resamples: int = Field(1000, ge=50, le=10_000, description="How often rows are drawn and the model is fitted.")
+    draw: Literal["rows", "noise"] = Field(
+        "rows",
+        description="What differs between refits. noise: the rows stay, their answers are those of the first fit with "
+        "normal noise of the size of its residuals; of regressions, if the model is taken to be right.",
+    )
     confidence: float = Field(0.9, ge=0.5, le=0.999, description="Share of the refits that intervals hold.")
     interval: Literal["percentile", "accelerated"] = Field(
         "percentile",
@@ -112,6 +117,7 @@ def run(request: BootstrapRequest, inputs: Inputs, progress: Reporter) -> Outcom
         _asked(request, planned, columns),
         resamples=request.resamples,
         jackknife=request.interval == "accelerated",
+        noise=request.draw == "noise",
         seed=request.seed,
         step=step,
     )
@@ -144,6 +150,11 @@ def _planned(request: BootstrapRequest, spec: TrainSpec, columns: tuple[TableCol
         faults.append(Fault("/rows", "Only models with a target predict something that can be compared."))
     if request.interval == "accelerated" and planned.rows > MOST_LEFT_OUT:
         faults.append(Fault("/interval", f"Beyond {MOST_LEFT_OUT} rows take percentile."))
+    if request.draw == "noise":
+        if planned.task is not Task.REGRESSION or spec.preprocessing.target != "none":
+            faults.append(Fault("/draw", "Noise can be added to the target of a regression, as it is."))
+        if request.interval == "accelerated":
+            faults.append(Fault("/interval", "Accelerated intervals belong to rows that are drawn."))
     if faults:
         raise InvalidRequest(faults=faults)
     return planned
@@ -171,10 +182,11 @@ def _result(request: BootstrapRequest, refits: Refits, planned: Plan) -> Bootstr
         groups[number.group].append(distribution(estimate, draws, left_out, request.confidence, **said))
     own = [place for place, number in enumerate(refits.numbers) if number.group == "coefficient"]
     names = [" ".join(filter(None, (refits.numbers[place].name, refits.numbers[place].label))) for place in own]
+    drawn = "drawn from these with replacement" if request.draw == "rows" else "with simulated noise in their answers"
     return Bootstrap(
         kind="bootstrap",
         warnings=list(planned.warnings),
-        rests_on=f"{request.resamples} fits of {rows} rows drawn from {rows} with replacement, seed {request.seed}.",
+        rests_on=f"{request.resamples} fits of {rows} rows, {drawn}, seed {request.seed}.",
         confidence=request.confidence,
         coefficients=groups["coefficient"],
         predictions=groups["prediction"],
