@@ -109,3 +109,14 @@ def test_fewer_rows_than_asked_for():
     places, far = neighbours(np.array([[0.9]]), np.array([[0.0], [1.0]]), 5)
     assert places.tolist() == [[1, 0]]
     np.testing.assert_allclose(far, [[0.1, 0.9]])
+
+
+@pytest.mark.parametrize("index", ["kdtree", "brute"])
+def test_any_layout_of_memory(index):
+    rng = np.random.default_rng(0)
+    x, rows = rng.normal(size=(20, 3)), rng.normal(size=(60, 3))
+    plain = neighbours(x, rows, 4, index=index)
+    for one, other in zip(
+        plain, neighbours(np.repeat(x, 2, axis=1)[:, ::2], np.asfortranarray(rows), 4, index=index), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
