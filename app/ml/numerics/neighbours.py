@@ -69,7 +69,7 @@ def neighbours(x: Matrix, rows: Matrix, k: int, *, p: float = 2.0, index: Index 
 def distances(x: Matrix, rows: Matrix, places: Labels, p: float) -> Matrix:
     """From each row of x (q, d) to `rows[places]`, places (q, k): shape (q, k)."""
     far = np.empty(places.shape)
-    minkowski(*map(np.ascontiguousarray, (x, rows, places)), p, far)
+    minkowski(np.ascontiguousarray(x), np.ascontiguousarray(rows), np.ascontiguousarray(places), p, far)
     return far
 
 
