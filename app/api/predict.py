@@ -11,9 +11,10 @@ from app.api.arriving import Headers
 from app.api.deciding import AcceptAbove, CostRows, GapAbove, RejectCost, RejectHigh, RejectLow, policy_of
 from app.api.dependencies import ModelPath, RequestTimeout, seconds
 from app.api.direct import CallDep, DirectRoute, Holds, Reply
+from app.api.forms import ARROW, BINARY, CSV, NPY, WRITERS, accepted, csv_document, kind_of, npy_rows
 from app.api.numbers import STANDS, cut, order_of
 from app.api.openapi import declare
-from app.api.strict_json import demand_json, parse
+from app.api.strict_json import parse
 from app.ml.contract import Matrix
 from app.ml.numerics.json_numbers import LISTS, OBJECTS
 from app.ml.rows import Incoming, whole
@@ -25,7 +26,8 @@ from app.settings import KiB, Settings
 class _RowsRoute(DirectRoute):
     @staticmethod
     def demand(headers: Headers) -> None:
-        demand_json(headers)
+        kind_of(headers)
+        accepted(headers)
 
 
 router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=_RowsRoute)
@@ -38,9 +40,11 @@ HEADERS = declare(
     },
 )
 HEADERS[200]["headers"]["X-Ignored-Columns"]["required"] = False
+HEADERS[200]["content"] = {ARROW: BINARY, NPY: BINARY}
+FORMS = {"requestBody": {"content": {CSV: BINARY, NPY: BINARY}}}
 
 
-@router.post("/{model}/predict", response_model=Prediction, responses=HEADERS)
+@router.post("/{model}/predict", response_model=Prediction, responses=HEADERS, openapi_extra=FORMS)
 async def predict_rows(  # noqa: PLR0917  passed by name
     call: CallDep,
     model: ModelPath,
@@ -66,30 +70,41 @@ async def predict_rows(  # noqa: PLR0917  passed by name
     category. Null is a missing value. Dates are ISO 8601 strings; without an offset they are UTC. Columns the model
     does not know are ignored. What is not finite comes back as null.
 
+    Rows may also come as CSV with a header, where an empty cell is null, or as an npy array (n, p) in the order of the
+    model's inputs, where NaN is null. By Accept the answer is JSON, an Arrow stream (a table of `prediction`, the
+    probabilities and `flags`), or npy: the probabilities of a classification, else the predictions.
+
     A classifier may be asked to reject rows in doubt; `decisions` then says which. The report's `rejection` curve says
     what each threshold leaves.
     """
     predictions, settings = call.services.predictions, call.settings
+    kind, form = kind_of(call.headers), accepted(call.headers)
+    write = WRITERS[form]
     policy = policy_of(accept_above, gap_above, (reject_low, reject_high), costs, reject_cost)
     async with call.services.admission.enter(seconds(x_request_timeout)) as place:
         served = await predictions.serve(model, version, alias)
         if policy is not None:
             check_policy(served, policy)
 
+        def general(document: object) -> Incoming:
+            return predictions.read(served, document, let_bad_rows_pass=on_error == "null")
+
         def read() -> Incoming:
+            if kind == NPY:
+                return npy_rows(body, served, general, let_bad_rows_pass=on_error == "null")
+            if kind == CSV:
+                return general(csv_document(body, served.model.inputs, max_rows=settings.max_predict_rows))
             raw = _numbers(body, served.model.preparation.numbers, settings)
-            if raw is not None:
-                return whole(raw)
-            return predictions.read(served, parse(body, settings), let_bad_rows_pass=on_error == "null")
+            return general(parse(body, settings)) if raw is None else whole(raw)
 
         if served.quick(len(body)):
-            given = await predictions.answer_small(served, read(), place.begin, policy)
+            given = await predictions.answer_small(served, read(), place.begin, policy, write)
         else:
-            given = await place.run(lambda: predictions.answer(served, read(), policy), large=True)
+            given = await place.run(lambda: predictions.answer(served, read(), policy, write), large=True)
     headers = [(b"x-model-version", b"%d" % given.version)]
     if given.ignored:
         headers.append((b"x-ignored-columns", _listed(given.ignored).encode()))
-    return Reply(given.body, b"application/json", headers)
+    return Reply(given.body, form.encode(), headers)
 
 
 def _numbers(body: bytes, names: tuple[str, ...] | None, settings: Settings) -> Matrix | None:

@@ -19,7 +19,6 @@ from app.store.models import Pointer
 
 class Answer(NamedTuple):
     body: bytes
-    """JSON."""
     version: int
     ignored: Sequence[str]
     """Columns that were sent and not used."""

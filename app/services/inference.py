@@ -77,7 +77,7 @@ def read(model: Model, request: InferRequest, payload: memoryview, *, max_rows: 
         _demand(sent, [column.name for column in model.inputs])
     tensors = read_tensors(request.inputs, payload)
     if whole:
-        return Asked(_matrix(tensors[0], model.inputs, rows), request)
+        return Asked(exact_matrix(tensors[0], model.inputs, rows), request)
     by_name = dict(zip(sent, tensors, strict=True))
     return Asked(_by_column(model, [by_name[column.name] for column in model.inputs], rows), request)
 
@@ -140,8 +140,8 @@ def _demand(sent: Sequence[str], names: Sequence[str]) -> None:
         raise refused(f"/inputs/{strange[0]}/name", "The model has no column of this name.")
 
 
-def _matrix(tensor: Tensor, columns: Sequence[InputColumn], rows: int) -> Matrix:
-    """The raw matrix (n, p) of one tensor."""
+def exact_matrix(tensor: Tensor, columns: Sequence[InputColumn], rows: int) -> Matrix:
+    """The raw matrix (n, p) of one tensor. Raises InvalidTensor, InvalidData."""
     if isinstance(tensor.values, list):
         raise refused(f"{tensor.pointer}/datatype", "The matrix is of numbers.")
     _refuse_flaws(tensor, columns)
@@ -152,7 +152,7 @@ def _by_column(model: Model, tensors: Sequence[Tensor], rows: int) -> Matrix:
     if all(c.kind == ColumnKind.NUMERIC for c in model.inputs):
         raw = np.empty((rows, len(tensors)))
         for place, (tensor, column) in enumerate(zip(tensors, model.inputs, strict=True)):
-            raw[:, place] = _matrix(tensor, [column], rows)[:, 0]
+            raw[:, place] = exact_matrix(tensor, [column], rows)[:, 0]
         return raw
     cells = [_cells(tensor, column) for tensor, column in zip(tensors, model.inputs, strict=True)]
     return model.preparation.raw(pa.Table.from_arrays(cells, names=[column.name for column in model.inputs]))

@@ -77,20 +77,28 @@ class Predictions:
         """Rows as parsed from JSON. Raises what `app.ml.rows.read_rows` raises."""
         return read_rows(body, served.model.inputs, max_rows=self._max_rows, let_bad_rows_pass=let_bad_rows_pass)
 
-    def answer(self, served: Served, incoming: Incoming, policy: Policy | None = None) -> Answer:
+    def answer(
+        self, served: Served, incoming: Incoming, policy: Policy | None = None, write: Callable[..., Answer] = answer
+    ) -> Answer:
+        """`write`: the answer in its form, as `app.services.answers.answer` does for JSON."""
         predicted = served.model.predict(incoming.table) if incoming.good.size else None
-        return answer(served.pointer, served.model, Answered(*incoming[1:]), predicted, policy)
+        return write(served.pointer, served.model, Answered(*incoming[1:]), predicted, policy)
 
     async def answer_small(
-        self, served: Served, incoming: Incoming, begin: Callable[[], None], policy: Policy | None = None
+        self,
+        served: Served,
+        incoming: Incoming,
+        begin: Callable[[], None],
+        policy: Policy | None = None,
+        write: Callable[..., Answer] = answer,
     ) -> Answer:
         """The same bytes as `answer`; `begin` is called as the computation begins."""
         if not incoming.good.size:
-            return self.answer(served, incoming, policy)
+            return self.answer(served, incoming, policy, write)
         table = incoming.table
         raw = table if isinstance(table, np.ndarray) else served.model.preparation.raw(table)
         predicted = await self.predicted(served, raw, begin)
-        return answer(served.pointer, served.model, Answered(*incoming[1:]), predicted, policy)
+        return write(served.pointer, served.model, Answered(*incoming[1:]), predicted, policy)
 
     async def predicted(self, served: Served, raw: Matrix, begin: Callable[[], None]) -> Predicted:
         """For a small raw matrix (n, p): with the rows of other requests where that changes no bit, else alone."""

@@ -226,7 +226,7 @@ def test_bodies_that_are_refused(client, made, body, status):
 
 
 def test_other_media_types_are_refused(client, made):
-    response = client.post(f"/v1/models/{made()}/predict", content=b"a,b", headers={"Content-Type": "text/csv"})
+    response = client.post(f"/v1/models/{made()}/predict", content=b"a,b", headers={"Content-Type": "text/plain"})
     problem(response, 415, "unsupported_media_type")
 
 

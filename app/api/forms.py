@@ -1,0 +1,155 @@
+"""Rows that come as CSV or npy, and answers that leave as npy or an Arrow stream: by Content-Type and Accept."""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy_format
+from numpy.typing import NDArray
+
+from app.api.arriving import Headers
+from app.api.strict_json import demand_json
+from app.errors import InvalidData, InvalidEncoding, NotAcceptable, NulCharacter, UnsupportedMediaType, ValiantError
+from app.ml.rows import Incoming, whole
+from app.ml.schema import ColumnKind, InputColumn
+from app.services.answers import answer
+from app.services.columnar import as_arrow, as_npy
+from app.services.inference import exact_matrix
+from app.services.predictions import Served
+from app.services.tensors import Tensor
+
+JSON, CSV, NPY, ARROW = "application/json", "text/csv", "application/x-npy", "application/vnd.apache.arrow.stream"
+BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
+WRITERS = {JSON: answer, NPY: as_npy, ARROW: as_arrow}
+HEADER_LENGTH = 10_000
+WHOLE = re.compile(r"\s*[+-]?[0-9]{1,400}\s*", re.ASCII)
+NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", re.ASCII)
+BOOLEANS = {"true": True, "false": False}
+_READERS = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
+Read = Callable[[object], Incoming]
+"""The general reader, of the document that JSON would be."""
+
+
+class MalformedTable(ValiantError):
+    code, status, title = "malformed_table", 400, "The body is no table of the kind it says"
+
+
+def kind_of(headers: Headers) -> str:
+    """Which form the body has. Raises UnsupportedMediaType."""
+    sent = headers.get(b"content-type", b"")
+    kind, _, parameters = sent.decode("latin-1").lower().partition(";")
+    if kind.strip() == NPY:
+        return NPY
+    if kind.strip() == CSV:
+        name, _, charset = parameters.strip().partition("=")
+        if name == "charset" and charset.strip('" ') not in {"utf-8", "us-ascii"}:
+            raise UnsupportedMediaType("Send text/csv in UTF-8.")
+        return CSV
+    demand_json(headers)
+    return JSON
+
+
+def accepted(headers: Headers) -> str:
+    """The form of the answer that the caller likes best. Raises NotAcceptable."""
+    wanted = headers.get(b"accept")
+    if wanted is None or wanted == b"*/*" or not wanted.strip():
+        return JSON
+    likes = {kind: _liking(wanted.decode("latin-1").lower(), kind) for kind in WRITERS}
+    best = max(WRITERS, key=likes.__getitem__)
+    if not likes[best]:
+        raise NotAcceptable(f"Answers are {', '.join(WRITERS)}.")
+    return best
+
+
+def _liking(wanted: str, kind: str) -> float:
+    """RFC 9110, 12.5.1: the quality of the most specific range that takes this kind; 0 if none does."""
+    group = f"{kind.partition('/')[0]}/*"
+    found = {"*/*": 0.0, group: -1.0, kind: -1.0}
+    for part in wanted.split(","):
+        name, *parameters = (piece.strip() for piece in part.split(";"))
+        if name in found:
+            quality = next((piece[2:] for piece in parameters if piece.startswith("q=")), "1")
+            found[name] = float(quality) if re.fullmatch(r"[01](\.[0-9]{0,3})?", quality, re.ASCII) else 0.0
+    return next(quality for quality in (found[kind], found[group], found["*/*"]) if quality >= 0)
+
+
+def csv_document(body: bytes, inputs: Sequence[InputColumn], *, max_rows: int) -> dict[str, Any]:
+    """The document of columns and data that says the same: cells as the kind of their column, empty ones null.
+
+    Of more rows than `max_rows` one too many is read.
+    """
+    if b"\0" in body:
+        raise NulCharacter
+    try:
+        lines = csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True)
+        header, *data = list(islice(filter(None, lines), max_rows + 2)) or [[]]
+    except UnicodeDecodeError:
+        raise InvalidEncoding from None
+    except csv.Error:
+        raise MalformedTable("The body is not readable as CSV.") from None
+    kinds: Mapping[str, str] = {column.name: column.kind for column in inputs}
+    reads = [_READS.get(kinds.get(name, ""), _text) for name in header]
+    return {"columns": header, "data": [_row(reads, line) for line in data]}
+
+
+def _row(reads: Sequence[Callable[[str], object]], line: list[str]) -> list[Any]:
+    """One of another length is left as it is: it is a fault of its own."""
+    return [read(cell) for read, cell in zip(reads, line, strict=True)] if len(line) == len(reads) else line
+
+
+def _text(cell: str) -> str | None:
+    return cell or None
+
+
+def _number(cell: str) -> object:
+    """A number, null, or the cell itself, which then is a fault like any other string."""
+    if WHOLE.fullmatch(cell):
+        return int(cell)
+    return float(cell) if NUMBER.fullmatch(cell) else cell or None
+
+
+def _boolean(cell: str) -> object:
+    return BOOLEANS.get(cell.strip().lower(), cell or None)
+
+
+_READS: dict[str, Callable[[str], object]] = {ColumnKind.NUMERIC: _number, ColumnKind.BOOLEAN: _boolean}
+
+
+def npy_rows(body: bytes, served: Served, read: Read, *, let_bad_rows_pass: bool) -> Incoming:
+    """An array (n, p), or (n,) where the model has one input, in the order of the model's inputs; NaN is missing.
+
+    Raises MalformedTable, InvalidData.
+    """
+    inputs, names = served.model.inputs, served.model.preparation.numbers
+    if names is None:
+        raise InvalidData("An npy body is for models whose inputs are all numbers that may be missing.")
+    values = _array(body)
+    values = values.reshape(-1, 1) if values.ndim == 1 else values
+    if values.shape[1] != len(inputs) or not len(values):
+        raise InvalidData(f"The array needs rows of {len(inputs)} numbers, in the order of the model's inputs.")
+    try:
+        return whole(exact_matrix(Tensor(values.ravel(), len(inputs), "", nested=True), inputs, len(values)))
+    except InvalidData:
+        if not let_bad_rows_pass:
+            raise
+    data = [[None if cell != cell else cell for cell in row] for row in values.tolist()]  # noqa: PLR0124  NaN
+    return read({"columns": list(names), "data": data})
+
+
+def _array(body: bytes) -> NDArray[Any]:
+    file = io.BytesIO(body)
+    try:
+        shape, by_columns, dtype = _READERS[npy_format.read_magic(file)](file, max_header_size=HEADER_LENGTH)
+    except Exception:  # noqa: BLE001  numpy tokenizes and evaluates the header: a lie may make it raise anything
+        raise MalformedTable("The body is not readable as npy: its header is damaged.") from None
+    if dtype.kind not in "iuf" or dtype.itemsize > 8 or len(shape) not in {1, 2} or min(shape) < 0:
+        raise MalformedTable("Only arrays of numbers up to 64 bits, of one or two dimensions, are read.")
+    if math.prod(shape) * dtype.itemsize != len(body) - file.tell():
+        raise MalformedTable("The header of the array does not fit the size of the body.")
+    values = np.frombuffer(body, dtype, offset=file.tell())
+    return values.reshape(shape, order="F" if by_columns else "C")

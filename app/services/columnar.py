@@ -1,0 +1,90 @@
+"""The answer to a prediction as an array (npy), or as a table (an Arrow stream): no text, no rounding."""
+
+import io
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from app.ml.model import Model, Predicted
+from app.ml.rejection import Policy
+from app.services.answers import Answer, Answered, decided
+from app.store.models import Pointer
+
+
+def as_npy(
+    pointer: Pointer, model: Model, incoming: Answered, predicted: Predicted | None, _: Policy | None = None
+) -> Answer:
+    """float64: the probabilities (n, k) of a classification, a column per class; else the predictions, (n,) or (n, p).
+
+    Bad rows are NaN. What a policy decides has no place here.
+    """
+    file = io.BytesIO()
+    np.save(file, _spread(incoming, _numbers(model, predicted)), allow_pickle=False)
+    return Answer(file.getvalue(), pointer.version, incoming.ignored)
+
+
+def as_arrow(
+    pointer: Pointer, model: Model, incoming: Answered, predicted: Predicted | None, policy: Policy | None = None
+) -> Answer:
+    """A row for each row sent: `prediction`, a `probability_…` for each class, `decision` if asked for, and `flags`.
+
+    A flag is its code, and the column after a colon. Bad rows are null, their flag is the code of the fault.
+    """
+    decisions: list[str] = []
+    if policy is not None and predicted is not None:
+        predicted, decisions = decided(predicted, policy)
+    columns = {"prediction": _placed(incoming, predicted.predictions if predicted else [])}
+    if model.classes is not None:
+        values = _numbers(model, predicted)
+        for place, label in enumerate(model.classes):
+            columns[f"probability_{label}"] = _placed(incoming, values[:, place].tolist(), pa.float64())
+    if policy is not None:
+        columns["decision"] = _placed(incoming, decisions, pa.string())
+    columns["flags"] = pa.array(_flags(incoming, predicted), pa.list_(pa.string()))
+    of = {
+        "model": pointer.model,
+        "version": str(pointer.version),
+        "digest": pointer.digest,
+        "task": model.task.value,
+    }
+    table = pa.table(columns).replace_schema_metadata(of)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return Answer(sink.getvalue().to_pybytes(), pointer.version, incoming.ignored)
+
+
+def _numbers(model: Model, predicted: Predicted | None) -> NDArray[np.float64]:
+    """Of the good rows."""
+    if predicted is None:
+        return np.empty((0, len(model.classes or ())) if model.classes is not None else 0)
+    values = predicted.values if predicted.probabilities is None else predicted.probabilities
+    return np.ascontiguousarray(values, np.float64)
+
+
+def _spread(incoming: Answered, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    if len(values) == incoming.rows:
+        return values
+    spread = np.full((incoming.rows, *values.shape[1:]), np.nan)
+    spread[incoming.good] = values
+    return spread
+
+
+def _placed(incoming: Answered, values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
+    placed: list[Any] = [None] * incoming.rows
+    for row, value in zip(incoming.good.tolist(), values, strict=True):
+        placed[row] = value
+    return pa.array(placed, kind)
+
+
+def _flags(incoming: Answered, predicted: Predicted | None) -> list[list[str]]:
+    flags: list[list[str]] = [[] for _ in range(incoming.rows)]
+    for flag in predicted.flags if predicted else ():
+        text = flag.code if flag.column is None else f"{flag.code}:{flag.column}"
+        for row in incoming.good[flag.rows].tolist():
+            flags[row].append(text)
+    for fault in incoming.faults:
+        flags[int(fault.pointer.split("/")[2])].append(fault.code)
+    return flags
