@@ -211,37 +211,49 @@ def database_factory(settings):
 
 
 @pytest.fixture(scope="session")
-def add_iris():
-    """`add_iris(work)`: the id of iris as a dataset, stored as an upload stores it."""
+def add_table():
+    """`add_table(work, table, times=1)`: the id of a dataset stored as an upload stores it, its rows so many times."""
     import pyarrow as pa
-    from sklearn.datasets import load_iris
 
     from app.schemas.datasets import Column
     from app.store.identifiers import uuid7
 
-    iris = load_iris()
-    names = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
-    table = pa.table(
-        {name: iris.data[:, place] for place, name in enumerate(names)}
-        | {"species": iris.target_names[iris.target].astype(str)}
-    )
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
-        writer.write_table(table)
-    kinds = dict.fromkeys(names, "numeric") | {"species": "categorical"}
-    columns = [
-        Column(name=name, kind=kind, count=150, missing=0, distinct=len(set(table[name].to_pylist())))
-        for name, kind in kinds.items()
-    ]
-
-    def add(work):
-        made = uuid7()
+    def add(work, table, times=1):
+        rows, made = table.num_rows, uuid7()
+        columns = [
+            Column(
+                name=name,
+                kind="categorical" if cells.type == pa.string() else "numeric",
+                count=times * rows,
+                missing=times * cells.null_count,
+                distinct=len(cells.unique()),
+            )
+            for name, cells in zip(table.column_names, table.columns, strict=True)
+        ]
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+            writer.write_table(table)
         with work() as w:
             w.datasets.add(
-                made, name="iris", file_format="csv", size_bytes=1, rows=150, digest="sha256:0", columns=columns,
-                warnings=[],
+                made, name="table", file_format="csv", size_bytes=1, rows=times * rows, digest="sha256:0",
+                columns=columns, warnings=[],
             )  # fmt: skip
-            w.datasets.add_chunk(made, 0, first_row=0, rows=150, payload=sink.getvalue().to_pybytes())
+            for seq in range(times):
+                payload = sink.getvalue().to_pybytes()
+                w.datasets.add_chunk(made, seq, first_row=seq * rows, rows=rows, payload=payload)
         return made
 
     return add
+
+
+@pytest.fixture(scope="session")
+def add_iris(add_table):
+    """`add_iris(work)`: the id of iris as a dataset."""
+    import pyarrow as pa
+    from sklearn.datasets import load_iris
+
+    iris = load_iris()
+    names = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
+    numbers = {name: iris.data[:, place] for place, name in enumerate(names)}
+    table = pa.table(numbers | {"species": iris.target_names[iris.target].astype(str)})
+    return lambda work: add_table(work, table)

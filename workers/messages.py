@@ -13,6 +13,7 @@ from app.ml.model import decode, digest, read_header
 from app.ml.report import Report
 from app.ml.schema import TableColumn
 from workers import frames
+from workers.spool import spooled
 
 BLOB_BYTES = 4 << 20
 
@@ -48,7 +49,8 @@ class Order(NamedTuple):
 def read_inputs(order: Order, inlet: IO[bytes]) -> Inputs:
     """Models are read now, datasets as they are asked for. Raises CorruptModel."""
     models = tuple(_model(of, inlet) for of in order.models)
-    return Inputs(tuple(Source(sheet, _tables(inlet)) for sheet in order.datasets), models)
+    sources = tuple(Source(sheet, _tables(inlet), spooled) for sheet in order.datasets)
+    return Inputs(sources, models, order.memory_bytes)
 
 
 def _model(of: Bytes, inlet: IO[bytes]) -> Loaded:

@@ -211,7 +211,9 @@ class Algorithm(Generic[P, S]):
     leave_one_out: LeaveOneOut | None = None
     """Where it is exact."""
     update: Callable[[P, S, Data, Context], Fit[S]] | None = None
-    """One more batch."""
+    """One more batch. `converged`: it taught nothing."""
+    passes: Callable[[P], int] = lambda _: 1
+    """How often `update` goes over the batches of a table that does not fit into memory, unless it converges."""
     summary: Callable[[P, S], JSON] | None = None
     """What the fitted model has to say for itself, for the report."""
     unscaled: Callable[[P, S, Affine], JSON] | None = None

@@ -5,6 +5,7 @@ name is the kind's name. Everything else (the route, the queue, idempotency, lea
 and its frames, the result on the wire) follows from that record.
 """
 
+import math
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
@@ -85,6 +86,8 @@ class Known(NamedTuple):
 
     datasets: tuple[Sheet, ...] = ()
     models: tuple[Version, ...] = ()
+    memory_bytes: float = math.inf
+    """What the process of a job may take."""
 
 
 class Checked(NamedTuple):
@@ -107,12 +110,18 @@ class Source(NamedTuple):
 
     sheet: Sheet
     batches: Iterator[pa.Table]
+    beside: Callable[[Iterator[pa.Table]], pa.Table] = pa.concat_tables
+    """Puts them where they take no memory."""
 
     def read(self, columns: Collection[str] | None = None) -> pa.Table:
         """All rows; with `columns`, no others of these are kept in memory."""
         if columns is None:
             return pa.concat_tables(self.batches)
         return pa.concat_tables(batch.select([*columns]) for batch in self.batches)
+
+    def read_beside(self) -> pa.Table:
+        """All rows, to be looked at in parts: in a mapped file."""
+        return self.beside(self.batches)
 
 
 class Loaded(NamedTuple):
@@ -127,6 +136,8 @@ class Inputs(NamedTuple):
 
     datasets: tuple[Source, ...] = ()
     models: tuple[Loaded, ...] = ()
+    memory_bytes: float = math.inf
+    """What the process may take."""
 
 
 class Trained(NamedTuple):

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.ml import learners
+from app.ml.batches import Batches, fit_batches
 from app.ml.catalogue import find
 from app.ml.contract import Algorithm, Data, Fit, Labels, Learned, Params, Progress, Task, Vector
 from app.ml.labels import Class
@@ -31,6 +32,8 @@ class Material(NamedTuple):
     weights: Vector | None
     errors_known: bool
     """Weights are 1/σ² of errors known in the target's units."""
+    numbers: Labels
+    """(rows,) where each of them is in the dataset."""
 
     @classmethod
     def read(cls, spec: TrainSpec, planned: Plan, table: pa.Table, columns: Sequence[TableColumn]) -> "Material":
@@ -57,6 +60,7 @@ class Material(NamedTuple):
             target=target,
             weights=weights,
             errors_known=spec.sigma is not None,
+            numbers=target.rows,
         )
 
     def of(self, spec: TrainSpec) -> "Material":
@@ -94,11 +98,19 @@ class Material(NamedTuple):
             names=preparation.names,
         )
 
-    def fit(self, data: Data, seed: int, progress: Progress) -> tuple[Fit[Any], Learned]:
-        """data: in the target's own units, in which the learned answers too."""
-        how = self.preprocessing.target
-        rows = transformed(how, data, errors_known=self.errors_known)
-        fit = self.algorithm.fit(self.params, rows, learners.context(seed, progress))
+    def fit(
+        self, data: Data, seed: int, progress: Progress, batches: Batches | None = None
+    ) -> tuple[Fit[Any], Learned]:
+        """data: in the target's own units, in which the learned answers too. batches: to learn instead, all rows."""
+        how, context = self.preprocessing.target, learners.context(seed, progress)
+
+        def turned(rows: Data) -> Data:
+            return transformed(how, rows, errors_known=self.errors_known)
+
+        if batches is None:
+            fit = self.algorithm.fit(self.params, turned(data), context)
+        else:
+            fit = fit_batches(self.algorithm, self.params, lambda turn: map(turned, batches(turn)), context)
         learned = Learned(turned_back(how, self.algorithm), self.params, fit.state)
         if how != "none":
             fit = with_bias(how, fit, data, learned.algorithm.predict(self.params, fit.state, data.x))

@@ -3,6 +3,7 @@
 Every fault is found at once, each with its JSON pointer into the request.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -27,6 +28,15 @@ BASE_BYTES, BASE_SECONDS = 150 << 20, 0.2
 """What the training process costs before the first row."""
 SECONDS_PER_CELL = 4e-7
 """Of one fit with its evaluation, per number of the matrix: a rough middle of the catalogue."""
+
+LOT = 1 << 19
+"""Numbers learned at a time where memory does not hold all."""
+FEWEST = 1000
+"""Rows learned at a time at least, however wide."""
+HELD = 3
+"""Lots held at once: rows held out, the sample, and the batch."""
+SECONDS_PER_STREAMED_CELL = 5e-8
+"""Of one pass over what memory does not hold: mostly reading and preparing."""
 
 if TYPE_CHECKING:
     AlgorithmSpec: TypeAlias = Params
@@ -69,6 +79,8 @@ class Plan(NamedTuple):
     seconds: float
     """Rough time from start to end."""
     warnings: tuple[str, ...]
+    lot: int | None
+    """Rows learned at a time, where memory does not hold all: see `app.ml.streaming`."""
 
 
 def entry_of(spec: TrainSpec) -> Entry:
@@ -81,8 +93,8 @@ def algorithm_name(spec: TrainSpec) -> str:
     return name
 
 
-def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) -> Plan:
-    """Decide what to do for a table of `rows` rows with these columns.
+def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_bytes: float = math.inf) -> Plan:
+    """Decide what to do for a table of `rows` rows with these columns, within so much memory.
 
     Raises InvalidRequest with every fault of the request.
     """
@@ -103,8 +115,9 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) -> Plan:
         raise InvalidRequest(f"The request has {len(faults)} faults." if len(faults) > 1 else "", faults=faults)
     usable = rows - (known[spec.target].missing if spec.target is not None else 0)
     chosen = [known[name] for name in features]
-    memory, seconds = _cost(spec, chosen, functions(spec.preprocessing, kinds), rows)
-    return Plan(task, features, usable, memory, seconds, (*warnings, *_warnings(spec, chosen, known, usable)))
+    cost = _cost(spec, chosen, functions(spec.preprocessing, kinds), rows, memory_bytes)
+    warnings += [*_warnings(spec, chosen, known, usable), *_lot_warnings(cost.lot)]
+    return Plan(task, features, usable, cost.memory_bytes, cost.seconds, tuple(warnings), cost.lot)
 
 
 def _task(spec: TrainSpec, known: Mapping[str, TableColumn]) -> tuple[Task | None, list[Fault]]:
@@ -254,12 +267,32 @@ def _closed_form(spec: TrainSpec, chosen: Sequence[TableColumn]) -> bool:
     )
 
 
-def _cost(spec: TrainSpec, chosen: Sequence[TableColumn], functions: int, rows: int) -> tuple[int, float]:
+def _lot_warnings(lot: int | None) -> Iterator[str]:
+    if lot is not None:
+        yield (
+            f"Too large for the memory of a job: learned in batches of about {lot} rows. Scales, levels, figures and "
+            f"any cross-validation rest on random samples of about as many."
+        )
+
+
+class _Cost(NamedTuple):
+    memory_bytes: int
+    seconds: float
+    lot: int | None
+
+
+def _cost(spec: TrainSpec, chosen: Sequence[TableColumn], functions: int, rows: int, memory_bytes: float) -> _Cost:
     """Rough bytes and seconds: the table, the raw matrix, the matrix and the fit's own copies of it."""
     limit = spec.preprocessing.max_levels
     width = functions + sum(
         1 if ColumnKind(column.kind).measured else min(limit, column.distinct or limit) + 1 for column in chosen
     )
+    row_bytes = 8 * (2 * len(chosen) + 5 * width)
     fits = 3 if _closed_form(spec, chosen) else spec.validation.fits(rows)
-    memory = BASE_BYTES + 8 * rows * (2 * len(chosen) + 5 * width)
-    return memory, round(BASE_SECONDS + SECONDS_PER_CELL * rows * width * fits, 2)
+    memory, seconds = BASE_BYTES + row_bytes * rows, SECONDS_PER_CELL * rows * width * fits
+    lot = max(FEWEST, LOT // max(width, len(chosen)))
+    algorithm = entry_of(spec).algorithm
+    if algorithm.update is None or memory <= memory_bytes or rows <= HELD * lot:
+        return _Cost(memory, round(BASE_SECONDS + seconds, 2), None)
+    seconds = SECONDS_PER_STREAMED_CELL * rows * width * (1 + algorithm.passes(spec.algorithm))
+    return _Cost(BASE_BYTES + row_bytes * HELD * lot, round(BASE_SECONDS + seconds, 2), lot)

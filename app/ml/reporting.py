@@ -39,6 +39,8 @@ class Judged(NamedTuple):
     preparation: Preparation
     """What made the matrix that the algorithm saw."""
     conditioning: Conditioning | None
+    rows: int
+    """Fitted on."""
 
 
 def report(
@@ -51,12 +53,12 @@ def report(
         ("train", split.train, judged.train),
         ("test", split.test, judged.test),
     )
-    looked_at = [residuals(name, material.target.rows[rows], part.residuals) for name, rows, part in parts]
+    looked_at = [residuals(name, material.numbers[rows], part.residuals) for name, rows, part in parts]
     offsets, scales = judged.preparation.units
     return Report(
         task=material.task,
-        rests_on=_rests_on(material, split, validated, spec.seed),
-        rows_train=split.train.size,
+        rests_on=_rests_on(material, split, judged, spec.seed),
+        rows_train=judged.rows,
         rows_test=split.test.size,
         seed=spec.seed,
         test=judged.test.figures,
@@ -108,12 +110,13 @@ def finite(value: Any) -> JSON:
     return value
 
 
-def _rests_on(material: Material, split: Split, validated: Validated | None, seed: int) -> str:
-    how = "at random, class by class" if material.task is Task.CLASSIFICATION else "at random"
-    across = f" {validated.rests_on}" if validated else ""
+def _rests_on(material: Material, split: Split, judged: Judged, seed: int) -> str:
+    stratified = material.task is Task.CLASSIFICATION and judged.rows == split.train.size
+    how = "at random, class by class" if stratified else "at random"
+    across = f" {judged.validated.rests_on}" if judged.validated else ""
     return (
         f"The figures rest on {split.test.size} rows set aside {how} with seed {seed}; "
-        f"the model was fitted on the other {split.train.size}.{across}"
+        f"the model was fitted on the other {judged.rows}.{across}"
     )
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from app.errors import Fault, InvalidData
 from app.ml.contract import Labels, Task, Vector
@@ -38,10 +39,8 @@ class Target(NamedTuple):
 
 def read_target(cells: Cells, name: str, task: Task) -> Target:
     """Raises InvalidData for infinite numbers, and where fewer than two rows have a target."""
-    present = pc.is_valid(cells)
-    if pa.types.is_floating(cells.type):
-        present = pc.and_(present, pc.invert(pc.is_nan(pc.fill_null(cells, 0.0))))
-    rows = np.flatnonzero(present.to_numpy(zero_copy_only=False))
+    there = present(cells)
+    rows = np.flatnonzero(there)
     if rows.size < 2:
         raise InvalidData(f"Fewer than 2 rows have a value in the target {name!r}.")
     if task is Task.REGRESSION:
@@ -49,8 +48,17 @@ def read_target(cells: Cells, name: str, task: Task) -> Target:
     if pa.types.is_floating(cells.type):
         measured(cells, name)
         cells = pc.add(cells, 0.0)  # -0.0 becomes 0.0
-    words = distinct(cells.filter(present))
+    words = distinct(cells.filter(pa.array(there)))
     return Target(rows, codes(cells, words)[rows], labels(words))
+
+
+def present(cells: Cells) -> NDArray[np.bool_]:
+    """(n,) whether there is a value."""
+    there = pc.is_valid(cells)
+    if pa.types.is_floating(cells.type):
+        there = pc.and_(there, pc.invert(pc.is_nan(pc.fill_null(cells, 0.0))))
+    found: NDArray[np.bool_] = there.to_numpy(zero_copy_only=False)
+    return found
 
 
 def labels(words: pa.Array) -> tuple[Class, ...]:

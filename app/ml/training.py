@@ -1,5 +1,6 @@
 """From a table and a request to a fitted model, its report and its golden rows. Pure: no I/O."""
 
+import math
 import platform
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -20,6 +21,7 @@ from app.ml.progress import Reporter, Stages, unheard
 from app.ml.reporting import Judged, report
 from app.ml.schema import TableColumn
 from app.ml.splits import holdout
+from app.ml.streaming import Stream
 from app.ml.validating import Fits, validate
 
 READ, FOLDED, FITTED, JUDGED = 0.05, 0.7, 0.9, 0.97
@@ -32,22 +34,30 @@ def train(
     *,
     columns: Sequence[TableColumn],
     data_digest: str,
+    memory_bytes: float = math.inf,
     progress: Reporter = unheard,
 ) -> Trained:
     """Split, prepare, fit, evaluate, encode.
 
     table: the whole dataset; pass the only reference to it, and its memory is free during the fit.
-    columns: the data sheet it came with. data_digest: goes into the receipt.
+    columns: the data sheet it came with. data_digest: goes into the receipt. memory_bytes: a table that needs more is
+    read, not held, if the algorithm can learn so (`app.ml.streaming`).
 
     The model is the one that was fitted on the training rows, and the report is about that very model.
     Raises InvalidRequest for what `plan` finds, InvalidData for rows that cannot be used, naming them.
     """
     stages = Stages(progress)
     stages(0.0, "reading the table")
-    planned = plan(spec, columns, table.num_rows)
+    planned = plan(spec, columns, table.num_rows, memory_bytes)
+    stream, rng = None, np.random.Generator(np.random.PCG64(spec.seed))
+    if planned.lot:
+        stream = Stream.look(spec, planned, table, columns, stages.within(0.0, READ, "reading the table"))
+        table = stream.sample
     material = Material.read(spec, planned, table, columns)
-    rng = np.random.Generator(np.random.PCG64(spec.seed))
-    split = holdout(material.rows, spec.validation.test_fraction, rng, material.target.codes)
+    if stream:
+        material, split = material._replace(numbers=stream.numbers), stream.split
+    else:
+        split = holdout(material.rows, spec.validation.test_fraction, rng, material.target.codes)
     shown = material.target.rows[spaced(split.test if split.test.size else split.train)]
     sample = table.select(planned.features).take(pa.array(shown))
     del table
@@ -57,7 +67,7 @@ def train(
 
     validated = validate(Fits(material, split.train, spec.seed, rng, step), spec.validation)
     heard = stages.within(FOLDED if validated else READ, FITTED, "fitting")
-    fitted = fit_rows(material, split.train, spec.seed, heard)
+    fitted = stream.fit(material, heard) if stream else fit_rows(material, split.train, spec.seed, heard)
     stages(FITTED, "evaluating")
     test = judge(material, fitted, split.test, rng)
     judged = Judged(
@@ -67,6 +77,7 @@ def train(
         validated=validated,
         preparation=fitted.preparation,
         conditioning=stability.look(material, fitted, spec.seed),
+        rows=stream.rows if stream else split.train.size,
     )
     stages(JUDGED, "writing the model")
     model = Model(
@@ -77,7 +88,7 @@ def train(
         preparation=fitted.preparation,
         target=spec.target,
         classes=material.target.classes,
-        receipt=_receipt(spec, data_digest),
+        receipt=_receipt(spec, data_digest) | ({"lot": planned.lot} if stream else {}),
         linearising=spec.preprocessing.target,
     )
     told = report(material, split, judged, spec, data_digest=data_digest, warnings=planned.warnings)

@@ -101,7 +101,7 @@ class Submission:
         versions = tuple(_version(w.models.version(at.model, at.version)) for at in pointers)
         faults = self._limit_faults(request)
         try:
-            checked = kind.check(request, Known(sheets, versions))
+            checked = kind.check(request, Known(sheets, versions, self._settings.job_memory_bytes))
         except InvalidRequest as error:
             raise InvalidRequest(error.detail, faults=(*error.faults, *faults)) from None
         if faults:

@@ -34,6 +34,7 @@ from pydantic import Field
 
 from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Labels, Matrix, Params, Symmetry, Task, Vector
 from app.ml.numerics.descent import RUNAWAY, Bottom, accelerated, by_feel, flat, steepest
+from app.ml.numerics.linalg import each_row
 from app.ml.numerics.linear_loss import Loss, MeanLoss, losses
 from app.ml.numerics.scores import sign_probabilities
 from app.ml.numerics.softmax import probabilities
@@ -105,7 +106,7 @@ def update(params: LinearSGD, state: State, data: Data, context: Context) -> Fit
 
 
 def predict(params: LinearSGD, state: State, x: Matrix) -> NDArray[np.float64]:
-    scores = x @ state.coef.T + state.intercept
+    scores = each_row(x, state.coef.T) + state.intercept
     if not state.seen.size:
         return np.asarray(scores[:, 0])
     answer = np.zeros((len(x), len(state.seen)))
@@ -298,7 +299,9 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     update=update,
+    passes=lambda params: params.epochs,
     predict=predict,
+    rowwise=True,
     objective=objective,
     summary=summary,
     breaks={Symmetry.SCALE: "the penalty counts coefficients in the units of their columns"},

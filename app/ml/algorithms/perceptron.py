@@ -40,6 +40,7 @@ from pydantic import Field
 
 from app.errors import InvalidData
 from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Labels, Matrix, Params, Symmetry, Task, Vector
+from app.ml.numerics.linalg import each_row
 from app.ml.numerics.perceptron import perceptron_pass
 from app.ml.numerics.scores import sign_probabilities
 
@@ -108,7 +109,7 @@ def predict(params: Perceptron, state: State, x: Matrix) -> Matrix:
     largest = np.abs(weights).max()
     if largest > 0:
         weights = weights / largest / state.radius / np.linalg.norm(weights / largest, axis=1).max()
-    answer[:, state.seen] = sign_probabilities(x @ weights[state.seen, :-1].T + weights[state.seen, -1])
+    answer[:, state.seen] = sign_probabilities(each_row(x, weights[state.seen, :-1].T) + weights[state.seen, -1])
     return answer
 
 
@@ -188,7 +189,9 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     update=update,
+    passes=lambda params: params.epochs,
     predict=predict,
+    rowwise=True,
     summary=summary,
     breaks={
         Symmetry.ROW_ORDER: "an online learner: which rows are mistakes depends on those before",

@@ -22,7 +22,9 @@ def row_loss(kind: int, scores: Vector, targets: Vector, slopes: Vector) -> floa
 
 @inner
 def _softmax(scores: Vector, targets: Vector, slopes: Vector) -> float:
-    largest, whole, own = scores.max(), 0.0, 0.0
+    largest, whole, own = scores[0], 0.0, 0.0
+    for c in range(1, scores.size):
+        largest = max(largest, scores[c])
     for c in range(scores.size):
         slopes[c] = math.exp(scores[c] - largest)
         whole += slopes[c]

@@ -59,7 +59,7 @@ def needs(request: EvaluateRequest) -> Needs:
 
 
 def check(request: EvaluateRequest, known: Known) -> Checked:
-    (sheet,), (version,) = known
+    (sheet,), (version,) = known.datasets, known.models
     faults = list(_faults(request, version, sheet))
     if faults:
         raise InvalidRequest(f"The request has {len(faults)} faults." if len(faults) > 1 else "", faults=faults)
@@ -67,7 +67,7 @@ def check(request: EvaluateRequest, known: Known) -> Checked:
 
 
 def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome:
-    (source,), (loaded,) = inputs
+    (source,), (loaded,) = inputs.datasets, inputs.models
     version, digest = loaded.version, source.sheet.digest
     name = _target(request, version)
     inputs_and_truth = [column.name for column in version.header.inputs] + ([] if name is None else [name])

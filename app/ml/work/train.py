@@ -33,7 +33,7 @@ def needs(request: TrainRequest) -> Needs:
 
 def check(request: TrainRequest, known: Known) -> Checked:
     (sheet,) = known.datasets
-    planned = plan(request, sheet.columns, sheet.rows)
+    planned = plan(request, sheet.columns, sheet.rows, known.memory_bytes)
     estimate = TrainEstimate(
         task=planned.task,
         features=list(planned.features),
@@ -48,8 +48,16 @@ def check(request: TrainRequest, known: Known) -> Checked:
 
 def run(request: TrainRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     (source,) = inputs.datasets
-    columns, digest = source.sheet.columns, source.sheet.digest
-    trained = train(request, source.read(), columns=columns, data_digest=digest, progress=progress)
+    sheet, memory = source.sheet, inputs.memory_bytes
+    read = source.read_beside if plan(request, sheet.columns, sheet.rows, memory).lot else source.read
+    trained = train(
+        request,
+        read(),
+        columns=sheet.columns,
+        data_digest=sheet.digest,
+        memory_bytes=memory,
+        progress=progress,
+    )
     return Outcome(trained)
 
 
