@@ -19,6 +19,7 @@ import orjson
 
 from app.api.strict_json import parse
 from app.errors import ValiantError
+from app.lean import let_files_go
 from app.ml.cells import EXACT
 from app.ml.contract import Labels, Matrix
 from app.ml.numerics.json_numbers import FLAT, LISTS, OBJECTS, Table, read_table, scan
@@ -103,9 +104,14 @@ class _Reader:
         if scan.ready:
             return read_table(text, at, form, most)
         if self._read < PATIENCE <= self._read + len(text):
-            threading.Thread(target=lambda: scan.compiled, name="compiler", daemon=True).start()
+            threading.Thread(target=_fetch, name="compiler", daemon=True).start()
         self._read += len(text)
         return interpreted(text, at, form, most)
+
+
+def _fetch() -> None:
+    _ = scan.compiled
+    let_files_go()  # the compiler's, which lies idle again
 
 
 _reader = _Reader()

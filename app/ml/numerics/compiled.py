@@ -139,6 +139,11 @@ def seldom(python: Callable[P, R]) -> Kernel[P, R]:
     return Kernel(python, apart=True)
 
 
+def made() -> int:
+    """How many kernels are compiled."""
+    return sum(each.ready for each in _kernels)
+
+
 def warm() -> None:
     """Compile every kernel of the modules imported so far, or read it from disk."""
     for each in _kernels:
