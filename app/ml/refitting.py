@@ -108,32 +108,42 @@ def _told(material: Material, fitted: Fitted, asked: pa.Table | None) -> Numbers
 def _coefficients(material: Material, fitted: Fitted) -> Numbers:
     """In the table's own units, whose meaning does not change from refit to refit."""
     coef, intercept = (getattr(fitted.fit.state, name, None) for name in ("coef", "intercept"))
-    width = fitted.preparation.width
-    if not isinstance(coef, np.ndarray) or coef.shape[:1] != (width,) or intercept is None:
+    if not isinstance(coef, np.ndarray) or intercept is None:
+        return {}
+    table = _upright(material, coef, np.size(intercept), fitted.preparation.width)
+    labels = _labels(material, fitted.data.codes if material.classes else np.zeros(0, np.intp), np.size(intercept))
+    if table is None or labels is None:
         return {}
     units = fitted.preparation.affine()
-    labels = _labels(material, fitted.data.codes if material.classes else np.zeros(0, np.intp), coef)
-    if labels is None:
-        return {}
-    constants = np.reshape(intercept + units.constant(coef), -1)
-    rows = np.reshape(units.coef(coef), (width, -1))
+    constants, rows = np.reshape(intercept, -1) + units.constant(table), units.coef(table)
     told = {Number("coefficient", "(intercept)", label): float(b) for label, b in zip(labels, constants, strict=True)}
     for name, row in zip(fitted.preparation.plain_names, rows, strict=True):
         told |= {Number("coefficient", name, label): float(value) for label, value in zip(labels, row, strict=True)}
     return told
 
 
-def _labels(material: Material, codes: Labels, coef: Matrix) -> list[str | None] | None:
-    """The class of each column of coefficients; None where that cannot be told."""
-    if coef.ndim == 1:
-        return [None]
+def _upright(material: Material, coef: Matrix, scores: int, width: int) -> Matrix | None:
+    """(d, s): a row for each column, whichever way the algorithm keeps them; None where a square does not tell.
+
+    An algorithm that tells its coefficients in other units (`Algorithm.unscaled`) keeps them so.
+    """
+    if coef.shape == (width,):
+        return coef[:, None]
+    told = width != scores or width == 1 or material.algorithm.unscaled is not None
+    if coef.shape == (width, scores) and told:
+        return coef
+    return coef.T if coef.shape == (scores, width) and told else None
+
+
+def _labels(material: Material, codes: Labels, scores: int) -> list[str | None] | None:
+    """The class of each score; None where that cannot be told."""
+    if not material.classes:
+        return [None] if scores == 1 else None
     names = [str(label) for label in material.classes]
-    if coef.shape[1] == len(names):
-        return [*names]
     seen = [names[code] for code in np.unique(codes)]
-    if coef.shape[1] == len(seen):
-        return [*seen]
-    return [seen[1]] if coef.shape[1] == 1 and len(seen) == 2 else None
+    if scores in {len(names), len(seen)}:
+        return [*(names if scores == len(names) else seen)]
+    return [seen[1]] if scores == 1 and len(seen) == 2 else None
 
 
 def _predictions(material: Material, fitted: Fitted, asked: pa.Table) -> Numbers:

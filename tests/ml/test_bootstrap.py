@@ -185,6 +185,21 @@ def test_classes(name):
     assert {"accuracy", "log_loss"} <= {one.name for one in found.measures}
 
 
+@pytest.mark.parametrize("name", ["lasso", "linear_sgd"])
+def test_whoever_has_a_coefficient_for_each_column(name):
+    found = told(training={"algorithm": {"name": name}}, resamples=50)
+    assert [(one.name, one.label) for one in found.coefficients] == [("(intercept)", None), ("a", None), ("b", None)]
+    assert found.coefficients[1].lower < 0.1 + 0.03
+    assert found.coefficients[1].upper > 0.1 - 0.03
+
+
+def test_a_square_of_coefficients_is_read_only_by_those_who_say_how():
+    table = columns() | {"city": np.resize(["x", "y"], N)}
+    names = {"training": {"target": "city", "algorithm": {"name": "ridge"}}}
+    found = {(one.name, one.label): one.estimate for one in told(table=table, resamples=50, **names).coefficients}
+    assert found["a", "x"] == pytest.approx(-found["a", "y"], rel=1e-6), "two columns, two classes"
+
+
 def test_a_category_may_be_absent_from_a_resample():
     table = columns()
     table["city"][0] = "z"
