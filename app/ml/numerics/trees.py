@@ -20,7 +20,7 @@ class Trees(NamedTuple):
 
     A node asks `x[column] <= threshold`, or, of a column of categories, whether the level x[column] is among the
     node's members. Yes goes to `left`, no to the node after it. A missing value goes to the node `missing` places
-    after `left`; where that is 0 it goes both ways, and the answers count by `share`.
+    after `left`; where that is -1 it goes both ways, and the answers count by `share`.
     """
 
     root: NDArray[np.int32]
@@ -87,7 +87,7 @@ def _is_sound(trees: Trees) -> bool:
     levels = np.where(asks, trees.levels[column] if trees.levels.size else 0, 0)
     only_known = np.isinf(trees.threshold)
     farthest = left + np.maximum(trees.missing, np.where(only_known, 0, 1))
-    forward = (left > np.arange(n)) & (trees.missing >= 0) & (farthest < n)
+    forward = (left > np.arange(n)) & (trees.missing >= -1) & (farthest < n)
     truths = np.where((levels > 0) & ~only_known, trees.threshold, 0.0)
     within = (truths >= 0) & (truths + np.where(only_known, 0, levels) <= trees.members.size)
     return bool((levels >= 0).all() and (forward & within)[asks].all())

@@ -20,7 +20,7 @@ def told(trees, row, node):
         return trees.answer[left]
     value, threshold = row[column], trees.threshold[node]
     if np.isnan(value):
-        if trees.missing[node]:
+        if trees.missing[node] >= 0:
             return told(trees, row, left + trees.missing[node])
         share = trees.share[node]
         return share * told(trees, row, left) + (1 - share) * told(trees, row, left + 1)
@@ -57,7 +57,7 @@ def test_is_its_definition(trees):
     asks = trees.column >= 0
     assert (asks & (trees.levels[trees.column] > 0)).any(), "a question about categories"
     assert (asks & (trees.missing > 0)).any(), "a way for the missing"
-    assert (asks & (trees.missing == 0)).any(), "a node without one"
+    assert (asks & (trees.missing < 0)).any(), "a node without one"
 
 
 def test_company_changes_no_bit(trees):
@@ -77,7 +77,7 @@ def tree(*fields, answer):
 
 def test_a_missing_value_goes_both_ways():
     """B6.7: 30 % of the training rows left to 10, 70 % right to 20: 17."""
-    stump = tree([0, -1, -1], [0.5, 0, 0], [1, 0, 1], [0, 0, 0], [0.3, 1, 1], answer=[10, 20])
+    stump = tree([0, -1, -1], [0.5, 0, 0], [1, 0, 1], [-1, -1, -1], [0.3, 1, 1], answer=[10, 20])
     assert total(stump, np.array([[NAN, 0.0]])).tolist() == [[0.3 * 10 + 0.7 * 20]]
 
 
@@ -87,7 +87,7 @@ def test_parts_multiply_and_the_rest_of_the_row_is_asked():
         [0, 0, 1, -1, -1, -1, -1],
         [0, 0, 5, 0, 0, 0, 0],
         [1, 3, 5, 0, 1, 2, 3],
-        [0] * 7,
+        [-1] * 7,
         [0.25, 0.6, 0.5, 1, 1, 1, 1],
         answer=[1, 10, 100, 1000],
     )
@@ -112,7 +112,7 @@ LIES = {
 
 @pytest.mark.parametrize("lie", LIES)
 def test_lies_are_refused_before_compiled_code_follows_them(lie):
-    stump = tree([0, -1, -1], [0.5, 0, 0], [1, 0, 1], [0, 0, 0], [0.3, 1, 1], answer=[10, 20])
+    stump = tree([0, -1, -1], [0.5, 0, 0], [1, 0, 1], [-1, -1, -1], [0.3, 1, 1], answer=[10, 20])
     total(stump, np.zeros((1, 2)))
     bad = stump._replace(left=stump.left.copy())
     bad = bad._replace(**{name: np.array(value, getattr(stump, name).dtype) for name, value in LIES[lie].items()})

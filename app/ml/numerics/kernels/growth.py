@@ -216,7 +216,7 @@ def grow(
             lo, hi = begin[node], end[node]
             rows = order[0, lo:hi]
             mass[node], impurity[node] = describe(rows, kind, weight, y, moment, criterion, total, value[node])
-            column[node], threshold[node], left[node], missing[node], gain[node] = -1, 0.0, -1, 0, 0.0
+            column[node], threshold[node], left[node], missing[node], gain[node] = -1, 0.0, -1, -1, 0.0
             if impurity[node] == 0 or depth[node] >= max_depth or mass[node] < min_split * (1 - LEEWAY):
                 continue
             unit = impurity[node] * mass[node]
@@ -274,7 +274,7 @@ def grow(
         for r in range(order.shape[0]):
             deal(order[r, lo:hi], side, ways, spare)
         column[node], left[node] = j, nodes
-        missing[node] = more if branch else 0
+        missing[node] = more if branch else -1
         for way in range(3):
             if way == 0 or (way == 1 and asks != KNOWN) or (way == 2 and branch):
                 begin[nodes], end[nodes], depth[nodes] = lo, lo + ways[way], depth[node] + 1

@@ -14,7 +14,7 @@ BLOCK = 256
 def step(value, node, column, threshold, left, missing, levels, members):
     """The next node of a row with this value of the node's column; -1 if it goes both ways."""
     if np.isnan(value):
-        return left[node] + missing[node] if missing[node] else -1
+        return left[node] + missing[node] if missing[node] >= 0 else -1
     if levels[column]:
         if math.isinf(threshold[node]):
             return np.int64(left[node])
@@ -65,6 +65,8 @@ def add_answers(x, root, column, threshold, left, missing, share, levels, member
     n, k = out.shape
     for first in range(0, n, BLOCK):
         for t in range(root.size):
+            if not 0 <= root[t] < column.size:
+                continue
             for i in range(first, min(first + BLOCK, n)):
                 end = leaf(x[i], np.int64(root[t]), column, threshold, left, missing, levels, members)
                 if end < 0:

@@ -1,6 +1,6 @@
-"""Milliseconds of our trees and clusterings beside scikit-learn's, on one thread.
+"""Milliseconds of our clusterings beside scikit-learn's, on one thread.
 
-Run `python tests/benchmarks/fit_trees_clusters.py`; the last number is ours over theirs.
+Run `python tests/benchmarks/fit_clusters.py`; the last number is ours over theirs.
 """
 
 import os
@@ -13,12 +13,10 @@ from typing import Any
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # before numpy reads them
 
 import numpy as np
-from sklearn import cluster, tree
+from sklearn import cluster
 
-from app.ml.algorithms import decision_tree, kmeans
+from app.ml.algorithms import kmeans
 from app.ml.contract import Context, Data, Task
-
-RIVALS = {Task.CLASSIFICATION: tree.DecisionTreeClassifier, Task.REGRESSION: tree.DecisionTreeRegressor}
 
 
 def best(run: Callable[[], Any], times: int) -> float:
@@ -35,20 +33,6 @@ def compare(name: str, ours: Callable[[], Any], theirs: Callable[[], Any], times
     sys.stdout.write(f"{name:44} {mine:10.2f} {rival:10.2f} {mine / rival:8.2f}\n")
 
 
-def trees(rng: np.random.Generator, task: Task, n: int, d: int, depth: int | None) -> None:
-    x = rng.normal(size=(n, d))
-    signal = x[:, 0] + x[:, 1] * x[:, 2] + rng.normal(size=n)
-    data = Data.of(task, x, (signal > 0) * 1.0 if task is Task.CLASSIFICATION else signal)
-    params = decision_tree.DecisionTree(max_depth=depth, min_samples_leaf=3)
-    rival = RIVALS[task](max_depth=depth, min_samples_leaf=3, random_state=0).fit(x, data.y)
-    fit = partial(decision_tree.fit, params, data, Context.of(0))
-    compare(f"tree {task} {n}x{d} depth {depth}", fit, partial(rival.fit, x, data.y), times=1 if n > 10_000 else 5)
-    state = fit().state
-    for rows in (1, 100, n):
-        ours = partial(decision_tree.predict, params, state, x[:rows])
-        compare(f"  predict {rows}", ours, partial(rival.predict, x[:rows]), times=10)
-
-
 def clusters(rng: np.random.Generator, n: int, d: int, k: int) -> None:
     x = rng.normal(size=(n, d)) + 4 * rng.integers(0, 2, size=(n, d))
     params = kmeans.KMeans(k=k, n_init=3, max_iter=20)
@@ -63,8 +47,5 @@ def clusters(rng: np.random.Generator, n: int, d: int, k: int) -> None:
 
 if __name__ == "__main__":
     sys.stdout.write(f"{'':44} {'ours':>10} {'theirs':>10} {'ratio':>8}\n")
-    for size in ((150, 4, None), (2_000, 20, None), (50_000, 20, 10), (50_000, 20, None)):
-        for kind in RIVALS:
-            trees(np.random.default_rng(0), kind, *size)
     for shape in ((150, 4, 3), (1_797, 64, 10), (50_000, 20, 20)):
         clusters(np.random.default_rng(0), *shape)

@@ -1,0 +1,159 @@
+"""Gradient boosting: every step from its definition, the loss that falls, stopping, and rivals as good."""
+
+import numpy as np
+import pytest
+from sklearn import datasets, ensemble
+
+from app.ml.algorithms.gradient_boosting import GradientBoosting, fit, predict, summary
+from app.ml.contract import Context, Data, Task
+from app.ml.numerics import boosting
+from app.ml.numerics.trees import total
+
+C, R = Task.CLASSIFICATION, Task.REGRESSION
+NAN = np.nan
+
+
+def fitted(data, seed=0, **params):
+    return fit(GradientBoosting(**params), data, Context.of(seed))
+
+
+def friedman(n, seed=0):
+    return Data.of(R, *datasets.make_friedman1(n, 8, noise=1.0, random_state=seed))
+
+
+def blobs(n, classes, seed=0):
+    x, y = datasets.make_classification(n, 8, n_informative=5, flip_y=0.1, n_classes=classes, random_state=seed)
+    return Data.of(C, x, y)
+
+
+def loss(data, answer):
+    if data.task is R:
+        return np.average((answer - data.y) ** 2, weights=data.weights)
+    return -np.average(np.log(answer[np.arange(len(data.y)), data.codes]), weights=data.weights)
+
+
+def twin(x, gradient, curvature, params):
+    """Answers of one tree for its own rows, by the definition: every threshold of every leaf, the best one first."""
+    worth = lambda rows: gradient[rows].sum() ** 2 / (curvature[rows].sum() + params.l2)  # noqa: E731
+    leaves = [np.ones(len(x), bool)]
+    while len(leaves) < params.max_leaves:
+        found = None
+        for place, rows in enumerate(leaves):
+            for j in range(x.shape[1]):
+                for value in np.unique(x[rows, j])[:-1]:
+                    left, right = rows & (x[:, j] <= value), rows & (x[:, j] > value)
+                    if min(left.sum(), right.sum()) < params.min_samples_leaf:
+                        continue
+                    gain = worth(left) + worth(right) - worth(rows)
+                    if gain > 0 and (found is None or gain > found[0] * (1 + 1e-9)):
+                        found = gain, place, left, right
+        if found is None:
+            break
+        _, place, *parts = found
+        leaves[place : place + 1] = parts
+    answer = np.zeros(len(x))
+    for rows in leaves:
+        answer[rows] = -params.rate * gradient[rows].sum() / (curvature[rows].sum() + params.l2)
+    return answer
+
+
+@pytest.mark.parametrize("task", [C, R])
+def test_three_trees_are_their_definition(task):
+    rng = np.random.default_rng(3)
+    x = np.column_stack([rng.normal(size=90).round(1), rng.integers(0, 5, 90), rng.normal(size=90).round(1)])
+    y = x[:, 0] + (x[:, 1] > 2) + 0.5 * rng.normal(size=90)
+    data = Data.of(task, x, (y > 1) * 1.0 if task is C else y)
+    params = GradientBoosting(trees=3, max_leaves=5, min_samples_leaf=1 if task is C else 7, l2=0.5, rate=0.3)
+    state = fit(params, data, Context.of(0)).state
+    raw = np.full(90, np.log(data.y.mean() / (1 - data.y.mean())) if task is C else data.y.mean())
+    for _ in range(3):
+        share = 1 / (1 + np.exp(-raw))
+        gradient = share - data.y if task is C else raw - data.y
+        raw += twin(x, gradient, share * (1 - share) if task is C else np.ones(90), params)
+    np.testing.assert_allclose(total(state.trees, x)[:, 0] + state.base, raw, rtol=1e-9)
+
+
+@pytest.mark.parametrize("data", [friedman(400), blobs(400, 2), blobs(400, 4)], ids=["numbers", "two", "four"])
+def test_the_loss_never_rises(data):
+    """E9: each stage lowers what those before it left; the curve is the loss."""
+    found = fitted(data, min_samples_leaf=5)
+    assert (np.diff(found.curves["loss"]) <= 1e-12).all()
+    assert found.curves["loss"][-1] == pytest.approx(loss(data, predict(GradientBoosting(), found.state, data.x)))
+    assert found.curves["loss"][-1] < 0.5 * found.curves["loss"][0]
+
+
+def test_fewer_trees_are_the_first_of_more():
+    few, many = (fitted(friedman(200), trees=trees).state.trees for trees in (3, 9))
+    assert few.threshold.tobytes() == many.threshold[: few.threshold.size].tobytes()
+
+
+@pytest.mark.parametrize(
+    "draw", [friedman, lambda n: blobs(n, 2), lambda n: blobs(n, 4)], ids=["numbers", "two", "four"]
+)
+def test_as_good_as_scikit_learns(draw):
+    both = draw(3000)
+    old, new = both.take(np.arange(1500)), both.take(np.arange(1500, 3000))
+    rival = ensemble.HistGradientBoostingRegressor if old.task is R else ensemble.HistGradientBoostingClassifier
+    peer = rival(early_stopping=False).fit(old.x, old.y)
+    theirs = peer.predict(new.x) if old.task is R else peer.predict_proba(new.x)
+    ours = predict(GradientBoosting(), fitted(old, l2=0.0).state, new.x)
+    assert loss(new, ours) < 1.08 * loss(new, theirs)
+
+
+def test_held_out_rows_say_when_to_stop():
+    data = blobs(600, 2, seed=1)
+    found = fitted(data, trees=400, rate=0.3, patience=10)
+    curve = found.curves["held_out_loss"]
+    assert len(curve) < 400
+    assert found.iterations == int(np.argmin(curve)) + 1 == len(curve) - 10
+    assert found.state.trees.root.size == found.iterations
+
+
+def test_missing_values_go_where_they_help():
+    """Those missing are like the small ones; a later node that has seen none sends them both ways."""
+    x = np.repeat([[0.0], [1.0], [NAN]], 40, axis=0)
+    data = Data.of(R, x, np.repeat([5.0, 1.0, 5.0], 40), missing=True)
+    found = fitted(data, trees=1, rate=1.0, l2=0.0)
+    assert predict(GradientBoosting(), found.state, np.array([[NAN], [0.0], [1.0]])) == pytest.approx([5, 5, 1])
+    seen = fitted(data.take(np.arange(80)), trees=1, rate=1.0, l2=0.0)
+    assert predict(GradientBoosting(), seen.state, np.array([[NAN]]))[0] == pytest.approx(3)
+
+
+def test_known_or_missing_can_be_the_whole_question():
+    x = np.repeat([[2.0], [NAN]], 30, axis=0)
+    found = fitted(Data.of(R, x, np.repeat([1.0, 4.0], 30), missing=True), trees=1, rate=1.0, l2=0.0)
+    assert predict(GradientBoosting(), found.state, np.array([[9.0], [NAN]])) == pytest.approx([1, 4])
+
+
+def test_without_room_for_histograms_the_trees_are_the_same(monkeypatch):
+    one = fitted(friedman(300), trees=5).state
+    monkeypatch.setattr(boosting, "POOL", 0)
+    other = fitted(friedman(300), trees=5).state
+    assert one.trees.answer.tobytes() == other.trees.answer.tobytes()
+
+
+def test_one_wild_number_does_not_blind_it():
+    """Gradients are told in steps of the largest: there must be enough of them."""
+    data = friedman(500)
+    y = data.y.copy()
+    y[0] = 1e6
+    state = fitted(Data.of(R, data.x, y), trees=5, rate=1.0, min_samples_leaf=1, l2=0.0).state
+    answer = predict(GradientBoosting(), state, data.x)
+    assert answer[0] == pytest.approx(1e6, rel=1e-4)
+    assert np.corrcoef(answer[1:], data.y[1:])[0, 1] > 0.95
+
+
+def test_importance_finds_the_columns():
+    told = summary(GradientBoosting(), fitted(friedman(1000)).state)
+    assert {part["column"] for part in told["importances"][:5]} == set(range(5))
+    assert sum(part["importance"] for part in told["importances"]) == pytest.approx(1)
+
+
+def test_weights_count():
+    """Rows of a weight near nothing teach nothing."""
+    data = friedman(400)
+    y = np.r_[data.y[:200], -data.y[200:]]
+    weighted = Data.of(R, data.x, y, weights=np.repeat([1.0, 1e-6], 200))
+    answer = predict(GradientBoosting(), fitted(weighted).state, data.x[:200])
+    alone = predict(GradientBoosting(), fitted(data.take(np.arange(200))).state, data.x[:200])
+    assert np.corrcoef(answer, alone)[0, 1] > 0.95
