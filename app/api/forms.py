@@ -5,6 +5,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -42,6 +43,8 @@ class MalformedTable(ValiantError):
 def kind_of(headers: Headers) -> str:
     """Which form the body has. Raises UnsupportedMediaType."""
     sent = headers.get(b"content-type", b"")
+    if sent == b"application/json":
+        return JSON
     kind, _, parameters = sent.decode("latin-1").lower().partition(";")
     if kind.strip() == NPY:
         return NPY
@@ -142,14 +145,23 @@ def npy_rows(body: bytes, served: Served, read: Read, *, let_bad_rows_pass: bool
 
 
 def _array(body: bytes) -> NDArray[Any]:
-    file = io.BytesIO(body)
+    start = npy_format.MAGIC_LEN
+    size = body[start : start + (4 if body[6:7] == b"\2" else 2)]  # in version 2 it has four bytes
+    start += len(size) + int.from_bytes(size, "little")
+    shape, by_columns, dtype = _header(body[: min(start, HEADER_LENGTH)])
+    if math.prod(shape) * dtype.itemsize != len(body) - start:
+        raise MalformedTable("The header of the array does not fit the size of the body.")
+    return np.frombuffer(body, dtype, offset=start).reshape(shape, order="F" if by_columns else "C")
+
+
+@lru_cache(maxsize=256)
+def _header(head: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether columns come first, and type. Raises MalformedTable."""
+    file = io.BytesIO(head)
     try:
         shape, by_columns, dtype = _READERS[npy_format.read_magic(file)](file, max_header_size=HEADER_LENGTH)
     except Exception:  # noqa: BLE001  numpy tokenizes and evaluates the header: a lie may make it raise anything
         raise MalformedTable("The body is not readable as npy: its header is damaged.") from None
     if dtype.kind not in "iuf" or dtype.itemsize > 8 or len(shape) not in {1, 2} or min(shape) < 0:
         raise MalformedTable("Only arrays of numbers up to 64 bits, of one or two dimensions, are read.")
-    if math.prod(shape) * dtype.itemsize != len(body) - file.tell():
-        raise MalformedTable("The header of the array does not fit the size of the body.")
-    values = np.frombuffer(body, dtype, offset=file.tell())
-    return values.reshape(shape, order="F" if by_columns else "C")
+    return shape, by_columns, dtype

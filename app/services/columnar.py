@@ -1,10 +1,12 @@
 """The answer to a prediction as an array (npy), or as a table (an Arrow stream): no text, no rounding."""
 
 import io
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from app.ml.model import Model, Predicted
@@ -20,9 +22,17 @@ def as_npy(
 
     Bad rows are NaN. What a policy decides has no place here.
     """
+    values = _spread(incoming, _numbers(model, predicted))
+    return Answer(
+        _npy_header(values.shape) + values.astype("<f8", copy=False).tobytes(), pointer.version, incoming.ignored
+    )
+
+
+@lru_cache(maxsize=256)
+def _npy_header(shape: tuple[int, ...]) -> bytes:
     file = io.BytesIO()
-    np.save(file, _spread(incoming, _numbers(model, predicted)), allow_pickle=False)
-    return Answer(file.getvalue(), pointer.version, incoming.ignored)
+    npy_format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    return file.getvalue()
 
 
 def as_arrow(

@@ -253,8 +253,9 @@ def _written(output: Output, *, binary: bool) -> tuple[dict[str, Any], bytes]:
 
 
 def _length_prefixed(texts: Sequence[str]) -> bytes:
-    encoded = [text.encode() for text in texts]
-    return b"".join(part for text in encoded for part in (LENGTH.pack(len(text)), text))
+    encoded = {text: text.encode() for text in set(texts)}
+    prefixed = {text: LENGTH.pack(len(code)) + code for text, code in encoded.items()}
+    return b"".join(map(prefixed.__getitem__, texts))
 
 
 def _little_endian(flat: NDArray[Any]) -> bytes:
