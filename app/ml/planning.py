@@ -33,9 +33,9 @@ LOT = 1 << 19
 """Numbers learned at a time where memory does not hold all."""
 FEWEST = 1000
 """Rows learned at a time at least, however wide."""
-HELD = 3
-"""Lots held at once: rows held out, the sample, and the batch."""
-SECONDS_PER_STREAMED_CELL = 5e-8
+HELD = 5
+"""Lots held at once: rows held out, the sample, the batch, and copies on the way."""
+SECONDS_PER_STREAMED_CELL = 4e-8
 """Of one pass over what memory does not hold: mostly reading and preparing."""
 
 if TYPE_CHECKING:

@@ -27,10 +27,11 @@ def perceptron_pass(  # noqa: PLR0917 - a kernel takes its arguments by position
 ) -> int:
     """Predict, compare, correct: row after row. The number of mistakes; arrays change in place.
 
-    x: (n, d). codes, weights, counts: (n,). order: rows in their turn. coef: (k, d + 1), the last column belongs to the
-    `constant` that every row ends with. A row on which other classes score no less than its own is a mistake: its own
-    vector gains weight × row, and these classes' vectors lose it in equal parts. `drift` gains each correction times
-    the rounds before it, so that  coef − drift/rounds  is the average over all rounds; `counts` the mistakes per row.
+    x: (n, d). codes, weights, counts: (n,). order: rows in their turn. coef: (k, d + 1), opposite rows for two classes;
+    the last column belongs to the `constant` that every row ends with. A row on which other classes score no less than
+    its own is a mistake: its own vector gains weight × row, and these classes' vectors lose it in equal parts. `drift`
+    gains each correction times the rounds before it, so that  coef − drift/rounds  is the average over all rounds;
+    `counts` the mistakes per row.
     """
     k, d = coef.shape[0], x.shape[1]
     scores = np.empty(k)
@@ -38,11 +39,13 @@ def perceptron_pass(  # noqa: PLR0917 - a kernel takes its arguments by position
     for turn in range(order.size):
         i = order[turn]
         own = codes[i]
-        for c in range(k):
+        for c in range(1 if k == 2 else 0, k):
             total = coef[c, d] * constant
             for j in range(d):
                 total += coef[c, j] * x[i, j]
             scores[c] = total
+        if k == 2:
+            scores[0] = -scores[1]
         rivals = -1  # the class itself is counted too
         for c in range(k):
             rivals += scores[c] >= scores[own]

@@ -45,6 +45,8 @@ def test_the_kernel_does_what_its_twin_does(k, seed):
     rng = np.random.default_rng(seed)
     x, codes, weights = rng.integers(-4, 5, (80, 3)) / 4.0, rng.integers(0, k, 80), rng.choice([0.5, 1.0, 2.0], 80)
     order, start = rng.permutation(80), rng.integers(-2, 3, (2, k, 4)) / 8.0
+    if k == 2:
+        start[:, 0] = -start[:, 1]
     ours, theirs = ([*start.copy(), 10, np.zeros(80, np.intp)] for _ in range(2))
     found = [run(x, codes, weights, order, 1.0, *state) for run, state in ((perceptron_pass, ours), (twin, theirs))]
     assert found[0] == found[1]
