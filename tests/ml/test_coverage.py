@@ -93,10 +93,10 @@ TRUE = np.array([2.0, -1.0])
 def fits(weights, sigma):
     """One fit for each of 1,000 noisy answers to the same inputs; noise of standard deviation 0.7/√weight."""
     noise = rng(5).normal(scale=0.7, size=(30, SAMPLES)) / np.sqrt(weights)[:, None]
-    found = least_squares(DESIGN, (DESIGN @ TRUE + 3.0)[:, None] + noise, weights, True)
+    found, factor = least_squares(DESIGN, (DESIGN @ TRUE + 3.0)[:, None] + noise, weights, True)
     for coef, intercept, square in zip(found.coef.T, found.intercept, found.square, strict=True):
         total, logs = float(weights.sum()), float(np.log(weights).sum())
-        yield Inference(coef, float(intercept), found.factor, found.mean, total, logs, float(square), 30, sigma)
+        yield Inference(coef, float(intercept), factor, found.mean, total, logs, float(square), 30, sigma)
 
 
 @pytest.mark.parametrize("sigma", [None, 0.7], ids=["noise estimated", "noise known"])
@@ -121,7 +121,7 @@ def test_mean_over_folds():
     scores = []
     for fold in np.array_split(rng(1).permutation(30), 5):
         rest = np.setdiff1d(np.arange(30), fold)
-        found = least_squares(DESIGN[rest], y[rest], np.ones(len(rest)), True)
+        found, _ = least_squares(DESIGN[rest], y[rest], np.ones(len(rest)), True)
         scores.append((np.abs(y[fold] - DESIGN[fold] @ found.coef - found.intercept)).mean(axis=0))
     truth = np.mean(scores)
     told = [fold_mean("mae", np.array(each)) for each in zip(*scores, strict=True)]

@@ -25,9 +25,9 @@ from pydantic import Field
 
 from app.ml.contract import JSON, Affine, Algorithm, Context, Data, Fit, LeaveOneOut, Matrix, Params, Task, Vector
 from app.ml.numerics.inference import Inference, form, told
-from app.ml.numerics.least_squares import LeastSquares, least_squares
+from app.ml.numerics.least_squares import least_squares
 from app.ml.numerics.leave_one_out import left_out
-from app.ml.numerics.linalg import ILL_CONDITIONED, each_row
+from app.ml.numerics.linalg import ILL_CONDITIONED, Solution, each_row
 from app.ml.numerics.scores import sign_probabilities
 
 
@@ -64,7 +64,7 @@ class State(NamedTuple):
 
 
 def fit(params: Linear, data: Data, context: Context) -> Fit[State]:
-    found = least_squares(data.x, data.signs, data.weights, params.intercept)
+    found, factor = least_squares(data.x, data.signs, data.weights, params.intercept)
     coef, intercept, square = found.coef, found.intercept, found.square
     if data.task is Task.REGRESSION:
         coef, intercept, square = coef[:, 0], np.asarray(intercept[0]), np.asarray(square[0])
@@ -79,7 +79,7 @@ def fit(params: Linear, data: Data, context: Context) -> Fit[State]:
         weight,
         log_weight,
         found.mean,
-        found.factor,
+        factor,
     )
     return Fit(state, iterations=1, warnings=_warnings(params, found, *data.x.shape))
 
@@ -130,7 +130,7 @@ def _inference(params: Linear, state: State) -> Inference:
     )
 
 
-def _warnings(params: Linear, found: LeastSquares, n: int, d: int) -> list[str]:
+def _warnings(params: Linear, found: Solution, n: int, d: int) -> list[str]:
     said = []
     parameters = d + params.intercept
     if n <= parameters:

@@ -9,7 +9,8 @@ import numpy as np
 import scipy
 
 from app.ml.contract import Matrix, Vector
-from app.ml.numerics.linalg import BLOCK, EPS, centred
+from app.ml.numerics.linalg import EPS, centred
+from app.ml.numerics.normal_equations import BLOCK
 
 
 class Conditioning(NamedTuple):

@@ -10,24 +10,14 @@ import numpy as np
 import scipy
 
 from app.ml.contract import Matrix, Vector
-from app.ml.numerics.linalg import EPS, Centred, centred, solve_ridge
+from app.ml.numerics.linalg import EPS, Centred, Solution, centred, weighted_ridge
 
 WELL_CONDITIONED = 1e3
 """Below it the product aᵀa keeps ten digits."""
 
 
 class LeastSquares(NamedTuple):
-    coef: Matrix
-    """(d, k)."""
-    intercept: Vector
-    """(k,)."""
-    square: Vector
-    """(k,) the weighted sum of squared residuals."""
-    rank: int
-    condition: float
-    """As in `linalg.Solution`."""
-    mean: Vector
-    """(d,) what was subtracted from the inputs: their weighted mean, or zero without an intercept."""
+    solution: Solution
     factor: Matrix
     """(d, r): FFᵀ is the covariance of the coefficients of rows with noise of variance 1/weight."""
 
@@ -37,15 +27,14 @@ def least_squares(x: Matrix, y: Matrix, weights: Vector, intercept: bool) -> Lea
 
     x: (n, d); y: (n, k); weights: (n,) positive. Of many answers the shortest β.
     """
-    inputs, targets = (centred(part, weights) if intercept else _as_is(part) for part in (x, y))
-    root = np.sqrt(weights)[:, None]
-    a, b = inputs.x * root, targets.x * root
-    coef, rank, condition = solve_ridge(a, b, 0.0)
-    square = ((b - a @ coef) ** 2).sum(axis=0)
-    constant = targets.mean - inputs.mean @ coef
+    found = weighted_ridge(x, y, weights, 0.0, intercept=intercept)
+    if found.gram is not None and found.condition < WELL_CONDITIONED:
+        factor = _inverse_root(found.gram)
+    else:
+        inputs = centred(x, weights) if intercept else Centred(x, found.mean)
+        factor = covariance_factor(inputs.x * np.sqrt(weights)[:, None])
     # In the order of storage: products of a stored factor round as those of this one.
-    factor = np.ascontiguousarray(covariance_factor(a, condition))
-    return LeastSquares(coef, constant, square, rank, condition, inputs.mean, factor)
+    return LeastSquares(found, np.ascontiguousarray(factor))
 
 
 def covariance_factor(a: Matrix, condition: float = np.inf) -> Matrix:
@@ -59,7 +48,7 @@ def covariance_factor(a: Matrix, condition: float = np.inf) -> Matrix:
     # Unit columns keep the rank clear of the choice of units; with more columns than rows units count.
     unit = np.where(length > 0, length, 1.0) if d <= n else np.ones(d)
     if d <= n and condition < WELL_CONDITIONED:
-        return np.asarray(_inverse_root(a / unit) / unit[:, None])
+        return _inverse_root(a.T @ a)
     triangle = scipy.linalg.qr(a / unit, mode="r")[0][:d] if d <= n else a
     _, s, vt = scipy.linalg.svd(triangle, full_matrices=False)
     kept = s > max(n, d) * EPS * s.max(initial=0.0)
@@ -70,11 +59,8 @@ def covariance_factor(a: Matrix, condition: float = np.inf) -> Matrix:
     return factor
 
 
-def _inverse_root(a: Matrix) -> Matrix:
-    """F with FFᵀ = (aᵀa)⁻¹: the inverse of the triangular Cholesky factor."""
-    triangle = scipy.linalg.cholesky(a.T @ a)
-    return np.asarray(scipy.linalg.solve_triangular(triangle, np.eye(len(triangle))))
-
-
-def _as_is(x: Matrix) -> Centred:
-    return Centred(x, np.zeros(x.shape[1]))
+def _inverse_root(gram: Matrix) -> Matrix:
+    """F with FFᵀ the inverse of a positive definite matrix: the inverse of its triangular Cholesky factor."""
+    unit = np.sqrt(gram.diagonal())
+    triangle = scipy.linalg.cholesky(gram / unit / unit[:, None])
+    return np.asarray(scipy.linalg.solve_triangular(triangle, np.eye(len(triangle))) / unit[:, None])

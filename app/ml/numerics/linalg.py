@@ -7,12 +7,11 @@ import scipy
 from numpy.typing import NDArray
 
 from app.ml.contract import Matrix, Vector
+from app.ml.numerics.normal_equations import BLOCK, normal_equations, solve_normal
 
 EPS = float(np.finfo(np.float64).eps)
 ILL_CONDITIONED = 1e6
 """Inputs known to six digits leave nothing of the answer beyond this condition number."""
-BLOCK = 1024
-"""Rows worked on at a time."""
 
 
 class Centred(NamedTuple):
@@ -34,6 +33,12 @@ class Solution(NamedTuple):
     condition: float
     """Largest over smallest singular value of the centred inputs with columns of unit length (the choice
     of units plays no part); infinite when a column depends on the others."""
+    square: Vector
+    """(k,) weighted sums of squared residuals."""
+    mean: Vector
+    """(d,) what was subtracted from the inputs: their weighted mean, or zero without an intercept."""
+    gram: Matrix | None = None
+    """(d, d) weighted products of the centred inputs, if they were needed."""
 
 
 def each_row(x: Matrix, coef: Vector | Matrix) -> NDArray[np.float64]:
@@ -73,27 +78,34 @@ def weighted_gram(x: Matrix, weights: Vector) -> Matrix:
     return gram
 
 
-def weighted_ridge(x: Matrix, y: Matrix, weights: Vector, penalty: float) -> Solution:
-    """Minimise Σ wᵢ‖yᵢ − xᵢβ − b‖² + penalty‖β‖² over β (d, k) and the unpenalised b (k,).
+def weighted_ridge(x: Matrix, y: Matrix, weights: Vector, penalty: float, *, intercept: bool = True) -> Solution:
+    """Minimise Σ wᵢ‖yᵢ − xᵢβ − b‖² + penalty‖β‖² over β (d, k) and the unpenalised b (k,), or with b = 0.
 
     x: (n, d); y: (n, k); weights: (n,) positive. With penalty 0 and dependent columns the answer is the shortest
     β, which is also the limit of a vanishing penalty.
 
-    The normal equations are solved by Cholesky and corrected once with the residual of the data, which makes them as
-    accurate as QR while eps·κ² is small (Björck 1987, seminormal equations). Beyond that, and for
-    more columns than rows, the singular value decomposition takes over.
+    By the normal equations, corrected once with the residuals; where they are not to be trusted, and for more columns
+    than rows, the singular value decomposition takes over.
     """
-    inputs, targets = centred(x, weights), centred(y, weights)
+    if x.shape[1] <= x.shape[0]:
+        equations = normal_equations(x, y, weights, intercept=intercept)
+        solved = solve_normal(x, y, weights, equations, penalty)
+        if solved is not None:
+            constant = equations.middle - equations.mean @ solved.coef
+            told = _conditioning_of(equations.gram)
+            return Solution(solved.coef, constant, *told, solved.square, equations.mean, equations.gram)
+    inputs, targets = ((centred if intercept else _as_is)(part, weights) for part in (x, y))
     root = np.sqrt(weights)[:, None]
-    a, b = (part if (weights == 1).all() else part * root for part in (inputs.x, targets.x))
-    coef, rank, condition = solve_ridge(a, b, penalty)
-    return Solution(coef, targets.mean - inputs.mean @ coef, rank, condition)
+    a, b = inputs.x * root, targets.x * root
+    coef, rank, condition = _by_svd(a, b, penalty)
+    square = ((b - a @ coef) ** 2).sum(axis=0)
+    return Solution(coef, targets.mean - inputs.mean @ coef, rank, condition, square, inputs.mean)
 
 
 def solve_ridge(a: Matrix, b: Matrix, penalty: float) -> tuple[Matrix, int, float]:
     """Minimise ‖b − aβ‖² + penalty‖β‖² as `weighted_ridge` does: β (d, k), rank and condition number of a (n, d)."""
-    solved = None if a.shape[1] > a.shape[0] else _by_cholesky(a, b, penalty)
-    return _by_svd(a, b, penalty) if solved is None else solved
+    found = weighted_ridge(a, b, np.ones(len(a)), penalty, intercept=False)
+    return found.coef, found.rank, found.condition
 
 
 def solve_positive(a: Matrix, b: Vector) -> Vector:
@@ -112,29 +124,16 @@ def solve_positive(a: Matrix, b: Vector) -> Vector:
     return np.asarray(vectors @ (vectors.T @ (b / scale) / values) / scale)
 
 
-def _by_cholesky(a: Matrix, b: Matrix, penalty: float) -> tuple[Matrix, int, float] | None:
-    """None when the equations are too ill-conditioned to be trusted."""
-    gram = a.T @ a
+def _conditioning_of(gram: Matrix) -> tuple[int, float]:
+    """Rank and condition number of the columns whose products these are."""
     length = np.sqrt(gram.diagonal())
-    shifted = gram + penalty * np.eye(len(gram))
-    # Unit diagonal: nearly the best scaling there is (van der Sluis 1969).
-    scale = np.sqrt(shifted.diagonal())
-    if not scale.all():
-        return None
-    system = shifted / scale / scale[:, None]
-    factor, failed = scipy.linalg.lapack.dpotrf(system, lower=True)
-    if failed or scipy.linalg.lapack.dpocon(factor, np.abs(system).sum(axis=0).max(), uplo="L")[0] < 1e-10:
-        return None
-
-    def solve(right: Matrix) -> Matrix:
-        solution: Matrix = scipy.linalg.cho_solve((factor, True), right / scale[:, None])
-        return solution / scale[:, None]
-
-    coef = solve(a.T @ b)
-    coef += solve(a.T @ (b - a @ coef) - penalty * coef)
     unit = np.where(length > 0, length, 1.0)
     eigenvalues = scipy.linalg.eigvalsh(gram / unit / unit[:, None])
-    return coef, *_conditioning(np.sqrt(np.maximum(eigenvalues[::-1], 0)), np.sqrt(len(gram) * EPS), len(gram))
+    return _conditioning(np.sqrt(np.maximum(eigenvalues[::-1], 0)), np.sqrt(len(gram) * EPS), len(gram))
+
+
+def _as_is(x: Matrix, _weights: Vector) -> Centred:
+    return Centred(x, np.zeros(x.shape[1]))
 
 
 def _by_svd(a: Matrix, b: Matrix, penalty: float) -> tuple[Matrix, int, float]:

@@ -31,8 +31,8 @@ def test_agrees_with_the_plain_system(intercept):
     rows = np.column_stack([x, np.ones(25)]) if intercept else x
     root = np.sqrt(weights)[:, None]
     beta, square, *_ = np.linalg.lstsq(rows * root, y * root, rcond=None)
-    found = least_squares(x, y, weights, intercept)
+    found, factor = least_squares(x, y, weights, intercept)
     np.testing.assert_allclose(found.coef, beta[:3], rtol=1e-11)
     np.testing.assert_allclose(found.intercept, beta[3] if intercept else [0, 0], rtol=1e-11)
     np.testing.assert_allclose(found.square, square, rtol=1e-11)
-    assert found.factor.flags.c_contiguous  # as it comes back from storage
+    assert factor.flags.c_contiguous  # as it comes back from storage
