@@ -1,5 +1,6 @@
 """Least squares with and without a ridge, by factorisations; nothing is ever inverted."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ import scipy
 from numpy.typing import NDArray
 
 from app.ml.contract import Matrix, Vector
-from app.ml.numerics.normal_equations import BLOCK, normal_equations, solve_normal
+from app.ml.numerics.normal_equations import normal_equations, solve_normal
 
 EPS = float(np.finfo(np.float64).eps)
 ILL_CONDITIONED = 1e6
@@ -68,16 +69,6 @@ def centred(x: Matrix, weights: Vector) -> Centred:
     return Centred(rest, mean)
 
 
-def weighted_gram(x: Matrix, weights: Vector) -> Matrix:
-    """The sum of wᵢxᵢxᵢᵀ, (d, d), for weights of zero or more; by blocks of rows, whose copies stay in cache."""
-    root = np.sqrt(weights)[:, None]
-    gram = np.zeros((x.shape[1], x.shape[1]))
-    for start in range(0, len(x), BLOCK):
-        rows = x[start : start + BLOCK] * root[start : start + BLOCK]
-        gram += rows.T @ rows
-    return gram
-
-
 def weighted_ridge(x: Matrix, y: Matrix, weights: Vector, penalty: float, *, intercept: bool = True) -> Solution:
     """Minimise Σ wᵢ‖yᵢ − xᵢβ − b‖² + penalty‖β‖² over β (d, k) and the unpenalised b (k,), or with b = 0.
 
@@ -108,8 +99,8 @@ def solve_ridge(a: Matrix, b: Matrix, penalty: float) -> tuple[Matrix, int, floa
     return found.coef, found.rank, found.condition
 
 
-def solve_positive(a: Matrix, b: Vector) -> Vector:
-    """Solve ax = b for a positive definite a (m, m), by Cholesky.
+def positive_solver(a: Matrix) -> Callable[[Vector], Vector]:
+    """What solves ax = b for b, with a positive definite a (m, m): by Cholesky.
 
     Where rounding has made `a` indefinite, the directions at fault get the smallest curvature that is not rounding.
     """
@@ -118,10 +109,10 @@ def solve_positive(a: Matrix, b: Vector) -> Vector:
     system = a / scale / scale[:, None]
     factor, failed = scipy.linalg.lapack.dpotrf(system, lower=True)
     if not failed:
-        return np.asarray(scipy.linalg.cho_solve((factor, True), b / scale) / scale)
+        return lambda b: np.asarray(scipy.linalg.cho_solve((factor, True), b / scale) / scale)
     values, vectors = scipy.linalg.eigh(system)
     values = np.maximum(values, len(a) * EPS * values[-1])
-    return np.asarray(vectors @ (vectors.T @ (b / scale) / values) / scale)
+    return lambda b: np.asarray(vectors @ (vectors.T @ (b / scale) / values) / scale)
 
 
 def _conditioning_of(gram: Matrix) -> tuple[int, float]:

@@ -4,20 +4,30 @@ The tolerance is relative: no entry of the gradient may exceed `tol` times the v
 tiny is still brought to its minimum; slopes below one rounding of 1 count as none.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import scipy
 
 from app.ml.contract import Matrix, Vector
-from app.ml.numerics.linalg import EPS, solve_positive
+from app.ml.numerics.linalg import EPS, positive_solver
 
 Function: TypeAlias = Callable[[Vector], tuple[float, Vector]]
 """Value and gradient, (m,), at a point (m,)."""
 Watch: TypeAlias = Callable[[Vector, float], bool]
 """Called after every iteration with the point and its value; True stops."""
 
+Pair: TypeAlias = tuple[Vector, Vector]
+"""A step, and how it changed the gradient."""
+
+Solve: TypeAlias = Callable[[Vector], Vector]
+"""The inverse of a positive definite matrix, times a vector."""
+
+MEMORY = 20
+"""Steps that are remembered."""
+SLOW = 0.1
+"""What a step has to leave of the gradient at most for its Hessian to be used again."""
 SUFFICIENT = 1e-4
 """Share of the decrease promised by the slope that a step has to keep (Armijo)."""
 
@@ -33,21 +43,64 @@ def newton(
 ) -> Minimum:
     """Newton's method for a strictly convex function, each step halved until the value falls.
 
-    Equivalent to scipy's `trust-exact` in the answer; fewer evaluations where the Hessian is cheap.
+    A Hessian serves as long as steps bring the gradient to a tenth, corrected by what each step shows of it (the
+    BFGS formula). Equivalent to scipy's `trust-exact` in the answer.
     """
-    x = start
+
+    def solver(x: Vector) -> Solve:
+        return positive_solver(hessian(x))
+
+    return _descend(function, solver, start, slow=SLOW, tol=tol, max_iter=max_iter, watch=watch)
+
+
+def quasi_newton(
+    function: Function, solve: Solve, start: Vector, *, tol: float, max_iter: int, watch: Watch
+) -> Minimum:
+    """Limited-memory BFGS for a strictly convex function, on top of `solve`: roughly the inverse Hessian."""
+    return _descend(function, lambda _: solve, start, slow=np.inf, tol=tol, max_iter=max_iter, watch=watch)
+
+
+def _descend(
+    function: Function,
+    solver: Callable[[Vector], Solve],
+    start: Vector,
+    *,
+    slow: float,
+    tol: float,
+    max_iter: int,
+    watch: Watch,
+) -> Minimum:
+    x, solve, pairs = start, None, list[Pair]()
     value, gradient = function(x)
     for iteration in range(max_iter):
         if _flat(value, gradient, tol):
             return Minimum(x, converged=True, iterations=iteration)
-        direction = -solve_positive(hessian(x), gradient)
+        solve = solve or solver(x)
+        direction = -_inverse_times(gradient, solve, pairs)
         found = _backtrack(function, x, value, direction, float(gradient @ direction))
         if found is None:
             return Minimum(x, converged=False, iterations=iteration)
+        step, change = found[0] - x, found[2] - gradient
+        if step @ change > 0:  # else rounding has the better of both
+            pairs = [*pairs, (step, change)][-MEMORY:]
+        if np.abs(found[2]).max() > slow * np.abs(gradient).max():
+            solve, pairs = None, []
         x, value, gradient = found
         if watch(x, value):
             return Minimum(x, _flat(value, gradient, tol), iteration + 1)
     return Minimum(x, _flat(value, gradient, tol), max_iter)
+
+
+def _inverse_times(gradient: Vector, solve: Solve, pairs: Sequence[Pair]) -> Vector:
+    """The inverse Hessian, known before these steps, times the gradient after them (Nocedal 1980)."""
+    shares, q = [], gradient
+    for step, change in reversed(pairs):
+        shares.append((step @ q) / (step @ change))
+        q = q - shares[-1] * change
+    q = solve(q)
+    for (step, change), share in zip(pairs, reversed(shares), strict=True):
+        q = q + (share - (change @ q) / (step @ change)) * step
+    return q
 
 
 def _flat(value: float, gradient: Vector, tol: float) -> bool:

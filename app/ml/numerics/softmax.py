@@ -5,14 +5,22 @@ the loss of a row is  log Z − Σ zⱼtⱼ  with Z = 1 + exp z for s = 1 and Z 
 code serves both.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
 import scipy
 
 from app.ml.contract import Matrix, Vector
-from app.ml.numerics.linalg import centred, weighted_gram
+from app.ml.numerics.linalg import centred
+
+CELLS = 2**17
+"""Numbers of `x` worked on at a time: they stay in cache for the way there and the way back."""
+
+
+FLAT = 1e-8
+"""Curvature, as a share of the largest, below which a direction is as good as flat."""
 
 
 class Linear(NamedTuple):
@@ -39,41 +47,76 @@ def losses(scores: Matrix, targets: Matrix) -> Vector:
     return np.asarray(scipy.special.logsumexp(scores - (scores * targets).sum(axis=1, keepdims=True), axis=1))
 
 
+class Likelihood(NamedTuple):
+    losses: Vector
+    """(n,)."""
+    probabilities: Matrix
+    """(n, s)."""
+
+
+def likelihood(scores: Matrix, targets: Matrix) -> Likelihood:
+    """`losses` and `probabilities` at once: one exponential for both, and small losses to all their digits."""
+    if scores.shape[1] == 1:
+        z, t = scores[:, 0], targets[:, 0]
+        small = np.exp(-np.abs(z))
+        own = np.where(z >= 0, 1.0, small) / (1 + small)
+        return Likelihood(np.log1p(small) + np.maximum(z, 0) - z * t, own[:, None])
+    classes = np.ascontiguousarray(scores.T)  # sums over classes, row by row of it, are quick
+    classes -= (classes * targets.T).sum(axis=0)
+    highest = classes.max(axis=0)
+    share = np.exp(classes - highest)
+    best = share == 1
+    rest = np.where(best, 0.0, share).sum(axis=0) + (best.sum(axis=0) - 1)
+    return Likelihood(highest + np.log1p(rest), (share / (1 + rest)).T)
+
+
 @dataclass(frozen=True)
 class CrossEntropy:
     """Mean loss per unit of weight plus ½λ‖coef‖²/Σw, over a point (m,) with m = (d + 1)·s.
 
-    In coordinates of its own: each column is centred and divided by √(variance + λ/Σw), the last one is all ones.
-    So curvatures are about 1 or less whatever the units of the inputs, and a gradient is a pure number.
+    In coordinates of its own: each column is centred and divided by √(variance + λ/Σw), and there is a last one of
+    ones. So curvatures are about 1 or less whatever the units of the inputs, and a gradient is a pure number.
+    The columns stay as they are; what centring and scaling do to sums over rows is done to the sums.
     """
 
     x: Matrix
-    """(n, d + 1)."""
+    """(n, d)."""
     targets: Matrix
     """(n, s)."""
     weights: Vector
     """(n,), summing to 1."""
     penalty: Vector
     """(d + 1,), zero for the ones."""
+    offset: Vector
+    """(d,) weighted means of `x`, no larger than its deviations."""
     mean: Vector
+    """(d,) of the inputs as they came."""
     unit: Vector
 
     @classmethod
     def of(cls, x: Matrix, targets: Matrix, weights: Vector, penalty: float) -> Self:
         """penalty: λ > 0. targets: (n, 1) with 1 for the second class, or one-hot (n, s)."""
         share = weights / weights.sum()
-        rows = centred(x, weights)
+        mean = offset = share @ x
+        variance = _squares(x, share) - mean**2
+        if (mean**2 > variance).any():  # far from zero centring afterwards would cost digits
+            x, mean = centred(x, weights)
+            offset, variance = np.zeros(x.shape[1]), _squares(x, share)
         ridge = penalty / weights.sum()
-        unit = np.sqrt(share @ (rows.x * rows.x) + ridge)
-        inputs = np.column_stack([rows.x / unit, np.ones(len(x))])
-        return cls(inputs, targets, share, np.append(ridge / unit / unit, 0.0), rows.mean, unit)
+        unit = np.sqrt(variance + ridge)
+        return cls(x, np.asfortranarray(targets), share, np.append(ridge / unit / unit, 0.0), offset, mean, unit)
+
+    def every(self, step: int) -> "CrossEntropy":
+        """Of every so many rows, in the same coordinates."""
+        share = self.weights[::step]
+        return replace(self, x=self.x[::step], targets=self.targets[::step], weights=share / share.sum())
 
     @property
     def start(self) -> Vector:
         """No influence of the inputs, and the observed share of each class."""
         share = self.weights @ self.targets
         odds = np.log(share) - (np.log1p(-share) if len(share) == 1 else np.log(share).mean())
-        point = np.zeros((self.x.shape[1], len(share)))
+        point = np.zeros((self.x.shape[1] + 1, len(share)))
         point[-1] = odds
         return point.ravel()
 
@@ -86,11 +129,18 @@ class CrossEntropy:
     def __call__(self, point: Vector) -> tuple[float, Vector]:
         """Value and gradient (m,)."""
         b = self._unpacked(point)
-        scores = self.x @ b
+        coef, constant = self._plain(b)
         shrunk = self.penalty[:, None] * b
-        value = self.weights @ losses(scores, self.targets) + 0.5 * (shrunk * b).sum()
-        gradient = self.x.T @ (self.weights[:, None] * (probabilities(scores) - self.targets)) + shrunk
-        return float(value), gradient.ravel()
+        value, slopes, total = 0.5 * float((shrunk * b).sum()), np.zeros_like(coef), np.zeros_like(constant)
+        for rows in self._blocks():
+            x, targets, weights = self.x[rows], self.targets[rows], self.weights[rows]
+            losses, p = likelihood(_product(x, coef) + constant, targets)
+            pull = weights[:, None] * (p - targets)
+            value += float(weights @ losses)
+            slopes += _product(x.T, pull)
+            total += pull.sum(axis=0)
+        slopes = (slopes - np.outer(self.offset, total)) / self.unit[:, None]
+        return value, (np.vstack([slopes, total]) + shrunk).ravel()
 
     def hessian(self, point: Vector) -> Matrix:
         """(m, m), positive definite.
@@ -98,20 +148,82 @@ class CrossEntropy:
         The same constant added to all scores changes nothing when s > 1. Along those directions the mean curvature
         of all others is added; the gradient has no part in them, so no Newton step is changed by it.
         """
-        p = probabilities(self.x @ self._unpacked(point))
-        d, s = self.x.shape[1], p.shape[1]
-        blocks = np.zeros((d, s, d, s))
+        coef, constant = self._plain(self._unpacked(point))
+        d, s = len(coef), len(constant)
+        products, sums, mass = np.zeros((s, s, d, d)), np.zeros((s, s, d)), np.zeros((s, s))
+        for rows in self._blocks():
+            x, p = self.x[rows], probabilities(_product(self.x[rows], coef) + constant)
+            for i in range(s):
+                for j in range(i + 1):
+                    root = np.sqrt(self.weights[rows] * p[:, i] * (1 - p[:, i] if i == j else p[:, j]))
+                    scaled = x * root[:, None]
+                    products[i, j] += scaled.T @ scaled
+                    sums[i, j] += root @ scaled
+                    mass[i, j] += root @ root
+        blocks = np.zeros((d + 1, s, d + 1, s))
         for i in range(s):
             for j in range(i + 1):
-                shared = self.weights * p[:, i] * (1 - p[:, i] if i == j else p[:, j])
-                gram = weighted_gram(self.x, shared)
+                gram = self._centred(products[i, j], sums[i, j], mass[i, j])
                 blocks[:, i, :, j] = blocks[:, j, :, i] = gram if i == j else -gram
-        own = np.arange(d)
+        own = np.arange(d + 1)
         for i in range(s):
             blocks[own, i, own, i] += self.penalty
         if s > 1:
-            blocks[own, :, own, :] += np.einsum("isis->", blocks) / (d * s * s)
-        return blocks.reshape(d * s, d * s)
+            blocks[own, :, own, :] += np.einsum("isis->", blocks) / ((d + 1) * s * s)
+        return blocks.reshape((d + 1) * s, (d + 1) * s)
+
+    def first_curvature(self) -> Callable[[Vector], Vector]:
+        """Times a vector, roughly the inverse Hessian at `start`, where it is a Kronecker product.
+
+        There the probabilities p are the same in all rows: the Hessian is that of the inputs times that of the scores,
+        diag(p) − ppᵀ, plus the penalty, here taken as one number. s > 1.
+        """
+        d, s = self.x.shape[1], self.targets.shape[1]
+        products, sums = np.zeros((d, d)), self.weights @ self.x
+        for rows in self._blocks():
+            scaled = self.x[rows] * np.sqrt(self.weights[rows])[:, None]
+            products += scaled.T @ scaled
+        share = self.weights @ self.targets
+        scores = np.diag(share) - np.outer(share, share)
+        scores += scores.trace() / (s * s)  # along the constant, which changes nothing
+        inputs, v = np.linalg.eigh(self._centred(products, sums, 1.0))
+        outputs, u = np.linalg.eigh(scores)
+        curvature = np.outer(np.maximum(inputs, FLAT * inputs[-1]), outputs) + self.penalty.mean()
+
+        def solve(point: Vector) -> Vector:
+            solved: Matrix = v @ (v.T @ self._unpacked(point) @ u / curvature) @ u.T
+            return solved.ravel()
+
+        return solve
+
+    def _centred(self, products: Matrix, sums: Vector, mass: float) -> Matrix:
+        """(d + 1, d + 1): in own coordinates, ones last, from weighted sums of the columns as they are."""
+        move = np.outer(self.offset, sums)
+        gram = np.empty((len(sums) + 1, len(sums) + 1))
+        gram[:-1, :-1] = products - move - move.T + mass * np.outer(self.offset, self.offset)
+        gram[-1, :-1] = gram[:-1, -1] = sums - mass * self.offset
+        gram[-1, -1] = mass
+        unit = np.append(self.unit, 1.0)
+        return gram / unit / unit[:, None]
+
+    def _plain(self, b: Matrix) -> Linear:
+        """The scores as a linear form of `x`."""
+        coef = b[:-1] / self.unit[:, None]
+        return Linear(coef, b[-1] - self.offset @ coef)
+
+    def _blocks(self) -> Iterator[slice]:
+        step = max(1, CELLS // max(1, self.x.shape[1]))
+        return (slice(start, start + step) for start in range(0, len(self.x), step))
 
     def _unpacked(self, point: Vector) -> Matrix:
-        return point.reshape(self.x.shape[1], -1)
+        return point.reshape(self.x.shape[1] + 1, -1)
+
+
+def _product(a: Matrix, b: Matrix) -> Matrix:
+    """The product; of a single column as one with a vector, which is quicker."""
+    return np.asarray((a @ b[:, 0])[:, None] if b.shape[1] == 1 else a @ b, np.float64)
+
+
+def _squares(x: Matrix, share: Vector) -> Vector:
+    """(d,) weighted means."""
+    return np.asarray(np.einsum("i,ij,ij->j", share, x, x))

@@ -56,10 +56,10 @@ def test_solve_positive():
     a = rng.normal(size=(9, 6))
     units = 10.0 ** np.arange(-60, 60, 20)
     matrix, right = a.T @ a * units * units[:, None], rng.normal(size=6) * units
-    np.testing.assert_allclose(matrix @ linalg.solve_positive(matrix, right) / units, right / units, rtol=1e-9)
+    np.testing.assert_allclose(matrix @ linalg.positive_solver(matrix)(right) / units, right / units, rtol=1e-9)
 
 
 def test_solve_positive_where_rounding_has_made_it_indefinite():
     v = np.array([1.0, 2.0, 3.0])
     matrix = np.outer(v, v) - 1e-17 * np.eye(3)
-    np.testing.assert_allclose(matrix @ linalg.solve_positive(matrix, v), v, rtol=1e-6)
+    np.testing.assert_allclose(matrix @ linalg.positive_solver(matrix)(v), v, rtol=1e-6)
