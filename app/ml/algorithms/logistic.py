@@ -7,6 +7,8 @@ small, else L-BFGS, in standardised coordinates, from the observed share of each
 stops early: part of the rows is set aside, stratified, and the coefficients that do best on those are kept. A class
 without rows has probability 0.
 
+Errors of coefficients follow from the curvature of the penalised loss at its minimum; odds ratios are exp β.
+
 Use when: probabilities matter, when each input pushes the odds one way, or as the first classifier to beat.
 Scale the inputs: the penalty counts in their units.
 
@@ -19,11 +21,13 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from pydantic import Field
 
 from app.ml.contract import (
     JSON,
+    Affine,
     Algorithm,
     Context,
     Data,
@@ -36,10 +40,19 @@ from app.ml.contract import (
     Task,
     Vector,
 )
+from app.ml.numerics.inference import told
 from app.ml.numerics.linalg import each_row
 from app.ml.numerics.optimise import Minimum, lbfgs, newton, quasi_newton
 from app.ml.numerics.softmax import CrossEntropy, losses, probabilities
 
+TOLD_UNKNOWNS = 100
+"""Up to here the errors of coefficients are told."""
+NORMAL = 1.959963984540054
+"""Standard deviations of a 95 % interval."""
+SEPARABLE = (
+    "A plane separates the classes without a mistake: the penalty alone keeps the coefficients finite, their size "
+    "follows from it, and no errors of them are told. Probabilities so sure deserve doubt; a larger penalty is modest."
+)
 PART, RARE = 8192, 50
 """Rows to start with, and how many of each class there have to be among them."""
 FEW_UNKNOWNS, WIDE, ROUGH_STEPS = 100, 2000, 32
@@ -67,6 +80,8 @@ class State(NamedTuple):
     """(s,)."""
     seen: NDArray[np.bool_]
     """(k,): whether training had rows of the class."""
+    factor: NDArray[np.float64] = np.zeros((0, 0, 0))
+    """(d + 1, s, m): FFᵀ is the covariance of coefficients and intercept; empty where it is not told."""
 
 
 def fit(params: Logistic, data: Data, context: Context) -> Fit[State]:
@@ -78,13 +93,17 @@ def fit(params: Logistic, data: Data, context: Context) -> Fit[State]:
     loss = CrossEntropy.of(learned.x, _targets(learned.targets, seen), learned.weights, params.penalty)
     watch = _Watch(params, loss, data.take(aside) if aside.any() else None, seen, context.progress)
     found = _minimise(params, loss, watch)
-    state = State(*loss.linear(found.x if watch.best is None else watch.best), seen)
+    point = found.x if watch.best is None else watch.best
+    state = State(*loss.linear(point), seen)
+    apart = _separates(state, learned)
+    if found.converged and watch.best is None and not apart and point.size <= TOLD_UNKNOWNS:
+        state = state._replace(factor=loss.errors(point, float(learned.weights.sum())))
     return Fit(
         state,
         converged=found.converged and watch.best is None,
         iterations=found.iterations,
         curves=watch.curves,
-        warnings=_warnings(params, found, watch),
+        warnings=(*_warnings(params, found, watch), *([SEPARABLE] if apart else [])),
     )
 
 
@@ -106,12 +125,51 @@ def objective(params: Logistic, state: State, data: Data) -> float:
     return float(data.weights @ loss + 0.5 * params.penalty * (state.coef**2).sum())
 
 
-def summary(params: Logistic, state: State) -> JSON:
-    return {
-        "coefficients": state.coef.T.tolist(),
-        "intercepts": state.intercept.tolist(),
+def summary(params: Logistic, state: State, units: Affine | None = None) -> JSON:
+    """Coefficients by class (of two, the log odds of the second), with errors and odds ratios."""
+    coef, intercept, factor = state.coef, state.intercept, state.factor
+    if units is not None:
+        if factor.size:
+            (d, s, m), flat = factor.shape, factor[:-1].reshape(len(factor) - 1, -1)
+            constant = factor[-1] + units.constant(flat).reshape(s, m)
+            factor = np.concatenate([units.coef(flat).reshape(d - 1, s, m), constant[None]])
+        coef, intercept = units.coef(coef), intercept + units.constant(coef)
+    ground = {
+        "coefficients": told(coef.T),
+        "intercepts": told(intercept),
         "classes": np.flatnonzero(state.seen).tolist(),
+        "odds_ratios": told(_exp(coef.T)),
     }
+    if not factor.size:
+        return ground
+    errors = np.sqrt((factor**2).sum(axis=2))
+    z = np.divide(coef, errors[:-1], out=np.full(coef.shape, np.nan), where=errors[:-1] > 0)
+    reach = NORMAL * errors[:-1]
+    return {
+        **ground,
+        "standard_errors": told(errors[:-1].T),
+        "intercept_standard_errors": told(errors[-1]),
+        "z_values": told(z.T),
+        "p_values": told(2 * scipy.special.ndtr(-np.abs(z.T))),
+        "odds_ratios_lower": told(_exp((coef - reach).T)),
+        "odds_ratios_upper": told(_exp((coef + reach).T)),
+    }
+
+
+def _exp(values: Matrix) -> Matrix:
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(values))
+
+
+def _separates(state: State, data: Data) -> bool:
+    """Whether every row is on the right side of the planes."""
+    if len(data.x) > 2 * PART and not _separates(state, data.take(np.arange(PART))):
+        return False
+    targets, scores = _targets(data.targets, state.seen), _scores(state, data.x)
+    if scores.shape[1] == 1:
+        return bool((np.where(targets > 0, scores, -scores) > 0).all())
+    own = np.where(targets > 0, scores, -np.inf).max(axis=1)
+    return bool((own > np.where(targets > 0, -np.inf, scores).max(axis=1)).all())
 
 
 def _scores(state: State, x: Matrix) -> Matrix:
@@ -218,5 +276,6 @@ ALGORITHM = Algorithm(
     rowwise=True,
     objective=objective,
     summary=summary,
+    unscaled=summary,
     breaks={Symmetry.SCALE: "the penalty counts coefficients in the units of their columns"},
 )

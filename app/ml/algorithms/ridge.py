@@ -1,10 +1,13 @@
 r"""Ridge: a straight-line fit that stays calm when inputs move together.
 
 Minimises  Σ wᵢ(yᵢ − xᵢβ − b)² + λ‖β‖², least squares with a pull of every coefficient towards
-zero; the intercept b is free. Where inputs are nearly dependent, many coefficients fit equally
+zero; the intercept b is free, or, on request, pulled like a coefficient (the literal (λI + XᵀX)⁻¹Xᵀy with a
+column of ones in X), or absent. Where inputs are nearly dependent, many coefficients fit equally
 well and plain least squares picks among them by rounding and noise; the penalty picks the
 shortest. The system is factorised, never inverted, and a singular value decomposition takes over
-where the factorisation is not to be trusted. λ = 0 is ordinary least squares.
+where the factorisation is not to be trusted. λ = 0 is ordinary least squares. On request cross-validation chooses
+λ, along a path of penalties that one decomposition serves: generalised, the one of least error in folds, or the
+strongest within one standard error of that.
 
 Classes are fitted as numbers: one score per class, with target +1 for its own rows and −1 for
 the others. Probabilities are (1 + score)/2, cut off at 0 and made to sum to 1; where every score is
@@ -14,10 +17,11 @@ Use when: the target is roughly a weighted sum of the inputs, when a fit must ta
 or as the first model that every other one has to beat. Scale the inputs: the penalty counts in their units.
 
 References: Hoerl & Kennard (1970), Technometrics 12:55; Björck (1996), Numerical Methods for Least
-Squares Problems; Battiti & Brunato, The LION Way, ch. 4.
+Squares Problems; Golub, Heath & Wahba (1979), Technometrics 21:215; Battiti & Brunato, The LION Way, ch. 4.
 """
 
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,15 +42,43 @@ from app.ml.contract import (
     Vector,
 )
 from app.ml.numerics.inference import form
+from app.ml.numerics.inference import told as as_json
 from app.ml.numerics.leave_one_out import left_out
 from app.ml.numerics.linalg import ILL_CONDITIONED, Solution, each_row, weighted_ridge
+from app.ml.numerics.ridge_path import Spectrum, cross_validate
 from app.ml.numerics.scores import sign_probabilities
 
 
 class Ridge(Params):
     """Least squares with a penalty on the squared coefficients."""
 
-    penalty: float = Field(1.0, ge=0, le=1e12, description="Weight of the squared coefficients; 0 is least squares.")
+    choice: Literal["penalty", "generalised", "best", "one_standard_error"] = Field(
+        "penalty",
+        description="What fixes the strength: the penalty, generalised cross-validation, or one of two rules of "
+        "cross-validation in folds.",
+    )
+    penalty: float = Field(
+        1.0,
+        ge=0,
+        le=1e12,
+        description="Weight of the squared coefficients, if chosen so, against the sum (not the mean) of squared "
+        "residuals; 0 is least squares.",
+    )
+    folds: int = Field(5, ge=2, le=20, description="Parts of the rows in cross-validation.")
+    intercept: bool = Field(True, description="Whether the answer may be other than 0 where all inputs are 0.")
+    penalise_intercept: bool = Field(False, description="Whether the intercept is pulled to zero like a coefficient.")
+
+
+class Path(NamedTuple):
+    """What is expected of m penalties in descending order; of none if the penalty was given."""
+
+    penalties: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    """(m,) mean squared errors on rows not seen."""
+    spreads: NDArray[np.float64]
+    """(m,) their standard errors; (0,) of generalised cross-validation, which has none."""
+    degrees: NDArray[np.float64]
+    """(m,) effective degrees of freedom."""
 
 
 class State(NamedTuple):
@@ -56,15 +88,50 @@ class State(NamedTuple):
     """() or (k,)."""
     rank: int
     condition: float
+    penalty: float | None = None
+    """The one that was chosen; None if it is that of the parameters."""
+    path: Path = Path(*np.zeros((4, 0)))
 
 
 def fit(params: Ridge, data: Data, context: Context) -> Fit[State]:
-    solution = weighted_ridge(data.x, data.signs, data.weights, params.penalty)
-    coef, intercept = solution.coef, solution.intercept
+    rows = _with_ones(data) if params.intercept and params.penalise_intercept else data
+    free = params.intercept and not params.penalise_intercept
+    penalty, path = _chosen(params, rows, context, free=free)
+    used = params.penalty if penalty is None else penalty
+    solution = weighted_ridge(rows.x, data.signs, data.weights, used, intercept=free)
+    d = data.x.shape[1]
+    coef, intercept = solution.coef[:d], solution.intercept if rows is data else solution.coef[d]
     if data.task is Task.REGRESSION:
-        coef, intercept = coef[:, 0], intercept[0]
-    state = State(coef, np.asarray(intercept), solution.rank, solution.condition)
-    return Fit(state, iterations=1, warnings=_warnings(params, solution, data.x.shape[1]))
+        coef, intercept = coef[:, 0], np.asarray(intercept)[0]
+    state = State(coef, np.asarray(intercept), solution.rank, solution.condition, penalty, path)
+    return Fit(state, iterations=1, warnings=_warnings(used, path, solution, d))
+
+
+def _with_ones(data: Data) -> Data:
+    """With a column of ones behind: an intercept that is a coefficient like others."""
+    return replace(data, x=np.column_stack([data.x, np.ones(len(data.x))]), levels=np.append(data.levels, 0))
+
+
+def _chosen(params: Ridge, data: Data, context: Context, *, free: bool) -> tuple[float | None, Path]:
+    folds = min(params.folds, len(data.x))
+    if params.choice == "penalty" or folds < 2:
+        return None, State._field_defaults["path"]
+    spectrum = Spectrum.of(data.x, data.signs, data.weights, intercept=free)
+    grid = spectrum.grid()
+    if params.choice == "generalised":
+        errors, spreads = spectrum.generalised(grid), np.zeros(0)
+    else:
+        errors, spreads = cross_validate(data, grid, context.rng.permutation(len(data.x)) % folds, intercept=free)
+    path = Path(grid, errors, spreads, spectrum.degrees(grid))
+    return float(grid[_rule(path, params.choice)]), path
+
+
+def _rule(path: Path, choice: str) -> int:
+    """The place of the least error, or of the strongest penalty within one standard error of it."""
+    best = int(path.errors.argmin())
+    if choice != "one_standard_error":
+        return best
+    return int((path.errors <= path.errors[best] + path.spreads[best]).argmax())
 
 
 def predict(params: Ridge, state: State, x: Matrix) -> Vector | Matrix:
@@ -74,20 +141,52 @@ def predict(params: Ridge, state: State, x: Matrix) -> Vector | Matrix:
 
 def objective(params: Ridge, state: State, data: Data) -> float:
     residual = data.signs - (data.x @ state.coef + state.intercept).reshape(data.signs.shape)
-    return float(data.weights @ (residual**2).sum(axis=1) + params.penalty * (state.coef**2).sum())
+    size = (state.coef**2).sum() + params.penalise_intercept * (state.intercept**2).sum()
+    return float(data.weights @ (residual**2).sum(axis=1) + _penalty(params, state) * size)
 
 
 def summary(params: Ridge, state: State, units: Affine | None = None) -> JSON:
-    return {
+    path = state.path
+    told: dict[str, JSON] = {
         **form(state.coef, state.intercept, units),
         "rank": int(state.rank),
         "condition_number": float(state.condition) if np.isfinite(state.condition) else None,
+        "penalty": _penalty(params, state),
     }
+    if path.penalties.size:
+        told["cross_validation"] = {
+            "penalties": path.penalties.tolist(),
+            "errors": as_json(path.errors),
+            "standard_errors": path.spreads.tolist() or None,
+            "degrees_of_freedom": path.degrees.tolist(),
+            "best": float(path.penalties[_rule(path, "best")]),
+            "one_standard_error": float(path.penalties[_rule(path, "one_standard_error")])
+            if path.spreads.size
+            else None,
+        }
+    return told
 
 
-def _warnings(params: Ridge, solution: Solution, d: int) -> tuple[str, ...]:
+def _penalty(params: Ridge, state: State) -> float:
+    return params.penalty if state.penalty is None else state.penalty
+
+
+def without_each(params: Ridge, data: Data) -> NDArray[np.float64]:
+    """NaN everywhere where each row without the others would choose a penalty of its own."""
+    rows = _with_ones(data) if params.intercept and params.penalise_intercept else data
+    free = params.intercept and not params.penalise_intercept
+    score = left_out(rows.x, data.signs, data.weights, params.penalty, intercept=free)
+    if params.choice != "penalty":
+        score = np.full_like(score, np.nan)
+    return score[:, 0] if data.task is Task.REGRESSION else sign_probabilities(score)
+
+
+def _warnings(penalty: float, path: Path, solution: Solution, d: int) -> tuple[str, ...]:
     """A penalty is the cure; without one the coefficients of dependent inputs are anybody's."""
-    if params.penalty > 0 or solution.condition < ILL_CONDITIONED:
+    if path.penalties.size and penalty in (path.penalties[0], path.penalties[-1]):
+        end = "strongest" if penalty == path.penalties[0] else "weakest"
+        return (f"Cross-validation chose the {end} of the penalties tried: the best may lie beyond.",)
+    if penalty > 0 or solution.condition < ILL_CONDITIONED:
         return ()
     fault = (
         f"The inputs span only {solution.rank} of {d} dimensions"
@@ -95,11 +194,6 @@ def _warnings(params: Ridge, solution: Solution, d: int) -> tuple[str, ...]:
         else f"The inputs are nearly dependent (condition number {solution.condition:.1e})"
     )
     return (f"{fault}: use a penalty above 0 (ridge) for coefficients that small changes of the data leave alone.",)
-
-
-def without_each(params: Ridge, data: Data) -> NDArray[np.float64]:
-    score = left_out(data.x, data.signs, data.weights, params.penalty, intercept=True)
-    return score[:, 0] if data.task is Task.REGRESSION else sign_probabilities(score)
 
 
 ALGORITHM = Algorithm(
@@ -111,7 +205,9 @@ ALGORITHM = Algorithm(
     rowwise=True,
     objective=objective,
     summary=summary,
-    leave_one_out=LeaveOneOut(without_each, unscaled=lambda params: params.penalty == 0),
+    leave_one_out=LeaveOneOut(
+        without_each, unscaled=lambda params: params.penalty == 0 and params.intercept and not params.penalise_intercept
+    ),
     unscaled=summary,
     breaks={Symmetry.SCALE: "the penalty counts coefficients in the units of their columns"},
 )

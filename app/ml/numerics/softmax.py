@@ -11,6 +11,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from app.ml.contract import Matrix, Vector
 from app.ml.numerics.linalg import centred
@@ -60,7 +61,7 @@ def likelihood(scores: Matrix, targets: Matrix) -> Likelihood:
         z, t = scores[:, 0], targets[:, 0]
         small = np.exp(-np.abs(z))
         own = np.where(z >= 0, 1.0, small) / (1 + small)
-        return Likelihood(np.log1p(small) + np.maximum(z, 0) - z * t, own[:, None])
+        return Likelihood(np.log1p(small) + (np.maximum(z, 0) - z * t), own[:, None])
     classes = np.ascontiguousarray(scores.T)  # sums over classes, row by row of it, are quick
     classes -= (classes * targets.T).sum(axis=0)
     highest = classes.max(axis=0)
@@ -151,12 +152,13 @@ class CrossEntropy:
         coef, constant = self._plain(self._unpacked(point))
         d, s = len(coef), len(constant)
         products, sums, mass = np.zeros((s, s, d, d)), np.zeros((s, s, d)), np.zeros((s, s))
+        buffer = np.empty((self._step, d))
         for rows in self._blocks():
             x, p = self.x[rows], probabilities(_product(self.x[rows], coef) + constant)
             for i in range(s):
                 for j in range(i + 1):
                     root = np.sqrt(self.weights[rows] * p[:, i] * (1 - p[:, i] if i == j else p[:, j]))
-                    scaled = x * root[:, None]
+                    scaled = np.multiply(x, root[:, None], out=buffer[: len(x)])
                     products[i, j] += scaled.T @ scaled
                     sums[i, j] += root @ scaled
                     mass[i, j] += root @ root
@@ -171,6 +173,25 @@ class CrossEntropy:
         if s > 1:
             blocks[own, :, own, :] += np.einsum("isis->", blocks) / ((d + 1) * s * s)
         return blocks.reshape((d + 1) * s, (d + 1) * s)
+
+    def errors(self, point: Vector, weight: float) -> NDArray[np.float64]:
+        """F (d + 1, s, m): FFᵀ is the inverse Hessian of the whole loss, of rows with this sum of weights.
+
+        In the coordinates of the data: coefficients, then the intercept. It is the covariance of a maximum
+        likelihood estimate, and of a Gaussian near the highest point of a posterior whose prior is the penalty. Of
+        scores that only count relative to each other, what they have in common has no error.
+        """
+        d, s = self.x.shape[1], self.targets.shape[1]
+        hessian = self.hessian(point) * weight
+        scale = np.sqrt(hessian.diagonal())
+        triangle = scipy.linalg.cholesky(hessian / scale / scale[:, None])
+        root = scipy.linalg.solve_triangular(triangle, np.eye(len(scale))) / scale[:, None]
+        factor = root.reshape(d + 1, s, -1)
+        if s > 1:
+            factor = factor - factor.mean(axis=1, keepdims=True)
+        coef = factor[:-1] / self.unit[:, None, None]
+        constant = factor[-1] - np.tensordot(self.mean, coef, 1)
+        return np.ascontiguousarray(np.concatenate([coef, constant[None]]))
 
     def first_curvature(self) -> Callable[[Vector], Vector]:
         """Times a vector, roughly the inverse Hessian at `start`, where it is a Kronecker product.
@@ -191,8 +212,7 @@ class CrossEntropy:
         curvature = np.outer(np.maximum(inputs, FLAT * inputs[-1]), outputs) + self.penalty.mean()
 
         def solve(point: Vector) -> Vector:
-            solved: Matrix = v @ (v.T @ self._unpacked(point) @ u / curvature) @ u.T
-            return solved.ravel()
+            return np.asarray((v @ (v.T @ self._unpacked(point) @ u / curvature) @ u.T).ravel(), np.float64)
 
         return solve
 
@@ -204,7 +224,7 @@ class CrossEntropy:
         gram[-1, :-1] = gram[:-1, -1] = sums - mass * self.offset
         gram[-1, -1] = mass
         unit = np.append(self.unit, 1.0)
-        return gram / unit / unit[:, None]
+        return np.asarray(gram / unit / unit[:, None])
 
     def _plain(self, b: Matrix) -> Linear:
         """The scores as a linear form of `x`."""
@@ -212,8 +232,12 @@ class CrossEntropy:
         return Linear(coef, b[-1] - self.offset @ coef)
 
     def _blocks(self) -> Iterator[slice]:
-        step = max(1, CELLS // max(1, self.x.shape[1]))
-        return (slice(start, start + step) for start in range(0, len(self.x), step))
+        return (slice(start, start + self._step) for start in range(0, len(self.x), self._step))
+
+    @property
+    def _step(self) -> int:
+        n, d = self.x.shape
+        return int(min(n, max(1, CELLS // max(1, d))))
 
     def _unpacked(self, point: Vector) -> Matrix:
         return point.reshape(self.x.shape[1] + 1, -1)

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+import statsmodels.api as sm
+from scipy import sparse
 from scipy.special import softmax
 from sklearn import datasets
 from sklearn.linear_model import LogisticRegression as Peer
 
 from app.ml.algorithms import logistic
-from app.ml.contract import Context, Data, Task
+from app.ml.contract import Affine, Context, Data, Task
 
 HOURS = np.array([0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4])[:, None]
 PASSED = np.array([0, 0, 0, 1, 0, 1, 1, 1])
@@ -165,3 +167,115 @@ def test_too_few_rows_to_set_some_aside():
     fit = fitted(of(HOURS, PASSED), early_stopping=True)
     assert fit.converged
     assert fit.warnings == ("No class has rows enough to set some aside: not stopped early.",)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_errors_are_those_of_maximum_likelihood(weighted):
+    x, y = table("breast_cancer", scaled=True)
+    x = 3 * x[:, [0, 4, 8, 9]] + 1
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(y)) if weighted else np.ones(len(y))
+    params, data = logistic.Logistic(penalty=ALMOST_FREE), of(x, y, weights=weights)
+    told = logistic.summary(params, logistic.fit(params, data, Context.of(0)).state)
+    peer = sm.GLM(y, sm.add_constant(x), family=sm.families.Binomial(), freq_weights=weights).fit(tol=1e-14)
+    np.testing.assert_allclose([told["intercepts"][0], *told["coefficients"][0]], peer.params, rtol=1e-7)
+    found = [told["intercept_standard_errors"][0], *told["standard_errors"][0]]
+    np.testing.assert_allclose(found, peer.bse, rtol=1e-6)
+    np.testing.assert_allclose(told["z_values"][0], peer.tvalues[1:], rtol=1e-6)
+    np.testing.assert_allclose(told["p_values"][0], peer.pvalues[1:], rtol=1e-5)
+    np.testing.assert_allclose(told["odds_ratios"][0], np.exp(peer.params[1:]), rtol=1e-6)
+    bounds = np.exp(peer.conf_int()[1:]).T
+    np.testing.assert_allclose([told["odds_ratios_lower"][0], told["odds_ratios_upper"][0]], bounds, rtol=1e-5)
+
+
+def test_errors_of_many_classes_are_those_of_maximum_likelihood():
+    """The peer tells classes against the first; the difference of two of our scores has the same error."""
+    x, y = table("iris", scaled=True)
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(len(y)) < 0.3, rng.integers(0, 3, len(y)), y)
+    params, data = logistic.Logistic(penalty=1e-9), of(x, y)
+    state = logistic.fit(params, data, Context.of(0)).state
+    peer = sm.MNLogit(y, sm.add_constant(x)).fit(disp=0)
+    factor = np.concatenate([state.factor[-1:], state.factor[:-1]])
+    errors = np.sqrt(((factor[:, 1:] - factor[:, :1]) ** 2).sum(axis=2))
+    np.testing.assert_allclose(errors, peer.bse, rtol=1e-4)
+
+
+def test_errors_in_units_of_the_table():
+    """The same fit told of other columns: x = (z - offset)/scale."""
+    z, y = table("breast_cancer", scaled=False)
+    z = z[:, [0, 4, 8]]
+    offset, scale = z.mean(axis=0), z.std(axis=0)
+    params = logistic.Logistic(penalty=1e-10)
+    state = logistic.fit(params, of((z - offset) / scale, y), Context.of(0)).state
+    told = logistic.summary(params, state, Affine(sparse.diags_array(1 / scale).tocsr(), -offset / scale))
+    peer = sm.Logit(y, sm.add_constant(z)).fit(disp=0, maxiter=100)
+    np.testing.assert_allclose([told["intercepts"][0], *told["coefficients"][0]], peer.params, rtol=1e-5)
+    found = [told["intercept_standard_errors"][0], *told["standard_errors"][0]]
+    np.testing.assert_allclose(found, peer.bse, rtol=1e-4)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_separable_classes_are_told(classes):
+    x, y = table("iris", scaled=True)
+    x, y = x[y < 2], y[y < 2]
+    if classes == 3:
+        x, y = np.vstack([x, x[:20] + 50]), np.append(y, np.full(20, 2))
+    fit = fitted(of(x, y), penalty=1e-3)
+    assert fit.converged
+    assert "separates" in fit.warnings[0]
+    assert "standard_errors" not in logistic.summary(logistic.Logistic(), fit.state)
+    assert fitted(of(HOURS, PASSED)).warnings == ()
+
+
+def test_gradient_ascent_climbs_the_likelihood_and_descent_does_not():
+    """Erratum E10: for the likelihood, which is maximised, the step is +εXᵀ(y − p)."""
+    rows, w, worse = np.column_stack([np.ones(8), HOURS]), np.zeros(2), np.zeros(2)
+    for _ in range(40_000):
+        w = w + 0.05 * rows.T @ (PASSED - 1 / (1 + np.exp(-rows @ w)))
+    np.testing.assert_allclose(w, [-5.770321, 2.564587], atol=1e-5)
+    for _ in range(100):
+        worse = worse - 0.05 * rows.T @ (PASSED - 1 / (1 + np.exp(-np.clip(rows @ worse, -50, 50))))
+    p = 1 / (1 + np.exp(-np.clip(rows @ worse, -50, 50)))
+    assert (PASSED * np.log(p) + (1 - PASSED) * np.log1p(-p)).sum() < 8 * np.log(0.5)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_as_low_as_the_peer_on_drawn_problems(seed):
+    """Constant and double columns, fewer rows than columns, separable classes, uneven weights among them."""
+    rng = np.random.default_rng(seed)
+    n, d, k = rng.integers(6, 50), rng.integers(1, 9), rng.integers(2, 5)
+    x = rng.normal(size=(n, d))
+    x[:, rng.integers(0, d)] = 3.0
+    x[:, rng.integers(0, d)] = x[:, 0]
+    y = rng.integers(0, k, n)
+    y[:k] = np.arange(k)
+    x += rng.choice([0.0, 2.0]) * y[:, None]
+    weights, penalty = rng.uniform(0.1, 10, n), 10.0 ** rng.integers(-3, 3)
+    params, data = logistic.Logistic(penalty=penalty, tol=1e-12), of(x, y, weights=weights)
+    ours = logistic.objective(params, logistic.fit(params, data, Context.of(0)).state, data)
+    peer = Peer(C=1 / penalty, solver="newton-cholesky", tol=1e-12, max_iter=10_000).fit(x, y, weights)
+    theirs = logistic.State(peer.coef_.T, peer.intercept_, np.ones(k, bool))
+    assert ours == pytest.approx(logistic.objective(params, theirs, data), rel=1e-8)
+
+
+def test_a_head_start_changes_nothing_but_the_time(monkeypatch):
+    rng = np.random.default_rng(0)
+    x = rng.normal([0, 100, 0, 0, 0], 1, (4000, 5))
+    data = of(x, (x @ [1, 0.1, -1, 0, 2] - 10 + rng.logistic(size=4000) > 0).astype(float))
+    plain = fitted(data, tol=1e-10)
+    monkeypatch.setattr(logistic, "PART", 500)
+    quick = fitted(data, tol=1e-10)
+    assert quick.curves["loss"][0] < plain.curves["loss"][0]
+    np.testing.assert_allclose(quick.state.coef, plain.state.coef, rtol=1e-8)
+    np.testing.assert_allclose(quick.state.factor, plain.state.factor, rtol=1e-6)
+
+
+def test_many_scores_arrive_without_a_hessian(monkeypatch):
+    data = of(*table("digits", scaled=True))
+    monkeypatch.setattr(logistic, "NEWTON_UNKNOWNS", 0)
+    rough = fitted(data, tol=1e-6)
+    assert rough.converged
+    monkeypatch.undo()
+    params = logistic.Logistic()
+    values = [logistic.objective(params, fit.state, data) for fit in (rough, fitted(data))]
+    assert values[0] == pytest.approx(values[1], rel=1e-8)

@@ -153,3 +153,107 @@ def test_the_summary_says_how_firm_the_ground_is():
     assert flat.state.rank == 3
     assert ridge.summary(ridge.Ridge(), flat.state)["condition_number"] is None
     assert flat.state.coef[3] == 0
+
+
+def table(seed=0, n=60, d=5):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d)) @ rng.normal(size=(d, d))
+    return x, x @ rng.normal(size=d) + 2 * rng.normal(size=n) + 3, rng.uniform(0.3, 3, n)
+
+
+def chosen(x, y, **params):
+    return ridge.fit(ridge.Ridge(**params), Data.of(Task.REGRESSION, x, y), Context.of(0))
+
+
+def test_an_intercept_that_is_penalised_too():
+    """Erratum E13: printed as (λI + XᵀX)⁻¹Xᵀy with the 1 among the inputs; the default leaves the intercept alone."""
+    x, y, _ = table()
+    ones = np.column_stack([np.ones(len(x)), x])
+    literal = np.linalg.solve(4 * np.eye(6) + ones.T @ ones, ones.T @ y)
+    state = chosen(x, y, penalty=4, penalise_intercept=True).state
+    np.testing.assert_allclose([state.intercept, *state.coef], literal, rtol=1e-12)
+    free = chosen(x, y, penalty=4).state
+    moved = chosen(x, y + 1000, penalty=4).state
+    np.testing.assert_allclose(moved.coef, free.coef, rtol=1e-10)
+    assert abs(float(free.intercept) - literal[0]) > 0.1
+    none = chosen(x, y, penalty=4, intercept=False).state
+    assert none.intercept == 0
+    np.testing.assert_allclose(none.coef, np.linalg.solve(4 * np.eye(5) + x.T @ x, x.T @ y), rtol=1e-12)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_generalised_cross_validation_is_golubs_formula(intercept):
+    x, y, weights = table()
+    data = Data.of(Task.REGRESSION, x, y, weights=weights)
+    params = ridge.Ridge(choice="generalised", intercept=intercept)
+    fit = ridge.fit(params, data, Context.of(0))
+    path, root = fit.state.path, np.sqrt(weights)
+    for penalty, error, degrees in list(zip(path.penalties, path.errors, path.degrees, strict=True))[::7]:
+        a, b = x * root[:, None], y * root
+        own = np.outer(root, root) / weights.sum() if intercept else np.zeros((60, 60))
+        a = a - own @ a
+        hat = own + a @ np.linalg.solve(a.T @ a + penalty * np.eye(5), a.T)
+        assert degrees == pytest.approx(np.trace(hat), rel=1e-9)
+        assert error == pytest.approx(np.mean((b - hat @ b) ** 2) / (1 - np.trace(hat) / 60) ** 2, rel=1e-9)
+    assert fit.state.penalty == path.penalties[path.errors.argmin()]
+    again = ridge.fit(ridge.Ridge(penalty=fit.state.penalty, intercept=intercept), data, Context.of(0)).state
+    np.testing.assert_array_equal(again.coef, fit.state.coef)
+    assert ridge.summary(params, fit.state)["cross_validation"]["standard_errors"] is None
+
+
+def test_folds_are_those_of_separate_fits():
+    x, y, weights = table()
+    data, params = Data.of(Task.REGRESSION, x, y, weights=weights), ridge.Ridge(choice="best", folds=4)
+    path = ridge.fit(params, data, Context.of(7)).state.path
+    fold = Context.of(7).rng.permutation(60) % 4
+    losses = []
+    for k in range(4):
+        kept, left = fold != k, fold == k
+        share = weights[kept].sum() / weights.sum()
+        peers = [Peer(penalty * share, solver="svd").fit(x[kept], y[kept], weights[kept]) for penalty in path.penalties]
+        losses.append([np.average((y[left] - p.predict(x[left])) ** 2, weights=weights[left]) for p in peers])
+    np.testing.assert_allclose(path.errors, np.mean(losses, axis=0), rtol=1e-9)
+    np.testing.assert_allclose(path.spreads, np.std(losses, axis=0, ddof=1) / 2, rtol=1e-8)
+
+
+def test_one_standard_error_is_the_strongest_penalty_as_good_as_the_best():
+    x, y, _ = table()
+    best, modest = (chosen(x, y, choice=choice).state for choice in ("best", "one_standard_error"))
+    told = ridge.summary(ridge.Ridge(choice="best"), best)["cross_validation"]
+    assert (told["best"], told["one_standard_error"]) == (best.penalty, modest.penalty)
+    assert modest.penalty > best.penalty
+    path = modest.path
+    place = int(np.flatnonzero(path.penalties == modest.penalty)[0])
+    bound = path.errors.min() + path.spreads[path.errors.argmin()]
+    assert path.errors[place] <= bound < path.errors[place - 1]
+    assert np.linalg.norm(modest.coef) < np.linalg.norm(best.coef)
+
+
+def test_classes_choose_their_penalty_too():
+    x, y = datasets.load_iris(return_X_y=True)
+    data = Data.of(Task.CLASSIFICATION, x, y)
+    for choice in ("generalised", "best", "one_standard_error"):
+        state = ridge.fit(ridge.Ridge(choice=choice), data, Context.of(0)).state
+        assert (ridge.predict(ridge.Ridge(), state, x).argmax(axis=1) == y).mean() > 0.8
+
+
+def test_a_choice_at_the_end_of_the_path_is_told():
+    rng = np.random.default_rng(0)
+    (said,) = chosen(rng.normal(size=(40, 3)), rng.normal(size=40), choice="one_standard_error").warnings
+    assert "strongest" in said
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_as_low_as_the_peer_on_drawn_problems(seed):
+    """Constant, double and dependent columns, fewer rows than columns, uneven weights and units among them."""
+    rng = np.random.default_rng(seed)
+    n, d = rng.integers(2, 40), rng.integers(1, 12)
+    x = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-2, 3, d)
+    x[:, rng.integers(0, d)] = 7.0
+    x[:, rng.integers(0, d)] = x[:, 0]
+    y, weights, penalty = rng.normal(size=n), rng.uniform(0.1, 10, n), 10.0 ** rng.integers(-6, 4)
+    params, data = ridge.Ridge(penalty=penalty), Data.of(Task.REGRESSION, x, y, weights=weights)
+    found = ridge.objective(params, ridge.fit(params, data, Context.of(0)).state, data)
+    peer = Peer(penalty, solver="svd").fit(x, y, weights)
+    theirs = weights @ (y - peer.predict(x)) ** 2 + penalty * (peer.coef_**2).sum()
+    assert found == pytest.approx(theirs, rel=1e-8, abs=1e-12)

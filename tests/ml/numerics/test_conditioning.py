@@ -5,7 +5,7 @@ import pytest
 from statsmodels.stats.outliers_influence import variance_inflation_factor
 
 from app.ml.numerics.conditioning import conditioning
-from app.ml.numerics.linalg import BLOCK
+from app.ml.numerics.normal_equations import BLOCK
 
 
 def table(n=60, seed=0):
