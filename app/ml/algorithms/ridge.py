@@ -79,6 +79,7 @@ class Path(NamedTuple):
     """(m,) their standard errors; (0,) of generalised cross-validation, which has none."""
     degrees: NDArray[np.float64]
     """(m,) effective degrees of freedom."""
+    chosen: int = 0
 
 
 class State(NamedTuple):
@@ -88,23 +89,21 @@ class State(NamedTuple):
     """() or (k,)."""
     rank: int
     condition: float
-    penalty: float | None = None
-    """The one that was chosen; None if it is that of the parameters."""
     path: Path = Path(*np.zeros((4, 0)))
 
 
 def fit(params: Ridge, data: Data, context: Context) -> Fit[State]:
     rows = _with_ones(data) if params.intercept and params.penalise_intercept else data
     free = params.intercept and not params.penalise_intercept
-    penalty, path = _chosen(params, rows, context, free=free)
-    used = params.penalty if penalty is None else penalty
-    solution = weighted_ridge(rows.x, data.signs, data.weights, used, intercept=free)
+    path = _path(params, rows, context, free=free)
+    penalty = _penalty(params, path)
+    solution = weighted_ridge(rows.x, data.signs, data.weights, penalty, intercept=free)
     d = data.x.shape[1]
     coef, intercept = solution.coef[:d], solution.intercept if rows is data else solution.coef[d]
     if data.task is Task.REGRESSION:
         coef, intercept = coef[:, 0], np.asarray(intercept)[0]
-    state = State(coef, np.asarray(intercept), solution.rank, solution.condition, penalty, path)
-    return Fit(state, iterations=1, warnings=_warnings(used, path, solution, d))
+    state = State(coef, np.asarray(intercept), solution.rank, solution.condition, path)
+    return Fit(state, iterations=1, warnings=_warnings(penalty, path, solution, d))
 
 
 def _with_ones(data: Data) -> Data:
@@ -112,10 +111,10 @@ def _with_ones(data: Data) -> Data:
     return replace(data, x=np.column_stack([data.x, np.ones(len(data.x))]), levels=np.append(data.levels, 0))
 
 
-def _chosen(params: Ridge, data: Data, context: Context, *, free: bool) -> tuple[float | None, Path]:
+def _path(params: Ridge, data: Data, context: Context, *, free: bool) -> Path:
     folds = min(params.folds, len(data.x))
     if params.choice == "penalty" or folds < 2:
-        return None, State._field_defaults["path"]
+        return Path(*np.zeros((4, 0)))
     spectrum = Spectrum.of(data.x, data.signs, data.weights, intercept=free)
     grid = spectrum.grid()
     if params.choice == "generalised":
@@ -123,7 +122,7 @@ def _chosen(params: Ridge, data: Data, context: Context, *, free: bool) -> tuple
     else:
         errors, spreads = cross_validate(data, grid, context.rng.permutation(len(data.x)) % folds, intercept=free)
     path = Path(grid, errors, spreads, spectrum.degrees(grid))
-    return float(grid[_rule(path, params.choice)]), path
+    return path._replace(chosen=_rule(path, params.choice))
 
 
 def _rule(path: Path, choice: str) -> int:
@@ -140,9 +139,10 @@ def predict(params: Ridge, state: State, x: Matrix) -> Vector | Matrix:
 
 
 def objective(params: Ridge, state: State, data: Data) -> float:
-    residual = data.signs - (data.x @ state.coef + state.intercept).reshape(data.signs.shape)
-    size = (state.coef**2).sum() + params.penalise_intercept * (state.intercept**2).sum()
-    return float(data.weights @ (residual**2).sum(axis=1) + _penalty(params, state) * size)
+    intercept = state.intercept if params.intercept else np.zeros(())
+    residual = data.signs - (data.x @ state.coef + intercept).reshape(data.signs.shape)
+    size = (state.coef**2).sum() + params.penalise_intercept * (intercept**2).sum()
+    return float(data.weights @ (residual**2).sum(axis=1) + _penalty(params, state.path) * size)
 
 
 def summary(params: Ridge, state: State, units: Affine | None = None) -> JSON:
@@ -151,7 +151,7 @@ def summary(params: Ridge, state: State, units: Affine | None = None) -> JSON:
         **form(state.coef, state.intercept, units),
         "rank": int(state.rank),
         "condition_number": float(state.condition) if np.isfinite(state.condition) else None,
-        "penalty": _penalty(params, state),
+        "penalty": _penalty(params, state.path),
     }
     if path.penalties.size:
         told["cross_validation"] = {
@@ -167,8 +167,8 @@ def summary(params: Ridge, state: State, units: Affine | None = None) -> JSON:
     return told
 
 
-def _penalty(params: Ridge, state: State) -> float:
-    return params.penalty if state.penalty is None else state.penalty
+def _penalty(params: Ridge, path: Path) -> float:
+    return float(path.penalties[path.chosen]) if path.penalties.size else params.penalty
 
 
 def without_each(params: Ridge, data: Data) -> NDArray[np.float64]:
