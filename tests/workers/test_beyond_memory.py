@@ -9,8 +9,8 @@ import pytest
 from app.ml.work.train import TrainRequest
 from app.schemas.jobs import JobState
 
-MEMORY = 320 << 20
-COLUMNS, ROWS, TIMES = 20, 20_000, 120
+MEMORY = 384 << 20
+COLUMNS, ROWS, TIMES = 20, 20_000, 130
 
 
 @pytest.fixture(scope="module")
