@@ -1,4 +1,4 @@
-"""Ridge, logistic regression and principal components beside scikit-learn, in one run, on one thread.
+"""Least squares, ridge, logistic regression and principal components beside scikit-learn, in one run, on one thread.
 
     python tests/benchmarks/fit_linear.py
 
@@ -21,7 +21,7 @@ import scipy
 import sklearn
 from sklearn import datasets, decomposition, linear_model
 
-from app.ml.algorithms import logistic, pca, ridge
+from app.ml.algorithms import linear, logistic, pca, ridge
 from app.ml.contract import Context, Data, Task
 
 TURNS = 5
@@ -50,6 +50,23 @@ def ridge_race(name: str, x: Any, y: Any) -> Race:
         lambda: ridge.fit(params, data, Context.of(0)).state,
         theirs,
         lambda state: ridge.objective(params, state, data),
+    )
+
+
+def linear_race(name: str, x: Any, y: Any) -> Race:
+    data, params = Data.of(Task.REGRESSION, x, y), linear.Linear()
+    own = linear.fit(params, data, Context.of(0)).state
+
+    def theirs() -> linear.State:
+        peer = linear_model.LinearRegression().fit(x, y)
+        return own._replace(coef=peer.coef_, intercept=np.asarray(peer.intercept_))
+
+    return Race(
+        f"linear {name}",
+        data,
+        lambda: linear.fit(params, data, Context.of(0)).state,
+        theirs,
+        lambda state: linear.objective(params, state, data),
     )
 
 
@@ -94,11 +111,13 @@ def races() -> list[Race]:
     low_rank = datasets.make_low_rank_matrix(100_000, 100, effective_rank=20, tail_strength=0.3, random_state=18) * 100
     return [
         ridge_race("diabetes", *datasets.load_diabetes(return_X_y=True)),
+        linear_race("200,000 x 50", tall, target),
         ridge_race("200,000 x 50", tall, target),
         logistic_race("breast_cancer", *scaled[0]),
         logistic_race("digits", *scaled[1]),
         logistic_race("digits", *scaled[1], tol=1e-8),
         logistic_race("200,000 x 50", tall, (target > 0).astype(float)),
+        logistic_race("200,000 x 50", tall, (target > 0).astype(float), tol=1e-8),
         logistic_race("200,000 x 50", tall, (target > 0).astype(float), solver="newton-cholesky"),
         pca_race("digits", digits[0], 10),
         pca_race("100,000 x 100", low_rank, 20),
