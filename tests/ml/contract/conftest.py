@@ -92,10 +92,11 @@ class Case:
 
 
 def _kept(schema: Mapping[str, Any]) -> bool:
-    """Whether it is of learners, or of names."""
+    """Whether it is of learners, of names, or of lists."""
     inner = [schema["items"]] if isinstance(schema.get("items"), dict) else schema.get("anyOf", [])
     name = schema.get("type") == "string" and "enum" not in schema and "const" not in schema
-    return "discriminator" in schema or name or any(map(_kept, inner))
+    lists = schema.get("items", {}).get("type") == "array"
+    return "discriminator" in schema or name or lists or any(map(_kept, inner))
 
 
 def drawn(task: Task, rows: int, columns: int, classes: int, seed: int) -> tuple[Any, Any]:

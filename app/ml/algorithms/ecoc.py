@@ -1,0 +1,194 @@
+r"""Error-correcting output codes: many yes-or-no questions about the class, of which a few may be answered wrongly.
+
+Each class has a codeword of L bits, and each bit a learner of two classes: those with a 1 there against the others.
+Asked about a row, the L learners give a word, and the class whose codeword is nearest has it. If any two codewords
+differ in at least d bits, ⌊(d − 1)/2⌋ wrong bits are corrected. By Hamming distance the nearest classes share the
+answer equally; by likelihood a class has the product of the bits' probabilities, taken for independent.
+
+Codes: exhaustive, all 2^{k−1} − 1 ways to divide k classes in two (d = 2^{k−2}, for k up to 10); random, the best
+of some draws; one_vs_all (d = 2, which corrects nothing); or given, a list of bits for each class in the order of the
+class labels. Columns that are constant, equal or complementary ask nothing new and are refused.
+
+Use when: there are several classes and the learner is good at two, such as `adaboost` of stumps or `perceptron`.
+
+Of "111" and "000", "101" is "111"; with the exhaustive code of 5 classes, 15 bits and d = 8, any 3 may be wrong:
+
+>>> nearest(np.array([[1, 0, 1]]), np.array([[1, 1, 1], [0, 0, 0]])).tolist()
+[[1.0, 0.0]]
+>>> code = exhaustive(5)
+>>> code.shape, min_distance(code)
+((5, 15), 8)
+
+References: Dietterich & Bakiri (1995), J. Artif. Intell. Res. 2:263; Battiti & Brunato, The LION Way, ch. 11.
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from app.errors import InvalidData
+from app.ml.contract import (
+    JSON,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Learned,
+    Learner,
+    Matrix,
+    Member,
+    Params,
+    Symmetry,
+    Task,
+    learner,
+)
+
+MOST_CLASSES = 10
+"""That the exhaustive code takes: 511 bits."""
+DRAWS = 100
+TINY = 1e-12
+"""A learner of a bit is never taken for surer than this."""
+Code = NDArray[np.int8]
+"""(k, L) of bits."""
+
+
+class ECOC(Params):
+    base: Learner = learner("The learner of one bit.", name="decision_tree")
+    code: Literal["auto", "exhaustive", "random", "one_vs_all"] = Field(
+        "auto", description="auto: exhaustive for up to 6 classes, else random."
+    )
+    bits: int | None = Field(
+        None, ge=1, le=1000, description="L of a random code, log2 k at least; absent: about 10 log2 k."
+    )
+    words: list[list[int]] | None = Field(
+        None, min_length=1, max_length=1000, description="A code instead: the bits of each class, by ascending label."
+    )
+    decode: Literal["likelihood", "hamming"] = Field("likelihood", description="What the nearest codeword is.")
+
+
+class State(NamedTuple):
+    members: tuple[Learned, ...]
+    """One for each bit."""
+    code: Code
+
+
+def fit(params: ECOC, data: Data, context: Context) -> Fit[State]:
+    code = _code(params, data.targets.shape[1], context.rng)
+    members = []
+    for bit in code.T:
+        members.append(context.fit(params.base, data.answering(Task.CLASSIFICATION, bit[data.codes] * 1.0, classes=2)))
+        context.progress(len(members) / code.shape[1])
+    return Fit(State(tuple(members), code), iterations=len(members))
+
+
+def predict(params: ECOC, state: State, x: Matrix) -> Matrix:
+    if not state.members:
+        return np.ones((len(x), len(state.code)))
+    ones = np.column_stack([member.predict(x)[:, 1] for member in state.members])
+    if params.decode == "hamming":
+        return nearest((ones > 0.5) * 1, state.code)
+    sure = np.clip(ones, TINY, 1 - TINY)
+    logs = np.zeros((len(x), len(state.code)))
+    for bit, p in zip(state.code.T, sure.T, strict=True):
+        logs += np.where(bit, np.log(p)[:, None], np.log1p(-p)[:, None])
+    shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+    answer: Matrix = shares / shares.sum(axis=1, keepdims=True)
+    return answer
+
+
+def nearest(words: NDArray[np.intp], code: NDArray[np.int_] | Code) -> Matrix:
+    """(n, k) equal shares of the classes whose codewords differ from the word (n, L) in the fewest bits."""
+    apart = (words[:, None, :] != code[None]).sum(axis=2)
+    best = apart == apart.min(axis=1, keepdims=True)
+    shares: Matrix = best / best.sum(axis=1, keepdims=True)
+    return shares
+
+
+def exhaustive(k: int) -> Code:
+    """Every way to divide k classes in two, once: (k, 2^{k−1} − 1). The first class always has a 1."""
+    ways = np.arange(2 ** (k - 1) - 1)
+    bits = ways[None] >> np.arange(k - 2, -1, -1)[:, None] & 1
+    return np.vstack([np.ones_like(ways), bits]).astype(np.int8)
+
+
+def min_distance(code: Code) -> int:
+    """The fewest bits in which two codewords differ."""
+    apart = (code[:, None, :] != code[None]).sum(axis=2)
+    return int(apart[~np.eye(len(code), dtype=bool)].min())
+
+
+def summary(params: ECOC, state: State) -> JSON:
+    distance = min_distance(state.code) if len(state.code) > 1 else 0
+    return {
+        "bits": state.code.shape[1],
+        "code": state.code.tolist(),
+        "min_distance": distance,
+        "corrects": max(0, (distance - 1) // 2),
+    }
+
+
+def _code(params: ECOC, k: int, rng: np.random.Generator) -> Code:
+    """Raises InvalidData for a code that is none for k classes."""
+    if params.words is not None:
+        return _given(params.words, k)
+    if k == 1:
+        return np.ones((1, 0), np.int8)
+    kind = params.code if params.code != "auto" else "exhaustive" if k <= 6 else "random"
+    if kind == "one_vs_all":
+        return np.eye(k, dtype=np.int8)[:, : 1 if k == 2 else k]
+    if kind == "exhaustive":
+        if k > MOST_CLASSES:
+            raise InvalidData(f"The exhaustive code of {k} classes is too long: take random.")
+        return exhaustive(k)
+    return _random(k, max(params.bits or math.ceil(10 * math.log2(k)), math.ceil(math.log2(k))), rng)
+
+
+def _random(k: int, bits: int, rng: np.random.Generator) -> Code:
+    """Of some draws of different columns, the one whose nearest codewords are farthest apart."""
+    ways = 2 ** (k - 1) - 1
+    if bits >= ways and k <= MOST_CLASSES:
+        return exhaustive(k)
+    best, farthest = np.zeros((k, 0), np.int8), -1
+    for _ in range(DRAWS):
+        drawn = rng.integers(0, 2, (k, 2 * bits), dtype=np.int8)
+        code = np.unique(drawn ^ drawn[:1] ^ 1, axis=1)  # the first class has a 1, as a complement asks the same
+        code = code[:, ~code.all(axis=0)]
+        code = code[:, rng.permutation(code.shape[1])[:bits]]
+        if (distance := min_distance(code)) > farthest:
+            best, farthest = code, distance
+    if not farthest:
+        raise InvalidData(f"A random code of {bits} bits cannot tell {k} classes apart: take more bits.")
+    return best
+
+
+def _given(words: list[list[int]], k: int) -> Code:
+    if len(words) != k:
+        raise InvalidData(f"The code needs a word for each of the {k} classes.")
+    if len({len(word) for word in words}) > 1 or not {bit for word in words for bit in word} <= {0, 1}:
+        raise InvalidData("Codewords are bits, 0 or 1, and all of one length.")
+    code = np.array(words, np.int8).reshape(k, -1)
+    if k > 1 and len(np.unique(code, axis=0)) < k:
+        raise InvalidData("Two classes have the same codeword.")
+    if len(np.unique(code ^ code[:1], axis=1).T) < code.shape[1] or (code == code[:1]).all(axis=0).any():
+        raise InvalidData(
+            "A column of the code is constant, or equal or complementary to another: it asks nothing new."
+        )
+    return code
+
+
+ALGORITHM = Algorithm(
+    tasks={Task.CLASSIFICATION},
+    params=ECOC,
+    state=State,
+    fit=fit,
+    predict=predict,
+    members=lambda params, task: [Member("/base", params.base, task)],
+    summary=summary,
+    breaks={
+        Symmetry.COLUMN_ORDER: "a tree as the learner takes the first of equally good columns",
+        Symmetry.LABEL_NAMES: "the first class has a 1 in every bit of the exhaustive code",
+    },
+)

@@ -1,0 +1,49 @@
+"""Small trees for boosting: the columns are binned once, and every round grows a tree with other weights."""
+
+import numpy as np
+
+from app.ml.contract import Data, Labels, Matrix, Task, Vector
+from app.ml.numerics.binning import binned, ranked
+from app.ml.numerics.growth import Grower, Grown, Rules, planted
+from app.ml.numerics.kernels.questions import GINI, VARIANCE
+from app.ml.numerics.trees import Trees, total
+
+EXACT = 5_000
+"""Up to so many rows every value may divide a column, beyond them 255 bins."""
+LIGHTEST = 1e-12
+"""Weight that a leaf must have, as a share of all."""
+
+
+class Weak:
+    """Trees of so many questions one after the other, on rows of weights that add up to 1."""
+
+    def __init__(self, data: Data, max_depth: int) -> None:
+        self._data = data
+        few = len(data.x) <= EXACT
+        self._table, self._order = ranked(data) if few else (binned(data), np.zeros((0, 0), np.int32))
+        self._rules = Rules(
+            GINI,
+            max_depth=max_depth,
+            min_samples_split=LIGHTEST,
+            min_samples_leaf=LIGHTEST,
+        )
+
+    def taught(self, weights: Vector) -> tuple[Grown, Labels]:
+        """The tree, and the class of each row (n,) by it."""
+        tree = self._grow(self._data, weights, GINI)
+        leaves = planted(tree, self._data.levels, tree.value)
+        return tree, total(leaves, self._data.x).argmax(axis=1)
+
+    def fitted(self, y: Vector, weights: Vector) -> Grown:
+        """The tree that is nearest to the numbers y (n,) in the mean of squares."""
+        rows = self._data.answering(Task.REGRESSION, y)
+        return self._grow(rows, weights / weights.sum(), VARIANCE)
+
+    def _grow(self, data: Data, weights: Vector, criterion: int) -> Grown:
+        order = self._order.copy() if self._order.size else None  # growing uses it up
+        return Grower(data, self._table, order).grow(weights, self._rules._replace(criterion=criterion))
+
+
+def stages(trees: Trees, x: Matrix) -> Matrix:
+    """(T, n, k) what every tree answers for every row."""
+    return np.stack([total(trees._replace(root=trees.root[t : t + 1]), x) for t in range(trees.root.size)])

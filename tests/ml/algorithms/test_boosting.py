@@ -1,0 +1,215 @@
+"""Boosting by weights, by majority and by Newton steps; codes that correct errors."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+from sklearn.ensemble import AdaBoostClassifier
+from sklearn.linear_model import LogisticRegression
+
+from app.errors import InvalidData
+from app.ml import learners
+from app.ml.algorithms import adaboost, boost_majority, ecoc, logitboost
+from app.ml.catalogue import catalogue
+from app.ml.contract import Context, Data, Task
+
+catalogue()  # which says what a learner may be
+
+
+def of(load):
+    x, y = load(return_X_y=True)
+    return Data.of(Task.CLASSIFICATION, x, y)
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    return of(load_breast_cancer)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return of(load_wine)
+
+
+@pytest.fixture(scope="module")
+def line():
+    return Data.of(Task.CLASSIFICATION, np.arange(30.0)[:, None], [0] * 10 + [1] * 10 + [0] * 10)
+
+
+def fitted(module, params, data):
+    return module.fit(params, data, Context.of(0))
+
+
+# adaboost
+
+
+def test_after_its_round_a_tree_is_wrong_on_half_of_the_weight(cancer):
+    params = adaboost.AdaBoost(rounds=12)
+    found = fitted(adaboost, params, cancer)
+    weights = np.full(len(cancer.x), 1 / len(cancer.x))
+    votes = [stage.argmax(axis=1) for stage in adaboost.stages(found.state.trees, cancer.x)]
+    for answer, vote, error in zip(votes, found.state.votes, found.state.errors, strict=True):
+        wrong = answer != cancer.codes
+        assert weights[wrong].sum() == pytest.approx(error, rel=1e-9)
+        weights = weights * np.exp(vote * wrong)
+        weights /= weights.sum()
+        assert weights[wrong].sum() == pytest.approx(0.5, rel=1e-9)
+
+
+def test_the_exponential_loss_is_the_product_and_bounds_the_error(cancer):
+    for rounds in (1, 5, 30):
+        params = adaboost.AdaBoost(rounds=rounds)
+        found = fitted(adaboost, params, cancer)
+        told = adaboost.predict(params, found.state, cancer.x)
+        h = np.log(told[:, 1] / told[:, 0]) / 2  # P = σ(2H)
+        loss = np.exp(-h * cancer.signs[:, 1]).mean()
+        e = found.state.errors
+        assert loss == pytest.approx(np.prod(2 * np.sqrt(e * (1 - e))), rel=1e-9)
+        assert found.curves["training_error"][-1] <= loss
+
+
+def test_the_interval_on_a_line_is_learned_in_three_rounds(line):
+    errors = fitted(adaboost, adaboost.AdaBoost(rounds=3), line).curves["training_error"]
+    assert errors[-1] == 0
+    assert min(errors[:-1]) > 0
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine])
+def test_adaboost_learns_as_well_as_the_peer(load):
+    data = of(load)
+    params = adaboost.AdaBoost(rounds=30)
+    found = fitted(adaboost, params, data)
+    peer = AdaBoostClassifier(n_estimators=30).fit(data.x, data.codes)
+    np.testing.assert_allclose(found.state.errors[:3], peer.estimator_errors_[:3], rtol=1e-6)
+    ours = (adaboost.predict(params, found.state, data.x).argmax(axis=1) == data.codes).mean()
+    assert ours >= peer.score(data.x, data.codes) - 0.02
+
+
+def test_a_perfect_tree_ends_it(line):
+    found = fitted(adaboost, adaboost.AdaBoost(rounds=50, max_depth=3), line)
+    assert found.iterations == 1
+    told = adaboost.predict(adaboost.AdaBoost(), found.state, line.x)
+    assert told.max() == pytest.approx(1 - 1 / 60)  # as if half of one of 30 rows were wrong
+
+
+def test_without_a_better_than_even_chance_the_answer_is_the_shares():
+    same = Data.of(Task.CLASSIFICATION, np.zeros((10, 1)), [0] * 5 + [1] * 5)
+    found = fitted(adaboost, adaboost.AdaBoost(), same)
+    assert found.warnings
+    np.testing.assert_allclose(adaboost.predict(adaboost.AdaBoost(), found.state, same.x), 0.5)
+
+
+def test_an_explanation_tells_every_stage(cancer):
+    params = adaboost.AdaBoost(rounds=4)
+    state = fitted(adaboost, params, cancer).state
+    (told,) = adaboost.explain(params, state, cancer.x[:1])
+    assert len(told["stages"]) == 4
+    np.testing.assert_allclose(told["stages"][-1]["probabilities"], adaboost.predict(params, state, cancer.x[:1])[0])
+
+
+# boosting by majority
+
+
+def test_the_theorem_on_the_line(line):
+    params = boost_majority.BoostMajority(gamma=1 / 6, max_depth=1)
+    found = fitted(boost_majority, params, line)
+    assert found.converged
+    assert found.iterations == 63  # the smallest odd number above ln 30 / (2/36) = 61.2
+    n = len(line.x)
+    for rounds, error in enumerate(found.curves["training_error"], start=1):
+        assert error * n <= n * (1 - 4 / 36) ** (rounds / 2) + 1e-9
+    assert max(found.curves["weighted_error"]) == pytest.approx(1 / 3)
+    assert found.curves["training_error"][2] == 0
+    assert min(found.curves["training_error"][:2]) > 0
+
+
+def test_it_says_in_which_round_the_assumption_failed(cancer):
+    found = fitted(boost_majority, boost_majority.BoostMajority(gamma=0.4, max_depth=1), cancer)
+    assert not found.converged
+    told = boost_majority.summary(boost_majority.BoostMajority(gamma=0.4), found.state)
+    assert told["assumption_failed_in_round"] == found.state.failed > 0
+    assert f"round {found.state.failed}" in found.warnings[0]
+
+
+# logitboost
+
+
+def test_the_loss_goes_down(cancer, wine):
+    for data in (cancer, wine):
+        curve = fitted(logitboost, logitboost.LogitBoost(rounds=30), data).curves["loss"]
+        assert curve[0] == pytest.approx(np.log(data.targets.shape[1]))
+        assert (np.diff(curve) < 0).all()
+
+
+def test_on_one_yes_or_no_column_it_is_logistic_regression():
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 2, (300, 1)) * 1.0
+    y = (rng.random(300) < np.where(x[:, 0] > 0, 0.8, 0.3)).astype(int)
+    data = Data.of(Task.CLASSIFICATION, x, y)
+    params = logitboost.LogitBoost(rounds=300, tol=1e-15)
+    told = logitboost.predict(params, fitted(logitboost, params, data).state, x)
+    peer = LogisticRegression(C=np.inf, tol=1e-12).fit(x, y).predict_proba(x)
+    np.testing.assert_allclose(told, peer, rtol=1e-4)
+
+
+def test_three_classes_of_known_shares():
+    data = Data.of(Task.CLASSIFICATION, np.zeros((10, 1)), [0] * 5 + [1] * 3 + [2] * 2)
+    params = logitboost.LogitBoost(rounds=500, tol=1e-16)
+    told = logitboost.predict(params, fitted(logitboost, params, data).state, data.x[:1])
+    np.testing.assert_allclose(told[0], [0.5, 0.3, 0.2], rtol=1e-5)
+
+
+# codes
+
+
+@pytest.mark.parametrize("k", [3, 4, 5, 6])
+def test_any_few_flipped_bits_are_corrected(k):
+    code = ecoc.exhaustive(k)
+    assert code.shape == (k, 2 ** (k - 1) - 1)
+    assert ecoc.min_distance(code) == 2 ** (k - 2)
+    corrected = (2 ** (k - 2) - 1) // 2
+    rng = np.random.default_rng(k)
+    for _ in range(200):
+        words = code.copy()
+        for word in words:
+            word[rng.permutation(code.shape[1])[:corrected]] ^= 1
+        np.testing.assert_array_equal(ecoc.nearest(words, code), np.eye(k))
+
+
+def test_one_more_flipped_bit_is_one_too_many():
+    code = np.array([[1, 1, 1], [0, 0, 0]])
+    assert ecoc.nearest(np.array([[0, 0, 1]]), code).tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [[1, 0], [0, 1]],  # complementary columns
+        [[1, 1], [0, 0]],  # equal columns
+        [[1, 1], [0, 1]],  # a constant column
+        [[1], [1]],  # one word for both
+        [[1, 0], [0]],  # of different lengths
+        [[2], [0]],
+        [[1]],  # too few
+    ],
+)
+def test_codes_that_are_none(words):
+    data = Data.of(Task.CLASSIFICATION, np.arange(4.0)[:, None], [0, 0, 1, 1])
+    params = ecoc.ECOC.model_validate({"words": words})
+    with pytest.raises(InvalidData):
+        ecoc.fit(params, data, learners.context(0))
+
+
+@pytest.mark.parametrize("spec", [{"code": "one_vs_all"}, {"code": "random"}, {"code": "random", "decode": "hamming"}])
+def test_many_classes_by_learners_of_two(spec):
+    digits = of(load_digits)
+    held = np.arange(len(digits.x)) % 4 == 0
+    params = ecoc.ECOC.model_validate({"base": {"name": "ridge"}, **spec})
+    state = ecoc.fit(params, digits.take(~held), learners.context(0)).state
+    told = ecoc.predict(params, state, np.ascontiguousarray(digits.x[held]))
+    assert (told.argmax(axis=1) == digits.codes[held]).mean() > 0.9
+    assert ecoc.min_distance(state.code) >= (2 if spec["code"] == "one_vs_all" else 8)
+
+
+def test_two_classes_are_one_bit(cancer):
+    state = ecoc.fit(ecoc.ECOC.model_validate({"base": {"name": "ridge"}}), cancer, learners.context(0)).state
+    assert state.code.shape == (2, 1)
