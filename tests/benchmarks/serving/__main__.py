@@ -6,6 +6,7 @@ the README, between its marks.
 
 import argparse
 import logging
+import os
 import platform
 import tempfile
 from functools import partial
@@ -34,7 +35,7 @@ ROUNDS = 3
 def main():
     logging.basicConfig(level="INFO", format="%(message)s")
     logging.getLogger("httpx").setLevel("WARNING")
-    asked = _arguments()
+    asked, busy = _arguments(), os.getloadavg()[1] / (os.cpu_count() or 1)
     with tempfile.TemporaryDirectory(prefix="serving-") as made, pinned(LOAD_CORE):
         folder = Path(made)
         chosen, venv = _chosen(asked, folder)
@@ -48,8 +49,9 @@ def main():
                     figures |= _measured(forms, server, own, asked.seconds)
             except TimeoutError as error:
                 log.warning("%s: left out, it did not start: %s", name, error)
-        machine = _machine(venv)
-    text = "\n\n".join([machine, targets_table(figures, servers), cells_table(figures), servers_table(servers)])
+        machine = _machine(venv, busy)
+    details = ["<details><summary>All figures</summary>", cells_table(figures), servers_table(servers), "</details>"]
+    text = "\n\n".join([machine, targets_table(figures, servers), *details])
     print(text)  # noqa: T201  what a benchmark is for
     if asked.readme:
         _write(text)
@@ -102,13 +104,14 @@ def _answers(form, ask):
     return status == 200
 
 
-def _machine(venv):
+def _machine(venv, busy):
     packages = [f"{name} {version(name)}" for name in ("uvicorn", "fastapi", "numpy", "scikit-learn")]
     rival = [f"MLServer {mlserver.version(venv)}"] if venv else []
     model = next((line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "")
     chip = model.partition(": ")[2] or platform.machine()
     measured = f"{chip}; Python {platform.python_version()}, {', '.join(packages + rival)}; load by {generator()}."
-    return f"{measured} One process on one core, the load on another; breast_cancer, 30 numbers a row."
+    quiet = f"Before it began, the machine had {busy:.1f} other tasks a core to do; on a quiet one that is 0.0."
+    return f"{measured} One process on one core, the load on another; breast_cancer, 30 numbers a row. {quiet}"
 
 
 def _write(text):
