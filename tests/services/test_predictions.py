@@ -16,6 +16,7 @@ from sqlalchemy import event, select, text
 
 from app.errors import AliasNotFound, CorruptModel, GoldenMismatch, InvalidRequest, ModelNotFound, VersionNotFound
 from app.ml.model import decode, encode
+from app.ml.numerics import compiled
 from app.services.pointers import Pointers, Wanted
 from app.services.predictions import LOADS, Predictions
 from app.store.cache import Cache
@@ -214,6 +215,17 @@ def test_a_model_larger_than_all_of_the_memory_is_served_and_not_kept(process, p
     assert asyncio.run(predictions.serve(large)).model.nbytes >= LARGE
     assert asyncio.run(predictions.serve(name)).model is kept
     assert answer(predictions, name, body)
+
+
+def test_no_caller_waits_for_a_compiler(process, published, monkeypatch, name):
+    body, predictions = published(name, algorithm="random_forest"), process()
+    for kernel in compiled._kernels:
+        monkeypatch.setattr(kernel, "_compiled", None)  # as in a process that has compiled nothing yet
+    served = asyncio.run(predictions.serve(name))
+    ready = compiled.made()
+    assert ready > 0
+    predictions.answer(served, predictions.read(served, body))
+    assert compiled.made() == ready
 
 
 def test_ten_times_the_memory_is_served_within_it(process, published, trained, name):
