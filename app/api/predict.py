@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Query
 
 from app.api.arriving import Headers
 from app.api.deciding import AcceptAbove, CostRows, GapAbove, RejectCost, RejectHigh, RejectLow, policy_of
-from app.api.dependencies import ModelPath, RequestTimeout, seconds
+from app.api.dependencies import CONFIDENCE, ModelPath, RequestTimeout, seconds
 from app.api.direct import CallDep, DirectRoute, Holds, Reply
 from app.api.forms import ARROW, BINARY, CSV, NPY, WRITERS, accepted, csv_document, kind_of, npy_rows
 from app.api.numbers import STANDS, cut, order_of
@@ -19,7 +19,8 @@ from app.ml.contract import Matrix
 from app.ml.numerics.json_numbers import LISTS, OBJECTS
 from app.ml.rows import Incoming, whole
 from app.schemas.predictions import Prediction, PredictRequest
-from app.services.predictions import check_policy
+from app.services.answers import Extras
+from app.services.predictions import check_extras
 from app.settings import KiB, Settings
 
 
@@ -56,6 +57,7 @@ async def predict_rows(  # noqa: PLR0917  passed by name
     on_error: Annotated[
         Literal["fail", "null"], Query(description="null: rows that cannot be answered are null, the others answered.")
     ] = "fail",
+    confidence: Annotated[float | None, CONFIDENCE] = None,
     accept_above: AcceptAbove = None,
     gap_above: GapAbove = None,
     reject_low: RejectLow = None,
@@ -74,17 +76,21 @@ async def predict_rows(  # noqa: PLR0917  passed by name
     model's inputs, where NaN is null. By Accept the answer is JSON, an Arrow stream (a table of `prediction`, the
     probabilities and `flags`), or npy: the probabilities of a classification, else the predictions.
 
+    With `confidence` every answer of a regression has an interval, by what the algorithm says of itself: `intervals` in
+    JSON, the columns `lower` and `upper` in Arrow, and an npy answer has rows of prediction, lower, upper. `linear` and
+    `bayesian_locally_weighted` bound the mean answer of such rows, or one new row's where their `interval_of` is
+    `observation`; `random_forest` the opinions of its trees.
+
     A classifier may be asked to reject rows in doubt; `decisions` then says which. The report's `rejection` curve says
     what each threshold leaves.
     """
     predictions, settings = call.services.predictions, call.settings
     kind, form = kind_of(call.headers), accepted(call.headers)
     write = WRITERS[form]
-    policy = policy_of(accept_above, gap_above, (reject_low, reject_high), costs, reject_cost)
+    extras = Extras(policy_of(accept_above, gap_above, (reject_low, reject_high), costs, reject_cost), confidence)
     async with call.services.admission.enter(seconds(x_request_timeout)) as place:
         served = await predictions.serve(model, version, alias)
-        if policy is not None:
-            check_policy(served, policy)
+        check_extras(served, extras)
 
         def general(document: object) -> Incoming:
             return predictions.read(served, document, let_bad_rows_pass=on_error == "null")
@@ -98,9 +104,9 @@ async def predict_rows(  # noqa: PLR0917  passed by name
             return general(parse(body, settings)) if raw is None else whole(raw)
 
         if served.quick(len(body)):
-            given = await predictions.answer_small(served, read(), place.begin, policy, write)
+            given = await predictions.answer_small(served, read(), place.begin, extras, write)
         else:
-            given = await place.run(lambda: predictions.answer(served, read(), policy, write), large=True)
+            given = await place.run(lambda: predictions.answer(served, read(), extras, write), large=True)
     headers = [(b"x-model-version", b"%d" % given.version)]
     if given.ignored:
         headers.append((b"x-ignored-columns", _listed(given.ignored).encode()))

@@ -5,7 +5,7 @@ from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Depends, Query
 
-from app.api.dependencies import ModelPath, RequestTimeout, ServicesDep, seconds
+from app.api.dependencies import CONFIDENCE, ModelPath, RequestTimeout, ServicesDep, seconds
 from app.api.strict_json import StrictRoute
 from app.schemas.predictions import PredictRequest
 from app.schemas.whatif import Explanations, Intervals, Linearisation, LineariseRequest, Sweep, SweepRequest
@@ -59,11 +59,9 @@ async def estimate_intervals(
     model: ModelPath,
     asked: Asked,
     body: PredictRequest,
-    confidence: Annotated[float, Query(ge=0.5, le=0.999, description="Of each interval.")] = 0.95,
+    confidence: Annotated[float, CONFIDENCE] = 0.95,
 ) -> Intervals:
-    """Predictions of a regression with error bars, by what the algorithm says of itself: `linear` bounds the mean
-    answer of such rows, not one new row's; `random_forest` the opinions of its trees.
-    """
+    """Predictions of a regression with error bars, readable too; `predict` says what they bound."""
     sent = body.model_dump(mode="python")
     return await asked.answer(model, lambda whatif, served: whatif.intervals(served, sent, confidence))
 

@@ -1,7 +1,7 @@
 """A fitted model, and the same model as bytes."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from app.errors import AlgorithmNotFound, CorruptModel
+from app.errors import AlgorithmNotFound, CorruptModel, NoInterval
 from app.ml import states, storage
 from app.ml.basis import Function
 from app.ml.catalogue import find
@@ -42,6 +42,8 @@ class Predicted(NamedTuple):
     flags: tuple[Flagged, ...]
     unknown: Labels | None = None
     """Rows to which the model has no answer, though it has probabilities."""
+    intervals: Matrix | None = None
+    """Regression, where asked for: (n, 2), the lower and the upper end; infinite where nothing bounds it."""
 
     def part(self, start: int, stop: int) -> "Predicted":
         """Of these rows, as if no others had been asked about."""
@@ -56,6 +58,7 @@ class Predicted(NamedTuple):
             probabilities=None if self.probabilities is None else self.probabilities[start:stop],
             flags=tuple(flag for flag in flags if flag.rows.size),
             unknown=None if unknown is None or not unknown.size else unknown,
+            intervals=None if self.intervals is None else self.intervals[start:stop],
         )
 
     @property
@@ -107,6 +110,14 @@ class Model:
         return turned_back(self.linearising, find(self.name).algorithm)
 
     @property
+    def interval(self) -> Callable[[Any, Any, Matrix, float], Matrix]:
+        """As in `Algorithm`, of a regression. Raises NoInterval where there is none."""
+        found = self.algorithm.interval
+        if found is None or self.task is not Task.REGRESSION:
+            raise NoInterval
+        return found
+
+    @property
     def inputs(self) -> tuple[InputColumn, ...]:
         return self.preparation.inputs
 
@@ -116,21 +127,23 @@ class Model:
         document, arrays = _parts(self)
         return sum(array.nbytes for array in arrays.values()) + 4 * len(storage.canonical(document))
 
-    def predict(self, table: pa.Table | Matrix) -> Predicted:
+    def predict(self, table: pa.Table | Matrix, confidence: float | None = None) -> Predicted:
         """Answer every row of a table that has the inputs among its columns, each with the Arrow type of its kind.
 
-        A matrix is taken for the raw one.
+        A matrix is taken for the raw one. With `confidence` (in (0, 1)) besides: an interval for every answer, that
+        of the algorithm. Raises NoInterval where it has none.
         """
-        return self.predict_raw(table if isinstance(table, np.ndarray) else self.preparation.raw(table))
+        return self.predict_raw(table if isinstance(table, np.ndarray) else self.preparation.raw(table), confidence)
 
-    def predict_raw(self, raw: Matrix) -> Predicted:
+    def predict_raw(self, raw: Matrix, confidence: float | None = None) -> Predicted:
         """As `predict`, from the raw matrix (n, p): a column per input; NaN is missing, categories are level codes."""
         x = self.preparation.matrix(raw)
+        intervals = None if confidence is None else self.interval(self.params, self.state, x, confidence)
         answer = self.algorithm.predict(self.params, self.state, x)
         flags = self.preparation.flags(raw)
         if self.task is Task.CLASSIFICATION:
             return Predicted(answer.argmax(axis=1), answer, self.classes, *self._unknown(answer, flags))
-        return Predicted(answer, None, None, flags)
+        return Predicted(answer, None, None, flags, intervals=intervals)
 
     def _unknown(self, answer: Matrix, flags: tuple[Flagged, ...]) -> tuple[tuple[Flagged, ...], Labels | None]:
         """The flags, and the rows, that say "I don't know"."""

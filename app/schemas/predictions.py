@@ -43,6 +43,9 @@ class Prediction(Wire):
     predictions: list[Any]
     classes: list[bool | int | float | str] | None = None
     probabilities: list[list[float] | None] | None = None
+    intervals: list[list[float | None] | None] | None = Field(
+        None, description="Where `confidence` was given: lower and upper end of each; null where nothing bounds it."
+    )
     decisions: list[str | None] | None = Field(
         None, description="accepted or rejected, where a rule of rejection was asked for: let a person look at these."
     )

@@ -11,6 +11,7 @@ import orjson
 from numpy.typing import NDArray
 
 from app.errors import Fault
+from app.ml.contract import Matrix
 from app.ml.model import Model, Predicted
 from app.ml.preparation import Flagged
 from app.ml.rejection import Policy
@@ -24,6 +25,16 @@ class Answer(NamedTuple):
     """Columns that were sent and not used."""
 
 
+class Extras(NamedTuple):
+    """What an answer holds only where it was asked for."""
+
+    policy: Policy | None = None
+    confidence: float | None = None
+
+
+NO_EXTRAS = Extras()
+
+
 class Answered(NamedTuple):
     """Which rows of a request the answers are of: `app.ml.rows.Incoming` without its table."""
 
@@ -34,12 +45,12 @@ class Answered(NamedTuple):
 
 
 def answer(
-    pointer: Pointer, model: Model, incoming: Answered, predicted: Predicted | None, policy: Policy | None = None
+    pointer: Pointer, model: Model, incoming: Answered, predicted: Predicted | None, extras: Extras = NO_EXTRAS
 ) -> Answer:
     """`predicted` is of the good rows, None if there are none. Bad rows are null in every list."""
-    decisions: list[str] | None = None if policy is None else []
-    if policy is not None and predicted is not None:
-        predicted, decisions = decided(predicted, policy)
+    decisions: list[str] | None = None if extras.policy is None else []
+    if extras.policy is not None and predicted is not None:
+        predicted, decisions = decided(predicted, extras.policy)
     document: dict[str, Any] = {
         "model": pointer.model,
         "version": pointer.version,
@@ -47,6 +58,8 @@ def answer(
         "task": model.task.value,
         "predictions": _spread(incoming, predicted.predictions if predicted else []),
     }
+    if extras.confidence is not None:
+        document["intervals"] = _spread(incoming, intervals(predicted))
     if model.classes is not None:
         document["classes"] = model.classes
         document["probabilities"] = _spread(incoming, _probabilities(predicted))
@@ -68,6 +81,11 @@ def decided(predicted: Predicted, policy: Policy) -> tuple[Predicted, list[str]]
         accepted[predicted.unknown] = False
     told = predicted._replace(values=policy.assigned(probabilities))
     return told, ["accepted" if one else "rejected" for one in accepted.tolist()]
+
+
+def intervals(predicted: Predicted | None) -> Matrix:
+    """(n, 2), of the good rows."""
+    return np.empty((0, 2)) if predicted is None else np.ascontiguousarray(predicted.intervals, np.float64)
 
 
 def _probabilities(predicted: Predicted | None) -> Sequence[Any] | NDArray[np.float64]:

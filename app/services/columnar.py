@@ -10,19 +10,21 @@ from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from app.ml.model import Model, Predicted
-from app.ml.rejection import Policy
-from app.services.answers import Answer, Answered, decided
+from app.services.answers import NO_EXTRAS, Answer, Answered, Extras, decided, intervals
 from app.store.models import Pointer
 
 
 def as_npy(
-    pointer: Pointer, model: Model, incoming: Answered, predicted: Predicted | None, _: Policy | None = None
+    pointer: Pointer, model: Model, incoming: Answered, predicted: Predicted | None, extras: Extras = NO_EXTRAS
 ) -> Answer:
     """float64: the probabilities (n, k) of a classification, a column per class; else the predictions, (n,) or (n, p).
 
-    Bad rows are NaN. What a policy decides has no place here.
+    With intervals (n, 3): prediction, lower, upper. Bad rows are NaN. What a policy decides has no place here.
     """
-    values = _spread(incoming, _numbers(model, predicted))
+    values = _numbers(model, predicted)
+    if extras.confidence is not None:
+        values = np.column_stack([values, intervals(predicted)])
+    values = _spread(incoming, values)
     return Answer(
         _npy_header(values.shape) + values.astype("<f8", copy=False).tobytes(), pointer.version, incoming.ignored
     )
@@ -36,21 +38,25 @@ def _npy_header(shape: tuple[int, ...]) -> bytes:
 
 
 def as_arrow(
-    pointer: Pointer, model: Model, incoming: Answered, predicted: Predicted | None, policy: Policy | None = None
+    pointer: Pointer, model: Model, incoming: Answered, predicted: Predicted | None, extras: Extras = NO_EXTRAS
 ) -> Answer:
-    """A row for each row sent: `prediction`, a `probability_…` for each class, `decision` if asked for, and `flags`.
+    """A row for each row sent: `prediction`, a `probability_…` for each class, and `flags`.
 
-    A flag is its code, and the column after a colon. Bad rows are null, their flag is the code of the fault.
+    Where asked for: `lower` and `upper`, infinite where nothing bounds the answer, and `decision`. A flag is its code,
+    and the column after a colon. Bad rows are null, their flag is the code of the fault.
     """
     decisions: list[str] = []
-    if policy is not None and predicted is not None:
-        predicted, decisions = decided(predicted, policy)
+    if extras.policy is not None and predicted is not None:
+        predicted, decisions = decided(predicted, extras.policy)
     columns = {"prediction": _placed(incoming, predicted.predictions if predicted else [])}
+    if extras.confidence is not None:
+        for place, name in enumerate(("lower", "upper")):
+            columns[name] = _placed(incoming, intervals(predicted)[:, place].tolist(), pa.float64())
     if model.classes is not None:
         values = _numbers(model, predicted)
         for place, label in enumerate(model.classes):
             columns[f"probability_{label}"] = _placed(incoming, values[:, place].tolist(), pa.float64())
-    if policy is not None:
+    if extras.policy is not None:
         columns["decision"] = _placed(incoming, decisions, pa.string())
     columns["flags"] = pa.array(_flags(incoming, predicted), pa.list_(pa.string()))
     of = {

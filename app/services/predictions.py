@@ -12,7 +12,7 @@ from app.ml.contract import Matrix
 from app.ml.model import Model, Predicted
 from app.ml.rejection import Policy
 from app.ml.rows import Incoming, read_rows
-from app.services.answers import Answer, Answered, answer
+from app.services.answers import NO_EXTRAS, Answer, Answered, Extras, answer
 from app.services.batching import Batching
 from app.services.loading import opened, stored
 from app.services.memory import ModelMemory
@@ -78,27 +78,28 @@ class Predictions:
         return read_rows(body, served.model.inputs, max_rows=self._max_rows, let_bad_rows_pass=let_bad_rows_pass)
 
     def answer(
-        self, served: Served, incoming: Incoming, policy: Policy | None = None, write: Callable[..., Answer] = answer
+        self, served: Served, incoming: Incoming, extras: Extras = NO_EXTRAS, write: Callable[..., Answer] = answer
     ) -> Answer:
         """`write`: the answer in its form, as `app.services.answers.answer` does for JSON."""
-        predicted = served.model.predict(incoming.table) if incoming.good.size else None
-        return write(served.pointer, served.model, Answered(*incoming[1:]), predicted, policy)
+        predicted = served.model.predict(incoming.table, extras.confidence) if incoming.good.size else None
+        return write(served.pointer, served.model, Answered(*incoming[1:]), predicted, extras)
 
     async def answer_small(
         self,
         served: Served,
         incoming: Incoming,
         begin: Callable[[], None],
-        policy: Policy | None = None,
+        extras: Extras = NO_EXTRAS,
         write: Callable[..., Answer] = answer,
     ) -> Answer:
         """The same bytes as `answer`; `begin` is called as the computation begins."""
-        if not incoming.good.size:
-            return self.answer(served, incoming, policy, write)
+        if not incoming.good.size or extras.confidence is not None:
+            begin()
+            return self.answer(served, incoming, extras, write)
         table = incoming.table
         raw = table if isinstance(table, np.ndarray) else served.model.preparation.raw(table)
         predicted = await self.predicted(served, raw, begin)
-        return write(served.pointer, served.model, Answered(*incoming[1:]), predicted, policy)
+        return write(served.pointer, served.model, Answered(*incoming[1:]), predicted, extras)
 
     async def predicted(self, served: Served, raw: Matrix, begin: Callable[[], None]) -> Predicted:
         """For a small raw matrix (n, p): with the rows of other requests where that changes no bit, else alone."""
@@ -118,6 +119,14 @@ class Predictions:
             self._cache.put(pointer.digest, blob)
         self._memory.put(pointer.digest, model)
         return model
+
+
+def check_extras(served: Served, extras: Extras) -> None:
+    """Raises NoInterval, InvalidRequest if the model cannot answer so."""
+    if extras.confidence is not None:
+        _ = served.model.interval
+    if extras.policy is not None:
+        check_policy(served, extras.policy)
 
 
 def check_policy(served: Served, policy: Policy) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import Fault, InvalidData, InvalidRequest, NoExplanation, NoInterval
+from app.errors import Fault, InvalidData, InvalidRequest, NoExplanation
 from app.ml.cells import flaw, read_cells
 from app.ml.contract import JSON, Matrix, Task, Vector
 from app.ml.figures import shown
@@ -108,12 +108,10 @@ class WhatIf:
 
     def intervals(self, served: Served, body: Mapping[str, Any], confidence: float) -> Intervals:
         """Raises NoInterval where the model has none, else as a prediction does."""
-        model, interval = served.model, served.model.algorithm.interval
-        if interval is None or model.task is not Task.REGRESSION:
-            raise NoInterval
-        raw = model.preparation.raw(read_rows(body, model.inputs, max_rows=self._max_rows).table)
-        predicted = model.predict_raw(raw)
-        bounds = interval(model.params, model.state, model.preparation.matrix(raw), confidence)
+        model, _ = served.model, served.model.interval
+        table = read_rows(body, model.inputs, max_rows=self._max_rows).table
+        predicted = model.predict(table, confidence)
+        bounds = np.asarray(predicted.intervals)
         rows = zip(predicted.values.tolist(), *bounds.T.tolist(), strict=True)
         return Intervals(
             **_heads(served),

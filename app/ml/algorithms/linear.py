@@ -17,7 +17,7 @@ References: Press et al. (2007), Numerical Recipes, ch. 15; Björck (1996), Nume
 Battiti & Brunato, The LION Way, ch. 4 and 5.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,9 @@ class Linear(Params):
         le=1e100,
         ge=1e-100,
         description="Noise (standard deviation) of a row of weight 1: 1 for weights of 1/σ². Absent: estimated.",
+    )
+    interval_of: Literal["mean", "observation"] = Field(
+        "mean", description="Whether the interval is for the mean answer, or for a new row of weight 1 with its noise."
     )
 
 
@@ -90,8 +93,9 @@ def predict(params: Linear, state: State, x: Matrix) -> Vector | Matrix:
 
 
 def interval(params: Linear, state: State, x: Matrix, confidence: float) -> Matrix:
-    """Of the mean answer at x, without the noise of a new row; unbounded where nothing tells the noise."""
-    reach = _inference(params, state).reach(x - state.mean, confidence)
+    """Of the mean answer at x, or of a new row's with its noise; unbounded where nothing tells the noise."""
+    own = 1.0 if params.interval_of == "observation" else 0.0
+    reach = _inference(params, state).reach(x - state.mean, confidence, own)
     middle = predict(params, state, x)
     return np.column_stack([middle - reach, middle + reach])
 

@@ -65,14 +65,17 @@ class Inference(NamedTuple):
             return self.sigma
         return float(np.sqrt(self.square / self.freedom)) if self.freedom > 0 else float("nan")
 
-    def reach(self, centred: Matrix, confidence: float) -> Vector:
-        """Half the width of the interval of the mean answer at inputs less their mean (n, d); infinite if unknown."""
+    def reach(self, centred: Matrix, confidence: float, own: float = 0.0) -> Vector:
+        """Half the width of the interval of the answer at inputs less their mean (n, d); infinite if unknown.
+
+        own: the share of a row's own noise variance in it: 0 for the mean answer, 1 for a new row of weight 1.
+        """
         tail = (1 + confidence) / 2
         if not np.isfinite(self.noise):
             return np.full(len(centred), np.inf)
         factor = scipy.special.ndtri(tail) if self.sigma is not None else scipy.special.stdtrit(self.freedom, tail)
-        own = 0.0 if self.intercept is None else 1 / self.weight
-        return np.asarray(factor * self.noise * np.sqrt(own + ((centred @ self.factor) ** 2).sum(axis=1)))
+        level = 0.0 if self.intercept is None else 1 / self.weight
+        return np.asarray(factor * self.noise * np.sqrt(own + level + ((centred @ self.factor) ** 2).sum(axis=1)))
 
     def parameters(self, units: Affine | None = None) -> tuple[Vector, Matrix]:
         """Intercept and coefficients (1 + d,), and R (1 + d, r): RRᵀ is their covariance for noise of size 1/weight.

@@ -162,6 +162,9 @@ def test_every_figure_agrees_with_the_peer(intercept, weighted):
     bounds = linear.interval(params, fitted(x, y, weights=weights, intercept=intercept).state, x[:9], 0.9)
     rows = sm.add_constant(x)[:9] if intercept else x[:9]
     np.testing.assert_allclose(bounds, peer.get_prediction(rows).conf_int(alpha=0.1), rtol=1e-8)
+    params = linear.Linear(intercept=intercept, interval_of="observation")
+    bounds = linear.interval(params, fitted(x, y, weights=weights, intercept=intercept).state, x[:9], 0.9)
+    np.testing.assert_allclose(bounds, peer.get_prediction(rows).conf_int(alpha=0.1, obs=True), rtol=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(50))
