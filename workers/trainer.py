@@ -9,6 +9,7 @@ import faulthandler
 import json
 import os
 import resource
+import select
 import signal
 import sys
 import time
@@ -21,6 +22,7 @@ from typing import IO
 from app.errors import OutOfMemory, ValiantError
 from app.ml.kind import Outcome
 from app.ml.kinds import kinds
+from app.ml.numerics.compiled import warm
 from app.schemas.problems import Problem
 from workers import frames
 from workers.curves import Curves
@@ -35,6 +37,7 @@ def main() -> int:
     parent, inlet_fd, outlet_fd = map(int, sys.argv[1:])
     inlet, outlet = os.fdopen(inlet_fd, "rb"), os.fdopen(outlet_fd, "wb")
     _protect(parent, inlet_fd, outlet_fd)
+    warm(stop=lambda: bool(select.select([inlet_fd], [], [], 0)[0]))  # nobody waits yet, and whoever comes goes first
     try:
         order = Order.read(frames.read(inlet).payload)
     except EOFError:

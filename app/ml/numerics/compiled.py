@@ -12,7 +12,6 @@ numba is imported with the first call and not before: it takes 65 MB. What was c
 
 import hashlib
 import importlib
-import marshal
 import os
 import sys
 import tempfile
@@ -95,13 +94,14 @@ class Kernel(Generic[P, R]):
     def digest(self) -> str:
         """Of all that the compiled form depends on: this code, its constants, the functions it calls."""
         function: Any = self.python
-        parts = [marshal.dumps(function.__code__), repr(self._options).encode()]
+        code = function.__code__
+        parts = [code.co_code.hex(), repr((code.co_consts, code.co_names, code.co_varnames, self._options))]
         for name, value in self._named():
             if isinstance(value, Kernel):
-                parts.append(value.digest().encode())
+                parts.append(value.digest())
             elif isinstance(value, bool | int | float | str | tuple):
-                parts.append(f"{name}={value!r}".encode())
-        return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+                parts.append(f"{name}={value!r}")
+        return _digest(parts)
 
     def _types(self, numba: Any, signature: str) -> Any:
         """The signature; an array that is not written may be read-only."""
@@ -144,10 +144,18 @@ def made() -> int:
     return sum(each.ready for each in _kernels)
 
 
-def warm() -> None:
-    """Compile every kernel of the modules imported so far, or read it from disk."""
+def warm(stop: Callable[[], bool] = bool) -> None:
+    """Compile what is not on disk yet of the modules imported so far, until told to stop: once for a version."""
+    if (folder := cache_folder()) is None:
+        return
+    done = folder / f"warm-{_digest([sys.version, *(each.digest() for each in _kernels)])}"
+    if done.exists():
+        return
     for each in _kernels:
+        if stop():
+            return
         _ = each.compiled
+    done.touch()
 
 
 def cache_folder() -> Path | None:
@@ -173,6 +181,10 @@ def _places() -> Iterator[Path]:
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "valiant"
     with suppress(OSError):  # no place for temporary files either
         yield Path(tempfile.gettempdir()) / f"valiant-{os.getuid()}"
+
+
+def _digest(parts: Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 def _ours(folder: Path) -> bool:

@@ -50,6 +50,23 @@ def test_code_on_disk_is_told_apart_by_all_it_depends_on(monkeypatch):
     assert running.digest() != before
 
 
+def test_code_on_disk_is_found_by_other_processes():
+    code = "from app.ml.numerics.kernels.out_of_bag import permuted; print(permuted.digest())"
+    run = [subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout for _ in range(2)]
+    assert run[0] == run[1]
+
+
+def test_warms_once_and_stops_when_told(nowhere, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(nowhere))
+    asked = []
+    monkeypatch.setattr(compiled, "_kernels", [running])
+    compiled.warm(stop=lambda: not asked.append("first"))
+    assert not list(nowhere.iterdir())
+    compiled.warm(stop=lambda: bool(asked.append("second")))
+    compiled.warm(stop=lambda: bool(asked.append("third")))
+    assert asked == ["first", "second"]
+
+
 def test_catalogue_costs_no_numba():
     code = "import sys; from app.ml.catalogue import catalogue; catalogue(); sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
