@@ -35,7 +35,7 @@ from app.ml.numerics.kernels.questions import ENTROPY, GINI, VARIANCE
 from app.ml.numerics.trees import Trees, each, total
 
 JUDGES = 2000
-"""Rows of each tree, at most, that tell how much the columns matter."""
+"""Rows, at most, that each tree tells the columns' importance by, and that each point of the curve is of."""
 POINTS = 50
 """Of the curve of the out-of-bag error, at most."""
 
@@ -94,9 +94,10 @@ def fit(params: RandomForest, data: Data, context: Context) -> Fit[State]:
         if params.importance and rows.size:
             increases.append(_increases(data, trees[-1], rows, context.rng))
         if number % -(-params.trees // POINTS) == 0 or number == params.trees:
-            error, deviation = _error(data, told, seen)
+            error, _ = _error(data, told, seen, -(-n // JUDGES))
             curve.append(error)
             context.progress(number / params.trees, **({} if math.isnan(error) else {"out_of_bag": error}))
+    error, deviation = _error(data, told, seen)
     alone, importance, spread = _importance(increases)
     kinds = 0 if numbers else data.targets.shape[1]
     state = State(together(trees), kinds, error, deviation, int((seen > 0).sum()), alone, importance, spread)
@@ -120,10 +121,10 @@ def _rules(params: RandomForest, d: int, *, numbers: bool) -> Rules:
     )
 
 
-def _error(data: Data, told: Matrix, seen: Vector) -> tuple[float, float]:
-    """Of the rows that some tree has not seen: the error, and its standard error."""
-    rows = seen > 0
-    if not rows.any():
+def _error(data: Data, told: Matrix, seen: Vector, step: int = 1) -> tuple[float, float]:
+    """Of the rows that some tree has not seen, every `step`-th: the error, and its standard error."""
+    rows = np.flatnonzero(seen[::step] > 0) * step
+    if not rows.size:
         return math.nan, math.nan
     if data.task is Task.CLASSIFICATION:
         errors = (told[rows].argmax(axis=1) != data.codes[rows]) * 1.0

@@ -67,6 +67,19 @@ def describe(rows, kind, weight, y, moment, criterion, total, value):
 
 
 @inner
+def gather(rows, kind, weight, moment, criterion, near):
+    """Bring what all columns ask of the rows together: kinds, weights, and moments of numbers."""
+    kinds, weights, moments = near
+    for p in range(rows.size):
+        i = rows[p]
+        weights[p] = weight[i]
+        if criterion == VARIANCE:
+            moments[p] = moment[i]
+        else:
+            kinds[p] = kind[i]
+
+
+@inner
 def mark(rows, code, bins, asks, last, members, side, ways):
     """Which way each row goes into `side`: 0 left, 1 right, 2 missing; and how many go each way."""
     ways[:] = 0
@@ -201,7 +214,8 @@ def grow(
     sums = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
     pick, best_pick = np.zeros(widest, np.bool_), np.zeros(widest, np.bool_)
     levelled = np.empty((widest, k)), np.empty(widest, np.int64), np.empty(widest)
-    work = sums, levelled, pick, entry, held, keys, same, drawn
+    near = np.empty(m, np.int32), np.empty(m), np.empty(moment.size)
+    work = sums, levelled, pick, entry, held, keys, same, drawn, near
     state = np.array([seed], np.uint64)
     total, ways = np.empty(k), np.empty(3, np.int64)
     side, spare = np.empty(n, np.uint8), np.empty(m, np.int32)
@@ -219,6 +233,8 @@ def grow(
             column[node], threshold[node], left[node], missing[node], gain[node] = -1, 0.0, -1, -1, 0.0
             if impurity[node] == 0 or depth[node] >= max_depth or mass[node] < min_split * (1 - LEEWAY):
                 continue
+            if order.shape[0] == 1:
+                gather(rows, kind, weight, moment, criterion, near)
             unit = impurity[node] * mass[node]
             gained, j, asks, last, following, branch = search(
                 rows,

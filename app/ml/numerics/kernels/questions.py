@@ -80,8 +80,45 @@ def add(sums, i, kind, weight, moment, criterion):
 
 
 @inner
+def of_two(first, second, criterion):
+    """Quality, of two sums."""
+    if criterion == VARIANCE:
+        return second * second / first
+    return (first * first + second * second) / (first + second)
+
+
+@inner
+def cut_of_two(code, place, kind, weight, moment, first, second, before, least, criterion, slack):
+    """The same with two sums, which stay in registers."""
+    best, last, following = -np.inf, -1, -1
+    a, b, gone, total = 0.0, 0.0, 0.0, first if criterion == VARIANCE else first + second
+    here = np.int64(code[place[0]])
+    for t in range(place.size - 1):
+        i = place[t]
+        gone += weight[i]
+        if criterion == VARIANCE:
+            a += weight[i]
+            b += moment[i]
+        elif kind[i]:
+            b += weight[i]
+        else:
+            a += weight[i]
+        there = np.int64(code[place[t + 1]])
+        if here != there and gone >= least:
+            if total - gone < least:
+                break
+            gain = of_two(a, b, criterion) + of_two(first - a, second - b, criterion) - before
+            if gain > best + slack:
+                best, last, following = gain, here, there
+        here = there
+    return best, last, following
+
+
+@inner
 def best_cut(code, place, kind, weight, moment, known, before, least, criterion, slack, left, right):
     """The best threshold between the entries `place`: its gain, and the codes on either side of it."""
+    if known.size == 2 and criterion != ENTROPY:
+        return cut_of_two(code, place, kind, weight, moment, known[0], known[1], before, least, criterion, slack)
     best, last, following = -np.inf, -1, -1
     total, gone = weigh(known, criterion), 0.0
     clear(left)

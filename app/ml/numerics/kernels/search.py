@@ -22,32 +22,37 @@ THRESHOLD, SUBSET, KNOWN = 0, 1, 2
 
 
 @inner
-def entries(rows, code, bins, kind, weight, moment, criterion, entry, held, keys):
+def entries(rows, code, bins, near, criterion, entry, held, keys):
     """A column's rows as entries (codes, kinds, weights, moments) sorted by code: how many.
+
+    near: kind, weight and moment of each of the rows.
 
     Many rows of few bins are counted by bin, others sorted. `held` (bins + 1, kinds) is zero before and after.
     """
     codes, kinds, weights, moments = entry
+    kind, weight, moment = near
     m, k = rows.size, held.shape[1]
-    if m <= FEW or m * 4 < bins * k:
+    if m <= FEW or m * 16 < bins * k:
         for p in range(m):
             keys[p] = np.int64(code[rows[p]]) << 32 | p
         sort(keys, m)
         for t in range(m):
-            i = rows[keys[t] & 0xFFFFFFFF]
-            codes[t], kinds[t], weights[t] = code[i], kind[i], weight[i]
+            p = keys[t] & 0xFFFFFFFF
+            codes[t], kinds[t], weights[t] = keys[t] >> 32, kind[p], weight[p]
             if criterion == VARIANCE:
-                moments[t] = moment[i]
+                moments[t] = moment[p]
         return m
-    if criterion == VARIANCE:
-        for i in rows:
-            held[code[i], 0] += weight[i]
-            held[code[i], 1] += moment[i]
-    else:
-        for i in rows:
-            held[code[i], kind[i]] += weight[i]
+    first, final = bins, 0
+    for p in range(m):
+        c = np.int64(code[rows[p]])
+        first, final = min(first, c), max(final, c)
+        if criterion == VARIANCE:
+            held[c, 0] += weight[p]
+            held[c, 1] += moment[p]
+        else:
+            held[c, kind[p]] += weight[p]
     size = 0
-    for b in range(bins + 1):
+    for b in range(first, final + 1):
         if criterion == VARIANCE:
             if held[b, 0] > 0:
                 codes[size], kinds[size], weights[size], moments[size] = b, 0, held[b, 0], held[b, 1]
@@ -146,7 +151,7 @@ def search(
     `tries`: columns drawn; constant ones do not count. All are asked, and of a tie the first wins, if it is d.
     """
     kind, weight, moment = target
-    sums, levelled, pick, entry, held, keys, same, drawn = work
+    sums, levelled, pick, entry, held, keys, same, drawn, near = work
     codes_, kinds, weights, moments = entry
     best, which, asks, last, following, branch = -np.inf, -1, -1, -1, -1, False
     d, tried = codes.shape[0], 0
@@ -176,7 +181,7 @@ def search(
                 state,
             )
         else:
-            size = entries(rows, codes[j], bins[j], kind, weight, moment, options[0], entry, held, keys)
+            size = entries(rows, codes[j], bins[j], near, options[0], entry, held, keys)
             found = judge(
                 codes_,
                 same[:size],
