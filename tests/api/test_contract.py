@@ -22,6 +22,9 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
+FEW = ("ridge", "decision_tree", "kmeans")
+"""Algorithms that stand for all: what each of them takes is the contract suite's business, and drawing requests from
+all of them, each within each other, takes minutes."""
 RIGHT, WRONG = GenerationMode.POSITIVE, GenerationMode.NEGATIVE
 DRAWN = [
     pytest.param(method, path, mode, id=f"{mode}-{operation['operationId']}")
@@ -34,7 +37,23 @@ DRAWN = [
 
 @pytest.fixture(scope="module")
 def document(services):
-    return schemathesis.openapi.from_asgi("/openapi.json", create_app(services.settings, services))
+    app = create_app(services.settings, services)
+    app.openapi_schema = _of_few(app.openapi())
+    return schemathesis.openapi.from_asgi("/openapi.json", app)
+
+
+def _of_few(part):
+    """The document with only these members in every union of algorithms."""
+    if isinstance(part, list):
+        return [_of_few(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    mapping = part.get("discriminator", {}).get("mapping", {})
+    if mapping.keys() >= set(FEW):
+        kept = {name: mapping[name] for name in FEW}
+        part = part | {"discriminator": part["discriminator"] | {"mapping": kept}}
+        part["oneOf"] = [{"$ref": ref} for ref in kept.values()]
+    return {key: _of_few(value) for key, value in part.items()}
 
 
 @pytest.mark.parametrize(("method", "path", "mode"), DRAWN)
