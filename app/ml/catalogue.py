@@ -16,6 +16,9 @@ from app.errors import AlgorithmNotFound
 from app.ml import algorithms
 from app.ml.contract import Algorithm, Params
 
+_EXAMPLES = re.compile(r"[.:]?(\s*>>>.*?(?=\n\s*\n|\Z))+", re.DOTALL)
+"""Doctests, and the end of the sentence before them: who reads the catalogue has no use for them."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -64,7 +67,7 @@ def find(name: str) -> Entry:
 def _entry(module: ModuleType) -> Entry:
     name = module.__name__.rpartition(".")[2]
     algorithm: Algorithm[Any, Any] = module.ALGORITHM
-    title, *paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(module.__doc__ or ""))
+    title, *paragraphs = re.split(r"\n\s*\n", _EXAMPLES.sub(".", inspect.cleandoc(module.__doc__ or "")))
     sections = {"Use when": "", "References": ""}
     gist = []
     for paragraph in paragraphs:

@@ -88,6 +88,22 @@ def test_drawn_problems_as_scikit_learn(seed):
         agree(density, x, y, x + rng.normal(size=x.shape))
 
 
+@pytest.mark.parametrize("seed", range(50))
+def test_drawn_problems_with_nothing_new_as_scikit_learn_without_it(seed):
+    """A constant column tells no class from another, nor does a column twice under one covariance; rows may repeat."""
+    rng = np.random.default_rng(seed)
+    d, k = int(rng.integers(1, 5)), int(rng.integers(2, 4))
+    n = int(rng.integers(k * (d + 3), 80))
+    y = np.tile(np.arange(n) % k, 2)
+    x = np.tile(rng.normal(size=(n, d)) @ rng.normal(size=(d, d)), (2, 1)) + 2 * rng.normal(size=(k, d))[y]
+    more = np.column_stack([x, np.full(2 * n, 3.0)])
+    for density in NORMAL:
+        wide = more if density == "naive_gaussian" else np.column_stack([more, x[:, 0]])
+        params = GenerativeBayes(density=density)
+        found = predict(params, learn(params, wide, y).state, wide)
+        np.testing.assert_allclose(found, np.exp(theirs(density, x, y, x)), atol=1e-7, err_msg=density)
+
+
 @pytest.mark.parametrize("density", NORMAL)
 def test_log_densities_are_those_of_scipy(density):
     x, y = datasets.load_iris(return_X_y=True)

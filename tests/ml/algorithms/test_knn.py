@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn import datasets
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
@@ -155,6 +156,26 @@ def test_drawn_problems_as_scikit_learn_by_every_index(seed):
     answers = [predict(KNN(k=k, index=way), learn(KNN(k=k), x, y), asked) for way in ("kdtree", "brute")]
     np.testing.assert_array_equal(*answers)
     np.testing.assert_allclose(answers[0], KNeighborsRegressor(k).fit(x, y).predict(asked), rtol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_tied_problems_have_the_distances_of_all_rows(seed):
+    """Constant and double columns, double rows and rows asked about that are stored: no k rows are nearer."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(2, 60)), int(rng.integers(1, 6))
+    x = rng.integers(-2, 3, (n, d)).astype(float)
+    x[:, rng.integers(0, d)] = 7.0
+    x[:, rng.integers(0, d)] = x[:, 0]
+    y, asked, k = rng.normal(size=n), np.vstack([x[:5], rng.normal(size=(5, d))]), int(rng.integers(1, n + 1))
+    state = learn(KNN(k=k), x, y)
+    expected = np.sort(cdist(asked, x), axis=1)[:, :k]
+    for index in ("kdtree", "brute"):
+        told = explain(KNN(k=k, index=index), state, asked)
+        near = [[one["distance"] for one in reason["neighbours"]] for reason in told]
+        np.testing.assert_allclose(np.sort(near, axis=1), expected, rtol=1e-12, atol=1e-12)
+        rows = [[one["row"] for one in reason["neighbours"]] for reason in told]
+        assert all(len(set(one)) == k for one in rows)
+        np.testing.assert_allclose(predict(KNN(k=k, index=index), state, asked), y[rows].mean(axis=1), rtol=1e-8)
 
 
 def test_weights_count_in_the_mean():

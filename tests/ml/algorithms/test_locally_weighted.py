@@ -200,6 +200,28 @@ def test_theta_is_a_rate_and_the_prior_has_a_variance_for_each_coefficient():
     assert told["variance"] == pytest.approx(asked @ v @ asked * noise, rel=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(50))
+def test_drawn_posteriors_by_the_definition(seed):
+    """Constant, double and dependent columns, fewer rows than columns among them: the prior decides then."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(1, 30)), int(rng.integers(1, 5))
+    x = rng.normal(size=(n, d))
+    x[:, rng.integers(0, d)] = 2.0
+    x[:, rng.integers(0, d)] = x[:, 0]
+    y, query = rng.normal(size=n), rng.normal(size=d)
+    width, prior, k, theta = rng.uniform(1, 9), 10.0 ** rng.integers(-2, 3), rng.uniform(0.1, 3), rng.uniform(0.1, 3)
+    params = BayesianLocallyWeighted(width=width, prior_variance=prior, k=k, theta=theta, literal=True)
+    s2 = np.exp(-2 * ((x - query) ** 2).sum(axis=1) / width)
+    design, asked = np.column_stack([np.ones(n), x]), np.append(1, query)
+    precision = np.eye(d + 1) / prior + design.T @ (s2[:, None] * design)
+    coef = np.linalg.solve(precision, design.T @ (s2 * y))
+    noise = (2 * theta + s2 @ (y - design @ coef) ** 2 + coef @ coef / prior) / (2 * k + s2.sum())
+    (told,) = bayes.explain(params, learn(params, x, y), query[None])
+    assert told["answer"] == pytest.approx(asked @ coef, rel=1e-8, abs=1e-9)
+    assert told["noise_variance"] == pytest.approx(noise, rel=1e-8)
+    assert told["variance"] == pytest.approx(asked @ np.linalg.solve(precision, asked) * noise, rel=1e-8)
+
+
 def test_far_from_all_rows_the_prior_remains():
     params = BayesianLocallyWeighted(width=1, prior_variance=9, k=2, theta=3)
     x, y = datasets.load_diabetes(return_X_y=True)

@@ -175,6 +175,21 @@ def test_scikit_learn_walks_the_same_way(epochs):
     np.testing.assert_allclose(state.coef[1, -1], peer.intercept_[0], rtol=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(50))
+def test_drawn_problems_as_scikit_learn(seed):
+    """Constant, double and dependent columns, twins of other classes, fewer rows than columns among them."""
+    rng = np.random.default_rng(seed)
+    n, d, epochs = rng.integers(4, 60), rng.integers(1, 9), int(rng.integers(1, 6))
+    x = rng.integers(-9, 10, (n, d)).astype(float)  # sums of whole numbers are exact: a score of zero is one
+    x[:, rng.integers(0, d)] = 2.0
+    x[:, rng.integers(0, d)] = x[:, 0]
+    x[1] = x[0]
+    y = np.arange(n) % 2
+    peer = Peer(max_iter=epochs, tol=None, shuffle=False).fit(x, y)
+    state = fitted(of(x, y), epochs=epochs, shuffle=False).state
+    np.testing.assert_array_equal(state.coef, np.outer([-1, 1], [*peer.coef_[0], peer.intercept_[0]]))
+
+
 def test_the_average_is_over_all_rounds():
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=(50, 3)), rng.integers(0, 3, 50)

@@ -14,6 +14,8 @@ def test_the_file_says_what_it_is(entry):
     assert colon, "the first line is “Name: what it is for.”"
     assert purpose.endswith(".")
     assert len(entry.gist) > 100, "how it works, in a paragraph"
+    assert ">>>" not in entry.gist, "examples stay in the file"
+    assert entry.gist.endswith("."), "in sentences"
     assert entry.use_when.endswith("."), "a paragraph “Use when: ….”"
     assert entry.references, "a paragraph “References: …; ….”"
     assert all(re.search(r"\d{4}|ch\.", reference) for reference in entry.references), "with year or chapter"
