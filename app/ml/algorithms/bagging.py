@@ -46,6 +46,7 @@ from app.ml.contract import (
     Vector,
     learner,
 )
+from app.ml.numerics.voices import voices
 
 
 class Bagging(Params):
@@ -93,6 +94,11 @@ def draws(rng: np.random.Generator, n: int, size: int, count: int) -> Iterator[L
         yield np.sort(rng.integers(n, size=size))
 
 
+def explain(params: Bagging, state: State, x: Matrix) -> list[JSON]:
+    """For each row what every member says."""
+    return voices([(member, x) for member in state.members])
+
+
 def summary(params: Bagging, state: State) -> JSON:
     return {
         "members": len(state.members),
@@ -124,6 +130,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    explain=explain,
     members=lambda params, task: [Member("/base", params.base, task)],
     summary=summary,
     breaks={

@@ -45,6 +45,7 @@ from app.ml.contract import (
     learner,
 )
 from app.ml.numerics.folds import dealt
+from app.ml.numerics.voices import voices
 
 ROUNDING = 1e-12
 """Of shares: two of three votes are two thirds."""
@@ -111,6 +112,11 @@ def majority_error(members: int, error: float) -> float:
     return float(scipy.stats.binom.sf(members // 2, members, error))
 
 
+def explain(params: Committee, state: State, x: Matrix) -> list[JSON]:
+    """For each row what every member says."""
+    return voices([(member, x) for member in state.members])
+
+
 def summary(params: Committee, state: State) -> JSON:
     per_spec = len(state.members) // len(params.members)
     return [
@@ -149,6 +155,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    explain=explain,
     known=known,
     members=lambda params, task: [
         *(Member(f"/members/{i}", spec, task) for i, spec in enumerate(params.members)),

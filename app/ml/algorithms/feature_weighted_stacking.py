@@ -48,6 +48,7 @@ from app.ml.contract import (
     learner,
 )
 from app.ml.numerics.folds import dealt, out_of_fold
+from app.ml.numerics.voices import voices
 
 
 class FeatureWeightedStacking(Params):
@@ -97,6 +98,11 @@ def combination(g: Matrix, f: Matrix, y: Vector, rows: Vector) -> Matrix:
     return np.ascontiguousarray(found.reshape(g.shape[1], f.shape[1]))
 
 
+def explain(params: FeatureWeightedStacking, state: State, x: Matrix) -> list[JSON]:
+    """For each row what every member says."""
+    return voices([(member, x) for member in state.members])
+
+
 def summary(params: FeatureWeightedStacking, state: State) -> JSON:
     return {"meta_features": ["1", *params.meta_features], "v": state.v.tolist()}
 
@@ -118,6 +124,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    explain=explain,
     members=lambda params, task: [Member(f"/members/{i}", spec, task) for i, spec in enumerate(params.members)],
     summary=summary,
     breaks={

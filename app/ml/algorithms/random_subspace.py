@@ -41,6 +41,7 @@ from app.ml.contract import (
     Task,
     learner,
 )
+from app.ml.numerics.voices import voices
 
 
 class RandomSubspace(Params):
@@ -83,6 +84,13 @@ def subset(rng: np.random.Generator, columns: int, fraction: float) -> Labels:
     return np.sort(rng.permutation(columns)[: max(1, round(fraction * columns))])
 
 
+def explain(params: RandomSubspace, state: State, x: Matrix) -> list[JSON]:
+    """For each row what every member says."""
+    return voices(
+        [(m, np.ascontiguousarray(x[:, places])) for m, places in zip(state.members, state.columns, strict=True)]
+    )
+
+
 def summary(params: RandomSubspace, state: State) -> JSON:
     return {"members": len(state.members), "columns": [places.tolist() for places in state.columns]}
 
@@ -103,6 +111,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    explain=explain,
     members=lambda params, task: [Member("/base", params.base, task)],
     summary=summary,
     breaks={Symmetry.COLUMN_ORDER: "columns are drawn by their place"},

@@ -48,6 +48,7 @@ from app.ml.contract import (
     learner,
 )
 from app.ml.numerics.folds import dealt, out_of_fold
+from app.ml.numerics.voices import voices
 
 
 class Stacking(Params):
@@ -104,6 +105,11 @@ def weights(answers: Matrix, target: Vector, rows: Vector) -> Vector:
     return found
 
 
+def explain(params: Stacking, state: State, x: Matrix) -> list[JSON]:
+    """For each row what every member says."""
+    return voices([(member, x) for member in state.members])
+
+
 def summary(params: Stacking, state: State) -> JSON:
     return [
         {"algorithm": spec.name, "weight": weight, "squared_error": error}  # type: ignore[attr-defined]
@@ -128,6 +134,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    explain=explain,
     members=lambda params, task: [
         *(Member(f"/members/{i}", spec, task) for i, spec in enumerate(params.members)),
         *([] if params.second is None else [Member("/second", params.second, task)]),

@@ -276,3 +276,24 @@ def test_curves_that_add_up_are_found():
     data = Data.of(Task.REGRESSION, x, y)
     params, state = fitted(additive, additive.Additive, data, base={"name": "decision_tree", "max_depth": 5})
     assert 1 - np.var(y - additive.predict(params, state, x)) / np.var(y) > 0.98
+
+
+# what members say
+
+
+@pytest.mark.parametrize(
+    ("module", "spec"),
+    [
+        (committee, {"members": [RIDGE, KNN]}),
+        (stacking, {"members": [RIDGE, KNN]}),
+        (random_subspace, {"count": 3, "base": RIDGE}),
+    ],
+)
+def test_an_explanation_is_what_every_member_says(wine, module, spec):
+    params = module.ALGORITHM.params.model_validate(spec)
+    state = module.fit(params, wine, learners.context(0)).state
+    told = module.explain(params, state, wine.x[:4])
+    assert [len(one["members"]) for one in told] == [len(state.members)] * 4
+    if module is not random_subspace:
+        said = [one["members"][1]["answer"] for one in told]
+        np.testing.assert_array_equal(said, state.members[1].predict(np.ascontiguousarray(wine.x[:4])))

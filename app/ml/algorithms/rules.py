@@ -1,0 +1,267 @@
+r"""Rules: if all of these tests hold, then this class; the first rule that fires answers, else the last word does.
+
+A rule is a conjunction of tests of one column each (x ≤ t, x > t, x among categories, x is known, x is missing) with
+the shares of the classes among the training rows on which it fires. Rules are read off a tree, one for each way from
+its root to a leaf, which together are complete and free of contradiction. Each then loses the tests it can do without,
+as long as its error, taken pessimistically (the upper limit of a binomial share at confidence 0.75), does not grow;
+they are asked by this error, the surest first, and a rule that never comes first is dropped. Shorter rules may fire
+together: where two of them name different classes, the conflict is told with the training rows both fire on. A row on
+which none fires gets the last word, the shares of the rows that are left over, or else of all.
+
+Use when: the model must be read, discussed and signed by people who decide by rules themselves.
+
+A light and a sound, either of which is an alarm, give rules of one test, and a last one of two:
+
+>>> from itertools import product
+>>> x = np.array(list(product([0.0, 1.0], repeat=2)) * 10)
+>>> data = Data.of(Task.CLASSIFICATION, x, (x[:, 0] > 0) | (x[:, 1] > 0))
+>>> state = fit(RuleSet(), data, Context.of(0)).state
+>>> for rule in summary(RuleSet(), state)["rules"]:
+...     print([(test["column"], test["op"], test["value"]) for test in rule["if"]], rule["then"], rule["rows"])
+[(0, '>', 0.5)] 1 20.0
+[(1, '>', 0.5)] 1 20.0
+[(0, '<=', 0.5), (1, '<=', 0.5)] 0 10.0
+
+References: Quinlan (1993), C4.5, ch. 5; Battiti & Brunato, The LION Way, ch. 6.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+from pydantic import Field
+
+from app.ml.contract import (
+    JSON,
+    Accepts,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Labels,
+    Matrix,
+    Params,
+    Symmetry,
+    Task,
+    Vector,
+)
+from app.ml.numerics.binning import ranked
+from app.ml.numerics.growth import Grower, Grown, Rules
+from app.ml.numerics.kernels.questions import GINI
+from app.ml.numerics.tree import ways
+
+OPS = ("<=", ">", "in", "known", "missing")
+CONFIDENCE = 0.75
+"""Of the upper limit of an error, as in C4.5."""
+Truths = NDArray[np.bool_]
+
+
+class RuleSet(Params):
+    max_depth: int = Field(6, ge=1, le=30, description="Tests of a rule, at most.")
+    max_rules: int = Field(32, ge=2, le=1000, description="Leaves of the tree that the rules are read off, at most.")
+    min_samples_leaf: float = Field(3.0, gt=0, description="Weight of training rows in every leaf.")
+
+
+class Condition(NamedTuple):
+    """One condition. Of categories `among` says which; else it is empty."""
+
+    column: int
+    op: int
+    """Place in OPS."""
+    value: float
+    among: Truths
+
+    def holds(self, x: Matrix) -> Truths:
+        column = x[:, self.column]
+        known = ~np.isnan(column)
+        match OPS[self.op]:
+            case "<=":
+                return column <= self.value
+            case ">":
+                return column > self.value
+            case "known":
+                return known
+            case "missing":
+                return ~known
+        held = np.zeros(len(x), np.bool_)
+        held[known] = self.among[column[known].astype(np.intp)]
+        return held
+
+
+class Rule(NamedTuple):
+    tests: tuple[Condition, ...]
+    shares: Vector
+    """(k,) of the classes where it fires."""
+    rows: float
+    """Weight of the training rows on which it fires."""
+    errors: float
+    """Of these, the weight of those of another class."""
+
+    def fires(self, x: Matrix) -> Truths:
+        return _all(self.tests, x)
+
+
+class State(NamedTuple):
+    rules: tuple[Rule, ...]
+    otherwise: Vector
+    """(k,) the last word."""
+    conflicts: Matrix
+    """(c, 3): two rules, and the weight of the training rows on which both fire with different classes."""
+
+
+def fit(params: RuleSet, data: Data, context: Context) -> Fit[State]:
+    table, order = ranked(data)
+    how = Rules(GINI, params.max_depth, params.max_rules, min_samples_leaf=params.min_samples_leaf)
+    tree = Grower(data, table, order).grow(data.weights, how)
+    found: list[Rule] = []
+    for tests in _read_off(tree, data.levels):
+        found.append(_shortened(tests, data))
+        context.progress(0.9 * min(len(found) / params.max_rules, 1.0))
+    ordered = sorted(_distinct(found), key=lambda rule: (_pessimistic(rule), -rule.rows, len(rule.tests)))
+    kept, left = [], np.ones(len(data.x), np.bool_)
+    for rule in ordered:
+        first = left & rule.fires(data.x)
+        if first.any():
+            kept.append(rule)
+            left &= ~first
+    rest = data.take(left) if left.any() else data
+    counts = rest.weights @ rest.targets
+    return Fit(State(tuple(kept), counts / counts.sum(), _conflicts(kept, data)), iterations=len(kept))
+
+
+def predict(params: RuleSet, state: State, x: Matrix) -> Matrix:
+    answers = np.tile(state.otherwise, (len(x), 1))
+    for rule in reversed(state.rules):  # so that the first has the last say
+        answers[rule.fires(x)] = rule.shares
+    return answers
+
+
+def explain(params: RuleSet, state: State, x: Matrix) -> list[JSON]:
+    """For each row the rule that answers, and the later ones that fire too but name another class."""
+    fired = np.array([rule.fires(x) for rule in state.rules]).reshape(len(state.rules), len(x))
+    return [_told(state, np.flatnonzero(fired[:, row]).tolist()) for row in range(len(x))]
+
+
+def summary(params: RuleSet, state: State) -> JSON:
+    return {
+        "rules": [_written(rule) for rule in state.rules],
+        "otherwise": state.otherwise.tolist(),
+        "conflicts": [{"rules": [int(one), int(other)], "rows": rows} for one, other, rows in state.conflicts.tolist()],
+    }
+
+
+def _told(state: State, fired: Sequence[int]) -> JSON:
+    if not fired:
+        return {"rule": None, "otherwise": state.otherwise.tolist(), "contradicted_by": []}
+    first = state.rules[fired[0]]
+    others = [i for i in fired[1:] if state.rules[i].shares.argmax() != first.shares.argmax()]
+    return {"rule": fired[0], **_written(first), "contradicted_by": others}
+
+
+def _written(rule: Rule) -> dict[str, JSON]:
+    tests = [
+        {"column": test.column, "op": OPS[test.op]}
+        | ({"categories": np.flatnonzero(test.among).tolist()} if test.among.size else {})
+        | ({"value": test.value} if test.op <= 1 else {})
+        for test in rule.tests
+    ]
+    return {"if": tests, "then": int(rule.shares.argmax()), "shares": rule.shares.tolist(), "rows": rule.rows}
+
+
+def _all(tests: Sequence[Condition], x: Matrix) -> Truths:
+    held = np.ones(len(x), np.bool_)
+    for test in tests:
+        held &= test.holds(x)
+    return held
+
+
+def _read_off(tree: Grown, levels: Labels) -> Iterator[tuple[Condition, ...]]:
+    """The tests on each way to a leaf; the last of several on one side of one column says it all."""
+    below = ways(tree)
+    waiting: list[tuple[int, tuple[Condition, ...]]] = [(0, ())]
+    while waiting:
+        node, tests = waiting.pop()
+        if tree.column[node] < 0:
+            yield tests
+            continue
+        for test, to in zip(_tests(tree, node, levels), below[:, node].tolist(), strict=True):
+            if to >= 0:
+                others = (one for one in tests if (one.column, one.op) != (test.column, test.op))
+                waiting.append((to, (*others, test)))
+
+
+def _tests(tree: Grown, node: int, levels: Labels) -> tuple[Condition, Condition, Condition]:
+    """What is true to the left, to the right, and on the way of the missing."""
+    column, threshold, nothing = int(tree.column[node]), float(tree.threshold[node]), np.zeros(0, np.bool_)
+    missing = Condition(column, OPS.index("missing"), 0.0, nothing)
+    if np.isinf(threshold):
+        return Condition(column, OPS.index("known"), 0.0, nothing), missing, missing
+    if size := int(levels[column]):
+        members = tree.members[int(threshold) : int(threshold) + size].copy()
+        among = OPS.index("in")
+        return Condition(column, among, 0.0, members), Condition(column, among, 0.0, ~members), missing
+    return Condition(column, 0, threshold, nothing), Condition(column, 1, threshold, nothing), missing
+
+
+def _shortened(tests: tuple[Condition, ...], data: Data) -> Rule:
+    """Without the tests whose absence does not raise the pessimistic error, the most useless first."""
+    best = _judged(tests, data)
+    while best.tests:
+        shorter = [_judged(best.tests[:i] + best.tests[i + 1 :], data, like=best) for i in range(len(best.tests))]
+        candidate = min(shorter, key=_pessimistic)
+        if _pessimistic(candidate) > _pessimistic(best):
+            break
+        best = candidate
+    return best
+
+
+def _judged(tests: tuple[Condition, ...], data: Data, like: Rule | None = None) -> Rule:
+    """What the rule says of the training rows; its errors are those of the class that `like` names."""
+    fires = _all(tests, data.x)
+    counts = data.weights[fires] @ data.targets[fires]
+    total = float(counts.sum())
+    shares = counts / total
+    named = int(shares.argmax()) if like is None else int(like.shares.argmax())
+    return Rule(tests, shares, total, float(np.delete(counts, named).sum()))
+
+
+def _pessimistic(rule: Rule) -> float:
+    """The upper confidence limit of the share of errors."""
+    if rule.errors >= rule.rows:
+        return 1.0
+    return float(scipy.special.betaincinv(rule.errors + 1, rule.rows - rule.errors, CONFIDENCE))
+
+
+def _distinct(rules: Sequence[Rule]) -> list[Rule]:
+    seen: dict[tuple[tuple[int, int, float, bytes], ...], Rule] = {}
+    for rule in rules:
+        key = tuple(sorted((test.column, test.op, test.value, test.among.tobytes()) for test in rule.tests))
+        seen.setdefault(key, rule)
+    return list(seen.values())
+
+
+def _conflicts(rules: Sequence[Rule], data: Data) -> Matrix:
+    fires = [rule.fires(data.x) for rule in rules]
+    named = [int(rule.shares.argmax()) for rule in rules]
+    found = [
+        (i, j, float(data.weights[fires[i] & fires[j]].sum()))
+        for i in range(len(rules))
+        for j in range(i + 1, len(rules))
+        if named[i] != named[j] and (fires[i] & fires[j]).any()
+    ]
+    return np.array(found, np.float64).reshape(-1, 3)
+
+
+ALGORITHM = Algorithm(
+    tasks={Task.CLASSIFICATION},
+    params=RuleSet,
+    state=State,
+    fit=fit,
+    predict=predict,
+    explain=explain,
+    summary=summary,
+    accepts={Accepts.MISSING, Accepts.CATEGORIES},
+    breaks={Symmetry.COLUMN_ORDER: "of equally good questions that of the first column is asked"},
+)
