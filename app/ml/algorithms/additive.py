@@ -53,7 +53,9 @@ from app.ml.contract import (
 class Additive(Params):
     base: Learner = learner("The learner of one column.", name="decision_tree", max_depth=3)
     sweeps: int = Field(20, ge=1, le=1000, description="Times that every component is fitted, at most.")
-    tol: float = Field(1e-6, gt=0, description="Stop when a sweep lowers the squared error by less than this share.")
+    tol: float = Field(
+        1e-6, gt=0, le=1, description="Stop when a sweep lowers the squared error by less than this share."
+    )
 
 
 class State(NamedTuple):

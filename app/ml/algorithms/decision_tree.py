@@ -73,12 +73,17 @@ class DecisionTree(Params):
     )
     max_depth: int | None = Field(None, ge=0, le=1000, description="Questions asked on any way; absent: no limit.")
     max_leaves: int | None = Field(None, ge=2, le=1_000_000, description="Leaves at most; absent: no limit.")
-    min_samples_leaf: float = Field(3.0, gt=0, description="Weight of training rows that every leaf must have.")
-    min_samples_split: float = Field(2.0, gt=0, description="A node of less weight is a leaf.")
-    min_gain: float = Field(0.0, ge=0, description="A question must lower the node's impurity by at least this.")
+    min_samples_leaf: float = Field(
+        3.0, gt=0, le=1e100, description="Weight of training rows that every leaf must have."
+    )
+    min_samples_split: float = Field(2.0, gt=0, le=1e100, description="A node of less weight is a leaf.")
+    min_gain: float = Field(
+        0.0, ge=0, le=1e300, description="A question must lower the node's impurity by at least this."
+    )
     pruning: float = Field(
         0.0,
         ge=0,
+        le=1,
         description="Impurity, as a share of the root's, that each further leaf must take away (cost-complexity).",
     )
     missing: Literal["branch", "both"] = Field(

@@ -56,9 +56,12 @@ class GradientBoosting(Params):
     max_leaves: int = Field(31, ge=2, le=4096, description="Leaves of a tree, at most.")
     max_depth: int | None = Field(None, ge=1, le=1000, description="Questions asked on any way; absent: no limit.")
     min_samples_leaf: float = Field(
-        20.0, ge=1, description="Rows that every leaf must have; of classes, about: they are told by their curvature."
+        20.0,
+        ge=1,
+        le=1e100,
+        description="Rows that every leaf must have; of classes, about: they are told by their curvature.",
     )
-    l2: float = Field(1.0, ge=0, description="Added to the curvature of every leaf: larger steps less far.")
+    l2: float = Field(1.0, ge=0, le=1e100, description="Added to the curvature of every leaf: larger steps less far.")
     bins: int = Field(MOST, ge=2, le=MOST, description="Bins, at most, that the values of a column are put into.")
     patience: int | None = Field(
         None,

@@ -45,7 +45,7 @@ class LogitBoost(Params):
     rounds: int = Field(100, ge=1, le=10_000, description="Newton steps; each grows a tree, or one for each class.")
     max_depth: int = Field(1, ge=1, le=20, description="Questions of a tree one after the other; 1 is a stump.")
     learning_rate: float = Field(0.5, gt=0, le=1, description="ν, share of a step that is taken.")
-    tol: float = Field(1e-7, gt=0, description="Stop when a round lowers the mean loss by less than this.")
+    tol: float = Field(1e-7, gt=0, le=1, description="Stop when a round lowers the mean loss by less than this.")
 
 
 class State(NamedTuple):

@@ -45,7 +45,10 @@ class RandomForest(Params):
 
     trees: int = Field(100, ge=1, le=10_000, description="How many trees.")
     columns: int | None = Field(
-        None, ge=1, description="Columns drawn for each question; absent: √d for classes, d/3 for numbers, rounded up."
+        None,
+        ge=1,
+        le=1_000_000,
+        description="Columns drawn for each question; absent: √d for classes, d/3 for numbers, rounded up.",
     )
     criterion: Literal["gini", "entropy"] = Field(
         "gini", description="Impurity of classes; numbers always use the variance."
@@ -54,7 +57,7 @@ class RandomForest(Params):
         "class", description="Whether a tree votes for its leaf's most frequent class, or with the shares of all."
     )
     max_depth: int | None = Field(None, ge=0, le=1000, description="Questions asked on any way; absent: no limit.")
-    min_samples_leaf: float = Field(1.0, gt=0, description="Weight of drawn rows that every leaf must have.")
+    min_samples_leaf: float = Field(1.0, gt=0, le=1e100, description="Weight of drawn rows that every leaf must have.")
     bins: int = Field(MOST, ge=2, le=MOST, description="Bins, at most, that the values of a column are put into.")
     importance: bool = Field(True, description="Whether to find out how much each column matters.")
 

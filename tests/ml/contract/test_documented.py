@@ -28,6 +28,7 @@ def test_every_parameter_has_default_bounds_and_sentence(entry):
         for option in schema.get("anyOf", [schema]):
             if option.get("type") in {"number", "integer"}:
                 assert {"minimum", "exclusiveMinimum"} & set(option), f"{name} has no lower bound"
+                assert {"maximum", "exclusiveMaximum"} & set(option), f"{name} has no upper bound"
 
 
 def test_parameters_are_written_once(entry):
