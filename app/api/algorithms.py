@@ -36,6 +36,7 @@ def _card(entry: Entry) -> AlgorithmCard:
         title=entry.title,
         tasks=sorted(entry.algorithm.tasks),
         gist=entry.gist,
+        method=entry.method,
         use_when=entry.use_when,
         references=list(entry.references),
         parameters=entry.algorithm.params.model_json_schema(),

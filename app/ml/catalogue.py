@@ -30,6 +30,9 @@ class Entry:
     """The parameters with a required literal `name` beside them: a member of the request's union."""
     title: str
     gist: str
+    """In three sentences at most."""
+    method: str
+    """How it works, in full."""
     use_when: str
     references: tuple[str, ...]
 
@@ -68,20 +71,21 @@ def _entry(module: ModuleType) -> Entry:
     name = module.__name__.rpartition(".")[2]
     algorithm: Algorithm[Any, Any] = module.ALGORITHM
     title, *paragraphs = re.split(r"\n\s*\n", _EXAMPLES.sub(".", inspect.cleandoc(module.__doc__ or "")))
-    sections = {"Use when": "", "References": ""}
-    gist = []
+    sections = {"In short": "", "Use when": "", "References": ""}
+    method = []
     for paragraph in paragraphs:
         head, colon, rest = paragraph.partition(":")
         if colon and head in sections:
             sections[head] = _line(rest)
         else:
-            gist.append(_line(paragraph))
+            method.append(_line(paragraph))
     return Entry(
         name=name,
         algorithm=algorithm,
         spec=_spec(name, algorithm.params),
         title=_line(title),
-        gist=" ".join(gist),
+        gist=sections["In short"],
+        method=" ".join(method),
         use_when=sections["Use when"],
         references=tuple(part.strip(" .") for part in sections["References"].split(";") if part.strip(" .")),
     )

@@ -13,7 +13,8 @@ class AlgorithmCard(Wire):
     name: str
     title: str
     tasks: list[str]
-    gist: str = Field(description="How it works.")
+    gist: str = Field(description="How it works, in three sentences at most.")
+    method: str = Field(description="How it works in full, with equations and conventions.")
     use_when: str = Field(description="When to choose it.")
     references: list[str]
     parameters: dict[str, Any] = Field(description="JSON Schema of the parameters beside `name`.")

@@ -22,7 +22,7 @@ def test_the_catalogue_is_served_whole_and_in_pages(client):
 def test_a_card_says_what_its_file_says(client, name):
     card = client.get(f"/v1/algorithms/{name}").json()
     entry = catalogue()[name]
-    assert all(card[part] for part in ("title", "gist", "use_when", "references"))
+    assert all(card[part] for part in ("title", "gist", "method", "use_when", "references"))
     assert card["tasks"] == sorted(entry.algorithm.tasks)
     defaults = entry.algorithm.params().model_dump(mode="json")
     schema = card["parameters"]

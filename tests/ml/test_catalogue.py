@@ -22,9 +22,9 @@ def test_an_unknown_name_is_answered_with_the_known_ones():
 def test_the_docstring_is_taken_apart():
     ridge = find("ridge")
     assert ridge.title == "Ridge: a straight-line fit that stays calm when inputs move together."
-    assert ridge.gist.startswith("Minimises")
-    assert "References" not in ridge.gist
-    assert "Use when" not in ridge.gist
+    assert ridge.method.startswith("Minimises")
+    assert "References" not in ridge.method
+    assert "Use when" not in ridge.method
     assert ridge.use_when.startswith("the target is")
     assert ridge.references[0] == "Hoerl & Kennard (1970), Technometrics 12:55"
 

@@ -45,6 +45,8 @@ LINE = '''"""Line: a weighted sum of the inputs.
 Minimises the squared residuals plus a penalty on the squared coefficients, all in one step, by the solver that
 every linear algorithm here is built on.
 
+In short: It answers one number everywhere.
+
 Use when: a line will do.
 
 References: Gauss (1809), Theoria Motus.

@@ -12,6 +12,9 @@ too timid. With a learning rate below 1 votes are smaller, and rounds more.
 A tree without error ends it, its vote as if half of the lightest row were wrong; so does one that is no better than
 chance, which has no vote. If already the first is none, the answer is the shares of the classes.
 
+In short: Small trees are taught one after the other, each mostly what those before it got wrong. Each votes with the
+log odds of its own success. The sum of votes is turned into probabilities.
+
 Use when: there are few wrong labels, and a simple, strong classifier is wanted: it chases rows that cannot be right.
 Wrong labels are better borne by `random_forest` or `logitboost`.
 

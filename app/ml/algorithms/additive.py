@@ -5,6 +5,9 @@ r"""Additive model: the sum of one curve for each column, each curve fitted to w
 Every hⱼ has mean zero on the training rows. A component that raises the squared error of the sum is not taken, so
 the error never goes up from sweep to sweep. With linear components it ends at the least-squares plane.
 
+In short: The answer is the mean plus one curve for each column. Each curve is fitted to what all others leave, in
+turn, until nothing moves. The curves can be looked at one by one.
+
 Use when: each input has its own effect, perhaps bent, and effects add up; each curve can be looked at by itself, by
 a sweep over its column. Interactions are beyond it.
 

@@ -6,6 +6,9 @@ answers has 1/M of their variance, and its squared error is never above the mean
 (Jensen). A draw of n from n rows leaves out (1 - 1/n)^n of them on average, more than a third: these rows, which a
 member has not seen, give an error estimate for nothing, the out-of-bag error.
 
+In short: The same learner is taught by many random resamples of the rows. The answer is the average of theirs, or
+their vote. Rows that a member has not seen tell the error for nothing.
+
 Use when: a learner is unstable, as a deep tree is: small changes of the data change it much, and averaging calms it.
 A stable learner, such as a linear model, gains little.
 

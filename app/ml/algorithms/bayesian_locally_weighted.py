@@ -11,6 +11,9 @@ k + Σ sᵢ², as printed, does not go with the same σ² and may be asked for. 
 whatever the units of the target, it is told in standard deviations of the target about its mean, and at the mean of
 the inputs; `literal` has it about zero in the units given.
 
+In short: Around every row asked about, a plane is fitted to the training rows near it. A prior steadies it where
+there are few. The answer comes with a Student-t interval.
+
 Use when: an answer without an error bar is worth little, rows are few in places, or queries leave the region of the
 rows. Scale the columns alike: a distance counts in their units.
 

@@ -9,6 +9,10 @@ weights, the majority is wrong on at most n(1 − 4γ²)^{T/2} of n rows after T
 which is how many rounds there are unless told otherwise (odd, so that votes of two classes cannot tie). A tree whose
 edge falls short of γ ends it: the round is told, and the answer is that of the rounds before it.
 
+In short: Small trees with equal votes are taught one after the other; rows that were got wrong count more by a fixed
+factor. If every tree beats chance by gamma, the majority is provably right on all training rows. If one does not, the
+round is told.
+
 Use when: a guarantee is wanted, or to learn how weak a weak learner is. For two classes; with more, trees must be
 deep enough to be right on half of the weight. `adaboost` finds each tree's edge itself, and is usually better.
 

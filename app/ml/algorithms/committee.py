@@ -10,6 +10,9 @@ without each of K disjoint folds, and all K stay (section 11.2). An answer is gi
 least the share asked for and leads the second by the gap asked for: a share of 1 by majority is unanimity. What is
 rejected goes to a second model, where one is named, or else is unknown.
 
+In short: Several learners each learn all rows, and are averaged or vote. Where they do not agree enough, the
+committee abstains or asks a second model.
+
 Use when: several learners are about equally good, none is clearly best, and it matters to know where they disagree.
 
 Errors of a majority of 5 and 21 that each err in 30 of 100 cases, of 11 and 101 that err in 40:

@@ -9,6 +9,9 @@ Codes: exhaustive, all 2^{k−1} − 1 ways to divide k classes in two (d = 2^{k
 of some draws; one_vs_all (d = 2, which corrects nothing); or given, a list of bits for each class in the order of the
 class labels. Columns that are constant, equal or complementary ask nothing new and are refused.
 
+In short: Each class has a codeword of bits, and each bit a learner of two classes. The class whose codeword is
+nearest to what the learners say is the answer. A few learners may be wrong.
+
 Use when: there are several classes and the learner is good at two, such as `adaboost` of stumps or `perceptron`.
 
 Of "111" and "000", "101" is "111"; with the exhaustive code of 5 classes, 15 bits and d = 8, any 3 may be wrong:

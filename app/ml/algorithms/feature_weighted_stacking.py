@@ -6,6 +6,9 @@ with members gᵢ and meta-features fⱼ: 1 and the columns named. The weight of
 meta-features, and v is found by least squares on the products fⱼ(x) gᵢ(x), where each gᵢ answers rows it has not
 seen (out of fold). Of dependent products the smallest v is taken. The members are then fitted again, on all rows.
 
+In short: Several learners are combined with weights that are not fixed but follow the row. The weights are linear in
+columns you name, found by least squares on answers to unseen rows.
+
 Use when: one member is better for some rows and another for others, and a column tells which: few ratings, new
 customers, another machine. With no meta-features it is linear stacking.
 

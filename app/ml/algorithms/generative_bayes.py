@@ -11,6 +11,9 @@ at all; where a class varies by less than 1e-9 of what all rows do, it takes the
 where that is no more, 1e-9 of the variance of all rows. Warnings say so. A class without rows has probability 0. Where
 no class could have made a row (histograms without smoothing), the priors are the answer.
 
+In short: For each class it learns how its rows are spread, by one of five densities. Bayes' rule turns this round
+into the probability of each class. Priors may be learned or given.
+
 Use when: there are few rows, when priors differ between training and use, or when each class has a shape of its own.
 Columns that repeat each other count twice under independence; take one covariance then.
 

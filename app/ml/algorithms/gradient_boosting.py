@@ -9,6 +9,8 @@ goes to the side where it helped in training; where none was seen it goes both w
 
 With `patience` a part of the rows is held out, and the trees after the best loss on it are dropped.
 
+In short: Many small trees are added up, each fitted to what is still wrong. A part of the rows may say when to stop.
+
 Use when: accuracy on tables counts most and there is time to choose a rate, a size and a number of trees.
 
 The loss of two classes has its minimum where the logistic function of the sum is the share of the class. AdaBoost's

@@ -7,6 +7,9 @@ A row equally near to two centres goes to the first of them. A centre left witho
 from its own centre; with fewer distinct rows than k there are as many clusters as distinct rows.
 The order of the rows does not matter: they are sorted by value before anything is drawn.
 
+In short: k centres are placed so that the squared distances of the rows to their nearest centre are small. A row
+belongs to the nearest centre.
+
 Use when: groups are round and of like spread in the scaled columns, and k is known or can be tried.
 
 The rows {1, 2, 3, 4} from centres 2 and 4 end at inertia 2 though 1 is possible, because 3, equally near to both,

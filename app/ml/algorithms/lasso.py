@@ -7,6 +7,9 @@ penalties is followed down from λ = 2 max|xⱼ·y|, where all are zero, to the 
 last. A fit stops when the duality gap proves it close to the minimum. On request λ is chosen by cross-validation: the
 best one, or the largest within one standard error of the best.
 
+In short: A weighted sum of the inputs, with a penalty on the sizes of the weights that makes many of them exactly
+zero. The whole path of penalties is shown, and cross-validation can choose.
+
 Use when: only some of many inputs matter and the model shall say which. Scale the inputs: the penalty counts in
 their units. Among inputs that move together the choice is unstable; `ridge` keeps all of them.
 

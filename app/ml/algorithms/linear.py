@@ -10,6 +10,9 @@ fit by. All of it assumes independent normal errors.
 Classes are fitted as numbers: one score per class, with target +1 for its own rows and −1 for the others;
 probabilities are (1 + score)/2, cut off at 0 and made to sum to 1. Their errors are not normal, and not told.
 
+In short: A weighted sum of the inputs plus a constant, found by least squares. Every coefficient comes with its
+error, and the fit with its goodness.
+
 Use when: the target is roughly a weighted sum of the inputs and the coefficients themselves, with their errors,
 are of interest. Sizes of coefficients compare only for inputs on one scale. For dependent inputs take `ridge`.
 

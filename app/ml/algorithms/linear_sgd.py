@@ -16,6 +16,9 @@ that is too large is found out, said, and answered by the best point met.
 `update` takes rows in their order, one online pass, whatever the solver was. With a rate given, solver online,
 `epochs` 1 and no shuffling, fit(A), then update(B), is fit(A and B).
 
+In short: A weighted sum of the inputs, improved step by step along the gradient of one of four losses. It learns
+batch by batch, so the table need not fit into memory.
+
 Use when: rows come in streams or in numbers beyond memory, or the loss shall be absolute or hinge. In memory
 `ridge` and `logistic` reach the same minimum of their losses faster. Scale the inputs.
 

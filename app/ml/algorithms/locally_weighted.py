@@ -9,6 +9,9 @@ Weights count relative to the nearest row, so that a query far from all of them 
 the nearest ones. Where these do not determine a plane, it is the flattest of those that fit. Without a width the one is
 taken whose answers for rows left out are best.
 
+In short: Around every row asked about, a plane is fitted to the training rows, the near ones counting more. The
+plane's value there is the answer, and its slopes are the local effects.
+
 Use when: the answer bends in ways no formula is known for, columns are few and scaled alike, and the local slopes are
 of interest. For error bars take `bayesian_locally_weighted`.
 

@@ -9,6 +9,9 @@ without rows has probability 0.
 
 Errors of coefficients follow from the curvature of the penalised loss at its minimum; odds ratios are exp β.
 
+In short: The log odds of the classes are weighted sums of the inputs. The weights make the training classes as likely
+as they can, less a penalty on large weights.
+
 Use when: probabilities matter, when each input pushes the odds one way, or as the first classifier to beat.
 Scale the inputs: the penalty counts in their units.
 

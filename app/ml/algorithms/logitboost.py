@@ -9,6 +9,9 @@ fits a regression tree by least squares with weights w to the working response z
 with y the indicator of the class, w at least 2ε and |f| at most 4 (a bound on z would pull p from the truth). It goes
 downhill on minus the log-likelihood, which forgives a wrong label where AdaBoost's exp(−yH) does not.
 
+In short: Small trees are added up to the log odds of the classes. Each is a Newton step for the likelihood, which
+forgives wrong labels.
+
 Use when: probabilities matter, labels may be wrong, and effects are steps or add up; the log odds of AdaBoost
 without its passion for outliers.
 

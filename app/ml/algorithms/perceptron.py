@@ -13,6 +13,9 @@ Shares are no probabilities: of two classes they are (1 ± s)/2 with s the depth
 
 `update` takes rows in their order, once. So fit(A), then update(B), with `epochs` 1 and no shuffling, is fit(A and B).
 
+In short: Rows are shown one after the other, and each mistake moves a separating plane towards the row. If the
+classes can be separated it ends without mistakes, after a bounded number of them.
+
 Use when: classes part by a plane or nearly so, rows come in streams or in numbers beyond memory, and shares need not
 be probabilities.
 

@@ -9,6 +9,9 @@ saw enough of them; else the row goes both ways and its answers count by the tra
 The rows that a tree has not drawn, a share of 1/e of them, are new to it: their votes give the out-of-bag error, and
 its growth when a column is permuted among them says how much that column matters.
 
+In short: Many deep trees learn from random resamples of the rows, and each question chooses among a few random
+columns. The answer is their average or vote. Rows a tree has not seen tell error and importance of columns.
+
 Use when: the best answer for no tuning is wanted, columns are many or of mixed kinds, and reasons matter less.
 
 The forest's probability is the share of its trees: of 1000 trees of which 300 say sun and 700 say rain, rain has 0.7.

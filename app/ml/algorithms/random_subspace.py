@@ -5,6 +5,9 @@ with the mean, classification with the mean of the probabilities. Members that s
 rows, so the average errs less than they do, provided that a part of the columns is enough to answer: good only where
 columns are redundant.
 
+In short: The same learner is taught many times, each time by other columns. The answer is the average. It helps where
+columns are redundant.
+
 Use when: there are many columns that say nearly the same in different ways, as with pixels, spectra or several
 groups of measurements of one thing.
 

@@ -13,6 +13,9 @@ Classes are fitted as numbers: one score per class, with target +1 for its own r
 the others. Probabilities are (1 + score)/2, cut off at 0 and made to sum to 1; where every score is
 below −1 the largest takes all. The class with the largest score always comes first.
 
+In short: A weighted sum of the inputs, with a penalty on large weights that keeps it calm when inputs move together.
+Cross-validation can choose the penalty.
+
 Use when: the target is roughly a weighted sum of the inputs, when a fit must take milliseconds,
 or as the first model that every other one has to beat. Scale the inputs: the penalty counts in their units.
 

@@ -8,6 +8,9 @@ they are asked by this error, the surest first, and a rule that never comes firs
 together: where two of them name different classes, the conflict is told with the training rows both fire on. A row on
 which none fires gets the last word, the shares of the rows that are left over, or else of all.
 
+In short: A list of rules, each a few tests joined by and; the first that fires answers. They are read off a tree and
+shortened. Where two would contradict each other, it is told.
+
 Use when: the model must be read, discussed and signed by people who decide by rules themselves.
 
 A light and a sound, either of which is an alarm, give rules of one test, and a last one of two:
@@ -61,7 +64,7 @@ Truths = NDArray[np.bool_]
 class RuleSet(Params):
     max_depth: int = Field(6, ge=1, le=30, description="Tests of a rule, at most.")
     max_rules: int = Field(32, ge=2, le=1000, description="Leaves of the tree that the rules are read off, at most.")
-    min_samples_leaf: float = Field(3.0, gt=0, description="Weight of training rows in every leaf.")
+    min_samples_leaf: float = Field(3.0, gt=0, le=1e9, description="Weight of training rows in every leaf.")
 
 
 class Condition(NamedTuple):

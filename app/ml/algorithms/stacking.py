@@ -9,6 +9,9 @@ where g is a number, or the vector of class probabilities and y the indicator of
 member. Any learner may take this place instead: it sees the members' numbers or probabilities as its inputs. The
 members are then fitted again, on all rows. Members may be stacks themselves.
 
+In short: Several learners answer rows they have not seen, and a second level learns how much each is to be believed.
+By default that is a weight that is never negative.
+
 Use when: several different learners are about equally good and fail on different rows; the gain is small but steady,
 the price is one fit of each member per fold. Weights of members that answer alike may fall on either.
 

@@ -13,9 +13,11 @@ def test_the_file_says_what_it_is(entry):
     assert name, "the docstring begins with the name"
     assert colon, "the first line is “Name: what it is for.”"
     assert purpose.endswith(".")
-    assert len(entry.gist) > 100, "how it works, in a paragraph"
-    assert ">>>" not in entry.gist, "examples stay in the file"
-    assert entry.gist.endswith("."), "in sentences"
+    assert entry.gist.endswith("."), "a paragraph “In short: ….”"
+    assert len(re.findall(r"[.?!](?= |$)", entry.gist)) <= 3, "the gist is three sentences"
+    assert len(entry.method) > 100, "how it works, in a paragraph"
+    assert ">>>" not in entry.method, "examples stay in the file"
+    assert entry.method.endswith("."), "in sentences"
     assert entry.use_when.endswith("."), "a paragraph “Use when: ….”"
     assert entry.references, "a paragraph “References: …; ….”"
     assert all(re.search(r"\d{4}|ch\.", reference) for reference in entry.references), "with year or chapter"
@@ -28,6 +30,7 @@ def test_every_parameter_has_default_bounds_and_sentence(entry):
         for option in schema.get("anyOf", [schema]):
             if option.get("type") in {"number", "integer"}:
                 assert {"minimum", "exclusiveMinimum"} & set(option), f"{name} has no lower bound"
+            if option.get("type") == "integer":  # a count beyond reason is work without end
                 assert {"maximum", "exclusiveMaximum"} & set(option), f"{name} has no upper bound"
 
 
