@@ -67,12 +67,12 @@ def request(**facts: object) -> None:
         "request_id": REQUEST_ID.get(None),
         "logger": _edge.name,
         "level": "info",
-        "timestamp": f"{datetime.now(UTC).replace(tzinfo=None).isoformat()}Z",
+        "timestamp": datetime.now(UTC),
     }
     handler.acquire()
     try:
         handler.stream.write(f"{_written(event)}\n")
-        handler.flush()
+        handler.stream.flush()
     finally:
         handler.release()
 
@@ -87,5 +87,5 @@ def _line(_: Any, __: str, event: EventDict) -> str:
 
 
 def _written(event: EventDict) -> str:
-    written = orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    written = orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z).decode()
     return PASSWORD.sub(r"\1:***@", written) if "://" in written else written

@@ -58,17 +58,44 @@ def cut(
     keys: names with a bar between. understand: makes something of the rest, given the form of what was cut, or None;
     what it makes is remembered, so it must not be changed.
     """
-    start = _start(keys).search(body, 0, LONGEST_FRAME)
+    start = _found(body, keys)
     if start is None:
         return None
-    at, form = start.start(1), FORMS[start[2]]
+    _, head, form = start
+    at = len(head)
     text = body if body.endswith(b"}") else body.rstrip()
     table = _reader.read(text, at, form, most)
     if table is None or len(text) - table.end + at > LONGEST_FRAME:
         return None
-    rest = _rest(text[:at], text[table.end :], form, settings.max_json_depth, understand)
+    rest = _rest(head, text[table.end :], form, settings.max_json_depth, understand)
     names = () if table.names is None else _names(table.names)
     return None if rest is None or names is None else Cut(rest, form, table.values, names)
+
+
+class _Start(NamedTuple):
+    looked_at: bytes
+    """All that was read to find it: a body that begins so has its table at the same place, in the same form."""
+    head: bytes
+    """What is before the table."""
+    form: int
+
+
+_last: dict[bytes, _Start] = {}
+"""By keys. Who asks again mostly sends the same names."""
+
+
+def _found(body: bytes, keys: bytes) -> _Start | None:
+    last = _last.get(keys)
+    if last is not None and body.startswith(last.looked_at):
+        return last
+    start = _start(keys).search(body, 0, LONGEST_FRAME)
+    if start is None:
+        return None
+    looked_at = body[: start.end() + (not start[2])]  # without a second bracket, up to what is there instead
+    found = _Start(looked_at, body[: start.start(1)], FORMS[start[2]])
+    if start.end() < len(body):
+        _last[keys] = found
+    return found
 
 
 @lru_cache

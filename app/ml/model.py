@@ -66,12 +66,10 @@ class Predicted(NamedTuple):
         """One JSON value a row: class labels in their type in the table (None: unknown), numbers, coordinates."""
         if self.classes is None:
             return self.values.tolist()  # type: ignore[no-any-return]  # at least one dimension, so a list
-        labels = np.empty(len(self.classes), dtype=object)
-        labels[:] = self.classes
-        told = labels[self.values]
-        if self.unknown is not None:
-            told[self.unknown] = None
-        return told.tolist()  # type: ignore[no-any-return]  # as above
+        told: list[Any] = [self.classes[code] for code in self.values.tolist()]
+        for row in () if self.unknown is None else self.unknown.tolist():
+            told[row] = None
+        return told
 
 
 class Header(NamedTuple):
@@ -148,7 +146,9 @@ class Model:
     def _unknown(self, answer: Matrix, flags: tuple[Flagged, ...]) -> tuple[tuple[Flagged, ...], Labels | None]:
         """The flags, and the rows, that say "I don't know"."""
         known = self.algorithm.known
-        rows = np.flatnonzero(~known(self.params, answer)) if known else np.zeros(0, np.intp)
+        if known is None:
+            return flags, None
+        rows = np.flatnonzero(~known(self.params, answer))
         return ((*flags, Flagged("unknown", None, rows)), rows) if rows.size else (flags, None)
 
 

@@ -79,6 +79,9 @@ class Preparation:
     def matrix(self, raw: Matrix) -> Matrix:
         """The matrix (n, d) of a raw matrix (n, p)."""
         x = np.zeros((len(raw), self.width)) if self._indicated.size else np.empty((len(raw), self.width))
+        if x.size <= BLOCK:
+            self._write(raw, x)
+            return x
         for block in _blocks(len(raw), self.width):
             self._write(raw[block], x[block])
         return x
@@ -266,15 +269,18 @@ class Preparation:
         return np.where(self._categorical, np.where(self._other, self._kept, UNSEEN), np.nan)
 
     @cached_property
-    def _first(self) -> Vector:
-        """(p,) what is less, more than `_last`, or NaN, deserves a closer look: the range seen, the codes of levels."""
+    def _first(self) -> Matrix:
+        """(1, p) what is less, more than `_last`, or NaN, deserves a closer look: the range seen, the codes of levels.
+
+        Two axes, as of `_offset` and `_scale`: for one row numpy takes half the time where shapes are equal.
+        """
         low = [-np.inf if c.minimum is None else c.minimum for c in self.inputs]
-        return np.where(self._categorical, 0.0, np.array(low))
+        return np.where(self._categorical, 0.0, np.array(low))[None]
 
     @cached_property
-    def _last(self) -> Vector:
+    def _last(self) -> Matrix:
         high = [np.inf if c.maximum is None else c.maximum for c in self.inputs]
-        return np.where(self._categorical, self._kept - 1.0, np.array(high))
+        return np.where(self._categorical, self._kept - 1.0, np.array(high))[None]
 
     @cached_property
     def _measured(self) -> Labels:
@@ -286,15 +292,15 @@ class Preparation:
         return np.flatnonzero(self._categorical)
 
     @cached_property
-    def _offset(self) -> Vector:
-        return self.learned.offset[self._measured]
+    def _offset(self) -> Matrix:
+        return self.learned.offset[None, self._measured]
 
     @cached_property
-    def _scale(self) -> Vector:
-        return self.learned.scale[self._measured]
+    def _scale(self) -> Matrix:
+        return self.learned.scale[None, self._measured]
 
     @cached_property
-    def _filled(self) -> Vector:
+    def _filled(self) -> Matrix:
         return (self.learned.fill[self._measured] - self._offset) / self._scale
 
     @cached_property

@@ -4,6 +4,7 @@ Numbers are the shortest that read back as the same float; what is not finite is
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import orjson
 from numpy.typing import NDArray
 
 from app.errors import Fault
-from app.ml.contract import Matrix
+from app.ml.contract import Matrix, Task
 from app.ml.model import Model, Predicted
 from app.ml.preparation import Flagged
 from app.ml.rejection import Policy
@@ -51,13 +52,7 @@ def answer(
     decisions: list[str] | None = None if extras.policy is None else []
     if extras.policy is not None and predicted is not None:
         predicted, decisions = decided(predicted, extras.policy)
-    document: dict[str, Any] = {
-        "model": pointer.model,
-        "version": pointer.version,
-        "digest": pointer.digest,
-        "task": model.task.value,
-        "predictions": _spread(incoming, predicted.predictions if predicted else []),
-    }
+    document: dict[str, Any] = {"predictions": _spread(incoming, predicted.predictions if predicted else [])}
     if extras.confidence is not None:
         document["intervals"] = _spread(incoming, intervals(predicted))
     if model.classes is not None:
@@ -68,7 +63,15 @@ def answer(
     document["flags"] = [_flag(incoming, flag) for flag in predicted.flags] if predicted else []
     if incoming.faults:
         document["errors"] = [fault._asdict() for fault in incoming.faults]
-    return Answer(orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY), pointer.version, incoming.ignored)
+    written = orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
+    return Answer(_head(pointer, model.task) + written[1:], pointer.version, incoming.ignored)
+
+
+@lru_cache(maxsize=1024)
+def _head(pointer: Pointer, task: Task) -> bytes:
+    """The names that all answers of a version begin with, up to the comma."""
+    names = {"model": pointer.model, "version": pointer.version, "digest": pointer.digest, "task": task.value}
+    return orjson.dumps(names)[:-1] + b","
 
 
 def decided(predicted: Predicted, policy: Policy) -> tuple[Predicted, list[str]]:

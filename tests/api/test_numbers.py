@@ -178,6 +178,18 @@ def test_an_only_column_is_cut(data):
     assert agree(orjson.dumps({"rows": [{"a": x} for x in data]}), INPUTS[:1])
 
 
+def test_what_is_remembered_of_one_body_is_no_part_of_the_next():
+    frame = b'{"inputs":[{"name":"input-0","shape":[%d,3],"datatype":"FP64","data":[%b]}]}'
+    flat, nested = frame % (1, b"1,2,3"), frame % (1, b"[4,5,6]")
+    for body in (flat, nested, frame % (1, b""), nested, frame[: frame.index(b"[%b")] + b"[", nested, flat):
+        assert agree_on_tensors(body) is (body in {flat, nested})
+    header = b'{"columns":["a","data","\xc3\xbc/~"],"data":['
+    for row in (b"[1,2,3]", b"[1,null,3e0]", b" [1,2,3]", b"[1,2,3],[4,5,6]"):
+        assert agree(header + row + b"]}")
+    assert not agree(header + b'{"a":1,"data":2,"\xc3\xbc/~":3}]}')
+    assert not agree(header)
+
+
 @pytest.mark.parametrize(
     "body",
     [

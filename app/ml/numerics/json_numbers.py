@@ -43,12 +43,15 @@ def read_table(text: bytes, at: int, form: int, most: int) -> Table | None:
     objects with other keys, or in another order, than the first. text: ends with "}", as a JSON object does.
     """
     values = np.empty(min(most, (len(text) - at) // 2 + 1))
-    names, sizes = np.empty(LONGEST_NAMES if form == OBJECTS else 0, np.uint8), np.empty(WIDEST, np.uint64)
+    names, sizes = _NONE if form != OBJECTS else (np.empty(LONGEST_NAMES, np.uint8), np.empty(WIDEST, np.uint64))
     rows, width, end, named = scan(np.frombuffer(text, np.uint8), at, form, values, names, sizes)
     if not rows:
         return None
     header = b"[" + names[: named - 1].tobytes() + b"]" if form == OBJECTS else None
     return Table(values[: rows * width].reshape(rows, width), header, end)
+
+
+_NONE = np.empty(0, np.uint8), np.empty(0, np.uint64)
 
 
 def _fives() -> Words:
