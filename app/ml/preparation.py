@@ -81,8 +81,7 @@ class Preparation:
         x = np.zeros((len(raw), self.width)) if self._indicated.size else np.empty((len(raw), self.width))
         if x.size <= BLOCK:
             self._write(raw, x)
-            return x
-        for block in _blocks(len(raw), self.width):
+        for block in _blocks(len(raw), self.width) if x.size > BLOCK else ():
             self._write(raw[block], x[block])
         return x
 
@@ -270,10 +269,7 @@ class Preparation:
 
     @cached_property
     def _first(self) -> Matrix:
-        """(1, p) what is less, more than `_last`, or NaN, deserves a closer look: the range seen, the codes of levels.
-
-        Two axes, as of `_offset` and `_scale`: for one row numpy takes half the time where shapes are equal.
-        """
+        """(1, p) what is less, more than `_last`, or NaN, deserves a look: the range seen, the codes of levels."""
         low = [-np.inf if c.minimum is None else c.minimum for c in self.inputs]
         return np.where(self._categorical, 0.0, np.array(low))[None]
 
