@@ -27,7 +27,7 @@ def fitted(client, worker):
         job = client.post("/v1/jobs/train", json=body)
         assert job.status_code == 202, job.text
         where = job.headers["location"]
-        until = time.monotonic() + 60
+        until = time.monotonic() + 300
         while (job := client.get(where).json())["state"] in {"queued", "running"} and time.monotonic() < until:
             time.sleep(0.1)
         if job["state"] != "succeeded":

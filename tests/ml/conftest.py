@@ -12,7 +12,7 @@ def _one_thread():
 
 
 @pytest.fixture(scope="session")
-def trained():
+def report_of():
     """The report of a training on columns of numbers and texts, by linear regression unless said otherwise."""
     import pyarrow as pa
 

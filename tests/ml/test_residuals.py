@@ -66,10 +66,10 @@ def test_many_are_sampled_evenly():
     assert told(values).normality[0].p_value < 1e-10
 
 
-def test_the_report_of_a_regression_looks_at_both_parts(trained):
+def test_the_report_of_a_regression_looks_at_both_parts(report_of):
     x, y = make_regression(80, 1, noise=5, random_state=0)
     y[3] += 1e4
-    report = trained({"a": x[:, 0], "y": y, "w": np.where(np.arange(80) % 2, 4.0, 1.0)}, target="y", weights="w")
+    report = report_of({"a": x[:, 0], "y": y, "w": np.where(np.arange(80) % 2, 4.0, 1.0)}, target="y", weights="w")
     assert [part.part for part in report.residuals] == ["train", "test"]
     assert [part.rows for part in report.residuals] == [64, 16]
     assert 3 in [row for part in report.residuals for row in part.outlier_rows]
@@ -82,6 +82,6 @@ def test_the_report_of_a_regression_looks_at_both_parts(trained):
     np.testing.assert_allclose(curves["residual over predicted"].y, [y - x for y, x in pairs])
 
 
-def test_classes_have_no_residuals(trained):
-    report = trained({"a": np.arange(40.0), "y": np.repeat([0.0, 1.0], 20)}, target="y", task="classification")
+def test_classes_have_no_residuals(report_of):
+    report = report_of({"a": np.arange(40.0), "y": np.repeat([0.0, 1.0], 20)}, target="y", task="classification")
     assert report.residuals == []

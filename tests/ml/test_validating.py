@@ -154,23 +154,23 @@ def test_the_632_rule():
 
 
 @pytest.mark.parametrize("method", ["kfold", "loo", "bootstrap"])
-def test_the_seed_decides_and_the_report_tells(trained, method):
+def test_the_seed_decides_and_the_report_tells(report_of, method):
     wanted = {"target": "y", "features": ["a", "b", "city"], "validation": {"method": method, "resamples": 10}}
-    one, same = (trained(columns(), **wanted) for _ in range(2))
+    one, same = (report_of(columns(), **wanted) for _ in range(2))
     assert one == same
     assert one.cross_validation[0].display
     assert (one.folds is not None) == (method == "kfold")
     assert (one.bootstrap_632 is not None) == (method == "bootstrap")
-    plain = trained(columns(), **wanted | {"validation": {}})
+    plain = report_of(columns(), **wanted | {"validation": {}})
     assert plain.cross_validation is None
     assert plain.summary == one.summary, "the model is the same, however it is judged"
 
 
-def test_without_a_target_there_is_nothing_to_leave_out(trained):
+def test_without_a_target_there_is_nothing_to_leave_out(report_of):
     with pytest.raises(InvalidRequest) as caught:
-        trained(columns(), features=PLAIN, algorithm={"name": "kmeans"}, validation={"method": "loo"})
+        report_of(columns(), features=PLAIN, algorithm={"name": "kmeans"}, validation={"method": "loo"})
     assert [fault.pointer for fault in caught.value.faults] == ["/validation/method"]
-    told = trained(columns(), features=PLAIN, algorithm={"name": "kmeans"}, validation={"method": "bootstrap"})
+    told = report_of(columns(), features=PLAIN, algorithm={"name": "kmeans"}, validation={"method": "bootstrap"})
     assert {figure.name for figure in told.cross_validation} == {"quantisation_error"}
 
 

@@ -48,7 +48,7 @@ def needs(request):
 
 
 def check(request, known):
-    (sheet,), (version,) = known
+    (sheet,), (version,) = known.datasets, known.models
     faults = [] if request.wanted in version.header.classes else [Fault("/wanted", "No such class.")]
     have = {column.name for column in sheet.columns}
     faults += [Fault("/dataset", "A column is missing.") for column in version.header.inputs if column.name not in have]
@@ -58,7 +58,7 @@ def check(request, known):
 
 
 def run(request, inputs, progress):
-    (source,), (loaded,) = inputs
+    (source,), (loaded,) = inputs.datasets, inputs.models
     if request.wanted == "virginica":
         while True:
             pass
@@ -99,6 +99,7 @@ with TestClient(create_app(settings, services)) as http:
         return http.post(f"/v1/jobs/{kind}", json={"dataset": dataset, "model": "tallied", **body}, headers=headers)
 
     def done(accepted):
+        assert accepted.status_code == 202, accepted.text
         runner.run(accepted.json()["id"])
         return http.get(accepted.headers["location"]).json()
 

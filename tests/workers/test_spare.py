@@ -10,7 +10,10 @@ import psutil
 import pyarrow as pa
 import pytest
 
+from app.ml.kind import Sheet
+from app.ml.schema import TableColumn
 from workers import frames
+from workers.messages import Order
 from workers.spare import Spares
 
 
@@ -36,14 +39,10 @@ def table():
 
 def fed(child, *, target="y", memory_bytes=1 << 30):
     """Give it a small job; all its answers."""
-    request = {
-        "request": {"model": "m", "dataset": "0" * 32, "target": target, "algorithm": {"name": "ridge"}},
-        "request_id": "abc",
-        "columns": [["x", "numeric", 0, 40, False], ["y", "numeric", 0, 40, False]],
-        "data_digest": "sha256:0",
-        "memory_bytes": memory_bytes,
-    }
-    frames.write(child.inlet, frames.REQUEST, json.dumps(request).encode())
+    columns = tuple(TableColumn(name, "numeric", 0, 40) for name in ("x", "y"))
+    request = {"model": "m", "dataset": "0" * 32, "target": target, "algorithm": {"name": "ridge"}}
+    order = Order("train", request, "abc", [Sheet("sha256:0", 40, columns)], [], memory_bytes)
+    frames.write(child.inlet, frames.REQUEST, order.written())
     for part in (table()[:15], table()[15:]):
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, part.schema) as writer:
