@@ -8,7 +8,7 @@ of `(params, state, data)`, and states them in one `ALGORITHM` record. Everythin
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ForwardRef, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ForwardRef, Generic, NamedTuple, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,9 @@ class Params(Body):
 
 
 if TYPE_CHECKING:
-    Learner: TypeAlias = Params
+
+    class Learner(Params):
+        name: str
 else:
     Learner = ForwardRef("Learner")
 """The type of a parameter that is itself an algorithm with its parameters: `{"name": "ridge", "penalty": 2.0}`.
@@ -120,6 +122,11 @@ class Learned(NamedTuple):
     """Stored inside another learner: with the algorithm's `name` among them, as a `Learner`."""
     state: Any
 
+    @property
+    def name(self) -> str:
+        """Of the algorithm, where this is stored inside another learner."""
+        return cast("Learner", self.params).name
+
     def predict(self, x: Matrix) -> NDArray[Any]:
         return self.algorithm.predict(self.params, self.state, x)
 
@@ -129,12 +136,12 @@ class Member(NamedTuple):
 
     pointer: str
     """Where it stands among the parameters: "/base", "/members/2"."""
-    spec: Params
+    spec: Learner
     task: Task
     """What it is used for."""
 
 
-def _no_nested_fits(_spec: Params, _data: Data) -> Learned:
+def _no_nested_fits(_spec: Learner, _data: Data) -> Learned:
     raise InvalidData("This context does not fit learners inside learners.")
 
 
@@ -144,7 +151,7 @@ class Context:
 
     rng: np.random.Generator
     progress: Progress = silent
-    fit: Callable[[Params, Data], Learned] = _no_nested_fits
+    fit: Callable[[Learner, Data], Learned] = _no_nested_fits
     """Fits a `Learner` with a generator of its own: what one draws changes nothing for the next."""
 
     @classmethod

@@ -7,7 +7,7 @@ import numpy as np
 
 from app.errors import Fault
 from app.ml.catalogue import Entry, find
-from app.ml.contract import Accepts, Algorithm, Context, Data, Learned, Params, Progress, Task, silent
+from app.ml.contract import Accepts, Algorithm, Context, Data, Learned, Learner, Params, Progress, Task, silent
 
 DEEPEST = 4
 """Learners within learners; each level multiplies the fits."""
@@ -19,7 +19,7 @@ def context(seed: int, progress: Progress = silent) -> Context:
 
 
 def _context(rng: np.random.Generator, progress: Progress) -> Context:
-    def fit(spec: Params, data: Data) -> Learned:
+    def fit(spec: Learner, data: Data) -> Learned:
         algorithm = entry_of(spec).algorithm
         (own,) = rng.spawn(1)
         return Learned(algorithm, spec, algorithm.fit(spec, data, _context(own, silent)).state)
@@ -27,10 +27,9 @@ def _context(rng: np.random.Generator, progress: Progress) -> Context:
     return Context(rng, progress, fit)
 
 
-def entry_of(spec: Params) -> Entry:
-    """The catalogue's entry of a `Learner`."""
-    name: str = spec.name  # type: ignore[attr-defined]  # every member of the union has it
-    return find(name)
+def entry_of(spec: Learner) -> Entry:
+    """The catalogue's entry of it."""
+    return find(spec.name)
 
 
 def accepts(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> frozenset[Accepts]:

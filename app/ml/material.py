@@ -12,7 +12,7 @@ from app.ml.catalogue import find
 from app.ml.contract import Algorithm, Data, Fit, Labels, Learned, Params, Progress, Task, Vector
 from app.ml.labels import Class
 from app.ml.linearising import check_domain, transformed, turned_back, with_bias
-from app.ml.planning import Plan, TrainSpec, algorithm_name
+from app.ml.planning import Plan, TrainSpec
 from app.ml.preparation import Preparation
 from app.ml.preprocessing import Preprocessing
 from app.ml.raw import Raw, RawColumn
@@ -38,7 +38,7 @@ class Material(NamedTuple):
     @classmethod
     def read(cls, spec: TrainSpec, planned: Plan, table: pa.Table, columns: Sequence[TableColumn]) -> "Material":
         """Raises InvalidData for values that cannot be used, naming them."""
-        algorithm = find(algorithm_name(spec)).algorithm
+        algorithm = find(spec.algorithm.name).algorithm
         if spec.target is None:
             target = Target(np.arange(table.num_rows), np.zeros(0), None)
         else:
@@ -67,7 +67,7 @@ class Material(NamedTuple):
         """The same columns of the same rows for another algorithm and preparation. Raises InvalidData as `read`."""
         if self.task is Task.REGRESSION:
             check_domain(spec.preprocessing.target, self.target.y, self.target.rows, str(spec.target))
-        algorithm = find(algorithm_name(spec)).algorithm
+        algorithm = find(spec.algorithm.name).algorithm
         return self._replace(algorithm=algorithm, params=_params(spec, algorithm), preprocessing=spec.preprocessing)
 
     @property

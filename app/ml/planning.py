@@ -13,8 +13,8 @@ from pydantic import Field
 from app.errors import Fault, InvalidRequest
 from app.ml import learners
 from app.ml.basis_plan import function_faults, functions
-from app.ml.catalogue import Entry, find, learner
-from app.ml.contract import Params, Task
+from app.ml.catalogue import learner
+from app.ml.contract import Learner, Task
 from app.ml.evaluation import Validation
 from app.ml.preprocessing import Preprocessing
 from app.ml.schema import ColumnKind, TableColumn
@@ -39,7 +39,7 @@ SECONDS_PER_STREAMED_CELL = 4e-8
 """Of one pass over what memory does not hold: mostly reading and preparing."""
 
 if TYPE_CHECKING:
-    AlgorithmSpec: TypeAlias = Params
+    AlgorithmSpec: TypeAlias = Learner
 else:
     AlgorithmSpec = learner()
 
@@ -83,16 +83,6 @@ class Plan(NamedTuple):
     """Rows learned at a time, where memory does not hold all: see `app.ml.streaming`."""
 
 
-def entry_of(spec: TrainSpec) -> Entry:
-    """The catalogue's entry of the algorithm asked for."""
-    return find(algorithm_name(spec))
-
-
-def algorithm_name(spec: TrainSpec) -> str:
-    name: str = spec.algorithm.name  # type: ignore[attr-defined]  # every member of the union has it
-    return name
-
-
 def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_bytes: float = math.inf) -> Plan:
     """Decide what to do for a table of `rows` rows with these columns, within so much memory.
 
@@ -105,7 +95,7 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
     if spec.validation.method == "loo" and spec.target is None:
         faults.append(Fault("/validation/method", "Leave-one-out compares predictions with a target: take kfold."))
     if task is not None:
-        faults += learners.faults(entry_of(spec).algorithm, spec.algorithm, task, "/algorithm")
+        faults += learners.faults(learners.entry_of(spec.algorithm).algorithm, spec.algorithm, task, "/algorithm")
     features, warnings = _features(spec, columns, rows)
     kinds = {name: known[name].kind for name in features if name in known}
     faults += [*(function_faults(spec.preprocessing, kinds) if kinds else ()), *_transform_faults(spec, task)]
@@ -122,7 +112,7 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
 
 def _task(spec: TrainSpec, known: Mapping[str, TableColumn]) -> tuple[Task | None, list[Fault]]:
     """The task, or none if it cannot be told; and what speaks against it."""
-    name, offered = algorithm_name(spec), sorted(entry_of(spec).algorithm.tasks)
+    name, offered = spec.algorithm.name, sorted(learners.entry_of(spec.algorithm).algorithm.tasks)
     supervised = spec.target is not None
     if not any(task.supervised is supervised for task in offered):
         if supervised:
@@ -255,7 +245,7 @@ def _warnings(
 
 def _closed_form(spec: TrainSpec, chosen: Sequence[TableColumn]) -> bool:
     """Whether leave-one-out will hardly need a fit: see `app.ml.leave_one_out`."""
-    form, how = entry_of(spec).algorithm.leave_one_out, spec.preprocessing
+    form, how = learners.entry_of(spec.algorithm).algorithm.leave_one_out, spec.preprocessing
     return (
         spec.validation.method == "loo"
         and form is not None
@@ -291,7 +281,7 @@ def _cost(spec: TrainSpec, chosen: Sequence[TableColumn], functions: int, rows: 
     fits = 3 if _closed_form(spec, chosen) else spec.validation.fits(rows)
     memory, seconds = BASE_BYTES + row_bytes * rows, SECONDS_PER_CELL * rows * width * fits
     lot = max(FEWEST, LOT // max(width, len(chosen)))
-    algorithm = entry_of(spec).algorithm
+    algorithm = learners.entry_of(spec.algorithm).algorithm
     if algorithm.update is None or memory <= memory_bytes or rows <= HELD * lot:
         return _Cost(memory, round(BASE_SECONDS + seconds, 2), None)
     seconds = SECONDS_PER_STREAMED_CELL * rows * width * (1 + algorithm.passes(spec.algorithm))

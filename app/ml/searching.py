@@ -21,7 +21,7 @@ from app.ml.evaluation import Evaluation, evaluate
 from app.ml.figures import MEASURES, fold_mean
 from app.ml.fitting import fit_rows, judge
 from app.ml.material import Material
-from app.ml.planning import TrainSpec, algorithm_name, plan
+from app.ml.planning import TrainSpec, plan
 from app.ml.progress import Stages
 from app.ml.report import Figure
 from app.ml.schema import TableColumn
@@ -159,7 +159,7 @@ def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], measure: str,
     ranks = {int(place): i + 1 for i, place in enumerate(order) if np.isfinite(cost[place])}
     tried = [
         Tried(
-            algorithm=algorithm_name(candidate.spec),
+            algorithm=candidate.spec.algorithm.name,
             settings=[Setting(pointer=pointer, value=value) for pointer, value in candidate.settings.items()],
             rank=ranks.get(place),
             validation=_mean(measure, score.validation),

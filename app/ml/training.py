@@ -16,7 +16,7 @@ from app.ml.golden import check_golden, record_golden, spaced
 from app.ml.kind import Trained
 from app.ml.material import Material
 from app.ml.model import Model, encode
-from app.ml.planning import Plan, TrainSpec, algorithm_name, plan
+from app.ml.planning import Plan, TrainSpec, plan
 from app.ml.progress import Reporter, Stages, unheard
 from app.ml.reporting import Judged, report
 from app.ml.schema import TableColumn
@@ -81,7 +81,7 @@ def train(
     )
     stages(JUDGED, "writing the model")
     model = Model(
-        name=algorithm_name(spec),
+        name=spec.algorithm.name,
         task=material.task,
         params=material.params,
         state=fitted.fit.state,

@@ -123,7 +123,7 @@ def explain(params: Committee, state: State, x: Matrix) -> list[JSON]:
 def summary(params: Committee, state: State) -> JSON:
     per_spec = len(state.members) // len(params.members)
     return [
-        {"algorithm": member.params.name, "weight": weight, "without_fold": place % per_spec if per_spec > 1 else None}  # type: ignore[attr-defined]
+        {"algorithm": member.name, "weight": weight, "without_fold": place % per_spec if per_spec > 1 else None}
         for place, (member, weight) in enumerate(zip(state.members, state.weights.tolist(), strict=True))
     ]
 

@@ -115,20 +115,15 @@ def explain(params: Stacking, state: State, x: Matrix) -> list[JSON]:
 
 def summary(params: Stacking, state: State) -> JSON:
     return [
-        {"algorithm": spec.name, "weight": weight, "squared_error": error}  # type: ignore[attr-defined]
+        {"algorithm": spec.name, "weight": weight, "squared_error": error}
         for spec, weight, error in zip(params.members, state.weights, state.errors, strict=True)
     ]
 
 
 def _above(data: Data, told: NDArray[Any]) -> Data:
     """The rows as the second level sees them."""
-    return Data.of(
-        data.task,
-        told.reshape(len(told), -1),
-        data.y,
-        classes=data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0,
-        weights=data.weights,
-    )
+    x = told.reshape(len(told), -1)
+    return Data.of(data.task, x, data.y, classes=data.targets.shape[1], weights=data.weights)
 
 
 ALGORITHM = Algorithm(

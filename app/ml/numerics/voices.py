@@ -7,7 +7,7 @@ from app.ml.contract import JSON, Learned, Matrix
 
 def voices(members: Sequence[tuple[Learned, Matrix]]) -> list[JSON]:
     """For each row the answer of every member, which is asked about its own matrix (n, ·): a number, or the shares."""
-    told = [(member.params.name, member.predict(x).tolist()) for member, x in members]  # type: ignore[attr-defined]  # a spec
+    told = [(member.name, member.predict(x).tolist()) for member, x in members]
     return [
         {"members": [{"algorithm": name, "answer": answers[row]} for name, answers in told]}
         for row in range(len(members[0][1]))

@@ -16,7 +16,7 @@ from app.ml.bootstrap import Distribution, Ellipse, Rectangle, distribution, ell
 from app.ml.contract import Task
 from app.ml.kind import Checked, Estimate, Inputs, Kind, Known, Name, Needs, Outcome, Request, Result, Version, Wanted
 from app.ml.material import Material
-from app.ml.planning import BASE_SECONDS, Plan, TrainSpec, algorithm_name, plan
+from app.ml.planning import BASE_SECONDS, Plan, TrainSpec, plan
 from app.ml.progress import Reporter, Stages
 from app.ml.refitting import Numbers, Refits, refit
 from app.ml.rows import read_rows
@@ -93,7 +93,7 @@ def check(request: BootstrapRequest, known: Known) -> Checked:
         seconds=round(BASE_SECONDS + (planned.seconds - BASE_SECONDS) * fits, 2),
         warnings=warnings,
     )
-    return Checked(request.model, algorithms=(algorithm_name(spec),), estimate=estimate)
+    return Checked(request.model, algorithms=(spec.algorithm.name,), estimate=estimate)
 
 
 def run(request: BootstrapRequest, inputs: Inputs, progress: Reporter) -> Outcome:

@@ -15,7 +15,7 @@ from app.ml.candidates import Candidate, SearchSpec, candidates
 from app.ml.evaluation import Validation
 from app.ml.figures import MEASURES
 from app.ml.kind import Checked, Estimate, Inputs, Kind, Known, Name, Needs, Outcome, Request, Result, Sheet
-from app.ml.planning import Plan, algorithm_name, plan
+from app.ml.planning import Plan, plan
 from app.ml.progress import Reporter, Stages
 from app.ml.searching import Q, Tried, rank
 from app.ml.training import train
@@ -89,7 +89,7 @@ def check(request: SearchRequest, known: Known) -> Checked:
         seconds=round(sum(folds * one.seconds for one in plans), 2),
         warnings=list(dict.fromkeys(warning for one in plans for warning in one.warnings)),
     )
-    names = tuple(sorted({algorithm_name(one.spec) for one in found}))
+    names = tuple(sorted({one.spec.algorithm.name for one in found}))
     return Checked(request.model, None, names, estimate)
 
 

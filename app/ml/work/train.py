@@ -5,7 +5,7 @@ from uuid import UUID
 from pydantic import Field
 
 from app.ml.kind import Checked, Estimate, Inputs, Kind, Known, Name, Needs, Outcome, Request
-from app.ml.planning import TrainSpec, algorithm_name, plan
+from app.ml.planning import TrainSpec, plan
 from app.ml.progress import Reporter
 from app.ml.training import train
 
@@ -42,7 +42,7 @@ def check(request: TrainRequest, known: Known) -> Checked:
         seconds=planned.seconds,
         warnings=list(planned.warnings),
     )
-    name = algorithm_name(request)
+    name = request.algorithm.name
     return Checked(request.model, name, (name,), estimate)
 
 
