@@ -9,7 +9,7 @@ import numpy as np
 
 from app.ml.numerics.compiled import inner, kernel, seldom
 from app.ml.numerics.kernels.questions import GINI, VARIANCE, quality, weigh
-from app.ml.numerics.kernels.search import FEW, KNOWN, SUBSET, THRESHOLD, search
+from app.ml.numerics.kernels.search import DE_BRUIJN, KNOWN, SUBSET, THRESHOLD, search
 
 EPS = float(np.finfo(np.float64).eps)
 TIE = 1e-11
@@ -22,61 +22,60 @@ GROW = (
     "i4[::1], f8[::1], i4[::1], i1[::1], f8[:,::1], f8[::1], f8[::1], f8[::1])"
 )
 GROWN = "column", "threshold", "left", "missing", "value", "mass", "impurity", "gain"
-WRITES = "codes", "kind", "weight", "order", *GROWN  # entries are like the first three, which makes one code for both
+WRITES = "order", *GROWN
 
 
 @inner
-def sum_up(rows, kind, weight, y, moment, criterion, sums):
-    """Sums over the rows of a node; for numbers also their mean, mean square and largest size. Writes `moment`."""
-    for s in range(sums.size):
-        sums[s] = 0.0
+def gather(rows, kind, weight, y, criterion, near, kinds, total):
+    """Bring what all columns ask of the rows of a node together, in `near` (m, 2) and `kinds` (m,) as `tally` takes
+    them, and sum it up; of numbers also their mean, mean square and largest size.
+    """
+    for s in range(total.size):
+        total[s] = 0.0
     if criterion != VARIANCE:
-        for i in rows:
-            sums[kind[i]] += weight[i]
+        for p in range(rows.size):
+            q = np.uintp(p)
+            i = np.uintp(rows[q])
+            share, one = weight[i], kind[i]
+            total[one] += share
+            kinds[q] = one
+            near[q, 0], near[q, 1] = share, 0.0
+            if total.size == 2:
+                near[q, one], near[q, 1 - one] = share, 0.0
         return 0.0, 0.0, 0.0
-    total, mean, largest = 0.0, 0.0, 0.0
-    for i in rows:
-        total += weight[i]
+    mean, largest = 0.0, 0.0
+    for p in range(rows.size):
+        q = np.uintp(p)
+        i = np.uintp(rows[q])
+        near[q, 0], near[q, 1] = weight[i], y[i]
+        total[0] += weight[i]
         mean += weight[i] * y[i]
         largest = max(largest, abs(y[i]))
-    mean /= total
-    drift, square = 0.0, 0.0
-    for i in rows:
-        moment[i] = weight[i] * (y[i] - mean)
-        drift += moment[i]
-        square += moment[i] * (y[i] - mean)
-    sums[0] = total
-    sums[1] = drift
+    mean /= total[0]
+    square = 0.0
+    for p in range(rows.size):
+        q = np.uintp(p)
+        apart = near[q, 1] - mean
+        near[q, 1] = near[q, 0] * apart
+        total[1] += near[q, 1]
+        square += near[q, 1] * apart
     return mean, square, largest
 
 
 @inner
-def describe(rows, kind, weight, y, moment, criterion, total, value):
+def describe(rows, kind, weight, y, criterion, near, kinds, total, value):
     """Sums over the rows of a node, its `value`, weight and impurity, which is 0 if they all have one answer."""
-    mean, square, largest = sum_up(rows, kind, weight, y, moment, criterion, total)
+    mean, square, largest = gather(rows, kind, weight, y, criterion, near, kinds, total)
     mass = weigh(total, criterion)
     if criterion == VARIANCE:
         value[0] = mean
         return mass, square / mass if np.sqrt(square / mass) > 4 * EPS * largest else 0.0
-    kinds = 0
+    different = 0
     for s in range(total.size):
         value[s] = total[s] / mass
-        kinds += total[s] > 0
+        different += total[s] > 0
     whole = mass if criterion == GINI else 0.0
-    return mass, max(whole - quality(total, criterion), 0.0) / mass if kinds > 1 else 0.0
-
-
-@inner
-def gather(rows, kind, weight, moment, criterion, near):
-    """Bring what all columns ask of the rows together: kinds, weights, and moments of numbers."""
-    kinds, weights, moments = near
-    for p in range(rows.size):
-        i = rows[p]
-        weights[p] = weight[i]
-        if criterion == VARIANCE:
-            moments[p] = moment[i]
-        else:
-            kinds[p] = kind[i]
+    return mass, max(whole - quality(total, criterion), 0.0) / mass if different > 1 else 0.0
 
 
 @inner
@@ -197,25 +196,18 @@ def grow(
     most, widest = 1, 1
     for j in range(d):
         most, widest = max(most, bins[j] + 1), max(widest, levels[j])
-    room = max(most * k, FEW)
-    moment = np.empty(n if criterion == VARIANCE else 0)
+    ranked = order.shape[0] > 1
+    moment = np.empty(n if criterion == VARIANCE and ranked else 0)
     target, options = (kind, weight, moment), (criterion, lottery, own)
-    entry = np.empty(room, codes.dtype), np.empty(room, np.int32), np.empty(room), np.empty(room)
-    held, keys, same, drawn = (
-        np.zeros((most, k)),
-        np.empty(m, np.int64),
-        np.empty(room, np.int32),
-        np.empty(d, np.int64),
-    )
-    for i in range(room):
-        same[i] = i
-    for j in range(d):
-        drawn[j] = j
+    near, kinds, drawn = np.empty((m, 2)), np.empty(m, np.int32), np.arange(d)
+    held, seen, cells = np.zeros((most, k)), np.zeros(most // 64 + 1, np.uint64), np.empty(most, np.int64)
+    bit = np.empty(64, np.int64)
+    for power in range(64):
+        bit[(np.uint64(1) << np.uint64(power)) * np.uint64(DE_BRUIJN) >> np.uint64(58)] = power
     sums = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
     pick, best_pick = np.zeros(widest, np.bool_), np.zeros(widest, np.bool_)
     levelled = np.empty((widest, k)), np.empty(widest, np.int64), np.empty(widest)
-    near = np.empty(m, np.int32), np.empty(m), np.empty(moment.size)
-    work = sums, levelled, pick, entry, held, keys, same, drawn, near
+    work = sums, levelled, pick, drawn, near, kinds, held, seen, bit, cells
     state = np.array([seed], np.uint64)
     total, ways = np.empty(k), np.empty(3, np.int64)
     side, spare = np.empty(n, np.uint8), np.empty(m, np.int32)
@@ -229,12 +221,15 @@ def grow(
         for node in range(fresh, nodes):
             lo, hi = begin[node], end[node]
             rows = order[0, lo:hi]
-            mass[node], impurity[node] = describe(rows, kind, weight, y, moment, criterion, total, value[node])
+            mass[node], impurity[node] = describe(
+                rows, kind, weight, y, criterion, near, kinds, total, value[node]
+            )
             column[node], threshold[node], left[node], missing[node], gain[node] = -1, 0.0, -1, -1, 0.0
             if impurity[node] == 0 or depth[node] >= max_depth or mass[node] < min_split * (1 - LEEWAY):
                 continue
-            if order.shape[0] == 1:
-                gather(rows, kind, weight, moment, criterion, near)
+            if criterion == VARIANCE and ranked:
+                for p in range(rows.size):
+                    moment[rows[p]] = near[p, 1]
             unit = impurity[node] * mass[node]
             gained, j, asks, last, following, branch = search(
                 rows,

@@ -137,6 +137,45 @@ def best_cut(code, place, kind, weight, moment, known, before, least, criterion,
     return best, last, following
 
 
+@inner
+def cell_of_two(held, cells, first, second, before, least, criterion, slack):
+    """The same with two sums, which stay in registers."""
+    best, last, following = -np.inf, -1, -1
+    a, b, total, here = 0.0, 0.0, first if criterion == VARIANCE else first + second, cells[0]
+    for there in cells[1:]:
+        a += held[here, 0]
+        b += held[here, 1]
+        gone = a if criterion == VARIANCE else a + b
+        if gone >= least:
+            if total - gone < least:
+                break
+            gain = of_two(a, b, criterion) + of_two(first - a, second - b, criterion) - before
+            if gain > best + slack:
+                best, last, following = gain, here, there
+        here = there
+    return best, last, following
+
+
+@inner
+def best_cell(held, cells, known, before, least, criterion, slack, left, right):
+    """The best threshold between the codes `cells`, whose sums are rows of `held`: its gain, and the codes beside it."""
+    if known.size == 2 and criterion != ENTROPY:
+        return cell_of_two(held, cells, known[0], known[1], before, least, criterion, slack)
+    best, last, following, total = -np.inf, -1, -1, weigh(known, criterion)
+    clear(left)
+    for t in range(cells.size - 1):
+        include(left, held[cells[t]])
+        gone = weigh(left, criterion)
+        if gone < least:
+            continue
+        if total - gone < least:
+            break
+        gain = gained(left, right, known, before, criterion)
+        if gain > best + slack:
+            best, last, following = gain, cells[t], cells[t + 1]
+    return best, last, following
+
+
 @seldom
 def best_subset(table, present, known, before, least, criterion, slack, left, right, pick, share):
     """The best subset of the levels `present`, whose sums are rows of `table`: its gain; `pick` marks its members.

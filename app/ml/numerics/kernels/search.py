@@ -7,80 +7,65 @@ from app.ml.numerics.kernels.draws import below
 from app.ml.numerics.kernels.questions import (
     VARIANCE,
     add,
+    best_cell,
     best_cut,
     best_subset,
+    clear,
     name_lighter,
     quality,
     random_subset,
     weigh,
 )
 
-FEW = 48
-"""Up to so many rows are sorted by insertion."""
+FEW = 128
+"""Up to so many rows mark the cells they are counted in, so that empty ones are passed over."""
+DE_BRUIJN = 0x03F79D71B4CB0A89
+"""Its 64 runs of 6 bits differ: times a power of two, the top 6 bits tell which (Leiserson, Prokop & Randall 1998)."""
 THRESHOLD, SUBSET, KNOWN = 0, 1, 2
 """What a question asks: `code <= cut`, whether the level is a member, whether the value is known."""
 
 
 @inner
-def entries(rows, code, bins, near, criterion, entry, held, keys):
-    """A column's rows as entries (codes, kinds, weights, moments) sorted by code: how many.
+def tally(rows, code, near, kinds, held, seen):
+    """Add the rows of a node to the cells of their codes, in `held` (bins + 1, k): which are marked in the bits `seen`.
 
-    near: kind, weight and moment of each of the rows.
-
-    Many rows of few bins are counted by bin, others sorted. `held` (bins + 1, kinds) is zero before and after.
+    near: (m, 2) both sums of each row, where there are two; else its weight, and its class in `kinds`. Many rows leave
+    no marks, as they leave few cells empty.
     """
-    codes, kinds, weights, moments = entry
-    kind, weight, moment = near
-    m, k = rows.size, held.shape[1]
-    if m <= FEW or m * 16 < bins * k:
-        for p in range(m):
-            keys[p] = np.int64(code[rows[p]]) << 32 | p
-        sort(keys, m)
-        for t in range(m):
-            p = keys[t] & 0xFFFFFFFF
-            codes[t], kinds[t], weights[t] = keys[t] >> 32, kind[p], weight[p]
-            if criterion == VARIANCE:
-                moments[t] = moment[p]
-        return m
-    first, final = bins, 0
-    for p in range(m):
-        c = np.int64(code[rows[p]])
-        first, final = min(first, c), max(final, c)
-        if criterion == VARIANCE:
-            held[c, 0] += weight[p]
-            held[c, 1] += moment[p]
+    pairs, few = held.shape[1] == 2, rows.size <= FEW
+    for p in range(rows.size):
+        q = np.uintp(p)
+        c = np.uintp(code[np.uintp(rows[q])])
+        if pairs:
+            first, second = near[q, 0], near[q, 1]
+            first, second = held[c, 0] + first, held[c, 1] + second
+            held[c, 0], held[c, 1] = first, second
         else:
-            held[c, kind[p]] += weight[p]
-    size = 0
-    for b in range(first, final + 1):
-        if criterion == VARIANCE:
-            if held[b, 0] > 0:
-                codes[size], kinds[size], weights[size], moments[size] = b, 0, held[b, 0], held[b, 1]
-                size += 1
-        else:
-            for s in range(k):
-                if held[b, s] > 0:
-                    codes[size], kinds[size], weights[size] = b, s, held[b, s]
-                    size += 1
-        for s in range(k):
-            held[b, s] = 0.0
-    return size
+            held[c, np.uintp(kinds[q])] += near[q, 0]
+        if few:
+            seen[c >> np.uintp(6)] |= np.uint64(1) << np.uint64(c & np.uintp(63))
 
 
 @inner
-def sort(keys, m):
-    """The first m keys in place, by insertion over shrinking gaps (Ciura 2001)."""
-    for gap in (3548, 1577, 701, 301, 132, 57, 23, 10, 4, 1):
-        if m <= FEW and gap > 1:
-            continue
-        for p in range(gap, m):
-            key, place = keys[p], p
-            while place >= gap and keys[place - gap] > key:
-                keys[place] = keys[place - gap]
-                place -= gap
-            keys[place] = key
-
-
+def occupied(held, bins, few, seen, bit, cells):
+    """The codes that occur, in order, into `cells`: how many. No mark is left in `seen`."""
+    size = 0
+    if few:
+        for w in range((bins >> 6) + 1):
+            bits = seen[w]
+            seen[w] = 0
+            while bits:
+                cells[size] = w << 6 | bit[(bits & (~bits + np.uint64(1))) * np.uint64(DE_BRUIJN) >> np.uint64(58)]
+                size += 1
+                bits &= bits - np.uint64(1)
+        return size
+    for c in range(bins + 1):
+        for s in range(held.shape[1]):
+            if held[c, s] != 0:
+                cells[size] = c
+                size += 1
+                break
+    return size
 @seldom
 def tabled(code, place, kind, weight, moment, criterion, levels, table, seen):
     """Sums of each level into the rows of `table`, the levels that occur into `seen`; how many do."""
@@ -98,11 +83,72 @@ def tabled(code, place, kind, weight, moment, criterion, levels, table, seen):
 
 
 @inner
-def judge(code, place, bins, levels, kind, weight, moment, total, least, slack, options, sums, levelled, pick, state):
-    """The best question about one column, of entries in order of code: gain, what it asks, codes beside the cut, and
-    whether missing values have a way of their own. Of a constant column nothing is asked: (-inf, -1, …).
+def part_missing(gone, total, known, any_, least, criterion, own):
+    """Sums of the rows with a value into `known`; whether those without have a way of their own, and the quality that
+    a question starts from.
     """
-    criterion, lottery, own = options
+    for s in range(total.size):
+        known[s] = total[s] - gone[s]
+    branch = own and any_ and weigh(gone, criterion) >= least
+    return branch, quality(total, criterion) - quality(gone, criterion) if branch else quality(known, criterion)
+
+
+@inner
+def best_levels(table, present, levels, known, before, least, slack, options, left, right, share, pick, state):
+    """The gain of the best subset of the levels `present`, whose sums are rows of `table`; `pick` marks its members."""
+    criterion, lottery, _ = options
+    for level in range(levels):
+        pick[level] = False
+    if lottery:
+        best = random_subset(table, present, known, before, least, criterion, left, right, pick, state)
+    else:
+        best = best_subset(table, present, known, before, least, criterion, slack, left, right, pick, share)
+    if best > -np.inf:
+        name_lighter(table, present, criterion, pick)
+    return best
+
+
+@inner
+def or_known(best, asks, known, before, branch, least, slack, criterion):
+    """The better of a question and of asking only whether the value is known."""
+    if branch and weigh(known, criterion) >= least:
+        aside = quality(known, criterion) - before
+        if aside >= best - slack:
+            return max(best, aside), KNOWN
+    return best, asks
+
+
+@inner
+def judge_cells(held, cells, bins, levels, total, least, slack, options, sums, share, pick, state):
+    """The best question about one column, of the sums in `held` of each of the codes `cells`, in order: gain, what it
+    asks, codes beside the cut, and whether missing values have a way of their own. Of a constant column nothing is
+    asked: (-inf, -1, …).
+    """
+    criterion, _, own = options
+    known, _, left, right = sums
+    m = cells.size
+    if cells[m - 1] == bins:
+        m -= 1
+    if m == 0 or cells.size == 1:
+        return -np.inf, -1, -1, -1, False
+    branch, before = part_missing(held[bins], total, known, m < cells.size, least, criterion, own)
+    last, following, asks = -1, -1, SUBSET
+    if levels:
+        best = best_levels(
+            held, cells[:m], levels, known, before, least, slack, options, left, right, share, pick, state
+        )
+    else:
+        best, last, following = best_cell(held, cells[:m], known, before, least, criterion, slack, left, right)
+        asks = THRESHOLD if last >= 0 else -1
+    best, asks = or_known(best, asks, known, before, branch, least, slack, criterion)
+    return best, asks, last, following, branch
+
+
+@inner
+def judge(code, place, bins, levels, target, total, least, slack, options, sums, levelled, pick, state):
+    """The same of rows in order of code."""
+    criterion, _, own = options
+    kind, weight, moment = target
     known, gone, left, right = sums
     table, seen, share = levelled
     m = place.size
@@ -110,35 +156,20 @@ def judge(code, place, bins, levels, kind, weight, moment, total, least, slack, 
         m -= 1
     if m == 0 or (m == place.size and code[place[0]] == code[place[m - 1]]):
         return -np.inf, -1, -1, -1, False
-    for s in range(total.size):
-        gone[s] = 0.0
+    clear(gone)
     for i in place[m:]:
         add(gone, i, kind, weight, moment, criterion)
-    for s in range(total.size):
-        known[s] = total[s] - gone[s]
-    branch = own and m < place.size and weigh(gone, criterion) >= least
-    before = quality(total, criterion) - quality(gone, criterion) if branch else quality(known, criterion)
-    best, asks, last, following = -np.inf, -1, -1, -1
+    branch, before = part_missing(gone, total, known, m < place.size, least, criterion, own)
+    last, following, asks = -1, -1, SUBSET
     if levels:
-        for level in range(levels):
-            pick[level] = False
         present = seen[: tabled(code, place[:m], kind, weight, moment, criterion, levels, table, seen)]
-        if lottery:
-            best = random_subset(table, present, known, before, least, criterion, left, right, pick, state)
-        else:
-            best = best_subset(table, present, known, before, least, criterion, slack, left, right, pick, share)
-        if best > -np.inf:
-            asks = SUBSET
-            name_lighter(table, present, criterion, pick)
+        best = best_levels(table, present, levels, known, before, least, slack, options, left, right, share, pick, state)
     else:
         best, last, following = best_cut(
             code, place[:m], kind, weight, moment, known, before, least, criterion, slack, left, right
         )
         asks = THRESHOLD if last >= 0 else -1
-    if branch and weigh(known, criterion) >= least:
-        aside = quality(known, criterion) - before
-        if aside >= best - slack:
-            best, asks = max(best, aside), KNOWN
+    best, asks = or_known(best, asks, known, before, branch, least, slack, criterion)
     return best, asks, last, following, branch
 
 
@@ -150,9 +181,7 @@ def search(
 
     `tries`: columns drawn; constant ones do not count. All are asked, and of a tie the first wins, if it is d.
     """
-    kind, weight, moment = target
-    sums, levelled, pick, entry, held, keys, same, drawn, near = work
-    codes_, kinds, weights, moments = entry
+    sums, levelled, pick, drawn, near, kinds, held, seen, bit, cells = work
     best, which, asks, last, following, branch = -np.inf, -1, -1, -1, -1, False
     d, tried = codes.shape[0], 0
     for q in range(d):
@@ -163,42 +192,18 @@ def search(
             drawn[q], drawn[swap] = drawn[swap], drawn[q]
         j = drawn[q]
         if order.shape[0] > 1:
+            place = order[j, lo:hi]
             found = judge(
-                codes[j],
-                order[j, lo:hi],
-                bins[j],
-                levels[j],
-                kind,
-                weight,
-                moment,
-                total,
-                least,
-                slack,
-                options,
-                sums,
-                levelled,
-                pick,
-                state,
+                codes[j], place, bins[j], levels[j], target, total, least, slack, options, sums, levelled, pick, state
             )
         else:
-            size = entries(rows, codes[j], bins[j], near, options[0], entry, held, keys)
-            found = judge(
-                codes_,
-                same[:size],
-                bins[j],
-                levels[j],
-                kinds,
-                weights,
-                moments,
-                total,
-                least,
-                slack,
-                options,
-                sums,
-                levelled,
-                pick,
-                state,
+            tally(rows, codes[j], near, kinds, held, seen)
+            size = occupied(held, bins[j], rows.size <= FEW, seen, bit, cells)
+            found = judge_cells(
+                held, cells[:size], bins[j], levels[j], total, least, slack, options, sums, levelled[2], pick, state
             )
+            for t in range(size):
+                clear(held[cells[t]])
         tried += found[0] > -np.inf
         if found[0] > best + slack:
             best, asks, last, following, branch = found
