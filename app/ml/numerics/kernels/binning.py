@@ -4,6 +4,9 @@ import numpy as np
 
 from app.ml.numerics.compiled import kernel
 
+BLOCK = 256
+"""Rows looked up at a time: x is read once, and their searches do not wait for each other."""
+
 
 @kernel(
     "void(f8[:,::1], f8[:,::1], i8, i8[::1], u1[:,::1])",
@@ -13,17 +16,20 @@ from app.ml.numerics.compiled import kernel
 def encode(x, edges, step, bins, codes):
     """Codes (d, n) of the rows x (n, d): how many edges of its column each value is beyond."""
     n, d = x.shape
-    for first in range(0, n, 256):  # a block of rows at a time, so that x is read once
-        rows = x[first : first + 256]
+    values, places = np.empty(BLOCK), np.empty(BLOCK, np.uintp)
+    for first in range(0, n, BLOCK):
+        m = min(BLOCK, n - first)
         for j in range(d):
-            row, out = edges[j], codes[j, first : first + 256]
-            for i in range(rows.shape[0]):
-                value = rows[i, j]
-                if np.isnan(value):
-                    out[i] = bins[j]
-                else:
-                    place, half = 0, step
-                    while half:
-                        place += half if row[place + half - 1] < value else 0
-                        half >>= 1
-                    out[i] = place
+            row, out = edges[j], codes[j, first : first + m]
+            for p in range(m):
+                values[np.uintp(p)], places[np.uintp(p)] = x[np.uintp(first + p), np.uintp(j)], 0
+            half = np.uintp(step)
+            while half:
+                for p in range(m):
+                    i = np.uintp(p)
+                    beyond = row[places[i] + half - np.uintp(1)] < values[i]
+                    places[i] += np.uintp(beyond) * half
+                half >>= np.uintp(1)
+            for p in range(m):
+                i = np.uintp(p)
+                out[i] = bins[j] if np.isnan(values[i]) else places[i]

@@ -221,9 +221,7 @@ def grow(
         for node in range(fresh, nodes):
             lo, hi = begin[node], end[node]
             rows = order[0, lo:hi]
-            mass[node], impurity[node] = describe(
-                rows, kind, weight, y, criterion, near, kinds, total, value[node]
-            )
+            mass[node], impurity[node] = describe(rows, kind, weight, y, criterion, near, kinds, total, value[node])
             column[node], threshold[node], left[node], missing[node], gain[node] = -1, 0.0, -1, -1, 0.0
             if impurity[node] == 0 or depth[node] >= max_depth or mass[node] < min_split * (1 - LEEWAY):
                 continue

@@ -158,7 +158,7 @@ def cell_of_two(held, cells, first, second, before, least, criterion, slack):
 
 @inner
 def best_cell(held, cells, known, before, least, criterion, slack, left, right):
-    """The best threshold between the codes `cells`, whose sums are rows of `held`: its gain, and the codes beside it."""
+    """The best threshold between the codes `cells`, whose sums are rows of `held`: its gain and the codes beside it."""
     if known.size == 2 and criterion != ENTROPY:
         return cell_of_two(held, cells, known[0], known[1], before, least, criterion, slack)
     best, last, following, total = -np.inf, -1, -1, weigh(known, criterion)

@@ -5,7 +5,6 @@ import numpy as np
 from app.ml.numerics.compiled import inner, seldom
 from app.ml.numerics.kernels.draws import below
 from app.ml.numerics.kernels.questions import (
-    VARIANCE,
     add,
     best_cell,
     best_cut,
@@ -66,6 +65,8 @@ def occupied(held, bins, few, seen, bit, cells):
                 size += 1
                 break
     return size
+
+
 @seldom
 def tabled(code, place, kind, weight, moment, criterion, levels, table, seen):
     """Sums of each level into the rows of `table`, the levels that occur into `seen`; how many do."""
@@ -163,7 +164,9 @@ def judge(code, place, bins, levels, target, total, least, slack, options, sums,
     last, following, asks = -1, -1, SUBSET
     if levels:
         present = seen[: tabled(code, place[:m], kind, weight, moment, criterion, levels, table, seen)]
-        best = best_levels(table, present, levels, known, before, least, slack, options, left, right, share, pick, state)
+        best = best_levels(
+            table, present, levels, known, before, least, slack, options, left, right, share, pick, state
+        )
     else:
         best, last, following = best_cut(
             code, place[:m], kind, weight, moment, known, before, least, criterion, slack, left, right
