@@ -1,7 +1,7 @@
 """A state as JSON and arrays: the fields of its NamedTuple are the storage format.
 
 array                 {"array": "state.tree.left"}, the array itself beside
-NamedTuple            {"fields": {…}}
+NamedTuple            {"fields": {…}}; a field with a default may be missing: it is younger than the bytes
 tuple or list         [ … ]
 text, whole number, truth, None, finite number: themselves; nan and the infinities: {"float": "nan"}
 array of texts        {"texts": [ … ]}, one dimension
@@ -68,9 +68,9 @@ def _unpack(hint: Any, packed: JSON, arrays: dict[str, NDArray[Any]]) -> Any:
         return _learned(packed, arrays)
     if isinstance(kind, type) and hasattr(kind, "_fields"):
         fields, hints = packed["fields"], get_type_hints(kind)
-        if set(fields) != set(kind._fields):
+        if set(fields) | set(getattr(kind, "_field_defaults", ())) != set(kind._fields):
             raise KeyError(kind.__name__)
-        return kind(**{name: _unpack(hints[name], fields[name], arrays) for name in kind._fields})
+        return kind(**{name: _unpack(hints[name], part, arrays) for name, part in fields.items()})
     if isinstance(packed, list):
         return _sequence(kind, packed, arrays)
     if isinstance(packed, dict):

@@ -1,4 +1,4 @@
-r"""Decision tree: questions about one column at a time, ending in leaves that answer.
+r"""Decision tree: questions that divide the rows, most about one column each, ending in leaves that answer.
 
 Grown greedily from the root: every node asks the question that takes the most impurity (entropy or Gini index of the
 classes, variance of numbers) from its training rows, weighted over the ways out of it. A question is a threshold of a
@@ -7,14 +7,25 @@ than two classes with more than ten categories, where it is the best of the orde
 lowest column and then the lowest threshold is asked. A question that gains nothing is asked too, as the next may gain,
 unless `min_gain` forbids it. With `max_leaves` the question that gains most, wherever it is, comes first.
 
+With `oblique` a question may be about a weighted sum of so many numeric columns, where that gains more than any about
+one column. At each node columns are chosen one by one that follow the target together, and the ridge on the first 2, 4,
+8, … of them gives the weights: for each class those that tell it from the others. A node weighs at least two rows for
+each column of its sum. If one of these columns is missing, so is the sum.
+
 A missing value has a way of its own, a third branch, if the node saw missing values of that column (at least
 `min_samples_leaf` of them). Otherwise, or with `missing` set to both, a row goes left and right, and the answers count
 by the shares of the training rows that went there; such rows teach the node, but none below it. A category that the
-node has not seen goes with the heavier side. Leaves answer with the mean, or the share of each class. Rows count by
-their weight.
+node has not seen goes with the heavier side.
 
-In short: Questions about one column at a time divide the rows until those in a leaf are alike. The answer is that of
-the leaf a row ends in, and the questions on the way are the reason.
+Leaves answer with the mean, or the share of each class. With `leaf_model` linear a leaf of numbers answers with a
+linear fit of its rows, on those numeric columns, chosen one by one, that lower the error to be expected of new rows:
+the root of the mean square times (n + v) / (n - v) for v coefficients (M5). Few rows, or equal ones, so end in their
+mean. A value that is missing counts as the leaf's mean of its column, and no leaf says less than the least or more than
+the greatest of its rows: outside of what was seen nothing is extrapolated. Give leaves some twenty rows
+(`min_samples_leaf`) for this to pay. Rows count by their weight.
+
+In short: Questions about a column, or a sum of a few, divide the rows until those in a leaf are alike. The answer is
+that of the leaf a row ends in, and the questions on the way are the reason.
 
 Use when: the reasons must be readable, columns are of mixed kinds or have gaps, and effects are steps or interact.
 
@@ -34,7 +45,8 @@ Quinlan's 14 mornings: of 9 good and 5 bad ones, splitting off the overcast ones
 0 [False  True False] 0.4591837 0.1020408
 
 References: Breiman, Friedman, Olshen & Stone (1984), Classification and Regression Trees; Quinlan (1986),
-Machine Learning 1:81; Quinlan (1993), C4.5, ch. 3.
+Machine Learning 1:81; Quinlan (1993), C4.5, ch. 3; Murthy, Kasif & Salzberg (1994), JAIR 2:1 (oblique questions);
+Menze et al. (2011), ECML: 453 (by the ridge); Quinlan (1992), Learning with continuous classes (M5).
 """
 
 import math
@@ -58,8 +70,11 @@ from app.ml.contract import (
     Vector,
 )
 from app.ml.numerics.binning import binned, ranked
+from app.ml.numerics.forms import MEANS, NONE, Bounded, Forms, answers
 from app.ml.numerics.growth import DEEPEST, Grower, Grown, Rules, planted
 from app.ml.numerics.kernels.questions import ENTROPY, GINI, VARIANCE
+from app.ml.numerics.oblique import asked, linear_leaves
+from app.ml.numerics.oblique import grow as grow_oblique
 from app.ml.numerics.tree import depths, importances, path
 from app.ml.numerics.tree_pruning import prune
 from app.ml.numerics.trees import Trees, total
@@ -89,6 +104,15 @@ class DecisionTree(Params):
         le=1,
         description="Impurity, as a share of the root's, that each further leaf must take away (cost-complexity).",
     )
+    oblique: int | None = Field(
+        None,
+        ge=2,
+        le=1000,
+        description="Numeric columns, at most, whose weighted sum a question may be about; absent: one column each.",
+    )
+    leaf_model: Literal["mean", "linear"] = Field(
+        "mean", description="What a leaf answers with, of numbers: their mean, or a linear function of numeric columns."
+    )
     missing: Literal["branch", "both"] = Field(
         "branch", description="Whether missing values may have a branch of their own, or always go both ways."
     )
@@ -109,17 +133,30 @@ class State(NamedTuple):
     """(N,)"""
     gain: Vector
     """(N,) what the question takes from impurity × weight."""
+    questions: Forms = NONE
+    """What nodes ask about whose column is beyond the last."""
+    leaves: Bounded = MEANS
 
 
 def fit(params: DecisionTree, data: Data, context: Context) -> Fit[State]:
-    grown = grow(data, rules(params, data.task), exact=params.splits == "exact" or _small(params, data))
+    grown, questions = _grown(params, data, context)
+    levels = np.append(data.levels, np.zeros(questions.size, np.intp))
     if params.pruning:
-        grown = prune(grown, data.levels, params.pruning)
+        grown, questions = asked(prune(grown, levels, params.pruning), questions, data.levels.size)
+    trees = planted(grown, levels[: data.levels.size + questions.size], grown.value)
+    linear = data.task is Task.REGRESSION and params.leaf_model == "linear"
+    leaves = linear_leaves(data, trees, questions) if linear else MEANS
     context.progress(1.0)
-    trees = planted(grown, data.levels, grown.value)
     classes = data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0
-    state = State(trees, classes, grown.weight, grown.impurity, grown.gain)
+    state = State(trees, classes, grown.weight, grown.impurity, grown.gain, questions, leaves)
     return Fit(state, iterations=int(depths(trees).max()))
+
+
+def _grown(params: DecisionTree, data: Data, context: Context) -> tuple[Grown, Forms]:
+    how, exact = rules(params, data.task), params.splits == "exact" or _small(params, data)
+    if params.oblique is None:
+        return grow(data, how, exact=exact), NONE
+    return grow_oblique(data, how, params.oblique, exact=exact, heard=context.progress)
 
 
 def rules(params: DecisionTree, task: Task) -> Rules:
@@ -144,39 +181,59 @@ def _small(params: DecisionTree, data: Data) -> bool:
 
 
 def predict(params: DecisionTree, state: State, x: Matrix) -> NDArray[np.float64]:
-    answers = total(state.trees, x)
-    return answers if state.classes else answers[:, 0]
+    plain = not (state.questions.size or state.leaves.forms.size)
+    told = total(state.trees, x) if plain else answers(state.trees, state.questions, state.leaves, x)
+    return told if state.classes else told[:, 0]
 
 
 def explain(params: DecisionTree, state: State, x: Matrix) -> list[JSON]:
     """For each row the questions on its way with their answers, and the leaf: its training rows and what it says.
 
-    A column is told by its number, categories by their codes, rows by their weight. Where a row goes both ways the
-    path ends, and the answer is that of all leaves below.
+    A column is told by its number, categories by their codes, rows by their weight; of a weighted sum the columns with
+    their coefficients. Where a row goes both ways the path ends, and the answer is that of all leaves below.
     """
-    answers = predict(params, state, x)
-    return [_told(state, row, answer) for row, answer in zip(x, answers, strict=True)]
+    wide = np.column_stack([x, state.questions.project(x)])
+    return [_told(state, row, answer) for row, answer in zip(wide, predict(params, state, x), strict=True)]
 
 
 def _told(state: State, row: Vector, answer: NDArray[np.float64]) -> JSON:
-    *asked, last = path(state.trees, row)
+    *passed, last = path(state.trees, row)
     end = {"rows": float(state.weight[last]), "answer": answer.tolist()}
     if (column := int(state.trees.column[last])) >= 0:
-        end["stopped"] = f"column {column} is missing, for which this node has no way: the row goes both ways"
-    return {"path": [_answer(state, node, float(row[state.trees.column[node]])) for node in asked], "leaf": end}
+        end["stopped"] = f"{_about(state, column)} is missing, for which this node has no way: the row goes both ways"
+    elif state.leaves.forms.size:
+        end["linear"] = _linear(state, int(state.trees.left[last]))
+    return {"path": [_answer(state, node, float(row[state.trees.column[node]])) for node in passed], "leaf": end}
+
+
+def _linear(state: State, place: int) -> JSON:
+    """What the leaf says: intercept + Σ coef · x, not less than `low` nor more than `high`."""
+    forms, low, high = state.leaves
+    intercept = float(state.trees.answer[place, 0]) - forms.shift(place)
+    return {"intercept": intercept, "terms": forms.told(place), "low": float(low[place]), "high": float(high[place])}
+
+
+def _about(state: State, column: int) -> str:
+    own = state.trees.levels.size - state.questions.size
+    if column < own:
+        return f"column {column}"
+    return "one of the columns " + ", ".join(str(term["column"]) for term in state.questions.told(column - own))
 
 
 def _answer(state: State, node: int, value: float) -> JSON:
-    tree = state.trees
+    tree, forms = state.trees, state.questions
     column, threshold = int(tree.column[node]), float(tree.threshold[node])
-    told: dict[str, JSON] = {"column": column, "rows": float(state.weight[node])}
+    form = column - (tree.levels.size - forms.size)
+    told: dict[str, JSON] = {"column": column} if form < 0 else {"terms": forms.told(form)}
+    told["rows"] = float(state.weight[node])
     if math.isnan(value):
         return told | {"op": "missing", "branch": "missing"}
     if math.isinf(threshold):
         return told | {"op": "known", "branch": "left"}
     if not (levels := int(tree.levels[column])):
         yes = value <= threshold
-        return told | {"op": "<=" if yes else ">", "threshold": threshold, "branch": "left" if yes else "right"}
+        limit = threshold + (forms.shift(form) if form >= 0 else 0.0)
+        return told | {"op": "<=" if yes else ">", "threshold": limit, "branch": "left" if yes else "right"}
     named = tree.members[int(threshold) : int(threshold) + levels]
     yes = bool(named[int(value)])
     codes = np.flatnonzero(named).tolist()
@@ -185,7 +242,7 @@ def _answer(state: State, node: int, value: float) -> JSON:
 
 def summary(params: DecisionTree, state: State) -> JSON:
     """Size, and each column's share in what the questions gained, largest first."""
-    shares = importances(state.trees, state.gain)
+    shares = importances(state.trees, state.gain, state.questions)
     return {
         "depth": int(depths(state.trees).max()),
         "nodes": len(state.trees.column),

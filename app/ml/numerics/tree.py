@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract import Labels, Vector
+from app.ml.numerics.forms import NONE, Forms
 from app.ml.numerics.growth import Grown
 from app.ml.numerics.kernels.traversal import next_node
 from app.ml.numerics.trees import Trees
@@ -29,11 +30,18 @@ def depths(tree: Trees) -> Labels:
     return depth
 
 
-def importances(tree: Trees, gain: Vector) -> dict[int, float]:
-    """Share of each column that is asked about in all that the questions took from the impurity, largest first."""
-    asks = tree.column >= 0
-    columns, group = np.unique(tree.column[asks], return_inverse=True)
-    taken = np.bincount(group, gain[asks], len(columns))
+def importances(tree: Trees, gain: Vector, questions: Forms = NONE) -> dict[int, float]:
+    """Share of each column that is asked about in all that the questions took from the impurity, largest first.
+
+    What a form takes is its columns', by their `part`.
+    """
+    asks, d = tree.column >= 0, tree.levels.size - questions.size
+    alone, formed = asks & (tree.column < d), np.flatnonzero(tree.column >= d)
+    entries = questions.take(tree.column[formed] - d)
+    asked = np.append(tree.column[alone], entries.column)
+    won = np.append(gain[alone], entries.part * np.repeat(gain[formed], np.diff(entries.start)))
+    columns, group = np.unique(asked, return_inverse=True)
+    taken = np.bincount(group, won, len(columns))
     shares = taken / (taken.sum() or 1.0)
     return {int(columns[i]): float(shares[i]) for i in np.argsort(-shares, kind="stable")}
 

@@ -47,7 +47,7 @@ class Trees(NamedTuple):
 def total(trees: Trees, x: Matrix) -> Matrix:
     """For each row (n, d) the sum (n, k) of all trees' answers. Raises CorruptModel for arrays that are no trees."""
     out = np.zeros((len(x), trees.answer.shape[1]))
-    add_answers(x, *_sound(trees), out)
+    add_answers(x, *sound(trees), out)
     return out
 
 
@@ -63,7 +63,7 @@ _known: dict[int, "weakref.ref[NDArray[np.int32]]"] = {}
 """The `left` of trees that were found to be sound, by identity."""
 
 
-def _sound(trees: Trees) -> Trees:
+def sound(trees: Trees) -> Trees:
     """The same, once it is certain that no way leads out of the arrays or back: compiled code does not look."""
     kept = _known.get(id(trees.left))
     if kept is None or kept() is not trees.left:
