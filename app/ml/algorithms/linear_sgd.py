@@ -7,11 +7,12 @@ of the others, (1 + z)/2 cut off at 0 and made to sum to 1. A class without rows
 
 `batch` follows the slope of all rows: without a `rate`, in standardised coordinates with Nesterov's momentum;
 with one, it is w ← w − rate·∇E as written, which for the squared loss converges just below a rate of 2/λ, λ the largest
-eigenvalue of the mean of xxᵀ. The corners of absolute and hinge are rounded off over a width that shrinks stage by
-stage; what is left of it bounds the excess of the loss. `online` takes a step per row (or `batch_size` rows): with the
-squared loss and a constant rate it is the rule of Widrow and Hoff, w ← w + rate·(y − w·x)x. Without a `rate` one is
-taken from the lengths of the rows, and no step overshoots its own row. `search` feels its way without slopes. A rate
-that is too large is found out, said, and answered by the best point met.
+eigenvalue of the mean of xxᵀ. Absolute and hinge have no slope at their corner, where their minimum lies: without a
+`rate` an interior point method goes there, and the curve `duality_gap` says what share of the loss it can be too high
+by at most. `online` takes a step per row (or `batch_size` rows): with the squared loss and a constant rate it is the
+rule of Widrow and Hoff, w ← w + rate·(y − w·x)x. Without a `rate` one is taken from the lengths of the rows, and no
+step overshoots its own row. `search` feels its way without slopes. A rate that is too large is found out, said, and
+answered by the best point met.
 
 `update` takes rows in their order, one online pass, whatever the solver was. With a rate given, solver online,
 `epochs` 1 and no shuffling, fit(A), then update(B), is fit(A and B).
@@ -23,12 +24,11 @@ Use when: rows come in streams or in numbers beyond memory, or the loss shall be
 `ridge` and `logistic` reach the same minimum of their losses faster. Scale the inputs.
 
 References: Robbins & Monro (1951), Ann. Math. Statist. 22:400; Widrow & Hoff (1960), IRE WESCON Conv. Rec. 4:96;
-Nesterov (2005), Math. Program. 103:127; Bottou (2012), LNCS 7700:421; Battiti & Brunato, The LION Way, ch. 3 and 9.
+Mehrotra (1992), SIAM J. Optim. 2:575; Bottou (2012), LNCS 7700:421; Battiti & Brunato, The LION Way, ch. 3 and 9.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -37,14 +37,13 @@ from pydantic import Field
 
 from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Labels, Matrix, Params, Symmetry, Task, Vector
 from app.ml.numerics.descent import RUNAWAY, Bottom, accelerated, by_feel, flat, steepest
+from app.ml.numerics.interior import proven
 from app.ml.numerics.linalg import each_row
 from app.ml.numerics.linear_loss import Loss, MeanLoss, losses
 from app.ml.numerics.scores import sign_probabilities
 from app.ml.numerics.softmax import probabilities
 from app.ml.numerics.stochastic import sgd_pass
 
-WIDTHS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
-"""Over which a corner is rounded off, stage by stage."""
 LIMITS = {Loss.SQUARED: 1.0, Loss.LOGISTIC: 4.0, Loss.SOFTMAX: 2.0}
 """One over the curvature: a step of this over ‖x‖² does not overshoot its row."""
 POWERS = {"constant": 0.0, "root": 0.5, "inverse": 1.0}
@@ -70,7 +69,9 @@ class LinearSGD(Params):
     batch_size: int = Field(1, ge=1, le=1_000_000, description="Rows per online step.")
     epochs: int = Field(20, ge=1, le=100_000, description="Passes over the rows, online.")
     shuffle: bool = Field(True, description="Whether each online pass takes the rows in a new order.")
-    tol: float = Field(1e-9, gt=0, le=1, description="Stop when no slope of the mean loss exceeds this share of it.")
+    tol: float = Field(
+        1e-9, gt=0, le=1, description="Stop when no slope of the mean loss, or its gap, exceeds this share of it."
+    )
     max_iter: int = Field(2000, ge=1, le=1_000_000, description="Iterations allowed, for batch and search.")
 
 
@@ -183,12 +184,14 @@ def _offline(params: LinearSGD, state: State, data: Data, context: Context) -> F
     literal = params.rate is not None and params.solver == "batch"
     made = MeanLoss.plain if literal else MeanLoss.scaled
     function = made(kind, data.x, targets, data.weights, params.penalty, intercept=params.intercept)
-    curve: list[float] = []
+    curves: dict[str, list[float]] = {"loss": []}
 
-    def watch(value: float) -> None:
+    def watch(value: float, gap: float | None = None) -> None:
         if math.isfinite(value):
-            curve.append(value)
-            context.progress(min(len(curve) / params.max_iter, 1.0), loss=value)
+            measures = {"loss": value} | ({} if gap is None else {"duality_gap": gap / value if value > 0 else 0.0})
+            for name, measure in measures.items():
+                curves.setdefault(name, []).append(measure)
+            context.progress(min(len(curves["loss"]) / params.max_iter, 1.0), **measures)
 
     bottom = _descended(params, function, watch)
     coef, intercept = function.linear(bottom.point)
@@ -196,10 +199,10 @@ def _offline(params: LinearSGD, state: State, data: Data, context: Context) -> F
     if not _finite(state):
         state = _start(params, data)
         bottom = bottom._replace(converged=False, diverged=True)
-    return Fit(state, bottom.converged, bottom.iterations, {"loss": curve}, _warnings(params, kind, bottom))
+    return Fit(state, bottom.converged, bottom.iterations, curves, _warnings(params, kind, bottom))
 
 
-def _descended(params: LinearSGD, function: MeanLoss, watch: Callable[[float], None]) -> Bottom:
+def _descended(params: LinearSGD, function: MeanLoss, watch: Callable[..., None]) -> Bottom:
     if params.solver == "search":
         found = by_feel(function, function.zero, params.max_iter, watch)
         return found._replace(converged=found.converged and function.kind.smooth)
@@ -209,18 +212,7 @@ def _descended(params: LinearSGD, function: MeanLoss, watch: Callable[[float], N
         )
     if function.kind.smooth:
         return accelerated(function, function.zero, params.tol, params.max_iter, watch)
-    return _smoothed(params, function, watch)
-
-
-def _smoothed(params: LinearSGD, function: MeanLoss, watch: Callable[[float], None]) -> Bottom:
-    """The corner rounded off less and less, each stage from the end of the last."""
-    bottom = Bottom(function.zero, converged=False, iterations=0)
-    for width in WIDTHS:
-        left = params.max_iter - bottom.iterations
-        stage = accelerated(replace(function, width=width), bottom.point, max(params.tol, width), left, watch)
-        bottom = Bottom(stage.point, converged=False, iterations=bottom.iterations + stage.iterations)
-    at_zero = flat(*function.with_slope(bottom.point), params.tol)
-    return bottom._replace(converged=at_zero)
+    return proven(function, params.tol, params.max_iter, watch)
 
 
 def _online(params: LinearSGD, state: State, data: Data, context: Context) -> Fit[State]:

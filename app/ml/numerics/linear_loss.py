@@ -1,9 +1,7 @@
 """Losses of a linear score, and the mean loss over rows as a function of the coefficients.
 
 With scores z (n, s) and targets t (n, s): squared ½(z − t)², absolute |z − t|, and for signs t = ±1 hinge
-max(0, 1 − tz), logistic log(1 + exp(−tz)) and, over all s scores of a row together, softmax −log p. A corner
-(absolute, hinge) may be rounded off over a width (Nesterov 2005, Math. Program. 103:127): the loss then
-lies below the true one, by half the width at most.
+max(0, 1 − tz), logistic log(1 + exp(−tz)) and, over all s scores of a row together, softmax −log p.
 """
 
 from dataclasses import dataclass
@@ -29,15 +27,15 @@ class Loss(IntEnum):
         return self not in {Loss.ABSOLUTE, Loss.HINGE}
 
 
-def losses(kind: Loss, scores: Matrix, targets: Matrix, width: float = 0.0) -> Vector:
+def losses(kind: Loss, scores: Matrix, targets: Matrix) -> Vector:
     """Of each row, summed over its scores: (n,)."""
     match kind:
         case Loss.SQUARED:
             each = 0.5 * np.square(scores - targets)
         case Loss.ABSOLUTE:
-            each = _rounded(np.abs(scores - targets), width)
+            each = np.abs(scores - targets)
         case Loss.HINGE:
-            each = _rounded(np.maximum(1 - targets * scores, 0.0), width)
+            each = np.maximum(1 - targets * scores, 0.0)
         case Loss.LOGISTIC:
             each = np.logaddexp(0.0, -targets * scores)
         case Loss.SOFTMAX:
@@ -46,29 +44,19 @@ def losses(kind: Loss, scores: Matrix, targets: Matrix, width: float = 0.0) -> V
     return np.asarray(each.sum(axis=1))
 
 
-def slopes(kind: Loss, scores: Matrix, targets: Matrix, width: float = 0.0) -> Matrix:
-    """By each score, (n, s); at a corner that is not rounded off, that of the flat or lower side."""
+def slopes(kind: Loss, scores: Matrix, targets: Matrix) -> Matrix:
+    """By each score, (n, s); at a corner, that of the flat or lower side."""
     match kind:
         case Loss.SQUARED:
             return scores - targets
         case Loss.ABSOLUTE:
-            return _share(scores - targets, width)
+            return np.sign(scores - targets)
         case Loss.HINGE:
-            return -targets * _share(np.maximum(1 - targets * scores, 0.0), width)
+            return -targets * (targets * scores < 1)
         case Loss.LOGISTIC:
             return np.asarray(-targets * scipy.special.expit(-targets * scores))
     share = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(share / share.sum(axis=1, keepdims=True) - (targets > 0))
-
-
-def _rounded(size: Matrix, width: float) -> Matrix:
-    if width == 0:
-        return size
-    return np.where(size < width, np.square(np.minimum(size, width)) / (2 * width), size - width / 2)
-
-
-def _share(distance: Matrix, width: float) -> Matrix:
-    return np.sign(distance) if width == 0 else np.clip(distance / width, -1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -93,8 +81,6 @@ class MeanLoss:
     middle: Vector
     """(s,) of the targets."""
     spread: float
-    width: float = 0.0
-    """Over which a corner is rounded off."""
 
     @classmethod
     def plain(cls, kind: Loss, x: Matrix, targets: Matrix, weights: Vector, alpha: float, *, intercept: bool) -> Self:
@@ -130,7 +116,7 @@ class MeanLoss:
 
     def with_slope(self, point: Matrix) -> tuple[float, Matrix]:
         scores = self.x @ point
-        pull = self.weights[:, None] * slopes(self.kind, scores, self.targets, self.width)
+        pull = self.weights[:, None] * slopes(self.kind, scores, self.targets)
         return self._total(scores, point), self.x.T @ pull + self.penalty * point
 
     def linear(self, point: Matrix) -> tuple[Matrix, Vector]:
@@ -144,5 +130,5 @@ class MeanLoss:
         return np.vstack([coef * self.unit[:, None] / self.spread, last])
 
     def _total(self, scores: Matrix, point: Matrix) -> float:
-        loss = self.weights @ losses(self.kind, scores, self.targets, self.width)
+        loss = self.weights @ losses(self.kind, scores, self.targets)
         return float(loss + 0.5 * (self.penalty * np.square(point)).sum())
