@@ -26,7 +26,7 @@ SHORT = 0.995
 PATIENCE = 10
 """Iterations without a smaller gap after which rounding has the better of it."""
 ROUNDING = 8 * EPS
-"""Share of the loss at zero that is rounding."""
+"""Share of the loss at zero, and of its slope, that is rounding."""
 DEPENDENT = 1e-10
 """Share of the largest eigenvalue of the columns' products below which columns are looked at more closely."""
 
@@ -44,7 +44,7 @@ class Corners(NamedTuple):
     upper: Vector
     """(n,)."""
     penalty: Vector
-    """(m,) not negative."""
+    """(m,) not negative; no more than rounding is none. Columns and targets are about 1."""
 
 
 class Proven(NamedTuple):
@@ -149,11 +149,12 @@ def _measured(problem: Corners, iterate: _Iterate) -> tuple[float, float]:
     over, under = np.maximum(r, 0), np.maximum(-r, 0)
     value = float(upper @ over - lower @ under + 0.5 * penalty @ point**2)
     pull = penalty * point - a.T @ dual
-    free = penalty == 0
+    free = penalty <= EPS
     gap = (upper - dual) @ over + (dual - lower) @ under + 0.5 * (pull[~free] ** 2 / penalty[~free]).sum()
-    gap += np.abs(pull[free] * point[free]).sum()
-    rounding = ROUNDING * np.maximum(upper, -lower) @ np.abs(target)
-    return value, max(float(gap - rounding), 0.0)
+    rounding = ROUNDING * np.maximum(upper, -lower)
+    slope = np.maximum(np.abs(pull[free]) - rounding.sum(), 0.0)
+    gap += slope @ np.maximum(np.abs(point[free]), 1.0)
+    return value, max(float(gap - rounding @ np.abs(target)), 0.0)
 
 
 def _step(problem: Corners, at: _Iterate) -> _Iterate:
