@@ -49,9 +49,18 @@ from app.ml.numerics.nonparametric import (
     kernel_log_densities,
     kernels,
 )
-from app.ml.numerics.normals import Normals, Poverty, common_log_density, full, naive, relative_log_densities, shared
+from app.ml.numerics.normals import (
+    Normals,
+    Poverty,
+    common_log_density,
+    full,
+    linear_form,
+    naive,
+    relative_log_densities,
+    shared,
+)
 
-BLOCK = 2**16
+BLOCK = 2**15
 """Numbers worked on at a time."""
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -130,9 +139,8 @@ def summary(params: GenerativeBayes, state: State) -> JSON:
     if state.normals is not None:
         normals = state.normals
         said["rank"] = int(normals.means.shape[1] if normals.turn is not None else np.isfinite(normals.scale).sum())
-        if normals.inner is None and normals.turn is not None:
-            coef = normals.turn @ normals.means.T / normals.scale[:, None]
-            constants = normals.constants - (normals.means**2).sum(axis=1) / 2 - normals.centre @ coef
+        if normals.inner is None:
+            coef, constants = linear_form(normals)
             said |= {"coefficients": coef.T.tolist(), "intercepts": told(constants + state.log_priors)}
     if state.kernels is not None:
         said["kernels"] = len(state.kernels.rows)

@@ -17,6 +17,8 @@ from app.ml.numerics.linalg import ILL_CONDITIONED
 
 FLOOR = 1e-9
 """The least variance in a direction, as a share of the variance of all rows in it."""
+NEAR = 1e3
+"""A centre no more standard deviations from zero costs three digits at most, where rows are not centred."""
 FARTHEST = 1e100
 """Standard deviations beyond which a value counts as no farther: its square, too, is a number."""
 
@@ -115,24 +117,44 @@ def full(data: Data, shrinkage: float) -> tuple[Normals, Poverty]:
 
 
 def relative_log_densities(normals: Normals, x: Matrix) -> Matrix:
-    """(n, k): log p(x | c) less `common_log_density`, so that far rows keep what tells the classes apart."""
-    u = standardised(x, normals.centre, normals.scale)
-    if normals.inner is None and normals.turn is not None:
-        linear = u @ (normals.turn @ normals.means.T)
-        return np.asarray(linear + (normals.constants - 0.5 * (normals.means**2).sum(axis=1)))
+    """(n, k): log p(x | c) less `common_log_density`, so that far rows keep what tells the classes apart.
+
+    A column is contiguous: what is done with the classes of a row is done to columns.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = normals.inner is None and (np.abs(normals.centre) <= NEAR * normals.scale).all()
+        found = _by_rows(normals, x) if near else _relative(normals, (x - normals.centre) / normals.scale)
+    return found if np.isfinite(found).all() else _relative(normals, standardised(x, normals.centre, normals.scale))
+
+
+def linear_form(normals: Normals) -> tuple[Matrix, Vector]:
+    """Of a shared covariance: coefficients (d, k) and constants (k,) of the relative log densities."""
+    coef = np.asarray(normals.turn) @ normals.means.T / normals.scale[:, None]
+    return coef, normals.constants - (normals.means**2).sum(axis=1) / 2 - normals.centre @ coef
+
+
+def _by_rows(normals: Normals, x: Matrix) -> Matrix:
+    coef, constants = linear_form(normals)
+    return np.asarray((coef.T @ x.T + constants[:, None]).T)
+
+
+def _relative(normals: Normals, u: Matrix) -> Matrix:
+    if normals.inner is None:
+        constants = normals.constants - 0.5 * (normals.means**2).sum(axis=1)
+        return np.asarray(((np.asarray(normals.turn) @ normals.means.T).T @ u.T + constants[:, None]).T)
     z = u if normals.turn is None else u @ normals.turn
-    found = np.empty((len(x), len(normals.means)))
-    for c, (mean, inner) in enumerate(zip(normals.means, np.asarray(normals.inner), strict=True)):
+    found = np.empty((len(normals.means), len(u)))
+    for c, (mean, inner) in enumerate(zip(normals.means, normals.inner, strict=True)):
         gaps = (z - mean) * inner if inner.ndim == 1 else (z - mean) @ inner
-        found[:, c] = normals.constants[c] - 0.5 * np.einsum("ij,ij->i", gaps, gaps)
-    return found
+        found[c] = normals.constants[c] - 0.5 * np.einsum("ij,ij->i", gaps, gaps)
+    return found.T
 
 
 def common_log_density(normals: Normals, x: Matrix) -> Vector:
     """(n,): what the densities of all classes have in common, where they share their covariance; else 0."""
-    if normals.inner is not None or normals.turn is None:
+    if normals.inner is not None:
         return np.zeros(len(x))
-    z = standardised(x, normals.centre, normals.scale) @ normals.turn
+    z = standardised(x, normals.centre, normals.scale) @ np.asarray(normals.turn)
     return np.asarray(-0.5 * np.einsum("ij,ij->i", z, z))
 
 
