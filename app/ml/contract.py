@@ -197,6 +197,8 @@ class Algorithm(Generic[P, S]):
     accepts: frozenset[Accepts] | set[Accepts] = frozenset()
     members: Callable[[P, Task], Sequence[Member]] | None = None
     """Of a learner made of learners: which, and for what. It then accepts what all of them accept."""
+    inputs: Callable[[P], Sequence[tuple[str, str]]] | None = None
+    """Inputs that the parameters name, each after the pointer to where: the plan refuses those that are not there."""
     rowwise: bool = False
     """Each row is answered with the same bits in any company: rows of different callers may be predicted together.
     Sums over products of matrices are not so, `app.ml.numerics.linalg.each_row` is."""

@@ -1,6 +1,6 @@
 """Learners made of learners: what may stand inside what, and how the inner ones are fitted."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 import numpy as np
@@ -40,8 +40,13 @@ def accepts(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> froze
     return frozenset.intersection(*inner) if inner else frozenset()
 
 
-def faults(algorithm: Algorithm[Any, Any], params: Params, task: Task, at: str, depth: int = 0) -> Iterator[Fault]:
-    """Members that cannot do what they are wanted for, however deep."""
+def faults(
+    algorithm: Algorithm[Any, Any], params: Params, task: Task, at: str, inputs: Container[str], *, depth: int = 0
+) -> Iterator[Fault]:
+    """Members that cannot do what they are wanted for, and names of no inputs, however deep."""
+    for pointer, name in algorithm.inputs(params) if algorithm.inputs else ():
+        if name not in inputs:
+            yield Fault(f"{at}{pointer}", "The inputs have no such column.", "unknown_column")
     for member in algorithm.members(params, task) if algorithm.members else ():
         where, entry = f"{at}{member.pointer}", entry_of(member.spec)
         if depth == DEEPEST:
@@ -49,4 +54,4 @@ def faults(algorithm: Algorithm[Any, Any], params: Params, task: Task, at: str, 
         elif member.task not in entry.algorithm.tasks:
             yield Fault(f"{where}/name", f"{entry.name} does not do {member.task}, which is needed here.")
         else:
-            yield from faults(entry.algorithm, member.spec, member.task, where, depth + 1)
+            yield from faults(entry.algorithm, member.spec, member.task, where, inputs, depth=depth + 1)

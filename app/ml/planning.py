@@ -94,9 +94,10 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
     faults += _feature_faults(spec, known, rows)
     if spec.validation.method == "loo" and spec.target is None:
         faults.append(Fault("/validation/method", "Leave-one-out compares predictions with a target: take kfold."))
-    if task is not None:
-        faults += learners.faults(learners.entry_of(spec.algorithm).algorithm, spec.algorithm, task, "/algorithm")
     features, warnings = _features(spec, columns, rows)
+    if task is not None:
+        algorithm = learners.entry_of(spec.algorithm).algorithm
+        faults += learners.faults(algorithm, spec.algorithm, task, "/algorithm", features)
     kinds = {name: known[name].kind for name in features if name in known}
     faults += [*(function_faults(spec.preprocessing, kinds) if kinds else ()), *_transform_faults(spec, task)]
     if not features and not faults:

@@ -90,3 +90,12 @@ def test_learners_do_not_nest_without_end():
     for _ in range(learners.DEEPEST + 1):
         spec = {"name": "bagging", "base": spec}
     assert faults(spec) == [("/algorithm" + "/base" * (learners.DEEPEST + 1), "too_deep")]
+
+
+def test_names_of_no_inputs_are_refused_where_they_stand():
+    tree = {"name": "decision_tree", "missing_exceptions": ["x", "gone", "y"]}
+    for algorithm, at in ((tree, "/algorithm"), ({"name": "bagging", "base": tree}, "/algorithm/base")):
+        with pytest.raises(InvalidRequest) as refused:
+            plan(TrainSpec(target="y", algorithm=algorithm), COLUMNS, 50)
+        told = [(fault.pointer, fault.code) for fault in refused.value.faults]
+        assert told == [(f"{at}/missing_exceptions/{place}", "unknown_column") for place in (1, 2)]

@@ -12,10 +12,11 @@ one column. At each node columns are chosen one by one that follow the target to
 8, … of them gives the weights: for each class those that tell it from the others. A node weighs at least two rows for
 each column of its sum. If one of these columns is missing, so is the sum.
 
-A missing value has a way of its own, a third branch, if the node saw missing values of that column (at least
-`min_samples_leaf` of them). Otherwise, or with `missing` set to both, a row goes left and right, and the answers count
-by the shares of the training rows that went there; such rows teach the node, but none below it. A category that the
-node has not seen goes with the heavier side.
+That a value is missing may mean something, or nothing. A missing value has a way of its own, a third branch, if the
+node saw missing values of that column (at least `min_samples_leaf` of them). Otherwise, or with `missing` set to both,
+a row goes left and right, and the answers count by the shares of the training rows that went there; such rows teach the
+node, but none below it. `missing_exceptions` names the columns for which it is the other way round. A category that
+the node has not seen goes with the heavier side.
 
 Leaves answer with the mean, or the share of each class. With `leaf_model` linear a leaf of numbers answers with a
 linear fit of its rows, on those numeric columns, chosen one by one, that lower the error to be expected of new rows:
@@ -116,6 +117,11 @@ class DecisionTree(Params):
     missing: Literal["branch", "both"] = Field(
         "branch", description="Whether missing values may have a branch of their own, or always go both ways."
     )
+    missing_exceptions: list[str] = Field(
+        [],
+        max_length=10_000,
+        description="Inputs by name for which it is the other way round than `missing` says.",
+    )
     splits: Literal["auto", "exact", "binned"] = Field(
         "auto",
         description="Whether any value may divide a column, or 255 bins of them; auto: bins beyond 50,000 rows.",
@@ -153,14 +159,15 @@ def fit(params: DecisionTree, data: Data, context: Context) -> Fit[State]:
 
 
 def _grown(params: DecisionTree, data: Data, context: Context) -> tuple[Grown, Forms]:
-    how, exact = rules(params, data.task), params.splits == "exact" or _small(params, data)
+    how, exact = rules(params, data), params.splits == "exact" or _small(params, data)
     if params.oblique is None:
         return grow(data, how, exact=exact), NONE
     return grow_oblique(data, how, params.oblique, exact=exact, heard=context.progress)
 
 
-def rules(params: DecisionTree, task: Task) -> Rules:
-    criterion = {"entropy": ENTROPY, "gini": GINI}[params.criterion] if task is Task.CLASSIFICATION else VARIANCE
+def rules(params: DecisionTree, data: Data) -> Rules:
+    criterion = {"entropy": ENTROPY, "gini": GINI}[params.criterion] if data.task is Task.CLASSIFICATION else VARIANCE
+    other = np.isin(np.array(data.names or [""] * data.levels.size, np.str_), params.missing_exceptions)
     return Rules(
         criterion,
         max_depth=DEEPEST if params.max_depth is None else params.max_depth,
@@ -168,7 +175,7 @@ def rules(params: DecisionTree, task: Task) -> Rules:
         min_samples_split=params.min_samples_split,
         min_samples_leaf=params.min_samples_leaf,
         min_gain=params.min_gain,
-        missing_branch=params.missing == "branch",
+        missing_branch=other != (params.missing == "branch"),
     )
 
 
@@ -260,5 +267,6 @@ ALGORITHM = Algorithm(
     explain=explain,
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
+    inputs=lambda params: [(f"/missing_exceptions/{i}", name) for i, name in enumerate(params.missing_exceptions)],
     breaks={Symmetry.COLUMN_ORDER: "of questions that gain the same, the one about the lowest column is asked."},
 )

@@ -41,8 +41,11 @@ class Forms(NamedTuple):
 
     def take(self, places: Sequence[int] | NDArray[np.integer]) -> "Forms":
         """Only these, in this order."""
-        parts = [slice(int(self.start[place]), int(self.start[place + 1])) for place in places]
-        return joined([Form._make(field[part] for field in self[1:]) for part in parts])
+        return joined([self.one(int(place)) for place in places])
+
+    def one(self, place: int) -> Form:
+        part = slice(int(self.start[place]), int(self.start[place + 1]))
+        return Form._make(field[part] for field in self[1:])
 
     def project(self, x: Matrix) -> Matrix:
         """(n, F) of rows (n, d); NaN where a value is missing."""
@@ -52,14 +55,14 @@ class Forms(NamedTuple):
 
     def told(self, place: int) -> list[JSON]:
         """The columns of one form and their coefficients."""
-        part = slice(int(self.start[place]), int(self.start[place + 1]))
-        pairs = zip(self.column[part].tolist(), self.coef[part].tolist(), strict=True)
+        one = self.one(place)
+        pairs = zip(one.column.tolist(), one.coef.tolist(), strict=True)
         return [{"column": column, "coef": coef} for column, coef in pairs]
 
     def shift(self, place: int) -> float:
         """Σ coef · centre: what Σ coef x is more than the form."""
-        part = slice(int(self.start[place]), int(self.start[place + 1]))
-        return float(self.coef[part] @ self.centre[part])
+        one = self.one(place)
+        return float(one.coef @ one.centre)
 
 
 def joined(parts: Sequence[Form]) -> Forms:

@@ -30,8 +30,8 @@ class Rules(NamedTuple):
     """How many are drawn for each question."""
     draws_subsets: bool = False
     """Whether subsets of categories are drawn as well, rather than searched."""
-    missing_branch: bool = True
-    """Whether missing values may have a way of their own."""
+    missing_branch: bool | NDArray[np.bool_] = True
+    """Whether missing values may have a way of their own; (d,) for each column."""
 
 
 class Grown(NamedTuple):
@@ -83,8 +83,8 @@ class Grower:
         size, members = self._grow(
             *(codes, bins, start, low, high, levels, order, self._kind, np.array(weights), self._y),
             *(rules.criterion, self._kinds, rules.max_depth, rules.max_leaves, rules.min_samples_split),
-            *(rules.min_samples_leaf, rules.min_gain, rules.columns, rules.draws_subsets, rules.missing_branch),
-            *(np.uint64(seed), *self._scratch),
+            *(rules.min_samples_leaf, rules.min_gain, rules.columns, rules.draws_subsets),
+            *(np.array(np.broadcast_to(rules.missing_branch, bins.shape)), np.uint64(seed), *self._scratch),
         )
         fields = [array[:size].copy() for array in self._scratch]
         return Grown._make([*fields, members.copy()])

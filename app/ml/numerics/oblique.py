@@ -79,7 +79,7 @@ def _stump(data: Data, rows: Labels, depth: int, rules: Rules, most: int, *, exa
     forms = _directions(own, most) if asks else NONE
     wide = _widened(own, forms)
     table = ranked(wide) if exact else (binned(wide),)
-    alone = rules._replace(max_depth=int(asks), max_leaves=0)
+    alone = rules._replace(max_depth=int(asks), max_leaves=0, missing_branch=_branches(rules, forms, data.levels.size))
     tree = Grower(wide, *table).grow(wide.weights, alone)
     column = int(tree.column[0])
     if column < 0:
@@ -100,6 +100,12 @@ def _ways(tree: Grown, values: Vector, levels: int) -> Iterator[Truths | None]:
     yield left
     yield ~left & ~missing if np.isfinite(threshold) else None
     yield missing if tree.missing[0] > 0 else None
+
+
+def _branches(rules: Rules, forms: Forms, d: int) -> Truths:
+    """Whether missing values of each column may have a way of their own; of a form, if they may of all its columns."""
+    own = np.broadcast_to(rules.missing_branch, d)
+    return np.append(own, [own[forms.one(place).column].all() for place in range(forms.size)]).astype(np.bool_)
 
 
 def _widened(data: Data, forms: Forms) -> Data:
@@ -147,7 +153,7 @@ def _tree(stumps: list[Stump], left: list[int], d: int) -> tuple[Grown, Forms]:
         missing[node], gain[node] = tree.missing[0], tree.gain[0]
         if form.size:
             column[node] = d + len(forms)
-            forms.append(Form(*form[1:]))
+            forms.append(form.one(0))
         elif tree.members.size:
             threshold[node] = sum(part.size for part in members)
             members.append(tree.members)

@@ -85,6 +85,7 @@ def best_gain(data, criterion, least=1):
         ("entropy", [4, 0], 0.2260002),
         ("entropy", [6, 2], 0.0481270),
         ("gini", [4, 0], 0.1020408),
+        ("gini", [9, 0], 0.4591837),
     ],
 )
 def test_gains_of_the_book(criterion, yes, gain):
@@ -185,6 +186,31 @@ def test_grown_out_it_knows_all_rows_by_heart():
     tree = grown(data)
     assert risk(tree) == 0
     np.testing.assert_array_equal(predict(DecisionTree(), tree.state, data.x).argmax(axis=1), data.codes)
+
+
+def test_the_traveller_of_figure_6_2():
+    """B6.2: rules contradict each other about a wealthy European who lives a mile away; the tree has one answer.
+
+    Europeans walk less than two miles, else take the bus; others use a car if wealthy, and else do as Europeans.
+    """
+    european, wealthy, miles = (part.ravel() for part in np.meshgrid([0, 1], [0, 1], np.arange(0.25, 4, 0.5)))
+    walk, bus, car = range(3)
+    y = np.where((european == 0) & (wealthy == 1), car, np.where(miles < 2, walk, bus))
+    x = np.column_stack([european, wealthy, miles])
+    tree = grown(of(C, x, y, levels=[2, 2, 0]))
+    assert risk(tree) == 0
+    (told,) = explain(DecisionTree(), tree.state, np.array([[1.0, 1.0, 1.0]]))
+    assert np.argmax(told["leaf"]["answer"]) == walk
+    assert [question.get("threshold") for question in told["path"] if question["column"] == 2] == [2.0]
+
+
+def test_purity_of_the_book():
+    """B6.3, B6.4: 0 when pure; log2 n bits, or 1 - 1/n, when uniform over n classes."""
+    for n in (2, 4, 8):
+        even = of(C, np.zeros((n, 1)), np.arange(n))
+        assert grown(even, criterion="entropy").impurity[0] == pytest.approx(np.log2(n))
+        assert grown(even, criterion="gini").impurity[0] == pytest.approx(1 - 1 / n)
+    assert grown(of(C, np.zeros((3, 1)), [0, 0, 0], classes=2)).impurity[0] == 0
 
 
 def test_exclusive_or_needs_a_question_that_gains_nothing():
@@ -421,6 +447,27 @@ def test_missing_values_may_be_sent_both_ways():
     assert (tree.missing < 0).all()
     gone = predict(DecisionTree(), tree.state, np.full((1, 2), NAN))[0]
     assert gone == pytest.approx(y.mean(), abs=0.3)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("missing", ["branch", "both"])
+def test_each_column_may_have_its_own_mode_for_the_missing(missing, exact):
+    """B6.7: who did not answer "pay" is a kind of his own, while "age" was lost by chance."""
+    draw = rng(8)
+    x = draw.normal(size=(300, 3))
+    y = np.where(x[:, 0] > 0, 3.0, 1.0) + (x[:, 1] > 0) + 0.1 * draw.normal(size=300)
+    x[draw.random(x.shape) < 0.2] = NAN
+    data = of(R, x, y, names=["age", "pay", "rest"])
+    other = {"branch": ["age", "gone"], "both": ["pay", "rest"]}[missing]
+    tree = grown(data, missing=missing, missing_exceptions=other, min_samples_leaf=5, exact=exact)
+    ways = {j: set((tree.missing[tree.column == j] > 0).tolist()) for j in range(3)}
+    assert ways[0] == {False}
+    assert True in ways[1]
+    sums = grown(data, missing=missing, missing_exceptions=other, min_samples_leaf=5, oblique=3)
+    for node in np.flatnonzero(sums.column >= 0):
+        about = sums.column[node] - 3
+        asked = sums.questions.one(about).column if about >= 0 else sums.column[node : node + 1]
+        assert 0 not in asked or sums.missing[node] < 0
 
 
 def test_bins_cost_little():

@@ -18,7 +18,7 @@ LEEWAY = 1e-9
 """Share by which rounding may take a sum of weights below what is asked for."""
 GROW = (
     "Tuple((i8, b1[::1]))({}[:,::1], i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i4[:,::1], i4[::1], f8[::1], f8[::1],"
-    "i8, i8, i8, i8, f8, f8, f8, i8, b1, b1, u8,"
+    "i8, i8, i8, i8, f8, f8, f8, i8, b1, b1[::1], u8,"
     "i4[::1], f8[::1], i4[::1], i1[::1], f8[:,::1], f8[::1], f8[::1], f8[::1])"
 )
 GROWN = "column", "threshold", "left", "missing", "value", "mass", "impurity", "gain"
@@ -189,7 +189,7 @@ def grow(
     codes (d, n) u1 or i4, bins (d,), start (d,), low, high, levels (d,): a `Binned`. order (1 or d, m): the rows.
     kind (n,) class of each row, or anything for numbers y (n,). k: classes, or 2. max_leaves: 0 for no limit; with
     one, the question that gains most is asked first. tries: columns drawn for each question. lottery: subsets of
-    categories are drawn too. own: missing values have a way of their own where they weigh enough.
+    categories are drawn too. own (d,): missing values have a way of their own where they weigh enough.
     """
     d, n = codes.shape
     places, m = column.size, order.shape[1]

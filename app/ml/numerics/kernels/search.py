@@ -183,8 +183,10 @@ def search(
     """The best question of a node: gain, column, what it asks, codes beside the cut, way for the missing.
 
     `tries`: columns drawn; constant ones do not count. All are asked, and of a tie the first wins, if it is d.
+    The last of `options` (d,): of each column, whether missing values may have a way of their own.
     """
     sums, levelled, pick, drawn, near, kinds, held, seen, bit, cells = work
+    criterion, lottery, owns = options
     best, which, asks, last, following, branch = -np.inf, -1, -1, -1, -1, False
     d, tried = codes.shape[0], 0
     for q in range(d):
@@ -194,16 +196,17 @@ def search(
             swap = q + below(d - q, state)
             drawn[q], drawn[swap] = drawn[swap], drawn[q]
         j = drawn[q]
+        own = criterion, lottery, owns[j]
         if order.shape[0] > 1:
             place = order[j, lo:hi]
             found = judge(
-                codes[j], place, bins[j], levels[j], target, total, least, slack, options, sums, levelled, pick, state
+                codes[j], place, bins[j], levels[j], target, total, least, slack, own, sums, levelled, pick, state
             )
         else:
             tally(rows, codes[j], near, kinds, held, seen)
             size = occupied(held, bins[j], rows.size <= FEW, seen, bit, cells)
             found = judge_cells(
-                held, cells[:size], bins[j], levels[j], total, least, slack, options, sums, levelled[2], pick, state
+                held, cells[:size], bins[j], levels[j], total, least, slack, own, sums, levelled[2], pick, state
             )
             for t in range(size):
                 clear(held[cells[t]])
