@@ -5,7 +5,7 @@ of `(params, state, data)`, and states them in one `ALGORITHM` record. Everythin
 (request validation, storage, the contract tests, the documentation) follows from that record.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ForwardRef, Generic, NamedTuple, Protocol, Self, TypeVar, cast
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import InvalidData
+from app.errors import Fault, InvalidData
 from app.ml.data import JSON, Affine, Data, Labels, Matrix, Task, Vector
 from app.wire import Body
 
@@ -197,8 +197,9 @@ class Algorithm(Generic[P, S]):
     accepts: frozenset[Accepts] | set[Accepts] = frozenset()
     members: Callable[[P, Task], Sequence[Member]] | None = None
     """Of a learner made of learners: which, and for what. It then accepts what all of them accept."""
-    inputs: Callable[[P], Sequence[tuple[str, str]]] | None = None
-    """Inputs that the parameters name, each after the pointer to where: the plan refuses those that are not there."""
+    faults: Callable[[P, Mapping[str, str]], Iterable[Fault]] | None = None
+    """What the parameters ask of inputs that these do not have, told before any row is read: with pointers into the
+    parameters, for the kind (`ColumnKind`) of each input by name."""
     rowwise: bool = False
     """Each row is answered with the same bits in any company: rows of different callers may be predicted together.
     Sums over products of matrices are not so, `app.ml.numerics.linalg.each_row` is."""

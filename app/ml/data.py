@@ -70,6 +70,10 @@ class Data:
     """(d,): 0 for a numeric column, else the number of its categories."""
     names: tuple[str, ...] = ()
     """(d,) of the columns, where they have any: "age", "plan=pro"."""
+    words: tuple[tuple[str, ...], ...] = ()
+    """(d,) of the columns, where they are known: the names of the levels by code; none of a numeric column."""
+    labels: tuple[bool | int | float | str, ...] = ()
+    """(k,) of the classes by code, where they are known."""
 
     @classmethod
     def of(
@@ -83,6 +87,8 @@ class Data:
         levels: ArrayLike | None = None,
         missing: bool = False,
         names: Sequence[str] = (),
+        words: Sequence[tuple[str, ...]] = (),
+        labels: Sequence[bool | int | float | str] = (),
     ) -> Self:
         """Check and freeze.
 
@@ -114,7 +120,7 @@ class Data:
             raise InvalidData(f"There are {kinds.size} level counts for {d} columns.")
         targets.setflags(write=False)
         kinds.setflags(write=False)
-        return cls(task, matrix, target, targets, row_weights, kinds, tuple(names))
+        return cls(task, matrix, target, targets, row_weights, kinds, tuple(names), tuple(words), tuple(labels))
 
     @property
     def codes(self) -> Labels:
@@ -136,14 +142,15 @@ class Data:
         picked = (self.x[rows], self.y[rows] if self.y.size else self.y, self.targets[rows], self.weights[rows])
         for array in picked:
             array.setflags(write=False)
-        return Data(self.task, *picked, self.levels, self.names)
+        return Data(self.task, *picked, self.levels, self.names, self.words, self.labels)
 
     def columns(self, places: Labels) -> "Data":
         """The same rows, only these columns."""
         x, levels = np.ascontiguousarray(self.x[:, places]), self.levels[places]
         x.setflags(write=False)
         names = tuple(self.names[place] for place in places) if self.names else ()
-        return replace(self, x=x, levels=levels, names=names)
+        words = tuple(self.words[place] for place in places) if self.words else ()
+        return replace(self, x=x, levels=levels, names=names, words=words)
 
     def answering(self, task: Task, y: Vector, *, classes: int = 0, weights: Vector | None = None) -> "Data":
         """The same inputs with another target, for another task. A weight of zero leaves the row out."""
@@ -158,6 +165,7 @@ class Data:
             levels=levels,
             missing=missing,
             names=self.names,
+            words=self.words,
         )
 
 

@@ -1,6 +1,6 @@
 """Learners made of learners: what may stand inside what, and how the inner ones are fitted."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -41,12 +41,11 @@ def accepts(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> froze
 
 
 def faults(
-    algorithm: Algorithm[Any, Any], params: Params, task: Task, at: str, inputs: Container[str], *, depth: int = 0
+    algorithm: Algorithm[Any, Any], params: Params, task: Task, at: str, kinds: Mapping[str, str], *, depth: int = 0
 ) -> Iterator[Fault]:
-    """Members that cannot do what they are wanted for, and names of no inputs, however deep."""
-    for pointer, name in algorithm.inputs(params) if algorithm.inputs else ():
-        if name not in inputs:
-            yield Fault(f"{at}{pointer}", "The inputs have no such column.", "unknown_column")
+    """Members that cannot do what they are wanted for, or not with inputs of these kinds, however deep."""
+    for fault in algorithm.faults(params, kinds) if algorithm.faults else ():
+        yield fault._replace(pointer=f"{at}{fault.pointer}")
     for member in algorithm.members(params, task) if algorithm.members else ():
         where, entry = f"{at}{member.pointer}", entry_of(member.spec)
         if depth == DEEPEST:
@@ -54,4 +53,4 @@ def faults(
         elif member.task not in entry.algorithm.tasks:
             yield Fault(f"{where}/name", f"{entry.name} does not do {member.task}, which is needed here.")
         else:
-            yield from faults(entry.algorithm, member.spec, member.task, where, inputs, depth=depth + 1)
+            yield from faults(entry.algorithm, member.spec, member.task, where, kinds, depth=depth + 1)

@@ -69,7 +69,7 @@ def transformed(how: Linearising, data: Data, *, errors_known: bool) -> Data:
             weights = weights / transform.slope(data.y) ** 2
         if not (np.isfinite(weights) & (weights > 0)).all():
             raise InvalidData(f"Errors of targets at 0 have no counterpart for their {how}.")
-    return Data.of(Task.REGRESSION, data.x, y, weights=weights, levels=data.levels, missing=True)
+    return replace(data.answering(Task.REGRESSION, y), weights=weights)
 
 
 def turned_back(how: Linearising, algorithm: Algorithm[Any, Any]) -> Algorithm[Any, Any]:

@@ -96,6 +96,8 @@ class Material(NamedTuple):
             levels=preparation.levels,
             missing=preparation.keeps_missing,
             names=preparation.names,
+            words=_words(preparation),
+            labels=self.classes,
         )
 
     def fit(
@@ -115,6 +117,13 @@ class Material(NamedTuple):
         if how != "none":
             fit = with_bias(how, fit, data, learned.algorithm.predict(self.params, fit.state, data.x))
         return fit, learned
+
+
+def _words(preparation: Preparation) -> tuple[tuple[str, ...], ...]:
+    if not preparation.keeps_categories:
+        return ()
+    levels = {column.name: tuple(column.levels or ()) for column in preparation.inputs}
+    return tuple(levels.get(name, ()) for name in preparation.names)
 
 
 def _params(spec: TrainSpec, algorithm: Algorithm[Any, Any]) -> Params:

@@ -95,10 +95,10 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
     if spec.validation.method == "loo" and spec.target is None:
         faults.append(Fault("/validation/method", "Leave-one-out compares predictions with a target: take kfold."))
     features, warnings = _features(spec, columns, rows)
+    kinds = {name: known[name].kind for name in features if name in known}
     if task is not None:
         algorithm = learners.entry_of(spec.algorithm).algorithm
-        faults += learners.faults(algorithm, spec.algorithm, task, "/algorithm", features)
-    kinds = {name: known[name].kind for name in features if name in known}
+        faults += learners.faults(algorithm, spec.algorithm, task, "/algorithm", kinds)
     faults += [*(function_faults(spec.preprocessing, kinds) if kinds else ()), *_transform_faults(spec, task)]
     if not features and not faults:
         faults.append(Fault("/features", "No column is left to learn from.", "missing"))

@@ -310,3 +310,12 @@ def test_units_change_the_coefficients_of_the_table_and_nothing_else():
     np.testing.assert_allclose(raw_km / raw_mm, [1e6, 1.0], rtol=1e-9)
     assert raw_km[0] == pytest.approx(3, rel=0.05)
     assert told[0].offsets[0] == pytest.approx(km.mean(), rel=0.1)
+
+
+def test_given_rules_speak_of_names_from_table_to_answer():
+    """And stay what they say, whatever the data says."""
+    test = {"column": "stadt", "op": "not in", "values": ["Bonn", "Atlantis"]}
+    told = {"given": [{"tests": [test, {"column": "neu", "op": "==", "value": True}], "then": "nein"}]}
+    trained = run(MIXED, "rules", target="ja", params=told | {"otherwise": "ja"})
+    model = decode(trained.blob)
+    assert model.predict(MIXED.slice(0, 6)).predictions == ["nein", "ja", "ja", "nein", "ja", "ja"]

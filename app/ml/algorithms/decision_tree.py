@@ -51,12 +51,14 @@ Menze et al. (2011), ECML: 453 (by the ridge); Quinlan (1992), Learning with con
 """
 
 import math
+from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from app.errors import Fault
 from app.ml.contract import (
     JSON,
     Accepts,
@@ -165,6 +167,13 @@ def _grown(params: DecisionTree, data: Data, context: Context) -> tuple[Grown, F
     return grow_oblique(data, how, params.oblique, exact=exact, heard=context.progress)
 
 
+def faults(params: DecisionTree, kinds: Mapping[str, str]) -> Iterator[Fault]:
+    """Exceptions that are no inputs."""
+    for place, name in enumerate(params.missing_exceptions):
+        if name not in kinds:
+            yield Fault(f"/missing_exceptions/{place}", "The inputs have no such column.", "unknown_column")
+
+
 def rules(params: DecisionTree, data: Data) -> Rules:
     criterion = {"entropy": ENTROPY, "gini": GINI}[params.criterion] if data.task is Task.CLASSIFICATION else VARIANCE
     other = np.isin(np.array(data.names or [""] * data.levels.size, np.str_), params.missing_exceptions)
@@ -267,6 +276,6 @@ ALGORITHM = Algorithm(
     explain=explain,
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
-    inputs=lambda params: [(f"/missing_exceptions/{i}", name) for i, name in enumerate(params.missing_exceptions)],
+    faults=faults,
     breaks={Symmetry.COLUMN_ORDER: "of questions that gain the same, the one about the lowest column is asked."},
 )

@@ -8,8 +8,12 @@ they are asked by this error, the surest first, and a rule that never comes firs
 together: where two of them name different classes, the conflict is told with the training rows both fire on. A row on
 which none fires gets the last word, the shares of the rows that are left over, or else of all.
 
-In short: A list of rules, each a few tests joined by and; the first that fires answers. They are read off a tree and
-shortened. Where two would contradict each other, it is told.
+Rules may also be `given`. They are asked in their order and answer with the class they name, for sure; the training
+rows tell of each on how many it fires and errs, which contradict each other, and the last word, unless it is given too.
+A test of a missing value, or of a category that training never saw, does not hold.
+
+In short: A list of rules, each a few tests joined by and; the first that fires answers. They are given, or read off a
+tree and shortened. Where two would contradict each other, it is told.
 
 Use when: the model must be read, discussed and signed by people who decide by rules themselves.
 
@@ -33,9 +37,9 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 from pydantic import Field
 
+from app.errors import Fault, InvalidData
 from app.ml.contract import (
     JSON,
     Accepts,
@@ -50,60 +54,44 @@ from app.ml.contract import (
     Task,
     Vector,
 )
+from app.ml.labels import Label
 from app.ml.numerics.binning import ranked
+from app.ml.numerics.conditions import (
+    COMPARES,
+    OPS,
+    Condition,
+    GivenRule,
+    Rule,
+    Truths,
+    code_of,
+    given_faults,
+    together,
+    understood,
+)
 from app.ml.numerics.growth import Grower, Grown, Rules
 from app.ml.numerics.kernels.questions import GINI
 from app.ml.numerics.tree import ways
 
-OPS = ("<=", ">", "in", "known", "missing")
 CONFIDENCE = 0.75
 """Of the upper limit of an error, as in C4.5."""
-Truths = NDArray[np.bool_]
 
 
 class RuleSet(Params):
+    given: list[GivenRule] | None = Field(
+        None,
+        min_length=1,
+        max_length=1000,
+        description="Rules in the order in which they are asked; absent: they are learned.",
+    )
+    otherwise: Label | None = Field(
+        None, description="Class where no given rule fires; absent: the shares of the training rows left over."
+    )
+    shorten: bool = Field(
+        True, description="Whether learned rules lose tests they can do without; if not, one fires on any row."
+    )
     max_depth: int = Field(6, ge=1, le=30, description="Tests of a rule, at most.")
     max_rules: int = Field(32, ge=2, le=1000, description="Leaves of the tree that the rules are read off, at most.")
     min_samples_leaf: float = Field(3.0, gt=0, le=1e9, description="Weight of training rows in every leaf.")
-
-
-class Condition(NamedTuple):
-    """One condition. Of categories `among` says which; else it is empty."""
-
-    column: int
-    op: int
-    """Place in OPS."""
-    value: float
-    among: Truths
-
-    def holds(self, x: Matrix) -> Truths:
-        column = x[:, self.column]
-        known = ~np.isnan(column)
-        match OPS[self.op]:
-            case "<=":
-                return column <= self.value
-            case ">":
-                return column > self.value
-            case "known":
-                return known
-            case "missing":
-                return ~known
-        held = np.zeros(len(x), np.bool_)
-        held[known] = self.among[column[known].astype(np.intp)]
-        return held
-
-
-class Rule(NamedTuple):
-    tests: tuple[Condition, ...]
-    shares: Vector
-    """(k,) of the classes where it fires."""
-    rows: float
-    """Weight of the training rows on which it fires."""
-    errors: float
-    """Of these, the weight of those of another class."""
-
-    def fires(self, x: Matrix) -> Truths:
-        return _all(self.tests, x)
 
 
 class State(NamedTuple):
@@ -115,12 +103,36 @@ class State(NamedTuple):
 
 
 def fit(params: RuleSet, data: Data, context: Context) -> Fit[State]:
+    return _learned(params, data, context) if params.given is None else _given(params, params.given, data)
+
+
+def _given(params: RuleSet, given: Sequence[GivenRule], data: Data) -> Fit[State]:
+    """As they stand; the rows tell how often each fires and errs, and who contradicts whom."""
+    found, warnings = understood(given, data)
+    last = None if params.otherwise is None else code_of(params.otherwise, data)
+    if params.otherwise is not None and last is None:
+        fault = Fault("/algorithm/otherwise", "No training row is of such a class.", "unknown_class")
+        raise InvalidData("The given rules do not fit the data.", faults=[fault])
+    left = ~np.any([rule.fires(data.x) for rule in found], axis=0)
+    word = _last_word(data, left) if last is None else np.eye(data.targets.shape[1])[last]
+    return Fit(State(tuple(found), word, _conflicts(found, data)), iterations=len(found), warnings=warnings)
+
+
+def _last_word(data: Data, left: Truths) -> Vector:
+    """Shares of the classes in the rows left over, or else in all."""
+    rest = data.take(left) if left.any() else data
+    counts = rest.weights @ rest.targets
+    shares: Vector = counts / counts.sum()
+    return shares
+
+
+def _learned(params: RuleSet, data: Data, context: Context) -> Fit[State]:
     table, order = ranked(data)
     how = Rules(GINI, params.max_depth, params.max_rules, min_samples_leaf=params.min_samples_leaf)
     tree = Grower(data, table, order).grow(data.weights, how)
     found: list[Rule] = []
     for tests in _read_off(tree, data.levels):
-        found.append(_shortened(tests, data))
+        found.append(_shortened(tests, data) if params.shorten else _judged(tests, data))
         context.progress(0.9 * min(len(found) / params.max_rules, 1.0))
     ordered = sorted(_distinct(found), key=lambda rule: (_pessimistic(rule), -rule.rows, len(rule.tests)))
     kept, left = [], np.ones(len(data.x), np.bool_)
@@ -129,9 +141,7 @@ def fit(params: RuleSet, data: Data, context: Context) -> Fit[State]:
         if first.any():
             kept.append(rule)
             left &= ~first
-    rest = data.take(left) if left.any() else data
-    counts = rest.weights @ rest.targets
-    return Fit(State(tuple(kept), counts / counts.sum(), _conflicts(kept, data)), iterations=len(kept))
+    return Fit(State(tuple(kept), _last_word(data, left), _conflicts(kept, data)), iterations=len(kept))
 
 
 def predict(params: RuleSet, state: State, x: Matrix) -> Matrix:
@@ -167,17 +177,16 @@ def _written(rule: Rule) -> dict[str, JSON]:
     tests = [
         {"column": test.column, "op": OPS[test.op]}
         | ({"categories": np.flatnonzero(test.among).tolist()} if test.among.size else {})
-        | ({"value": test.value} if test.op <= 1 else {})
+        | ({"value": test.value} if OPS[test.op] in COMPARES else {})
         for test in rule.tests
     ]
-    return {"if": tests, "then": int(rule.shares.argmax()), "shares": rule.shares.tolist(), "rows": rule.rows}
-
-
-def _all(tests: Sequence[Condition], x: Matrix) -> Truths:
-    held = np.ones(len(x), np.bool_)
-    for test in tests:
-        held &= test.holds(x)
-    return held
+    return {
+        "if": tests,
+        "then": int(rule.shares.argmax()),
+        "shares": rule.shares.tolist(),
+        "rows": rule.rows,
+        "errors": rule.errors,
+    }
 
 
 def _read_off(tree: Grown, levels: Labels) -> Iterator[tuple[Condition, ...]]:
@@ -222,7 +231,7 @@ def _shortened(tests: tuple[Condition, ...], data: Data) -> Rule:
 
 def _judged(tests: tuple[Condition, ...], data: Data, like: Rule | None = None) -> Rule:
     """What the rule says of the training rows; its errors are those of the class that `like` names."""
-    fires = _all(tests, data.x)
+    fires = together(tests, data.x)
     counts = data.weights[fires] @ data.targets[fires]
     total = float(counts.sum())
     shares = counts / total
@@ -266,5 +275,6 @@ ALGORITHM = Algorithm(
     explain=explain,
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
+    faults=lambda params, kinds: given_faults(params.given or (), kinds),
     breaks={Symmetry.COLUMN_ORDER: "of equally good questions that of the first column is asked"},
 )

@@ -5,8 +5,14 @@ import pytest
 from scipy import stats
 from sklearn.datasets import load_breast_cancer, load_wine
 
+from app.errors import InvalidData, InvalidRequest
 from app.ml.algorithms import rules
+from app.ml.algorithms.decision_tree import DecisionTree
+from app.ml.algorithms.decision_tree import fit as fit_tree
+from app.ml.algorithms.decision_tree import predict as predict_tree
 from app.ml.contract import Context, Data, Task
+from app.ml.planning import TrainSpec, plan
+from app.ml.schema import TableColumn
 
 
 def of(load):
@@ -99,3 +105,151 @@ def test_missing_values_and_categories():
     assert any(test.get("categories") for rule in written for test in rule["if"])
     unseen = np.array([[np.nan, np.nan]])
     assert np.isfinite(rules.predict(params, state, unseen)).all()
+
+
+def test_unshortened_rules_are_the_ways_of_the_tree():
+    """B6.1: each way is one rule; they contradict nobody, and one fires on any row."""
+    data = of(load_wine)
+    params, state = fitted(data, shorten=False)
+    assert (np.sum([rule.fires(data.x) for rule in state.rules], axis=0) == 1).all()
+    assert len(state.conflicts) == 0
+    asked = DecisionTree(max_depth=6, max_leaves=32, min_samples_leaf=3)
+    tree = fit_tree(asked, data, Context.of(0)).state
+    np.testing.assert_allclose(rules.predict(params, state, data.x), predict_tree(asked, tree, data.x))
+
+
+WAYS = ["walk", "bus", "car"]
+
+
+def travellers():
+    """Miles, wealth, continent and weather, and how each travelled."""
+    miles, wealthy, europe, sunny = (
+        part.ravel() for part in np.meshgrid([0.5, 1.0, 2.5, 4.0], [0, 1], [0, 1], [0, 1], indexing="ij")
+    )
+    x = np.column_stack([miles, wealthy, europe, sunny]).astype(float)
+    x[3, 0] = np.nan
+    y = np.where((europe == 0) & (wealthy == 1), 2, np.where(miles < 2, 0, 1))
+    words = ((), (), ("America", "Europe"), ("rain", "sun"))
+    return Data.of(
+        *(Task.CLASSIFICATION, x, y),
+        levels=[0, 0, 2, 2],
+        missing=True,
+        names=["miles", "wealthy", "continent", "weather"],
+        words=words,
+        labels=WAYS,
+    )
+
+
+def rule(then, *tests):
+    names = "column", "op", "value"
+    told = [dict(zip(names, test, strict=False)) for test in tests]
+    for one in told:
+        if isinstance(one.get("value"), list):
+            one["values"] = one.pop("value")
+    return {"tests": told, "then": then}
+
+
+def given(data, *told, **params):
+    params = rules.RuleSet(given=list(told), **params)
+    return params, rules.fit(params, data, Context.of(0))
+
+
+def named(params, fit, x):
+    return [WAYS[code] for code in rules.predict(params, fit.state, np.array(x, float)).argmax(axis=1)]
+
+
+def test_given_rules_answer_in_their_order_and_else_comes_last():
+    """B6.1: less than 3 km and no car: walk, else the bus; less than 2 miles and sunny: walk."""
+    data = travellers()
+    walk = rule("walk", ("miles", "<", 3), ("wealthy", "==", False))
+    params, fit = given(data, walk, otherwise="bus")
+    assert named(params, fit, [[2.9, 0, 0, 0], [3.0, 0, 0, 0], [1, 1, 0, 0], [np.nan, 0, 0, 0]]) == [
+        *("walk", "bus", "bus", "bus")
+    ]
+    sunny = rule("walk", ("miles", "<", 2), ("weather", "==", "sun"))
+    params, fit = given(data, sunny, otherwise="bus")
+    assert named(params, fit, [[1, 0, 0, 1], [1, 0, 0, 0], [2, 0, 0, 1]]) == ["walk", "bus", "bus"]
+    assert set(np.unique(rules.predict(params, fit.state, data.x))) == {0.0, 1.0}
+
+
+def test_who_is_hotter_than_37_degrees_is_ill():
+    data = Data.of(Task.CLASSIFICATION, [[36.0], [37.0], [38.5], [39.0]], [0, 0, 1, 0], names=["celsius"])
+    params, fit = given(data, rule(1, ("celsius", ">", 37)), otherwise=0)
+    assert rules.predict(params, fit.state, data.x).argmax(axis=1).tolist() == [0, 0, 1, 1]
+    (told,) = rules.summary(params, fit.state)["rules"]
+    assert (told["then"], told["rows"], told["errors"]) == (1, 2, 1)
+
+
+def test_the_wealthy_european_is_a_conflict_that_the_order_decides():
+    """B6.1, Fig. 6.1: a mile away, one rule says walk, the other car."""
+    data = travellers()
+    walk = rule("walk", ("continent", "in", ["Europe"]), ("miles", "<", 2))
+    car = rule("car", ("wealthy", "==", 1))
+    wealthy_european = [[1.0, 1, 1, 0]]
+    for order, answer in (((walk, car), "walk"), ((car, walk), "car")):
+        params, fit = given(data, *order)
+        assert named(params, fit, wealthy_european) == [answer]
+        (conflict,) = rules.summary(params, fit.state)["conflicts"]
+        assert conflict == {"rules": [0, 1], "rows": 4.0}
+        (told,) = rules.explain(params, fit.state, np.array(wealthy_european))
+        assert (told["rule"], told["contradicted_by"]) == (0, [1])
+        left = ~np.any([one.fires(data.x) for one in fit.state.rules], axis=0)
+        np.testing.assert_allclose(fit.state.otherwise, data.targets[left].mean(axis=0))
+
+
+@pytest.mark.parametrize(
+    ("test", "holds"),
+    [
+        (("miles", "<", 2.5), [1, 0, 0, 0]),
+        (("miles", "<=", 2.5), [1, 1, 0, 0]),
+        (("miles", ">", 2.5), [0, 0, 1, 0]),
+        (("miles", ">=", 2.5), [0, 1, 1, 0]),
+        (("miles", "==", 2.5), [0, 1, 0, 0]),
+        (("miles", "!=", 2.5), [1, 0, 1, 0]),
+        (("miles", "known"), [1, 1, 1, 0]),
+        (("miles", "missing"), [0, 0, 0, 1]),
+        (("weather", "==", "sun"), [0, 1, 0, 0]),
+        (("weather", "!=", "sun"), [1, 0, 1, 0]),
+        (("weather", "in", ["sun", "rain"]), [1, 1, 1, 0]),
+        (("weather", "not in", ["sun"]), [1, 0, 1, 0]),
+    ],
+)
+def test_every_test_means_what_it_says(test, holds):
+    """Of a missing value nothing holds but that it is missing."""
+    params, fit = given(travellers(), rule("walk", test), otherwise="bus")
+    rows = [[1, 0, 0, 0], [2.5, 0, 0, 1], [3, 0, 0, 0], [np.nan, 0, 0, np.nan]]
+    assert named(params, fit, rows) == ["walk" if one else "bus" for one in holds]
+
+
+def test_what_no_row_has_is_refused_or_told():
+    data = travellers()
+    with pytest.raises(InvalidData) as refused:
+        given(data, rule("walk"), rule("fly", ("gone", "known")))
+    assert {fault.pointer for fault in refused.value.faults} == {
+        *("/algorithm/given/1/then", "/algorithm/given/1/tests/0/column")
+    }
+    with pytest.raises(InvalidData) as refused:
+        given(data, rule("walk"), otherwise="fly")
+    assert [fault.pointer for fault in refused.value.faults] == ["/algorithm/otherwise"]
+    _, fit = given(data, rule("walk", ("weather", "in", ["sun", "snow"])))
+    assert "Test 0 of given rule 0" in fit.warnings[0]
+    assert "snow" not in fit.warnings[0]
+
+
+def test_a_plan_points_at_every_test_that_cannot_be():
+    kinds = {"miles": "numeric", "wealthy": "boolean", "weather": "categorical", "way": "categorical"}
+    columns = [TableColumn(name, kind, 0, 3) for name, kind in kinds.items()]
+    wrong = {
+        "0/column": ("way", "known"),
+        "1/op": ("miles", "in", ["a"]),
+        "2/value": ("miles", "<", "a"),
+        "3/op": ("weather", "<=", "sun"),
+        "4/value": ("weather", "==", 1),
+        "5/value": ("wealthy", "=="),
+        "6/values": ("weather", "not in"),
+        "7/value": ("miles", "missing", 1),
+    }
+    algorithm = {"name": "rules", "given": [rule("walk", *wrong.values(), ("wealthy", "!=", True))]}
+    with pytest.raises(InvalidRequest) as refused:
+        plan(TrainSpec(target="way", algorithm=algorithm), columns, 50)
+    assert [fault.pointer for fault in refused.value.faults] == [f"/algorithm/given/0/tests/{place}" for place in wrong]

@@ -95,7 +95,7 @@ def _kept(schema: Mapping[str, Any]) -> bool:
     """Whether it is of learners, of names, or of lists."""
     inner = [schema["items"]] if isinstance(schema.get("items"), dict) else schema.get("anyOf", [])
     name = schema.get("type") == "string" and "enum" not in schema and "const" not in schema
-    lists = schema.get("items", {}).get("type") == "array"
+    lists = schema.get("items", {}).get("type") == "array" or "$ref" in schema.get("items", {})
     return "discriminator" in schema or name or lists or any(map(_kept, inner))
 
 
