@@ -15,6 +15,9 @@ from app.ml.numerics.linalg import EPS
 DEPENDENT = 1e-8
 """A column of which less than this share of its squares is its own says nothing that the chosen ones do not."""
 
+SMALLEST = 1e-280
+"""A column of smaller numbers counts as constant: coefficients would be too large for a number."""
+
 
 class Standard(NamedTuple):
     """The numeric columns of some rows, of mean 0 and deviation 1, and their targets, of mean 0; times √weight."""
@@ -37,15 +40,16 @@ class Standard(NamedTuple):
         known = ~np.isnan(x)
         weights = data.weights[:, None] * known
         mass = np.maximum(weights.sum(axis=0), np.finfo(np.float64).tiny)
-        filled = np.where(known, x, 0.0)
-        mean = (weights * filled).sum(axis=0) / mass
-        rest = np.where(known, x - mean, 0.0)
-        deviation = np.sqrt((weights * rest**2).sum(axis=0) / mass)
-        varies = deviation > 4 * EPS * np.abs(filled).max(axis=0, initial=0.0)
-        columns, mean, deviation = columns[varies], mean[varies], deviation[varies]
+        size = np.maximum(np.abs(np.where(known, x, 0.0)).max(axis=0, initial=0.0), SMALLEST)
+        near_one = np.where(known, x, 0.0) / size  # its squares are numbers, whatever the unit
+        mean = (weights * near_one).sum(axis=0) / mass
+        rest = np.where(known, near_one - mean, 0.0)
+        spread = np.sqrt((weights * rest**2).sum(axis=0) / mass)
+        varies = spread > 4 * EPS
+        columns, mean, deviation = columns[varies], (mean * size)[varies], (spread * size)[varies]
         root = np.sqrt(data.weights)[:, None]
         y = data.targets - data.weights @ data.targets / data.weights.sum()
-        return cls(columns, mean, deviation, root * rest[:, varies] / deviation, root * y)
+        return cls(columns, mean, deviation, root * rest[:, varies] / spread[varies], root * y)
 
     def chosen(self, most: int) -> tuple[Labels, Vector]:
         """Up to so many columns (s,), by their places in `columns`, in the order taken; and the squares left before

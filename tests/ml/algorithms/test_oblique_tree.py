@@ -325,3 +325,12 @@ def test_pruning_leaves_no_form_behind():
     assert sorted(asked) == list(range(state.questions.size))
     told = predict(params, state, data.x)
     np.testing.assert_allclose(told, [heard(state, row) for row in data.x], rtol=1e-12)
+
+
+@pytest.mark.parametrize("task", [C, R])
+def test_units_of_columns_change_nothing(task):
+    data, units = mixed(task), np.array([2.0**500, 1, 2.0**-500, 2.0**30])
+    other = Data.of(task, data.x * units, data.y, levels=data.levels, missing=True)
+    (params, one), (_, two) = (fitted(each, leaf_model="linear", min_samples_leaf=8) for each in (data, other))
+    np.testing.assert_array_equal(predict(params, one, data.x), predict(params, two, other.x))
+    assert one.questions.size
