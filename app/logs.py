@@ -56,10 +56,15 @@ def configure(level: str = "INFO") -> None:
         library.handlers, library.propagate = [], True
 
 
+def tells_requests() -> bool:
+    """Whether requests have lines at all."""
+    return _own[0] is not None and _edge.isEnabledFor(logging.INFO)
+
+
 def request(**facts: object) -> None:
     """The line of one request: as structlog would write it, without the way there, as each request writes one."""
     handler = _own[0]
-    if handler is None or not _edge.isEnabledFor(logging.INFO):
+    if handler is None:
         return
     event = {
         **facts,

@@ -29,7 +29,7 @@ from app.api import (
     problems,
     whatif,
 )
-from app.api.direct import DirectRoute, Front
+from app.api.direct import Application, DirectRoute
 from app.api.metrics import Metrics
 from app.api.middleware import Surroundings
 from app.bootstrap import Services, build
@@ -39,7 +39,8 @@ from app.settings import Settings
 def create_app(settings: Settings | None = None, services: Services | None = None) -> FastAPI:
     """Services that are given stay the giver's to close; otherwise the lifespan builds and closes them."""
     settings, measured = settings or Settings(), Metrics()
-    app = FastAPI(
+    templates: dict[int, str] = {}
+    app = Application(
         title="Valiant",
         summary="Trains, certifies and serves classical machine-learning models.",
         version="0.1.0",
@@ -50,7 +51,7 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
         lifespan=_lifespan,
         # Its spans and logs carry request bodies and exception texts.
         telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
-        middleware=[Middleware(Surroundings, metrics=measured)],
+        middleware=[Middleware(Surroundings, measured, templates)],
     )
     app.state.settings = settings
     app.state.metrics = measured
@@ -62,9 +63,9 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
     for resource in (predict, inference, datasets, algorithms, jobs, models, whatif, pairs, health, metrics, docs):
         app.include_router(resource.router)
     routes = [(route.original_route, route.path) for route in iter_route_contexts(app.routes)]
-    app.state.templates = {id(route): path for route, path in routes}
+    templates |= {id(route): path for route, path in routes if path is not None}
     direct = [route for route, _ in routes if isinstance(route, DirectRoute)]
-    app.middleware_stack = Front(app.build_middleware_stack(), partial(Surroundings, metrics=measured), direct)
+    app.answer_directly(partial(Surroundings, metrics=measured, templates=templates), direct)
     return app
 
 

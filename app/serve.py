@@ -19,6 +19,7 @@ def serve(app: FastAPI, settings: Settings) -> None:
     with listen(settings.host, settings.port) as listener:
         config = uvicorn.Config(
             app,
+            proxy_headers=False,  # nothing asks who the client is, or by which scheme it came
             access_log=False,  # the application writes one line a request itself
             log_config=None,
             server_header=False,

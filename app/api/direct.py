@@ -1,14 +1,15 @@
 """Routes that are asked most: declared like all others, but answered past the framework, which costs more than they do.
 
-A `DirectRoute` reads the parameters that its function declares as FastAPI does, with FastAPI's own code and faults; but
-the same address again is read from memory. `Front` finds it before the framework looks.
+A `DirectRoute` reads the parameters that its function declares as FastAPI does, with FastAPI's own code and faults. Its
+function makes of them what answers a body, and that is remembered: the same address again costs nothing of it.
+`Application` finds the route before the framework looks.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from fastapi import Depends, Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.dependencies.utils import request_params_to_args
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -39,19 +40,13 @@ class Holds:
 
 
 class Call(NamedTuple):
-    """What a direct route has besides the parameters it declares."""
+    """One request, read."""
 
     services: Services
     settings: Settings
     scope: Scope
     headers: Headers
-
-
-async def _by_the_route() -> None:
-    """No dependency: `DirectRoute` passes the call."""
-
-
-CallDep = Annotated[Call, Depends(_by_the_route)]
+    body: bytes
 
 
 class Reply(NamedTuple):
@@ -65,33 +60,41 @@ class Reply(NamedTuple):
         return [(b"content-type", self.media_type), (b"content-length", b"%d" % len(self.body)), *self.headers]
 
 
+Respond = Callable[[Call], Awaitable[Reply]]
+READ = (b"content-type", b"accept", b"x-request-timeout")
+"""Headers that say, with the address, what is asked of a body."""
+
+
+async def by_the_route() -> None:
+    """No dependency: the route passes what it made of the headers."""
+
+
 class DirectRoute(APIRoute):
-    """Its function is `async (call: CallDep, body: …, **parameters) -> Reply`; `body` is there to be documented only.
+    """Its function is `(body: …, **parameters) -> Respond`; `body` is there to be documented only.
 
     Raises EmptyBody, BodyTooLarge, UnsupportedMediaType, RequestTimeout, and what the function raises.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._remembered = lru_cache(MOST)(self._parameters)
+        self._remembered = lru_cache(MOST)(self._respond)
         super().__init__(*args, **kwargs)
 
     @staticmethod
-    def demand(headers: Headers) -> None:
-        """Raises UnsupportedMediaType for what the route does not read."""
+    def demand(sent: Headers) -> Mapping[str, Any]:
+        """More parameters, of those of `READ` that were sent. Raises UnsupportedMediaType for what is not read."""
+        raise NotImplementedError
 
     async def reply(self, scope: Scope, receive: Receive) -> Reply:
         state, headers = scope["app"].state, headers_of(scope)
-        body = await read(receive, headers, state.settings)
+        settings: Settings = state.settings
+        body = await read(receive, headers, settings)
         if not body:
             raise EmptyBody
-        self.demand(headers)
-        query, timeout = scope["query_string"], headers.get(b"x-request-timeout")
-        short = len(query) + len(timeout or b"") <= LONGEST
-        of = self._remembered if short else self._parameters
-        parameters = of(tuple(scope["path_params"].items()), query, timeout)
-        call = Call(state.services, state.settings, scope, headers)
-        found: Reply = await self.endpoint(call=call, body=body, **parameters)
-        return found
+        query, kind, accept, timeout = scope["query_string"], *map(headers.get, READ)
+        short = len(query) + len(kind or b"") + len(accept or b"") + len(timeout or b"") <= LONGEST
+        of = self._remembered if short else self._respond
+        respond = of(tuple(scope["path_params"].items()), query, kind, accept, timeout)
+        return await respond(Call(state.services, settings, scope, headers, body))
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         reply = await self.reply(scope, receive)
@@ -109,15 +112,21 @@ class DirectRoute(APIRoute):
 
         return handle
 
-    def _parameters(self, path: tuple[tuple[str, str], ...], query: bytes, timeout: bytes | None) -> Mapping[str, Any]:
+    def _respond(self, path: tuple[tuple[str, str], ...], query: bytes, *values: bytes | None) -> Respond:
+        """Raises UnsupportedMediaType, RequestValidationError, and what the function raises."""
+        sent = {name: value for name, value in zip(READ, values, strict=True) if value is not None}
+        demanded = self.demand(sent)
+        found: Respond = self.endpoint(body=b"", **demanded, **self._parameters(dict(path), query, sent))
+        return found
+
+    def _parameters(self, path: Mapping[str, str], query: bytes, sent: Headers) -> Mapping[str, Any]:
         """As declared, by name. Raises RequestValidationError."""
-        sent = Sent(raw=[] if timeout is None else [(b"x-request-timeout", timeout)])
         values: dict[str, Any] = {}
         errors: list[Any] = []
         for fields, given in (
-            (self.dependant.path_params, dict(path)),
+            (self.dependant.path_params, path),
             (self.dependant.query_params, QueryParams(query)),
-            (self.dependant.header_params, sent),
+            (self.dependant.header_params, Sent(raw=list(sent.items()))),
         ):
             good, bad = request_params_to_args(fields, given)
             values |= good
@@ -127,33 +136,34 @@ class DirectRoute(APIRoute):
         return values
 
 
-class Front:
+class Application(FastAPI):
     """Sends a request to the direct route at its address, any other to the framework."""
 
-    def __init__(
-        self, framework: ASGIApp, surround: Callable[[ASGIApp], ASGIApp], routes: Iterable[DirectRoute]
-    ) -> None:
-        self._framework = framework
-        self._routes = tuple(routes)
+    def answer_directly(self, surround: Callable[[ASGIApp], ASGIApp], routes: Sequence[DirectRoute]) -> None:
+        """Once all routes are there: to these, with what is around the framework too."""
+        self._direct_routes = routes
         self._direct = surround(_answer)
         self._at = lru_cache(MOST)(self._find)
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST" and len(scope["path"]) <= LONGEST:
             found = self._at(scope["path"])
             if found is not None:
+                scope["app"] = self
                 scope.update(found)
-                return self._direct(scope, receive, send)
-        return self._framework(scope, receive, send)
+                await self._direct(scope, receive, send)
+                return
+        await super().__call__(scope, receive, send)
 
     def _find(self, path: str) -> Mapping[str, Any] | None:
         """What the framework would add to the scope."""
-        for route in self._routes:
+        for route in self._direct_routes:
             found = route.path_regex.match(path)
             if found:
                 return {"route": route, "path_params": found.groupdict()}
         return None
 
 
-async def _answer(scope: Scope, receive: Receive, send: Send) -> None:
-    await scope["route"].answer(scope, receive, send)
+def _answer(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+    answered: Awaitable[None] = scope["route"].answer(scope, receive, send)
+    return answered

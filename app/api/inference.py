@@ -1,17 +1,17 @@
 """The Open Inference Protocol v2: what clients of KServe, Triton and MLServer already speak."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Request
 from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
-from starlette.types import Scope
 
 from app.api.arriving import Headers
 from app.api.dependencies import ModelPath, RequestTimeout, ServicesDep, VersionPath, seconds
-from app.api.direct import Call, CallDep, DirectRoute, Holds, Reply
+from app.api.direct import Call, DirectRoute, Holds, Reply, Respond
 from app.api.health import check_readiness
 from app.api.numbers import STANDS, cut
 from app.api.openapi import declare
@@ -61,10 +61,11 @@ class _TensorRoute(DirectRoute):
     """Also takes binary bodies, and bodies that do not say what they are: common clients do not."""
 
     @staticmethod
-    def demand(headers: Headers) -> None:
-        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    def demand(sent: Headers) -> Mapping[str, Any]:
+        kind = sent.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if kind not in {b"", b"application/octet-stream"}:
-            demand_json(headers)
+            demand_json(sent)
+        return {}
 
 
 described = APIRouter(prefix="/v2", tags=["inference"], route_class=StrictRoute)
@@ -121,14 +122,16 @@ async def check_version_ready(model: ModelPath, version: VersionPath, services: 
 
 
 @inferring.post("/models/{model}/infer", response_model=InferAnswer, responses=INFERRED, openapi_extra=BINARY_TOO)
-async def infer_model(
-    call: CallDep, model: ModelPath, body: InferBody, x_request_timeout: RequestTimeout = None
-) -> Reply:
+def infer_model(
+    model: ModelPath,
+    body: InferBody,  # noqa: ARG001  for the OpenAPI document
+    x_request_timeout: RequestTimeout = None,
+) -> Respond:
     """Predict, as `/v1/models/{model}/predict` does, from tensors to tensors; JSON, binary or both.
 
     A matrix `input-0` for models of numbers only, or a tensor per column. null, and NaN in bytes, are missing values.
     """
-    return await _infer(call, body, x_request_timeout, model)
+    return partial(_infer, model, None, seconds(x_request_timeout))
 
 
 @inferring.post(
@@ -137,11 +140,14 @@ async def infer_model(
     responses=INFERRED,
     openapi_extra=BINARY_TOO,
 )
-async def infer_version(
-    call: CallDep, model: ModelPath, version: VersionPath, body: InferBody, x_request_timeout: RequestTimeout = None
-) -> Reply:
+def infer_version(
+    model: ModelPath,
+    version: VersionPath,
+    body: InferBody,  # noqa: ARG001  for the OpenAPI document
+    x_request_timeout: RequestTimeout = None,
+) -> Respond:
     """As `infer_model`, by this version."""
-    return await _infer(call, body, x_request_timeout, model, version)
+    return partial(_infer, model, version, seconds(x_request_timeout))
 
 
 def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
@@ -154,35 +160,37 @@ def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
     )
 
 
-async def _infer(call: Call, body: bytes, within: str | None, model: str, version: int | None = None) -> Reply:
-    async with call.services.admission.enter(seconds(within)) as place:
+async def _infer(model: str, version: int | None, within: float | None, call: Call) -> Reply:
+    body = call.body
+    async with call.services.admission.enter(within) as place:
         served = await call.services.predictions.serve(model, version)
-        end = _end_of_json(call.scope, body)
-
-        def ask() -> Asked:
-            return _numbers(body[:end], served.model, call.settings) or read(
-                served.model,
-                _request(parse(body[:end], call.settings)),
-                memoryview(body)[end:],
-                max_rows=call.settings.max_predict_rows,
-            )
-
         if served.quick(len(body)):
-            asked = ask()
+            asked = _read(call, served)
             predicted = await call.services.predictions.predicted(served, asked.raw, place.begin)
             given = write(served, asked.request, predicted)
         else:
-            given = await place.run(lambda: answer(served, ask()), large=True)
+            given = await place.run(lambda: answer(served, _read(call, served)), large=True)
     headers = [(b"x-model-version", b"%d" % served.pointer.version)]
     if given.json_bytes is None:
         return Reply(given.body, b"application/json", headers)
     return Reply(given.body, b"application/octet-stream", [*headers, (HEADER, b"%d" % given.json_bytes)])
 
 
-def _end_of_json(scope: Scope, body: bytes) -> int:
-    sent = [value for name, value in scope["headers"] if name == HEADER]
-    if not sent:
+def _read(call: Call, served: Served) -> Asked:
+    end = _end_of_json(call)
+    text = call.body[:end]
+    plain = _numbers(text, served.model, call.settings)
+    if plain is not None:
+        return plain
+    request, payload = _request(parse(text, call.settings)), memoryview(call.body)[end:]
+    return read(served.model, request, payload, max_rows=call.settings.max_predict_rows)
+
+
+def _end_of_json(call: Call) -> int:
+    body = call.body
+    if HEADER not in call.headers:
         return len(body)
+    sent = [value for name, value in call.scope["headers"] if name == HEADER]
     if len(sent) > 1 or not re.fullmatch(b"[0-9]{1,18}", sent[0]) or int(sent[0]) > len(body):
         raise refused(f"/header/{JSON_BYTES}", "A number of bytes is needed, no more than the body has.")
     return int(sent[0])

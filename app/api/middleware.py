@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from random import getrandbits
 from typing import Any
 
@@ -14,10 +14,6 @@ from app.api.problems import MalformedRequest, answer
 
 SANE_ID = re.compile(rb"[A-Za-z0-9._:-]{8,128}")
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
-VERSION_4 = 0x4 << 76 | 0x8 << 60
-"""RFC 9562, 5.4: the bits of a UUID that say it is drawn; below, the mask of all others."""
-DRAWN = (1 << 128) - 1 ^ (0xF << 76 | 0xC << 60)
-
 SECURITY = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -36,23 +32,24 @@ class Surroundings:
     Bodies, queries and headers are never written down.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, templates: Mapping[int, str]) -> None:
+        """templates: the paths of routes, by their `id`, as the OpenAPI document has them."""
         self.app = app
         self.metrics = metrics
+        self.templates = templates
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         known = scope["request_id"] = _incoming(scope) or drawn_id()
-        stamps = [(b"x-request-id", known.encode()), *STAMPS]
         status, begun = 0, time.perf_counter()
 
         def stamped(message: Message) -> Awaitable[None]:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), *stamps]
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", known.encode()), *STAMPS]
             return send(message)
 
         bound = logs.REQUEST_ID.set(known)
@@ -70,10 +67,11 @@ class Surroundings:
         finally:
             self.metrics.in_flight -= 1
             seconds = time.perf_counter() - begun
-            route = scope["app"].state.templates.get(id(scope.get("route")), "unknown")
+            route = self.templates.get(id(scope.get("route")), "unknown")
             method = scope["method"] if scope["method"] in METHODS else "other"
             self.metrics.observe(route, method, status, seconds)
-            logs.request(route=route, method=method, status=status, ms=round(1e3 * seconds, 3), **_named(scope))
+            if logs.tells_requests():
+                logs.request(route=route, method=method, status=status, ms=round(1e3 * seconds, 3), **_named(scope))
             logs.REQUEST_ID.reset(bound)
 
 
@@ -85,8 +83,8 @@ def _incoming(scope: Scope) -> str | None:
 
 def drawn_id() -> str:
     """A UUID, version 4. It names a request and keeps no secret, so the system's entropy is not asked for it."""
-    text = f"{getrandbits(128) & DRAWN | VERSION_4:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    head = f"{getrandbits(32):08x}-{getrandbits(16):04x}-4{getrandbits(12):03x}-8{getrandbits(12):03x}"
+    return f"{head}-{getrandbits(48):012x}"
 
 
 def _named(scope: Scope) -> dict[str, Any]:

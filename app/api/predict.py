@@ -1,17 +1,18 @@
 """Predictions: answered from memory, on the event loop when that is quick."""
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
-from fastapi import APIRouter, Body, Query
+from fastapi import APIRouter, Body, Depends, Query
 
 from app.api.arriving import Headers
 from app.api.deciding import AcceptAbove, CostRows, GapAbove, RejectCost, RejectHigh, RejectLow, policy_of
 from app.api.dependencies import CONFIDENCE, ModelPath, RequestTimeout, seconds
-from app.api.direct import CallDep, DirectRoute, Holds, Reply
-from app.api.forms import ARROW, BINARY, CSV, NPY, WRITERS, accepted, csv_document, kind_of, npy_rows
+from app.api.direct import Call, DirectRoute, Holds, Reply, Respond, by_the_route
+from app.api.forms import ARROW, BINARY, CSV, JSON, NPY, WRITERS, accepted, csv_document, kind_of, npy_rows
 from app.api.numbers import STANDS, cut, order_of
 from app.api.openapi import declare
 from app.api.strict_json import parse
@@ -20,15 +21,19 @@ from app.ml.numerics.json_numbers import LISTS, OBJECTS
 from app.ml.rows import Incoming, whole
 from app.schemas.predictions import Prediction, PredictRequest
 from app.services.answers import Extras
-from app.services.predictions import check_extras
+from app.services.predictions import Served, check_extras
 from app.settings import KiB, Settings
+
+
+class _Forms(NamedTuple):
+    body: str
+    answer: str
 
 
 class _RowsRoute(DirectRoute):
     @staticmethod
-    def demand(headers: Headers) -> None:
-        kind_of(headers)
-        accepted(headers)
+    def demand(sent: Headers) -> Mapping[str, Any]:
+        return {"forms": _Forms(kind_of(sent), accepted(sent))}
 
 
 router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=_RowsRoute)
@@ -46,10 +51,10 @@ FORMS = {"requestBody": {"content": {CSV: BINARY, NPY: BINARY}}}
 
 
 @router.post("/{model}/predict", response_model=Prediction, responses=HEADERS, openapi_extra=FORMS)
-async def predict_rows(  # noqa: PLR0917  passed by name
-    call: CallDep,
+def predict_rows(  # noqa: PLR0917  passed by name
+    forms: Annotated[_Forms, Depends(by_the_route)],
     model: ModelPath,
-    body: Annotated[bytes, Body(), Holds(PredictRequest)],
+    body: Annotated[bytes, Body(), Holds(PredictRequest)],  # noqa: ARG001  for the OpenAPI document
     version: Annotated[int | None, Query(ge=1, lt=2**31, description="This version.")] = None,
     alias: Annotated[
         str | None, Query(pattern=r"^[a-z0-9_-]{1,100}$", description="The version this alias points at.")
@@ -65,7 +70,7 @@ async def predict_rows(  # noqa: PLR0917  passed by name
     costs: CostRows = None,
     reject_cost: RejectCost = None,
     x_request_timeout: RequestTimeout = None,
-) -> Reply:
+) -> Respond:
     """Predict. Without `version` and `alias`: by the alias `champion` if it is set, else by the newest version.
 
     Numbers may be whole (up to 2^53) or not; a string is never read as a number, nor a number or a boolean as a
@@ -84,33 +89,62 @@ async def predict_rows(  # noqa: PLR0917  passed by name
     A classifier may be asked to reject rows in doubt; `decisions` then says which. The report's `rejection` curve says
     what each threshold leaves.
     """
-    predictions, settings = call.services.predictions, call.settings
-    kind, form = kind_of(call.headers), accepted(call.headers)
-    write = WRITERS[form]
-    extras = Extras(policy_of(accept_above, gap_above, (reject_low, reject_high), costs, reject_cost), confidence)
-    async with call.services.admission.enter(seconds(x_request_timeout)) as place:
-        served = await predictions.serve(model, version, alias)
-        check_extras(served, extras)
+    asked = _Asked(
+        (model, version, alias),
+        forms,
+        Extras(policy_of(accept_above, gap_above, (reject_low, reject_high), costs, reject_cost), confidence),
+        on_error == "null",
+        seconds(x_request_timeout),
+    )
+    return partial(_predict, asked)
 
-        def general(document: object) -> Incoming:
-            return predictions.read(served, document, let_bad_rows_pass=on_error == "null")
 
-        def read() -> Incoming:
-            if kind == NPY:
-                return npy_rows(body, served, general, let_bad_rows_pass=on_error == "null")
-            if kind == CSV:
-                return general(csv_document(body, served.model.inputs, max_rows=settings.max_predict_rows))
-            raw = _numbers(body, served.model.preparation.numbers, settings)
-            return general(parse(body, settings)) if raw is None else whole(raw)
+class _Asked(NamedTuple):
+    """Of bodies sent to one address."""
 
+    wanted: tuple[str, int | None, str | None]
+    """Model, version, alias."""
+    forms: _Forms
+    extras: Extras
+    let_bad_rows_pass: bool
+    within: float | None
+    """Seconds."""
+
+
+async def _predict(asked: _Asked, call: Call) -> Reply:
+    predictions, body = call.services.predictions, call.body
+    write = WRITERS[asked.forms.answer]
+    async with call.services.admission.enter(asked.within) as place:
+        served = await predictions.serve(*asked.wanted)
+        check_extras(served, asked.extras)
         if served.quick(len(body)):
-            given = await predictions.answer_small(served, read(), place.begin, extras, write)
+            incoming = _read(asked, call, served)
+            given = await predictions.answer_small(served, incoming, place.begin, asked.extras, write)
         else:
-            given = await place.run(lambda: predictions.answer(served, read(), extras, write), large=True)
+            given = await place.run(
+                lambda: predictions.answer(served, _read(asked, call, served), asked.extras, write), large=True
+            )
     headers = [(b"x-model-version", b"%d" % given.version)]
     if given.ignored:
         headers.append((b"x-ignored-columns", _listed(given.ignored).encode()))
-    return Reply(given.body, form.encode(), headers)
+    return Reply(given.body, asked.forms.answer.encode(), headers)
+
+
+def _read(asked: _Asked, call: Call, served: Served) -> Incoming:
+    body, settings = call.body, call.settings
+    if asked.forms.body == JSON:
+        raw = _numbers(body, served.model.preparation.numbers, settings)
+        if raw is not None:
+            return whole(raw)
+
+    def general(document: object) -> Incoming:
+        return call.services.predictions.read(served, document, let_bad_rows_pass=asked.let_bad_rows_pass)
+
+    if asked.forms.body == NPY:
+        return npy_rows(body, served, general, let_bad_rows_pass=asked.let_bad_rows_pass)
+    if asked.forms.body == CSV:
+        return general(csv_document(body, served.model.inputs, max_rows=settings.max_predict_rows))
+    return general(parse(body, settings))
 
 
 def _numbers(body: bytes, names: tuple[str, ...] | None, settings: Settings) -> Matrix | None:

@@ -1,140 +1,199 @@
-"""Requests a second and median latency of one API process: logistic regression on breast_cancer.
+"""CPU time of one prediction, by what it goes through: logistic regression on breast_cancer, in this process alone.
 
-    python tests/benchmarks/predict.py
+    python tests/benchmarks/predict.py [--profile]
 
-Everything runs on this machine: Postgres, Redis, one uvicorn process, and the client that asks it.
+`application` is what we add to a server; `uvicorn` is a whole request but for the system's sockets, beside the same
+for an application that says a constant. --profile: where a request of one row spends its time.
 """
 
+import argparse
 import asyncio
-import os
-import socket
-import statistics
-import subprocess
-import sys
-import tempfile
+import cProfile
+import logging
+import pstats
 import time
+from math import inf
 from pathlib import Path
-from uuid import uuid4
 
 import orjson
 import pyarrow as pa
+import uvicorn
+import uvloop
 from sklearn.datasets import load_breast_cancer
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
 
+from app import logs
 from app.bootstrap import build
-from app.embedded import Stack
+from app.lean import settle
+from app.main import create_app
+from app.ml.model import decode
 from app.ml.schema import TableColumn
 from app.ml.training import TrainSpec, train
+from app.services.pointers import Wanted
 from app.settings import Settings
-from migrations import upgrade
+from app.store.models import Pointer
+from tests.benchmarks.serving import bodies, floor
 
-SECONDS = 3.0
-CONNECTIONS = 8
+NOWHERE = "postgresql://nobody@127.0.0.1:1/none"
+TIMES = {1: 300, 100: 60, 10_000: 2}
+"""Requests of a round, by rows."""
+ROUNDS = 60
 
 
 def fitted():
     cancer = load_breast_cancer()
-    labels = cancer.target_names[cancer.target].astype(str)
     columns = {name: cancer.data[:, i] for i, name in enumerate(cancer.feature_names)}
-    table = pa.table({**columns, "diagnosis": pa.array(labels)})
-    sheet = [TableColumn(name, "numeric", 0, 400) for name in columns]
-    sheet.append(TableColumn("diagnosis", "categorical", 0, 2))
+    labels = cancer.target_names[cancer.target].astype(str)
+    sheet = [*(TableColumn(name, "numeric", 0, 400) for name in columns), TableColumn("diagnosis", "categorical", 0, 2)]
     spec = TrainSpec.model_validate({"target": "diagnosis", "algorithm": {"name": "logistic"}})
-    return train(spec, table, columns=sheet, data_digest="sha256:benchmark"), table.drop(["diagnosis"])
+    made = train(spec, pa.table({**columns, "diagnosis": labels}), columns=sheet, data_digest="sha256:benchmark")
+    return made.blob, list(columns)
 
 
-def requests(table):
-    """The bytes of a request, by what it carries."""
-    names, rows = table.column_names, table.to_pylist()
-    bodies = {
-        "1 row": {"rows": rows[:1]},
-        "1 row, columns + data": {"columns": names, "data": [list(rows[0].values())]},
-        "100 rows": {"rows": rows[:100]},
-        "100 rows, columns + data": {"columns": names, "data": [list(row.values()) for row in rows[:100]]},
+def application(blob):
+    """Ours, with the model in memory and meant for ever: no server is asked."""
+    settings = Settings(database_url=NOWHERE, broker_url="redis://127.0.0.1:1", cache_url="redis://127.0.0.1:1")
+    services, digest = build(settings, role="api"), "sha256:" + 64 * "0"
+    services.predictions._memory.put(digest, decode(blob))
+    services.predictions._pointers._known[Wanted("cancer")] = Pointer("cancer", 1, digest, len(blob)), inf
+    return create_app(settings, services)
+
+
+def scope_of(path, headers):
+    return {
+        "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1", "method": "POST",
+        "scheme": "http", "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "state": {},
+        "headers": headers, "server": ("127.0.0.1", 8000), "client": ("127.0.0.1", 9),
+    }  # fmt: skip
+
+
+def sent(headers, body):
+    """As wrk sends them."""
+    own = [(b"host", b"127.0.0.1:8000"), *((name.lower().encode(), value.encode()) for name, value in headers.items())]
+    return [*own, (b"content-length", b"%d" % len(body))]
+
+
+def called(app, path, headers, body):
+    """`once()` sends a request through ASGI alone."""
+    came, said = {"type": "http.request", "body": body, "more_body": False}, []
+
+    async def receive():
+        return came
+
+    async def send(message):
+        said.append(message)
+
+    async def once():
+        said.clear()
+        await app(scope_of(path, sent(headers, body)), receive, send)
+        assert said[0]["status"] == 200, said
+
+    return once
+
+
+class Transport(asyncio.Transport):
+    """A connection to nobody."""
+
+    def __init__(self):
+        super().__init__({"sockname": ("127.0.0.1", 8000), "peername": ("127.0.0.1", 9)})
+        self.head = b""
+
+    def write(self, data):
+        self.head = self.head or data
+
+    def is_closing(self):
+        return False
+
+    def close(self):
+        pass
+
+    def pause_reading(self):
+        pass
+
+    def resume_reading(self):
+        pass
+
+
+def connected(app, path, headers, body, **options):
+    """`once()` sends a request through uvicorn and its parser."""
+    config = uvicorn.Config(app, access_log=False, log_config=None, **options)
+    config.load()
+    state, transport = ServerState(), Transport()
+    state.default_headers = [(b"date", b"Sun, 22 Nov 2026 00:18:55 GMT")] + config.encoded_headers
+    protocol = HttpToolsProtocol(config, state, {}, asyncio.get_running_loop())
+    protocol.connection_made(transport)
+    lines = [b"POST %s HTTP/1.1" % path.encode(), *(b"%s: %s" % pair for pair in sent(headers, body))]
+    request = b"\r\n".join([*lines, b"", body])
+
+    async def once():
+        transport.head = b""
+        protocol.data_received(request)
+        while not protocol.cycle.response_complete:
+            await asyncio.sleep(0)
+        assert transport.head.startswith(b"HTTP/1.1 200"), transport.head
+
+    return once
+
+
+async def spent(once, times):
+    """Microseconds of CPU time a request, in the best round."""
+    best = inf
+    for _ in range(ROUNDS):
+        begun = time.process_time()
+        for _ in range(times):
+            await once()
+        best = min(best, time.process_time() - begun)
+    return 1e6 * best / times
+
+
+async def measure(profiled):
+    blob, names = fitted()
+    ours = application(blob)
+    forms = {
+        "predict": ("/v1/models/cancer/predict", bodies.named(names)),
+        "predict, npy": ("/v1/models/cancer/predict", bodies.npy),
+        "infer": ("/v2/models/cancer/infer", bodies.tensor),
     }
-    lines = [
-        "POST /v1/models/cancer/predict HTTP/1.1",
-        "Host: x",
-        "Content-Type: application/json",
-        "Content-Length: {}",
-    ]
-    head = "\r\n".join([*lines, "", ""])
-    texts = {name: orjson.dumps(body) for name, body in bodies.items()}
-    return {name: head.format(len(text)).encode() + text for name, text in texts.items()}
-
-
-async def ask(reader, writer, request):
-    writer.write(request)
-    head = await reader.readuntil(b"\r\n\r\n")
-    length = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0])
-    body = await reader.readexactly(length)
-    assert head.startswith(b"HTTP/1.1 200"), body
-    return body
-
-
-async def hammer(port, request, connections):
-    """Seconds of each request, of so many connections that ask again as soon as they are answered."""
-    end = time.perf_counter() + SECONDS
-
-    async def one():
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        taken = []
-        while (start := time.perf_counter()) < end:
-            await ask(reader, writer, request)
-            taken.append(time.perf_counter() - start)
-        writer.close()
-        return taken
-
-    return [second for taken in await asyncio.gather(*(one() for _ in range(connections))) for second in taken]
-
-
-def served(settings):
-    """One uvicorn process and its port."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    environment = os.environ | {
-        "VALIANT_DATABASE_URL": settings.database_url.get_secret_value(),
-        "VALIANT_BROKER_URL": settings.broker_url.get_secret_value(),
-        "VALIANT_CACHE_URL": settings.cache_url.get_secret_value(),
-    }
-    command = [sys.executable, "-m", "uvicorn", "--factory", "app.main:create_app", "--port", str(port)]
-    process = subprocess.Popen([*command, "--no-access-log"], env=environment, stdout=subprocess.DEVNULL)
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except ConnectionRefusedError:
-            time.sleep(0.05)
-        else:
-            return process, port
-
-
-def main():
-    made, table = fitted()
-    with tempfile.TemporaryDirectory() as folder, Stack(Settings(data=Path(folder))) as stack:
-        upgrade(stack.settings.database_url.get_secret_value())
-        services = build(stack.settings, role="api")
-        with services.work() as w:
-            w.models.add_version(
-                model="cancer",
-                job_id=uuid4(),
-                dataset_id=uuid4(),
-                blob=made.blob,
-                report=made.report,
-                golden=made.golden,
+    settle()
+    if profiled:
+        path, make = forms["predict"]
+        await profile(called(ours, path, *make(bodies.rows(1))))
+        return
+    for rows, times in TIMES.items():
+        asked = bodies.plain(bodies.rows(rows))
+        told = {
+            "floor": (
+                await spent(called(floor.app, "/", *asked), times),
+                await spent(connected(floor.app, "/", *asked), times),
             )
-        services.close()
-        process, port = served(stack.settings)
-        try:
-            for name, request in requests(table).items():
-                asyncio.run(hammer(port, request, 1))  # warm
-                alone = asyncio.run(hammer(port, request, 1))
-                crowd = asyncio.run(hammer(port, request, CONNECTIONS))
-                median = statistics.median(alone) * 1e3
-                line = f"{name:28} {len(crowd) / SECONDS:8.0f} requests/s   p50 of one connection {median:6.2f} ms"
-                print(line)  # noqa: T201 - what a benchmark is for
-        finally:
-            process.terminate()
-            process.wait()
+        }
+        for name, (path, make) in forms.items():
+            asked = make(bodies.rows(rows))
+            told[name] = (
+                await spent(called(ours, path, *asked), times),
+                await spent(connected(ours, path, *asked, proxy_headers=False, server_header=False), times),
+            )
+        for name, (alone, whole) in told.items():
+            print(f"{rows:7,} rows  {name:14} application {alone:9.1f} µs   uvicorn {whole:9.1f} µs")  # noqa: T201
+
+
+async def profile(once):
+    profiler = cProfile.Profile()
+    for _ in range(200):
+        await once()
+    profiler.enable()
+    for _ in range(5000):
+        await once()
+    profiler.disable()
+    pstats.Stats(profiler).sort_stats("tottime").print_stats(45)
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--log", default="INFO")
+    asked = parser.parse_args()
+    logs.configure(asked.log)
+    uvloop.run(measure(asked.profile))
