@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Awaitable, Coroutine, Generator, Mapping
+from types import CoroutineType
 from typing import Any, Generic, TypeVar
 
 from starlette.requests import ClientDisconnect
@@ -48,7 +49,7 @@ def _too_large(most: int) -> BodyTooLarge:
 
 async def _within(seconds: float, call: Awaitable[T]) -> T:
     """What `call` gives. Raises TimeoutError. Most bodies are there already: a clock is set only where one is not."""
-    assert isinstance(call, Coroutine)  # noqa: S101  every server's are
+    assert isinstance(call, CoroutineType)  # noqa: S101  every server's are
     try:
         awaited = call.send(None)
     except StopIteration as done:

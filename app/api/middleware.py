@@ -83,8 +83,8 @@ def _incoming(scope: Scope) -> str | None:
 
 def drawn_id() -> str:
     """A UUID, version 4. It names a request and keeps no secret, so the system's entropy is not asked for it."""
-    head = f"{getrandbits(32):08x}-{getrandbits(16):04x}-4{getrandbits(12):03x}-8{getrandbits(12):03x}"
-    return f"{head}-{getrandbits(48):012x}"
+    drawn = getrandbits(128).to_bytes(16).hex()
+    return f"{drawn[:8]}-{drawn[8:12]}-4{drawn[13:16]}-8{drawn[17:20]}-{drawn[20:]}"
 
 
 def _named(scope: Scope) -> dict[str, Any]:

@@ -34,6 +34,9 @@ TEXTS = {form: orjson.dumps(stands) for form, stands in STANDS.items()}
 FORMS = {b"[": LISTS, b"{": OBJECTS, b"": FLAT}
 ENDS = {LISTS: re.compile(rb"\][ \t\r\n]*\]"), OBJECTS: re.compile(rb"\}[ \t\r\n]*\]"), FLAT: re.compile(rb"\]")}
 NUMBERS = frozenset({int, float, type(None)})
+NEVER = b'"', b"t", b"f"
+"""In lists of numbers and nulls: strings, true, false."""
+SQUARE = float(EXACT) ** 2
 LONGEST_FRAME = 16 * KiB
 """Frames are remembered: 256 of them are at most 4 MiB."""
 PATIENCE = MiB
@@ -146,34 +149,38 @@ _reader = _Reader()
 
 def interpreted(text: bytes, at: int, form: int, most: int) -> Table | None:
     """As `read_table`, by objects of Python."""
-    end = ENDS[form].search(text, at)
-    if end is None:
+    found = ENDS[form].search(text, at)
+    if found is None or (form != OBJECTS and any(text.find(odd, at, found.end()) >= 0 for odd in NEVER)):
         return None
+    end, names = found.end(), None
     try:
-        rows = orjson.loads(memoryview(text)[at : end.end()])
-    except ValueError:
+        rows = orjson.loads(memoryview(text)[at:end])
+        if form == OBJECTS:
+            names, rows = _columns(rows, text.count(b":", at, end))
+        values = np.array(rows, np.float64, ndmin=2)
+    except (ValueError, TypeError):
         return None
-    names = None
-    if form == OBJECTS:
-        keys = set(map(tuple, rows)) if set(map(type, rows)) == {dict} else set()
-        if len(keys) != 1 or text.count(b":", at, end.end()) != len(rows) * len(rows[0]):
-            return None
-        names, rows = orjson.dumps(list(keys.pop())), [list(row.values()) for row in rows]
-    elif form == FLAT:
-        rows = [rows]
-    return _table(rows, names, end.end(), most)
-
-
-def _table(rows: list[list[Any]], names: bytes | None, end: int, most: int) -> Table | None:
-    width = len(rows[0])
-    if set(map(type, rows)) != {list} or set(map(len, rows)) != {width} or not 0 < len(rows) * width <= most:
-        return None
-    if not set(map(type, chain.from_iterable(rows))) <= NUMBERS:
-        return None
-    values = np.array(rows, np.float64)
-    if np.fmax.reduce(np.abs(values), axis=None) >= EXACT:  # 2^53 + 1 rounds to 2^53; longer ones were no whole numbers
+    if values.ndim != 2 or not 0 < values.size <= most or _large(values):
         return None
     return Table(values, names, end)
+
+
+def _columns(rows: list[Any], colons: int) -> tuple[bytes, list[list[Any]]]:
+    """The names of objects that all have the same, in one order, and their numbers. Raises ValueError for others."""
+    keys = set(map(tuple, rows)) if set(map(type, rows)) == {dict} else set()
+    if len(keys) != 1 or colons != len(rows) * len(rows[0]):
+        raise ValueError
+    cells = [list(row.values()) for row in rows]
+    if not set(map(type, chain.from_iterable(cells))) <= NUMBERS:
+        raise ValueError
+    return orjson.dumps(list(keys.pop())), cells
+
+
+def _large(values: Matrix) -> bool:
+    """Whether whole numbers may be rounded: 2^53 + 1 is 2^53 then; longer ones were no whole numbers."""
+    if np.vdot(values, values) < SQUARE:  # at one look, unless something is missing
+        return False
+    return bool(np.fmax.reduce(np.abs(values), axis=None) >= EXACT)
 
 
 @lru_cache(maxsize=256)

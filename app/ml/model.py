@@ -135,10 +135,10 @@ class Model:
 
     def predict_raw(self, raw: Matrix, confidence: float | None = None) -> Predicted:
         """As `predict`, from the raw matrix (n, p): a column per input; NaN is missing, categories are level codes."""
-        x = self.preparation.matrix(raw)
+        flags = self.preparation.flags(raw)
+        x = self.preparation.matrix(raw, flagless=not flags)
         intervals = None if confidence is None else self.interval(self.params, self.state, x, confidence)
         answer = self.algorithm.predict(self.params, self.state, x)
-        flags = self.preparation.flags(raw)
         if self.task is Task.CLASSIFICATION:
             return Predicted(answer.argmax(axis=1), answer, self.classes, *self._unknown(answer, flags))
         return Predicted(answer, None, None, flags, intervals=intervals)

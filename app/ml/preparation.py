@@ -76,13 +76,13 @@ class Preparation:
             raw[:, place] = measured(cells, column.name) if words is None else codes(cells, words, self._absent[place])
         return raw
 
-    def matrix(self, raw: Matrix) -> Matrix:
-        """The matrix (n, d) of a raw matrix (n, p)."""
+    def matrix(self, raw: Matrix, *, flagless: bool = False) -> Matrix:
+        """The matrix (n, d) of a raw matrix (n, p). flagless: `flags` found none, so no number has to be imputed."""
         x = np.zeros((len(raw), self.width)) if self._indicated.size else np.empty((len(raw), self.width))
         if x.size <= BLOCK:
-            self._write(raw, x)
+            self._write(raw, x, flagless=flagless)
         for block in _blocks(len(raw), self.width) if x.size > BLOCK else ():
-            self._write(raw[block], x[block])
+            self._write(raw[block], x[block], flagless=flagless)
         return x
 
     def of(self, raw: Raw, rows: Labels) -> Matrix:
@@ -101,7 +101,7 @@ class Preparation:
             self._write(piece, x[block])
         return x
 
-    def _write(self, raw: Matrix, x: Matrix) -> None:
+    def _write(self, raw: Matrix, x: Matrix, *, flagless: bool = False) -> None:
         """The matrix of `raw` into `x`, which holds zeros where there are indicators."""
         wide = self.basis.wide(raw)
         if self.keeps_categories:
@@ -112,7 +112,7 @@ class Preparation:
         used = wide if self._measured.size == wide.shape[1] else wide[:, self._measured]
         np.subtract(used, self._offset, out=numbers)
         numbers /= self._scale
-        if not self.keeps_missing:
+        if not (self.keeps_missing or flagless):
             missing = np.isnan(numbers)
             if np.count_nonzero(missing):
                 np.copyto(numbers, self._filled, where=missing)

@@ -46,7 +46,7 @@ from app.ml.contract import (
 from app.ml.numerics.inference import told
 from app.ml.numerics.linalg import each_row
 from app.ml.numerics.optimise import Minimum, lbfgs, newton, quasi_newton
-from app.ml.numerics.softmax import CrossEntropy, losses, probabilities
+from app.ml.numerics.softmax import CrossEntropy, losses, of_two, probabilities
 
 TOLD_UNKNOWNS = 100
 """Up to here the errors of coefficients are told."""
@@ -111,9 +111,8 @@ def fit(params: Logistic, data: Data, context: Context) -> Fit[State]:
 
 
 def predict(params: Logistic, state: State, x: Matrix) -> Matrix:
-    p = probabilities(_scores(state, x)) if state.intercept.size else np.ones((len(x), 1))
-    if state.intercept.size == 1:
-        p = np.concatenate((1 - p, p), axis=1)
+    size = state.intercept.size
+    p = (of_two if size == 1 else probabilities)(_scores(state, x)) if size else np.ones((len(x), 1))
     if p.shape[1] == state.seen.size:
         return p
     answer = np.zeros((len(x), state.seen.size))

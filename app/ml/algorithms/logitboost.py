@@ -35,7 +35,7 @@ from pydantic import Field
 
 from app.ml.contract import JSON, Accepts, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
 from app.ml.numerics.growth import planted, together
-from app.ml.numerics.softmax import losses, probabilities
+from app.ml.numerics.softmax import losses, of_two, probabilities
 from app.ml.numerics.trees import Trees, total
 from app.ml.numerics.weak import Weak
 
@@ -83,7 +83,7 @@ def predict(params: LogitBoost, state: State, x: Matrix) -> Matrix:
     scores = total(state.trees, x)
     if state.classes == 1:
         return np.ones(scores.shape)
-    return np.hstack([probabilities(-scores), probabilities(scores)]) if state.classes == 2 else probabilities(scores)
+    return of_two(scores) if state.classes == 2 else probabilities(scores)
 
 
 def summary(params: LogitBoost, state: State) -> JSON:

@@ -49,6 +49,8 @@ def each_row(x: Matrix, coef: Vector | Matrix) -> NDArray[np.float64]:
     """
     if coef.ndim == 1:
         return np.asarray(np.vecdot(x, coef))
+    if coef.shape[1] == 1:
+        return np.asarray(np.vecdot(x, coef[:, 0])[:, None])
     return np.asarray(np.vecdot(x[:, None, :], np.ascontiguousarray(coef.T)))
 
 

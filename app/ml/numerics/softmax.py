@@ -41,6 +41,18 @@ def probabilities(scores: Matrix) -> Matrix:
     return np.asarray(share)
 
 
+def of_two(scores: Matrix) -> Matrix:
+    """Log odds of the second class (n, 1) → probabilities (n, 2), each to all its digits however small it is."""
+    odds = np.minimum(scores * _AGAINST, _LARGEST)
+    np.exp(odds, out=odds)
+    odds += _ONE
+    return np.asarray(np.divide(_ONE, odds, out=odds))
+
+
+_AGAINST, _LARGEST, _ONE = np.array([[1.0, -1.0]]), np.array([[709.0]]), np.array([[1.0]])
+"""Arrays, as a number is made one with each use, for as long as a row takes; e^710 is infinite."""
+
+
 def losses(scores: Matrix, targets: Matrix) -> Vector:
     """Minus the log-likelihood of each row, (n,)."""
     if scores.shape[1] == 1:
