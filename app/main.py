@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from anyio.to_thread import current_default_thread_limiter
-from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 from starlette.middleware import Middleware
 
@@ -36,7 +35,7 @@ from app.bootstrap import Services, build
 from app.settings import Settings
 
 
-def create_app(settings: Settings | None = None, services: Services | None = None) -> FastAPI:
+def create_app(settings: Settings | None = None, services: Services | None = None) -> Application:
     """Services that are given stay the giver's to close; otherwise the lifespan builds and closes them."""
     settings, measured = settings or Settings(), Metrics()
     templates: dict[int, str] = {}
@@ -53,11 +52,11 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
         telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
         middleware=[Middleware(Surroundings, measured, templates)],
     )
-    app.state.settings = settings
+    app.settings = settings
     app.state.metrics = measured
     app.state.draining = False
     if services is not None:
-        app.state.services = services
+        app.services = services
     problems.install(app)
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # the documented way
     for resource in (predict, inference, datasets, algorithms, jobs, models, whatif, pairs, health, metrics, docs):
@@ -70,20 +69,20 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
 
 
 @asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    settings: Settings = app.state.settings
+async def _lifespan(app: Application) -> AsyncIterator[None]:
+    settings = app.settings
     # As many threads as connections: a thread that has one never waits for another.
     current_default_thread_limiter().total_tokens = settings.database_pool
-    if hasattr(app.state, "services"):
+    if hasattr(app, "services"):
         yield
         return
-    app.state.services = build(settings, role="api")
-    app.state.services.datasets.warm()
+    app.services = build(settings, role="api")
+    app.services.datasets.warm()
     try:
         yield
     finally:
-        app.state.services.close()
-        del app.state.services
+        app.services.close()
+        del app.services
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ from app.settings import Settings
 
 T = TypeVar("T")
 Headers = Mapping[bytes, bytes]
+BY_NAME = "valiant.headers"
+"""Where `app.api.middleware` leaves what `headers_of` gives, in the scope."""
 
 
 def headers_of(scope: Scope) -> Headers:

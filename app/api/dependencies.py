@@ -19,12 +19,12 @@ LONGEST_TIMEOUT = 86_400
 
 
 async def _services(request: Request) -> Services:
-    services: Services = request.app.state.services
+    services: Services = request.app.services
     return services
 
 
 async def _settings(request: Request) -> Settings:
-    settings: Settings = request.app.state.settings
+    settings: Settings = request.app.settings
     return settings
 
 

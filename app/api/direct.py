@@ -19,7 +19,7 @@ from starlette.datastructures import Headers as Sent
 from starlette.datastructures import QueryParams
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api.arriving import Headers, headers_of, read
+from app.api.arriving import BY_NAME, Headers, read
 from app.bootstrap import Services
 from app.errors import EmptyBody
 from app.settings import Settings
@@ -85,16 +85,16 @@ class DirectRoute(APIRoute):
         raise NotImplementedError
 
     async def reply(self, scope: Scope, receive: Receive) -> Reply:
-        state, headers = scope["app"].state, headers_of(scope)
-        settings: Settings = state.settings
-        body = await read(receive, headers, settings)
+        app: Application = scope["app"]
+        headers: Headers = scope[BY_NAME]
+        body = await read(receive, headers, app.settings)
         if not body:
             raise EmptyBody
         query, kind, accept, timeout = scope["query_string"], *map(headers.get, READ)
         short = len(query) + len(kind or b"") + len(accept or b"") + len(timeout or b"") <= LONGEST
         of = self._remembered if short else self._respond
         respond = of(tuple(scope["path_params"].items()), query, kind, accept, timeout)
-        return await respond(Call(state.services, settings, scope, headers, body))
+        return await respond(Call(app.services, app.settings, scope, headers, body))
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         reply = await self.reply(scope, receive)
@@ -138,6 +138,10 @@ class DirectRoute(APIRoute):
 
 class Application(FastAPI):
     """Sends a request to the direct route at its address, any other to the framework."""
+
+    settings: Settings
+    services: Services
+    """There while it runs."""
 
     def answer_directly(self, surround: Callable[[ASGIApp], ASGIApp], routes: Sequence[DirectRoute]) -> None:
         """Once all routes are there: to these, with what is around the framework too."""

@@ -23,7 +23,7 @@ class FileFormRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def spooling(request: Request) -> Response:
-            with request.app.state.services.datasets.spool() as file:
+            with request.app.services.datasets.spool() as file:
                 form = _FileForm(request, Spool(file))
                 await form.arrive()  # here, as FastAPI would call every failure of `form` a malformed body
                 return await handle(form)

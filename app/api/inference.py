@@ -31,6 +31,7 @@ from app.schemas.inference import (
     ServerReadiness,
 )
 from app.services.inference import PLATFORM, Asked, answer, inputs_of, outputs_of, placed, read, write
+from app.services.pointers import Wanted
 from app.services.predictions import Served
 from app.services.tensors import binary_size, refused
 from app.settings import Settings
@@ -131,7 +132,7 @@ def infer_model(
 
     A matrix `input-0` for models of numbers only, or a tensor per column. null, and NaN in bytes, are missing values.
     """
-    return partial(_infer, model, None, seconds(x_request_timeout))
+    return partial(_infer, Wanted(model), seconds(x_request_timeout))
 
 
 @inferring.post(
@@ -147,7 +148,7 @@ def infer_version(
     x_request_timeout: RequestTimeout = None,
 ) -> Respond:
     """As `infer_model`, by this version."""
-    return partial(_infer, model, version, seconds(x_request_timeout))
+    return partial(_infer, Wanted(model, version), seconds(x_request_timeout))
 
 
 def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
@@ -160,10 +161,10 @@ def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
     )
 
 
-async def _infer(model: str, version: int | None, within: float | None, call: Call) -> Reply:
+async def _infer(wanted: Wanted, within: float | None, call: Call) -> Reply:
     body = call.body
     async with call.services.admission.enter(within) as place:
-        served = await call.services.predictions.serve(model, version)
+        served = await call.services.predictions.ready(wanted)
         if served.quick(len(body)):
             asked = _read(call, served)
             predicted = await call.services.predictions.predicted(served, asked.raw, place.begin)

@@ -22,9 +22,10 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 class _Times:
     """Of one kind of request."""
 
-    __slots__ = ("counts", "total")
+    __slots__ = ("answered", "counts", "total")
 
     def __init__(self) -> None:
+        self.answered: Counter[int] = Counter()
         self.counts = [0] * (len(BUCKETS) + 1)
         self.total = 0.0
 
@@ -37,19 +38,19 @@ class Metrics(Collector):
         ProcessCollector(registry=self.registry)
         self.registry.register(self)
         self.in_flight = 0
-        self._answered: Counter[tuple[str, str, int]] = Counter()
         self._times: defaultdict[tuple[str, str], _Times] = defaultdict(_Times)
 
     def observe(self, route: str, method: str, status: int, seconds: float) -> None:
-        self._answered[route, method, status] += 1
         times = self._times[route, method]
+        times.answered[status] += 1
         times.counts[bisect_left(BUCKETS, seconds)] += 1
         times.total += seconds
 
     def collect(self) -> Iterator[Metric]:
         answered = CounterMetricFamily("valiant_requests", "Requests answered.", labels=("route", "method", "status"))
-        for (route, method, status), count in list(self._answered.items()):
-            answered.add_metric((route, method, str(status)), count)
+        for key, times in list(self._times.items()):
+            for status, count in list(times.answered.items()):
+                answered.add_metric((*key, str(status)), count)
         seconds = HistogramMetricFamily(
             "valiant_request_seconds", "Time to the end of an answer.", labels=("route", "method")
         )

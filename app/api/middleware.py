@@ -9,6 +9,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import logs
+from app.api.arriving import BY_NAME, headers_of
 from app.api.metrics import Metrics
 from app.api.problems import MalformedRequest, answer
 
@@ -42,7 +43,8 @@ class Surroundings:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        known = scope["request_id"] = _incoming(scope) or drawn_id()
+        headers = scope[BY_NAME] = headers_of(scope)
+        known = scope["request_id"] = (b"x-request-id" in headers and _incoming(scope)) or drawn_id()
         status, begun = 0, time.perf_counter()
 
         def stamped(message: Message) -> Awaitable[None]:

@@ -34,8 +34,6 @@ TEXTS = {form: orjson.dumps(stands) for form, stands in STANDS.items()}
 FORMS = {b"[": LISTS, b"{": OBJECTS, b"": FLAT}
 ENDS = {LISTS: re.compile(rb"\][ \t\r\n]*\]"), OBJECTS: re.compile(rb"\}[ \t\r\n]*\]"), FLAT: re.compile(rb"\]")}
 NUMBERS = frozenset({int, float, type(None)})
-NEVER = b'"', b"t", b"f"
-"""In lists of numbers and nulls: strings, true, false."""
 SQUARE = float(EXACT) ** 2
 LONGEST_FRAME = 16 * KiB
 """Frames are remembered: 256 of them are at most 4 MiB."""
@@ -150,9 +148,11 @@ _reader = _Reader()
 def interpreted(text: bytes, at: int, form: int, most: int) -> Table | None:
     """As `read_table`, by objects of Python."""
     found = ENDS[form].search(text, at)
-    if found is None or (form != OBJECTS and any(text.find(odd, at, found.end()) >= 0 for odd in NEVER)):
+    if found is None:
         return None
     end, names = found.end(), None
+    if form != OBJECTS and not text.find(b'"', at, end) == text.find(b"t", at, end) == text.find(b"f", at, end) == -1:
+        return None  # strings, true, false: no list of numbers and nulls holds these
     try:
         rows = orjson.loads(memoryview(text)[at:end])
         if form == OBJECTS:

@@ -21,7 +21,8 @@ from app.ml.numerics.json_numbers import LISTS, OBJECTS
 from app.ml.rows import Incoming, whole
 from app.schemas.predictions import Prediction, PredictRequest
 from app.services.answers import Extras
-from app.services.predictions import Served, check_extras
+from app.services.pointers import Wanted
+from app.services.predictions import Served, check_extras, wanted_of
 from app.settings import KiB, Settings
 
 
@@ -90,7 +91,7 @@ def predict_rows(  # noqa: PLR0917  passed by name
     what each threshold leaves.
     """
     asked = _Asked(
-        (model, version, alias),
+        wanted_of(model, version, alias),
         forms,
         Extras(policy_of(accept_above, gap_above, (reject_low, reject_high), costs, reject_cost), confidence),
         on_error == "null",
@@ -102,8 +103,7 @@ def predict_rows(  # noqa: PLR0917  passed by name
 class _Asked(NamedTuple):
     """Of bodies sent to one address."""
 
-    wanted: tuple[str, int | None, str | None]
-    """Model, version, alias."""
+    wanted: Wanted
     forms: _Forms
     extras: Extras
     let_bad_rows_pass: bool
@@ -115,7 +115,7 @@ async def _predict(asked: _Asked, call: Call) -> Reply:
     predictions, body = call.services.predictions, call.body
     write = WRITERS[asked.forms.answer]
     async with call.services.admission.enter(asked.within) as place:
-        served = await predictions.serve(*asked.wanted)
+        served = await predictions.ready(asked.wanted)
         check_extras(served, asked.extras)
         if served.quick(len(body)):
             incoming = _read(asked, call, served)

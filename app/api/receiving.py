@@ -76,14 +76,14 @@ def declared(request: Request) -> int:
     """The size the sender announces; 0 if it does not. Raises BodyTooLarge."""
     length = request.headers.get("content-length", "0")
     size = int(length[:20]) if length.isascii() and length.isdigit() else 0  # int() refuses thousands of digits
-    if size > request.app.state.settings.max_upload_bytes:
+    if size > request.app.settings.max_upload_bytes:
         raise _too_large(request)
     return size
 
 
 async def pieces(request: Request) -> AsyncIterator[bytes]:
     """What arrives, whatever was announced, until it is too much or too late."""
-    settings, size = request.app.state.settings, 0
+    settings, size = request.app.settings, 0
     stream = request.stream()
     while True:
         try:
@@ -100,4 +100,4 @@ async def pieces(request: Request) -> AsyncIterator[bytes]:
 
 
 def _too_large(request: Request) -> BodyTooLarge:
-    return BodyTooLarge(f"At most {request.app.state.settings.max_upload_bytes} bytes are accepted.")
+    return BodyTooLarge(f"At most {request.app.settings.max_upload_bytes} bytes are accepted.")

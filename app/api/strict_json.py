@@ -15,7 +15,7 @@ from fastapi import Request, Response
 from fastapi.params import Form
 from fastapi.routing import APIRoute
 
-from app.api.arriving import Headers, headers_of, read
+from app.api.arriving import BY_NAME, Headers, read
 from app.errors import (
     DuplicateKey,
     EmptyBody,
@@ -140,8 +140,8 @@ class StrictRoute(APIRoute):
             return handle
 
         async def strict(request: Request) -> Response:
-            settings: Settings = request.app.state.settings
-            headers = headers_of(request.scope)
+            settings: Settings = request.app.settings
+            headers = request.scope[BY_NAME]
             body = await read(request.receive, headers, settings, most=FORM_BYTES)
             if body:
                 demand_json(headers)

@@ -11,11 +11,11 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from app.errors import Fault
 from app.ml.contract import Matrix, Task
 from app.ml.model import Model, Predicted
 from app.ml.preparation import Flagged
 from app.ml.rejection import Policy
+from app.ml.rows import Incoming
 from app.store.models import Pointer
 
 
@@ -36,17 +36,8 @@ class Extras(NamedTuple):
 NO_EXTRAS = Extras()
 
 
-class Answered(NamedTuple):
-    """Which rows of a request the answers are of: `app.ml.rows.Incoming` without its table."""
-
-    rows: int
-    good: NDArray[np.intp]
-    faults: Sequence[Fault]
-    ignored: Sequence[str]
-
-
 def answer(
-    pointer: Pointer, model: Model, incoming: Answered, predicted: Predicted | None, extras: Extras = NO_EXTRAS
+    pointer: Pointer, model: Model, incoming: Incoming, predicted: Predicted | None, extras: Extras = NO_EXTRAS
 ) -> Answer:
     """`predicted` is of the good rows, None if there are none. Bad rows are null in every list."""
     decisions: list[str] | None = None if extras.policy is None else []
@@ -95,7 +86,7 @@ def _probabilities(predicted: Predicted | None) -> Sequence[Any] | NDArray[np.fl
     return [] if predicted is None else np.ascontiguousarray(predicted.probabilities)
 
 
-def _spread(incoming: Answered, answers: Sequence[Any] | NDArray[Any]) -> Sequence[Any] | NDArray[Any]:
+def _spread(incoming: Incoming, answers: Sequence[Any] | NDArray[Any]) -> Sequence[Any] | NDArray[Any]:
     if len(answers) == incoming.rows:
         return answers
     spread = [None] * incoming.rows
@@ -104,6 +95,6 @@ def _spread(incoming: Answered, answers: Sequence[Any] | NDArray[Any]) -> Sequen
     return spread
 
 
-def _flag(incoming: Answered, flag: Flagged) -> dict[str, Any]:
+def _flag(incoming: Incoming, flag: Flagged) -> dict[str, Any]:
     column = {} if flag.column is None else {"column": flag.column}
     return {"code": flag.code, **column, "rows": incoming.good[flag.rows]}

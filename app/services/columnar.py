@@ -10,12 +10,13 @@ from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from app.ml.model import Model, Predicted
-from app.services.answers import NO_EXTRAS, Answer, Answered, Extras, decided, intervals
+from app.ml.rows import Incoming
+from app.services.answers import NO_EXTRAS, Answer, Extras, decided, intervals
 from app.store.models import Pointer
 
 
 def as_npy(
-    pointer: Pointer, model: Model, incoming: Answered, predicted: Predicted | None, extras: Extras = NO_EXTRAS
+    pointer: Pointer, model: Model, incoming: Incoming, predicted: Predicted | None, extras: Extras = NO_EXTRAS
 ) -> Answer:
     """float64: the probabilities (n, k) of a classification, a column per class; else the predictions, (n,) or (n, p).
 
@@ -38,7 +39,7 @@ def _npy_header(shape: tuple[int, ...]) -> bytes:
 
 
 def as_arrow(
-    pointer: Pointer, model: Model, incoming: Answered, predicted: Predicted | None, extras: Extras = NO_EXTRAS
+    pointer: Pointer, model: Model, incoming: Incoming, predicted: Predicted | None, extras: Extras = NO_EXTRAS
 ) -> Answer:
     """A row for each row sent: `prediction`, a `probability_…` for each class, and `flags`.
 
@@ -80,7 +81,7 @@ def _numbers(model: Model, predicted: Predicted | None) -> NDArray[np.float64]:
     return np.ascontiguousarray(values, np.float64)
 
 
-def _spread(incoming: Answered, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _spread(incoming: Incoming, values: NDArray[np.float64]) -> NDArray[np.float64]:
     if len(values) == incoming.rows:
         return values
     spread = np.full((incoming.rows, *values.shape[1:]), np.nan)
@@ -88,14 +89,14 @@ def _spread(incoming: Answered, values: NDArray[np.float64]) -> NDArray[np.float
     return spread
 
 
-def _placed(incoming: Answered, values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
+def _placed(incoming: Incoming, values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
     placed: list[Any] = [None] * incoming.rows
     for row, value in zip(incoming.good.tolist(), values, strict=True):
         placed[row] = value
     return pa.array(placed, kind)
 
 
-def _flags(incoming: Answered, predicted: Predicted | None) -> list[list[str]]:
+def _flags(incoming: Incoming, predicted: Predicted | None) -> list[list[str]]:
     flags: list[list[str]] = [[] for _ in range(incoming.rows)]
     for flag in predicted.flags if predicted else ():
         text = flag.code if flag.column is None else f"{flag.code}:{flag.column}"

@@ -12,7 +12,7 @@ from app.ml.contract import Matrix
 from app.ml.model import Model, Predicted
 from app.ml.rejection import Policy
 from app.ml.rows import Incoming, read_rows
-from app.services.answers import NO_EXTRAS, Answer, Answered, Extras, answer
+from app.services.answers import NO_EXTRAS, Answer, Extras, answer
 from app.services.batching import Batching
 from app.services.loading import opened, stored
 from app.services.memory import ModelMemory
@@ -56,7 +56,7 @@ class Predictions:
 
         Raises ModelNotFound, VersionNotFound, AliasNotFound.
         """
-        wanted = _wanted(model, version, alias)
+        wanted = wanted_of(model, version, alias)
         return self._pointers.fresh(wanted) or self._pointers.fetch(wanted).result()
 
     async def serve(self, model: str, version: int | None = None, alias: str | None = None) -> Served:
@@ -64,7 +64,10 @@ class Predictions:
 
         Raises besides: CorruptModel, GoldenMismatch.
         """
-        wanted = _wanted(model, version, alias)
+        return await self.ready(wanted_of(model, version, alias))
+
+    async def ready(self, wanted: Wanted) -> Served:
+        """As `serve`."""
         pointer = self._pointers.fresh(wanted)
         if pointer is None:
             pointer = await _landed(self._pointers.fetch(wanted))
@@ -82,7 +85,7 @@ class Predictions:
     ) -> Answer:
         """`write`: the answer in its form, as `app.services.answers.answer` does for JSON."""
         predicted = served.model.predict(incoming.table, extras.confidence) if incoming.good.size else None
-        return write(served.pointer, served.model, Answered(*incoming[1:]), predicted, extras)
+        return write(served.pointer, served.model, incoming, predicted, extras)
 
     async def answer_small(
         self,
@@ -99,7 +102,7 @@ class Predictions:
         table = incoming.table
         raw = table if isinstance(table, np.ndarray) else served.model.preparation.raw(table)
         predicted = await self.predicted(served, raw, begin)
-        return write(served.pointer, served.model, Answered(*incoming[1:]), predicted, extras)
+        return write(served.pointer, served.model, incoming, predicted, extras)
 
     async def predicted(self, served: Served, raw: Matrix, begin: Callable[[], None]) -> Predicted:
         """For a small raw matrix (n, p): with the rows of other requests where that changes no bit, else alone."""
@@ -139,7 +142,7 @@ def check_policy(served: Served, policy: Policy) -> None:
         raise InvalidRequest(faults=faults)
 
 
-def _wanted(model: str, version: int | None, alias: str | None) -> Wanted:
+def wanted_of(model: str, version: int | None, alias: str | None) -> Wanted:
     if version is not None and alias is not None:
         raise InvalidRequest(faults=[Fault("/query/alias", "Ask for a version or for an alias, not for both.")])
     return Wanted(model, version, alias)

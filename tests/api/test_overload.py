@@ -27,7 +27,7 @@ def full(settings, name):
     own = settings.model_copy(update={"predict_threads": 1, "max_waiting_predictions": 1})
     gate = threading.Event()
     with TestClient(create_app(own)) as client, ThreadPoolExecutor(2) as callers:
-        services = client.app.state.services
+        services = client.app.services
         threads = services.admission._threads
         threads.submit(gate.wait)  # the one thread is busy, as with a batch that takes long
         asked = [callers.submit(client.post, f"/v1/models/{name}/predict", json=MANY) for _ in range(2)]
@@ -53,7 +53,7 @@ def test_a_full_house_refuses_at_once_and_stays_well(full, name):
 
 def test_no_place_at_all(settings, name):
     with TestClient(create_app(settings.model_copy(update={"max_predictions": 1}))) as client:
-        admission = client.app.state.services.admission
+        admission = client.app.services.admission
         admission.take()
         refused = client.post(f"/v1/models/{name}/predict", json={"rows": [ROW]})
         assert (refused.status_code, refused.json()["code"]) == (503, "overloaded")
@@ -64,7 +64,7 @@ def test_no_place_at_all(settings, name):
 
 def test_what_cannot_begin_in_time_is_told(settings, name):
     with TestClient(create_app(settings.model_copy(update={"predict_threads": 1}))) as client:
-        admission = client.app.state.services.admission
+        admission = client.app.services.admission
         taken = client.portal.call(admission._turns.acquire)
         late = client.post(f"/v1/models/{name}/predict", json=MANY, headers={"X-Request-Timeout": "0.05"})
         assert taken
