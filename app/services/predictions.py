@@ -92,8 +92,8 @@ class Predictions:
         served: Served,
         incoming: Incoming,
         begin: Callable[[], None],
-        extras: Extras = NO_EXTRAS,
-        write: Callable[..., Answer] = answer,
+        extras: Extras,
+        write: Callable[..., Answer],
     ) -> Answer:
         """The same bytes as `answer`; `begin` is called as the computation begins."""
         if not incoming.good.size or extras.confidence is not None:
