@@ -154,10 +154,11 @@ def _numbers(body: bytes, names: tuple[str, ...] | None, settings: Settings) -> 
     found = cut(body, b"data|rows", _header, settings, most=settings.max_predict_rows * len(names))
     if found is None or found.values.shape[1] != len(names):
         return None
-    order = order_of(found.rest or found.names, names)
-    if order is None:
-        return None
-    return found.values if type(order) is slice else np.ascontiguousarray(found.values[:, order])
+    header = found.rest or found.names
+    if header == names:
+        return found.values
+    order = order_of(header, names)
+    return None if order is None else np.ascontiguousarray(found.values[:, order])
 
 
 def _header(rest: Any, form: int) -> tuple[str, ...] | None:

@@ -1,26 +1,22 @@
 """CPU time of one prediction, by what it goes through: logistic regression on breast_cancer, in this process alone.
 
-    python tests/benchmarks/predict.py [--profile]
+    python -m tests.benchmarks.predict [--profile] [--log INFO]
 
 `application` is what we add to a server; `uvicorn` is a whole request but for the system's sockets, beside the same
-for an application that says a constant. --profile: where a request of one row spends its time.
+for an application that says a constant.
 """
 
 import argparse
 import asyncio
 import cProfile
-import logging
 import pstats
 import time
 from math import inf
-from pathlib import Path
 
-import orjson
 import pyarrow as pa
 import uvicorn
 import uvloop
 from sklearn.datasets import load_breast_cancer
-from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
@@ -121,7 +117,7 @@ def connected(app, path, headers, body, **options):
     config = uvicorn.Config(app, access_log=False, log_config=None, **options)
     config.load()
     state, transport = ServerState(), Transport()
-    state.default_headers = [(b"date", b"Sun, 22 Nov 2026 00:18:55 GMT")] + config.encoded_headers
+    state.default_headers = [(b"date", b"Sun, 22 Nov 2026 00:18:55 GMT"), *config.encoded_headers]
     protocol = HttpToolsProtocol(config, state, {}, asyncio.get_running_loop())
     protocol.connection_made(transport)
     lines = [b"POST %s HTTP/1.1" % path.encode(), *(b"%s: %s" % pair for pair in sent(headers, body))]
@@ -130,8 +126,7 @@ def connected(app, path, headers, body, **options):
     async def once():
         transport.head = b""
         protocol.data_received(request)
-        while not protocol.cycle.response_complete:
-            await asyncio.sleep(0)
+        await asyncio.gather(*state.tasks)
         assert transport.head.startswith(b"HTTP/1.1 200"), transport.head
 
     return once
@@ -162,20 +157,10 @@ async def measure(profiled):
         await profile(called(ours, path, *make(bodies.rows(1))))
         return
     for rows, times in TIMES.items():
-        asked = bodies.plain(bodies.rows(rows))
-        told = {
-            "floor": (
-                await spent(called(floor.app, "/", *asked), times),
-                await spent(connected(floor.app, "/", *asked), times),
-            )
-        }
-        for name, (path, make) in forms.items():
-            asked = make(bodies.rows(rows))
-            told[name] = (
-                await spent(called(ours, path, *asked), times),
-                await spent(connected(ours, path, *asked, proxy_headers=False, server_header=False), times),
-            )
-        for name, (alone, whole) in told.items():
+        asked = {name: (ours, path, *make(bodies.rows(rows))) for name, (path, make) in forms.items()}
+        for name, ask in {"floor": (floor.app, "/", *bodies.plain(bodies.rows(rows))), **asked}.items():
+            own = {} if name == "floor" else {"proxy_headers": False, "server_header": False}
+            alone, whole = await spent(called(*ask), times), await spent(connected(*ask, **own), times)
             print(f"{rows:7,} rows  {name:14} application {alone:9.1f} µs   uvicorn {whole:9.1f} µs")  # noqa: T201
 
 
@@ -192,8 +177,8 @@ async def profile(once):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--profile", action="store_true")
-    parser.add_argument("--log", default="INFO")
+    parser.add_argument("--profile", action="store_true", help="where a request of one row spends its time")
+    parser.add_argument("--log", default="WARNING", help="INFO: each request has its line")
     asked = parser.parse_args()
     logs.configure(asked.log)
     uvloop.run(measure(asked.profile))
