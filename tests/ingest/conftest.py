@@ -1,7 +1,16 @@
+import csv
 import tempfile
 
 import pyarrow as pa
 import pytest
+
+
+@pytest.fixture(autouse=True)
+def _processes_own_limit():
+    """A parser sets the limit of its process, which is here that of other tests too."""
+    limit = csv.field_size_limit()
+    yield
+    csv.field_size_limit(limit)
 
 
 @pytest.fixture

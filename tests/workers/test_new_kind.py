@@ -135,7 +135,7 @@ def told(tmp_path_factory, database_factory):
     (copy / "app/ml/work/tally.py").write_text(TALLY)
     environment = {**variables(database_factory()), "PYTHONPATH": str(copy), "PATH": os.environ["PATH"]}
     used = subprocess.run(
-        [sys.executable, "-P", "-c", USED], cwd=copy, env=environment, capture_output=True, text=True, timeout=180,
+        [sys.executable, "-P", "-c", USED], cwd=copy, env=environment, capture_output=True, text=True, timeout=600,
         check=False,
     )  # fmt: skip
     assert used.returncode == 0, used.stderr
