@@ -15,6 +15,8 @@ from app.settings import Settings
 QUEUE = "valiant"
 RUN = "valiant.run"
 """The name of the task that runs a job; its one argument is the id."""
+LEND = "valiant.lend"
+"""The name of the task that lends a slot to a job that runs in the same worker; its one argument is the id."""
 ANSWER_SECONDS = 0.5
 """A broker that stays silent for so long is taken for gone: nothing of ours takes it a millisecond."""
 
@@ -30,10 +32,10 @@ def make_celery(settings: Settings) -> Celery:
     return celery
 
 
-def publish(celery: Celery, job_id: UUID) -> bool:
+def publish(celery: Celery, job_id: UUID, task: str = RUN, queue: str = QUEUE) -> bool:
     """Tell the workers of a queued job: a hint. False, within 2 seconds, if the broker does not take it."""
     try:
-        celery.send_task(RUN, args=[str(job_id)], ignore_result=True)
+        celery.send_task(task, args=[str(job_id)], queue=queue, ignore_result=True)
     except Exception as error:  # noqa: BLE001 - a hint has no right to fail what it hints at
         log.warning("announcement_failed", job_id=str(job_id), reason=type(error).__name__)
         return False

@@ -2,7 +2,7 @@
 
 supervisor → trainer    REQUEST (JSON), then of each model BLOB (a piece of it) …, END,
                         then of each dataset CHUNK (Arrow IPC stream) …, END
-trainer → supervisor    PROGRESS (JSON) …, then FAILURE (a problem as JSON),
+trainer → supervisor    PROGRESS (JSON) and HELP (a number: slots of use by now) …, then FAILURE (a problem as JSON),
                         or RESULT (JSON), BLOB (a piece of the model) …, END
 """
 
@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from typing import IO, NamedTuple
 
-REQUEST, CHUNK, END, PROGRESS, FAILURE, RESULT, BLOB = b"R", b"C", b"E", b"P", b"F", b"S", b"B"
+REQUEST, CHUNK, END, PROGRESS, HELP, FAILURE, RESULT, BLOB = b"R", b"C", b"E", b"P", b"H", b"F", b"S", b"B"
 
 _HEAD = struct.Struct(">cQ")
 

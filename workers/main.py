@@ -30,9 +30,9 @@ def main(settings: Settings) -> int:
     warnings.simplefilter("ignore", SecurityWarning)  # it is about root and pickle; nothing here reads pickle
     services = build(settings, role="worker")
     spares = Spares()
-    runner = Runner(services, spares)
     incarnation = uuid4().hex  # a name that no earlier life of this worker had
     own_queue = f"{QUEUE}.{incarnation}"
+    runner = Runner(services, spares, own_queue)
     tending = Tending(services, runner, own_queue)
     register(services.celery, runner, tending.heard)
     services.celery.conf.task_queues = [

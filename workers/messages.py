@@ -27,7 +27,7 @@ class Bytes(NamedTuple):
 
 
 class Order(NamedTuple):
-    """The first frame: what to do, on what, within which memory."""
+    """The first frame: what to do, on what, within which memory and how many processes."""
 
     kind: str
     request: dict[str, Any]
@@ -35,15 +35,17 @@ class Order(NamedTuple):
     datasets: Sequence[Sheet]
     models: Sequence[Bytes]
     memory_bytes: int
+    forks: int = 0
+    """For how many, at most, the worker may lend slots."""
 
     def written(self) -> bytes:
         return json.dumps(self).encode()
 
     @classmethod
     def read(cls, payload: bytes) -> Self:
-        kind, request, request_id, sheets, models, memory = json.loads(payload)
+        kind, request, request_id, sheets, models, memory, forks = json.loads(payload)
         datasets = [Sheet(d, rows, tuple(TableColumn(*column) for column in columns)) for d, rows, columns in sheets]
-        return cls(kind, request, request_id, datasets, [Bytes(*one) for one in models], memory)
+        return cls(kind, request, request_id, datasets, [Bytes(*one) for one in models], memory, forks)
 
 
 def read_inputs(order: Order, inlet: IO[bytes]) -> Inputs:

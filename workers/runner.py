@@ -8,6 +8,7 @@ import structlog
 
 from app.bootstrap import Services
 from app.errors import Cancelled, LeaseLost
+from app.queue import LEND, publish
 from app.store.claims import Claim
 from workers.spare import Spares
 from workers.supervisor import Attempt, Verdict
@@ -18,11 +19,14 @@ log = structlog.get_logger(__name__)
 class Runner:
     """As many attempts at a time as there are slots."""
 
-    def __init__(self, services: Services, spares: Spares) -> None:
+    def __init__(self, services: Services, spares: Spares, own_queue: str) -> None:
+        """own_queue: of messages that come back to this worker and to no other."""
         self._services = services
         self._spares = spares
+        self._own_queue = own_queue
         self._slots = threading.BoundedSemaphore(services.settings.worker_concurrency)
         self._attempts: set[Attempt] = set()
+        self._lent = 0
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
         self._closed = False
@@ -31,7 +35,7 @@ class Runner:
     def busy(self) -> bool:
         """Whether every slot is taken."""
         with self._lock:
-            return len(self._attempts) >= self._services.settings.worker_concurrency
+            return len(self._attempts) + self._lent >= self._services.settings.worker_concurrency
 
     def run(self, job_id: UUID) -> None:
         """One attempt of this job; nothing if it is not to be had."""
@@ -46,6 +50,21 @@ class Runner:
             return self._run(self._services.jobs.claim_oldest)
         finally:
             self._slots.release()
+
+    def lend(self, job_id: UUID) -> None:
+        """A slot for a trainer that does several things at once; again later, behind all who wait, if it wants more."""
+        with self._lock:
+            attempt = next((one for one in self._attempts if one.job_id == job_id), None)
+        if attempt is None:
+            return
+        with self._slots:
+            self._count(1)
+            try:
+                again = attempt.lend()
+            finally:
+                self._count(-1)
+        if again:
+            self._offer(job_id)
 
     def stop(self) -> None:
         """Claim nothing more; end the trainers at work and give their jobs back."""
@@ -70,7 +89,7 @@ class Runner:
         return True
 
     def _attempt(self, claim: Claim) -> None:
-        attempt = Attempt(self._services, claim, self._spares.take())
+        attempt = Attempt(self._services, claim, self._spares.take(), self._offer)
         self._add(attempt)
         try:
             log.info("attempt_started")
@@ -83,6 +102,14 @@ class Runner:
             with self._idle:
                 self._attempts.discard(attempt)
                 self._idle.notify_all()
+
+    def _offer(self, job_id: UUID) -> None:
+        """Have Celery lend it a slot of this worker as soon as one is free."""
+        publish(self._services.celery, job_id, LEND, self._own_queue)
+
+    def _count(self, change: int) -> None:
+        with self._lock:
+            self._lent += change
 
     def _add(self, attempt: Attempt) -> None:
         with self._lock:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -23,27 +24,30 @@ _OWN = {
 
 
 class Child:
-    """A trainer's process. Frames have pipes of their own; what it prints comes together in another."""
+    """A trainer's process. Frames have pipes of their own, slots lent to it a socket; what it prints comes together."""
 
     def __init__(self) -> None:
         theirs, mine = os.pipe()
         self.inlet: IO[bytes] = os.fdopen(mine, "wb")
         mine, theirs_too = os.pipe()
         self.outlet: IO[bytes] = os.fdopen(mine, "rb", buffering=0)
+        self.grants, slots = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._reaping = threading.Lock()
+        given = theirs, theirs_too, slots.fileno()
         try:
             self.process = subprocess.Popen(  # noqa: S603 - a command of our own making
-                [sys.executable, "-P", "-m", "workers.trainer", str(os.getpid()), str(theirs), str(theirs_too)],
+                [sys.executable, "-P", "-m", "workers.trainer", *map(str, (os.getpid(), *given))],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 env={name: os.environ[name] for name in _INHERITED if name in os.environ} | _OWN,
-                pass_fds=(theirs, theirs_too),
+                pass_fds=given,
                 start_new_session=True,  # Ctrl-C in a terminal is for the worker, which stops its trainers in order
             )
         finally:
             os.close(theirs)
             os.close(theirs_too)
+            slots.close()
         self.prints = cast("IO[bytes]", self.process.stdout)
 
     @property
@@ -62,7 +66,7 @@ class Child:
         self.kill()
         with self._reaping:
             status = self.process.wait()
-        for pipe in (self.inlet, self.outlet, self.prints):
+        for pipe in (self.inlet, self.outlet, self.prints, self.grants):
             with suppress(OSError):  # what was buffered for the dead
                 pipe.close()
         return status

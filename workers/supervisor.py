@@ -6,14 +6,18 @@ The trainer may hold its interpreter's lock, loop in C or die; the heart beats h
 import contextvars
 import json
 import os
+import select
 import selectors
 import signal
+import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from enum import Enum, auto
 from typing import Any
+from uuid import UUID
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -27,6 +31,7 @@ from app.services.submission import sheet
 from app.store.claims import Claim
 from app.store.models import Pointer
 from workers import frames
+from workers.group import TAKEN
 from workers.messages import Bytes, Order, read_outcome
 from workers.spare import Child
 
@@ -35,6 +40,10 @@ log = structlog.get_logger(__name__)
 PIECE = 1 << 20
 LOOK_SECONDS = 1.0
 """A trainer that says nothing is looked after so often."""
+RETURN_SECONDS = 0.1
+"""So often whoever lends a slot looks whether there is still a use for it."""
+TAKE_SECONDS = 5.0
+"""A slot that nobody takes for so long is taken back."""
 LAST_WORDS = 100
 """Pieces of a trainer's output that are kept for the log."""
 
@@ -52,10 +61,14 @@ class Verdict(Enum):
 class Attempt:
     """One claim and the trainer that works on it."""
 
-    def __init__(self, services: Services, claim: Claim, child: Child) -> None:
+    def __init__(self, services: Services, claim: Claim, child: Child, offer: Callable[[UUID], None]) -> None:
+        """offer: has a slot of the worker lent to the job of this id, when one is free."""
         self._services = services
         self._claim = claim
         self._child = child
+        self._offer = offer
+        self._wanted = 0
+        """Slots that the trainer could use besides its own."""
         self._deadline = time.monotonic() + claim.time_limit_seconds
         self._over = threading.Event()
         self._verdict: Verdict | None = None
@@ -83,6 +96,27 @@ class Attempt:
             self._verdict = verdict
             log.info("attempt_ended", verdict=verdict.name.lower())
         self._child.kill()
+
+    @property
+    def job_id(self) -> UUID:
+        return self._claim.job_id
+
+    def lend(self) -> bool:
+        """Let the trainer use the caller's slot for a while. Whether it wants one again."""
+        if not self._wanted:
+            return False
+        ours, theirs = os.pipe()
+        taken, until = False, time.monotonic() + TAKE_SECONDS
+        with os.fdopen(ours, "rb", buffering=0) as slot:
+            with os.fdopen(theirs, "wb"), suppress(OSError):  # the trainer is gone
+                socket.send_fds(self._child.grants, [TAKEN], [theirs])
+            while not self._over.is_set() and (taken or (self._wanted and time.monotonic() < until)):
+                if select.select([slot], [], [], RETURN_SECONDS)[0]:
+                    if not slot.read(1):
+                        break  # closed, by whoever had it
+                    taken = True
+                    log.info("slot_lent", job_id=str(self.job_id))
+        return taken and self._wanted > 0
 
     # threads beside the listener
 
@@ -139,6 +173,7 @@ class Attempt:
             datasets=[sheet(dataset) for dataset in datasets],
             models=[Bytes(at.model, at.version, at.digest) for at in pointers],
             memory_bytes=self._services.settings.job_memory_bytes,
+            forks=self._services.settings.worker_concurrency - 1,
         )
 
     # the listener
@@ -169,8 +204,15 @@ class Attempt:
     def _take(self, frame: frames.Frame) -> None:
         if frame.kind == frames.PROGRESS:
             self._progress = json.loads(frame.payload)
+        elif frame.kind == frames.HELP:
+            self._wanted = int(frame.payload)
+            _thread(self._ask_for_slots)
         else:
             self._answers.setdefault(frame.kind, []).append(frame.payload)
+
+    def _ask_for_slots(self) -> None:
+        for _ in range(self._wanted):
+            self._offer(self.job_id)
 
     # what became of it
 

@@ -6,7 +6,7 @@ from uuid import UUID
 import structlog
 from celery import Celery
 
-from app.queue import RUN
+from app.queue import LEND, RUN
 from workers.runner import Runner
 
 CANARY = "valiant.canary"
@@ -21,6 +21,11 @@ def register(celery: Celery, runner: Runner, heard: Callable[[], object]) -> Non
     def run(job_id: str) -> None:
         heard()
         runner.run(UUID(job_id))
+
+    @celery.task(name=LEND)  # type: ignore[untyped-decorator] # as above
+    def lend(job_id: str) -> None:
+        heard()
+        runner.lend(UUID(job_id))
 
     @celery.task(name=CANARY)  # type: ignore[untyped-decorator] # as above
     def canary() -> None:

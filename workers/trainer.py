@@ -4,45 +4,47 @@ It starts ahead of its job, imports what a fit needs, and waits at a pipe. It ha
 no database and no broker; it may crash, hang or fill its memory without taking anyone with it.
 """
 
-import ctypes
 import faulthandler
 import json
 import os
 import resource
 import select
-import signal
+import socket
 import sys
 import time
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 from app.errors import OutOfMemory, ValiantError
+from app.ml import learners
 from app.ml.kind import Outcome
 from app.ml.kinds import kinds
 from app.ml.numerics.compiled import warm
 from app.schemas.problems import Problem
 from workers import frames
 from workers.curves import Curves
+from workers.group import Group, die_with
 from workers.messages import Order, read_inputs, write_outcome
 
 REPORT_SECONDS = 0.1
 """Progress is told at most so often."""
-_PR_SET_PDEATHSIG = 1
 
 
 def main() -> int:
-    parent, inlet_fd, outlet_fd = map(int, sys.argv[1:])
+    parent, inlet_fd, outlet_fd, grants_fd = map(int, sys.argv[1:])
     inlet, outlet = os.fdopen(inlet_fd, "rb"), os.fdopen(outlet_fd, "wb")
-    _protect(parent, inlet_fd, outlet_fd)
+    _protect(parent, inlet_fd, outlet_fd, grants_fd)
     warm(stop=lambda: bool(select.select([inlet_fd], [], [], 0)[0]))  # nobody waits yet, and whoever comes goes first
     try:
         order = Order.read(frames.read(inlet).payload)
     except EOFError:
         return 0  # never needed
     _limit_memory(order.memory_bytes)
+    learners.EACH.set(Group(socket.socket(fileno=grants_fd), order.forks, partial(_ask, outlet)))
     try:
         write_outcome(outlet, _work(order, inlet, outlet))
     except MemoryError:
@@ -57,10 +59,7 @@ def main() -> int:
 
 def _protect(parent: int, *pipes: int) -> None:
     """Die with the worker, leave no core dump, be the first the kernel ends when memory is short."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        sys.exit("The worker is gone.")
+    die_with(parent)
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for pipe in pipes:  # whatever a fit may start has no business here
@@ -77,6 +76,10 @@ def _limit_memory(size: int) -> None:
 def _work(order: Order, inlet: IO[bytes], outlet: IO[bytes]) -> Outcome:
     kind = kinds()[order.kind].kind
     return kind.run(kind.request.model_validate(order.request), read_inputs(order, inlet), _Progress(outlet))
+
+
+def _ask(outlet: IO[bytes], slots: int) -> None:
+    frames.write(outlet, frames.HELP, str(slots).encode())
 
 
 class _Progress:

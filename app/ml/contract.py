@@ -5,10 +5,10 @@ of `(params, state, data)`, and states them in one `ALGORITHM` record. Everythin
 (request validation, storage, the contract tests, the documentation) follows from that record.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ForwardRef, Generic, NamedTuple, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ForwardRef, Generic, NamedTuple, NoReturn, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,12 @@ __all__ = [
     "Algorithm",
     "Context",
     "Data",
+    "Each",
     "Fit",
     "Labels",
     "Learned",
     "Learner",
+    "Lesson",
     "Matrix",
     "Member",
     "Params",
@@ -36,6 +38,7 @@ __all__ = [
     "Symmetry",
     "Task",
     "Vector",
+    "in_turn",
     "learner",
     "silent",
 ]
@@ -103,6 +106,7 @@ def _without_default(schema: dict[str, Any]) -> None:
 
 P = TypeVar("P", bound=Params)
 S = TypeVar("S")
+T = TypeVar("T")
 
 
 class Progress(Protocol):
@@ -141,7 +145,28 @@ class Member(NamedTuple):
     """What it is used for."""
 
 
-def _no_nested_fits(_spec: Learner, _data: Data) -> Learned:
+class Lesson(NamedTuple):
+    """A learner and what it is to learn from."""
+
+    spec: Learner
+    data: Callable[[], Data]
+    """Made when its turn comes: together, the rows of all lessons may be too many."""
+
+
+class Each(Protocol):
+    def __call__(self, kind: type[T], works: Sequence[Callable[[], T]], /) -> Iterator[T]:
+        """What each piece of work makes, in their order, however many are done at once.
+
+        kind: Learned, or a NamedTuple that could be part of a state. Works know nothing of each other.
+        """
+
+
+def in_turn(_kind: type[T], works: Sequence[Callable[[], T]]) -> Iterator[T]:
+    """An `Each` that does one after the other."""
+    return (work() for work in works)
+
+
+def _no_nested_fits(*_: object) -> NoReturn:
     raise InvalidData("This context does not fit learners inside learners.")
 
 
@@ -153,6 +178,9 @@ class Context:
     progress: Progress = silent
     fit: Callable[[Learner, Data], Learned] = _no_nested_fits
     """Fits a `Learner` with a generator of its own: what one draws changes nothing for the next."""
+    fit_all: Callable[[Sequence[Lesson]], Iterator[Learned]] = _no_nested_fits
+    """The same of several, perhaps at once. It answers in their order, and reports the progress."""
+    each: Each = in_turn
 
     @classmethod
     def of(cls, seed: int, progress: Progress = silent) -> Self:

@@ -1,30 +1,60 @@
 """Learners made of learners: what may stand inside what, and how the inner ones are fitted."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from app.errors import Fault
 from app.ml.catalogue import Entry, find
-from app.ml.contract import Accepts, Algorithm, Context, Data, Learned, Learner, Params, Progress, Task, silent
+from app.ml.contract import (
+    Accepts,
+    Algorithm,
+    Context,
+    Data,
+    Each,
+    Learned,
+    Learner,
+    Lesson,
+    Params,
+    Progress,
+    Task,
+    in_turn,
+    silent,
+)
 
+EACH: ContextVar[Each] = ContextVar("EACH", default=in_turn)
+"""How a fit does what it can do at once. Whoever has processes to spare sets it; what comes of it is the same."""
 DEEPEST = 4
 """Learners within learners; each level multiplies the fits."""
 
 
 def context(seed: int, progress: Progress = silent) -> Context:
     """What a fit may use, learners of the catalogue among it."""
-    return _context(Context.of(seed).rng, progress)
+    return _context(Context.of(seed).rng, progress, EACH.get())
 
 
-def _context(rng: np.random.Generator, progress: Progress) -> Context:
+def _context(rng: np.random.Generator, progress: Progress = silent, each: Each = in_turn) -> Context:
+    """Learners within the outermost do one thing after the other: their neighbours are done at once already."""
+
     def fit(spec: Learner, data: Data) -> Learned:
-        algorithm = entry_of(spec).algorithm
-        (own,) = rng.spawn(1)
-        return Learned(algorithm, spec, algorithm.fit(spec, data, _context(own, silent)).state)
+        return _learned(Lesson(spec, lambda: data), *rng.spawn(1))
 
-    return Context(rng, progress, fit)
+    def fit_all(lessons: Sequence[Lesson]) -> Iterator[Learned]:
+        own = rng.spawn(len(lessons))
+        fits = [partial(_learned, lesson, generator) for lesson, generator in zip(lessons, own, strict=True)]
+        for place, learned in enumerate(each(Learned, fits), 1):
+            yield learned
+            progress(place / len(fits))
+
+    return Context(rng, progress, fit, fit_all, each)
+
+
+def _learned(lesson: Lesson, rng: np.random.Generator) -> Learned:
+    algorithm = entry_of(lesson.spec).algorithm
+    return Learned(algorithm, lesson.spec, algorithm.fit(lesson.spec, lesson.data(), _context(rng)).state)
 
 
 def entry_of(spec: Learner) -> Entry:

@@ -54,21 +54,24 @@ class Fleet:
         self.running(job_id)
         return next(worker for worker in self.workers if worker.alive and self.log_of(worker, job_id))
 
-    def submit(self, how="work", *, announce=True, time_limit_seconds=300, max_attempts=2, **parameters):
-        """A job for the poison, put into the queue as `Submission` does."""
+    def submit(
+        self, how="work", *, algorithm=None, announce=True, time_limit_seconds=300, max_attempts=2, **parameters
+    ):
+        """A job for the poison, or an algorithm that has it within, put into the queue as `Submission` does."""
         from app.queue import publish
         from app.store.claims import NewJob
         from app.store.identifiers import uuid7
 
         job_id = uuid7()
+        algorithm = algorithm or {"name": "poison", "how": how, **parameters}
         request = {
             "model": f"m{uuid4().hex}", "dataset": str(self.dataset), "target": "petal_width",
-            "algorithm": {"name": "poison", "how": how, **parameters}, "time_limit_seconds": time_limit_seconds,
+            "algorithm": algorithm, "time_limit_seconds": time_limit_seconds,
         }  # fmt: skip
         new = NewJob(
             id=job_id, kind="train", request=request, request_hash="", request_id=f"request-{job_id}",
-            idempotency_key=None, dataset_id=self.dataset, model=request["model"], algorithm="poison", warnings=[],
-            max_attempts=max_attempts, time_limit_seconds=time_limit_seconds,
+            idempotency_key=None, dataset_id=self.dataset, model=request["model"], algorithm=algorithm["name"],
+            warnings=[], max_attempts=max_attempts, time_limit_seconds=time_limit_seconds,
         )  # fmt: skip
         with self.services.work() as w:
             w.jobs.add(new)

@@ -148,7 +148,7 @@ from workers.runner import Runner
 from workers.tending import Tending
 
 services = build(Settings(), role="worker")
-Tending(services, Runner(services, None), "valiant.deaf").start()  # and no consumer
+Tending(services, Runner(services, None, "own"), "valiant.deaf").start()  # and no consumer
 time.sleep(600)
 """
 

@@ -90,7 +90,7 @@ from workers.spare import Spares
 
 settings, iris = Settings(), Path(app.__file__).with_name("samples") / "iris.csv"
 services = build(settings, role="api")
-runner = Runner(services, Spares())
+runner = Runner(services, Spares(), "own")
 with TestClient(create_app(settings, services)) as http:
     dataset = http.post("/v1/datasets", content=iris.read_bytes()).json()["id"]
 

@@ -23,6 +23,7 @@ Errors of a majority of 5 and 21 that each err in 30 of 100 cases, of 11 and 101
 References: Hansen & Salamon (1990), IEEE Trans. Pattern Anal. 12:993; Battiti & Brunato, The LION Way, ch. 11.
 """
 
+from functools import partial
 from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
@@ -39,6 +40,7 @@ from app.ml.contract import (
     Labels,
     Learned,
     Learner,
+    Lesson,
     Matrix,
     Member,
     Params,
@@ -82,15 +84,12 @@ class State(NamedTuple):
 def fit(params: Committee, data: Data, context: Context) -> Fit[State]:
     own = np.ones(len(params.members)) if params.weights is None else np.array(params.weights)
     parts = _parts(params, data, context)
-    members = []
-    for spec in params.members:
-        for rows in parts:
-            members.append(context.fit(spec, data.take(rows)))
-            context.progress(len(members) / (len(params.members) * len(parts)))
+    lessons = [Lesson(spec, partial(data.take, rows)) for spec in params.members for rows in parts]
+    members = tuple(context.fit_all(lessons))
     spread = np.repeat(own, len(parts))
     classes = data.task is Task.CLASSIFICATION
     second = context.fit(params.second, data) if params.second is not None and classes else None
-    return Fit(State(tuple(members), spread / spread.sum(), second), iterations=len(members))
+    return Fit(State(members, spread / spread.sum(), second), iterations=len(members))
 
 
 def predict(params: Committee, state: State, x: Matrix) -> NDArray[np.float64]:

@@ -26,7 +26,8 @@ References: Dietterich & Bakiri (1995), J. Artif. Intell. Res. 2:263; Battiti & 
 """
 
 import math
-from typing import Literal, NamedTuple
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,7 @@ from app.ml.contract import (
     Fit,
     Learned,
     Learner,
+    Lesson,
     Matrix,
     Member,
     Params,
@@ -80,11 +82,13 @@ class State(NamedTuple):
 
 def fit(params: ECOC, data: Data, context: Context) -> Fit[State]:
     code = _code(params, data.targets.shape[1], context.rng)
-    members = []
-    for bit in code.T:
-        members.append(context.fit(params.base, data.answering(Task.CLASSIFICATION, bit[data.codes] * 1.0, classes=2)))
-        context.progress(len(members) / code.shape[1])
-    return Fit(State(tuple(members), code), iterations=len(members))
+    members = tuple(context.fit_all([Lesson(params.base, partial(_asked, data, bit)) for bit in code.T]))
+    return Fit(State(members, code), iterations=len(members))
+
+
+def _asked(data: Data, bit: NDArray[Any]) -> Data:
+    """Which classes have a 1 there."""
+    return data.answering(Task.CLASSIFICATION, bit[data.codes] * 1.0, classes=2)
 
 
 def predict(params: ECOC, state: State, x: Matrix) -> Matrix:

@@ -25,7 +25,6 @@ References: Sill, Takács, Mackey & Lin (2009), Feature-Weighted Linear Stacking
 ch. 11.
 """
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -75,14 +74,9 @@ class State(NamedTuple):
 def fit(params: FeatureWeightedStacking, data: Data, context: Context) -> Fit[State]:
     n, meta = len(data.x), _places(params.meta_features, data.names)
     fold = dealt(n, min(params.folds, n), context.rng)
-    answers = []
-    for spec in params.members:
-        told = out_of_fold(data, fold, partial(context.fit, spec))
-        answers.append((context.fit(spec, data), told))
-        context.progress(len(answers) / len(params.members))
-    g = np.column_stack([told for _, told in answers])
-    v = combination(g, _meta(data.x, meta), data.y, data.weights)
-    return Fit(State(tuple(kept for kept, _ in answers), meta, v), iterations=len(answers))
+    members, answers = zip(*out_of_fold(data, fold, params.members, context), strict=True)
+    v = combination(np.column_stack(answers), _meta(data.x, meta), data.y, data.weights)
+    return Fit(State(members, meta, v), iterations=len(members))
 
 
 def predict(params: FeatureWeightedStacking, state: State, x: Matrix) -> Vector:

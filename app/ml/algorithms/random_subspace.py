@@ -21,6 +21,7 @@ True
 References: Ho (1998), IEEE Trans. Pattern Anal. 20:832; Battiti & Brunato, The LION Way, ch. 11.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ from app.ml.contract import (
     Labels,
     Learned,
     Learner,
+    Lesson,
     Matrix,
     Member,
     Params,
@@ -67,11 +69,8 @@ def fit(params: RandomSubspace, data: Data, context: Context) -> Fit[State]:
         seen = [subset(context.rng, data.x.shape[1], params.fraction) for _ in range(params.count)]
     else:
         seen = [_named(group, data.names) for group in params.groups]
-    members = []
-    for places in seen:
-        members.append(context.fit(params.base, data.columns(places)))
-        context.progress(len(members) / len(seen))
-    return Fit(State(tuple(members), tuple(seen)), iterations=len(members))
+    members = tuple(context.fit_all([Lesson(params.base, partial(data.columns, places)) for places in seen]))
+    return Fit(State(members, tuple(seen)), iterations=len(members))
 
 
 def predict(params: RandomSubspace, state: State, x: Matrix) -> NDArray[np.float64]:

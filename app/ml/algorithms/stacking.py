@@ -26,7 +26,6 @@ References: Wolpert (1992), Neural Networks 5:241; Breiman (1996), Mach. Learn. 
 Intell. Res. 10:271; Battiti & Brunato, The LION Way, ch. 11.
 """
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,11 +72,7 @@ def fit(params: Stacking, data: Data, context: Context) -> Fit[State]:
     n, count = len(data.x), len(params.members)
     codes = data.codes if data.task is Task.CLASSIFICATION else None
     fold = dealt(n, min(params.folds, n), context.rng, codes)
-    answers = []
-    for spec in params.members:
-        answers.append(out_of_fold(data, fold, partial(context.fit, spec)))
-        context.progress(0.8 * len(answers) / count)
-    members = tuple(context.fit(spec, data) for spec in params.members)
+    members, answers = zip(*out_of_fold(data, fold, params.members, context), strict=True)
     told = np.stack(answers, axis=-1)  # (n, m) or (n, k, m)
     target = data.targets if codes is not None else data.y
     missed = (told - target[..., None]) ** 2

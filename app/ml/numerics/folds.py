@@ -1,12 +1,13 @@
 """Rows dealt into folds, and answers for rows by learners that have not seen them."""
 
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract import Data, Labels, Learned
+from app.ml.contract import Context, Data, Labels, Learned, Learner, Lesson
 
 
 def dealt(n: int, folds: int, rng: np.random.Generator, codes: Labels | None = None) -> Labels:
@@ -26,16 +27,19 @@ def shuffled(strata: Labels, rng: np.random.Generator) -> tuple[Labels, Labels]:
     return order, np.arange(strata.size) - starts[strata[order]]
 
 
-def out_of_fold(data: Data, fold: Labels, fit: Callable[[Data], Learned]) -> NDArray[Any]:
-    """What learners of one kind answer for every row, each having learned from the rows of the other folds only.
+def out_of_fold(
+    data: Data, fold: Labels, specs: Sequence[Learner], context: Context
+) -> Iterator[tuple[Learned, NDArray[Any]]]:
+    """Each learner, taught by all rows, and what others of its kind answer, taught by the rows of other folds only.
 
     Regression: (n,), classification: (n, k). Where all rows are in one fold there are no others to learn from: the
     learner has then seen them.
     """
-    if not fold.any():
-        return fit(data).predict(data.x)
-    answers = np.empty(data.answer_shape)
-    for k in range(int(fold.max()) + 1):
-        learned = fit(data.take(fold != k))
-        answers[fold == k] = learned.predict(np.ascontiguousarray(data.x[fold == k]))
-    return answers
+    folds = [fold == k for k in range(int(fold.max()) + 1)]
+    rests = [partial(data.take, ~rows) for rows in folds] if len(folds) > 1 else [lambda: data]
+    learned = context.fit_all([Lesson(spec, taught) for spec in specs for taught in (*rests, lambda: data)])
+    for _ in specs:
+        answers = np.empty(data.answer_shape)
+        for rows in folds:
+            answers[rows] = next(learned).predict(np.ascontiguousarray(data.x[rows]))
+        yield next(learned), answers

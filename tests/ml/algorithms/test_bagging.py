@@ -33,8 +33,7 @@ def fitted(data, **spec):
 
 @pytest.mark.parametrize(("n", "share"), [(10, 0.65132), (100, 0.63397), (5000, 0.63212)])
 def test_the_share_of_distinct_rows(n, share):
-    rng = np.random.default_rng(0)
-    held = [np.unique(rows).size / n for rows in bagging.draws(rng, n, n, 4000 if n < 1000 else 200)]
+    held = [np.unique(bagging.draw(seed, n, n)).size / n for seed in range(4000 if n < 1000 else 200)]
     assert np.mean(held) == pytest.approx(share, abs=4 * np.std(held) / np.sqrt(len(held)) + 5e-6)
 
 
@@ -57,9 +56,9 @@ def test_the_ambiguity_decomposition(diabetes):
 def test_out_of_bag_error_is_that_of_rows_nobody_in_the_answer_saw(diabetes):
     _, state = fitted(diabetes, count=4, base={"name": "linear"})
     n = len(diabetes.x)
-    rng = learners.context(0).rng
     total, seen = np.zeros(n), np.zeros(n)
-    for rows in bagging.draws(rng, n, n, 4):
+    for seed in learners.context(0).rng.integers(2**63, size=4).tolist():
+        rows = bagging.draw(seed, n, n)
         model = LinearRegression().fit(diabetes.x[rows], diabetes.y[rows])
         out = np.setdiff1d(np.arange(n), rows)
         total[out] += model.predict(diabetes.x[out])

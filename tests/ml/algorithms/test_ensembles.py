@@ -40,6 +40,10 @@ def fitted(module, params_class, data, **spec):
     return params, module.fit(params, data, learners.context(0)).state
 
 
+def one_by_one(fit):
+    return lambda lessons: (fit(lesson.spec, lesson.data()) for lesson in lessons)
+
+
 # stacking
 
 
@@ -62,11 +66,11 @@ def test_no_row_is_answered_by_a_learner_that_has_seen_it():
         return Learned(type(learned.algorithm)(**{**vars(learned.algorithm), "predict": predict}), spec, learned.state)
 
     params = stacking.Stacking.model_validate({"members": [RIDGE, KNN]})
-    stacking.fit(params, data, Context(np.random.default_rng(0), fit=watched))
-    assert sorted(map(len, taught)) == [32] * 10 + [40] * 2
+    stacking.fit(params, data, Context(np.random.default_rng(0), fit_all=one_by_one(watched)))
+    assert [len(seen) for seen in taught] == [*[32] * 5, 40] * 2
     everyone = set(range(n))
     for fold in range(5):
-        assert everyone - taught[fold] == everyone - taught[5 + fold]  # the same folds for every member
+        assert everyone - taught[fold] == everyone - taught[6 + fold]  # the same folds for every member
     left_out = [row for seen in taught[:5] for row in everyone - seen]
     assert sorted(left_out) == sorted(everyone)  # disjoint, and all
 
@@ -75,7 +79,8 @@ def test_out_of_fold_answers_are_those_of_the_folds(diabetes):
     fold = dealt(len(diabetes.x), 4, np.random.default_rng(0))
     context = learners.context(0)
     spec = stacking.Stacking.model_validate({"members": [RIDGE]}).members[0]
-    told = out_of_fold(diabetes, fold, lambda rows: context.fit(spec, rows))
+    ((member, told),) = out_of_fold(diabetes, fold, [spec], context)
+    np.testing.assert_array_equal(member.predict(diabetes.x), context.fit(spec, diabetes).predict(diabetes.x))
     for k in range(4):
         again = context.fit(spec, diabetes.take(fold != k)).predict(np.ascontiguousarray(diabetes.x[fold == k]))
         np.testing.assert_array_equal(told[fold == k], again)
@@ -187,7 +192,7 @@ def test_cross_validated_members_each_lack_a_fold(diabetes):
         return inner.fit(spec, rows)
 
     params = committee.Committee.model_validate({"members": [RIDGE, TREE], "folds": 4})
-    state = committee.fit(params, diabetes, Context(np.random.default_rng(0), fit=watched)).state
+    state = committee.fit(params, diabetes, Context(np.random.default_rng(0), fit_all=one_by_one(watched))).state
     assert len(state.members) == 8
     lacking = [len(diabetes.y) - len(rows) for rows in taught]
     assert sum(lacking[:4]) == sum(lacking[4:]) == len(diabetes.y)

@@ -1,0 +1,184 @@
+"""Works done at once by forks that have slots, as one would do them alone."""
+
+import os
+import signal
+import socket
+import time
+from typing import NamedTuple
+
+import numpy as np
+import psutil
+import pytest
+from pydantic import TypeAdapter
+
+from app.ml import learners, states
+from app.ml.catalogue import find, learner
+from app.ml.contract import Data, Task
+from workers import group
+from workers.group import Group
+
+
+class Made(NamedTuple):
+    place: int
+    process: int
+    numbers: np.ndarray
+
+
+def work(place, *, seconds=0.05, spoil=None):
+    def do():
+        time.sleep(seconds)
+        if spoil is not None and os.getpid() != spoil.trainer:
+            spoil()
+        return Made(place, os.getpid(), np.random.default_rng(place).normal(size=3 * place))
+
+    return do
+
+
+class Lender:
+    """Has slots to lend, and knows which have come back."""
+
+    def __init__(self, slots):
+        self.ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.slots, self.asked, self.lent = slots, [], []
+
+    def ask(self, wanted):
+        self.asked.append(wanted)
+        for _ in range(min(wanted, self.slots)):
+            ours, theirs = os.pipe()
+            socket.send_fds(self.ours, [b"t"], [theirs])
+            os.close(theirs)
+            self.lent.append(ours)
+
+    def back(self):
+        """Whether every slot was taken, and given back."""
+        return [os.read(slot, 10) for slot in self.lent] == [b"t"] * len(self.lent)
+
+    def group(self, forks):
+        return Group(self.theirs, forks, self.ask)
+
+
+@pytest.fixture
+def lender(monkeypatch):
+    monkeypatch.setattr(group, "LONG", 0.0)
+    before, made = psutil.Process().children(), []
+
+    def lend(slots):
+        made.append(Lender(slots))
+        return made[-1]
+
+    yield lend
+    for one in made:
+        for end in one.lent:
+            os.close(end)
+        one.ours.close()
+        one.theirs.close()
+    assert psutil.Process().children() == before, "a fork was left behind"
+
+
+def together(lender, works, forks=2):
+    return list(lender.group(forks)(Made, works))
+
+
+def same(told, count):
+    assert [one.place for one in told] == list(range(count))
+    for one in told:
+        np.testing.assert_array_equal(one.numbers, np.random.default_rng(one.place).normal(size=3 * one.place))
+    return {one.process for one in told}
+
+
+def test_forks_with_slots_do_a_part_and_give_the_slots_back(lender):
+    lends = lender(2)
+    assert len(same(together(lends, [work(place) for place in range(12)]), 12)) == 3
+    assert lends.asked == [2, 0]
+    assert lends.back()
+
+
+def test_without_a_slot_the_trainer_does_everything(lender):
+    lends = lender(0)
+    assert same(together(lends, [work(place, seconds=0.001) for place in range(12)]), 12) == {os.getpid()}
+    assert lends.asked == [2, 0]
+
+
+def test_what_is_over_soon_asks_nobody(lender, monkeypatch):
+    monkeypatch.setattr(group, "LONG", 60)
+    lends = lender(2)
+    assert same(together(lends, [work(place, seconds=0) for place in range(12)]), 12) == {os.getpid()}
+    assert lends.asked == []
+
+
+def test_so_many_that_their_numbers_would_not_fit_are_shared_part_by_part(lender, monkeypatch):
+    monkeypatch.setattr(group, "MOST", 5)
+    lends = lender(1)
+    same(together(lends, [work(place, seconds=0.001) for place in range(12)]), 12)
+    assert lends.asked == [2, 0, 2, 0]  # of 12 works the first and the last are done alone
+
+
+def test_a_slot_that_nobody_waits_with_any_more_is_not_used(lender):
+    lends = lender(0)
+    ours, theirs = os.pipe()
+    socket.send_fds(lends.ours, [b"t"], [theirs])
+    os.close(theirs)
+    os.close(ours)
+    assert same(together(lends, [work(place, seconds=0.01) for place in range(6)]), 6) == {os.getpid()}
+
+
+def test_a_slot_is_given_back_in_time(lender, monkeypatch):
+    monkeypatch.setattr(group, "SLICE", 0.01)
+    lends = lender(1)
+    told = together(lends, [work(place) for place in range(8)], forks=1)
+    same(told, 8)
+    assert sum(one.process != os.getpid() for one in told) <= 1  # what it has begun
+    assert lends.back()
+
+
+class Spoil:
+    def __init__(self, how):
+        self.trainer, self.how = os.getpid(), how
+
+    def __call__(self):
+        if self.how == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.how == "raises":
+            raise RuntimeError("This fork fails.")
+        if self.how == "exits":
+            raise SystemExit(3)
+
+
+@pytest.mark.parametrize("how", ["killed", "raises", "exits"])
+def test_what_dies_with_a_fork_is_done_again(lender, how, capfd):
+    lends = lender(2)
+    assert same(together(lends, [work(place, spoil=Spoil(how)) for place in range(6)]), 6) == {os.getpid()}
+    assert lends.back()
+
+
+def test_what_fails_everywhere_fails_as_in_turn(lender, capfd):
+    def fails():
+        raise ValueError("the reason")
+
+    works = [work(0), work(1), fails, *(work(place) for place in range(3, 6))]
+    told = []
+    with pytest.raises(ValueError, match="the reason"):
+        told.extend(lender(1).group(1)(Made, works))
+    assert len(told) <= 2
+
+
+def test_members_are_the_same_to_the_bit(lender):
+    """Learners of several kinds, some of which draw, in a stack."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(120, 3))
+    data = Data.of(Task.REGRESSION, x, x @ [1.0, -2.0, 0.5] + rng.normal(size=120))
+    bagged = {"name": "bagging", "count": 4, "base": {"name": "decision_tree"}}
+    spec = TypeAdapter(learner()).validate_python({"name": "stacking", "members": [bagged, {"name": "knn"}]})
+    lends = lender(2)
+    alone = find("stacking").algorithm.fit(spec, data, learners.context(3)).state
+    token = learners.EACH.set(lends.group(2))
+    try:
+        shared = find("stacking").algorithm.fit(spec, data, learners.context(3)).state
+    finally:
+        learners.EACH.reset(token)
+    packed = []
+    for state in (alone, shared):
+        arrays = {}
+        packed.append((states.pack(state, "state", arrays), {name: one.tobytes() for name, one in arrays.items()}))
+    assert packed[0] == packed[1]
+    assert lends.asked == [2, 0]

@@ -1,0 +1,207 @@
+"""Members of a learner fitted at once: by the trainer, and by forks of it to which the worker lends free slots.
+
+The trainer works through them alone, one after the other; what it has not begun a fork may take, as long as it holds
+a slot. So nobody waits for a slot, and with none the trainer is merely slower. A fork has the trainer's memory, limits
+and processor: what it makes is the same to the last bit. What dies with a fork is done again, and a fork dies with the
+trainer.
+
+    turns     a pipe of the numbers that nobody has begun: who reads one has it
+    grants    a socket by which slots come: each is the end of a pipe, and closing it gives the slot back
+    told      a pipe of each fork's own: what it has done, and where in its file that is
+"""
+
+import ctypes
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from app.ml import states, storage
+
+LONG = 0.2
+"""Seconds of work after which help is asked for: less is not worth a fork."""
+SLICE = 1.0
+"""Seconds after which a fork gives its slot back, for others may wait for one."""
+MOST = 1000
+"""Works shared at a time: the numbers of more might not fit into a pipe."""
+TAKEN = b"t"
+"""What a fork writes into a slot that it takes."""
+_TURN, _TOLD = struct.Struct("=H"), struct.Struct("=HQQ")
+_PR_SET_PDEATHSIG = 1
+
+T = TypeVar("T")
+Works: TypeAlias = Sequence[Callable[[], T]]
+
+
+class Group:
+    """An `app.ml.contract.Each`."""
+
+    def __init__(self, grants: socket.socket, forks: int, ask: Callable[[int], None]) -> None:
+        """grants: where slots come from. forks: at most so many. ask: says how many slots are of use by now."""
+        grants.setblocking(False)  # forks race for what comes
+        self._grants = grants
+        self._forks = forks if sys.platform == "linux" else 0  # elsewhere libraries do not survive a fork
+        self._ask = ask
+
+    def __call__(self, kind: type[T], works: Works[T], /) -> Iterator[T]:
+        place, spent = 0, 0.0
+        while place < len(works):
+            rest = works[place : place + MOST]
+            if spent > LONG and (forks := min(self._forks, len(rest) - 1)):
+                yield from self._together(kind, rest, forks)
+                place += len(rest)
+                continue
+            begun = time.monotonic()
+            made = rest[0]()
+            spent += time.monotonic() - begun
+            yield made
+            place += 1
+
+    def _together(self, kind: type[T], works: Works[T], forks: int) -> Iterator[T]:
+        turns = _Turns(len(works))
+        helpers = list(_forked(works, turns, self._grants, forks))
+        done: dict[int, T] = {}
+        self._ask(len(helpers))
+        try:
+            for place in range(len(works)):
+                while place not in done:
+                    mine = turns.take()
+                    if mine is None and not _gather(kind, helpers, done, wait=True):
+                        mine = place  # who had it is gone
+                    if mine is not None:
+                        done[mine] = works[mine]()
+                    _gather(kind, helpers, done)
+                yield done.pop(place)
+        finally:
+            self._ask(0)
+            for helper in helpers:
+                helper.end()
+            turns.end()
+
+
+def _forked(works: Works[T], turns: "_Turns", grants: socket.socket, count: int) -> Iterator["_Fork[T]"]:
+    with suppress(OSError):  # there is no room for more
+        for _ in range(count):
+            yield _Fork(works, turns, grants)
+
+
+def _gather(kind: type[T], helpers: Sequence["_Fork[T]"], done: dict[int, T], *, wait: bool = False) -> bool:
+    """Take in what forks have done since. False: there are none left."""
+    living = [one for one in helpers if not one.gone]
+    if living:
+        for one in select.select(living, [], [], None if wait else 0)[0]:
+            done.update(one.news(kind))
+    return bool(living)
+
+
+class _Turns:
+    """Numbers, each of which is had once, in whichever process."""
+
+    def __init__(self, count: int) -> None:
+        self.outlet, self._inlet = os.pipe()
+        os.set_blocking(self.outlet, False)
+        os.write(self._inlet, b"".join(map(_TURN.pack, range(count))))
+        self._open = True
+
+    def take(self) -> int | None:
+        """The next one. None: all are taken, which idle forks hear of."""
+        with suppress(BlockingIOError):
+            if piece := os.read(self.outlet, _TURN.size):
+                return int(_TURN.unpack(piece)[0])
+        self.close()
+        return None
+
+    def close(self) -> None:
+        """When all have done so, `outlet` hangs up."""
+        if self._open:
+            os.close(self._inlet)
+            self._open = False
+
+    def end(self) -> None:
+        self.close()
+        os.close(self.outlet)
+
+
+class _Fork(Generic[T]):
+    """A copy of this process that waits for a slot, takes turns while it has one, and ends when there are none."""
+
+    def __init__(self, works: Works[T], turns: _Turns, grants: socket.socket) -> None:
+        self.gone = False
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `end`
+        self._pipe, told = os.pipe()
+        os.set_blocking(self._pipe, False)
+        trainer = os.getpid()
+        self._process = os.fork()
+        if self._process:
+            os.close(told)
+            return
+        try:
+            die_with(trainer)
+            turns.close()
+            while (slot := _granted(grants, turns)) is not None:
+                self._help(works, turns, told)
+                os.close(slot)
+        except BaseException:  # noqa: BLE001 - the trainer meets it too, and says so
+            traceback.print_exc()
+        finally:
+            os._exit(0)
+
+    def _help(self, works: Works[T], turns: _Turns, told: int) -> None:
+        until = time.monotonic() + SLICE
+        while time.monotonic() < until and (mine := turns.take()) is not None:
+            arrays: dict[str, Any] = {}
+            begin, document = self._file.tell(), states.pack(works[mine](), "made", arrays)
+            self._file.write(storage.write(document, arrays))
+            self._file.flush()
+            os.write(told, _TOLD.pack(mine, begin, self._file.tell() - begin))
+
+    def fileno(self) -> int:
+        return self._pipe
+
+    def news(self, kind: type[T]) -> Iterator[tuple[int, T]]:
+        """What it has done since, as far as it has said so."""
+        with suppress(BlockingIOError):
+            while piece := os.read(self._pipe, _TOLD.size):
+                place, begin, size = _TOLD.unpack(piece)
+                document, arrays = storage.read(os.pread(self._file.fileno(), size, begin))
+                yield place, states.unpack(kind, document, arrays)
+            self.gone = True
+
+    def end(self) -> None:
+        os.kill(self._process, signal.SIGKILL)  # not reaped, so the number is still its own
+        os.waitpid(self._process, 0)
+        os.close(self._pipe)
+        self._file.close()
+
+
+def _granted(grants: socket.socket, turns: _Turns) -> int | None:
+    """A slot, when there is one. None: there is nothing left to do."""
+    poll = select.poll()
+    poll.register(grants, select.POLLIN)
+    poll.register(turns.outlet, 0)  # the end of it alone
+    while turns.outlet not in dict(poll.poll()):
+        with suppress(BlockingIOError):  # another fork was faster
+            (slot,) = socket.recv_fds(grants, 1, 1)[1]
+            try:
+                os.write(slot, TAKEN)
+            except BrokenPipeError:  # whoever lent it has not waited
+                os.close(slot)
+            else:
+                return slot
+    return None
+
+
+def die_with(parent: int) -> None:
+    """Have the kernel end this process when its parent ends."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit("The parent is gone.")
