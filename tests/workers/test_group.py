@@ -162,23 +162,32 @@ def test_what_fails_everywhere_fails_as_in_turn(lender, capfd):
     assert len(told) <= 2
 
 
-def test_members_are_the_same_to_the_bit(lender):
-    """Learners of several kinds, some of which draw, in a stack."""
+BAGGING = {"name": "bagging", "count": 4, "base": {"name": "decision_tree"}}
+MADE = [  # and for what
+    ({"name": "stacking", "members": [BAGGING, {"name": "knn"}]}, Task.REGRESSION),
+    ({"name": "random_forest", "trees": 60}, Task.REGRESSION),
+    ({"name": "random_forest", "trees": 60}, Task.CLASSIFICATION),
+]
+
+
+def packed(state):
+    arrays = {}
+    return states.pack(state, "state", arrays), {name: one.tobytes() for name, one in arrays.items()}
+
+
+@pytest.mark.parametrize(("spec", "task"), MADE)
+def test_members_are_the_same_to_the_bit(lender, spec, task):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(120, 3))
-    data = Data.of(Task.REGRESSION, x, x @ [1.0, -2.0, 0.5] + rng.normal(size=120))
-    bagged = {"name": "bagging", "count": 4, "base": {"name": "decision_tree"}}
-    spec = TypeAdapter(learner()).validate_python({"name": "stacking", "members": [bagged, {"name": "knn"}]})
+    y = x @ [1.0, -2.0, 0.5] + rng.normal(size=120)
+    data = Data.of(task, x, y if task is Task.REGRESSION else (y > 0) * 1.0)
+    params, fit = TypeAdapter(learner()).validate_python(spec), find(spec["name"]).algorithm.fit
+    alone = fit(params, data, learners.context(3)).state
     lends = lender(2)
-    alone = find("stacking").algorithm.fit(spec, data, learners.context(3)).state
     token = learners.EACH.set(lends.group(2))
     try:
-        shared = find("stacking").algorithm.fit(spec, data, learners.context(3)).state
+        shared = fit(params, data, learners.context(3)).state
     finally:
         learners.EACH.reset(token)
-    packed = []
-    for state in (alone, shared):
-        arrays = {}
-        packed.append((states.pack(state, "state", arrays), {name: one.tobytes() for name, one in arrays.items()}))
-    assert packed[0] == packed[1]
+    assert packed(shared) == packed(alone)
     assert lends.asked == [2, 0]

@@ -24,6 +24,7 @@ References: Breiman (2001), Machine Learning 45:5; Ho (1995), ICDAR: 278; Battit
 """
 
 import math
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -40,7 +41,7 @@ from app.ml.numerics.trees import Trees, each, total
 JUDGES = 2000
 """Rows, at most, that each tree tells the columns' importance by, and that each point of the curve is of."""
 POINTS = 50
-"""Of the curve of the out-of-bag error, at most."""
+"""Of the curve of the out-of-bag error, at most: one for each grove."""
 
 
 class RandomForest(Params):
@@ -83,31 +84,72 @@ class State(NamedTuple):
     """(d,) its standard error over the trees."""
 
 
+class Ground(NamedTuple):
+    """What all trees grow from."""
+
+    params: RandomForest
+    data: Data
+    grower: Grower
+    rules: Rules
+    classes: Matrix | None
+    """(k, k) the votes there are; None where every leaf has an answer of its own."""
+
+
+class Grove(NamedTuple):
+    """Some of the trees, and what they say of rows that they have not seen."""
+
+    trees: tuple[Trees, ...]
+    told: Matrix
+    """(n, k) the sum of their answers."""
+    seen: Vector
+    """(n,) how many of them have answered."""
+    increases: Matrix
+    """(t, 1 + d), a row for each that has; see `_increases`."""
+
+
 def fit(params: RandomForest, data: Data, context: Context) -> Fit[State]:
     n, d = data.x.shape
     numbers = data.task is Task.REGRESSION
-    grower, rules = Grower(data, binned(data, params.bins)), _rules(params, d, numbers=numbers)
     classes = None if numbers or params.vote == "shares" else np.eye(data.targets.shape[1])
+    rules = _rules(params, d, numbers=numbers)
+    ground = Ground(params, data, Grower(data, binned(data, params.bins)), rules, classes)
+    size = -(-params.trees // POINTS)
+    counts = [min(size, params.trees - before) for before in range(0, params.trees, size)]
+    rngs = context.rng.spawn(len(counts))
     trees, increases, curve = [], [], []
     told, seen = np.zeros(data.targets.shape), np.zeros(n)
-    for number in range(1, params.trees + 1):
-        drawn = np.bincount(context.rng.integers(0, n, n), minlength=n)
-        grown = grower.grow(drawn * data.weights, rules, int(context.rng.integers(2**63)))
-        trees.append(_planted(grown, data.levels, classes))
-        rows = np.flatnonzero(drawn == 0).astype(np.int32)
-        tell(data.x, rows, *trees[-1][1:], told)
-        seen[rows] += 1
-        if params.importance and rows.size:
-            increases.append(_increases(data, trees[-1], rows, context.rng))
-        if number % -(-params.trees // POINTS) == 0 or number == params.trees:
-            error, _ = _error(data, told, seen, -(-n // JUDGES))
-            curve.append(error)
-            context.progress(number / params.trees, **({} if math.isnan(error) else {"out_of_bag": error}))
+    works = [partial(_grove, ground, count, rng) for count, rng in zip(counts, rngs, strict=True)]
+    for grove in context.each(Grove, works):
+        trees += grove.trees if classes is None else [tree._replace(answer=classes) for tree in grove.trees]
+        increases.append(grove.increases)
+        told, seen = told + grove.told, seen + grove.seen
+        error, _ = _error(data, told, seen, -(-n // JUDGES))
+        curve.append(error)
+        context.progress(len(trees) / params.trees, **({} if math.isnan(error) else {"out_of_bag": error}))
     error, deviation = _error(data, told, seen)
-    alone, importance, spread = _importance(increases)
+    alone, importance, spread = _importance(np.concatenate(increases))
     kinds = 0 if numbers else data.targets.shape[1]
     state = State(together(trees), kinds, error, deviation, int((seen > 0).sum()), alone, importance, spread)
     return Fit(state, iterations=params.trees, curves={"out_of_bag": curve})
+
+
+def _grove(ground: Ground, count: int, rng: np.random.Generator) -> Grove:
+    """So many trees, without the votes that they share."""
+    params, data, grower, rules, classes = ground
+    n, d = data.x.shape
+    trees, increases = [], [np.empty((0, 1 + d))]
+    told, seen = np.zeros(data.targets.shape), np.zeros(n)
+    for _ in range(count):
+        drawn = np.bincount(rng.integers(0, n, n), minlength=n)
+        grown = grower.grow(drawn * data.weights, rules, int(rng.integers(2**63)))
+        tree = _planted(grown, data.levels, classes)
+        trees.append(tree if classes is None else tree._replace(answer=classes[:0]))
+        rows = np.flatnonzero(drawn == 0).astype(np.int32)
+        tell(data.x, rows, *tree[1:], told)
+        seen[rows] += 1
+        if params.importance and rows.size:
+            increases.append(_increases(data, tree, rows, rng)[None])
+    return Grove(tuple(trees), told, seen, np.concatenate(increases))
 
 
 def _planted(grown: Grown, levels: Labels, classes: NDArray[np.float64] | None) -> Trees:
@@ -151,12 +193,12 @@ def _increases(data: Data, tree: Trees, rows: NDArray[np.int32], rng: np.random.
     return found
 
 
-def _importance(increases: list[Vector]) -> tuple[float, Vector, Vector]:
+def _importance(increases: Matrix) -> tuple[float, Vector, Vector]:
     """Means over the trees, and the standard errors of the columns' means."""
-    if not increases:
+    t = len(increases)
+    if not t:
         return math.nan, np.zeros(0), np.zeros(0)
-    all_ = np.array(increases)
-    mean, spread = all_.mean(axis=0), all_.std(axis=0, ddof=1 if len(all_) > 1 else 0) / math.sqrt(len(all_))
+    mean, spread = increases.mean(axis=0), increases.std(axis=0, ddof=1 if t > 1 else 0) / math.sqrt(t)
     return float(mean[0]), mean[1:], spread[1:]
 
 
