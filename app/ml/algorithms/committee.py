@@ -10,6 +10,9 @@ without each of K disjoint folds, and all K stay (section 11.2). An answer is gi
 least the share asked for and leads the second by the gap asked for: a share of 1 by majority is unanimity. What is
 rejected goes to a second model, where one is named, or else is unknown.
 
+With activations the committee is a portfolio: member i is asked about a row with probability aᵢ, at least one is, and
+only those asked count. The draw is made from the row itself, so that the same row always meets the same members.
+
 In short: Several learners each learn all rows, and are averaged or vote. Where they do not agree enough, the
 committee abstains or asks a second model.
 
@@ -50,6 +53,7 @@ from app.ml.contract import (
     learner,
 )
 from app.ml.numerics.folds import dealt
+from app.ml.numerics.row_draws import row_draws
 from app.ml.numerics.voices import voices
 
 ROUNDING = 1e-12
@@ -61,6 +65,9 @@ class Committee(Params):
     weights: list[Annotated[float, Field(gt=0)]] | None = Field(
         None, min_length=1, max_length=50, description="How much each member counts; absent: alike."
     )
+    activations: list[Annotated[float, Field(gt=0, le=1)]] | None = Field(
+        None, min_length=1, max_length=50, description="How probably each member is asked about a row; absent: always."
+    )
     combine: Literal["mean", "majority"] = Field("mean", description="Of classes: probabilities, or a vote each.")
     folds: int | None = Field(None, ge=2, le=50, description="Train each member once without each of so many folds.")
     share: float = Field(0.0, ge=0, le=1, description="Classes: what the best must have to be an answer.")
@@ -69,8 +76,9 @@ class Committee(Params):
 
     @model_validator(mode="after")
     def _one_weight_each(self) -> Self:
-        if self.weights is not None and len(self.weights) != len(self.members):
-            raise ValueError("There must be as many weights as members.")
+        for given in self.weights, self.activations:
+            if given is not None and len(given) != len(self.members):
+                raise ValueError("There must be as many weights, and as many activations, as members.")
         return self
 
 
@@ -93,9 +101,7 @@ def fit(params: Committee, data: Data, context: Context) -> Fit[State]:
 
 
 def predict(params: Committee, state: State, x: Matrix) -> NDArray[np.float64]:
-    total = np.zeros(())
-    for weight, member in zip(state.weights.tolist(), state.members, strict=True):
-        total = total + weight * _voice(params, member.predict(x))
+    total = _portfolio(params, state, x) if params.activations else _all(params, state, x)
     if total.ndim == 1:
         return total
     total /= total.sum(axis=1, keepdims=True)
@@ -125,6 +131,37 @@ def summary(params: Committee, state: State) -> JSON:
         {"algorithm": member.name, "weight": weight, "without_fold": place % per_spec if per_spec > 1 else None}
         for place, (member, weight) in enumerate(zip(state.members, state.weights.tolist(), strict=True))
     ]
+
+
+def _all(params: Committee, state: State, x: Matrix) -> NDArray[np.float64]:
+    total = np.zeros(())
+    for weight, member in zip(state.weights.tolist(), state.members, strict=True):
+        total = total + weight * _voice(params, member.predict(x))
+    return total
+
+
+def _portfolio(params: Committee, state: State, x: Matrix) -> NDArray[np.float64]:
+    """The mean of those who are asked."""
+    asked = active(params, x).repeat(len(state.members) // len(params.members), axis=1)
+    told = [
+        (rows, weight * _voice(params, member.predict(np.ascontiguousarray(x[rows]))))
+        for rows, weight, member in zip(asked.T, state.weights.tolist(), state.members, strict=True)
+        if rows.any()
+    ]
+    if not told:  # nothing is asked
+        return _all(params, state, x)
+    total = np.zeros((len(x), *told[0][1].shape[1:]))
+    for rows, answer in told:
+        total[rows] += answer
+    counted = asked @ state.weights
+    return total / (counted if total.ndim == 1 else counted[:, None])
+
+
+def active(params: Committee, x: Matrix) -> NDArray[np.bool_]:
+    """(n, m) which of the members named are asked about a row: if none is drawn, the one who came nearest."""
+    late = row_draws(x, len(params.members)) / np.array(params.activations)
+    asked: NDArray[np.bool_] = (late < 1) | (late == late.min(axis=1, keepdims=True))
+    return asked
 
 
 def _parts(params: Committee, data: Data, context: Context) -> list[Labels]:

@@ -116,7 +116,8 @@ def fit(params: RandomForest, data: Data, context: Context) -> Fit[State]:
     size = -(-params.trees // POINTS)
     counts = [min(size, params.trees - before) for before in range(0, params.trees, size)]
     rngs = context.rng.spawn(len(counts))
-    trees, increases, curve = [], [], []
+    trees: list[Trees] = []
+    increases, curve = [], []
     told, seen = np.zeros(data.targets.shape), np.zeros(n)
     works = [partial(_grove, ground, count, rng) for count, rng in zip(counts, rngs, strict=True)]
     for grove in context.each(Grove, works):

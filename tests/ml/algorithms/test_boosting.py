@@ -91,6 +91,16 @@ def test_a_perfect_tree_ends_it(line):
     assert told.max() == pytest.approx(1 - 1 / 60)  # as if half of one of 30 rows were wrong
 
 
+def test_four_in_five():
+    """E11: H = ½ ln(p/(1 - p)) = .6931 minimises the expected exponential loss, which is then 2√(p(1 - p)) = .8."""
+    same = Data.of(Task.CLASSIFICATION, np.zeros((10, 1)), [0] * 2 + [1] * 8)
+    params = adaboost.AdaBoost(rounds=1)
+    told = adaboost.predict(params, fitted(adaboost, params, same).state, same.x)
+    h = np.log(told[:, 1] / told[:, 0]) / 2  # P = σ(2H)
+    np.testing.assert_allclose(h, 0.6931, atol=5e-5)
+    assert np.exp(-h * same.signs[:, 1]).mean() == pytest.approx(0.8)
+
+
 def test_without_a_better_than_even_chance_the_answer_is_the_shares():
     same = Data.of(Task.CLASSIFICATION, np.zeros((10, 1)), [0] * 5 + [1] * 5)
     found = fitted(adaboost, adaboost.AdaBoost(), same)

@@ -1,5 +1,7 @@
 """Learners made of several: the theorems that hold for any rows, and who may see which."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy
@@ -188,14 +190,17 @@ def test_cross_validated_members_each_lack_a_fold(diabetes):
     inner, taught = learners.context(0), []
 
     def watched(spec, rows):
-        taught.append(rows.y)
+        taught.append(rows.weights.astype(int) - 1)
         return inner.fit(spec, rows)
 
     params = committee.Committee.model_validate({"members": [RIDGE, TREE], "folds": 4})
-    state = committee.fit(params, diabetes, Context(np.random.default_rng(0), fit_all=one_by_one(watched))).state
+    numbered = replace(diabetes, weights=np.arange(1.0, len(diabetes.y) + 1))
+    state = committee.fit(params, numbered, Context(np.random.default_rng(0), fit_all=one_by_one(watched))).state
     assert len(state.members) == 8
-    lacking = [len(diabetes.y) - len(rows) for rows in taught]
-    assert sum(lacking[:4]) == sum(lacking[4:]) == len(diabetes.y)
+    everyone = set(range(len(diabetes.y)))
+    lacking = [sorted(everyone - set(rows)) for rows in taught]
+    assert lacking[:4] == lacking[4:]
+    assert sorted(row for rows in lacking[:4] for row in rows) == sorted(everyone)  # disjoint, and all
 
 
 def test_rejection_by_unanimity_majority_and_gap(cancer):
@@ -224,6 +229,46 @@ def test_what_is_rejected_goes_to_the_second_model(cancer):
     second = state.second.predict(np.ascontiguousarray(cancer.x[~agreed]))
     np.testing.assert_array_equal(told[~agreed], second)
     assert committee.known(params, told).all()
+
+
+def test_a_portfolio_asks_each_member_as_often_as_it_should(diabetes):
+    """E18: at random, but by the row: in any company it meets the same members."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(20_000, 3))
+    params = committee.Committee.model_validate({"members": [RIDGE, KNN, TREE], "activations": [0.2, 0.5, 0.9]})
+    asked = committee.active(params, x)
+    nobody = 0.8 * 0.5 * 0.1
+    for share, a in zip(asked.mean(axis=0), (0.2, 0.5, 0.9), strict=True):
+        assert a - 0.012 < share < a + nobody + 0.012
+    assert np.corrcoef(asked.T)[0, 1] == pytest.approx(0, abs=0.1)
+    assert asked.any(axis=1).all()
+    some = rng.permutation(20_000)[:50]
+    np.testing.assert_array_equal(committee.active(params, np.ascontiguousarray(x[some])), asked[some])
+
+
+def test_a_portfolio_answers_with_those_it_asks(diabetes, wine):
+    for data in (diabetes, wine):
+        spec = {"members": [RIDGE, KNN, TREE], "weights": [3, 1, 1], "activations": [0.5, 0.5, 0.5]}
+        params, state = fitted(committee, committee.Committee, data, **spec)
+        asked = committee.active(params, data.x) * state.weights
+        said = np.stack([member.predict(data.x) for member in state.members], axis=-1)
+        by_hand = np.einsum("n...m,nm->n...", said, asked / asked.sum(axis=1, keepdims=True))
+        told = committee.predict(params, state, data.x)
+        np.testing.assert_allclose(told, by_hand, rtol=1e-9)
+        assert committee.predict(params, state, data.x[:0]).shape == (0, *told.shape[1:])
+        always = params.model_copy(update={"activations": [1.0, 1.0, 1.0]})
+        whole = committee.predict(params.model_copy(update={"activations": None}), state, data.x)
+        np.testing.assert_allclose(committee.predict(always, state, data.x), whole, rtol=1e-12)
+
+
+def test_members_that_draw_differ_by_their_seeds_and_the_same_seed_is_the_same_committee(diabetes):
+    """E14."""
+    forest = {"name": "random_forest", "trees": 3, "importance": False}
+    first, again = (fitted(committee, committee.Committee, diabetes, members=[forest, forest])[1] for _ in range(2))
+    one, other = (member.predict(diabetes.x) for member in first.members)
+    assert (one != other).any()
+    for mine, yours in zip(first.members, again.members, strict=True):
+        np.testing.assert_array_equal(mine.predict(diabetes.x), yours.predict(diabetes.x))
 
 
 # random subspaces
