@@ -18,8 +18,7 @@ def row_draws(x: Matrix, count: int) -> Matrix:
     for word in words.T:
         state = _mixed(state ^ word) + GOLDEN
     steps = np.arange(1, count + 1, dtype=np.uint64) * GOLDEN
-    draws: Matrix = (_mixed(state[:, None] + steps) >> np.uint64(11)) * 2.0**-53
-    return draws
+    return (_mixed(state[:, None] + steps) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _mixed(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
