@@ -61,7 +61,7 @@ class Settings(BaseSettings):
     max_time_limit_seconds: PositiveFloat = Field(86_400, description="Longest time a job may ask for.")
     job_memory_bytes: PositiveInt = Field(4 * GiB, description="Memory of one training process.")
     worker_concurrency: PositiveInt = Field(
-        1, description="Jobs one worker runs at once; what is free, a job with members may use."
+        1, description="Jobs one worker runs at once; what is free, an ensemble or a search may use."
     )
     watchdog_seconds: PositiveFloat = Field(60, description="An idle worker that hears nothing for so long restarts.")
     worker_grace_seconds: float = Field(10, ge=0, description="Time a running job gets when a worker stops.")

@@ -50,12 +50,14 @@ class Group:
         self._grants = grants
         self._forks = forks if sys.platform == "linux" else 0  # elsewhere libraries do not survive a fork
         self._ask = ask
+        self._shared = False
+        """Whether this process is within works that are shared: what these could do at once is done in turn."""
 
     def __call__(self, kind: type[T], works: Works[T], /) -> Iterator[T]:
         place, spent = 0, 0.0
         while place < len(works):
             rest = works[place : place + MOST]
-            if spent > LONG and (forks := min(self._forks, len(rest) - 1)):
+            if spent > LONG and not self._shared and (forks := min(self._forks, len(rest) - 1)):
                 yield from self._together(kind, rest, forks)
                 place += len(rest)
                 continue
@@ -66,7 +68,7 @@ class Group:
             place += 1
 
     def _together(self, kind: type[T], works: Works[T], forks: int) -> Iterator[T]:
-        turns = _Turns(len(works))
+        turns, self._shared = _Turns(len(works)), True
         helpers = list(_forked(works, turns, self._grants, forks))
         done: dict[int, T] = {}
         self._ask(len(helpers))
@@ -81,6 +83,7 @@ class Group:
                     _gather(kind, helpers, done)
                 yield done.pop(place)
         finally:
+            self._shared = False
             self._ask(0)
             for helper in helpers:
                 helper.end()

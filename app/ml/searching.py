@@ -8,6 +8,7 @@ free of what makes a fold easy or hard for everyone.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from app.ml.contract import Labels, Task, Vector
 from app.ml.evaluation import Evaluation, evaluate
 from app.ml.figures import MEASURES, fold_mean
 from app.ml.fitting import fit_rows, judge
+from app.ml.learners import EACH
 from app.ml.material import Material
 from app.ml.planning import TrainSpec, plan
 from app.ml.progress import Stages
@@ -104,11 +106,12 @@ def rank(
     codes = None if material.target.codes is None else material.target.codes[rows]
     splits = kfold(rows.size, folds, rng, codes)
     name = measure or USUAL[material.task]
-    scores = []
-    for place, candidate in enumerate(found):
-        stages(share * place / len(found), f"candidate {place + 1} of {len(found)}")
-        scores.append(_scores(material, candidate.spec, rows, splits, name))
-        stages(share * (place + 1) / len(found), f"candidate {place + 1} of {len(found)}", {name: scores[-1].mean})
+    scores: list[_Scores] = []
+    stages(0.0, f"candidate 1 of {len(found)}")
+    works = [partial(_scores, material, candidate.spec, rows, splits, name) for candidate in found]
+    for score in EACH.get()(_Scores, works):
+        scores.append(score)
+        stages(share * len(scores) / len(found), f"candidate {len(scores)} of {len(found)}", {name: score.mean})
     judges = "all" if name == Q else f"the same {len(splits)} folds of"
     told = f"{len(found)} candidates on {judges} {rows.size} training rows."
     return _ranked(found, scores, name, rule, told)

@@ -4,16 +4,22 @@ import os
 import signal
 import socket
 import time
+from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import psutil
+import pyarrow as pa
 import pytest
 from pydantic import TypeAdapter
 
-from app.ml import learners, states
+from app.ml import learners, searching, states
+from app.ml.candidates import SearchSpec, candidates
 from app.ml.catalogue import find, learner
 from app.ml.contract import Data, Task
+from app.ml.progress import Stages, unheard
+from app.ml.schema import TableColumn
 from workers import group
 from workers.group import Group
 
@@ -93,6 +99,20 @@ def test_forks_with_slots_do_a_part_and_give_the_slots_back(lender):
     assert lends.back()
 
 
+def test_what_is_within_shared_works_is_done_in_turn(lender):
+    lends = lender(2)
+    group_ = lends.group(2)
+
+    def nested(place):
+        return Made(place, len({one.process for one in group_(Made, [work(inner) for inner in range(4)])}), np.zeros(0))
+
+    first, *rest = group_(Made, [partial(nested, place) for place in range(6)])
+    assert [one.place for one in (first, *rest)] == list(range(6))
+    assert first.process > 1  # alone at that time
+    assert {one.process for one in rest} == {1}
+    assert lends.asked == [2, 0, 2, 0]
+
+
 def test_without_a_slot_the_trainer_does_everything(lender):
     lends = lender(0)
     assert same(together(lends, [work(place, seconds=0.001) for place in range(12)]), 12) == {os.getpid()}
@@ -162,6 +182,15 @@ def test_what_fails_everywhere_fails_as_in_turn(lender, capfd):
     assert len(told) <= 2
 
 
+@contextmanager
+def sharing(lends):
+    token = learners.EACH.set(lends.group(2))
+    try:
+        yield
+    finally:
+        learners.EACH.reset(token)
+
+
 BAGGING = {"name": "bagging", "count": 4, "base": {"name": "decision_tree"}}
 MADE = [  # and for what
     ({"name": "stacking", "members": [BAGGING, {"name": "knn"}]}, Task.REGRESSION),
@@ -184,10 +213,28 @@ def test_members_are_the_same_to_the_bit(lender, spec, task):
     params, fit = TypeAdapter(learner()).validate_python(spec), find(spec["name"]).algorithm.fit
     alone = fit(params, data, learners.context(3)).state
     lends = lender(2)
-    token = learners.EACH.set(lends.group(2))
-    try:
+    with sharing(lends):
         shared = fit(params, data, learners.context(3)).state
-    finally:
-        learners.EACH.reset(token)
     assert packed(shared) == packed(alone)
+    assert lends.asked == [2, 0]
+
+
+def test_candidates_are_ranked_the_same(lender):
+    """One of them cannot be judged, and one is made of members itself."""
+    rng = np.random.default_rng(0)
+    table = pa.table({"x": rng.normal(size=80), "y": rng.normal(size=80)})
+    nobody = {"name": "random_subspace", "groups": [["nobody"]]}
+    alternatives = [{"name": "bagging", "count": 3}, {"name": "ridge"}, nobody, {"name": "lasso"}]
+    spec = {"target": "y", "algorithm": {"name": "linear"}, "alternatives": alternatives}
+    found = candidates(SearchSpec.model_validate(spec))
+    columns = [TableColumn(name, "numeric", 0, 80) for name in table.column_names]
+
+    def ranked():
+        how = {"folds": 3, "measure": "rmse", "rule": "best", "stages": Stages(unheard), "share": 0.9}
+        return searching.rank(found, table, columns, **how)
+
+    alone, lends = ranked(), lender(2)
+    with sharing(lends):
+        assert ranked() == alone
+    assert [one.error is None for one in alone.tried] == [True, True, True, False, True]
     assert lends.asked == [2, 0]
