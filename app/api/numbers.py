@@ -32,8 +32,7 @@ STANDS = {LISTS: [[WORD]], OBJECTS: [{WORD: 0}], FLAT: [WORD]}
 """For a table of each form; as deep as it was."""
 TEXTS = {form: orjson.dumps(stands) for form, stands in STANDS.items()}
 FORMS = {b"[": LISTS, b"{": OBJECTS, b"": FLAT}
-ENDS = {LISTS: b"]]", OBJECTS: b"}]", FLAT: b"]"}
-SPACED_ENDS = {LISTS: re.compile(rb"\][ \t\r\n]*\]"), OBJECTS: re.compile(rb"\}[ \t\r\n]*\]"), FLAT: re.compile(rb"\]")}
+ENDS = {LISTS: re.compile(rb"\][ \t\r\n]*\]"), OBJECTS: re.compile(rb"\}[ \t\r\n]*\]"), FLAT: re.compile(rb"\]")}
 NUMBERS = frozenset({int, float, type(None)})
 SQUARE = float(EXACT) ** 2
 LONGEST_FRAME = 16 * KiB
@@ -148,7 +147,10 @@ _reader = _Reader()
 
 def interpreted(text: bytes, at: int, form: int, most: int) -> Table | None:
     """As `read_table`, by objects of Python."""
-    end, names = _end(text, at, form), None
+    found = ENDS[form].search(text, at)
+    if found is None:
+        return None
+    end, names = found.end(), None
     if form != OBJECTS and not text.find(b'"', at, end) == text.find(b"t", at, end) == text.find(b"f", at, end) == -1:
         return None  # strings, true, false: no list of numbers and nulls holds these
     try:
@@ -161,15 +163,6 @@ def interpreted(text: bytes, at: int, form: int, most: int) -> Table | None:
     if values.ndim != 2 or not 0 < values.size <= most or _large(values):
         return None
     return Table(values, names, end)
-
-
-def _end(text: bytes, at: int, form: int) -> int:
-    """Where the table ends, if it is one; else anywhere."""
-    end = text.find(ENDS[form], at)
-    if end >= 0:
-        return end + len(ENDS[form])
-    spaced = SPACED_ENDS[form].search(text, at)
-    return at if spaced is None else spaced.end()
 
 
 def _columns(rows: list[Any], colons: int) -> tuple[bytes, list[list[Any]]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from sys import intern
 from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import quote
 
@@ -168,7 +169,7 @@ def _header(rest: Any, form: int) -> tuple[str, ...] | None:
     if not isinstance(rest, dict) or rest.keys() != {"columns", "data"} or rest["data"] != STANDS[LISTS]:
         return None
     columns = rest["columns"]
-    return tuple(columns) if isinstance(columns, list) and set(map(type, columns)) == {str} else None
+    return tuple(map(intern, columns)) if isinstance(columns, list) and set(map(type, columns)) == {str} else None
 
 
 def _listed(names: Sequence[str]) -> str:

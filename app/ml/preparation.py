@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from sys import intern
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -79,9 +80,7 @@ class Preparation:
     def matrix(self, raw: Matrix, *, flagless: bool = False) -> Matrix:
         """The matrix (n, d) of a raw matrix (n, p). flagless: `flags` found none, so no number has to be imputed."""
         x = np.zeros((len(raw), self.width)) if self._indicated.size else np.empty((len(raw), self.width))
-        if x.size <= BLOCK:
-            self._write(raw, x, flagless=flagless)
-        for block in _blocks(len(raw), self.width) if x.size > BLOCK else ():
+        for block in _blocks(len(raw), self.width) if x.size > BLOCK else [...]:
             self._write(raw[block], x[block], flagless=flagless)
         return x
 
@@ -184,9 +183,9 @@ class Preparation:
 
     @cached_property
     def numbers(self) -> tuple[str, ...] | None:
-        """The names of the inputs if all of them are numbers and may be missing: then rows can be a matrix."""
+        """The names, interned, of the inputs if all are numbers and may be missing: then rows can be a matrix."""
         plain = all(c.kind == ColumnKind.NUMERIC and c.nullable for c in self.inputs)
-        return tuple(c.name for c in self.inputs) if plain else None
+        return tuple(intern(c.name) for c in self.inputs) if plain else None
 
     @cached_property
     def units(self) -> tuple[Vector, Vector]:

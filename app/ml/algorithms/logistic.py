@@ -175,7 +175,7 @@ def _separates(state: State, data: Data) -> bool:
 
 
 def _scores(state: State, x: Matrix) -> Matrix:
-    return each_row(x, state.coef) + state.intercept
+    return each_row(x, state.coef) + state.intercept[None]  # equal shapes for one row: numpy is quicker then
 
 
 def _targets(targets: Matrix, seen: NDArray[np.bool_]) -> Matrix:

@@ -43,13 +43,14 @@ def probabilities(scores: Matrix) -> Matrix:
 
 def of_two(scores: Matrix) -> Matrix:
     """Log odds of the second class (n, 1) → probabilities (n, 2), each to all its digits however small it is."""
-    odds = np.minimum(scores * _AGAINST, _LARGEST)
+    odds = scores * _AGAINST
+    np.minimum(odds, _LARGEST, out=odds)
     np.exp(odds, out=odds)
     odds += _ONE
     return np.asarray(np.divide(_ONE, odds, out=odds))
 
 
-_AGAINST, _LARGEST, _ONE = np.array([[1.0, -1.0]]), np.array([[709.0]]), np.array([[1.0]])
+_AGAINST, _LARGEST, _ONE = np.array([[1.0, -1.0]]), np.array(709.0), np.array(1.0)
 """Arrays, as a number is made one with each use, for as long as a row takes; e^710 is infinite."""
 
 
