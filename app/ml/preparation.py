@@ -80,7 +80,9 @@ class Preparation:
     def matrix(self, raw: Matrix, *, flagless: bool = False) -> Matrix:
         """The matrix (n, d) of a raw matrix (n, p). flagless: `flags` found none, so no number has to be imputed."""
         x = np.zeros((len(raw), self.width)) if self._indicated.size else np.empty((len(raw), self.width))
-        for block in _blocks(len(raw), self.width) if x.size > BLOCK else [...]:
+        if x.size <= BLOCK:
+            self._write(raw, x, flagless=flagless)
+        for block in _blocks(len(raw), self.width) if x.size > BLOCK else ():
             self._write(raw[block], x[block], flagless=flagless)
         return x
 
@@ -123,11 +125,10 @@ class Preparation:
 
     def flags(self, raw: Matrix) -> tuple[Flagged, ...]:
         """Which rows of a raw matrix deserve doubt, and why."""
-        undefined = self._undefined(raw)
         within = raw >= self._first
         within &= raw <= self._last
         if np.count_nonzero(within) == raw.size:
-            return undefined
+            return self._undefined(raw)
         rows, places = np.divmod(np.flatnonzero(~within), len(self.inputs))
         cells, categorical = raw[rows, places], self._categorical[places]
         empty = np.isnan(cells)
@@ -137,7 +138,7 @@ class Preparation:
             "imputed": ~categorical & empty & (not self.keeps_missing),
         }
         found = (flag for code, doubt in doubts.items() for flag in self._flagged(code, rows[doubt], places[doubt]))
-        return (*found, *undefined)
+        return (*found, *self._undefined(raw))
 
     def _flagged(self, code: str, rows: Labels, places: Labels) -> Iterator[Flagged]:
         """Of each column the rows, ascending."""
