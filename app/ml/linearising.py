@@ -69,6 +69,7 @@ def transformed(how: Linearising, data: Data, *, errors_known: bool) -> Data:
             weights = weights / transform.slope(data.y) ** 2
         if not (np.isfinite(weights) & (weights > 0)).all():
             raise InvalidData(f"Errors of targets at 0 have no counterpart for their {how}.")
+    weights.setflags(write=False)
     return replace(data.answering(Task.REGRESSION, y), weights=weights)
 
 

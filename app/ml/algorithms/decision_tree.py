@@ -257,12 +257,16 @@ def _answer(state: State, node: int, value: float) -> JSON:
 
 
 def summary(params: DecisionTree, state: State) -> JSON:
-    """Size, and each column's share in what the questions gained, largest first."""
+    """Size, how many questions are about sums and how many leaves answer with a line, and each column's share in what
+    the questions gained, largest first.
+    """
     shares = importances(state.trees, state.gain, state.questions)
     return {
         "depth": int(depths(state.trees).max()),
         "nodes": len(state.trees.column),
         "leaves": int((state.trees.column < 0).sum()),
+        "oblique": state.questions.size,
+        "lines": int((np.diff(state.leaves.forms.start) > 0).sum()),
         "importances": [{"column": j, "importance": share} for j, share in shares.items()],
     }
 

@@ -47,6 +47,7 @@ def test_an_average_above_a_threshold_is_one_question():
     shares = {part["column"]: part["importance"] for part in summary(params, state)["importances"]}
     assert sum(shares.values()) == pytest.approx(1)
     assert shares[0] == pytest.approx(shares[1], abs=0.1)
+    assert summary(params, state)["oblique"] == (state.trees.column >= 2).sum() > 0
 
 
 @pytest.mark.parametrize(("load", "better"), [(load_wine, 0.05), (load_breast_cancer, 0.01)])
@@ -263,6 +264,7 @@ def test_a_leaf_answers_with_the_line_of_its_rows():
     data = Data.of(R, np.column_stack([x, np.sin(9 * x)]), y)
     params, state = fitted(data, leaf_model="linear", oblique=None, max_leaves=2)
     np.testing.assert_allclose(predict(params, state, data.x), y, rtol=1e-6, atol=1e-6)
+    assert summary(params, state)["lines"] == 2
     (told,) = explain(params, state, data.x[:1])
     assert told["leaf"]["linear"]["terms"][0] == {"column": 0, "coef": pytest.approx(-3, rel=1e-6)}
     assert told["leaf"]["linear"]["intercept"] == pytest.approx(0, abs=1e-5)
