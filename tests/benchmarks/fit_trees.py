@@ -1,6 +1,6 @@
 """Trees, forests and boosting beside their rivals, in one run, on one thread.
 
-    python tests/benchmarks/fit_trees.py [exact | binned | forest | boosting | predict | memory] …
+    python tests/benchmarks/fit_trees.py [exact | binned | forest | boosting | predict | predict_boosted | memory] …
 
 CPU time, the least of several turns; ours and theirs take turns, so that a busy machine troubles both alike. `ratio`
 is ours over theirs. LightGBM and XGBoost take part where they are installed.
@@ -237,6 +237,29 @@ def predict() -> None:
             )
 
 
+def predict_boosted() -> None:
+    data, _ = classes(200_000, 30, 15, 7, 100)
+    params = gradient_boosting.GradientBoosting()
+    state = ours(gradient_boosting, params, data)
+    how = {"n_estimators": 100, "n_jobs": 1}
+    peers: dict[str, Any] = {}
+    if lightgbm:
+        peers["LightGBM"] = lightgbm.LGBMClassifier(**how, verbose=-1)
+    if xgboost:
+        peers["XGBoost"] = xgboost.XGBClassifier(
+            **how, learning_rate=0.1, grow_policy="lossguide", max_leaves=31, max_depth=0
+        )
+    for peer in peers.values():
+        peer.fit(data.x, data.y)
+    for rows in (10_000, 200_000):
+        x = data.x[:rows]
+        race(
+            f"boosting, 100 x 31 leaves, {rows} x 30",
+            lambda x=x: gradient_boosting.predict(params, state, x),
+            {who: lambda r=peer, x=x: r.predict_proba(x) for who, peer in peers.items()},
+        )
+
+
 def memory() -> None:
     data, _ = classes(200_000, 30, 15, 7, 100)
     table = binned(data).codes.nbytes
@@ -264,6 +287,7 @@ RACES = {
     "forest": forest,
     "boosting": boosting,
     "predict": predict,
+    "predict_boosted": predict_boosted,
     "memory": memory,
 }
 

@@ -1,18 +1,28 @@
 """Trees as flat arrays, and the way of rows through them.
 
 An answer depends on the row alone, to the last bit: every row adds the trees' answers in the same order, whatever
-rows are with it. Rows go block by block, so that a block and a tree stay near the processor.
+rows are with it, and whichever of two ways it goes. Rows go block by block, so that a block and a tree stay near the
+processor; where trees ask about numbers only, many rows go side by side.
 """
 
 import weakref
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.errors import CorruptModel
 from app.ml.contract import Matrix, Vector
+from app.ml.numerics.kernels.plain import SIGN, add_plain
 from app.ml.numerics.kernels.traversal import add_answers
+
+MANY = 4
+"""Rows for which eight side by side cost less than each by itself."""
+LEAST_BLOCK, MOST_CELLS = 1024, 2**20
+"""Rows that stay near the processor, and numbers, at most, of those that go together."""
+
+
+Nodes: TypeAlias = NDArray[np.uint64]
 
 
 class Trees(NamedTuple):
@@ -46,21 +56,72 @@ class Trees(NamedTuple):
 
 def total(trees: Trees, x: Matrix) -> Matrix:
     """For each row (n, d) the sum (n, k) of all trees' answers. Raises CorruptModel for arrays that are no trees."""
-    out = np.zeros((len(x), trees.answer.shape[1]))
-    add_answers(x, *sound(trees), out)
-    return out
+    return _asked(sound(trees), x, apart=False)
 
 
 def each(trees: Trees, x: Matrix) -> Matrix:
     """For each row (n, d) what every tree answers (n, T), the first of its k numbers."""
-    out = np.zeros((len(x), trees.root.size))
-    for t in range(trees.root.size):
-        out[:, t] = total(trees._replace(root=trees.root[t : t + 1]), x)[:, 0]
+    return _asked(sound(trees), x, apart=True)
+
+
+def _asked(trees: Trees, x: Matrix, *, apart: bool) -> Matrix:
+    if x.shape[1] != trees.levels.size:
+        raise CorruptModel("The stored trees are for other columns.")
+    nodes = _packed(trees) if len(x) >= MANY else _NONE
+    return _one_by_one(trees, x, apart=apart) if nodes is _NONE else _side_by_side(trees, nodes, x, apart=apart)
+
+
+def _one_by_one(trees: Trees, x: Matrix, *, apart: bool) -> Matrix:
+    if apart:
+        singles = (trees._replace(root=trees.root[t : t + 1]) for t in range(trees.root.size))
+        return np.stack([_one_by_one(single, x, apart=False)[:, 0] for single in singles], axis=1)
+    out = np.zeros((len(x), trees.answer.shape[1]))
+    add_answers(x, *trees, out)
+    return out
+
+
+def _side_by_side(trees: Trees, nodes: Nodes, x: Matrix, *, apart: bool) -> Matrix:
+    """A tree that is fetched for a block of rows is asked more often than it has nodes."""
+    out = np.empty((len(x), trees.root.size if apart else trees.answer.shape[1]))
+    gaps = np.empty(len(x), np.bool_)
+    block = max(LEAST_BLOCK, 2 * trees.column.size // max(1, trees.root.size))
+    add_plain(x, trees.root, nodes, trees.answer, min(block, MOST_CELLS // max(1, x.shape[1]) + 1), apart, gaps, out)
+    if gaps.any():
+        out[gaps] = _one_by_one(trees, x[gaps], apart=apart)
     return out
 
 
 _known: dict[int, "weakref.ref[NDArray[np.int32]]"] = {}
 """The `left` of trees that were found to be sound, by identity."""
+_nodes: dict[int, Nodes] = {}
+"""The nodes of those that many rows were asked of, packed, by the same."""
+_NONE: Nodes = np.zeros((0, 2), np.uint64)
+"""Of trees with questions about categories."""
+
+
+def _packed(trees: Trees) -> Nodes:
+    """A node as two words (N, 2) beside each other, where all ask about numbers.
+
+    The threshold's key, and column and left child; at a leaf the row of `answer`, and a column of which every row's
+    key is least, and itself.
+    """
+    nodes = _nodes.get(id(trees.left))
+    if nodes is None:
+        nodes = _nodes[id(trees.left)] = _pack(trees)
+    return nodes
+
+
+def _pack(trees: Trees) -> Nodes:
+    column, d = trees.column, trees.levels.size
+    asks = column >= 0
+    if trees.levels[column[asks]].any():
+        return _NONE
+    bits = (trees.threshold + 0.0).view(np.uint64)
+    keys = np.where(np.signbit(trees.threshold + 0.0), ~bits, bits | SIGN)
+    keys[~np.isfinite(trees.threshold)] = np.iinfo(np.uint64).max  # no key is greater, not even that of NaN
+    left = trees.left.astype(np.uint64)
+    ways = np.where(asks, column, d).astype(np.uint64) << np.uint64(32)
+    return np.stack([np.where(asks, keys, left), ways | np.where(asks, left, np.arange(left.size, dtype=np.uint64))], 1)
 
 
 def sound(trees: Trees) -> Trees:
@@ -70,8 +131,14 @@ def sound(trees: Trees) -> Trees:
         if not _is_sound(trees):
             raise CorruptModel("The stored trees lead nowhere.")
         key = id(trees.left)
-        _known[key] = weakref.ref(trees.left, lambda _: _known.pop(key, None))
+        _known[key] = weakref.ref(trees.left, lambda _: _forget(key))
+        _nodes.pop(key, None)
     return trees
+
+
+def _forget(key: int) -> None:
+    _known.pop(key, None)
+    _nodes.pop(key, None)
 
 
 def _is_sound(trees: Trees) -> bool:
@@ -85,7 +152,7 @@ def _is_sound(trees: Trees) -> bool:
     if not ((left >= 0) & (left < np.where(asks, n, len(trees.answer)))).all():
         return False
     levels = np.where(asks, trees.levels[column] if trees.levels.size else 0, 0)
-    only_known = np.isinf(trees.threshold)
+    only_known = np.isposinf(trees.threshold)
     farthest = left + np.maximum(trees.missing, np.where(only_known, 0, 1))
     forward = (left > np.arange(n)) & (trees.missing >= -1) & (farthest < n)
     truths = np.where((levels > 0) & ~only_known, trees.threshold, 0.0)

@@ -7,8 +7,9 @@ from app.errors import CorruptModel
 from app.ml.contract import Data, Task
 from app.ml.numerics.binning import binned
 from app.ml.numerics.growth import Grower, Rules, planted, together
+from app.ml.numerics.kernels.plain import add_plain
 from app.ml.numerics.kernels.questions import VARIANCE
-from app.ml.numerics.trees import Trees, each, total
+from app.ml.numerics.trees import LEAST_BLOCK, MANY, Trees, _packed, each, total
 
 NAN = np.nan
 
@@ -67,6 +68,53 @@ def test_company_changes_no_bit(trees):
     assert together_[100:650].tobytes() == total(trees, x[100:650].copy()).tobytes()
 
 
+def forest(seed, nodes=60):
+    """Three trees of numbers in two columns: thresholds that are neighbours, zeros of both signs, and infinite."""
+    rng = np.random.default_rng(seed)
+    near = [0.0, -0.0, 1.0, np.nextafter(1, 2), np.nextafter(1, 0), -1.0, np.nextafter(-1, 0), 5e-324, -5e-324, np.inf]
+    parts = []
+    for _ in range(3):
+        column, left = np.full(nodes, -1), np.arange(nodes)
+        for child in range(1, nodes - 1, 2):
+            node = rng.choice(np.flatnonzero(column[:child] < 0))
+            column[node], left[node] = rng.integers(2), child
+        fields = column, rng.choice(near, nodes), left, np.full(nodes, -1), np.full(nodes, 0.25)
+        parts.append(tree(*fields, answer=rng.normal(size=nodes)))
+    return together(parts), np.array([*near[:-1], NAN, 1e300, -1e300])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_side_by_side_is_one_by_one_to_the_last_bit(seed):
+    trees, values = forest(seed)
+    x = np.random.default_rng(seed).choice(values, (2 * LEAST_BLOCK + 3, 2))
+    alone = np.concatenate([total(trees, row[None]) for row in x])
+    apart = np.concatenate([each(trees, row[None]) for row in x])
+    for rows in (MANY, 13, LEAST_BLOCK + 1, len(x)):
+        assert total(trees, x[:rows]).tobytes() == alone[:rows].tobytes()
+        assert each(trees, x[:rows]).tobytes() == apart[:rows].tobytes()
+    expected = [[told(trees, row, root)[0] for root in trees.root] for row in x[:200]]
+    np.testing.assert_allclose(each(trees, x[:200]), expected, rtol=1e-13, atol=1e-13)
+
+
+def test_the_kernel_is_what_it_says():
+    trees, values = forest(7, nodes=20)
+    x = np.random.default_rng(7).choice(values[~np.isnan(values)], (11, 2))
+    ways = [add_plain.python, add_plain]
+    gaps, found = np.ones((2, 11), bool), np.full((2, 11, 1), NAN)
+    for way, gap, out in zip(ways, gaps, found, strict=True):
+        with np.errstate(over="ignore"):
+            way(x, trees.root, _packed(trees), trees.answer, 9, False, gap, out)
+    assert found[0].tobytes() == found[1].tobytes() == total(trees, x).tobytes()
+    assert not gaps.any()
+
+
+def test_other_columns_are_refused():
+    trees, _ = forest(0)
+    for rows in (1, MANY):
+        with pytest.raises(CorruptModel):
+            total(trees, np.zeros((rows, 1)))
+
+
 def tree(*fields, answer):
     """Column, threshold, left, missing and share of every node."""
     types = np.int32, np.float64, np.int32, np.int8, np.float64
@@ -100,6 +148,7 @@ def test_parts_multiply_and_the_rest_of_the_row_is_asked():
 LIES = {
     "back to the root": {"left": [0, 0, 1]},
     "out of the nodes": {"left": [2, 0, 1]},
+    "out of the nodes by an infinite threshold": {"threshold": [-np.inf, 0, 0], "left": [2, 0, 1]},
     "no such answer": {"left": [1, 0, 2]},
     "no such column": {"column": [2, -1, -1]},
     "no such tree": {"root": [3]},
