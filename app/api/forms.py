@@ -46,8 +46,8 @@ def kind_of(headers: Headers) -> str:
     if sent == b"application/json":
         return JSON
     kind, _, parameters = sent.decode("latin-1").lower().partition(";")
-    if kind.strip() == NPY:
-        return NPY
+    if kind.strip() in {NPY, ARROW}:
+        return kind.strip()
     if kind.strip() == CSV:
         name, _, charset = parameters.strip().partition("=")
         if name == "charset" and charset.strip('" ') not in {"utf-8", "us-ascii"}:
@@ -128,11 +128,20 @@ def npy_rows(body: bytes, served: Served, read: Read, *, let_bad_rows_pass: bool
 
     Raises MalformedTable, InvalidData.
     """
-    inputs, names = served.model.inputs, served.model.preparation.numbers
-    if names is None:
+    if served.model.preparation.numbers is None:
         raise InvalidData("An npy body is for models whose inputs are all numbers that may be missing.")
     values = _array(body)
-    values = values.reshape(-1, 1) if values.ndim == 1 else values
+    return matrix_rows(
+        values.reshape(-1, 1) if values.ndim == 1 else values, served, read, let_bad_rows_pass=let_bad_rows_pass
+    )
+
+
+def matrix_rows(values: NDArray[Any], served: Served, read: Read, *, let_bad_rows_pass: bool) -> Incoming:
+    """Rows (n, p) of numbers in the order of the inputs, for a model of numbers that may be missing.
+
+    Raises InvalidData.
+    """
+    inputs = served.model.inputs
     if values.shape[1] != len(inputs) or not len(values):
         raise InvalidData(f"The array needs rows of {len(inputs)} numbers, in the order of the model's inputs.")
     try:
@@ -141,7 +150,7 @@ def npy_rows(body: bytes, served: Served, read: Read, *, let_bad_rows_pass: bool
         if not let_bad_rows_pass:
             raise
     data = [[None if cell != cell else cell for cell in row] for row in values.tolist()]  # noqa: PLR0124  NaN
-    return read({"columns": list(names), "data": data})
+    return read({"columns": [column.name for column in inputs], "data": data})
 
 
 def _array(body: bytes) -> NDArray[Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from fastapi import APIRouter, Body, Depends, Query
 
 from app.api.arriving import Headers
+from app.api.arrow_form import arrow_rows
 from app.api.deciding import AcceptAbove, CostRows, GapAbove, RejectCost, RejectHigh, RejectLow, policy_of
 from app.api.dependencies import CONFIDENCE, ModelPath, RequestTimeout, seconds
 from app.api.direct import Call, DirectRoute, Holds, Reply, Respond, by_the_route
@@ -49,7 +50,7 @@ HEADERS = declare(
 )
 HEADERS[200]["headers"]["X-Ignored-Columns"]["required"] = False
 HEADERS[200]["content"] = {ARROW: BINARY, NPY: BINARY}
-FORMS = {"requestBody": {"content": {CSV: BINARY, NPY: BINARY}}}
+FORMS = {"requestBody": {"content": {CSV: BINARY, NPY: BINARY, ARROW: BINARY}}}
 
 
 @router.post("/{model}/predict", response_model=Prediction, responses=HEADERS, openapi_extra=FORMS)
@@ -80,8 +81,10 @@ def predict_rows(  # noqa: PLR0917  passed by name
     does not know are ignored. What is not finite comes back as null.
 
     Rows may also come as CSV with a header, where an empty cell is null, or as an npy array (n, p) in the order of the
-    model's inputs, where NaN is null. By Accept the answer is JSON, an Arrow stream (a table of `prediction`, the
-    probabilities and `flags`), or npy: the probabilities of a classification, else the predictions.
+    model's inputs, where NaN is null, or as an Arrow stream without compression: columns by name, or a single column of
+    fixed-size lists, each a row in the order of the model's inputs. By Accept the answer is JSON, an Arrow stream (a
+    table of `prediction`, the probabilities and `flags`), or npy: the probabilities of a classification, else the
+    predictions.
 
     With `confidence` every answer of a regression has an interval, by what the algorithm says of itself: `intervals` in
     JSON, the columns `lower` and `upper` in Arrow, and an npy answer has rows of prediction, lower, upper. `linear` and
@@ -143,6 +146,8 @@ def _read(asked: _Asked, call: Call, served: Served) -> Incoming:
 
     if asked.forms.body == NPY:
         return npy_rows(body, served, general, let_bad_rows_pass=asked.let_bad_rows_pass)
+    if asked.forms.body == ARROW:
+        return arrow_rows(body, served, general, settings, let_bad_rows_pass=asked.let_bad_rows_pass)
     if asked.forms.body == CSV:
         return general(csv_document(body, served.model.inputs, max_rows=settings.max_predict_rows))
     return general(parse(body, settings))
