@@ -144,7 +144,10 @@ class NoExplanation(ValiantError):
 
 class NoInterval(ValiantError):
     code, status, title = "no_interval", 409, "The model knows no error bars of its answers"
-    remedy = "Ask a regression of linear, bayesian_locally_weighted or random_forest, or refit on resamples: bootstrap."
+    remedy = (
+        "Ask a regression that was trained with rows held out, or one of linear, bayesian_locally_weighted or "
+        "random_forest; or refit on resamples: bootstrap."
+    )
 
 
 class VersionInUse(ValiantError):

@@ -4,10 +4,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.ml.contract import Data, Fit, Labels, Learned, Progress, silent
+from app.ml.contract import Data, Fit, Labels, Learned, Progress, Task, Vector, silent
 from app.ml.evaluation import Evaluation, evaluate
+from app.ml.linearising import carried
 from app.ml.material import Material
 from app.ml.preparation import Preparation
+from app.ml.splits import evenly
+
+MOST_ERRORS = 10_000
+"""A quantile of more is hardly surer."""
 
 
 class Fitted(NamedTuple):
@@ -31,3 +36,14 @@ def judge(material: Material, fitted: Fitted, rows: Labels, rng: np.random.Gener
         return Evaluation([])
     data = material.data(fitted.preparation, rows)
     return evaluate(fitted.learned, data, fitted.data, material.classes, rng)
+
+
+def held_out_errors(material: Material, fitted: Fitted, rows: Labels) -> Vector:
+    """(m,) absolute errors on these rows, ascending, of the function of the target that was fitted."""
+    if material.task is not Task.REGRESSION or not rows.size:
+        return np.zeros(0)
+    data = material.data(fitted.preparation, rows[evenly(rows.size, MOST_ERRORS)])
+    with np.errstate(all="ignore"):  # what is not a number is as far off as can be
+        answers = material.algorithm.predict(material.params, fitted.fit.state, data.x)
+        errors = np.abs(carried(material.preprocessing.target, data.y) - answers)
+    return np.sort(np.where(np.isnan(errors), np.inf, errors))

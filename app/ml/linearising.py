@@ -73,6 +73,11 @@ def transformed(how: Linearising, data: Data, *, errors_known: bool) -> Data:
     return replace(data.answering(Task.REGRESSION, y), weights=weights)
 
 
+def carried(how: Linearising, y: Vector) -> Vector:
+    """The function of these targets."""
+    return y if how == "none" else _TRANSFORMS[how].forward(y)
+
+
 def turned_back(how: Linearising, algorithm: Algorithm[Any, Any]) -> Algorithm[Any, Any]:
     """The algorithm that answers in the target's own units."""
     if how == "none":

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,7 +15,8 @@ from app.errors import AlgorithmNotFound, CorruptModel, NoInterval
 from app.ml import states, storage
 from app.ml.basis import Function
 from app.ml.catalogue import find
-from app.ml.contract import JSON, Algorithm, Labels, Matrix, Params, Task
+from app.ml.conformal import with_intervals
+from app.ml.contract import JSON, Algorithm, Labels, Matrix, Params, Task, Vector
 from app.ml.labels import Class
 from app.ml.learning import Learned
 from app.ml.linearising import turned_back
@@ -101,11 +102,13 @@ class Model:
     """Seed, data digest, request, library versions: the same receipt gives the same bytes."""
     linearising: Linearising = "none"
     """The function of the target that was fitted."""
+    errors: Vector = field(default_factory=lambda: np.zeros(0))
+    """Of a regression: (m,) absolute errors on rows held out, ascending, of that function."""
 
     @cached_property
     def algorithm(self) -> Algorithm[Any, Any]:
         """It answers in the target's own units."""
-        return turned_back(self.linearising, find(self.name).algorithm)
+        return turned_back(self.linearising, with_intervals(find(self.name).algorithm, self.errors))
 
     @property
     def interval(self) -> Callable[[Any, Any, Matrix, float], Matrix]:
@@ -114,6 +117,11 @@ class Model:
         if found is None or self.task is not Task.REGRESSION:
             raise NoInterval
         return found
+
+    @property
+    def interval_name(self) -> str:
+        """How intervals are found."""
+        return "algorithm" if find(self.name).algorithm.interval else "split-conformal"
 
     @property
     def inputs(self) -> tuple[InputColumn, ...]:
@@ -129,7 +137,7 @@ class Model:
         """Answer every row of a table that has the inputs among its columns, each with the Arrow type of its kind.
 
         A matrix is taken for the raw one. With `confidence` (in (0, 1)) besides: an interval for every answer, that
-        of the algorithm. Raises NoInterval where it has none.
+        of the algorithm, else by the errors on rows held out. Raises NoInterval where there is neither.
         """
         return self.predict_raw(table if isinstance(table, np.ndarray) else self.preparation.raw(table), confidence)
 
@@ -189,6 +197,7 @@ def decode(blob: bytes | memoryview) -> Model:
             classes=header.classes,
             receipt=header.receipt,
             linearising=_LINEARISING.validate_python(document["linearising"]),
+            errors=_errors(document, arrays),
         )
     except AlgorithmNotFound:
         raise CorruptModel("The stored model is of an algorithm this version does not have.") from None
@@ -222,7 +231,17 @@ def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
         "preparation": states.pack(model.preparation.learned, "preparation", arrays),
         "state": states.pack(model.state, "state", arrays),
     }
+    if model.errors.size:
+        document["errors"] = states.pack(model.errors, "errors", arrays)
     return document, arrays
+
+
+def _errors(document: JSON, arrays: Mapping[str, NDArray[Any]]) -> Vector:
+    """None before they were kept. Raises ValueError for what is not in ascending order."""
+    errors = arrays["errors"] if "errors" in document else np.zeros(0)
+    if errors.ndim != 1 or errors.dtype != np.float64 or not (errors >= np.append(0.0, errors[:-1])).all():
+        raise ValueError("errors")
+    return errors
 
 
 def _header(document: JSON) -> Header:

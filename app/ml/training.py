@@ -11,7 +11,7 @@ import pyarrow as pa
 from app.ml import stability
 from app.ml.contract import JSON
 from app.ml.evaluation import evaluate
-from app.ml.fitting import fit_rows, judge
+from app.ml.fitting import fit_rows, held_out_errors, judge
 from app.ml.golden import check_golden, record_golden, spaced
 from app.ml.kind import Trained
 from app.ml.material import Material
@@ -90,6 +90,7 @@ def train(
         classes=material.target.classes,
         receipt=_receipt(spec, data_digest) | ({"lot": planned.lot} if stream else {}),
         linearising=spec.preprocessing.target,
+        errors=held_out_errors(material, fitted, split.test),
     )
     told = report(material, split, judged, spec, data_digest=data_digest, warnings=planned.warnings)
     return Trained(encode(model), told, record_golden(model, sample))

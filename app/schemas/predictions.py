@@ -46,6 +46,11 @@ class Prediction(Wire):
     intervals: list[list[float | None] | None] | None = Field(
         None, description="Where `confidence` was given: lower and upper end of each; null where nothing bounds it."
     )
+    interval: str | None = Field(
+        None,
+        description="How the intervals were found: algorithm (by what it says of itself) or split-conformal (by the "
+        "errors on the rows held out in training: each holds a new row's target with this confidence, on average).",
+    )
     decisions: list[str | None] | None = Field(
         None, description="accepted or rejected, where a rule of rejection was asked for: let a person look at these."
     )

@@ -95,7 +95,7 @@ class Linearisation(Wire):
 
 
 class Intervals(Wire):
-    """Predictions with what the model itself holds possible. Null bounds: nothing limits the answer on that side."""
+    """Predictions with what is possible besides. Null bounds: nothing limits the answer on that side."""
 
     model: str
     version: int
@@ -105,6 +105,7 @@ class Intervals(Wire):
     lower: list[float | None]
     upper: list[float | None]
     confidence: float
+    interval: str = Field(description="How the bounds were found, as in a prediction: algorithm or split-conformal.")
     display: list[str] = Field(description="Each prediction, rounded to its error bar.")
     flags: list[Flag] = []
 

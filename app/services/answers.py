@@ -46,6 +46,7 @@ def answer(
     document: dict[str, Any] = {"predictions": _spread(incoming, predicted.predictions if predicted else [])}
     if extras.confidence is not None:
         document["intervals"] = _spread(incoming, intervals(predicted))
+        document["interval"] = model.interval_name
     if model.classes is not None:
         document["classes"] = model.classes
         document["probabilities"] = _spread(incoming, _probabilities(predicted))

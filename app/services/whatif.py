@@ -119,6 +119,7 @@ class WhatIf:
             lower=finite(bounds[:, 0]),
             upper=finite(bounds[:, 1]),
             confidence=confidence,
+            interval=model.interval_name,
             display=[shown(value, Bounds(lower, upper)) for value, lower, upper in rows],
             flags=_flags(predicted),
         )

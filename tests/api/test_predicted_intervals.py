@@ -26,15 +26,15 @@ def made(services):
     """`made(algorithm, …)`: the name of a model of two numbers in the registry, and the model."""
     known = {}
 
-    def make(name, *, rows=60, target="y", transform="none", **parameters):
-        key = name, rows, target, transform, *parameters.items()
+    def make(name, *, rows=60, target="y", transform="none", held_out=0, **parameters):
+        key = name, rows, target, transform, held_out, *parameters.items()
         if key not in known:
             values = Y[:rows] if target == "y" else ["up", "down"] * (rows // 2)
             table = pa.table({"a": X[:rows, 0], "b": X[:rows, 1], target: values})
             kinds = {"a": "numeric", "b": "numeric", target: "numeric" if target == "y" else "categorical"}
             columns = [TableColumn(column, kind, 0, rows) for column, kind in kinds.items()]
             spec = {"target": target, "algorithm": {"name": name} | parameters}
-            spec |= {"validation": {"test_fraction": 0}, "preprocessing": {"target": transform}}
+            spec |= {"validation": {"test_fraction": held_out}, "preprocessing": {"target": transform}}
             one = train(TrainSpec.model_validate(spec), table, columns=columns, data_digest="sha256:0")
             known[key] = f"i-{uuid4()}", decode(one.blob)
             where = {"model": known[key][0], "job_id": uuid4(), "dataset_id": uuid4(), "chunk_bytes": 1000}
@@ -64,6 +64,9 @@ WITH = [
     ("bayesian_locally_weighted", {"width": 2}),
     ("bayesian_locally_weighted", {"width": 2, "transform": "log"}),
     ("random_forest", {"trees": 9}),
+    ("ridge", {"held_out": 0.5}),
+    ("lasso", {"held_out": 0.5, "transform": "log"}),
+    ("decision_tree", {"held_out": 0.5, "transform": "reciprocal"}),
 ]
 
 
@@ -73,7 +76,8 @@ def test_intervals_are_those_of_the_algorithm(made, ask, algorithm, how):
     x = model.preparation.matrix(np.array(ASKED, float))
     bounds = model.algorithm.interval(model.params, model.state, x, 0.9)
     plain, told = ask(name, ASKED).json(), ask(name, ASKED, confidence=0.9).json()
-    assert plain == {name: value for name, value in told.items() if name != "intervals"}
+    assert plain == {name: value for name, value in told.items() if name not in {"intervals", "interval"}}
+    assert told["interval"] == ("split-conformal" if "held_out" in how else "algorithm")
     assert told["intervals"] == np.where(np.isfinite(bounds), bounds, None).tolist()
     for (low, high), middle in zip(told["intervals"], told["predictions"], strict=True):
         assert (-np.inf if low is None else low) <= middle <= (np.inf if high is None else high)
