@@ -45,7 +45,7 @@ from app.ml.contract import (
 )
 from app.ml.numerics.inference import told
 from app.ml.numerics.linalg import each_row
-from app.ml.numerics.optimise import Minimum, lbfgs, newton, quasi_newton
+from app.ml.numerics.optimise import SLOW, Minimum, lbfgs, newton, quasi_newton
 from app.ml.numerics.softmax import CrossEntropy, losses, of_two, probabilities
 
 TOLD_UNKNOWNS = 100
@@ -58,8 +58,9 @@ SEPARABLE = (
 )
 PART, RARE = 8192, 50
 """Rows to start with, and how many of each class there have to be among them."""
-FEW_UNKNOWNS, WIDE, ROUGH_STEPS = 100, 2000, 32
-"""Of more than two classes: up to here Newton at once; inputs up to here have a spectrum that is soon found."""
+FEW_UNKNOWNS, WIDE, ROUGH_STEPS, DEAR = 100, 2000, 8, 0.8
+"""Of more than two classes: up to here Newton at once; inputs up to here have a spectrum that is soon found.
+Then a Hessian costs some dozens of steps: it serves while these bring the gradient to this share."""
 NEWTON_UNKNOWNS = 1000
 """Up to here ten Newton steps cost about what some hundred L-BFGS steps do, and end at the minimum more surely."""
 
@@ -214,7 +215,8 @@ def _thorough(params: Logistic, loss: CrossEntropy, start: Vector, max_iter: int
     few, hessian = len(loss.x) // max(PART, 4 * start.size), loss.hessian
     if few >= 4 and not params.early_stopping:
         start, hessian = _head_start(loss.every(few), start), loss.every(4).hessian
-    return newton(loss, hessian, start, tol=params.tol, max_iter=max_iter, watch=watch)
+    slow = DEAR if start.size > FEW_UNKNOWNS and loss.targets.shape[1] > 1 else SLOW
+    return newton(loss, hessian, start, tol=params.tol, max_iter=max_iter, watch=watch, slow=slow)
 
 
 def _head_start(part: CrossEntropy, start: Vector) -> Vector:

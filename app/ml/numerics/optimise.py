@@ -39,18 +39,25 @@ class Minimum(NamedTuple):
 
 
 def newton(
-    function: Function, hessian: Callable[[Vector], Matrix], start: Vector, *, tol: float, max_iter: int, watch: Watch
+    function: Function,
+    hessian: Callable[[Vector], Matrix],
+    start: Vector,
+    *,
+    tol: float,
+    max_iter: int,
+    watch: Watch,
+    slow: float = SLOW,
 ) -> Minimum:
     """Newton's method for a strictly convex function, each step halved until the value falls.
 
-    A Hessian serves as long as steps bring the gradient to a tenth, corrected by what each step shows of it (the
-    BFGS formula). Equivalent to scipy's `trust-exact` in the answer.
+    A Hessian serves as long as steps bring the gradient to this share of it, corrected by what each step shows of it
+    (the BFGS formula). Equivalent to scipy's `trust-exact` in the answer.
     """
 
     def solver(x: Vector) -> Solve:
         return positive_solver(hessian(x))
 
-    return _descend(function, solver, start, slow=SLOW, tol=tol, max_iter=max_iter, watch=watch)
+    return _descend(function, solver, start, slow=slow, tol=tol, max_iter=max_iter, watch=watch)
 
 
 def quasi_newton(

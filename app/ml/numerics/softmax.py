@@ -164,22 +164,26 @@ class CrossEntropy:
         """
         coef, constant = self._plain(self._unpacked(point))
         d, s = len(coef), len(constant)
-        products, sums, mass = np.zeros((s, s, d, d)), np.zeros((s, s, d)), np.zeros((s, s))
+        products, sums, mass = np.zeros((s, d, d)), np.zeros((s, d)), np.zeros(s)
+        pairs = np.zeros((s * (d + 1), s * (d + 1)))
         buffer = np.empty((self._step, d))
         for rows in self._blocks():
             x, p = self.x[rows], probabilities(_product(self.x[rows], coef) + constant)
             for i in range(s):
-                for j in range(i + 1):
-                    root = np.sqrt(self.weights[rows] * p[:, i] * (1 - p[:, i] if i == j else p[:, j]))
-                    scaled = np.multiply(x, root[:, None], out=buffer[: len(x)])
-                    products[i, j] += scaled.T @ scaled
-                    sums[i, j] += root @ scaled
-                    mass[i, j] += root @ root
+                root = np.sqrt(self.weights[rows] * p[:, i] * (1 - p[:, i]))
+                scaled = np.multiply(x, root[:, None], out=buffer[: len(x)])
+                products[i] += scaled.T @ scaled
+                sums[i] += root @ scaled
+                mass[i] += root @ root
+            if s > 1:
+                _add_pairs(pairs, x, p * np.sqrt(self.weights[rows])[:, None])
+        crossed = pairs.reshape(s, d + 1, s, d + 1)
         blocks = np.zeros((d + 1, s, d + 1, s))
         for i in range(s):
-            for j in range(i + 1):
-                gram = self._centred(products[i, j], sums[i, j], mass[i, j])
-                blocks[:, i, :, j] = blocks[:, j, :, i] = gram if i == j else -gram
+            blocks[:, i, :, i] = self._centred(products[i], sums[i], mass[i])
+            for j in range(i):
+                gram = crossed[i, :, j]
+                blocks[:, i, :, j] = blocks[:, j, :, i] = -self._centred(gram[:-1, :-1], gram[-1, :-1], gram[-1, -1])
         own = np.arange(d + 1)
         for i in range(s):
             blocks[own, i, own, i] += self.penalty
@@ -259,6 +263,16 @@ class CrossEntropy:
 def _product(a: Matrix, b: Matrix) -> Matrix:
     """The product; of a single column as one with a vector, which is quicker."""
     return np.asarray((a @ b[:, 0])[:, None] if b.shape[1] == 1 else a @ b, np.float64)
+
+
+def _add_pairs(pairs: Matrix, x: Matrix, p: Matrix) -> None:
+    """Adds Σ pᵢpⱼxxᵀ over rows for all i and j at once, x ending with a one: one large product is quicker than many."""
+    step = max(1, 4 * CELLS // len(pairs))
+    ones = np.column_stack([x, np.ones(len(x))])
+    for start in range(0, len(x), step):
+        rows = slice(start, start + step)
+        each = (p[rows, :, None] * ones[rows, None, :]).reshape(-1, len(pairs))
+        pairs += each.T @ each
 
 
 def _squares(x: Matrix, share: Vector) -> Vector:
