@@ -144,6 +144,10 @@ def _learned(params: Perceptron, state: State, data: Data, order: Labels, counts
 
 
 def _longest(x: Matrix) -> float:
+    with np.errstate(over="ignore"):
+        square = float(np.vecdot(x, x).max())
+    if 1 / LARGEST < square < math.inf:
+        return math.sqrt(square)
     largest = float(np.abs(x).max(initial=0.0))
     return largest * math.sqrt(float(np.square(x / largest).sum(axis=1).max())) if largest > 0 else 0.0
 

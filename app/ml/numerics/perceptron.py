@@ -7,7 +7,23 @@ classes); Freund & Schapire (1999), Mach. Learn. 37:277 (averages).
 import numpy as np
 
 from app.ml.contract import Labels, Matrix, Vector
-from app.ml.numerics.compiled import kernel
+from app.ml.numerics.compiled import inner, kernel
+
+
+@inner
+def _score(row: Vector, coef: Vector, constant: float) -> float:
+    """Four sums side by side: the processor need not wait for one addition before it begins the next."""
+    d = row.size
+    a, b, c, e = coef[d] * constant, 0.0, 0.0, 0.0
+    for j in range(0, d - 3, 4):
+        a += coef[j] * row[j]
+        b += coef[j + 1] * row[j + 1]
+        c += coef[j + 2] * row[j + 2]
+        e += coef[j + 3] * row[j + 3]
+    for j in range(d - d % 4, d):
+        a += coef[j] * row[j]
+    total: float = (a + b) + (c + e)
+    return total
 
 
 @kernel(
@@ -40,10 +56,7 @@ def perceptron_pass(  # noqa: PLR0917 - a kernel takes its arguments by position
         i = order[turn]
         own = codes[i]
         for c in range(1 if k == 2 else 0, k):
-            total = coef[c, d] * constant
-            for j in range(d):
-                total += coef[c, j] * x[i, j]
-            scores[c] = total
+            scores[c] = _score(x[i], coef[c], constant)
         if k == 2:
             scores[0] = -scores[1]
         rivals = -1  # the class itself is counted too
