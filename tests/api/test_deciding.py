@@ -4,6 +4,8 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
+from scipy import stats
+from sklearn.datasets import load_iris
 
 ROWS = [[width, length] for width in (0.2, 1.0, 1.5, 1.7, 2.3) for length in (4.8, 6.0, 7.0)]
 
@@ -40,6 +42,30 @@ def test_doubtful_rows_are_rejected(ask, threshold):
     assert told["decisions"] == ["accepted" if p > threshold else "rejected" for p in top]
     assert set(told["decisions"]) == {"accepted", "rejected"}
     assert told["predictions"] == plain["predictions"]
+
+
+def test_the_curve_of_an_ensemble_says_what_a_threshold_leaves(client, services, publish):
+    """E15, E18: the share that is rejected, and the accuracy of the others with its exact bars."""
+    name, iris = f"curve-{uuid4().hex[:8]}", load_iris()
+    publish(services.work, name, algorithm="random_forest", target="species")
+    assert client.get(f"/v1/models/{name}/versions/1/report").json()["rejection"]["thresholds"][0] == pytest.approx(
+        1 / 3
+    )
+    truth = iris.target_names[np.roll(iris.target, 20)].tolist()
+    rows = [{"width": w, "length": long, "size": "large" if w > 1 else "small"} for long, w in iris.data[:, [0, 3]]]
+    told = client.post(f"/v1/models/{name}/predict", json={"rows": rows}).json()
+    pairs = {"task": "classification", "truth": truth, "probabilities": told["probabilities"]}
+    curve = client.post("/v1/metrics", json={**pairs, "classes": told["classes"]}).json()["rejection"]
+    for place in (0, 20, 35):
+        threshold = curve["thresholds"][place]
+        decided = client.post(f"/v1/models/{name}/predict?accept_above={threshold}", json={"rows": rows}).json()
+        accepted = np.array(decided["decisions"]) == "accepted"
+        hits = (np.array(decided["predictions"]) == truth)[accepted].sum()
+        assert curve["rejected"][place] == pytest.approx(1 - accepted.mean())
+        assert curve["accuracy"][place] == pytest.approx(hits / accepted.sum())
+        bars = stats.binomtest(int(hits), int(accepted.sum())).proportion_ci(0.95, method="exact")
+        assert [curve["lower"][place], curve["upper"][place]] == pytest.approx([*bars])
+    assert 0 < curve["rejected"][35] < 1
 
 
 def test_a_threshold_for_each_class(ask):

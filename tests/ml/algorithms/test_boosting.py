@@ -116,7 +116,31 @@ def test_an_explanation_tells_every_stage(cancer):
     np.testing.assert_allclose(told["stages"][-1]["probabilities"], adaboost.predict(params, state, cancer.x[:1])[0])
 
 
+def test_the_sum_of_votes_is_doubled_before_it_is_a_probability():
+    """E11, erratum: of a class that has 8 of 10 rows H is ln(4)/2, and σ(2H) its share; σ(H) would be 2/3."""
+    data = Data.of(Task.CLASSIFICATION, np.repeat([[0.0], [1.0]], 10, axis=0), np.repeat([0, 1, 1, 0], [8, 2, 8, 2]))
+    params = adaboost.AdaBoost(rounds=1)
+    state = fitted(adaboost, params, data).state
+    np.testing.assert_allclose(state.votes / 2, np.log(4) / 2)
+    np.testing.assert_allclose(adaboost.predict(params, state, data.x)[:, 1], np.repeat([0.2, 0.8], 10))
+
+
 # boosting by majority
+
+
+def test_what_is_wrong_counts_twice_and_every_vote_once(line):
+    """J7, J8: for γ = 1/6 the factor (1/2 + γ)/(1/2 - γ) is 2; the realised edge is told."""
+    params = boost_majority.BoostMajority(gamma=1 / 6, rounds=9, max_depth=1)
+    state = fitted(boost_majority, params, line).state
+    votes = np.array([stage.argmax(axis=1) for stage in adaboost.stages(state.trees, line.x)])
+    weights = np.ones(30)
+    for wrong, edge in zip(votes != line.codes, state.edges, strict=True):
+        assert 0.5 - weights[wrong].sum() / weights.sum() == pytest.approx(edge)
+        weights[wrong] *= 2
+    np.testing.assert_allclose(boost_majority.predict(params, state, line.x)[:, 1], votes.mean(axis=0))
+    told = boost_majority.summary(params, state)
+    assert told["realised_edge"] == pytest.approx(1 / 6)
+    assert told["assumption_failed_in_round"] is None
 
 
 def test_the_theorem_on_the_line(line):

@@ -45,6 +45,26 @@ def test_a_bag_leaves_out_a_share_of_1_over_e():
     assert np.mean([state.judged for state in forests]) / n == pytest.approx(1 - (1 - unseen) ** 3, abs=0.01)
 
 
+def test_trees_know_their_bag_by_heart_and_only_the_others_judge_a_row():
+    """B6.9 to B6.11: grown to the end a tree repeats the rows of its bag, 63.2 % of them; by that the bag is told."""
+    n, trees, data = 60, 4, friedman(60)
+    state = fitted(data, trees=trees, importance=False).state
+    answers = each(state.trees, data.x)
+    unseen = ~np.isclose(answers, data.y[:, None], rtol=1e-9)
+    assert unseen.mean() == pytest.approx((1 - 1 / n) ** n, abs=0.08)
+    judged = unseen.any(axis=1)
+    told = (answers * unseen).sum(axis=1)[judged] / unseen.sum(axis=1)[judged]
+    assert state.judged == judged.sum() < n
+    assert state.out_of_bag == pytest.approx(np.mean((told - data.y[judged]) ** 2))
+
+
+@pytest.mark.parametrize(("data", "columns"), [(blobs(80), 4), (friedman(80), 4), (blobs(80).columns(np.arange(9)), 3)])
+def test_without_a_word_a_question_draws_the_root_or_a_third_of_the_columns(data, columns):
+    """B6.10: of 10 columns √10 for classes and 10/3 for numbers, rounded up."""
+    one, same, other = (fitted(data, trees=3, importance=False, columns=m).state for m in (None, columns, columns - 1))
+    assert one.trees.threshold.tobytes() == same.trees.threshold.tobytes() != other.trees.threshold.tobytes()
+
+
 @pytest.mark.parametrize(("task", "draw"), [(C, blobs), (R, friedman)])
 def test_the_out_of_bag_error_is_that_of_new_rows(task, draw):
     """B6.11, within its error bar and that of the new rows."""

@@ -1,0 +1,315 @@
+"""What trees, forests and boosting lose or win against their rivals on rows that none of them has seen.
+
+    python tests/benchmarks/quality_trees.py [algorithm or set] …
+
+Bundled sets are divided in 5 folds, three times over; drawn ones are drawn anew six times, 5,000 rows to learn from and
+15,000 to be judged by. Each time the loss of ours less that of the rival is taken: the table has its mean and standard
+error (Nadeau & Bengio, 2003: of folds, which share rows, 1/J + 1/4 of the variance over J times, not 1/J). Less is
+better, and more than one standard error is `behind`: so is one in six of what is equally good, by chance. The last
+lines put all sets together. Settings mean the same for all; where a rival means something else by a name, that is said.
+LightGBM and XGBoost take part where they are installed.
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import importlib
+import math
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import datasets, ensemble, model_selection, tree
+
+from app.ml import learners
+from app.ml.catalogue import find
+from app.ml.contract import Accepts, Data, Task
+
+Array = NDArray[Any]
+Answer = Callable[["Split", int], Array]
+SMALLEST = 1e-15
+"""Probability that a loss is taken of."""
+OLD, NEW, DRAWS, FOLDS, TURNS = 5_000, 15_000, 6, 5, 3
+MIXED = (0, 0, 0, 0, 0, 4, 12, 40)
+
+
+def optional(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+lightgbm, xgboost = optional("lightgbm"), optional("xgboost")
+
+
+class Split(NamedTuple):
+    x: Array
+    """(n, d), with NaN where a cell is missing."""
+    y: Array
+    new_x: Array
+    new_y: Array
+
+
+class Table(NamedTuple):
+    rows: int
+    """To learn from."""
+    d: int
+    classes: int
+    """0 for numbers."""
+    splits: Callable[[], Iterator[Split]]
+    shared: float
+    """Rows judged by for a row learned from, if splits share rows."""
+    levels: tuple[int, ...] = ()
+    """(d,) categories of each column, 0 for a number; () if all are numbers."""
+
+    @property
+    def task(self) -> Task:
+        return Task.CLASSIFICATION if self.classes else Task.REGRESSION
+
+    @property
+    def categories(self) -> list[int]:
+        return [j for j, levels in enumerate(self.levels) if levels]
+
+    def indicated(self, x: Array) -> Array:
+        """(n, m) numbers, and a column of 0 and 1 for each category and for its absence."""
+        parts = []
+        for column, levels in zip(x.T, self.levels or (0,) * self.d, strict=True):
+            known = np.where(np.isnan(column), levels, column)
+            parts.append((known[:, None] == np.arange(levels + 1)) * 1.0 if levels else column[:, None])
+        return np.hstack(parts)
+
+
+def bundled(load: Callable[..., Any]) -> Table:
+    x, y = load(return_X_y=True)
+    classes = 0 if load is datasets.load_diabetes else int(y.max()) + 1
+    kind = model_selection.StratifiedKFold if classes else model_selection.KFold
+
+    def splits() -> Iterator[Split]:
+        for turn in range(TURNS):
+            for old, new in kind(FOLDS, shuffle=True, random_state=turn).split(x, y):
+                yield Split(x[old], y[old], x[new], y[new])
+
+    return Table(len(x) * (FOLDS - 1) // FOLDS, x.shape[1], classes, splits, 1 / (FOLDS - 1))
+
+
+def drawn(draw: Callable[[int, int], tuple[Array, Array]], d: int, classes: int, levels: tuple[int, ...] = ()) -> Table:
+    def splits() -> Iterator[Split]:
+        for seed in range(DRAWS):
+            x, y = draw(OLD + NEW, seed)
+            yield Split(x[:OLD], y[:OLD], x[OLD:], y[OLD:])
+
+    return Table(OLD, d, classes, splits, 0.0, levels)
+
+
+def friedman(n: int, seed: int) -> tuple[Array, Array]:
+    x, y = datasets.make_friedman1(n, 10, noise=1.0, random_state=seed)
+    return x, y / 5  # the variance is about 1
+
+
+def flipped(n: int, seed: int) -> tuple[Array, Array]:
+    x, y = datasets.make_classification(n, 20, n_informative=10, n_redundant=5, flip_y=0.05, random_state=seed)
+    return x, y
+
+
+def mixed(n: int, seed: int) -> tuple[Array, Array]:
+    """Five numbers and three columns of 4, 12 and 40 categories, a tenth of the cells missing, three classes."""
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([rng.integers(k, size=n) if k else rng.normal(size=n) for k in MIXED])
+    score = x[:, [0, 1, 2]] * x[:, [3]] + np.sin(2 * x[:, [4, 0, 1]])
+    for j in (5, 6, 7):
+        score += rng.normal(size=(MIXED[j], 3))[x[:, j].astype(int)]
+    y = (score + rng.gumbel(size=score.shape)).argmax(axis=1)
+    x[rng.random(x.shape) < 0.1] = np.nan
+    return x, y
+
+
+TABLES: dict[str, Table] = {
+    "breast_cancer": bundled(datasets.load_breast_cancer),
+    "wine": bundled(datasets.load_wine),
+    "digits": bundled(datasets.load_digits),
+    "diabetes": bundled(datasets.load_diabetes),
+    "friedman": drawn(friedman, 10, 0),
+    "flipped": drawn(flipped, 20, 2),
+    "mixed": drawn(mixed, len(MIXED), 3, MIXED),
+}
+
+
+class Rival(NamedTuple):
+    make: Callable[..., Any]
+    """Of a seed, an estimator."""
+    takes_categories: bool = False
+
+
+class Contest(NamedTuple):
+    """One algorithm and its rivals for one table, with settings that mean the same."""
+
+    algorithm: str
+    ours: dict[str, Any]
+    rivals: dict[str, Rival]
+
+
+def of_kind(module: Any, prefix: str, table: Table, **how: Any) -> Callable[..., Any]:
+    return partial(getattr(module, prefix + ("Classifier" if table.classes else "Regressor")), **how)
+
+
+def lgbm(table: Table, **how: Any) -> dict[str, Rival]:
+    if not lightgbm:
+        return {}
+    how |= {"categorical_feature": table.categories} if table.levels else {}
+    return {"LightGBM": Rival(of_kind(lightgbm, "LGBM", table, n_jobs=1, verbose=-1, **how), takes_categories=True)}
+
+
+def xgb(table: Table, **how: Any) -> dict[str, Rival]:
+    if not xgboost:
+        return {}
+    if table.levels:
+        how |= {"enable_categorical": True, "feature_types": ["c" if levels else "q" for levels in table.levels]}
+    return {"XGBoost": Rival(of_kind(xgboost, "XGB", table, n_jobs=1, **how), takes_categories=True)}
+
+
+def sklearn(module: Any, prefix: str, table: Table, **how: Any) -> dict[str, Rival]:
+    return {"sklearn": Rival(of_kind(module, prefix, table, **how), "categorical_features" in how)}
+
+
+def decision_tree(table: Table) -> Contest:
+    how = {"min_samples_leaf": 5}
+    return Contest("decision_tree", how, sklearn(tree, "DecisionTree", table, **how))
+
+
+def random_forest(table: Table) -> Contest:
+    """LightGBM and XGBoost draw rows without replacement, and for classes take the mean of Newton steps."""
+    columns = math.ceil(math.sqrt(table.d) if table.classes else table.d / 3)
+    drawn = {"subsample": 0.632, "reg_lambda": 0}
+    rivals = sklearn(ensemble, "RandomForest", table, max_features=columns)
+    own = {"num_leaves": OLD, "subsample_freq": 1, "feature_fraction_bynode": columns / table.d, "min_child_samples": 1}
+    rivals |= lgbm(table, boosting_type="rf", **drawn, **own)
+    own = {"max_leaves": OLD, "max_depth": 0, "grow_policy": "lossguide", "min_child_weight": 0, "learning_rate": 1}
+    drawn |= {"colsample_bynode": columns / table.d, "num_parallel_tree": 100, "n_estimators": 1}
+    rivals |= xgb(table, **drawn, **own)
+    return Contest("random_forest", {"columns": columns, "importance": False}, rivals)
+
+
+def bagging(table: Table) -> Contest:
+    """A row drawn twice weighs 2; scikit-learn would count it as one, but for the share of the weight."""
+    member = of_kind(tree, "DecisionTree", table, min_weight_fraction_leaf=2.5 / table.rows)()
+    rivals = sklearn(ensemble, "Bagging", table, estimator=member, n_estimators=25)
+    return Contest("bagging", {"base": {"name": "decision_tree", "min_samples_leaf": 3}, "count": 25}, rivals)
+
+
+def adaboost(table: Table) -> Contest:
+    """scikit-learn's probabilities are of the votes divided by their sum, and so too timid; it takes no empty cells."""
+    rivals = {} if table.levels else sklearn(ensemble, "AdaBoost", table, n_estimators=50)
+    return Contest("adaboost", {"rounds": 50}, rivals)
+
+
+def logitboost(table: Table) -> Contest:
+    """Of k > 2 classes LightGBM divides by k/(k - 1) of the curvature, as ours does, and XGBoost by twice of it."""
+    k = table.classes
+    part = (k - 1) / k if k > 2 else 1
+    how = {"learning_rate": 0.5, "min_child_weight": 1e-12, "max_delta_step": 4 * part}
+    rivals = lgbm(table, num_leaves=2, min_child_samples=1, boost_from_average=False, **how)
+    if k > 2:
+        how |= {"learning_rate": part, "max_delta_step": 2}
+    rivals |= xgb(table, max_depth=1, reg_lambda=0, base_score=0.5, n_estimators=100, **how)
+    return Contest("logitboost", {"rounds": 100, "learning_rate": 0.5, "tol": 1e-15}, rivals)
+
+
+def gradient_boosting(table: Table) -> Contest:
+    """Of k > 2 classes LightGBM's curvature is k/(k - 1) of ours."""
+    k = table.classes
+    rivals = sklearn(
+        ensemble,
+        "HistGradientBoosting",
+        table,
+        early_stopping=False,
+        categorical_features=table.categories or None,
+    )
+    rivals |= lgbm(table, learning_rate=0.1 * (k / (k - 1) if k > 2 else 1))
+    return Contest("gradient_boosting", {"l2": 0.0}, rivals)
+
+
+def small_leaves(table: Table) -> Contest:
+    """XGBoost counts no rows; of k > 2 classes its curvature is twice ours."""
+    twice = 2 if table.classes > 2 else 1
+    how = {"grow_policy": "lossguide", "max_leaves": 31, "max_depth": 0, "min_child_weight": 1e-3, "n_estimators": 100}
+    rivals = xgb(table, learning_rate=0.1 * twice, reg_lambda=twice, **how)
+    return Contest("gradient_boosting", {"l2": 1.0, "min_samples_leaf": 1}, rivals)
+
+
+CONTESTS = (decision_tree, random_forest, bagging, adaboost, logitboost, gradient_boosting, small_leaves)
+CLASSES_ONLY = (adaboost, logitboost)
+
+
+def losses(table: Table, answer: Array, y: Array) -> dict[str, float]:
+    if not table.classes:
+        return {"1 - R2": float(np.mean((answer - y) ** 2) / y.var())}
+    shares = np.maximum(answer[np.arange(y.size), y], SMALLEST)
+    return {"log-loss": float(-np.log(shares).mean()), "error": float((answer.argmax(axis=1) != y).mean())}
+
+
+def by_ours(contest: Contest, table: Table, split: Split, seed: int) -> Array:
+    algorithm = find(contest.algorithm).algorithm
+    params = algorithm.params.model_validate(contest.ours)
+    native = Accepts.CATEGORIES in learners.accepts(algorithm, params, table.task)
+    x, new, levels = (split.x, split.new_x, table.levels or None) if native else (*_indicated(table, split), None)
+    data = Data.of(table.task, x, split.y, classes=table.classes, levels=levels, missing=True)
+    state = algorithm.fit(params, data, learners.context(seed)).state
+    answer: Array = algorithm.predict(params, state, np.ascontiguousarray(new))
+    return answer
+
+
+def by_rival(rival: Rival, table: Table, split: Split, seed: int) -> Array:
+    x, new = (split.x, split.new_x) if rival.takes_categories else _indicated(table, split)
+    fitted = rival.make(random_state=seed).fit(x, split.y)
+    answer: Array = fitted.predict_proba(new) if table.classes else fitted.predict(new)
+    return answer
+
+
+def _indicated(table: Table, split: Split) -> tuple[Array, Array]:
+    return table.indicated(split.x), table.indicated(split.new_x)
+
+
+def told(table: Table, answer: Answer) -> dict[str, Array]:
+    """Of each measure the losses (J,)."""
+    each = [losses(table, answer(split, seed), split.new_y) for seed, split in enumerate(table.splits())]
+    return {measure: np.array([loss[measure] for loss in each]) for measure in each[0]}
+
+
+def compare(which: str, title: str, contest: Contest, table: Table) -> Iterator[tuple[str, float]]:
+    """Prints a line for each rival and measure; by how many standard errors ours is behind."""
+    ours = told(table, partial(by_ours, contest, table))
+    for who, rival in contest.rivals.items():
+        for measure, theirs in told(table, partial(by_rival, rival, table)).items():
+            lead = ours[measure] - theirs
+            error = float(lead.std(ddof=1)) * math.sqrt(1 / lead.size + table.shared)
+            z = float(lead.mean()) / error if error else 0.0
+            print(
+                f"{which:14}{title:18}{who:9}{measure:9}{ours[measure].mean():9.5f}{theirs.mean():9.5f}"
+                f"{lead.mean():+10.5f} ± {error:.5f}{z:+7.2f}  {'behind' if z > 1 else 'ahead' if z < -1 else 'even'}",
+                flush=True,
+            )
+            yield f"{title:18}{who:9}{measure}", z
+
+
+def main(chosen: set[str]) -> None:
+    print(f"{'set':14}{'algorithm':18}{'rival':9}{'measure':9}{'ours':>9}{'theirs':>9}  ours less theirs")
+    found: dict[str, list[float]] = {}
+    for which in [which for which in TABLES if which in chosen] or TABLES:
+        table = TABLES[which]
+        for make in [make for make in CONTESTS if make.__name__ in chosen] or CONTESTS:
+            if table.classes or make not in CLASSES_ONLY:
+                for pair, z in compare(which, make.__name__, make(table), table):
+                    found.setdefault(pair, []).append(z)
+    print("\nall sets together: the sum of these standard errors over the root of their number")
+    for pair, each in found.items():
+        print(f"{pair:36}{sum(each) / math.sqrt(len(each)):+7.2f}  {sum(z > 1 for z in each)} of {len(each)} behind")
+
+
+if __name__ == "__main__":
+    main(set(sys.argv[1:]))
