@@ -40,6 +40,10 @@ RejectCost: TypeAlias = Annotated[
     float | None,
     Query(ge=-1e15, le=1e15, description="With costs: reject rows whose cheapest class is expected to cost more."),
 ]
+Threshold: TypeAlias = Annotated[
+    float | None,
+    Query(ge=0, le=1, description="Of two classes: predict the second above this probability of it. Absent: 0.5."),
+]
 
 
 def policy_of(
@@ -48,10 +52,11 @@ def policy_of(
     band: tuple[float | None, float | None],
     costs: str | None,
     reject_cost: float | None,
+    threshold: float | None,
 ) -> Policy | None:
     """None if nothing was asked for. Raises InvalidRequest."""
     low, high = band
-    if (accept_above, gap_above, low, high, costs, reject_cost).count(None) == 6:
+    if (accept_above, gap_above, low, high, costs, reject_cost, threshold).count(None) == 7:
         return None
     rows = [[float(number) for number in row.split(",")] for row in (costs or "").split(";") if row]
     faults = []
@@ -64,4 +69,5 @@ def policy_of(
     if faults:
         raise InvalidRequest(faults=faults)
     between = None if low is None or high is None else (low, high)
-    return Policy(tuple(accept_above or ()), gap_above, between, np.array(rows) if rows else None, reject_cost)
+    matrix = np.array(rows) if rows else None
+    return Policy(tuple(accept_above or ()), gap_above, between, matrix, reject_cost, threshold)

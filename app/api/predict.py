@@ -11,7 +11,7 @@ from fastapi import APIRouter, Body, Depends, Query
 
 from app.api.arriving import Headers
 from app.api.arrow_form import arrow_rows
-from app.api.deciding import AcceptAbove, CostRows, GapAbove, RejectCost, RejectHigh, RejectLow, policy_of
+from app.api.deciding import AcceptAbove, CostRows, GapAbove, RejectCost, RejectHigh, RejectLow, Threshold, policy_of
 from app.api.dependencies import CONFIDENCE, ModelPath, RequestTimeout, seconds
 from app.api.direct import Call, DirectRoute, Holds, Reply, Respond, by_the_route
 from app.api.forms import ARROW, BINARY, CSV, JSON, NPY, WRITERS, accepted, csv_document, kind_of, npy_rows
@@ -72,6 +72,7 @@ def predict_rows(  # noqa: PLR0917  passed by name
     reject_high: RejectHigh = None,
     costs: CostRows = None,
     reject_cost: RejectCost = None,
+    threshold: Threshold = None,
     x_request_timeout: RequestTimeout = None,
 ) -> Respond:
     """Predict. Without `version` and `alias`: by the alias `champion` if it is set, else by the newest version.
@@ -94,12 +95,13 @@ def predict_rows(  # noqa: PLR0917  passed by name
     rows, whatever the distribution, if new rows are like those.
 
     A classifier may be asked to reject rows in doubt; `decisions` then says which. The report's `rejection` curve says
-    what each threshold leaves.
+    what each threshold leaves. Of two classes `threshold` moves the border between the answers.
     """
+    band = reject_low, reject_high
     asked = _Asked(
         wanted_of(model, version, alias),
         forms,
-        Extras(policy_of(accept_above, gap_above, (reject_low, reject_high), costs, reject_cost), confidence),
+        Extras(policy_of(accept_above, gap_above, band, costs, reject_cost, threshold), confidence),
         on_error == "null",
         seconds(x_request_timeout),
     )

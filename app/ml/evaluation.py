@@ -29,6 +29,7 @@ from app.ml.figures import MEASURES, fold_mean, resample_mean, shifted
 from app.ml.intervals import Resamples, ratio
 from app.ml.labels import Class
 from app.ml.report import ConfusionMatrix, Figure, Gap, RejectionCurve, ReportCurve
+from app.ml.residuals import Residuals, residuals
 from app.ml.tallies import Rows
 from app.wire import Body, Wire
 
@@ -64,14 +65,15 @@ class Evaluation(NamedTuple):
     rejection: RejectionCurve | None = None
     cost: CostReport | None = None
 
-    def judgement(self) -> dict[str, Any]:
-        """What of it is in a `Judgement`."""
+    def judgement(self, rows: Labels) -> dict[str, Any]:
+        """What of it is in a `Judgement`. rows: (n,) what the rows are called."""
         return {
             "metrics": self.figures,
             "confusion_matrix": self.confusion_matrix,
             "curves": self.curves,
             "rejection": self.rejection,
             "costs": self.cost,
+            "residuals": residuals("judged", rows, self.residuals),
         }
 
 
@@ -85,6 +87,7 @@ class Judgement(Wire):
     curves: list[ReportCurve] = []
     rejection: RejectionCurve | None = None
     costs: CostReport | None = None
+    residuals: Residuals | None = Field(None, description="Of a regression: their spread, outliers, and normality.")
 
 
 class Asked(NamedTuple):
@@ -95,6 +98,8 @@ class Asked(NamedTuple):
     numbers: Labels | None = None
     """(n,) what the rows are called; absent: 0 … n-1."""
     costs: Costs | None = None
+    threshold: float | None = None
+    """Of two classes: the second is assigned above this probability of it."""
 
 
 NOTHING_ELSE = Asked()
@@ -135,7 +140,8 @@ def of_numbers(truth: Vector, predicted: Vector, rows: Rows) -> Evaluation:
     """Of predictions (n,) of a regression."""
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told as undefined
         figures = measures.regression(truth, predicted, rows.draws, rows.weights)
-        return Evaluation(figures, curves=over_predictions(truth, predicted))
+        left = (truth - predicted) * (1.0 if rows.weights is None else np.sqrt(rows.weights))
+        return Evaluation(figures, curves=over_predictions(truth, predicted), residuals=left)
 
 
 def of_classes(

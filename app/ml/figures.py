@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from app.ml.contract import Vector
-from app.ml.intervals import RESAMPLES, Bounds, accelerated, clopper_pearson, percentile, student_t
+from app.ml.intervals import RESAMPLES, Bounds, accelerated, clopper_pearson, percentile, root_mean_square, student_t
 from app.ml.report import Figure
 
 
@@ -69,6 +69,13 @@ def bootstrapped(
         return figure(name, told, bounds, "bootstrap (accelerated)", n=n, label=label)
     exact = clopper_pearson(round(told * trials), trials) if told in {0.0, 1.0} else None
     return figure(name, told, exact, "clopper-pearson", n=n, label=label)
+
+
+def root_mean_squared(name: str, errors: Vector) -> Figure:
+    """Of errors (n,), with the interval that their tails allow."""
+    size = float(np.abs(errors).max(initial=0.0))
+    value = size * math.sqrt(np.mean((errors / size) ** 2)) if 0 < size < math.inf else size
+    return figure(name, value, root_mean_square(errors), "chi-square (by kurtosis)", n=errors.size, label=None)
 
 
 def fold_mean(name: str, values: Vector, label: str | None = None) -> Figure:

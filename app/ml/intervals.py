@@ -1,7 +1,9 @@
-"""Error bars: exact for proportions, bootstrap for the rest, Student's t for means of a few folds.
+"""Error bars: exact for proportions, χ² for errors, bootstrap for the rest, Student's t for means of a few folds.
 
-References: Clopper & Pearson (1934), Biometrika 26:404; Efron (1987), J. Am. Stat. Assoc. 82:171, the
-accelerated bootstrap; Hesterberg (2015), The American Statistician 69:371, for its use with few rows.
+References: Clopper & Pearson (1934), Biometrika 26:404; Satterthwaite (1946), Biometrics Bulletin 2:110, and Shoemaker
+(2003), The American Statistician 57:105, for χ² whose degrees of freedom follow the kurtosis; Efron (1987), J. Am.
+Stat. Assoc. 82:171, the accelerated bootstrap; Hesterberg (2015), The American Statistician 69:371, for its use with
+few rows.
 """
 
 from typing import NamedTuple, Self
@@ -41,6 +43,29 @@ def student_t(values: Vector, confidence: float = CONFIDENCE) -> Bounds | None:
         return None
     reach = scipy.special.stdtrit(values.size - 1, (1 + confidence) / 2) * values.std(ddof=1) / np.sqrt(values.size)
     return Bounds(float(values.mean() - reach), float(values.mean() + reach))
+
+
+def root_mean_square(errors: Vector, confidence: float = CONFIDENCE) -> Bounds | None:
+    """Bounds of √E e² for errors (n,) about zero; None where they tell nothing of it.
+
+    n·mean(e²)/E e² is χ² with n degrees of freedom for normal errors of mean zero. In general its variance is that of
+    χ² with ν = 2n/(κ − 1), κ = E e⁴/(E e²)², and so it is taken for ν/n times that. The κ of few rows wavers: it counts
+    where it is above that of normal errors of the same mean, 3 − 2b⁴/(E e²)², or surely below it (two standard errors).
+    """
+    n, size = errors.size, np.abs(errors).max(initial=0.0)
+    if n < 2 or size == 0:
+        return None
+    e = errors / size
+    square, mean = (e * e).mean(), e.mean()
+    own = (e**4).mean() / square**2 * (n + 2) / n - 1  # without the bias that it has for normal errors
+    normal = 2 * (1 - (mean * mean / square) ** 2)
+    variance = max(own, min(normal, own + 2 * np.sqrt(24 / n)))
+    if variance <= 0:
+        return None
+    freedom = 2 * n / variance
+    tail = (1 - confidence) / 2
+    ends = size * np.sqrt(square * freedom / scipy.special.chdtri(freedom, [tail, 1 - tail]))
+    return Bounds(float(ends[0]), float(ends[1]))
 
 
 def percentile(replicates: ArrayLike, confidence: float = CONFIDENCE, *, fewest: int = FEWEST) -> Bounds | None:

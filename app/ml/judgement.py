@@ -13,6 +13,7 @@ from app.ml.intervals import Resamples
 from app.ml.labels import UNKNOWN, Class, codes_of
 from app.ml.model import Header, Model
 from app.ml.progress import Reporter, Stages
+from app.ml.rejection import decided_by
 from app.ml.schema import ColumnKind, TableColumn
 from app.ml.splits import holdout
 from app.ml.tallies import Rows
@@ -95,8 +96,9 @@ def judge(
         return Judged(of_numbers(target.y, values, rows), target.rows, {}, 0)
     truth, classes, strangers = _shared(target, model.classes or ())
     padded = np.pad(probabilities, ((0, 0), (0, len(classes) - probabilities.shape[1])))
+    assigned = values.astype(np.intp) if asked.threshold is None else decided_by(probabilities, asked.threshold)
     asked = asked._replace(numbers=target.rows)
-    told = of_classes(truth, values.astype(np.intp), padded, rows, classes=classes, asked=asked)
+    told = of_classes(truth, assigned, padded, rows, classes=classes, asked=asked)
     return Judged(told, target.rows, strangers, unanswered)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract import Labels, Matrix, Vector
-from app.ml.figures import bootstrapped, counted
+from app.ml.figures import bootstrapped, counted, root_mean_squared
 from app.ml.intervals import Resamples, ratio
 from app.ml.labels import Class
 from app.ml.report import ConfusionCell, ConfusionMatrix, Figure, RejectionCurve, ReportCurve
@@ -39,10 +39,18 @@ def regression(truth: Vector, predicted: Vector, draws: Resamples, weights: Vect
     r2 = 1 - ratio(rows.total(error**2), rows.total(centred**2))
     r2_drawn = 1 - ratio(rows.sums(error**2), variation)
     return [
-        bootstrapped("rmse", np.sqrt(rows.mean(error**2)), np.sqrt(rows.means(error**2)), truth.size),
+        _rmse(error, rows),
         mean("mae", np.abs(error), draws, weights),
         bootstrapped("r2", r2, r2_drawn, truth.size),
     ]
+
+
+def _rmse(error: Vector, rows: Rows) -> Figure:
+    """By χ² where all rows count the same, else by the bootstrap; without draws, without bounds."""
+    if rows.weights is None and rows.draws.counts.size:
+        return root_mean_squared("rmse", error)
+    squares = error**2
+    return bootstrapped("rmse", np.sqrt(rows.mean(squares)), np.sqrt(rows.means(squares)), error.size)
 
 
 def classification(

@@ -12,6 +12,7 @@ from app.ml.costs import Costs, cost_faults
 from app.ml.evaluation import Asked, Evaluation, Judgement, of_classes, of_numbers
 from app.ml.intervals import Resamples
 from app.ml.labels import NO_LABEL, UNKNOWN, Class, Label, Unchecked, codes_of, different, strangers
+from app.ml.rejection import decided_by
 from app.ml.tallies import Rows
 from app.wire import Body
 
@@ -36,7 +37,7 @@ class Pairs(Body):
 
 
 class NumberPairs(Pairs):
-    """Numbers beside numbers: RMSE, MAE, R2."""
+    """Numbers beside numbers: RMSE, MAE, R2, and what the residuals look like."""
 
     task: Literal["regression"]
     truth: list[Number] = Field(min_length=1, max_length=MOST)
@@ -59,6 +60,9 @@ class ClassPairs(Pairs):
         None, min_length=1, max_length=1000, description="Absent: those that are there, ascending."
     )
     costs: Costs | None = Field(None, description="What decisions cost: adds the cheapest ones.")
+    threshold: Share | None = Field(
+        None, description="Of two classes: the second is assigned above this probability. Absent: the most probable."
+    )
     examples: int = Field(20, ge=0, le=1000, description="Pairs named in every cell of the confusion matrix.")
 
 
@@ -83,7 +87,8 @@ def measure(pairs: NumberPairs | ClassPairs) -> Metrics:
     rng = np.random.Generator(np.random.PCG64(pairs.seed))
     rows = Rows(Resamples.of(len(pairs.truth), rng), weights)
     told = _classified(pairs, classes, rows) if isinstance(pairs, ClassPairs) else _regressed(pairs, rows)
-    return Metrics(task=pairs.task, rows=len(pairs.truth), **told.judgement())
+    n = len(pairs.truth)
+    return Metrics(task=pairs.task, rows=n, **told.judgement(np.arange(n)))
 
 
 def _regressed(pairs: NumberPairs, rows: Rows) -> Evaluation:
@@ -95,8 +100,8 @@ def _classified(pairs: ClassPairs, classes: Sequence[Class], rows: Rows) -> Eval
     if pairs.predicted is not None:
         assigned = codes_of(pairs.predicted, classes)
     else:
-        assigned = np.zeros(0, np.intp) if probabilities is None else probabilities.argmax(axis=1)
-    asked = Asked(pairs.examples, None, pairs.costs)
+        assigned = np.zeros(0, np.intp) if probabilities is None else decided_by(probabilities, pairs.threshold)
+    asked = Asked(pairs.examples, None, pairs.costs, pairs.threshold)
     return of_classes(truth, assigned, probabilities, rows, classes=classes, asked=asked)
 
 
@@ -132,6 +137,8 @@ def _class_faults(pairs: ClassPairs, classes: Sequence[Class]) -> Iterator[Fault
         yield Fault("/predicted", "Predicted classes, probabilities or scores are needed.", "missing")
     if pairs.probabilities is not None and pairs.scores is not None:
         yield Fault("/scores", "Send probabilities or scores, not both.")
+    if pairs.threshold is not None and (k != 2 or pairs.predicted is not None):
+        yield Fault("/threshold", "It decides between two classes where none is predicted.")
     if pairs.scores is not None and k != 2:
         yield Fault("/scores", f"Scores are for two classes; there are {k}.")
     if k > len(different(classes)):

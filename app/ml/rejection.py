@@ -30,6 +30,8 @@ class Policy(NamedTuple):
     """(k, k), costs[i, j] of assigning class j to a row of class i: the cheapest class is assigned."""
     reject_cost: float | None = None
     """Rows whose cheapest class is expected to cost more are rejected."""
+    threshold: float | None = None
+    """Of two classes: the second is assigned above this probability of it."""
 
     def faults(self, k: int) -> Iterator[tuple[str, str]]:
         """What does not fit k classes: the rule, and why."""
@@ -39,12 +41,18 @@ class Policy(NamedTuple):
             yield "reject_low", f"A band is for two classes; there are {k}."
         if self.costs is not None and self.costs.shape != (k, k):
             yield "costs", f"There are {k} classes: {k} rows of {k} numbers."
+        if self.threshold is not None and k != 2:
+            yield "threshold", f"A threshold is for two classes; there are {k}."
+        if self.threshold is not None and self.costs is not None:
+            yield "threshold", "Costs set a threshold of their own: give one of the two."
         if self.costs is None and self.reject_cost is not None:
             yield "reject_cost", "It is compared with the expected cost of answers: give costs too."
 
     def assigned(self, probabilities: Matrix) -> Labels:
-        """(n,) of probabilities (n, k): the cheapest class, without costs the most probable."""
-        return probabilities.argmax(axis=1) if self.costs is None else cheapest(probabilities, self.costs)
+        """(n,) of probabilities (n, k): the cheapest class, or that of the threshold; else the most probable."""
+        if self.costs is not None:
+            return cheapest(probabilities, self.costs)
+        return decided_by(probabilities, self.threshold)
 
     def accepts(self, probabilities: Matrix) -> NDArray[np.bool_]:
         """(n,) of probabilities (n, k)."""
@@ -61,6 +69,13 @@ class Policy(NamedTuple):
         if self.costs is not None and self.reject_cost is not None:
             accepted &= cheapest(probabilities, self.costs, self.reject_cost) != REJECTED
         return accepted
+
+
+def decided_by(probabilities: Matrix, threshold: float | None) -> Labels:
+    """(n,) the most probable class; with a threshold the second of two where its probability is above it (B8.1)."""
+    if threshold is None:
+        return probabilities.argmax(axis=1)
+    return (probabilities[:, 1] > threshold).astype(np.intp)
 
 
 def _second(probabilities: Matrix) -> Vector:

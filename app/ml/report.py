@@ -18,8 +18,8 @@ class Figure(Wire):
     confidence: float = 0.95
     interval: str | None = Field(
         None,
-        description="How the bounds were found: clopper-pearson (exact: covers at least its confidence), "
-        "bootstrap (accelerated), bootstrap (approximate) or student-t (approximate).",
+        description="How the bounds were found: clopper-pearson (exact: covers at least its confidence), chi-square (by "
+        "kurtosis), bootstrap (accelerated), bootstrap (approximate) or student-t (approximate).",
     )
     n: int = Field(description="Rows (or folds) the figure rests on.")
     display: str = Field(description="Rounded to the error bar, for people.")
@@ -118,6 +118,22 @@ class Conditioning(Wire):
     jitter: Jitter | None = Field(None, description="Of regressions on data that are not too large.")
 
 
+class Springs(Wire):
+    """The training rows as springs that pull a linear fit up or down, in the units it was made in."""
+
+    energy: float = Field(description="Half the sum of strength · length² over all rows: half of χ².")
+    force: float = Field(description="The sum of strength · length over all rows: 0 at rest, if there is an intercept.")
+    torques: list[float] = Field(
+        description="For each of `columns`, the sum of strength · length · value: 0 at rest, else what a penalty holds."
+    )
+    at_rest: bool = Field(description="Whether nothing but the springs pulls: the fit is that of least squares.")
+    rows: list[int] = Field(description="Some of the rows in the dataset, from 0; the lists below are of these.")
+    strengths: list[float] = Field(description="Their weights: 1/σ² where errors are known.")
+    fitted: list[float] = Field(description="Where the spring holds the fit.")
+    observed: list[float] = Field(description="Where it pulls to.")
+    energies: list[float]
+
+
 class Report(Wire):
     """Everything learned at fit time."""
 
@@ -144,6 +160,7 @@ class Report(Wire):
     residuals: list[Residuals] = Field([], description="Of a regression: on the training and on the test rows.")
     curves: list[ReportCurve] = []
     conditioning: Conditioning | None = Field(None, description="Of models with a coefficient for each column.")
+    springs: Springs | None = Field(None, description="Of regressions with a coefficient for each column.")
     converged: bool
     iterations: int
     columns: list[str] = Field([], description="Of the matrix the algorithm saw, in the order its coefficients have.")

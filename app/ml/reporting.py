@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from app.ml.linearising import turned_back
 from app.ml.material import Material
 from app.ml.planning import TrainSpec
 from app.ml.preparation import Preparation
-from app.ml.report import Conditioning, Report, ReportCurve, Reuse, UnscaledSummary
-from app.ml.residuals import residuals
+from app.ml.report import Conditioning, Report, ReportCurve, Reuse, Springs, UnscaledSummary
+from app.ml.residuals import Part, residuals
 from app.ml.reuse import held_out
 from app.ml.splits import Split, evenly
 from app.ml.validating import Validated
@@ -39,6 +39,7 @@ class Judged(NamedTuple):
     preparation: Preparation
     """What made the matrix that the algorithm saw."""
     conditioning: Conditioning | None
+    springs: Springs | None
     rows: int
     """Fitted on."""
 
@@ -49,7 +50,7 @@ def report(
     fit, validated = judged.fit, judged.validated
     summary = material.algorithm.summary
     shaky = stability.warnings(judged.conditioning)
-    parts: tuple[tuple[Literal["train", "test"], Labels, Evaluation], ...] = (
+    parts: tuple[tuple[Part, Labels, Evaluation], ...] = (
         ("train", split.train, judged.train),
         ("test", split.test, judged.test),
     )
@@ -73,6 +74,7 @@ def report(
         residuals=[part for part in looked_at if part is not None],
         curves=[*_curves(fit.curves), *judged.test.curves, *_line(material, judged, split)],
         conditioning=judged.conditioning,
+        springs=judged.springs,
         converged=bool(fit.converged),
         iterations=int(fit.iterations),
         columns=list(judged.preparation.names),

@@ -6,7 +6,7 @@ linear model tells of its coefficients assume them normal.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -17,6 +17,7 @@ from app.ml.numerics.spread import spread
 from app.ml.splits import evenly
 from app.wire import Wire
 
+Part: TypeAlias = Literal["train", "test", "judged"]
 ALPHA = 0.05
 """Normality is called rejected below this probability."""
 TESTED = 100_000
@@ -37,9 +38,9 @@ class NormalityTest(Wire):
 
 
 class Residuals(Wire):
-    """Of the rows learned from, or of those held out."""
+    """Of the rows learned from, of those held out, or of those that judge a model that is there already."""
 
-    part: Literal["train", "test"]
+    part: Part
     rows: int
     mean: float | None
     standard_deviation: float | None = Field(description="With n - 1; null for one row.")
@@ -53,7 +54,7 @@ class Residuals(Wire):
     reading: str = Field(description="One sentence: what the tests say.")
 
 
-def residuals(part: Literal["train", "test"], rows: Labels, values: Vector) -> Residuals | None:
+def residuals(part: Part, rows: Labels, values: Vector) -> Residuals | None:
     """Of residuals (n,) of these rows of the dataset; None without rows, or where they are not finite."""
     if not values.size or not np.isfinite(values).all():
         return None

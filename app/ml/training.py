@@ -21,6 +21,7 @@ from app.ml.progress import Reporter, Stages, unheard
 from app.ml.reporting import Judged, report
 from app.ml.schema import TableColumn
 from app.ml.splits import holdout
+from app.ml.springs import springs
 from app.ml.streaming import Stream
 from app.ml.validating import Fits, validate
 
@@ -77,6 +78,7 @@ def train(
         validated=validated,
         preparation=fitted.preparation,
         conditioning=stability.look(material, fitted, spec.seed),
+        springs=None if stream else springs(material, fitted, material.numbers[split.train]),
         rows=stream.rows if stream else split.train.size,
     )
     stages(JUDGED, "writing the model")

@@ -82,6 +82,17 @@ def test_the_band_of_the_book(ask):
     assert told["decisions"] == ["rejected" if 0.4 <= p <= 0.6 else "accepted" for p in second]
 
 
+def test_a_threshold_moves_the_border(ask):
+    """B8.1: yes if P is above a threshold that may be set."""
+    told = {t: ask("size", f"?threshold={t}").json() for t in (0.05, 0.5, 0.95)}
+    for t, answer in told.items():
+        second = [p[1] for p in answer["probabilities"]]
+        assert answer["predictions"] == [answer["classes"][p > t] for p in second]
+        assert set(answer["decisions"]) == {"accepted"}
+    assert told[0.5]["predictions"] == ask("size").json()["predictions"]
+    assert told[0.05]["predictions"] != told[0.95]["predictions"]
+
+
 def test_the_lead_over_the_second(ask):
     told = ask("species", "?gap_above=0.5").json()
     p = np.sort(told["probabilities"], axis=1)
@@ -120,6 +131,9 @@ def test_a_row_without_an_answer_has_no_decision(client, models):
         ("species", "costs=0,1;1", "/query/costs"),
         ("species", "costs=0,1;x,0", "/query/costs"),
         ("species", "reject_cost=1", "/query/reject_cost"),
+        ("species", "threshold=0.4", "/query/threshold"),
+        ("size", "threshold=0.4&costs=0,1;1,0", "/query/threshold"),
+        ("number", "threshold=0.4", "/query"),
         ("species", "accept_above=2", "/query/accept_above/0"),
         ("species", "accept_above=nan", "/query/accept_above/0"),
     ],

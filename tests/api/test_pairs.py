@@ -30,8 +30,19 @@ def test_numbers(client):
     assert figures["r2", None]["value"] == pytest.approx(1 - 9 / 32)
     for figure in figures.values():
         assert figure["lower"] <= figure["value"] <= figure["upper"]
-        assert figure["interval"] == "bootstrap (accelerated)"
+        assert figure["interval"] in {"chi-square (by kurtosis)", "bootstrap (accelerated)"}
         assert len(figure["display"]) < 25
+
+
+def test_residuals_are_looked_at_without_a_model(client):
+    """B5.10: the ten of the book, A² = 0.1293204, and the pair that is far out when there is one."""
+    residuals = [-1.2, -0.7, -0.3, -0.25, -0.1, 0.05, 0.2, 0.4, 0.8, 1.1]
+    answer, _ = told(client, task="regression", truth=residuals, predicted=[0] * 10)
+    first = answer["residuals"]["normality"][0]
+    assert (answer["residuals"]["part"], first["name"]) == ("judged", "anderson-darling")
+    assert first["statistic"] == pytest.approx(0.1293204, abs=5e-8)
+    answer, _ = told(client, task="regression", truth=[*residuals, 30], predicted=[0] * 11)
+    assert answer["residuals"]["outlier_rows"] == [10]
 
 
 def test_the_counts_of_the_book(client):
@@ -95,6 +106,17 @@ def test_scores_are_probabilities_of_the_second_class(client, drawn):
     both = {"probabilities": np.stack([1 - scores, scores], 1).tolist(), "classes": [0, 1]}
     same, _ = told(client, task="classification", truth=body["truth"], weights=body["weights"], **both)
     assert same["rejection"]["rejected"] == pytest.approx(rejection["rejected"])
+
+
+def test_a_threshold_decides_between_two_classes(client):
+    """B8.1: yes above a probability that may be set."""
+    body = {"truth": [0, 1, 1, 0], "scores": [0.2, 0.3, 0.9, 0.6]}
+    for threshold, counts in ((0.25, [[1, 1], [0, 2]]), (0.5, [[1, 1], [1, 1]]), (0.6, [[2, 0], [1, 1]])):
+        answer, _ = told(client, task="classification", threshold=threshold, **body)
+        assert answer["confusion_matrix"]["counts"] == counts
+    assert faults(client, task="classification", threshold=0.5, truth=[1, 0], predicted=[1, 1]) == {
+        ("/threshold", "invalid")
+    }
 
 
 def test_costs(client):

@@ -15,6 +15,7 @@ from app.ml.intervals import (
     clopper_pearson,
     percentile,
     ratio,
+    root_mean_square,
     student_t,
 )
 
@@ -52,6 +53,24 @@ def test_clopper_pearson_covers_at_least_what_it_says(share, trials):
     bounds = [clopper_pearson(successes, trials) for successes in range(trials + 1)]
     covering = [low <= share <= high for low, high in bounds]
     assert stats.binom.pmf(np.arange(trials + 1), trials, share)[covering].sum() >= 0.95
+
+
+def test_errors_of_normal_kurtosis_have_the_interval_of_chi_square():
+    """n·mean(e²)/σ² is χ² with n degrees of freedom: errors whose κ·(n + 2)/n is 3 have it exactly."""
+    e = np.repeat([-1.0, 0.0, 1.0], [10, 28, 10]) * 7e200
+    n, square = e.size, 49 * 20 / 48
+    assert (n + 2) / n * 48 / 20 == pytest.approx(2.5)  # less than 3, but not surely
+    lower, upper = root_mean_square(e)
+    expected = np.sqrt(n * square / stats.chi2.ppf([0.975, 0.025], n)) * 1e200
+    assert (lower, upper) == pytest.approx(tuple(expected), rel=1e-12)
+
+
+def test_long_tails_widen_the_interval_of_an_error_and_nothing_tells_nothing():
+    short, long = np.ones(50), np.append(np.ones(49), 9.0)
+    short[::2] = -1
+    width = [np.diff(np.log(root_mean_square(e)))[0] for e in (short, long)]
+    assert width[1] > 2 * width[0]
+    assert [root_mean_square(np.array(e)) for e in ([], [3.0], [0.0, 0.0])] == [None] * 3
 
 
 def test_student_t_is_scipys():

@@ -45,6 +45,20 @@ def test_the_curve_of_calibrated_probabilities(calibrated, t, rejected, accuracy
     assert ((p > 0.5) == truth)[mask].mean() == pytest.approx(told.accuracy[place])
 
 
+def test_the_best_rule_is_one_half_and_any_other_may_be_set(calibrated):
+    """E16, B8.1: class 1 if P > ½; and a threshold t is the cheapest border where a false alarm costs t, a miss 1 − t."""
+    p, truth = calibrated
+    assigned = {t: Policy(threshold=t).assigned(two(p)) for t in (0.3, 0.5, 0.7)}
+    right = {t: (codes == truth).mean() for t, codes in assigned.items()}
+    assert max(right, key=right.get) == 0.5
+    assert (assigned[0.5] == Policy().assigned(two(p))).all()
+    for t, codes in assigned.items():
+        assert (codes == Policy(costs=np.array([[0, t], [1 - t, 0]])).assigned(two(p))).all()
+    assert Policy(threshold=0.5).assigned(two([0.5])).tolist() == [0], "not above it"
+    assert [rule for rule, _ in Policy(threshold=0.5).faults(3)] == ["threshold"]
+    assert [rule for rule, _ in Policy(threshold=0.5, costs=np.eye(2)).faults(2)] == ["threshold"]
+
+
 def test_accuracy_grows_with_rejection(calibrated):
     """E15: monotone in T for calibrated scores, but for noise."""
     p, truth = calibrated

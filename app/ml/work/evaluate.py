@@ -39,6 +39,12 @@ class EvaluateRequest(Request):
         None, description="Absent: those held out, if the model learned from this very dataset; else all."
     )
     costs: Costs | None = Field(None, description="What decisions cost: adds the cheapest ones.")
+    threshold: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Of two classes: the second is assigned above this probability. Absent: the most probable.",
+    )
     examples: int = Field(20, ge=0, le=1000, description="Rows named in every cell of the confusion matrix.")
     seed: int = Field(0, ge=0, lt=2**63, description="Of the bootstrap.")
 
@@ -80,7 +86,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
         target = only(target, sealed)
     if not target.rows.size or (sealed is None and request.rows == "held_out"):
         raise InvalidData("The model's training held out no row of this dataset.")
-    asked = Asked(request.examples, None, request.costs)
+    asked = Asked(request.examples, None, request.costs, request.threshold)
     judged = judge(loaded.model, table, target, asked, request.seed, progress=progress)
     whose = "that the model's training held out" if sealed is not None else "of the dataset"
     result = EvaluateResult(
@@ -92,7 +98,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
         task=version.header.task,
         rests_on=f"The figures rest on {judged.rows.size} rows {whose}.",
         rows=judged.rows.size,
-        **judged.evaluation.judgement(),
+        **judged.evaluation.judgement(judged.rows),
         reuse=_reuse(version, digest, name, sealed=sealed is not None) if sealed is not None or not own else None,
         warnings=list(_warnings(judged, seen=own and sealed is None)),
     )
@@ -110,6 +116,8 @@ def _faults(request: EvaluateRequest, version: Version, sheet: Sheet) -> Iterato
     if request.target is not None and header.target is None:
         yield Fault("/target", "This model predicts no target: leave it out.")
     yield from column_faults(header, name if header.target else None, sheet.columns, sheet.rows)
+    if request.threshold is not None and len(header.classes or ()) != 2:
+        yield Fault("/threshold", "It decides between two classes.")
     if request.costs is not None and header.task != Task.CLASSIFICATION:
         yield Fault("/costs", "Only decisions between classes have costs.")
     elif request.costs is not None:

@@ -76,6 +76,15 @@ def test_on_its_own_data_it_judges_the_rows_that_training_held_out(judge):
     assert (told.rows, told.warnings) == (report.rows_test, [])
 
 
+def test_a_threshold_moves_the_border_between_two_classes(judge):
+    both = Judge(iris(slice(50, 150)))
+    p = both.model.predict(both.table).probabilities[:, 1]
+    truth = np.repeat([0, 1], 50)
+    counts = both.result(rows="all", threshold=0.2).confusion_matrix.counts
+    assert counts == [[int(((truth == i) & ((p > 0.2) == j)).sum()) for j in (0, 1)] for i in (0, 1)]
+    assert judge.faults(iris(), threshold=0.2) == [("/threshold", "invalid")]
+
+
 def test_asked_for_all_rows_of_its_own_data_it_says_that_they_prove_nothing(judge):
     told = judge.result(rows="all")
     assert told.rows == 150
