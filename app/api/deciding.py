@@ -50,12 +50,11 @@ def policy_of(
     accept_above: list[float] | None,
     gap_above: float | None,
     band: tuple[float | None, float | None],
-    costs: str | None,
-    reject_cost: float | None,
+    prices: tuple[str | None, float | None],
     threshold: float | None,
 ) -> Policy | None:
-    """None if nothing was asked for. Raises InvalidRequest."""
-    low, high = band
+    """None if nothing was asked for. prices: costs, and that of a rejection. Raises InvalidRequest."""
+    (low, high), (costs, reject_cost) = band, prices
     if (accept_above, gap_above, low, high, costs, reject_cost, threshold).count(None) == 7:
         return None
     rows = [[float(number) for number in row.split(",")] for row in (costs or "").split(";") if row]

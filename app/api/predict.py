@@ -97,11 +97,11 @@ def predict_rows(  # noqa: PLR0917  passed by name
     A classifier may be asked to reject rows in doubt; `decisions` then says which. The report's `rejection` curve says
     what each threshold leaves. Of two classes `threshold` moves the border between the answers.
     """
-    band = reject_low, reject_high
+    band, prices = (reject_low, reject_high), (costs, reject_cost)
     asked = _Asked(
         wanted_of(model, version, alias),
         forms,
-        Extras(policy_of(accept_above, gap_above, band, costs, reject_cost, threshold), confidence),
+        Extras(policy_of(accept_above, gap_above, band, prices, threshold), confidence),
         on_error == "null",
         seconds(x_request_timeout),
     )

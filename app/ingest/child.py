@@ -22,7 +22,7 @@ from app.ingest.chunks import write_chunks
 from app.ingest.columns import Settled
 from app.ingest.protocol import Answer, Order, Parsed, Refusal
 from app.ingest.reading import Reading
-from app.ingest.sheets import sheets
+from app.ingest.sheets import compared, sheets
 from app.ingest.source import Limits, Source, sniff
 from app.schemas.datasets import FileFormat
 
@@ -99,7 +99,7 @@ def parse(order: Order, upload: int, chunks: BinaryIO) -> Parsed:
     settled = Settled(reading, order.limits)
     places = list(write_chunks(settled, chunks, order.limits.chunk_bytes))
     chunks.flush()
-    columns = list(sheets(settled, chunks, places))
+    columns = compared(list(sheets(settled, chunks, places)), chunks, places)
     return Parsed(file_format=file_format, rows=settled.rows, columns=columns, warnings=reading.warnings, chunks=places)
 
 

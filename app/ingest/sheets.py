@@ -9,8 +9,14 @@ import pyarrow as pa
 from app.ingest.chunks import read_columns
 from app.ingest.columns import Settled
 from app.ingest.protocol import ChunkPlace
+from app.ml import smoothness
+from app.ml.schema import ColumnKind
 from app.ml.sheet import Column, Pieces, describe
+from app.ml.smoothness import Known
+from app.ml.splits import evenly
 
+CHUNKS = 16
+"""Read for a sample of rows."""
 GROUP_BYTES = 256 << 20
 """Columns held together; one that is longer is read again for each pass over it."""
 
@@ -23,6 +29,28 @@ def sheets(settled: Settled, chunks: BinaryIO, places: list[ChunkPlace]) -> Iter
         columns = [_streamed(chunks, places, group.start)] if alone else _held(chunks, places, group)
         for number, pieces in zip(group, columns, strict=True):
             yield describe(names[number], types[number], pieces, notes=settled.notes(names[number]))
+
+
+def compared(columns: Sequence[Column], chunks: BinaryIO, places: Sequence[ChunkPlace]) -> list[Column]:
+    """The same sheets, with what a sample of rows says of each column beside the others."""
+    chosen = [at for at, column in enumerate(columns) if column.kind != ColumnKind.TEXT and not column.identifier_like]
+    chosen = chosen[: smoothness.COLUMNS]
+    if len(chosen) < 2:
+        return list(columns)
+    sample = _sample(chunks, places, chosen)
+    found = smoothness.of({columns[at].name: Known.of(cells) for at, cells in zip(chosen, sample, strict=True)})
+    return [column.model_copy(update={"smoothness": found.get(column.name)}) for column in columns]
+
+
+def _sample(chunks: BinaryIO, places: Sequence[ChunkPlace], chosen: list[int]) -> list[pa.Array]:
+    """Rows far from each other, from a few chunks."""
+    few = [places[at] for at in evenly(len(places), CHUNKS)]
+    pieces = [
+        batch.take(pa.array(evenly(len(batch), -(-smoothness.ROWS // len(few)))))
+        for place in few
+        for batch in read_columns(chunks, [place], chosen)
+    ]
+    return [pa.concat_arrays(piece.column(at) for piece in pieces) for at in range(len(chosen))]
 
 
 def _groups(sizes: Sequence[int]) -> Iterator[range]:

@@ -73,9 +73,8 @@ class Policy(NamedTuple):
 
 def decided_by(probabilities: Matrix, threshold: float | None) -> Labels:
     """(n,) the most probable class; with a threshold the second of two where its probability is above it (B8.1)."""
-    if threshold is None:
-        return probabilities.argmax(axis=1)
-    return (probabilities[:, 1] > threshold).astype(np.intp)
+    chosen: Labels = probabilities.argmax(axis=1) if threshold is None else 1 * (probabilities[:, 1] > threshold)
+    return chosen
 
 
 def _second(probabilities: Matrix) -> Vector:

@@ -18,8 +18,8 @@ class Figure(Wire):
     confidence: float = 0.95
     interval: str | None = Field(
         None,
-        description="How the bounds were found: clopper-pearson (exact: covers at least its confidence), chi-square (by "
-        "kurtosis), bootstrap (accelerated), bootstrap (approximate) or student-t (approximate).",
+        description="How the bounds were found: clopper-pearson (exact: covers at least its confidence), "
+        "chi-square (by kurtosis), bootstrap (accelerated), bootstrap (approximate) or student-t (approximate).",
     )
     n: int = Field(description="Rows (or folds) the figure rests on.")
     display: str = Field(description="Rounded to the error bar, for people.")

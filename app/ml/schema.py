@@ -40,6 +40,8 @@ class TableColumn(NamedTuple):
     distinct: int | None
     """Different values; None where there were too many to count."""
     identifier_like: bool = False
+    rough: bool = False
+    """Nothing shows that rows near each other in the other columns are alike in this one (`app.ml.smoothness`)."""
 
 
 class InputColumn(Wire):

@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from app.ml.order import Values
+from app.ml.report import Figure
 from app.ml.schema import ColumnKind
-from app.ml.spread import Bin, spread
+from app.ml.spread import Bin, Percentile, Whiskers, spread
 from app.wire import Wire
 
 COUNTED = 100_000
@@ -34,6 +35,8 @@ COUNTED_BYTES = 64 << 20
 TOP_LEVELS = 20
 LEVEL_LENGTH = 200
 IDENTIFIER_ROWS = 20
+OUTLIERS = 100
+"""Told by their row."""
 _ID_WORDS = {"id", "ids", "key", "index", "idx", "nr", "number", "uuid", "guid"}
 
 Pieces = Callable[[], Iterator[pa.Array]]
@@ -63,10 +66,20 @@ class Column(Wire):
     lower_whisker: float | None = Field(None, description="Smallest value within 1.5 interquartile ranges of the box.")
     upper_whisker: float | None = None
     outliers: int | None = Field(None, description="Values beyond the whiskers.")
+    outlier_rows: list[int] | None = Field(
+        None, description="Their rows, from 0, those farthest out first; at most 100. Absent without outliers."
+    )
+    other_whiskers: list[Whiskers] | None = Field(None, description="Box plots by other rules.")
+    percentiles: list[Percentile] | None = Field(None, description="Beside the quartiles.")
     histogram: list[Bin] | None = None
     top_levels: list[Level] | None = Field(None, description="Most frequent first; long values are cut.")
     identifier_like: bool = Field(
         False, description="Names rows rather than describing them; not a feature by default."
+    )
+    smoothness: Figure | None = Field(
+        None,
+        description="1: rows that are near in the other columns have like values in this one. 0: they are no more "
+        "alike than any two, and there may be little to learn about it. Of a sample; absent where too few values vary.",
     )
     warnings: list[str] = []
 
@@ -154,7 +167,26 @@ def _named_like_identifier(name: str) -> bool:
 
 
 def _numeric(pieces: Pieces, count: int) -> tuple[ColumnKind, dict[str, Any]]:
-    return ColumnKind.NUMERIC, spread(_floats(pieces), count) if count else {}
+    if not count:
+        return ColumnKind.NUMERIC, {}
+    figures = spread(_floats(pieces), count)
+    if figures["outliers"]:
+        figures["outlier_rows"] = _outermost(pieces, figures["lower_whisker"], figures["upper_whisker"])
+    return ColumnKind.NUMERIC, figures
+
+
+def _outermost(pieces: Pieces, low: float, high: float) -> list[int]:
+    """Rows of the values outside of [low, high], the farthest first."""
+    rows, beyond, start = np.zeros(0, np.intp), np.zeros(0), 0
+    for piece in pieces():
+        x = piece.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)  # NaN where missing
+        with np.errstate(over="ignore"):
+            out = np.maximum(low - x, x - high)
+        found = np.flatnonzero(out > 0)
+        rows, beyond = np.append(rows, found + start), np.append(beyond, out[found])
+        kept = np.argsort(-beyond, kind="stable")[:OUTLIERS]
+        rows, beyond, start = rows[kept], beyond[kept], start + len(x)
+    return [int(row) for row in rows]
 
 
 def _floats(pieces: Pieces) -> Values:

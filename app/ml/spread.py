@@ -4,12 +4,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
 
 from app.ml.contract import Vector
 from app.ml.order import Values, quantiles
 from app.wire import Wire
 
 MOST_BINS = 50
+PERCENTILES = 0.01, 0.05, 0.1, 0.9, 0.95, 0.99
+SHARES = *PERCENTILES, 0.09, 0.25, 0.5, 0.75, 0.91
 
 
 class Bin(Wire):
@@ -18,6 +21,25 @@ class Bin(Wire):
     lower: float
     upper: float
     count: int
+
+
+class Percentile(Wire):
+    """The value below which this share of the values lies."""
+
+    share: float
+    value: float
+
+
+class Whiskers(Wire):
+    """The ends of a box plot by another rule, and how many values lie beyond."""
+
+    rule: str = Field(
+        description="extremes: minimum and maximum. deviation: one standard deviation around the mean. percentiles: "
+        "the 9th and the 91st."
+    )
+    lower: float
+    upper: float
+    outliers: int
 
 
 def histogram(values: Vector) -> list[Bin]:
@@ -39,10 +61,14 @@ def spread(values: Values, count: int) -> dict[str, Any]:
     low = min(float(x.min()) for x in values() if len(x))
     high = max(float(x.max()) for x in values() if len(x))
     mean, deviation = moments(values, low, high)
-    q1, q2, q3 = quantiles(values, count, (0.25, 0.5, 0.75))
+    at = dict(zip(SHARES, quantiles(values, count, SHARES), strict=True))
+    q1, q2, q3 = at[0.25], at[0.5], at[0.75]
     reach = 1.5 * (q3 - q1)
     edges = _edges(low, high, count)
     box = _box(values, q1 - reach, q3 + reach, edges)
+    rules = {"extremes": (low, high), "percentiles": (at[0.09], at[0.91])}
+    if deviation is not None and np.isfinite([mean - deviation, mean + deviation]).all():
+        rules["deviation"] = mean - deviation, mean + deviation
     return {
         "minimum": low,
         "first_quartile": q1,
@@ -54,6 +80,10 @@ def spread(values: Values, count: int) -> dict[str, Any]:
         "lower_whisker": box.low,
         "upper_whisker": box.high,
         "outliers": box.outliers,
+        "other_whiskers": [
+            Whiskers(rule=rule, lower=a, upper=b, outliers=_beyond(values, a, b)) for rule, (a, b) in rules.items()
+        ],
+        "percentiles": [Percentile(share=share, value=at[share]) for share in PERCENTILES],
         "histogram": _bins(edges, box.counts),
     }
 
@@ -77,6 +107,10 @@ def moments(values: Values, low: float, high: float) -> tuple[float, float | Non
         mean += shift * k / (n + k)
         n += k
     return scale * mean, _finite(scale * (squares / (n - 1)) ** 0.5)
+
+
+def _beyond(values: Values, low: float, high: float) -> int:
+    return sum(int(((x < low) | (x > high)).sum()) for x in values())
 
 
 def _finite(value: float) -> float | None:

@@ -1,7 +1,7 @@
 """A linear fit as a rigid bar on springs, one pulling it to every row (B4.8).
 
 The spring of a row has the strength k of its weight, 1/σ² where errors are known, and the length r = y − prediction.
-Its energy is ½kr², so that all of them together hold half of χ². Least squares is where that is least: the forces kr add
+Its energy is ½kr², so that together they hold half of χ². Least squares is where that is least: the forces kr add
 up to 0 (the bar does not rise), as do the torques krx of every column (it does not turn). A penalty is one more
 spring on every coefficient; the torques then are what it pulls with.
 """

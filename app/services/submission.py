@@ -13,6 +13,7 @@ from app.ml.kind import Checked, Estimate, Known, Request, Sheet, Version
 from app.ml.kinds import kind_of
 from app.ml.model import Header
 from app.ml.schema import TableColumn
+from app.ml.smoothness import rough
 from app.schemas.datasets import Dataset
 from app.schemas.jobs import Job
 from app.schemas.models import ModelVersion
@@ -129,7 +130,10 @@ def _completed(new: NewJob, understood: _Understood) -> NewJob:
 
 def sheet(dataset: Dataset) -> Sheet:
     """What the core may know of a dataset."""
-    columns = (TableColumn(c.name, c.kind, c.missing, c.distinct, c.identifier_like) for c in dataset.columns)
+    columns = (
+        TableColumn(c.name, c.kind, c.missing, c.distinct, c.identifier_like, rough(c.smoothness))
+        for c in dataset.columns
+    )
     return Sheet(dataset.digest, dataset.rows, tuple(columns))
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from app.errors import BodyTooLarge, InvalidData, StorageFull
 from app.ingest import parser as parser_module
+from app.ingest import sheets
 from app.ingest.parser import Parser
 
 
@@ -128,3 +129,17 @@ def test_two_files_at_once(send):
     for thread in threads:
         thread.join()
     assert results == {number: number for number in range(3)}
+
+
+def test_every_column_is_compared_with_the_others(parse, monkeypatch):
+    """B2.8: in rows from all over the file; identifiers and texts neither judge nor are judged."""
+    monkeypatch.setattr(sheets, "CHUNKS", 3)
+    x, noise = np.random.default_rng(0).uniform(size=(2, 3000)).round(6)
+    lines = [f"{i},{a},{a > 0.5},{b},word {i} and more\n" for i, (a, b) in enumerate(zip(x, noise, strict=True))]
+    parsed, _ = parse(("row,x,side,noise,text\n" + "".join(lines)).encode(), chunk_bytes=1 << 14)
+    assert len(parsed.chunks) > 3
+    found = {column.name: column.smoothness for column in parsed.columns}
+    assert (found["row"], found["text"]) == (None, None)
+    assert found["side"].value > 0.9
+    assert found["noise"].lower < 0 < found["noise"].upper
+    assert found["side"].n == 258

@@ -46,7 +46,7 @@ def test_the_curve_of_calibrated_probabilities(calibrated, t, rejected, accuracy
 
 
 def test_the_best_rule_is_one_half_and_any_other_may_be_set(calibrated):
-    """E16, B8.1: class 1 if P > ½; and a threshold t is the cheapest border where a false alarm costs t, a miss 1 − t."""
+    """E16, B8.1: class 1 if P > ½. A threshold t is the cheapest border where a false alarm costs t, a miss 1 − t."""
     p, truth = calibrated
     assigned = {t: Policy(threshold=t).assigned(two(p)) for t in (0.3, 0.5, 0.7)}
     right = {t: (codes == truth).mean() for t, codes in assigned.items()}

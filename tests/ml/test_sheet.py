@@ -55,7 +55,7 @@ def test_whiskers_are_values_of_the_column():
 def test_figures_agree_with_numpy_and_do_not_depend_on_the_pieces(values, size):
     found = numbers(values, size=size)
     whole = numbers(values)
-    exact = {"mean", "standard_deviation"}
+    exact = {"mean", "standard_deviation", "other_whiskers"}
     assert found.model_dump(exclude=exact) == whole.model_dump(exclude=exact)
     kept = np.array([v for v in values if v is not None])
     assert (found.count, found.missing) == (len(kept), len(values) - len(kept))
@@ -185,3 +185,30 @@ def test_identifiers_beyond_what_is_counted(monkeypatch):
     assert strings([f"u{i}" for i in range(200)], size=60).identifier_like
     assert column(range(1, 201), pa.int64(), size=60).identifier_like
     assert not strings(["u1"] + [f"u{i}" for i in range(200)], size=60).identifier_like
+
+
+def test_box_plots_by_other_rules():
+    """B5.16: of a normal column 68.27 % are within a standard deviation of the mean, 82 % between the percentiles."""
+    n = 100_001
+    found = numbers(scipy.stats.norm.ppf((np.arange(n) + 0.5) / n), size=40_000)
+    rules = {one.rule: one for one in found.other_whiskers}
+    assert 1 - rules["deviation"].outliers / n == pytest.approx(0.6826895, abs=1e-4)
+    assert rules["deviation"].upper == pytest.approx(1, abs=1e-3)
+    assert rules["percentiles"].upper == pytest.approx(scipy.stats.norm.ppf(0.91), abs=1e-3)
+    assert rules["percentiles"].outliers / n == pytest.approx(0.18, abs=1e-4)
+    assert (rules["extremes"].lower, rules["extremes"].upper) == (found.minimum, found.maximum)
+    assert rules["extremes"].outliers == 0
+
+
+def test_a_tenth_lies_below_the_tenth_percentile():
+    """B5.15."""
+    found = {one.share: one.value for one in numbers(np.arange(101.0), size=7).percentiles}
+    assert found == {0.01: 1, 0.05: 5, 0.1: 10, 0.9: 90, 0.95: 95, 0.99: 99}
+
+
+def test_outliers_are_named_by_their_row():
+    values = [None, 1.0, 2.0, 3.0, 60.0, None, 4.0, -90.0, 5.0]
+    for size in (1, 4, 9):
+        assert numbers(values, size=size).outlier_rows == [7, 4]
+    assert numbers([1.0, 2.0]).outlier_rows is None
+    assert numbers([*range(4000), *([10**6] * 150)], size=999).outlier_rows == list(range(4000, 4100))
