@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path
 from app.api.dependencies import PAGE, Cursor, Limit
 from app.api.strict_json import StrictRoute
 from app.ml.catalogue import Entry, catalogue, find
+from app.ml.contract import Task
 from app.schemas.algorithms import AlgorithmCard, AlgorithmPage
 
 AlgorithmName = Annotated[str, Path(max_length=100, description="The algorithm's name.")]
@@ -31,13 +32,17 @@ async def get_algorithm(
 
 
 def _card(entry: Entry) -> AlgorithmCard:
+    algorithm = entry.algorithm
+    classifies = Task.CLASSIFICATION in algorithm.tasks
     return AlgorithmCard(
         name=entry.name,
         title=entry.title,
-        tasks=sorted(entry.algorithm.tasks),
+        tasks=sorted(algorithm.tasks),
         gist=entry.gist,
         method=entry.method,
         use_when=entry.use_when,
         references=list(entry.references),
-        parameters=entry.algorithm.params.model_json_schema(),
+        family=("generative" if algorithm.generative else "discriminative") if classifies else None,
+        scores=algorithm.scores if classifies else None,
+        parameters=algorithm.params.model_json_schema(),
     )

@@ -1,8 +1,8 @@
-"""Functions of the inputs as further columns of the raw matrix (B4.3, B5.3).
+"""Functions of the inputs as further columns of the raw matrix (B3.1, B4.3, B5.3).
 
 The wide matrix (n, p + f) is the raw one (n, p) with a column per function: the terms of polynomials in the order
-of their degree, then of the columns, and the values of formulas. A function of a missing number is missing, and
-so is one without a value, as the logarithm of 0.
+of their degree, then of the columns, the values of formulas, and the features of pictures. A function of a missing
+number is missing, and so is one without a value, as the logarithm of 0.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,8 @@ from pydantic import Field, model_validator
 from app.ml.contract import Affine, Labels, Matrix
 from app.ml.expressions import Formula, columns, evaluate, parse, quoted
 from app.ml.numerics.spread import Spread
-from app.ml.preprocessing import MAX_DEGREE, Expression, Polynomial
+from app.ml.pictures import Pixels
+from app.ml.preprocessing import MAX_DEGREE, BasisFunction, Expression, Picture
 from app.wire import Body
 
 MOST_COLUMNS = 10_000
@@ -130,7 +131,7 @@ class Formulated(Body):
         return parse(self.expression)
 
 
-Function: TypeAlias = Powers | Formulated
+Function: TypeAlias = Powers | Formulated | Pixels
 
 
 @dataclass(frozen=True)
@@ -198,13 +199,16 @@ class Basis:
 
 
 def learned(
-    asked: Sequence[Polynomial | Expression], numbers: Sequence[str], found: Mapping[str, Spread], *, scaled: bool
+    asked: Sequence[BasisFunction], numbers: Sequence[str], found: Mapping[str, Spread], *, scaled: bool
 ) -> tuple[Function, ...]:
     """numbers: the numeric inputs. found: how measured inputs are spread on the training rows."""
     functions: list[Function] = []
     for one in asked:
         if isinstance(one, Expression):
             functions.append(Formulated(expression=one.expression))
+            continue
+        if isinstance(one, Picture):
+            functions.append(Pixels(pixels=tuple(one.columns), width=one.width, strips=one.strips))
             continue
         if one.degree == 1:
             continue  # the columns themselves are there anyway

@@ -1,11 +1,11 @@
 """What a request for functions of the inputs means, before any row is read: faults, and how many columns."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from app.errors import Fault
 from app.ml.basis import MOST_COLUMNS, term_count
 from app.ml.expressions import Misread, columns, parse
-from app.ml.preprocessing import Expression, Polynomial, Preprocessing
+from app.ml.preprocessing import BasisFunction, Expression, Picture, Polynomial, Preprocessing
 from app.ml.schema import ColumnKind
 
 AT = "/preprocessing/basis"
@@ -16,18 +16,24 @@ def function_faults(how: Preprocessing, features: Mapping[str, str]) -> Iterator
     for place, one in enumerate(how.basis):
         if isinstance(one, Expression):
             yield from _formula_faults(one, f"{AT}/{place}", features)
+        elif isinstance(one, Polynomial) and one.columns is None and not _numeric(features):
+            yield Fault(f"{AT}/{place}", "There is no numeric input to take powers of.", "missing")
         else:
-            yield from _polynomial_faults(one, f"{AT}/{place}", features)
+            yield from _listed_faults(one.columns or (), f"{AT}/{place}", features)
     if (width := functions(how, features)) > MOST_COLUMNS:
         yield Fault(AT, f"These functions make {width} columns; {MOST_COLUMNS} are allowed.", "too_many_columns")
 
 
 def functions(how: Preprocessing, features: Mapping[str, str]) -> int:
     """Columns that the functions make."""
-    return sum(1 if isinstance(one, Expression) else _terms(one, features) for one in how.basis)
+    return sum(_width(one, features) for one in how.basis)
 
 
-def _terms(one: Polynomial, features: Mapping[str, str]) -> int:
+def _width(one: BasisFunction, features: Mapping[str, str]) -> int:
+    if isinstance(one, Expression):
+        return 1
+    if isinstance(one, Picture):
+        return 2 * one.strips + 2
     return term_count(len(one.columns or _numeric(features)), one.degree, one.interactions)
 
 
@@ -35,11 +41,9 @@ def _numeric(features: Mapping[str, str]) -> list[str]:
     return [name for name, kind in features.items() if kind == ColumnKind.NUMERIC]
 
 
-def _polynomial_faults(one: Polynomial, at: str, features: Mapping[str, str]) -> Iterator[Fault]:
-    if one.columns is None and not _numeric(features):
-        yield Fault(at, "There is no numeric input to take powers of.", "missing")
+def _listed_faults(names: Sequence[str], at: str, features: Mapping[str, str]) -> Iterator[Fault]:
     seen: set[str] = set()
-    for place, name in enumerate(one.columns or ()):
+    for place, name in enumerate(names):
         yield from _column_faults(name, f"{at}/columns/{place}", features)
         if name in seen:
             yield Fault(f"{at}/columns/{place}", "This column is named twice.", "duplicate")

@@ -8,7 +8,19 @@ of `(params, state, data)`, and states them in one `ALGORITHM` record. Everythin
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ForwardRef, Generic, NamedTuple, NoReturn, Protocol, Self, TypeVar, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ForwardRef,
+    Generic,
+    Literal,
+    NamedTuple,
+    NoReturn,
+    Protocol,
+    Self,
+    TypeVar,
+    cast,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -222,6 +234,10 @@ class Algorithm(Generic[P, S]):
     fit: Callable[[P, Data, Context], Fit[S]]
     predict: Callable[[P, S, Matrix], NDArray[Any]]
 
+    generative: bool = False
+    """Of a classifier: it learns how each class makes its rows, not only how to tell classes apart (B3.8, B3.9)."""
+    scores: Literal["probability", "membership"] = "probability"
+    """What its shares of classes are (B3.3): estimates of P(class | x), or degrees that say how clear a case is."""
     accepts: frozenset[Accepts] | set[Accepts] = frozenset()
     members: Callable[[P, Task], Sequence[Member]] | None = None
     """Of a learner made of learners: which, and for what. It then accepts what all of them accept."""

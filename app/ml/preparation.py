@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import scipy
 
-from app.ml.basis import Basis, Formulated, Function, Powers
+from app.ml.basis import Basis, Function, Powers
 from app.ml.contract import Accepts, Affine, Labels, Matrix, Vector
 from app.ml.learning import Learned, Truths, learn
 from app.ml.preprocessing import Preprocessing
@@ -246,7 +246,7 @@ class Preparation:
     def _used(self) -> Truths:
         """(p + f,) columns of the wide matrix that the matrix has, itself or as indicators."""
         kept = {name for one in self.functions if isinstance(one, Powers) for name in one.columns}
-        read = {name for one in self.functions if isinstance(one, Formulated) for name in one.columns}
+        read = {name for one in self.functions if not isinstance(one, Powers) for name in one.columns}
         dropped = set() if self.keeps_inputs else read - kept
         return np.array([c.name not in dropped for c in self.inputs] + [True] * self.basis.width, np.bool_)
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from app.ml.expressions import MAX_LENGTH
 from app.wire import Body
@@ -37,7 +37,26 @@ class Expression(Body):
     )
 
 
-BasisFunction: TypeAlias = Annotated[Polynomial | Expression, Field(discriminator="kind")]
+class Picture(Body):
+    """What a small picture shows (B3.1), its pixels being columns: where its ink is as seen from its barycentre, along
+    rows and along columns, and its edges. Where, how large and how bright it is drawn does not matter.
+    """
+
+    kind: Literal["picture"]
+    columns: list[str] = Field(
+        min_length=4, max_length=10_000, description="Gray values, row by row from the top; more is more ink."
+    )
+    width: int = Field(ge=2, le=5000, description="Pixels in a row.")
+    strips: int = Field(8, ge=1, le=64, description="Into which the ink is divided along either side.")
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Picture":
+        if len(self.columns) % self.width:
+            raise ValueError("The last row is cut off: columns are rows of so many pixels.")
+        return self
+
+
+BasisFunction: TypeAlias = Annotated[Polynomial | Expression | Picture, Field(discriminator="kind")]
 Linearising: TypeAlias = Literal["none", "log", "log1p", "sqrt", "square", "reciprocal"]
 
 
@@ -56,7 +75,7 @@ class Preprocessing(Body):
     basis: list[BasisFunction] = Field(
         [], max_length=100, description="Functions of numeric inputs, as further columns for the algorithm."
     )
-    keep_inputs: bool = Field(True, description="Whether inputs that expressions read stay columns of their own too.")
+    keep_inputs: bool = Field(True, description="Whether inputs that expressions and pictures read stay columns too.")
     undefined: Literal["refuse", "impute"] = Field(
         "refuse",
         description="Training rows for which a function has no value, as the logarithm of 0: refuse them, or take the "

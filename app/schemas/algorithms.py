@@ -17,6 +17,16 @@ class AlgorithmCard(Wire):
     method: str = Field(description="How it works in full, with equations and conventions.")
     use_when: str = Field(description="When to choose it.")
     references: list[str]
+    family: str | None = Field(
+        None,
+        description="Of classifiers. generative: learns how each class makes its rows; discriminative: only how to "
+        "tell classes apart.",
+    )
+    scores: str | None = Field(
+        None,
+        description="Of classifiers, what `probabilities` are. probability: estimates of it; membership: degrees "
+        "between 0 and 1 that only say how clear a case is.",
+    )
     parameters: dict[str, Any] = Field(description="JSON Schema of the parameters beside `name`.")
 
 

@@ -30,6 +30,32 @@ def test_a_card_says_what_its_file_says(client, name):
     jsonschema_rs.validator_for(schema).validate(defaults)
 
 
+def test_classifiers_say_what_they_learn_and_what_their_shares_are(client):
+    """B3.3, B3.9."""
+    cards = {card["name"]: card for card in client.get("/v1/algorithms").json()["items"]}
+    assert [name for name, card in cards.items() if card.get("family") == "generative"] == ["generative_bayes"]
+    assert {cards[name]["scores"] for name in ("logistic", "knn", "random_forest")} == {"probability"}
+    assert {cards[name]["scores"] for name in ("linear", "ridge", "perceptron")} == {"membership"}
+    assert not {"family", "scores"} & cards["lasso"].keys()
+
+
+def test_every_number_among_the_parameters_has_bounds(client):
+    """So that a form can be drawn for it; each parameter has a sentence, and a default or a word on its absence."""
+
+    def unbounded(schema):
+        inner = [*schema.get("anyOf", ()), *([schema["items"]] if "items" in schema else ())]
+        if schema.get("type") in {"number", "integer"}:
+            keys = " ".join(schema).lower()
+            return not ("minimum" in keys and "maximum" in keys)
+        return any(map(unbounded, inner))
+
+    for card in client.get("/v1/algorithms").json()["items"]:
+        parameters = card["parameters"]["properties"]
+        assert [name for name, schema in parameters.items() if unbounded(schema)] == [], card["name"]
+        assert [name for name, schema in parameters.items() if not schema.get("description")] == []
+        assert [name for name, s in parameters.items() if "default" not in s and "Absent" not in s["description"]] == []
+
+
 def test_an_unknown_algorithm_is_told_the_known_ones(client):
     problem = client.get("/v1/algorithms/magic").json()
     assert "ridge" in problem["detail"]

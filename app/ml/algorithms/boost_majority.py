@@ -121,6 +121,7 @@ ALGORITHM = Algorithm(
     tasks={Task.CLASSIFICATION},
     params=BoostMajority,
     state=State,
+    scores="membership",
     fit=fit,
     predict=predict,
     summary=summary,

@@ -62,7 +62,7 @@ ROUNDING = 1e-12
 
 class Committee(Params):
     members: list[Learner] = learner("Who sits on it.", "ridge", "knn", "decision_tree")
-    weights: list[Annotated[float, Field(gt=0)]] | None = Field(
+    weights: list[Annotated[float, Field(gt=0, le=1e9)]] | None = Field(
         None, min_length=1, max_length=50, description="How much each member counts; absent: alike."
     )
     activations: list[Annotated[float, Field(gt=0, le=1)]] | None = Field(

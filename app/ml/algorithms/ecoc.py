@@ -27,7 +27,7 @@ References: Dietterich & Bakiri (1995), J. Artif. Intell. Res. 2:263; Battiti & 
 
 import math
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,7 @@ class ECOC(Params):
     bits: int | None = Field(
         None, ge=1, le=1000, description="L of a random code, log2 k at least; absent: about 10 log2 k."
     )
-    words: list[list[int]] | None = Field(
+    words: list[list[Annotated[int, Field(ge=0, le=1)]]] | None = Field(
         None, min_length=1, max_length=1000, description="A code instead: the bits of each class, by ascending label."
     )
     decode: Literal["likelihood", "hamming"] = Field("likelihood", description="What the nearest codeword is.")

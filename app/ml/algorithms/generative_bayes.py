@@ -209,6 +209,7 @@ ALGORITHM = Algorithm(
     tasks={Task.CLASSIFICATION},
     params=GenerativeBayes,
     state=State,
+    generative=True,
     fit=fit,
     predict=predict,
     explain=explain,

@@ -159,6 +159,7 @@ ALGORITHM = Algorithm(
     tasks={Task.REGRESSION, Task.CLASSIFICATION},
     params=Linear,
     state=State,
+    scores="membership",
     fit=fit,
     predict=predict,
     rowwise=True,

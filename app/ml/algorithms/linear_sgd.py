@@ -292,6 +292,7 @@ ALGORITHM = Algorithm(
     tasks={Task.REGRESSION, Task.CLASSIFICATION},
     params=LinearSGD,
     state=State,
+    scores="membership",
     fit=fit,
     update=update,
     passes=lambda params: params.epochs,

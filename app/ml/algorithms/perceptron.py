@@ -194,6 +194,7 @@ ALGORITHM = Algorithm(
     tasks={Task.CLASSIFICATION},
     params=Perceptron,
     state=State,
+    scores="membership",
     fit=fit,
     update=update,
     passes=lambda params: params.epochs,

@@ -203,6 +203,7 @@ ALGORITHM = Algorithm(
     tasks={Task.REGRESSION, Task.CLASSIFICATION},
     params=Ridge,
     state=State,
+    scores="membership",
     fit=fit,
     predict=predict,
     rowwise=True,

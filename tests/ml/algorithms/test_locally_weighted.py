@@ -46,6 +46,16 @@ def test_derived_numbers(query, width, weighting, answer):
     assert LocallyWeighted().weighting == "s2"
 
 
+def test_there_is_a_significance_for_each_row():
+    """Erratum E11: S is printed as diag(s₁ … s_d), which fits XᵀS²X only where there are as many rows as columns."""
+    rows, y = np.column_stack([np.ones(4), np.arange(4.0)]), np.arange(4.0) ** 2
+    s = np.exp(-((np.arange(4.0) - 2.5) ** 2))
+    right = np.linalg.solve(rows.T @ np.diag(s**2) @ rows, rows.T @ np.diag(s**2) @ y)
+    assert right @ [1, 2.5] == pytest.approx(6.5167943, abs=5e-8)
+    with pytest.raises(ValueError, match="mismatch"):
+        rows.T @ np.diag(s[:2] ** 2) @ rows
+
+
 def test_explanation_of_the_plane():
     """Σ sᵢ = 2(e^−1/4 + e^−9/4) at 1.5, and the plane runs through the answer."""
     params = LocallyWeighted(width=1)
