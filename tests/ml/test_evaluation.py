@@ -97,7 +97,10 @@ def test_no_rows_say_nothing():
 def test_wild_answers_are_undefined_not_an_error():
     data = Data.of(Task.REGRESSION, COLUMN, [0, 1, 2, 3])
     told = figures_of(evaluate(learned(Task.REGRESSION, lambda x: x[:, 0] * 1e200), data, data, (), rng()))
-    assert told["rmse", None].value is None
+    assert told["rmse", None].value == pytest.approx(1e200 * np.sqrt((COLUMN**2).mean()))
+    assert told["r2", None].value is None
+    told = figures_of(evaluate(learned(Task.REGRESSION, lambda x: x[:, 0] + np.inf), data, data, (), rng()))
+    assert {figure.value for figure in told.values()} == {None}
 
 
 def test_the_seed_decides():
