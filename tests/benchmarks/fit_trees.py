@@ -1,9 +1,11 @@
 """Trees, forests and boosting beside their rivals, in one run, on one thread.
 
-    python tests/benchmarks/fit_trees.py [exact | binned | forest | boosting | predict | predict_boosted | memory] …
+    python tests/benchmarks/fit_trees.py [exact | binned | forest | boosting | stumps | predict | predict_boosted |
+                                          memory] …
 
 CPU time, the least of several turns; ours and theirs take turns, so that a busy machine troubles both alike. `ratio`
-is ours over theirs. LightGBM and XGBoost take part where they are installed.
+is ours over theirs. LightGBM, XGBoost and scikit-learn-intelex take part where they are
+installed.
 """
 
 import os
@@ -11,20 +13,21 @@ import os
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = "1"
 
+import ctypes
+import gc
 import importlib
 import resource
 import sys
 import time
-import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn import datasets, ensemble, tree
 
-from app.ml.algorithms import decision_tree, gradient_boosting, random_forest
+from app.ml.algorithms import adaboost, decision_tree, gradient_boosting, random_forest
 from app.ml.contract import Context, Data, Task
-from app.ml.numerics.binning import binned
 
 Run = Callable[[], Any]
 
@@ -36,7 +39,7 @@ def optional(name: str) -> Any:
         return None
 
 
-lightgbm, xgboost = optional("lightgbm"), optional("xgboost")
+lightgbm, xgboost, intel = optional("lightgbm"), optional("xgboost"), optional("sklearnex.ensemble")
 
 
 def spent(run: Run) -> float:
@@ -135,6 +138,8 @@ def one_tree() -> None:
 def forest() -> None:
     data, new = classes(50_000, 20, 10, 5, 5_000)
     rivals: dict[str, Run] = {}
+    if intel:
+        rivals["scikit-learn-intelex"] = lambda: intel.RandomForestClassifier(100, n_jobs=1).fit(data.x, data.y)
     if lightgbm:
         rivals["LightGBM rf"] = lambda: lightgbm.LGBMClassifier(
             boosting_type="rf",
@@ -260,24 +265,50 @@ def predict_boosted() -> None:
         )
 
 
+def stumps() -> None:
+    data, _ = classes(100_000, 20, 10, 4, 100)
+    params = adaboost.AdaBoost(rounds=50)
+    peer = ensemble.AdaBoostClassifier(n_estimators=50, random_state=0)
+    race(
+        "AdaBoost, 50 stumps, 100,000 x 20",
+        lambda: ours(adaboost, params, data),
+        {"scikit-learn": lambda: peer.fit(data.x, data.y)},
+        turns=2,
+    )
+
+
 def memory() -> None:
+    """What a fit takes beyond its input: the most that was resident at once, as arrays in kernels count too."""
     data, _ = classes(200_000, 30, 15, 7, 100)
-    table = binned(data).codes.nbytes
     for module, params in (
         (decision_tree, decision_tree.DecisionTree(splits="binned")),
-        (random_forest, random_forest.RandomForest(trees=10)),
+        (random_forest, random_forest.RandomForest(trees=10, importance=False)),
         (gradient_boosting, gradient_boosting.GradientBoosting()),
     ):
-        ours(module, params, data)
-        tracemalloc.start()
         state = ours(module, params, data)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
         model = sum(array.nbytes for array in state.trees)
+        del state
+        before = _settled()
+        ours(module, params, data)
+        peak = _resident("VmHWM") - before
         print(
-            f"{module.__name__:44} peak {peak >> 20} MB, codes {table >> 20} MB, model {model >> 20} MB, "
-            f"beyond the model {(peak - model) / table:.1f} times the codes"
+            f"{module.__name__:44} peak {peak >> 20} MB, codes {data.x.size >> 20} MB, model {model >> 20} MB, "
+            f"beyond the model {(peak - model) / data.x.size:.1f} times the codes",
+            flush=True,
         )
+
+
+def _settled() -> int:
+    """Bytes resident now, when what is free was given back and the peak forgotten. Linux only."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")
+    return _resident("VmRSS")
+
+
+def _resident(field: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(field))
 
 
 RACES = {
@@ -286,6 +317,7 @@ RACES = {
     "binned": one_tree,
     "forest": forest,
     "boosting": boosting,
+    "stumps": stumps,
     "predict": predict,
     "predict_boosted": predict_boosted,
     "memory": memory,

@@ -32,6 +32,7 @@ References: Friedman (2001), Ann. Statist. 29:1189; Friedman, Hastie & Tibshiran
 Ke et al. (2017), NeurIPS (LightGBM); Battiti & Brunato, The LION Way, ch. 11.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -40,8 +41,9 @@ from pydantic import Field
 
 from app.ml.contract import JSON, Accepts, Algorithm, Context, Data, Fit, Labels, Matrix, Params, Symmetry, Task, Vector
 from app.ml.numerics.binning import MOST, binned
-from app.ml.numerics.boosting import Booster, Limits, gathered
+from app.ml.numerics.boosting import LOT, Booster, Limits, Slopes, gathered
 from app.ml.numerics.growth import DEEPEST, together
+from app.ml.numerics.kernels.boosting import tell
 from app.ml.numerics.trees import Trees, total
 
 JUDGES = 10_000
@@ -97,14 +99,12 @@ class Rows(NamedTuple):
     @classmethod
     def of(cls, data: Data, base: Vector) -> "Rows":
         targets = data.targets[:, 1:] if data.targets.shape[1] == 2 else data.targets
-        return cls(data.x, targets.T.copy(), data.weights, np.repeat(base[:, None], len(data.x), axis=1))
+        return cls(data.x, targets.T, data.weights, np.repeat(base[:, None], len(data.x), axis=1))
 
-    def slopes(self, classes: int) -> tuple[Matrix, Matrix]:
-        """Gradient and curvature (k, n) of the loss."""
-        if not classes:
-            return (self.raw - self.targets) * self.weights, np.broadcast_to(self.weights, self.raw.shape).copy()
-        shares = _shares(self.raw)
-        return (shares - self.targets) * self.weights, shares * (1 - shares) * self.weights
+    def lots(self) -> list[tuple[slice, "Rows"]]:
+        """Some rows at a time, and which they are."""
+        lots = [slice(first, first + LOT) for first in range(0, len(self.x), LOT)]
+        return [(lot, Rows(self.x[lot], self.targets[:, lot], self.weights[lot], self.raw[:, lot])) for lot in lots]
 
     def loss(self, classes: int) -> float:
         """Mean squared error, or mean minus log-likelihood."""
@@ -130,8 +130,8 @@ def _shares(raw: Matrix) -> Matrix:
     if len(raw) > 1:
         shares = np.exp(raw - _log_total(raw))
         return shares
-    tail = np.exp(-np.abs(raw))
-    shares = np.where(raw >= 0, 1.0, tail) / (1 + tail)
+    with np.errstate(over="ignore"):  # infinitely unlikely: 0
+        shares = 1 / (1 + np.exp(-raw))
     return shares
 
 
@@ -139,17 +139,16 @@ def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
     classes = data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0
     taught, aside = _parted(params, data, context.rng)
     base = _base(taught, classes)
-    booster = Booster(binned(taught, params.bins), _limits(params))
+    booster = Booster(binned(taught, params.bins, by_row=True), _limits(params))
+    pairs, units = np.empty((len(base), len(taught.x), 2), np.float32), _units(taught, base, classes)
     rows, judges = Rows.of(taught, base), np.arange(len(taught.x))[:: -(-len(taught.x) // JUDGES)]
     held = Rows.of(aside, base) if aside else None
     trees: list[Trees] = []
     gains: list[Vector] = []
     curves: dict[str, list[float]] = {"loss": [], **({"held_out_loss": []} if held else {})}
     for number in range(1, params.trees + 1 if classes != 1 else 1):
-        gradient, curvature = rows.slopes(classes)
-        constant = not classes and bool((curvature == curvature[0, 0]).all())
-        for k in range(len(base)):
-            tree, gain = booster.grow(gradient[k], curvature[k], rows.raw[k], constant=constant)
+        for k, slopes in enumerate(_slopes(rows, classes, pairs, units)):
+            tree, gain = booster.grow(slopes, rows.raw[k])
             trees.append(tree)
             gains.append(gain)
             if held:
@@ -187,6 +186,25 @@ def _base(data: Data, classes: int) -> Vector:
         return shares
     floored = np.maximum(shares, RARE)
     return np.log(floored[1:] / floored[:1]) if classes == 2 else np.log(floored)
+
+
+def _units(data: Data, base: Vector, classes: int) -> Vector:
+    """Powers of two that bring gradients and curvatures to numbers of which four bytes are enough."""
+    heaviest = float(data.weights.max())
+    farthest = 1.0 if classes else float(max(data.y.max() - base[0], base[0] - data.y.min()))
+    return np.array([2.0 ** -math.frexp(size)[1] for size in (farthest * heaviest, heaviest)])
+
+
+def _slopes(rows: Rows, classes: int, pairs: NDArray[np.float32], units: Vector) -> list[Slopes]:
+    """Of each sum, where the rows stand now; written to `pairs` (k, n, 2)."""
+    largest = np.zeros((len(pairs), 2))
+    for lot, some in rows.lots():
+        answers = _shares(some.raw) if classes else some.raw
+        for k, (answer, target) in enumerate(zip(answers, some.targets, strict=True)):
+            most = tell(answer, target, some.weights, not classes, units, pairs[k, lot])
+            largest[k] = np.maximum(largest[k], most)
+    constant = not classes and bool(rows.weights.min() == rows.weights.max())
+    return [Slopes(pair, units, most, constant) for pair, most in zip(pairs, largest, strict=True)]
 
 
 def _some(rows: Rows, judges: Labels) -> Rows:

@@ -20,7 +20,7 @@ class Binned(NamedTuple):
     """Codes of n rows and d columns. A missing value has the code `bins[j]`."""
 
     codes: NDArray[np.uint8] | NDArray[np.int32]
-    """(d, n)"""
+    """(d, n); or (n, 8⌈d/8⌉), a row in whole words."""
     bins: Labels
     """(d,) how many, the missing aside."""
     start: Labels
@@ -32,7 +32,7 @@ class Binned(NamedTuple):
     """(d,) categories, whose codes are the bins; 0 for a number."""
 
 
-def binned(data: Data, most: int = MOST) -> Binned:
+def binned(data: Data, most: int = MOST, *, by_row: bool = False) -> Binned:
     """Columns in at most `most` bins each; a category keeps a bin of its own."""
     edges, low, high = [], [], []
     for column, levels in zip(data.x.T, data.levels, strict=True):
@@ -42,8 +42,10 @@ def binned(data: Data, most: int = MOST) -> Binned:
         low.append(values[np.append(0, ends[:-1])[: values.size]])
         high.append(values[ends - 1])
     bins = np.array([part.size for part in low], np.intp)
-    codes = np.empty(data.x.shape[::-1], np.uint8 if bins.max(initial=0) <= MOST else np.int32)
-    encode(data.x, *_padded(edges), bins, codes)
+    n, d = data.x.shape
+    kind = np.uint8 if bins.max(initial=0) <= MOST else np.int32
+    codes = np.zeros((n, -(-d // 8) * 8), kind) if by_row else np.empty((d, n), kind)
+    encode(data.x, *_padded(edges), bins, codes.T if by_row else codes)
     return Binned(codes, bins, _starts(bins), np.concatenate(low), np.concatenate(high), data.levels)
 
 

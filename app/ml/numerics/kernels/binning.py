@@ -9,8 +9,8 @@ BLOCK = 256
 
 
 @kernel(
-    "void(f8[:,::1], f8[:,::1], i8, i8[::1], u1[:,::1])",
-    "void(f8[:,::1], f8[:,::1], i8, i8[::1], i4[:,::1])",
+    "void(f8[:,::1], f8[:,::1], i8, i8[::1], u1[:,:])",
+    "void(f8[:,::1], f8[:,::1], i8, i8[::1], i4[:,:])",
     writes=["codes"],
 )
 def encode(x, edges, step, bins, codes):

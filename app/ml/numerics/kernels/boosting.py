@@ -1,111 +1,145 @@
 """One tree of a sum of trees: leaf by leaf, the split that gains most first, on histograms of gradients.
 
-A row's gradient and curvature are whole numbers in one word, `gradient << bits | curvature`, so that a histogram takes
-one addition a cell, exactly, and that of one child is the difference between its parent's and its sibling's.
-Codes come twice: eight columns a word for the histograms, column by column for dealing out rows.
+A row's gradient and curvature are told as whole numbers in one word, `gradient << bits | curvature`, so that a
+histogram takes one addition a cell, exactly, and that of one child is the difference between its parent's and its
+sibling's. The codes of a row lie together, eight columns a word.
 
 References: Ke et al. (2017), LightGBM, NeurIPS; Shi et al. (2022), Quantized training of GBDT, NeurIPS.
 """
 
 import numpy as np
 
-from app.ml.numerics.compiled import inner, kernel
+from app.ml.numerics.compiled import inner, kernel, seldom
 from app.ml.numerics.kernels.growth import middle
 
 CHUNK = 256
 """Rows whose codes are gathered at a time: waiting for one row's memory overlaps with waiting for the others'."""
 CELLS = 256
 """A histogram's places for a column."""
+LEFT, RIGHT, NEITHER = 0, 1, 2
+FREE, IN_USE = -1, -2
+"""Instead of the leaf that owns a place in the pool."""
 
 
-@kernel("void(f8[::1], f8[::1], f8, f8, i8, i8[::1])", writes=["packed"])
-def pack(gradient, curvature, gradients, curvatures, bits, packed):
-    """Gradient and curvature of each row as words, in units of 1/`gradients` and 1/`curvatures`."""
-    for i in range(packed.size):
-        steep = np.int64(np.rint(gradient[i] * gradients))
-        packed[i] = (steep << bits) + max(np.int64(np.rint(curvature[i] * curvatures)), 1)
+@kernel("Tuple((f8, f8))(f8[::1], f8[:], f8[::1], b1, f8[::1], f4[:,::1])", writes=["pairs"])
+def tell(at, target, weight, numbers, units, pairs):
+    """Gradient and curvature of each row, times `units` (2,), into `pairs` (n, 2), and the largest of both.
+
+    at: (n,) the sum so far for numbers, else the probability of what `target` (n,) says: squared or logistic loss.
+    """
+    steepest, most = 0.0, 0.0
+    for i in range(at.size):
+        gradient = (at[i] - target[i]) * weight[i] * units[0]
+        curvature = weight[i] * units[1] * (1.0 if numbers else at[i] * (1 - at[i]))
+        pairs[i, 0], pairs[i, 1] = gradient, curvature
+        steepest, most = max(steepest, abs(gradient)), max(most, curvature)
+    return steepest, most
 
 
 @inner
-def tally(words, rows, packed, gathered, held, histogram):
-    """The histogram (columns × CELLS) of these rows."""
-    size = histogram.size
-    for cell in range(size):
-        histogram[cell] = 0
-    width = words.shape[1]
-    for first in range(0, rows.size, CHUNK):
-        m = min(CHUNK, rows.size - first)
-        for c in range(m):
-            i = np.uintp(rows[first + c])
-            held[np.uintp(c)] = packed[i]
-            for w in range(width):
-                gathered[np.uintp(c), np.uintp(w)] = words[i, np.uintp(w)]
+def add(words, rows, slopes, scales, gathered, held, histogram):
+    """These rows, CHUNK at most, into the histogram."""
+    bits, gradients, curvatures = scales
+    width, one = words.shape[1], np.float64(1)
+    for c in range(rows.size):
+        p = np.uintp(c)
+        i = np.uintp(rows[p])
+        steep, bent = np.float64(slopes[i, np.uintp(0)]), np.float64(slopes[i, np.uintp(1)])
+        held[p] = (np.int64(np.rint(steep * gradients)) << bits) + np.int64(max(np.rint(bent * curvatures), one))
         for w in range(width):
-            o = np.uintp(w * 8 * CELLS)
-            for c in range(m):
-                word, code = held[np.uintp(c)], gathered[np.uintp(c), np.uintp(w)]
-                histogram[o + (code & np.uintp(255))] += word
-                histogram[o + np.uintp(256) + ((code >> np.uintp(8)) & np.uintp(255))] += word
-                histogram[o + np.uintp(512) + ((code >> np.uintp(16)) & np.uintp(255))] += word
-                histogram[o + np.uintp(768) + ((code >> np.uintp(24)) & np.uintp(255))] += word
-                histogram[o + np.uintp(1024) + ((code >> np.uintp(32)) & np.uintp(255))] += word
-                histogram[o + np.uintp(1280) + ((code >> np.uintp(40)) & np.uintp(255))] += word
-                histogram[o + np.uintp(1536) + ((code >> np.uintp(48)) & np.uintp(255))] += word
-                histogram[o + np.uintp(1792) + (code >> np.uintp(56))] += word
+            gathered[p, np.uintp(w)] = words[i, np.uintp(w)]
+    for w in range(width):
+        o = np.uintp(w * 8 * CELLS)
+        for c in range(rows.size):
+            word, code = held[np.uintp(c)], gathered[np.uintp(c), np.uintp(w)]
+            histogram[o + (code & np.uintp(255))] += word
+            histogram[o + np.uintp(256) + ((code >> np.uintp(8)) & np.uintp(255))] += word
+            histogram[o + np.uintp(512) + ((code >> np.uintp(16)) & np.uintp(255))] += word
+            histogram[o + np.uintp(768) + ((code >> np.uintp(24)) & np.uintp(255))] += word
+            histogram[o + np.uintp(1024) + ((code >> np.uintp(32)) & np.uintp(255))] += word
+            histogram[o + np.uintp(1280) + ((code >> np.uintp(40)) & np.uintp(255))] += word
+            histogram[o + np.uintp(1536) + ((code >> np.uintp(48)) & np.uintp(255))] += word
+            histogram[o + np.uintp(1792) + (code >> np.uintp(56))] += word
 
 
 @inner
-def best_split(histogram, bins, whole, rows, scales, limits):
-    """The best split of a leaf: gain, column, last bin on the left, and whether the missing go left (0), right (1) or
-    were not seen (-1). Rows of a side are told by its share of the curvature.
+def empty(histogram):
+    for cell in range(histogram.size):
+        histogram[np.uintp(cell)] = 0
+
+
+@seldom
+def tally(words, rows, slopes, scales, gathered, held, histogram):
+    """The histogram (columns × CELLS) of these rows."""
+    empty(histogram)
+    for first in range(0, rows.size, CHUNK):
+        add(words, rows[first : first + CHUNK], slopes, scales, gathered, held, histogram)
+
+
+@seldom
+def best_split(histogram, bins, rows, scales, limits, sums, gains):
+    """The best split of a leaf: gain, column, last bin on the left, whether the missing go left (0), right (1) or were
+    not seen (-1), and the side with fewer rows. Rows of a side are told by its share of the curvature.
     """
     bits, gradients, curvatures = scales
     l2, least_rows, least_curvature = limits
-    mask = (np.int64(1) << bits) - 1
+    mask, whole = (np.int64(1) << bits) - 1, np.int64(0)
+    for cell in range(CELLS):
+        whole += histogram[cell]
     total_h = whole & mask
-    total_g = (whole - total_h) >> bits
-    g_all, h_all = total_g / gradients, total_h / curvatures
+    g_all, h_all = ((whole - total_h) >> bits) / gradients, total_h / curvatures
     before = g_all * g_all / (h_all + l2)
-    per = rows / max(total_h, 1)
-    best, column, last, way = 0.0, -1, -1, -1
+    least = np.int64(
+        np.ceil(min(max(least_rows * (total_h / rows) * (1 - 1e-12), least_curvature * curvatures), 2.0**62))
+    )
+    steep, bent = 1 / gradients, 1 / curvatures
+    best, column, last, way, fewer = 0.0, -1, -1, -1, LEFT
     for j in range(bins.size):
-        o = j * CELLS
-        gone = histogram[o + bins[j]]
+        cells = histogram[j * CELLS : (j + 1) * CELLS]
+        gone = cells[bins[j]]
         for aside in range(2 if gone else 1):  # the missing to the right, then to the left
+            size = bins[j] if gone and not aside else bins[j] - 1
             sum_ = gone if aside else np.int64(0)
-            for b in range(bins[j] if gone and not aside else bins[j] - 1):
-                sum_ += histogram[o + b]
-                h = sum_ & mask
-                g = (sum_ - h) >> bits
-                if h * per < least_rows:
-                    continue
-                if (total_h - h) * per < least_rows:
-                    break
-                g_left, h_left = g / gradients, h / curvatures
+            for b in range(size):
+                sum_ += cells[np.uintp(b)]
+                sums[np.uintp(b)] = sum_
+            for b in range(size):
+                h = sums[np.uintp(b)] & mask
+                g_left, h_left = np.float64((sums[np.uintp(b)] - h) >> bits) * steep, np.float64(h) * bent
                 g_right, h_right = g_all - g_left, h_all - h_left
-                if h_left < least_curvature:
-                    continue
-                if h_right < least_curvature:
-                    break
-                gain = g_left * g_left / (h_left + l2) + g_right * g_right / (h_right + l2) - before
-                if gain > best:
-                    best, column, last = gain, j, b
+                gain = np.divide(g_left * g_left, h_left + l2) + np.divide(g_right * g_right, h_right + l2)
+                gains[np.uintp(b)] = gain if (h >= least) & (total_h - h >= least) else 0.0
+            for b in range(size):
+                if gains[np.uintp(b)] - before > best:
+                    best, column, last = gains[np.uintp(b)] - before, j, b
                     way = (0 if aside else 1) if gone else -1
-    return best, column, last, way
+                    fewer = RIGHT if 2 * (sums[np.uintp(b)] & mask) > total_h else LEFT
+    return best, column, last, way, fewer
 
 
-@inner
-def part_rows(rows, code, last, lost, aside, spare):
-    """Bring the rows that go left to the front, stably: how many. Missing ones, of code `lost`, go left if `aside`."""
-    kept, moved = np.uintp(0), np.uintp(0)
-    for p in range(rows.size):
-        i = rows[np.uintp(p)]
-        c = code[np.uintp(i)]
-        right = np.uintp((c > last) & ((c != lost) | (not aside)))
-        spare[moved] = i
-        rows[kept] = i
-        moved += right
-        kept += np.uintp(1) - right
+@seldom
+def part_rows(rows, words, codes, j, last, aside, spare, counts, slopes, scales, gathered, held, histogram):
+    """Bring the rows of codes up to `last`, or of the code `aside`, to the front, stably: how many.
+
+    counts: the side, LEFT or RIGHT, whose histogram is wanted: its rows are at hand now.
+    """
+    kept, moved, column = np.uintp(0), np.uintp(0), np.uintp(j)
+    if counts != NEITHER:
+        empty(histogram)
+    for first in range(0, rows.size, CHUNK):
+        stay, go = kept, moved
+        for p in range(first, min(first + CHUNK, rows.size)):
+            i = rows[np.uintp(p)]
+            c = np.int64(codes[np.uintp(i), column])
+            right = np.uintp(c > last) & np.uintp(c != aside)
+            spare[moved] = i
+            rows[kept] = i
+            moved += right
+            kept += np.uintp(1) - right
+        if counts == LEFT:
+            add(words, rows[stay:kept], slopes, scales, gathered, held, histogram)
+        elif counts == RIGHT:
+            add(words, spare[go:moved], slopes, scales, gathered, held, histogram)
     for p in range(moved):
         rows[kept + np.uintp(p)] = spare[np.uintp(p)]
     return np.int64(kept)
@@ -121,9 +155,30 @@ def leading(gain, leaves):
     return best
 
 
+@inner
+def subtract(whole, part):
+    for cell in range(whole.size):
+        whole[np.uintp(cell)] -= part[np.uintp(cell)]
+
+
+@inner
+def vacated(owner, place, begin, end):
+    """A place in the pool that no leaf owns, or that of the leaf with the fewest rows, which loses its histogram."""
+    poorest, fewest = -1, 0
+    for at in range(owner.size):
+        leaf = owner[at]
+        if leaf == FREE:
+            return at
+        if leaf != IN_USE and (poorest < 0 or end[leaf] - begin[leaf] < fewest):
+            poorest, fewest = at, end[leaf] - begin[leaf]
+    place[owner[poorest]] = -1
+    owner[poorest] = FREE
+    return poorest
+
+
 @kernel(
-    "i8(u8[:,::1], u1[:,::1], i8[::1], i8[::1], f8[::1], f8[::1], i4[::1], i4[::1], i8[::1], i8[:,::1],"
-    "f8[::1], f8[::1], i8, f8, f8, f8, f8, f8, f8, i8, i8, f8[::1],"
+    "i8(u8[:,::1], u1[:,::1], i8[::1], i8[::1], f8[::1], f8[::1], i4[::1], i4[::1], f4[:,::1], i8[:,::1],"
+    "i8, f8, f8, f8, f8, f8, f8, f8, i8, i8, f8[::1],"
     "i4[::1], f8[::1], i4[::1], i1[::1], f8[::1], f8[::1], f8[::1])",
     writes=["rows", "spare", "pool", "raw", "column", "threshold", "left", "missing", "share", "value", "gain"],
 )
@@ -136,10 +191,8 @@ def boost(
     high,
     rows,
     spare,
-    packed,
+    slopes,
     pool,
-    gradient,
-    curvature,
     bits,
     gradients,
     curvatures,
@@ -147,6 +200,7 @@ def boost(
     least_rows,
     least_curvature,
     rate,
+    unit,
     max_leaves,
     max_depth,
     raw,
@@ -160,74 +214,90 @@ def boost(
 ):
     """Grow one tree, add its answers to `raw` (n,) of the rows it grew from, and return how many nodes it has.
 
-    pool: (leaves + 1, cells) scratch for histograms; with 2 rows only, none is kept and both children are counted.
+    words and codes: the same (n, columns), as words and as bytes. slopes: (n, 2) gradient and curvature, of which the
+    histograms tell steps of 1/`gradients` and 1/`curvatures`. unit: of the gradients over that of the curvatures.
+    pool: (2 or more, cells) scratch for histograms; both children of a leaf that keeps none are counted.
     """
     width = words.shape[1]
     gathered, held = np.empty((CHUNK, width), np.uint64), np.empty(CHUNK, np.int64)
+    sums, gains = np.empty(CELLS, np.int64), np.empty(CELLS)
     begin, end, depth = np.empty(max_leaves, np.int64), np.empty(max_leaves, np.int64), np.empty(max_leaves, np.int64)
-    node, plan = np.empty(max_leaves, np.int64), np.empty((max_leaves, 3), np.int64)
-    lead, kept = np.zeros(max_leaves), pool.shape[0] > 2
+    node, plan = np.empty(max_leaves, np.int64), np.empty((max_leaves, 4), np.int64)
+    lead, place, owner = np.zeros(max_leaves), np.full(max_leaves, -1), np.full(pool.shape[0], FREE)
     scales, limits = (bits, gradients, curvatures), (l2, least_rows, least_curvature)
     begin[0], end[0], depth[0], node[0], leaves, nodes = 0, rows.size, 0, 0, 1, 1
     column[0], gain[0], missing[0], threshold[0], share[0], value[0] = -1, 0.0, -1, 0.0, 1.0, 0.0
-    older, younger = 0, -1
+    one, other, parent, at = 0, -1, -1, 0  # new leaves, where the histogram was from which they come, where that of one
+    tally(words, rows, slopes, scales, gathered, held, pool[0])
     while True:
-        if kept and younger >= 0:
-            small = older if end[older] - begin[older] <= end[younger] - begin[younger] else younger
-            fresh = pool[max_leaves]
-            tally(words, rows[begin[small] : end[small]], packed, gathered, held, fresh)
-            one, other = pool[small], pool[older + younger - small]
-            parent = pool[older]
-            for cell in range(fresh.size):
-                count = fresh[cell]
-                rest = parent[cell] - count
-                one[cell], other[cell] = count, rest
-        for side in range(2):
-            leaf = older if side == 0 else younger
-            if leaf < 0:
-                continue
-            lead[leaf] = 0.0
+        for leaf in (one, other):
+            if leaf == other:
+                if other < 0:
+                    continue
+                if parent >= 0:
+                    subtract(pool[parent], pool[at])
+                    at = parent
+                else:
+                    at = vacated(owner, place, begin, end)
+                    tally(words, rows[begin[leaf] : end[leaf]], slopes, scales, gathered, held, pool[at])
             size = end[leaf] - begin[leaf]
-            histogram = pool[leaf] if kept else pool[0]
-            if not kept or younger < 0:
-                tally(words, rows[begin[leaf] : end[leaf]], packed, gathered, held, histogram)
-            if depth[leaf] >= max_depth or size < 2 * least_rows or max_leaves < 2:
-                continue
-            whole = np.int64(0)
-            for cell in range(CELLS):
-                whole += histogram[cell]
-            lead[leaf], plan[leaf, 0], plan[leaf, 1], plan[leaf, 2] = best_split(
-                histogram, bins, whole, size, scales, limits
-            )
+            lead[leaf], place[leaf], owner[at] = 0.0, -1, FREE
+            if size >= 2 * least_rows and depth[leaf] < max_depth:
+                lead[leaf], plan[leaf, 0], plan[leaf, 1], plan[leaf, 2], plan[leaf, 3] = best_split(
+                    pool[at], bins, size, scales, limits, sums, gains
+                )
+            if lead[leaf] > 0:
+                place[leaf], owner[at] = at, leaf
         older = leading(lead, leaves)
-        if lead[older] <= 0 or leaves == max_leaves:
+        if lead[older] <= 0:
             break
-        j, last, way = plan[older, 0], plan[older, 1], plan[older, 2]
-        lo, hi = begin[older], end[older]
-        cut = lo + part_rows(rows[lo:hi], codes[j], last, bins[j], way == 0, spare)
-        at = node[older]
-        column[at], left[at], missing[at], gain[at] = j, nodes, way, lead[older]
-        share[at] = (cut - lo) / (hi - lo)
-        threshold[at] = np.inf if last + 1 >= bins[j] else middle(high[start[j] + last], low[start[j] + last + 1])
-        younger = leaves
+        j, last, way, fewer = plan[older, 0], plan[older, 1], plan[older, 2], plan[older, 3]
+        younger, lo, hi = leaves, begin[older], end[older]
         leaves += 1
+        one, other = (older, younger) if fewer == LEFT else (younger, older)
+        if leaves == max_leaves:
+            fewer = NEITHER
+        else:
+            parent = place[older]
+            if parent >= 0:
+                owner[parent] = IN_USE
+            at = vacated(owner, place, begin, end)
+            owner[at] = IN_USE
+        cut = lo + part_rows(
+            rows[lo:hi],
+            words,
+            codes,
+            j,
+            last,
+            bins[j] if way == 0 else -1,
+            spare,
+            fewer,
+            slopes,
+            scales,
+            gathered,
+            held,
+            pool[at],
+        )
+        asks = node[older]
+        column[asks], left[asks], missing[asks], gain[asks] = j, nodes, way, lead[older]
+        share[asks] = (cut - lo) / (hi - lo)
+        threshold[asks] = np.inf if last + 1 >= bins[j] else middle(high[start[j] + last], low[start[j] + last + 1])
         begin[younger], end[younger], end[older] = cut, hi, cut
         depth[older] += 1
         depth[younger] = depth[older]
         node[older], node[younger] = nodes, nodes + 1
-        for fresh_node in range(nodes, nodes + 2):
-            column[fresh_node], gain[fresh_node], missing[fresh_node] = -1, 0.0, -1
-            threshold[fresh_node], share[fresh_node], value[fresh_node] = 0.0, 1.0, 0.0
+        for fresh in range(nodes, nodes + 2):
+            column[fresh], gain[fresh], missing[fresh] = -1, 0.0, -1
+            threshold[fresh], share[fresh], value[fresh] = 0.0, 1.0, 0.0
         nodes += 2
-        lead[older] = lead[younger] = 0.0
         if leaves == max_leaves:
             break
     for leaf in range(leaves):
         g, h = 0.0, 0.0
         for i in rows[begin[leaf] : end[leaf]]:
-            g += gradient[i]
-            h += curvature[i]
-        answer = -rate * g / (h + l2)
+            g += np.float64(slopes[i, 0])
+            h += np.float64(slopes[i, 1])
+        answer = -rate * unit * g / (h + l2) if h + l2 > 0 else 0.0
         value[node[leaf]] = answer
         left[node[leaf]] = node[leaf]
         for i in rows[begin[leaf] : end[leaf]]:
