@@ -141,7 +141,7 @@ def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
     base = _base(taught, classes)
     booster = Booster(binned(taught, params.bins, by_row=True), _limits(params))
     pairs, units = np.empty((len(base), len(taught.x), 2), np.float32), _units(taught, base, classes)
-    rows, judges = Rows.of(taught, base), np.arange(len(taught.x))[:: -(-len(taught.x) // JUDGES)]
+    rows, judges = Rows.of(taught, base), np.arange(0, len(taught.x), -(-len(taught.x) // JUDGES))
     held = Rows.of(aside, base) if aside else None
     trees: list[Trees] = []
     gains: list[Vector] = []

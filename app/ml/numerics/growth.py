@@ -81,7 +81,7 @@ class Grower:
             self._scratch = *(np.empty(nodes, kind) for kind in kinds), *more
         codes, bins, start, low, high, levels = self._table
         size, members = self._grow(
-            *(codes, bins, start, low, high, levels, order, self._kind, np.array(weights), self._y),
+            *(codes, bins, start, low, high, levels, order, self._kind, weights, self._y),
             *(rules.criterion, self._kinds, rules.max_depth, rules.max_leaves, rules.min_samples_split),
             *(rules.min_samples_leaf, rules.min_gain, rules.columns, rules.draws_subsets),
             *(np.array(np.broadcast_to(rules.missing_branch, bins.shape)), np.uint64(seed), *self._scratch),
