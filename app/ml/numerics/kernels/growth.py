@@ -126,32 +126,6 @@ def deal(rows, side, ways, spare):
 
 
 @inner
-def part(rows, code, bins, asks, last, members, ways, spare):
-    """`mark` and `deal` in one, where the rows stand in one order only."""
-    kept, moved, lost = np.uintp(0), np.uintp(0), np.uintp(rows.size - 1)
-    for p in range(rows.size):
-        i = rows[np.uintp(p)]
-        c = np.int64(code[np.uintp(i)])
-        gone = np.uintp(c == bins)
-        right = np.uintp(0)
-        if asks == THRESHOLD:
-            right = np.uintp(c > last) & (np.uintp(1) - gone)
-        elif asks == SUBSET and not gone:
-            right = np.uintp(not members[c])
-        spare[moved] = i
-        spare[lost] = i
-        rows[kept] = i
-        moved += right
-        lost -= gone
-        kept += np.uintp(1) - right - gone
-    for p in range(moved):
-        rows[kept + np.uintp(p)] = spare[np.uintp(p)]
-    ways[0], ways[1], ways[2] = kept, moved, rows.size - np.int64(kept + moved)
-    for p in range(ways[2]):
-        rows[kept + moved + np.uintp(p)] = spare[np.uintp(rows.size - 1 - p)]
-
-
-@inner
 def middle(low, high):
     """Half-way between two values; the lower one if there is nothing in between."""
     half = low / 2 + high / 2
@@ -236,7 +210,7 @@ def grow(
     work = sums, levelled, pick, drawn, near, kinds, held, seen, bit, cells
     state = np.array([seed], np.uint64)
     total, ways = np.empty(k), np.empty(3, np.int64)
-    side, spare = np.empty(n if ranked else 0, np.uint8), np.empty(m, np.int32)
+    side, spare = np.empty(n, np.uint8), np.empty(m, np.int32)
     begin, end, depth = np.empty(places, np.int32), np.empty(places, np.int32), np.empty(places, np.int32)
     plan, waiting = np.empty((places, 4), np.int32), np.empty(places, np.int32)
     members, named = np.zeros(widest, np.bool_), 0
@@ -305,12 +279,9 @@ def grow(
         leaves += more
         lo, hi = begin[node], end[node]
         at = np.int64(threshold[node]) if asks == SUBSET else 0
-        if ranked:
-            mark(order[0, lo:hi], codes[j], bins[j], asks, last, members[at:], side, ways)
-            for r in range(order.shape[0]):
-                deal(order[r, lo:hi], side, ways, spare)
-        else:
-            part(order[0, lo:hi], codes[j], bins[j], asks, last, members[at:], ways, spare)
+        mark(order[0, lo:hi], codes[j], bins[j], asks, last, members[at:], side, ways)
+        for r in range(order.shape[0]):
+            deal(order[r, lo:hi], side, ways, spare)
         column[node], left[node] = j, nodes
         missing[node] = more if branch else -1
         for way in range(3):
