@@ -11,10 +11,10 @@ from app.ml.numerics.binning import Binned
 from app.ml.numerics.kernels.boosting import CELLS, boost
 from app.ml.numerics.trees import Trees
 
-CURVATURES, MANY = 1024, 2**20
-"""Steps that a curvature is told in, where they differ from row to row; a sixteenth of them for more rows than this."""
+SUMS, FINEST = 61, 20
+"""Bits for the sums of gradients and of curvatures over all rows; and, at most, for one row's curvature."""
 LEAST_CURVATURE = 1e-3
-"""Of a leaf: below it the step G/H would be taken on nothing."""
+"""Of a leaf: below it the step G/H would be taken on nothing. What is less is taken for it."""
 LOT = 8192
 """Rows whose slopes are told at a time."""
 POOL = 2**19
@@ -61,9 +61,9 @@ class Booster:
     def grow(self, slopes: Slopes, raw: Vector) -> tuple[Trees, Vector]:
         """One tree of Newton steps, and what each of its questions gains; adds its answers to `raw` (n,)."""
         n, limits = len(slopes.pairs), self._limits
-        steps = 1 if slopes.constant else CURVATURES // (16 if n > MANY else 1)
+        steps = 1 if slopes.constant else _steps(n)
         bits = (n * steps).bit_length() + 1
-        gradients, curvatures = _scale(slopes.largest[0], 2 ** (61 - bits) // n), _scale(slopes.largest[1], steps)
+        gradients, curvatures = _scale(slopes.largest[0], 2 ** (SUMS - bits) // n), _scale(slopes.largest[1], steps)
         steep, bent = slopes.units
         for first in range(0, n, LOT):
             self._rows[first : first + LOT] = np.arange(first, min(first + LOT, n))
@@ -78,6 +78,11 @@ class Booster:
         root = np.zeros(1, np.int32)
         tree = Trees(root, column, threshold, left, missing, share, levels.astype(np.int64), nothing, value[:, None])
         return tree, gain * bent / steep / steep
+
+
+def _steps(rows: int) -> int:
+    """That a curvature is told in where they differ: as many as leave the same number for gradients."""
+    return 1 << max(0, min(FINEST, (SUMS - 2 * rows.bit_length()) // 2))
 
 
 def _scale(largest: float, steps: int) -> float:

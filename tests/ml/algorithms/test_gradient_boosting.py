@@ -7,6 +7,8 @@ from sklearn import datasets, ensemble
 from app.ml.algorithms.gradient_boosting import GradientBoosting, fit, predict, summary
 from app.ml.contract import Context, Data, Task
 from app.ml.numerics import boosting
+from app.ml.numerics.binning import binned
+from app.ml.numerics.growth import DEEPEST
 from app.ml.numerics.trees import total
 
 C, R = Task.CLASSIFICATION, Task.REGRESSION
@@ -35,6 +37,7 @@ def loss(data, answer):
 def twin(x, gradient, curvature, params):
     """Answers of one tree for its own rows, by the definition: every threshold of every leaf, the best one first."""
     worth = lambda rows: gradient[rows].sum() ** 2 / (curvature[rows].sum() + params.l2)  # noqa: E731
+    weigh = lambda rows: curvature[rows].sum()  # noqa: E731
     leaves = [np.ones(len(x), bool)]
     while len(leaves) < params.max_leaves:
         found = None
@@ -43,6 +46,8 @@ def twin(x, gradient, curvature, params):
                 for value in np.unique(x[rows, j])[:-1]:
                     left, right = rows & (x[:, j] <= value), rows & (x[:, j] > value)
                     if min(left.sum(), right.sum()) < params.min_samples_leaf:
+                        continue
+                    if min(weigh(left), weigh(right)) < boosting.LEAST_CURVATURE:
                         continue
                     gain = worth(left) + worth(right) - worth(rows)
                     if gain > 0 and (found is None or gain > found[0] * (1 + 1e-9)):
@@ -71,6 +76,31 @@ def test_three_trees_are_their_definition(task):
         gradient = share - data.y if task is C else raw - data.y
         raw += twin(x, gradient, share * (1 - share) if task is C else np.ones(90), params)
     np.testing.assert_allclose(total(state.trees, x)[:, 0] + state.base, raw, rtol=1e-5)  # gradients have four bytes
+
+
+def grown(x, gradient, curvature, leaves):
+    """What one tree of full steps answers for its own rows."""
+    pairs, raw = np.column_stack([gradient, curvature]).astype(np.float32), np.zeros(len(x))
+    slopes = boosting.Slopes(pairs, np.ones(2), np.abs(pairs).max(axis=0).astype(float), constant=False)
+    table = binned(Data.of(R, x, raw), by_row=True)
+    boosting.Booster(table, boosting.Limits(leaves, DEEPEST, 1e-9, 0.0, 1.0)).grow(slopes, raw)
+    return raw
+
+
+@pytest.mark.parametrize("seed", [4, 5, 6])
+def test_rows_that_are_nearly_certain_count_as_little_as_they_are_in_doubt(seed):
+    """Of probabilities from 1e-6 to 1 - 1e-6; a curvature told in steps of a thousandth finds other questions."""
+    rng = np.random.default_rng(seed)
+    x, p = rng.normal(size=(120, 2)), 1 / (1 + np.exp(-5 * rng.normal(size=120)))
+    gradient, curvature = p - (rng.random(120) < p), p * (1 - p)
+    params = GradientBoosting(max_leaves=8, min_samples_leaf=1, l2=0, rate=1)
+    np.testing.assert_allclose(grown(x, gradient, curvature, 8), twin(x, gradient, curvature, params), rtol=1e-5)
+
+
+def test_a_leaf_without_doubt_takes_no_step_into_nothing():
+    """A probability of 1 has no curvature; without `l2` it would be divided by."""
+    told = grown(np.zeros((4, 1)), np.array([0.0, 0.0, 0.0, 1e-6]), np.zeros(4), 2)
+    np.testing.assert_allclose(told, -1e-6 / boosting.LEAST_CURVATURE, rtol=1e-6)
 
 
 @pytest.mark.parametrize("data", [friedman(400), blobs(400, 2), blobs(400, 4)], ids=["numbers", "two", "four"])

@@ -297,7 +297,7 @@ def boost(
         for i in rows[begin[leaf] : end[leaf]]:
             g += np.float64(slopes[i, 0])
             h += np.float64(slopes[i, 1])
-        answer = -rate * unit * g / (h + l2) if h + l2 > 0 else 0.0
+        answer = -rate * unit * g / (max(h, least_curvature) + l2)  # of rows that all are certain h is 0
         value[node[leaf]] = answer
         left[node[leaf]] = node[leaf]
         for i in rows[begin[leaf] : end[leaf]]:
