@@ -1,10 +1,11 @@
 r"""Random forest: many trees that differ by chance, and the vote or the mean of what they answer.
 
 Every tree grows from rows drawn with replacement, to the end and without pruning, and at each node asks the best
-question about a few columns drawn anew; a drawn column of categories offers one random subset of them. Numbers are
-first put into at most `bins` bins. A class's probability is the share of the trees that vote for it; a number is the
-mean of the trees' answers, and the spread of these gives its bars. A missing value has a way of its own where the node
-saw enough of them; else the row goes both ways and its answers count by the training rows that went there.
+question about a few columns drawn anew. A drawn column of categories offers its best subset of them, as in
+`decision_tree`; or, as in the book, one random subset, which needs many trees before it says much. Numbers are first
+put into at most `bins` bins. A class's probability is the share of the trees that vote for it; a number is the mean of
+the trees' answers, and the spread of these gives its bars. A missing value has a way of its own where the node saw
+enough of them; else the row goes both ways and its answers count by the training rows that went there.
 
 The rows that a tree has not drawn, a share of 1/e of them, are new to it: their votes give the out-of-bag error, and
 its growth when a column is permuted among them says how much that column matters.
@@ -56,6 +57,9 @@ class RandomForest(Params):
     )
     criterion: Literal["gini", "entropy"] = Field(
         "gini", description="Impurity of classes; numbers always use the variance."
+    )
+    subsets: Literal["best", "random"] = Field(
+        "best", description="Which subset of its categories a drawn column offers."
     )
     vote: Literal["class", "shares"] = Field(
         "class", description="Whether a tree votes for its leaf's most frequent class, or with the shares of all."
@@ -166,7 +170,7 @@ def _rules(params: RandomForest, d: int, *, numbers: bool) -> Rules:
         max_depth=DEEPEST if params.max_depth is None else params.max_depth,
         min_samples_leaf=params.min_samples_leaf,
         columns=params.columns or math.ceil(d / 3 if numbers else math.sqrt(d)),
-        draws_subsets=True,
+        draws_subsets=params.subsets == "random",
     )
 
 

@@ -146,15 +146,25 @@ def test_another_seed_is_another_forest():
     assert one.threshold.tobytes() != other.threshold.tobytes()
 
 
-def test_categories_are_drawn_and_gaps_are_met():
+@pytest.mark.parametrize("subsets", ["best", "random"])
+def test_categories_are_drawn_and_gaps_are_met(subsets):
     rng = np.random.default_rng(0)
     x = np.column_stack([rng.integers(0, 12, 600), rng.normal(size=600)])
     y = (x[:, 0] % 3 == 0) * 1.0
     x[rng.random(x.shape) < 0.1] = np.nan
     data = Data.of(C, x, y, levels=[12, 0], missing=True)
-    state = fitted(data).state
+    state = fitted(data, subsets=subsets).state
     assert state.out_of_bag < 0.12, "a tenth of the telling values is missing; two thirds of them are the larger class"
     assert state.trees.members.any()
+
+
+def test_a_random_subset_of_many_categories_says_little():
+    rng, levels = np.random.default_rng(1), [12, 40, 0, 0]
+    x = np.column_stack([rng.integers(k, size=600) if k else rng.normal(size=600) for k in levels])
+    y = sum(rng.normal(size=k)[x[:, j].astype(int)] for j, k in enumerate(levels) if k) + rng.normal(size=600)
+    data = Data.of(R, x, y, levels=levels)
+    best, drawn = (fitted(data, subsets=subsets).state.out_of_bag for subsets in ("best", "random"))
+    assert best < 0.9 * drawn
 
 
 def test_votes_by_shares_are_the_mean_of_the_leaves():
