@@ -174,8 +174,8 @@ def _random(k: int, bits: int, rng: np.random.Generator) -> Code:
 def _given(words: list[list[int]], k: int) -> Code:
     if len(words) != k:
         raise InvalidData(f"The code needs a word for each of the {k} classes.")
-    if len({len(word) for word in words}) > 1 or not {bit for word in words for bit in word} <= {0, 1}:
-        raise InvalidData("Codewords are bits, 0 or 1, and all of one length.")
+    if len({len(word) for word in words}) > 1:
+        raise InvalidData("Codewords are all of one length.")
     code = np.array(words, np.int8).reshape(k, -1)
     if k > 1 and len(np.unique(code, axis=0)) < k:
         raise InvalidData("Two classes have the same codeword.")
