@@ -131,7 +131,8 @@ class Model:
     def nbytes(self) -> int:
         """Roughly the memory it holds."""
         document, arrays = _parts(self)
-        return sum(array.nbytes for array in arrays.values()) + 4 * len(storage.canonical(document))
+        held = sum(array.nbytes for array in arrays.values()) + states.beside(self.state)
+        return held + 4 * len(storage.canonical(document))
 
     def predict(self, table: pa.Table | Matrix, confidence: float | None = None) -> Predicted:
         """Answer every row of a table that has the inputs among its columns, each with the Arrow type of its kind.

@@ -37,6 +37,15 @@ def pack(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
     return _packed_scalar(value.item() if isinstance(value, np.generic) else value, path)
 
 
+def beside(value: Any) -> int:
+    """Bytes that parts of a state may keep beside their arrays, as far as they say so by `beside`."""
+    if isinstance(value, Learned):
+        return beside(value.state)
+    if not isinstance(value, tuple | list):
+        return 0
+    return int(getattr(value, "beside", 0)) + sum(map(beside, value))
+
+
 def _packed_array(array: NDArray[Any], path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
     if array.dtype.kind in "UO":
         return {"texts": [_text(item) for item in array.tolist()]}

@@ -49,3 +49,5 @@ def test_the_same_again_counts_once(models):
 
 def test_a_model_knows_how_large_it_is(models, trained):
     assert models[0].nbytes >= len(trained().blob)
+    forest = decode(trained("random_forest").blob)
+    assert forest.nbytes >= sum(part.nbytes for part in forest.state.trees) + forest.state.trees.beside

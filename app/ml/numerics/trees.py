@@ -22,6 +22,8 @@ LEAST_BLOCK, MOST_CELLS = 1024, 2**20
 """Rows that stay near the processor, and numbers, at most, of those that go together."""
 
 
+WORDS = 2
+"""Of a packed node."""
 Nodes: TypeAlias = NDArray[np.uint64]
 
 
@@ -52,6 +54,11 @@ class Trees(NamedTuple):
     """One truth per level of each node that asks for a subset."""
     answer: NDArray[np.float64]
     """(L, k)"""
+
+    @property
+    def beside(self) -> int:
+        """Bytes of its nodes once more, as many rows are asked of."""
+        return WORDS * 8 * self.column.size
 
 
 def total(trees: Trees, x: Matrix) -> Matrix:
@@ -95,7 +102,7 @@ _known: dict[int, "weakref.ref[NDArray[np.int32]]"] = {}
 """The `left` of trees that were found to be sound, by identity."""
 _nodes: dict[int, Nodes] = {}
 """The nodes of those that many rows were asked of, packed, by the same."""
-_NONE: Nodes = np.zeros((0, 2), np.uint64)
+_NONE: Nodes = np.zeros((0, WORDS), np.uint64)
 """Of trees with questions about categories."""
 
 

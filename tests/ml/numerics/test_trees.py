@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from app.errors import CorruptModel
+from app.ml import states
 from app.ml.contract import Data, Task
 from app.ml.numerics.binning import binned
 from app.ml.numerics.growth import Grower, Rules, planted, together
@@ -106,6 +107,13 @@ def test_the_kernel_is_what_it_says():
             way(x, trees.root, _packed(trees), trees.answer, 9, False, gap, out)
     assert found[0].tobytes() == found[1].tobytes() == total(trees, x).tobytes()
     assert not gaps.any()
+
+
+def test_what_is_kept_beside_the_trees_is_counted():
+    trees, _ = forest(0)
+    assert trees.beside == _packed(trees).nbytes > 0
+    assert states.beside({"no": "state"}) == 0
+    assert states.beside((trees, [1.0, trees])) == 2 * trees.beside
 
 
 def test_other_columns_are_refused():
