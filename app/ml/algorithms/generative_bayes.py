@@ -60,8 +60,8 @@ from app.ml.numerics.normals import (
     shared,
 )
 
-BLOCK = 2**15
-"""Numbers worked on at a time."""
+BLOCK = 2**18
+"""Numbers worked on at a time: with fewer, the calls for a block cost more than its rows."""
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
