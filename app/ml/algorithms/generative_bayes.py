@@ -53,12 +53,14 @@ from app.ml.numerics.normals import (
     Normals,
     Poverty,
     common_log_density,
+    comparable_log_densities,
     full,
     linear_form,
     naive,
     relative_log_densities,
     shared,
 )
+from app.ml.numerics.softmax import of_two
 
 BLOCK = 2**18
 """Numbers worked on at a time: with fewer, the calls for a block cost more than its rows."""
@@ -110,13 +112,17 @@ def fit(params: GenerativeBayes, data: Data, context: Context) -> Fit[State]:
 def predict(params: GenerativeBayes, state: State, x: Matrix) -> Matrix:
     answer = np.empty((len(x), len(state.log_priors)))
     step = max(1, BLOCK // max(1, x.shape[1]))
+    two = len(state.log_priors) == 2 and np.isfinite(state.log_priors).all()
     for start in range(0, len(x), step):
         block = slice(start, start + step)
         joint = _relative(state, x[block])
         joint += state.log_priors
-        joint -= joint.max(axis=1, keepdims=True)
-        np.exp(joint, out=joint)
-        np.divide(joint, joint.sum(axis=1, keepdims=True), out=answer[block])
+        if two:
+            answer[block] = of_two(joint[:, 1:] - joint[:, :1])
+        else:
+            joint -= joint.max(axis=1, keepdims=True)
+            np.exp(joint, out=joint)
+            np.divide(joint, joint.sum(axis=1, keepdims=True), out=answer[block])
     return answer
 
 
@@ -153,7 +159,7 @@ def _relative(state: State, x: Matrix) -> Matrix:
     Rows that no class could have made get the same density from all.
     """
     if state.normals is not None:
-        return relative_log_densities(state.normals, x)
+        return comparable_log_densities(state.normals, x)
     found = _free(state, x)
     found[_impossible(state, found)] = 0.0
     return found

@@ -19,6 +19,8 @@ FLOOR = 1e-9
 """The least variance in a direction, as a share of the variance of all rows in it."""
 NEAR = 1e3
 """A centre no more standard deviations from zero costs three digits at most, where rows are not centred."""
+STEEP = 1e3
+"""Log odds that a standard deviation makes, at most, for the same reason."""
 FARTHEST = 1e100
 """Standard deviations beyond which a value counts as no farther: its square, too, is a number."""
 
@@ -116,14 +118,32 @@ def full(data: Data, shrinkage: float) -> tuple[Normals, Poverty]:
     )
 
 
+def comparable_log_densities(normals: Normals, x: Matrix) -> Matrix:
+    """(n, k): log p(x | c) less something of the row's own.
+
+    Where the covariance is shared, and neither its centre nor another class is far, that is the first class's: one
+    product less is to be made of many rows.
+    """
+    if normals.inner is not None or not (np.abs(normals.centre) <= NEAR * normals.scale).all():
+        return relative_log_densities(normals, x)
+    coef, constants = linear_form(normals)
+    steep = (coef[:, 1:] - coef[:, :1]).T
+    found = np.zeros((len(constants), len(x)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not (np.abs(steep * normals.scale) <= STEEP).all():
+            return relative_log_densities(normals, x)
+        np.matmul(steep, x.T, out=found[1:])
+        found[1:] += (constants[1:] - constants[0])[:, None]
+    return found.T if np.isfinite(found).all() else relative_log_densities(normals, x)
+
+
 def relative_log_densities(normals: Normals, x: Matrix) -> Matrix:
     """(n, k): log p(x | c) less `common_log_density`, so that far rows keep what tells the classes apart.
 
     A column is contiguous: what is done with the classes of a row is done to columns.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        near = normals.inner is None and (np.abs(normals.centre) <= NEAR * normals.scale).all()
-        found = _by_rows(normals, x) if near else _relative(normals, (x - normals.centre) / normals.scale)
+        found = _relative(normals, (x - normals.centre) / normals.scale)
     return found if np.isfinite(found).all() else _relative(normals, standardised(x, normals.centre, normals.scale))
 
 
@@ -131,11 +151,6 @@ def linear_form(normals: Normals) -> tuple[Matrix, Vector]:
     """Of a shared covariance: coefficients (d, k) and constants (k,) of the relative log densities."""
     coef = np.asarray(normals.turn) @ normals.means.T / normals.scale[:, None]
     return coef, normals.constants - (normals.means**2).sum(axis=1) / 2 - normals.centre @ coef
-
-
-def _by_rows(normals: Normals, x: Matrix) -> Matrix:
-    coef, constants = linear_form(normals)
-    return np.asarray((coef.T @ x.T + constants[:, None]).T)
 
 
 def _relative(normals: Normals, u: Matrix) -> Matrix:
