@@ -21,6 +21,11 @@ class Fault(NamedTuple):
     code: str = "invalid"
 
 
+def place(*steps: object) -> str:
+    """A JSON pointer (RFC 6901), as /line/3/column/age of "line", 3, "column", "age"."""
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in steps)
+
+
 class ValiantError(Exception):
     """The root of all named failures."""
 

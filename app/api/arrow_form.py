@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from app.api.forms import MalformedTable, Read, matrix_rows
-from app.errors import BodyTooLarge, Fault, InvalidData
+from app.errors import BodyTooLarge, Fault, InvalidData, place
 from app.ml.contract import Matrix
 from app.ml.rows import MAX_FAULTS, Incoming, whole
 from app.services.predictions import Served
@@ -97,17 +97,17 @@ def _refuse_unpacking(message: pa.Message) -> None:
     text = memoryview(message.metadata)
     header = _table_at(text, _field(text, _table_at(text, 0), HEADER))
     if message.type == "dictionary":
-        place = _field(text, header, IS_DELTA)
-        if place and text[place]:
+        flag = _field(text, header, IS_DELTA)
+        if flag and text[flag]:
             raise MalformedTable("Dictionaries that come in pieces are not read; send each of them whole.")
         header = _table_at(text, _field(text, header, DATA))
     if _field(text, header, COMPRESSION):
         raise MalformedTable("Compressed buffers are not read; send them as they are.")
 
 
-def _table_at(text: memoryview, place: int) -> int:
+def _table_at(text: memoryview, at: int) -> int:
     """Where the table begins that a flatbuffer refers to from here."""
-    return place + int(struct.unpack_from("<I", text, place)[0])
+    return at + int(struct.unpack_from("<I", text, at)[0])
 
 
 def _field(text: memoryview, table: int, number: int) -> int:
@@ -142,18 +142,16 @@ def _lists(table: pa.Table, width: int) -> NDArray[Any] | None:
 
 def _refuse_twice(names: Sequence[str]) -> None:
     twice = {name for name, count in Counter(names).items() if count > 1}
-    faults = [Fault(_place(name), "Another column has the same name.", "duplicate_column") for name in sorted(twice)]
+    faults = [
+        Fault(place("columns", name), "Another column has the same name.", "duplicate_column") for name in sorted(twice)
+    ]
     if faults:
         raise InvalidData("The names of columns are not unique.", faults=faults[:MAX_FAULTS])
 
 
-def _place(name: str) -> str:
-    return f"/columns/{name.replace('~', '~0').replace('/', '~1')}"
-
-
 def _demand_types(table: pa.Table) -> None:
     faults = [
-        Fault(_place(field.name), "Values of this type are no plain values.", "column_type")
+        Fault(place("columns", field.name), "Values of this type are no plain values.", "column_type")
         for field in table.schema
         if not any(of(_value_type(field.type)) for of in (*READ, *TEXTS))
     ]
@@ -186,8 +184,8 @@ def _matrix(table: pa.Table) -> Matrix | None:
         return None
     raw = np.empty((table.num_rows, table.num_columns))
     try:
-        for place, column in enumerate(table.columns):
-            raw[:, place] = column.cast(pa.float64()).to_numpy()  # refuses whole numbers that float64 would round
+        for at, column in enumerate(table.columns):
+            raw[:, at] = column.cast(pa.float64()).to_numpy()  # refuses whole numbers that float64 would round
     except pa.ArrowInvalid:
         return None
     return None if np.isinf(raw).any() else raw
@@ -219,4 +217,6 @@ def _moments(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
             return column.cast(MICROSECONDS).cast(pa.string())
         return column.cast(pa.timestamp("us", "UTC")).cast(pa.int64()).cast(MICROSECONDS).cast(pa.string())
     except ValueError:  # Arrow's, or that of a zone whose name is no UTF-8
-        raise InvalidData(faults=[Fault(_place(name), "Times are read to the microsecond.", "column_type")]) from None
+        raise InvalidData(
+            faults=[Fault(place("columns", name), "Times are read to the microsecond.", "column_type")]
+        ) from None

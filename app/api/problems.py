@@ -16,7 +16,7 @@ from starlette.types import Scope
 
 from app import logs
 from app.api.dependencies import request_id
-from app.errors import BodyTooLarge, Fault, InvalidRequest, UnsupportedMediaType, ValiantError
+from app.errors import BodyTooLarge, Fault, InvalidRequest, UnsupportedMediaType, ValiantError, place
 from app.schemas.problems import Problem
 
 MEDIA_TYPE = "application/problem+json"
@@ -128,7 +128,7 @@ def _pointer(loc: Sequence[str | int], body: Any) -> str:
         kept = [where, str(steps[0]).title()]
     else:
         kept = [where, *steps] if where in {"query", "path"} else _without_tags(steps, body)
-    text = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in kept)
+    text = place(*kept)
     return text if len(text) <= LONGEST_POINTER else f"{text[:LONGEST_POINTER]}…"
 
 

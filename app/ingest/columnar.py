@@ -11,9 +11,9 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from app.errors import Fault, InvalidData
+from app.errors import Fault, InvalidData, place
 from app.ingest.columns import own_type
-from app.ingest.reading import Reading, check_names, place, refuse
+from app.ingest.reading import Reading, check_names, refuse
 from app.ingest.source import Limits, Source
 
 BATCH_ROWS = 1 << 16

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.errors import Fault, InvalidData
+from app.errors import Fault, InvalidData, place
 from app.ingest.forms import TIME
-from app.ingest.reading import Reading, place, refuse
+from app.ingest.reading import Reading, refuse
 from app.ingest.source import Limits
 
 _EARLIEST, _LATEST = (

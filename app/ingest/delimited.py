@@ -14,10 +14,10 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from app.errors import Fault, InvalidData
+from app.errors import Fault, InvalidData, place
 from app.ingest.diagnosis import diagnose
 from app.ingest.forms import MISSING, Form, narrow, read_as
-from app.ingest.reading import Reading, check_names, place, refuse
+from app.ingest.reading import Reading, check_names, refuse
 from app.ingest.source import HEAD, Limits, Source
 
 BLOCK = 4 << 20

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import BinaryIO, NamedTuple
 
-from app.errors import Fault
-from app.ingest.reading import FAULTS_LISTED, place
+from app.errors import Fault, place
+from app.ingest.reading import FAULTS_LISTED
 
 _END = "\x1f\n"
 _NEWLINE = re.compile(r"\r\n|\r|\n")

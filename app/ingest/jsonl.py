@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import orjson
 import pyarrow as pa
 
-from app.errors import Fault, InvalidData
+from app.errors import Fault, InvalidData, place
 from app.ingest.forms import Form, narrow, read_as
-from app.ingest.reading import FAULTS_LISTED, Reading, check_names, place, refuse
+from app.ingest.reading import FAULTS_LISTED, Reading, check_names, refuse
 from app.ingest.source import Limits, Source
 
 BLOCK_ROWS = 4096

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import pyarrow as pa
 
-from app.errors import Fault, InvalidData
+from app.errors import Fault, InvalidData, place
 from app.ingest.source import Limits
 
 FAULTS_LISTED = 20
@@ -28,11 +28,6 @@ def refuse(faults: Sequence[Fault]) -> NoReturn:
     count = "1 fault was" if len(faults) == 1 else f"{len(faults)} faults were"
     more = " The search stopped there." if len(faults) >= FAULTS_LISTED else ""
     raise InvalidData(f"{count} found in the file: see errors.{more}", faults=faults[:FAULTS_LISTED])
-
-
-def place(*steps: object) -> str:
-    """A JSON pointer, as /line/3/column/age of "line", 3, "column", "age"."""
-    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in steps)
 
 
 def check_names(names: Sequence[str], limits: Limits, *before: object) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.errors import Fault, InvalidData
+from app.errors import Fault, InvalidData, place
 from app.ml.contract import Matrix, Vector
 from app.ml.schema import ColumnKind
 
@@ -37,10 +37,10 @@ class Raw(NamedTuple):
         """Raises InvalidData for infinities."""
         values = np.empty((table.num_rows, len(columns)), order="F")
         vocabularies: list[pa.Array | None] = []
-        for place, column in enumerate(columns):
+        for at, column in enumerate(columns):
             cells = table.column(column.name)
             words = None if column.kind.measured else distinct(cells)
-            values[:, place] = measured(cells, column.name) if words is None else codes(cells, words)
+            values[:, at] = measured(cells, column.name) if words is None else codes(cells, words)
             vocabularies.append(words)
         return cls(tuple(columns), values, tuple(vocabularies))
 
@@ -78,7 +78,7 @@ def codes(cells: Cells, vocabulary: pa.Array, absent: float = UNSEEN) -> Vector:
 
 def pointer(row: int, name: str) -> str:
     """The JSON pointer (RFC 6901) of a cell of the table, rows counted from 0."""
-    return f"/rows/{row}/{name.replace('~', '~0').replace('/', '~1')}"
+    return place("rows", row, name)
 
 
 def _floats(cells: Cells) -> Vector:

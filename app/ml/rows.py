@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import BodyTooLarge, Fault, InvalidData, InvalidRequest
+from app.errors import BodyTooLarge, Fault, InvalidData, InvalidRequest, place
 from app.ml.cells import Flaw, flaw, read_cells
 from app.ml.contract import Matrix
 from app.ml.schema import InputColumn
@@ -77,9 +77,9 @@ def read_rows(
         return Incoming(table, sent.rows, sent.whole, [], sent.ignored)
     places = _Places.of(sent, flawed)
     if not let_bad_rows_pass:
-        shown = [_fault(sent, inputs, *place) for place in places.first(MAX_FAULTS)]
+        shown = [_fault(sent, inputs, *at) for at in places.first(MAX_FAULTS)]
         raise InvalidData(_count(len(places.row)), faults=shown)
-    faults = [_fault(sent, inputs, *place) for place in places.first_of_each_row()]
+    faults = [_fault(sent, inputs, *at) for at in places.first_of_each_row()]
     kept = np.flatnonzero(~np.isin(sent.whole, places.row))
     return Incoming(table.take(kept), sent.rows, sent.whole[kept], faults, sent.ignored)
 
@@ -167,7 +167,7 @@ def _by_row(rows: list[Any], names: list[str]) -> _Sent:
         broken=broken,
         ignored=[name for name in dict.fromkeys(chain.from_iterable(surplus)) if name not in known],
         root="rows",
-        keys=[name.replace("~", "~0").replace("/", "~1") for name in names],  # RFC 6901
+        keys=[place(name).removeprefix("/") for name in names],
     )
 
 
@@ -202,7 +202,7 @@ def _by_column(header: object, data: list[Any], names: list[str]) -> _Sent:
     places = [position[name] for name in names]
     known = set(names)
     return _Sent(
-        columns=[[row[place] for row in whole] for place in places],
+        columns=[[row[at] for row in whole] for at in places],
         rows=len(data),
         whole=_unbroken(len(data), broken),
         broken=broken,
