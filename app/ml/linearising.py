@@ -78,6 +78,14 @@ def carried(how: Linearising, y: Vector) -> Vector:
     return y if how == "none" else _TRANSFORMS[how].forward(y)
 
 
+def answered(how: Linearising, z: Vector) -> Vector:
+    """The target of which this is the function; not finite beyond float64, and told as unknown."""
+    if how == "none":
+        return z
+    with np.errstate(all="ignore"):
+        return _TRANSFORMS[how].back(z)
+
+
 def turned_back(how: Linearising, algorithm: Algorithm[Any, Any]) -> Algorithm[Any, Any]:
     """The algorithm that answers in the target's own units."""
     if how == "none":
@@ -85,8 +93,7 @@ def turned_back(how: Linearising, algorithm: Algorithm[Any, Any]) -> Algorithm[A
     transform, fitted = _TRANSFORMS[how], algorithm.predict
 
     def predict(params: Any, state: Any, x: Matrix) -> Vector:
-        with np.errstate(all="ignore"):  # beyond float64 is infinite, and told as unknown
-            return transform.back(fitted(params, state, x))
+        return answered(how, fitted(params, state, x))
 
     def interval(params: Any, state: Any, x: Matrix, confidence: float) -> Matrix:
         ends: Matrix = algorithm.interval(params, state, x, confidence)  # type: ignore[misc]  # asked only if there

@@ -9,7 +9,7 @@ import pyarrow as pa
 from app.ml import learners
 from app.ml.batches import Batches, fit_batches
 from app.ml.catalogue import find
-from app.ml.contract import Algorithm, Data, Fit, Labels, Learned, Params, Progress, Task, Vector
+from app.ml.contract import Accepts, Algorithm, Data, Fit, Labels, Learned, Params, Progress, Task, Vector
 from app.ml.labels import Class
 from app.ml.linearising import check_domain, transformed, turned_back, with_bias
 from app.ml.planning import Plan, TrainSpec
@@ -77,6 +77,15 @@ class Material(NamedTuple):
     @property
     def classes(self) -> tuple[Class, ...]:
         return self.target.classes or ()
+
+    @property
+    def left_alone(self) -> frozenset[Accepts]:
+        """What the table has of what the algorithm takes as it is."""
+        there = {
+            Accepts.MISSING: bool(np.isnan(self.raw.values).any()),
+            Accepts.CATEGORIES: any(words is not None for words in self.raw.vocabularies),
+        }
+        return frozenset(one for one in learners.accepts(self.algorithm, self.params, self.task) if there[one])
 
     def prepare(self, rows: Labels) -> Preparation:
         """Learned from these rows and no other."""

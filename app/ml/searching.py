@@ -9,16 +9,18 @@ free of what makes a fold easy or hard for everyone.
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pydantic import Field
 
 from app.errors import InvalidData, ValiantError
 from app.ml.candidates import Candidate
 from app.ml.contract import Labels, Task, Vector
-from app.ml.evaluation import Evaluation, evaluate
+from app.ml.ensembling import Contender, Ensemble, Judges, ensemble, value, with_one_more
+from app.ml.evaluation import evaluate
 from app.ml.figures import MEASURES, fold_mean
 from app.ml.fitting import fit_rows, judge
 from app.ml.learners import EACH
@@ -27,7 +29,7 @@ from app.ml.planning import TrainSpec, plan
 from app.ml.progress import Stages
 from app.ml.report import Figure
 from app.ml.schema import TableColumn
-from app.ml.splits import Split, holdout, kfold
+from app.ml.splits import holdout, kfold
 from app.wire import Wire
 
 USUAL = {
@@ -41,6 +43,7 @@ Q = "q"
 """The probability that chance alone makes χ² as large, of a fit of all training rows (B5.8)."""
 TIE = 1e-9
 """Relative difference of two means below which neither is better."""
+N = TypeVar("N", float, Vector)
 
 
 class Setting(Wire):
@@ -69,6 +72,7 @@ class Ranking(NamedTuple):
     best: int
     """Place of the chosen one."""
     rests_on: str
+    ensemble: Ensemble | None = None
 
 
 class _Scores(NamedTuple):
@@ -76,6 +80,8 @@ class _Scores(NamedTuple):
     """(folds,) NaN where undefined."""
     train: Vector
     error: str | None = None
+    answers: NDArray[np.float64] = np.zeros(0)
+    """(n,) or (n, k) to rows that the fit had not seen, where they can be kept."""
 
     @property
     def mean(self) -> float:
@@ -92,10 +98,11 @@ def rank(
     rule: Literal["best", "one_standard_error"],
     stages: Stages,
     share: float,
+    fold_models: bool = False,
 ) -> Ranking:
     """Judge every candidate and choose one.
 
-    folds: K. measure: a name of `MEASURES`, or Q. share: of the progress that is ours.
+    folds: K. measure: a name of `MEASURES`, or Q. share: of the progress that is ours. fold_models: see `ensemble`.
     rule: the best, ties going to the first; or the first whose mean is within the best one's standard error.
     Raises InvalidData if none can be judged.
     """
@@ -106,31 +113,48 @@ def rank(
     codes = None if material.target.codes is None else material.target.codes[rows]
     splits = kfold(rows.size, folds, rng, codes)
     name = measure or USUAL[material.task]
+    judges, kept = Judges(material, rows, splits, name), list[Contender]()
     scores: list[_Scores] = []
     stages(0.0, f"candidate 1 of {len(found)}")
-    works = [partial(_scores, material, candidate.spec, rows, splits, name) for candidate in found]
-    for score in EACH.get()(_Scores, works):
-        scores.append(score)
+    works = [partial(_scores, judges, candidate.spec) for candidate in found]
+    for place, score in enumerate(EACH.get()(_Scores, works)):
+        contender = Contender(place, found[place].spec, _cost(name, score.validation), score.answers)
+        kept = with_one_more(kept, contender, judges.room)
+        scores.append(score._replace(answers=np.zeros(0)))
         stages(share * len(scores) / len(found), f"candidate {len(scores)} of {len(found)}", {name: score.mean})
-    judges = "all" if name == Q else f"the same {len(splits)} folds of"
-    told = f"{len(found)} candidates on {judges} {rows.size} training rows."
-    return _ranked(found, scores, name, rule, told)
+    asked = "all" if name == Q else f"the same {len(splits)} folds of"
+    told = f"{len(found)} candidates on {asked} {rows.size} training rows."
+    ranking = _ranked(found, scores, name, rule, told)
+    return ranking._replace(ensemble=ensemble(kept, judges, fold_models=fold_models))
 
 
-def _scores(material: Material, spec: TrainSpec, rows: Labels, splits: Sequence[Split], measure: str) -> _Scores:
-    validation, train, seed = [], [], spec.seed
+def _scores(judges: Judges, spec: TrainSpec) -> _Scores:
+    validation, train, answers = [], [], []
+    measure, rows, seed = judges.measure, judges.rows, spec.seed
     try:
-        material = material.of(spec)
+        material = judges.material.of(spec)
         if measure == Q:
             return _Scores(np.array([_q(material, rows, seed)]), np.zeros(0))
-        for split in splits:
-            rng = np.random.Generator(np.random.PCG64(seed))
+        for split in judges.splits:
             fitted = fit_rows(material, rows[split.train], seed)
-            validation.append(_value(judge(material, fitted, rows[split.test], rng), measure))
-            train.append(_value(evaluate(fitted.learned, fitted.data, fitted.data, material.classes, rng), measure))
+            if material.task.supervised:
+                data = material.data(fitted.preparation, rows[split.test])
+                answers.append(material.algorithm.predict(material.params, fitted.fit.state, data.x))
+                validation.append(judges.value(spec, answers[-1], split.test))
+            else:
+                validation.append(value(judge(material, fitted, rows[split.test], None), measure))
+            train.append(value(evaluate(fitted.learned, fitted.data, fitted.data, material.classes, None), measure))
     except ValiantError as error:
         return _Scores(np.zeros(0), np.zeros(0), error.detail)
-    return _Scores(np.array(validation), np.array(train))
+    return _Scores(np.array(validation), np.array(train), answers=_in_order(answers, judges))
+
+
+def _in_order(answers: Sequence[NDArray[np.float64]], judges: Judges) -> NDArray[np.float64]:
+    """Of all rows, where there is room."""
+    if judges.room < 2 or not answers:
+        return np.zeros(0)
+    back = np.argsort(np.concatenate([split.test for split in judges.splits]))
+    return np.asarray(np.concatenate(answers)[back])
 
 
 def _q(material: Material, rows: Labels, seed: int) -> float:
@@ -142,14 +166,8 @@ def _q(material: Material, rows: Labels, seed: int) -> float:
     return float(value)
 
 
-def _value(evaluation: Evaluation, measure: str) -> float:
-    values = [figure.value for figure in evaluation.figures if figure.name == measure and figure.label is None]
-    return np.nan if not values or values[0] is None else values[0]
-
-
 def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], measure: str, rule: str, told: str) -> Ranking:
-    better = 1 if measure == Q else MEASURES[measure].better
-    cost = np.array([-better * score.mean for score in scores])
+    cost = np.array([_cost(measure, score.mean) for score in scores])
     if not np.isfinite(cost).any():
         errors = [score.error for score in scores if score.error]
         raise InvalidData(errors[0] if errors else f"No candidate has a defined {measure} here.")
@@ -168,7 +186,7 @@ def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], measure: str,
             validation=_mean(measure, score.validation),
             train=_mean(measure, score.train),
             folds=[None if np.isnan(value) else value for value in score.validation.tolist()],
-            behind=None if place == best else _behind(measure, better, scores[best], score),
+            behind=None if place == best else _behind(measure, scores[best], score),
             error=score.error or (None if np.isfinite(score.mean) else f"Its {measure} is undefined."),
         )
         for place, (candidate, score) in enumerate(zip(found, scores, strict=True))
@@ -176,10 +194,15 @@ def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], measure: str,
     return Ranking(measure, tried, best, told)
 
 
-def _behind(measure: str, better: int, best: _Scores, other: _Scores) -> Figure | None:
+def _cost(measure: str, value: N) -> N:
+    """The lower the better."""
+    return -value if measure == Q or MEASURES[measure].better > 0 else value
+
+
+def _behind(measure: str, best: _Scores, other: _Scores) -> Figure | None:
     if other.validation.shape != best.validation.shape:
         return None
-    return _mean(f"{measure}_difference", better * (best.validation - other.validation))
+    return _mean(f"{measure}_difference", _cost(measure, other.validation - best.validation))
 
 
 def _order(cost: Vector) -> Labels:

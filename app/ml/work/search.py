@@ -1,7 +1,8 @@
 """Choose among settings and algorithms by cross-validation on the same folds, and train the one chosen.
 
 Every combination of the grids, with random draws if any, is judged by the same folds of the training rows. The first
-in rank is then fitted on all of them and judged once by the test rows, which no candidate has seen.
+in rank is then fitted on all of them and judged once by the test rows, which no candidate has seen. Of candidates that
+are better together the result tells the committee, ready to be trained.
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from pydantic import Field
 
 from app.errors import Fault, InvalidRequest
 from app.ml.candidates import Candidate, SearchSpec, candidates
+from app.ml.ensembling import Ensemble
 from app.ml.evaluation import Validation
 from app.ml.figures import MEASURES
 from app.ml.kind import Checked, Estimate, Inputs, Kind, Known, Name, Needs, Outcome, Request, Result, Sheet
@@ -42,6 +44,11 @@ class SearchRequest(SearchSpec, Request):
         description="best: ties go to the candidate given first. one_standard_error: the first within one standard "
         "error of the best, so give the simplest first.",
     )
+    keep_fold_models: bool = Field(
+        False,
+        description="In the ensemble, each member stands for its fits without one fold each, a cross-validated "
+        "committee; otherwise for one fit of all rows.",
+    )
 
 
 class SearchEstimate(Estimate):
@@ -62,6 +69,11 @@ class SearchResult(Result):
     chosen: int = Field(description="Place in the list, from 0.")
     rests_on: str
     candidates: list[Tried]
+    ensemble: Ensemble | None = Field(
+        None,
+        description="To be trained in one more job, if wanted. Absent where no average of candidates was better than "
+        "the best of them, and without a target.",
+    )
 
 
 def needs(request: SearchRequest) -> Needs:
@@ -123,6 +135,7 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         rule=request.rule,
         stages=stages,
         share=CHOSEN,
+        fold_models=request.keep_fold_models,
     )
     higher = ranking.measure == Q or MEASURES[ranking.measure].better > 0
     lucky = f"The best of {len(found)} candidates looks better than it is: go by its test figures."
@@ -133,6 +146,7 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         chosen=ranking.best,
         rests_on=ranking.rests_on,
         candidates=ranking.tried,
+        ensemble=ranking.ensemble,
         warnings=[lucky] if len(found) >= MANY else [],
     )
     if request.model is None:
