@@ -7,6 +7,9 @@ put into at most `bins` bins. A class's probability is the share of the trees th
 the trees' answers, and the spread of these gives its bars. A missing value has a way of its own where the node saw
 enough of them; else the row goes both ways and its answers count by the training rows that went there.
 
+That majorities of trees that differ are surer than they look, or less sure, the rows that they have not seen can tell:
+`calibrated` probabilities are those that had the best likelihood among them. The likeliest class remains the same.
+
 The rows that a tree has not drawn, a share of 1/e of them, are new to it: their votes give the out-of-bag error, and
 its growth when a column is permuted among them says how much that column matters.
 
@@ -21,7 +24,8 @@ The forest's probability is the share of its trees: of 1000 trees of which 300 s
 >>> (votes.sum(axis=0) / len(votes)).tolist()
 [0.3, 0.7]
 
-References: Breiman (2001), Machine Learning 45:5; Ho (1995), ICDAR: 278; Battiti & Brunato, The LION Way, ch. 6.
+References: Breiman (2001), Machine Learning 45:5; Ho (1995), ICDAR: 278; Battiti & Brunato, The LION Way, ch. 6;
+Boström (2008), ICMLA: 121 (calibrated).
 """
 
 import math
@@ -33,6 +37,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from app.ml.contract import JSON, Accepts, Algorithm, Context, Data, Fit, Labels, Matrix, Params, Symmetry, Task, Vector
+from app.ml.numerics import calibration
 from app.ml.numerics.binning import MOST, binned
 from app.ml.numerics.growth import DEEPEST, Grower, Grown, Rules, planted, together
 from app.ml.numerics.kernels.out_of_bag import permuted, tell
@@ -43,6 +48,9 @@ JUDGES = 2000
 """Rows, at most, that each tree tells the columns' importance by, and that each point of the curve is of."""
 POINTS = 50
 """Of the curve of the out-of-bag error, at most: one for each grove."""
+WITNESSES = 20_000
+"""Rows, at most, that tell what votes mean."""
+NONE = np.zeros(0)
 
 
 class RandomForest(Params):
@@ -63,6 +71,9 @@ class RandomForest(Params):
     )
     vote: Literal["class", "shares"] = Field(
         "class", description="Whether a tree votes for its leaf's most frequent class, or with the shares of all."
+    )
+    probability: Literal["shares", "calibrated"] = Field(
+        "shares", description="Of a class: the share of its votes, or what that meant for rows that trees had not seen."
     )
     max_depth: int | None = Field(None, ge=0, le=1000, description="Questions asked on any way; absent: no limit.")
     min_samples_leaf: float = Field(1.0, gt=0, le=1e100, description="Weight of drawn rows that every leaf must have.")
@@ -86,6 +97,8 @@ class State(NamedTuple):
     """(d,) by how much that grows when the column is permuted; empty if that was not asked for."""
     importance_deviation: Vector
     """(d,) its standard error over the trees."""
+    powers: Vector = NONE
+    """(2,) by which votes become probabilities; empty if these are the shares."""
 
 
 class Ground(NamedTuple):
@@ -134,7 +147,8 @@ def fit(params: RandomForest, data: Data, context: Context) -> Fit[State]:
     error, deviation = _error(data, told, seen)
     alone, importance, spread = _importance(np.concatenate(increases))
     kinds = 0 if numbers else data.targets.shape[1]
-    state = State(together(trees), kinds, error, deviation, int((seen > 0).sum()), alone, importance, spread)
+    powers = _powers(params, data, told, seen)
+    state = State(together(trees), kinds, error, deviation, int((seen > 0).sum()), alone, importance, spread, powers)
     return Fit(state, iterations=params.trees, curves={"out_of_bag": curve})
 
 
@@ -188,6 +202,13 @@ def _error(data: Data, told: Matrix, seen: Vector, step: int = 1) -> tuple[float
     return error, float(np.sqrt((parts**2) @ (errors - error) ** 2))
 
 
+def _powers(params: RandomForest, data: Data, told: Matrix, seen: Vector) -> Vector:
+    rows = np.flatnonzero(seen)[:: -(-len(seen) // WITNESSES)]
+    if params.probability == "shares" or data.task is Task.REGRESSION or not rows.size:
+        return NONE
+    return calibration.learned(told[rows], seen[rows], data.targets[rows], data.weights[rows])
+
+
 def _increases(data: Data, tree: Trees, rows: NDArray[np.int32], rng: np.random.Generator) -> Vector:
     """The tree's error on rows it has not seen, and by how much each column's permutation raises it: (1 + d,)."""
     judges = rows[:: -(-rows.size // JUDGES)].copy()
@@ -208,7 +229,10 @@ def _importance(increases: Matrix) -> tuple[float, Vector, Vector]:
 
 
 def predict(params: RandomForest, state: State, x: Matrix) -> NDArray[np.float64]:
-    answers = total(state.trees, x) / state.trees.root.size
+    votes = total(state.trees, x)
+    if state.powers.size:
+        return calibration.probabilities(votes, state.trees.root.size, state.powers)
+    answers = votes / state.trees.root.size
     return answers if state.classes else answers[:, 0]
 
 
@@ -229,6 +253,9 @@ def summary(params: RandomForest, state: State) -> JSON:
     return {
         "trees": state.trees.root.size,
         "leaves": leaves,
+        "calibration": dict(zip(("exponent", "power"), state.powers.tolist(), strict=True))
+        if state.powers.size
+        else None,
         "out_of_bag": {
             "error": _finite(state.out_of_bag),
             "standard_error": _finite(state.deviation),

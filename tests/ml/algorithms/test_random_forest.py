@@ -174,3 +174,29 @@ def test_votes_by_shares_are_the_mean_of_the_leaves():
     answer = predict(params, state, data.x)
     np.testing.assert_allclose(answer, total(state.trees, data.x) / 7)
     assert len(np.unique(answer)) > 30, "shares, not sevenths"
+
+
+def test_calibrated_votes_name_the_same_class_with_a_likelier_probability():
+    """By the rows that the trees have not seen; of new rows the loss is less than of the shares, and than a peer's."""
+    x, y = datasets.load_digits(return_X_y=True)
+    old, new = Data.of(C, x[:600], y[:600]), Data.of(C, x[600:], y[600:])
+    state = fitted(old, trees=50, importance=False, probability="calibrated").state
+    peer = ensemble.RandomForestClassifier(50, random_state=0).fit(old.x, old.y).predict_proba(new.x)
+    shares, told = (predict(RandomForest(), s, new.x) for s in (state._replace(powers=np.zeros(0)), state))
+    np.testing.assert_array_equal(shares.argmax(axis=1), told.argmax(axis=1))
+
+    def lost(answer):
+        return -np.log(np.maximum(answer[np.arange(new.codes.size), new.codes], 0.01))
+
+    for other in (shares, peer):
+        lead = lost(other) - lost(told)
+        assert lead.mean() > 5 * lead.std() / np.sqrt(lead.size)
+    assert set(summary(RandomForest(), state)["calibration"]) == {"exponent", "power"}
+    assert summary(RandomForest(), state._replace(powers=np.zeros(0)))["calibration"] is None
+
+
+def test_a_row_that_every_tree_has_seen_tells_nothing_of_votes():
+    data = Data.of(C, [[1.0]], [1], classes=2)
+    state = fitted(data, trees=3, probability="calibrated").state
+    assert state.powers.size == 0
+    assert predict(RandomForest(), state, data.x).tolist() == [[0.0, 1.0]]
