@@ -47,6 +47,7 @@ __all__ = [
     "Member",
     "Params",
     "Progress",
+    "Size",
     "Symmetry",
     "Task",
     "Vector",
@@ -116,6 +117,8 @@ def _without_default(schema: dict[str, Any]) -> None:
     del schema["default"]
 
 
+SECONDS_PER_CELL = 1e-7
+"""Of a fit and its answers, per number of the matrix: a rough middle of what is linear in it."""
 P = TypeVar("P", bound=Params)
 S = TypeVar("S")
 T = TypeVar("T")
@@ -147,6 +150,23 @@ class Learned(NamedTuple):
         return self.algorithm.predict(self.params, self.state, x)
 
 
+class Size(NamedTuple):
+    """What a fit is of."""
+
+    rows: float
+    columns: float
+    classes: int = 0
+    """Of classification."""
+
+    @property
+    def cells(self) -> float:
+        return self.rows * self.columns
+
+
+def _once(size: Size) -> tuple[float, Size]:
+    return 1.0, size
+
+
 class Member(NamedTuple):
     """A learner inside a learner."""
 
@@ -155,6 +175,8 @@ class Member(NamedTuple):
     spec: Learner
     task: Task
     """What it is used for."""
+    fits: Callable[[Size], tuple[float, Size]] = _once
+    """About how often a fit of this size fits it, and what each of its own fits is of."""
 
 
 class Lesson(NamedTuple):
@@ -244,6 +266,9 @@ class Algorithm(Generic[P, S]):
     faults: Callable[[P, Mapping[str, str]], Iterable[Fault]] | None = None
     """What the parameters ask of inputs that these do not have, told before any row is read: with pointers into the
     parameters, for the kind (`ColumnKind`) of each input by name."""
+    seconds: Callable[[P, Size], float] = lambda _, size: SECONDS_PER_CELL * size.cells
+    """About how long it takes, on one core, to fit rows and to answer as many, learners within it left aside: right
+    within a factor of three on a noisy table."""
     rowwise: bool = False
     """Each row is answered with the same bits in any company: rows of different callers may be predicted together.
     Sums over products of matrices are not so, `app.ml.numerics.linalg.each_row` is."""

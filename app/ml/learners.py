@@ -20,6 +20,7 @@ from app.ml.contract import (
     Lesson,
     Params,
     Progress,
+    Size,
     Task,
     in_turn,
     silent,
@@ -68,6 +69,15 @@ def accepts(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> froze
         return frozenset(algorithm.accepts)
     inner = [accepts(entry_of(one.spec).algorithm, one.spec, one.task) for one in algorithm.members(params, task)]
     return frozenset.intersection(*inner) if inner else frozenset()
+
+
+def seconds(algorithm: Algorithm[Any, Any], params: Params, task: Task, size: Size) -> float:
+    """About how long a fit takes, with all fits of learners within it, one after the other, and as many answers."""
+    total = algorithm.seconds(params, size)
+    for member in algorithm.members(params, task) if algorithm.members else ():
+        count, each = member.fits(size)
+        total += count * seconds(entry_of(member.spec).algorithm, member.spec, member.task, each)
+    return total
 
 
 def faults(

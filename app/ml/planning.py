@@ -14,7 +14,7 @@ from app.errors import Fault, InvalidRequest
 from app.ml import learners
 from app.ml.basis_plan import function_faults, functions
 from app.ml.catalogue import learner
-from app.ml.contract import Learner, Task
+from app.ml.contract import Learner, Size, Task
 from app.ml.evaluation import Validation
 from app.ml.preprocessing import Preprocessing
 from app.ml.schema import ColumnKind, TableColumn
@@ -24,10 +24,10 @@ MANY_FITS = 200
 """More are worth a warning."""
 MAX_CLASSES = 1000
 """A target with more different values is not a set of classes."""
-BASE_BYTES, BASE_SECONDS = 150 << 20, 0.2
+BASE_BYTES, BASE_SECONDS = 150 << 20, 0.25
 """What the training process costs before the first row."""
-SECONDS_PER_CELL = 4e-7
-"""Of one fit with its evaluation, per number of the matrix: a rough middle of the catalogue."""
+SECONDS_PER_CELL = 8e-8
+"""Of reading, preparation and figures, per number of the matrix and for every fit."""
 
 LOT = 1 << 19
 """Numbers learned at a time where memory does not hold all."""
@@ -106,7 +106,9 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
         raise InvalidRequest(f"The request has {len(faults)} faults." if len(faults) > 1 else "", faults=faults)
     usable = rows - (known[spec.target].missing if spec.target is not None else 0)
     chosen = [known[name] for name in features]
-    cost = _cost(spec, chosen, functions(spec.preprocessing, kinds), rows, memory_bytes)
+    width = functions(spec.preprocessing, kinds) + _width(spec, chosen)
+    classes = known[spec.target].distinct or 0 if spec.target is not None and task is Task.CLASSIFICATION else 0
+    cost = _cost(spec, task, chosen, Size(rows, width, classes), memory_bytes)
     warnings += [*_warnings(spec, chosen, known, usable), *_lot_warnings(cost.lot)]
     return Plan(task, features, usable, cost.memory_bytes, cost.seconds, tuple(warnings), cost.lot)
 
@@ -277,18 +279,22 @@ class _Cost(NamedTuple):
     lot: int | None
 
 
-def _cost(spec: TrainSpec, chosen: Sequence[TableColumn], functions: int, rows: int, memory_bytes: float) -> _Cost:
-    """Rough bytes and seconds: the table, the raw matrix, the matrix and the fit's own copies of it."""
+def _width(spec: TrainSpec, chosen: Sequence[TableColumn]) -> int:
+    """Columns of the matrix that stand for these."""
     limit = spec.preprocessing.max_levels
-    width = functions + sum(
-        1 if ColumnKind(column.kind).measured else min(limit, column.distinct or limit) + 1 for column in chosen
-    )
+    return sum(1 if ColumnKind(column.kind).measured else min(limit, column.distinct or limit) + 1 for column in chosen)
+
+
+def _cost(spec: TrainSpec, task: Task, chosen: Sequence[TableColumn], size: Size, memory_bytes: float) -> _Cost:
+    """Rough bytes and seconds: the table, the raw matrix, the matrix and the fit's own copies of it."""
+    rows, width = int(size.rows), int(size.columns)
     row_bytes = 8 * (2 * len(chosen) + 5 * width)
     fits = 3 if _closed_form(spec, chosen) else spec.validation.fits(rows)
-    memory, seconds = BASE_BYTES + row_bytes * rows, SECONDS_PER_CELL * rows * width * fits
-    lot = max(FEWEST, LOT // max(width, len(chosen)))
     algorithm = learners.entry_of(spec.algorithm).algorithm
+    each = SECONDS_PER_CELL * size.cells + learners.seconds(algorithm, spec.algorithm, task, size)
+    memory, seconds = BASE_BYTES + row_bytes * rows, fits * each
+    lot = max(FEWEST, LOT // max(width, len(chosen)))
     if algorithm.update is None or memory <= memory_bytes or rows <= HELD * lot:
         return _Cost(memory, round(BASE_SECONDS + seconds, 2), None)
-    seconds = SECONDS_PER_STREAMED_CELL * rows * width * (1 + algorithm.passes(spec.algorithm))
+    seconds = SECONDS_PER_STREAMED_CELL * size.cells * (1 + algorithm.passes(spec.algorithm))
     return _Cost(BASE_BYTES + row_bytes * HELD * lot, round(BASE_SECONDS + seconds, 2), lot)

@@ -134,6 +134,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    seconds=lambda params, size: params.rounds * (2e-4 + 4.5e-9 * size.cells * params.max_depth),
     explain=explain,
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},

@@ -132,6 +132,8 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     explain=explain,
-    members=lambda params, task: [Member("/base", params.base, task)],
+    members=lambda params, task: [
+        Member("/base", params.base, task, lambda size: (params.sweeps * size.columns / 2, size._replace(columns=1)))
+    ],
     breaks={Symmetry.COLUMN_ORDER: "components are fitted in turn, and stop before the last digit"},
 )

@@ -140,7 +140,9 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     explain=explain,
-    members=lambda params, task: [Member("/base", params.base, task)],
+    members=lambda params, task: [
+        Member("/base", params.base, task, lambda all_: (params.count, all_._replace(rows=params.fraction * all_.rows)))
+    ],
     summary=summary,
     breaks={
         Symmetry.ROW_ORDER: "rows are drawn by their place",

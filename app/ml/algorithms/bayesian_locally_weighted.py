@@ -189,6 +189,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    seconds=lambda _, size: 0.1 + 5e-9 * size.rows * size.cells,
     interval=interval,
     explain=explain,
     summary=summary,

@@ -124,6 +124,9 @@ ALGORITHM = Algorithm(
     scores="membership",
     fit=fit,
     predict=predict,
+    seconds=lambda params, size: (
+        (params.rounds or _enough(int(size.rows), params.gamma)) * (2e-4 + 4.5e-9 * size.cells * params.max_depth)
+    ),
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     breaks={

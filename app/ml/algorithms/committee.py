@@ -47,6 +47,7 @@ from app.ml.contract import (
     Matrix,
     Member,
     Params,
+    Size,
     Symmetry,
     Task,
     Vector,
@@ -175,6 +176,11 @@ def _parts(params: Committee, data: Data, context: Context) -> list[Labels]:
     return [np.flatnonzero(fold != i) for i in range(k)]
 
 
+def _fits(params: Committee, size: Size) -> tuple[float, Size]:
+    k = params.folds
+    return (1.0, size) if k is None else (k, size._replace(rows=size.rows * (1 - 1 / k)))
+
+
 def _voice(params: Committee, answer: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n,) numbers, or (n, k) probabilities or votes."""
     votes = params.combine == "majority" and answer.ndim == 2
@@ -197,7 +203,7 @@ ALGORITHM = Algorithm(
     explain=explain,
     known=known,
     members=lambda params, task: [
-        *(Member(f"/members/{i}", spec, task) for i, spec in enumerate(params.members)),
+        *(Member(f"/members/{i}", spec, task, partial(_fits, params)) for i, spec in enumerate(params.members)),
         *([Member("/second", params.second, task)] if params.second and task is Task.CLASSIFICATION else []),
     ],
     summary=summary,

@@ -80,6 +80,7 @@ from app.ml.numerics.oblique import asked, linear_leaves
 from app.ml.numerics.oblique import grow as grow_oblique
 from app.ml.numerics.tree import depths, importances, path
 from app.ml.numerics.tree_pruning import prune
+from app.ml.numerics.tree_seconds import growing
 from app.ml.numerics.trees import Trees, total
 
 EXACT = 50_000
@@ -277,6 +278,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    seconds=lambda params, size: growing(size, depth=params.max_depth),
     explain=explain,
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},

@@ -46,6 +46,7 @@ from app.ml.contract import (
     Matrix,
     Member,
     Params,
+    Size,
     Symmetry,
     Task,
     learner,
@@ -143,14 +144,32 @@ def _code(params: ECOC, k: int, rng: np.random.Generator) -> Code:
         return _given(params.words, k)
     if k == 1:
         return np.ones((1, 0), np.int8)
-    kind = params.code if params.code != "auto" else "exhaustive" if k <= 6 else "random"
+    kind = _kind(params, k)
     if kind == "one_vs_all":
         return np.eye(k, dtype=np.int8)[:, : 1 if k == 2 else k]
     if kind == "exhaustive":
         if k > MOST_CLASSES:
             raise InvalidData(f"The exhaustive code of {k} classes is too long: take random.")
         return exhaustive(k)
-    return _random(k, max(params.bits or math.ceil(10 * math.log2(k)), math.ceil(math.log2(k))), rng)
+    return _random(k, _bits(params, k), rng)
+
+
+def _kind(params: ECOC, k: int) -> str:
+    return params.code if params.code != "auto" else "exhaustive" if k <= 6 else "random"
+
+
+def _bits(params: ECOC, k: int) -> int:
+    """Of a random code."""
+    return max(params.bits or math.ceil(10 * math.log2(k)), math.ceil(math.log2(k)))
+
+
+def _fits(params: ECOC, size: Size) -> tuple[float, Size]:
+    k, each = max(2, size.classes), size._replace(classes=2)
+    if params.words is not None:
+        return len(params.words[0]), each
+    ways = 2 ** min(k - 1, MOST_CLASSES - 1) - 1
+    bits = {"one_vs_all": k, "exhaustive": ways, "random": _bits(params, k)}[_kind(params, k)]
+    return min(bits, ways) if k <= MOST_CLASSES else bits, each
 
 
 def _random(k: int, bits: int, rng: np.random.Generator) -> Code:
@@ -192,7 +211,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
-    members=lambda params, task: [Member("/base", params.base, task)],
+    members=lambda params, task: [Member("/base", params.base, task, partial(_fits, params))],
     summary=summary,
     breaks={
         Symmetry.COLUMN_ORDER: "a tree as the learner takes the first of equally good columns",

@@ -25,6 +25,7 @@ References: Sill, Takács, Mackey & Lin (2009), Feature-Weighted Linear Stacking
 ch. 11.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -49,7 +50,7 @@ from app.ml.contract import (
     Vector,
     learner,
 )
-from app.ml.numerics.folds import dealt, out_of_fold
+from app.ml.numerics.folds import dealt, out_of_fold, out_of_fold_fits
 from app.ml.numerics.voices import voices
 
 
@@ -122,7 +123,10 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     explain=explain,
-    members=lambda params, task: [Member(f"/members/{i}", spec, task) for i, spec in enumerate(params.members)],
+    members=lambda params, task: [
+        Member(f"/members/{i}", spec, task, partial(out_of_fold_fits, params.folds))
+        for i, spec in enumerate(params.members)
+    ],
     summary=summary,
     breaks={
         Symmetry.ROW_ORDER: "rows are dealt into folds by their place",

@@ -218,6 +218,7 @@ ALGORITHM = Algorithm(
     generative=True,
     fit=fit,
     predict=predict,
+    seconds=lambda _, size: size.cells * (1e-8 + 1e-10 * size.columns) * max(1, size.classes),
     explain=explain,
     summary=summary,
 )

@@ -39,7 +39,21 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract import JSON, Accepts, Algorithm, Context, Data, Fit, Labels, Matrix, Params, Symmetry, Task, Vector
+from app.ml.contract import (
+    JSON,
+    Accepts,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Labels,
+    Matrix,
+    Params,
+    Size,
+    Symmetry,
+    Task,
+    Vector,
+)
 from app.ml.numerics.binning import MOST, binned
 from app.ml.numerics.boosting import LOT, Booster, Limits, Slopes, gathered
 from app.ml.numerics.growth import DEEPEST, together
@@ -257,12 +271,18 @@ def summary(params: GradientBoosting, state: State) -> JSON:
     }
 
 
+def _seconds(params: GradientBoosting, size: Size) -> float:
+    sums = size.classes if size.classes > 2 else 1
+    return params.trees * sums * (3e-4 + 2.5e-9 * size.cells + 1e-8 * size.rows)
+
+
 ALGORITHM = Algorithm(
     tasks={Task.REGRESSION, Task.CLASSIFICATION},
     params=GradientBoosting,
     state=State,
     fit=fit,
     predict=predict,
+    seconds=_seconds,
     summary=summary,
     accepts={Accepts.MISSING},
     breaks={

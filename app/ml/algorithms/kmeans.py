@@ -115,6 +115,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    seconds=lambda params, size: 1.2e-7 * size.cells * params.k * params.n_init,
     objective=objective,
     summary=summary,
     breaks={

@@ -55,7 +55,7 @@ from app.ml.contract import (
     Vector,
 )
 from app.ml.numerics.lloyd import lloyd
-from app.ml.numerics.neighbours import neighbours
+from app.ml.numerics.neighbours import TREE_COLUMNS, neighbours
 from app.ml.numerics.seeding import canonical_order, seeds
 
 LEAD = 1e-9
@@ -246,6 +246,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    seconds=lambda _, size: size.rows * (5e-6 + (0 if size.columns <= TREE_COLUMNS else 2.5e-11 * size.cells)),
     rowwise=True,
     known=known,
     explain=explain,

@@ -141,6 +141,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    seconds=lambda _, size: 0.5 + 5e-9 * size.rows * size.cells,
     explain=explain,
     summary=summary,
     breaks={Symmetry.SCALE: "a distance gives a column the weight of its unit: scale the columns alike first"},

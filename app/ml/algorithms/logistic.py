@@ -277,6 +277,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    seconds=lambda _, size: size.cells * (2e-8 + 3e-10 * size.columns) * max(1, size.classes),
     rowwise=True,
     objective=objective,
     summary=summary,

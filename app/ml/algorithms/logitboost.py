@@ -109,6 +109,9 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    seconds=lambda params, size: (
+        params.rounds * (size.classes if size.classes > 2 else 1) * (3e-4 + 5.5e-9 * size.cells * params.max_depth)
+    ),
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     breaks={Symmetry.COLUMN_ORDER: "of equally good questions that of the first column is asked"},

@@ -107,6 +107,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    seconds=lambda _, size: size.cells * (1e-8 + 1e-10 * size.columns),
     inverse=inverse,
     objective=objective,
     summary=summary,

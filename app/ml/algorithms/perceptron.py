@@ -199,6 +199,7 @@ ALGORITHM = Algorithm(
     update=update,
     passes=lambda params: params.epochs,
     predict=predict,
+    seconds=lambda _, size: 5e-7 * size.cells,
     rowwise=True,
     summary=summary,
     breaks={

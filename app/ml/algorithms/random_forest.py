@@ -36,12 +36,27 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract import JSON, Accepts, Algorithm, Context, Data, Fit, Labels, Matrix, Params, Symmetry, Task, Vector
+from app.ml.contract import (
+    JSON,
+    Accepts,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Labels,
+    Matrix,
+    Params,
+    Size,
+    Symmetry,
+    Task,
+    Vector,
+)
 from app.ml.numerics import calibration
 from app.ml.numerics.binning import MOST, binned
 from app.ml.numerics.growth import DEEPEST, Grower, Grown, Rules, planted, together
 from app.ml.numerics.kernels.out_of_bag import permuted, tell
 from app.ml.numerics.kernels.questions import ENTROPY, GINI, VARIANCE
+from app.ml.numerics.tree_seconds import growing
 from app.ml.numerics.trees import Trees, each, total
 
 JUDGES = 2000
@@ -277,12 +292,19 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def _seconds(params: RandomForest, size: Size) -> float:
+    drawn = params.columns or math.ceil(math.sqrt(size.columns) if size.classes else size.columns / 3)
+    grown = growing(size._replace(columns=min(drawn, size.columns)), depth=params.max_depth)
+    return params.trees * (grown + 1e-7 * size.rows)
+
+
 ALGORITHM = Algorithm(
     tasks={Task.REGRESSION, Task.CLASSIFICATION},
     params=RandomForest,
     state=State,
     fit=fit,
     predict=predict,
+    seconds=_seconds,
     rowwise=True,
     interval=interval,
     summary=summary,

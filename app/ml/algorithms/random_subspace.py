@@ -42,6 +42,7 @@ from app.ml.contract import (
     Matrix,
     Member,
     Params,
+    Size,
     Symmetry,
     Task,
     learner,
@@ -97,6 +98,13 @@ def summary(params: RandomSubspace, state: State) -> JSON:
     return {"members": len(state.members), "columns": [places.tolist() for places in state.columns]}
 
 
+def _fits(params: RandomSubspace, size: Size) -> tuple[float, Size]:
+    if params.groups is None:
+        return params.count, size._replace(columns=params.fraction * size.columns)
+    named = sum(map(len, params.groups)) / len(params.groups)
+    return len(params.groups), size._replace(columns=min(size.columns, named))
+
+
 def _named(group: list[str], names: tuple[str, ...]) -> Labels:
     """Columns of these inputs: a category's are named after it. Raises InvalidData for names that are not there."""
     inputs = [name.partition("=")[0] for name in names]
@@ -114,7 +122,7 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     explain=explain,
-    members=lambda params, task: [Member("/base", params.base, task)],
+    members=lambda params, task: [Member("/base", params.base, task, partial(_fits, params))],
     summary=summary,
     breaks={Symmetry.COLUMN_ORDER: "columns are drawn by their place"},
 )

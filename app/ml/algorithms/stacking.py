@@ -26,6 +26,7 @@ References: Wolpert (1992), Neural Networks 5:241; Breiman (1996), Mach. Learn. 
 Intell. Res. 10:271; Battiti & Brunato, The LION Way, ch. 11.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +50,7 @@ from app.ml.contract import (
     Vector,
     learner,
 )
-from app.ml.numerics.folds import dealt, out_of_fold
+from app.ml.numerics.folds import dealt, out_of_fold, out_of_fold_fits
 from app.ml.numerics.voices import voices
 
 
@@ -129,7 +130,10 @@ ALGORITHM = Algorithm(
     predict=predict,
     explain=explain,
     members=lambda params, task: [
-        *(Member(f"/members/{i}", spec, task) for i, spec in enumerate(params.members)),
+        *(
+            Member(f"/members/{i}", spec, task, partial(out_of_fold_fits, params.folds))
+            for i, spec in enumerate(params.members)
+        ),
         *([] if params.second is None else [Member("/second", params.second, task)]),
     ],
     summary=summary,

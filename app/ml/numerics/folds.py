@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract import Context, Data, Labels, Learned, Learner, Lesson
+from app.ml.contract import Context, Data, Labels, Learned, Learner, Lesson, Size
 
 
 def dealt(n: int, folds: int, rng: np.random.Generator, codes: Labels | None = None) -> Labels:
@@ -43,3 +43,8 @@ def out_of_fold(
         for rows in folds:
             answers[rows] = next(learned).predict(np.ascontiguousarray(data.x[rows]))
         yield next(learned), answers
+
+
+def out_of_fold_fits(folds: int, size: Size) -> tuple[float, Size]:
+    """How many fits `out_of_fold` makes of each learner, and of how much."""
+    return folds + 1, size._replace(rows=size.rows * folds / (folds + 1))

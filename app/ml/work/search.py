@@ -17,7 +17,7 @@ from app.ml.ensembling import Ensemble
 from app.ml.evaluation import Validation
 from app.ml.figures import MEASURES
 from app.ml.kind import Checked, Estimate, Inputs, Kind, Known, Name, Needs, Outcome, Request, Result, Sheet
-from app.ml.planning import Plan, plan
+from app.ml.planning import BASE_SECONDS, Plan, plan
 from app.ml.progress import Reporter, Stages
 from app.ml.searching import Q, Tried, rank
 from app.ml.training import train
@@ -98,7 +98,7 @@ def check(request: SearchRequest, known: Known) -> Checked:
         candidates=len(found),
         fits=folds * len(found) + 1,
         memory_bytes=max(one.memory_bytes for one in plans),
-        seconds=round(sum(folds * one.seconds for one in plans), 2),
+        seconds=round(BASE_SECONDS + sum(folds * (one.seconds - BASE_SECONDS) for one in plans), 2),
         warnings=list(dict.fromkeys(warning for one in plans for warning in one.warnings)),
     )
     names = tuple(sorted({one.spec.algorithm.name for one in found}))
