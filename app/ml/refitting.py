@@ -1,14 +1,16 @@
 """The same fit again and again, on rows drawn with replacement: what every refit is asked (B5.13)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from app.ml.contract import Labels, Matrix, Task
+from app.ml.contract import Labels, Matrix, Task, Vector
 from app.ml.evaluation import Evaluation
 from app.ml.fitting import Fitted, fit_rows, judge
+from app.ml.learners import EACH
 from app.ml.material import Material
 from app.ml.splits import resample
 
@@ -24,6 +26,19 @@ class Number(NamedTuple):
 
 
 Numbers: TypeAlias = dict[Number, float]
+
+
+class _Refit(NamedTuple):
+    numbers: tuple[Number, ...]
+    values: Vector
+
+    @classmethod
+    def of(cls, told: Numbers) -> "_Refit":
+        return cls(tuple(told), np.array([*told.values()], np.float64))
+
+    @property
+    def told(self) -> Numbers:
+        return dict(zip(self.numbers, self.values.tolist(), strict=True))
 
 
 class Refits(NamedTuple):
@@ -58,24 +73,25 @@ def refit(
     fitted_to_all = fit_rows(material, every, seed)
     whole = _told(material, fitted_to_all, asked)
 
-    def refits() -> Iterator[Numbers]:
-        for _ in range(resamples):
-            if noise:
-                other = _simulated(material, fitted_to_all, rng)
-                yield _told(other, fit_rows(other, every, seed), asked)
-                continue
-            drawn = resample(every.size, rng)
-            fitted = fit_rows(material, drawn.train, seed)
-            yield _told(material, fitted, asked) | _measured(judge(material, fitted, drawn.test, None))
+    def simulated(own: np.random.Generator) -> _Refit:
+        other = _simulated(material, fitted_to_all, own)
+        return _Refit.of(_told(other, fit_rows(other, every, seed), asked))
 
-    draws = []
-    for told in refits():
-        draws.append(told)
-        step(1 + len(draws), fits, told)
-    left_out = []
-    for row in range(every.size if jackknife else 0):
-        left_out.append(_told(material, fit_rows(material, np.delete(every, row), seed), asked))
-        step(1 + resamples + len(left_out), fits, {})
+    def drawn(own: np.random.Generator) -> _Refit:
+        split = resample(every.size, own)
+        fitted = fit_rows(material, split.train, seed)
+        return _Refit.of(_told(material, fitted, asked) | _measured(judge(material, fitted, split.test, None)))
+
+    def without(row: int) -> _Refit:
+        return _Refit.of(_told(material, fit_rows(material, np.delete(every, row), seed), asked))
+
+    works = [partial(simulated if noise else drawn, own) for own in rng.spawn(resamples)]
+    works += [partial(without, row) for row in range(every.size if jackknife else 0)]
+    refits = []
+    for made in EACH.get()(_Refit, works):
+        refits.append(made.told)
+        step(1 + len(refits), fits, refits[-1] if len(refits) <= resamples else {})
+    draws, left_out = refits[:resamples], refits[resamples:]
     measures = {number: np.nan for told in draws for number in told if number.group == "measure"}
     numbers = [*whole, *measures]
     return Refits(

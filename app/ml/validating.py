@@ -3,20 +3,25 @@
 Everything is learned anew in every fit, preparation too.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from app.ml.contract import Labels
 from app.ml.evaluation import Validation, across_folds, across_resamples, compare
 from app.ml.fitting import Fitted, fit_rows, judge
+from app.ml.learners import EACH
 from app.ml.leave_one_out import closed_form
 from app.ml.material import Material
 from app.ml.report import Figure, Fold
 from app.ml.splits import Split, kfold, resample
 
+T = TypeVar("T")
+_FIGURES = TypeAdapter(list[Figure])
 Step = Callable[[float, str], None]
 """Hears how far it is, 0 to 1, and what is being done."""
 
@@ -30,8 +35,22 @@ class Validated(NamedTuple):
     """Rows left out of bootstrap resamples were the judges."""
 
 
+class _Told(NamedTuple):
+    """Of one fit by rows it has not seen."""
+
+    figures: str
+    """In JSON."""
+
+
+class _Answer(NamedTuple):
+    """Of one fit to the row it has not seen."""
+
+    value: NDArray[np.float64]
+    """(1,) or (1, k)"""
+
+
 class Fits(NamedTuple):
-    """What the fits have in common."""
+    """What the fits have in common. They may be made at once."""
 
     material: Material
     rows: Labels
@@ -44,11 +63,27 @@ class Fits(NamedTuple):
         """Of places among `rows`."""
         return fit_rows(self.material, self.rows[rows], self.seed)
 
-    def judged(self, splits: list[Split], what: str, rng: np.random.Generator | None) -> Iterator[Fold]:
-        for place, split in enumerate(splits):
-            self.step(place / len(splits), f"fitting {what} {place + 1} of {len(splits)}")
-            told = judge(self.material, self.of(split.train), self.rows[split.test], rng)
-            yield Fold(fold=place + 1, rows=split.test.size, metrics=told.figures)
+    def each(self, kind: type[T], works: Sequence[Callable[[], T]], what: str) -> Iterator[T]:
+        self.step(0.0, f"fitting {what} 1 of {len(works)}")
+        for done, made in enumerate(EACH.get()(kind, works), 1):
+            self.step(done / len(works), f"fitted {what} {done} of {len(works)}")
+            yield made
+
+    def judged(self, splits: Sequence[Split], what: str, *, bars: bool) -> Iterator[Fold]:
+        own = self.rng.spawn(len(splits)) if bars else [None] * len(splits)
+        works = [partial(self._told, split, rng) for split, rng in zip(splits, own, strict=True)]
+        for place, told in enumerate(self.each(_Told, works, what)):
+            yield Fold(fold=place + 1, rows=splits[place].test.size, metrics=_FIGURES.validate_json(told.figures))
+
+    def _told(self, split: Split, rng: np.random.Generator | None) -> _Told:
+        told = judge(self.material, self.of(split.train), self.rows[split.test], rng)
+        return _Told(_FIGURES.dump_json(told.figures).decode())
+
+    def answer(self, row: int) -> _Answer:
+        """What a fit of all other rows predicts for this one."""
+        fitted = self.of(np.delete(np.arange(self.rows.size), row))
+        data = self.material.data(fitted.preparation, self.rows[row : row + 1])
+        return _Answer(fitted.learned.predict(data.x))
 
 
 def validate(fits: Fits, how: Validation) -> Validated | None:
@@ -69,14 +104,14 @@ def validate(fits: Fits, how: Validation) -> Validated | None:
 def _kfold(fits: Fits, k: int) -> Validated:
     codes = fits.material.target.codes
     splits = kfold(fits.rows.size, k, fits.rng, None if codes is None else codes[fits.rows])
-    folds = list(fits.judged(splits, "fold", fits.rng))
+    folds = list(fits.judged(splits, "fold", bars=True))
     told = f"Cross-validation divides these into {len(folds)} folds."
     return Validated(across_folds([fold.metrics for fold in folds]), told, folds)
 
 
 def _bootstrap(fits: Fits, draws: int) -> Validated:
     drawn = [resample(fits.rows.size, fits.rng) for _ in range(draws)]
-    folds = list(fits.judged([split for split in drawn if split.test.size], "resample", None))
+    folds = list(fits.judged([split for split in drawn if split.test.size], "resample", bars=False))
     told = (
         f"{len(folds)} more models were fitted on as many rows drawn from these with replacement, each judged by the "
         "rows that it has not seen."
@@ -90,9 +125,9 @@ def _loo(fits: Fits) -> Validated:
     if answers is None:
         answers = np.full((rows.size, len(material.classes)) if material.classes else rows.size, np.nan)
     missing = np.flatnonzero(np.isnan(answers.reshape(rows.size, -1)).any(axis=1))
-    for place, row in enumerate(missing.tolist()):
-        fits.step(place / missing.size, f"fitting without row {place + 1} of {missing.size}")
-        answers[row] = _answer(fits, row)
+    works = [partial(fits.answer, row) for row in missing.tolist()]
+    for row, made in zip(missing, fits.each(_Answer, works, "without a row,"), strict=True):
+        answers[row] = made.value[0]
     data = material.data(material.prepare(rows), rows)
     ways = {rows.size: "by a fit for each", 0: "in closed form"}
     told = (
@@ -100,11 +135,3 @@ def _loo(fits: Fits) -> Validated:
         f"{ways.get(missing.size, f'in closed form but for {missing.size} rows')}."
     )
     return Validated(compare(data, answers, material.classes, fits.rng).figures, told)
-
-
-def _answer(fits: Fits, row: int) -> NDArray[Any]:
-    """What a fit of all other rows predicts for this one."""
-    fitted = fits.of(np.delete(np.arange(fits.rows.size), row))
-    data = fits.material.data(fitted.preparation, fits.rows[row : row + 1])
-    answer: NDArray[Any] = fitted.learned.algorithm.predict(fitted.learned.params, fitted.learned.state, data.x)[0]
-    return np.asarray(answer)

@@ -18,8 +18,12 @@ from app.ml import learners, searching, states
 from app.ml.candidates import SearchSpec, candidates
 from app.ml.catalogue import find, learner
 from app.ml.contract import Data, Task
+from app.ml.material import Material
+from app.ml.planning import TrainSpec, plan
 from app.ml.progress import Stages, unheard
+from app.ml.refitting import refit
 from app.ml.schema import TableColumn
+from app.ml.training import train
 from workers import group
 from workers.group import Group
 
@@ -237,4 +241,57 @@ def test_candidates_are_ranked_the_same(lender):
     with sharing(lends):
         assert ranked() == alone
     assert [one.error is None for one in alone.tried] == [True, True, True, False, True]
+    assert lends.asked == [2, 0]
+
+
+def measured():
+    rng = np.random.default_rng(0)
+    table = pa.table({"x": rng.normal(size=30), "y": rng.normal(size=30), "kind": rng.choice(["p", "q"], 30)})
+    kinds = {"x": "numeric", "y": "numeric", "kind": "categorical"}
+    return table, [TableColumn(name, kind, 0, 30 if kind == "numeric" else 2) for name, kind in kinds.items()]
+
+
+@pytest.mark.parametrize(
+    ("method", "target"), [("kfold", "y"), ("kfold", None), ("loo", "y"), ("loo", "kind"), ("bootstrap", "kind")]
+)
+def test_fits_that_judge_tell_the_same(lender, method, target):
+    table, columns = measured()
+    algorithm = {"name": "knn" if target else "kmeans", "k": 2}
+    spec = {"target": target, "algorithm": algorithm, "validation": {"method": method, "resamples": 10}}
+    heard = []
+
+    def trained():
+        wanted = TrainSpec.model_validate(spec)
+        heard.clear()
+        return train(wanted, table, columns=columns, data_digest="", progress=lambda *said: heard.append(said[:2]))
+
+    alone, lends = trained(), lender(2)
+    said = list(heard)
+    with sharing(lends):
+        assert trained() == alone
+    assert heard == said
+    assert [fraction for fraction, _ in said] == sorted(fraction for fraction, _ in said)
+    fits = {"kfold": 5, "loo": 24, "bootstrap": 10}[method]
+    assert sum("fitt" in message and f" of {fits}" in message for _, message in said) == fits + 1
+    assert lends.asked == [2, 0]
+
+
+@pytest.mark.parametrize("noise", [False, True])
+def test_refits_are_the_same(lender, noise):
+    table, columns = measured()
+    spec = TrainSpec.model_validate({"target": "y", "algorithm": {"name": "linear"}})
+    material = Material.read(spec, plan(spec, columns, 30), table, columns)
+
+    def refits():
+        done = []
+        found = refit(
+            material, table.slice(0, 2), resamples=12, jackknife=not noise, noise=noise, seed=1,
+            step=lambda *said: done.append(said[:2]),
+        )  # fmt: skip
+        assert done == [(place, 13 if noise else 43) for place in range(2, 14 if noise else 44)]
+        return found.numbers, found.whole.tobytes(), found.draws.tobytes(), None if noise else found.left_out.tobytes()
+
+    alone, lends = refits(), lender(2)
+    with sharing(lends):
+        assert refits() == alone
     assert lends.asked == [2, 0]
