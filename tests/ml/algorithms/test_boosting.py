@@ -1,5 +1,7 @@
 """Boosting by weights, by majority and by Newton steps; codes that correct errors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
@@ -9,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from app.errors import InvalidData
 from app.ml import learners
 from app.ml.algorithms import adaboost, boost_majority, ecoc, logitboost
-from app.ml.catalogue import catalogue
+from app.ml.catalogue import catalogue, find
 from app.ml.contract import Context, Data, Task
 
 catalogue()  # which says what a learner may be
@@ -123,6 +125,31 @@ def test_the_sum_of_votes_is_doubled_before_it_is_a_probability():
     state = fitted(adaboost, params, data).state
     np.testing.assert_allclose(state.votes / 2, np.log(4) / 2)
     np.testing.assert_allclose(adaboost.predict(params, state, data.x)[:, 1], np.repeat([0.2, 0.8], 10))
+
+
+def test_squared_loss_punishes_what_is_too_correct_and_leaves_the_unit_interval():
+    """E11: a few rows far on their own side bend a squared loss until it errs near the border; log odds do not care."""
+    near = np.array([-2.0, -1.5, -1.0, -0.5, 0.5, 1.0, 1.5, 2.0])
+    y = np.repeat([0.0, 1.0], [4, 9])
+    far = Data.of(Task.CLASSIFICATION, np.append(near, np.full(5, 60.0))[:, None], y)
+    without = Data.of(Task.CLASSIFICATION, near[:, None], y[:8])
+
+    def told(spec, data):
+        learned = learners.context(0).fit(find(spec["name"]).spec.model_validate(spec), data)
+        return learned.predict(near[:, None]).argmax(axis=1)
+
+    for name in "linear", "logistic", "adaboost", "logitboost":
+        np.testing.assert_array_equal(told({"name": name}, without), y[:8])
+        assert (told({"name": name}, far) == y[:8]).all() == (name != "linear")
+    share = find("linear").algorithm
+    numbers = Data.of(Task.REGRESSION, far.x, y)
+    state = share.fit(share.params(), numbers, Context.of(0)).state
+    low, high = share.predict(share.params(), state, np.array([[-60.0], [90.0]]))
+    assert (low < 0, high > 1) == (True, True)
+    for module in adaboost, logitboost:
+        params = module.ALGORITHM.params()
+        shares = module.predict(params, fitted(module, params, far).state, np.array([[-60.0], [90.0]]))
+        assert 0 <= shares.min() <= shares.max() <= 1
 
 
 # boosting by majority
@@ -246,3 +273,36 @@ def test_many_classes_by_learners_of_two(spec):
 def test_two_classes_are_one_bit(cancer):
     state = ecoc.fit(ecoc.ECOC.model_validate({"base": {"name": "ridge"}}), cancer, learners.context(0)).state
     assert state.code.shape == (2, 1)
+
+
+BOOSTED = {"adaboost": {"rounds": 10, "max_depth": 2}, "gradient_boosting": {"trees": 8, "max_leaves": 4}}
+
+
+@pytest.mark.parametrize("name", BOOSTED)
+def test_boosted_bits_may_flip_as_often_as_the_code_corrects(name):
+    """E13: whichever ⌊(d_min - 1)/2⌋ learners answer the opposite, a row that had a codeword keeps its class."""
+    digits = of(load_digits)
+    five = digits.take(digits.codes < 5)
+    five = Data.of(Task.CLASSIFICATION, five.x, five.y)
+    held = np.arange(len(five.x)) % 3 == 0
+    params = ecoc.ECOC.model_validate({"base": {"name": name} | BOOSTED[name], "decode": "hamming"})
+    state = ecoc.fit(params, five.take(~held), learners.context(0)).state
+    assert ecoc.summary(params, state)["corrects"] == 3
+    x = np.ascontiguousarray(five.x[held])
+    told = ecoc.predict(params, state, x)
+    words = np.column_stack([member.predict(x)[:, 1] > 0.5 for member in state.members])
+    exact = (words[:, None] == state.code[None]).all(axis=2).any(axis=1)
+    right = (told.argmax(axis=1) == five.codes[held]).mean()
+    assert right > max(0.9, exact.mean() + 0.05), "a row may have no codeword and yet its class"
+
+    def flipped(member):
+        turned = replace(member.algorithm, predict=lambda *asked: member.algorithm.predict(*asked)[:, ::-1])
+        return member._replace(algorithm=turned)
+
+    rng = np.random.default_rng(0)
+    for count in (1, 3):
+        wrong = rng.permutation(15)[:count]
+        members = tuple(flipped(one) if place in wrong else one for place, one in enumerate(state.members))
+        np.testing.assert_array_equal(ecoc.predict(params, state._replace(members=members), x)[exact], told[exact])
+    members = tuple(map(flipped, state.members[:8])) + state.members[8:]
+    assert (ecoc.predict(params, state._replace(members=members), x)[exact] != told[exact]).any(), "8 are too many"

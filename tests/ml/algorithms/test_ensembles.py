@@ -11,7 +11,7 @@ from app.errors import InvalidData
 from app.ml import learners
 from app.ml.algorithms import additive, committee, random_subspace, stacking
 from app.ml.algorithms import feature_weighted_stacking as weighted
-from app.ml.catalogue import catalogue
+from app.ml.catalogue import catalogue, find
 from app.ml.contract import Context, Data, Learned, Task
 from app.ml.numerics.folds import dealt, out_of_fold
 
@@ -100,6 +100,19 @@ def test_weights_are_those_of_the_peer_and_never_negative(diabetes):
     assert ours[3] == 0
 
 
+def test_a_member_that_tells_the_truth_gets_all_the_weight():
+    """E3: beside noise."""
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=300)
+    answers = np.column_stack([rng.normal(size=(300, 3)), truth])
+    np.testing.assert_allclose(stacking.weights(answers, truth, np.ones(300)), [0, 0, 0, 1], atol=1e-12)
+    blurred = answers + np.column_stack([np.zeros((300, 3)), 0.1 * rng.normal(size=300)])
+    found = stacking.weights(blurred, truth, np.ones(300))
+    assert found[3] == pytest.approx(1, abs=0.03)
+    assert (found >= 0).all()
+    assert found[:3].max() < 0.03
+
+
 def test_a_stack_of_stacks_is_their_composition(diabetes):
     spec = {"members": [{"name": "stacking", "members": [RIDGE, TREE]}, KNN]}
     params, state = fitted(stacking, stacking.Stacking, diabetes, **spec)
@@ -173,6 +186,24 @@ def test_the_average_is_no_worse_than_its_members_on_average(diabetes, wine):
         target = data.y if data.task is Task.REGRESSION else data.targets
         missed = [np.mean((member.predict(data.x) - target) ** 2) for member in state.members]
         assert np.mean((committee.predict(params, state, data.x) - target) ** 2) <= np.mean(missed) + 1e-15
+
+
+def stubs(answers):
+    """Learners that have the answers, whatever they are asked."""
+    algorithm = replace(find("ridge").algorithm, predict=lambda _, state, __: state)
+    return tuple(Learned(algorithm, None, one) for one in answers)
+
+
+def test_the_mean_of_independent_members_has_an_mth_of_their_variance():
+    """E2."""
+    answers, x = np.random.default_rng(0).normal(size=(8, 20_000)), np.zeros((20_000, 1))
+    state = committee.State(stubs(answers), np.full(8, 1 / 8), None)
+    told = committee.predict(committee.Committee.model_validate({"members": [RIDGE] * 8}), state, x)
+    assert told.var() == pytest.approx(answers.var() / 8, rel=0.05)
+    same = committee.State(stubs([answers[0]] * 8), np.full(8, 1 / 8), None)
+    np.testing.assert_allclose(
+        committee.predict(committee.Committee(), same, x), answers[0]
+    )  # together they gain nothing
 
 
 def test_weights_and_votes(wine):
@@ -308,6 +339,16 @@ def test_the_error_never_goes_up(diabetes):
         errors = additive.fit(params, diabetes, learners.context(0)).curves["sse"]
         assert (np.diff(errors) <= 0).all()
         assert errors[-1] < errors[0]
+
+
+def test_straight_components_come_to_least_squares(diabetes):
+    """E10."""
+    few = diabetes.columns(np.array([0, 2, 3, 8]))
+    spec = {"base": {"name": "linear"}, "sweeps": 1000, "tol": 1e-14}
+    params, state = fitted(additive, additive.Additive, few, **spec)
+    design = np.column_stack([np.ones(len(few.x)), few.x])
+    plane = design @ np.linalg.lstsq(design, few.y, rcond=None)[0]
+    np.testing.assert_allclose(additive.predict(params, state, few.x), plane, rtol=1e-5)
 
 
 def test_what_columns_add_is_the_answer_and_has_mean_zero(diabetes):
