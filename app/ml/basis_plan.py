@@ -1,9 +1,9 @@
-"""What a request for functions of the inputs means, before any row is read: faults, and how many columns."""
+"""What a request for functions of the inputs means, before any row is read: faults, columns and their names."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from app.errors import Fault
-from app.ml.basis import MOST_COLUMNS, term_count
+from app.ml.basis import MOST_COLUMNS, learned, term_count
 from app.ml.expressions import Misread, columns, parse
 from app.ml.preprocessing import BasisFunction, Expression, Picture, Polynomial, Preprocessing
 from app.ml.schema import ColumnKind
@@ -27,6 +27,12 @@ def function_faults(how: Preprocessing, features: Mapping[str, str]) -> Iterator
 def functions(how: Preprocessing, features: Mapping[str, str]) -> int:
     """Columns that the functions make."""
     return sum(_width(one, features) for one in how.basis)
+
+
+def function_names(how: Preprocessing, features: Mapping[str, str]) -> list[str]:
+    """Of functions without faults, as far as they are known before any row: scaled powers are named by the scale."""
+    known = [one for one in how.basis if how.scaling == "none" or not isinstance(one, Polynomial)]
+    return [name for one in learned(known, _numeric(features), {}, scaled=False) for name in one.names]
 
 
 def _width(one: BasisFunction, features: Mapping[str, str]) -> int:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from app.errors import Fault, InvalidRequest
 from app.ml import learners
-from app.ml.basis_plan import function_faults, functions
+from app.ml.basis_plan import function_faults, function_names, functions
 from app.ml.catalogue import learner
 from app.ml.contract import Learner, Size, Task
 from app.ml.evaluation import Validation
@@ -96,10 +96,13 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
         faults.append(Fault("/validation/method", "Leave-one-out compares predictions with a target: take kfold."))
     features, warnings = _features(spec, columns, rows)
     kinds = {name: known[name].kind for name in features if name in known}
+    functional = [*(function_faults(spec.preprocessing, kinds) if kinds else ())]
     if task is not None:
         algorithm = learners.entry_of(spec.algorithm).algorithm
-        faults += learners.faults(algorithm, spec.algorithm, task, "/algorithm", kinds)
-    faults += [*(function_faults(spec.preprocessing, kinds) if kinds else ()), *_transform_faults(spec, task)]
+        made = function_names(spec.preprocessing, kinds) if kinds and not functional else ()
+        named = kinds | dict.fromkeys(made, ColumnKind.NUMERIC)
+        faults += learners.faults(algorithm, spec.algorithm, task, "/algorithm", named)
+    faults += [*functional, *_transform_faults(spec, task)]
     if not features and not faults:
         faults.append(Fault("/features", "No column is left to learn from.", "missing"))
     if faults or task is None:

@@ -99,3 +99,29 @@ def test_names_of_no_inputs_are_refused_where_they_stand():
             plan(TrainSpec(target="y", algorithm=algorithm), COLUMNS, 50)
         told = [(fault.pointer, fault.code) for fault in refused.value.faults]
         assert told == [(f"{at}/missing_exceptions/{place}", "unknown_column") for place in (1, 2)]
+
+
+def test_groups_and_meta_features_name_inputs_levels_or_functions():
+    columns = [*COLUMNS, TableColumn("plan", "categorical", 0, 3)]
+    groups = {"name": "random_subspace", "groups": [["x", "gone"], ["plan", "plan=pro"], ["z=1", "x + 1", "log(x)"]]}
+    meta = {"name": "feature_weighted_stacking", "meta_features": ["x", "plan=pro", "gone", "log(x)"]}
+    formula = {"kind": "expression", "expression": "log(x)"}
+
+    def told(algorithm, basis, scaling="standard"):
+        how = {"basis": basis, "scaling": scaling}
+        spec = {"target": "y", "algorithm": algorithm, "preprocessing": how}
+        with pytest.raises(InvalidRequest) as refused:
+            plan(TrainSpec.model_validate(spec), columns, 50)
+        assert {fault.code for fault in refused.value.faults} == {"unknown_column"}
+        return [fault.pointer.removeprefix("/algorithm") for fault in refused.value.faults]
+
+    assert told(groups, [formula]) == ["/groups/0/1", "/groups/2/0", "/groups/2/1"]
+    assert told({"name": "bagging", "base": groups}, []) == [
+        f"/base/groups/{place}" for place in ("0/1", "2/0", "2/1", "2/2")
+    ]
+    assert told(meta, [formula]) == ["/meta_features/2"]
+    assert told(meta, []) == ["/meta_features/2", "/meta_features/3"]
+    squares = [{"kind": "polynomial", "degree": 2}, formula]
+    powers = {"name": "random_subspace", "groups": [["x ** 2", "nobody"]]}
+    assert told(powers, squares, "none") == ["/groups/0/1"]
+    assert told(powers, squares) == ["/groups/0/0", "/groups/0/1"], "scaled powers have no names yet"

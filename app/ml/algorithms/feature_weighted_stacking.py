@@ -51,6 +51,7 @@ from app.ml.contract import (
     learner,
 )
 from app.ml.numerics.folds import dealt, out_of_fold, out_of_fold_fits
+from app.ml.numerics.naming import unknown
 from app.ml.numerics.voices import voices
 
 
@@ -128,6 +129,7 @@ ALGORITHM = Algorithm(
         for i, spec in enumerate(params.members)
     ],
     summary=summary,
+    faults=lambda params, kinds: unknown(params.meta_features, "/meta_features", kinds),
     breaks={
         Symmetry.ROW_ORDER: "rows are dealt into folds by their place",
         Symmetry.COLUMN_ORDER: "a tree among the members takes the first of equally good columns",

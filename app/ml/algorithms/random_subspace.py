@@ -21,14 +21,15 @@ True
 References: Ho (1998), IEEE Trans. Pattern Anal. 20:832; Battiti & Brunato, The LION Way, ch. 11.
 """
 
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import InvalidData
+from app.errors import Fault, InvalidData
 from app.ml.contract import (
     JSON,
     Algorithm,
@@ -47,6 +48,7 @@ from app.ml.contract import (
     Task,
     learner,
 )
+from app.ml.numerics.naming import unknown
 from app.ml.numerics.voices import voices
 
 
@@ -54,7 +56,7 @@ class RandomSubspace(Params):
     base: Learner = learner("The learner to repeat.", name="decision_tree")
     count: int = Field(25, ge=1, le=1000, description="Members; with groups there is one for each group.")
     fraction: float = Field(0.5, gt=0, le=1, description="Columns a member sees, as a share of all; at least one.")
-    groups: list[list[str]] | None = Field(
+    groups: list[Annotated[list[str], Field(min_length=1, max_length=10_000)]] | None = Field(
         None, min_length=1, max_length=1000, description="Inputs by name, a group for each member; absent: at random."
     )
 
@@ -98,6 +100,11 @@ def summary(params: RandomSubspace, state: State) -> JSON:
     return {"members": len(state.members), "columns": [places.tolist() for places in state.columns]}
 
 
+def faults(params: RandomSubspace, kinds: Mapping[str, str]) -> Iterator[Fault]:
+    for place, group in enumerate(params.groups or ()):
+        yield from unknown(group, f"/groups/{place}", kinds)
+
+
 def _fits(params: RandomSubspace, size: Size) -> tuple[float, Size]:
     if params.groups is None:
         return params.count, size._replace(columns=params.fraction * size.columns)
@@ -108,9 +115,8 @@ def _fits(params: RandomSubspace, size: Size) -> tuple[float, Size]:
 def _named(group: list[str], names: tuple[str, ...]) -> Labels:
     """Columns of these inputs: a category's are named after it. Raises InvalidData for names that are not there."""
     inputs = [name.partition("=")[0] for name in names]
-    absent = [place for place, name in enumerate(group) if name not in inputs and name not in names]
-    if absent or not group:
-        raise InvalidData("A group of columns names inputs that the matrix does not have, or none at all.")
+    if any(name not in inputs and name not in names for name in group):
+        raise InvalidData("A group of columns names inputs that the matrix does not have.")
     wanted = set(group)
     return np.array([i for i, name in enumerate(names) if name in wanted or inputs[i] in wanted], np.intp)
 
@@ -124,5 +130,6 @@ ALGORITHM = Algorithm(
     explain=explain,
     members=lambda params, task: [Member("/base", params.base, task, partial(_fits, params))],
     summary=summary,
+    faults=faults,
     breaks={Symmetry.COLUMN_ORDER: "columns are drawn by their place"},
 )

@@ -149,14 +149,20 @@ def relative_log_densities(normals: Normals, x: Matrix) -> Matrix:
 
 def linear_form(normals: Normals) -> tuple[Matrix, Vector]:
     """Of a shared covariance: coefficients (d, k) and constants (k,) of the relative log densities."""
-    coef = np.asarray(normals.turn) @ normals.means.T / normals.scale[:, None]
-    return coef, normals.constants - (normals.means**2).sum(axis=1) / 2 - normals.centre @ coef
+    coef, constants = _standard_form(normals)
+    coef = coef / normals.scale[:, None]
+    return coef, constants - normals.centre @ coef
+
+
+def _standard_form(normals: Normals) -> tuple[Matrix, Vector]:
+    """The same for the standardised columns u = (x − centre)/scale."""
+    return np.asarray(normals.turn) @ normals.means.T, normals.constants - (normals.means**2).sum(axis=1) / 2
 
 
 def _relative(normals: Normals, u: Matrix) -> Matrix:
     if normals.inner is None:
-        constants = normals.constants - 0.5 * (normals.means**2).sum(axis=1)
-        return np.asarray(((np.asarray(normals.turn) @ normals.means.T).T @ u.T + constants[:, None]).T)
+        coef, constants = _standard_form(normals)
+        return np.asarray((coef.T @ u.T + constants[:, None]).T)
     z = u if normals.turn is None else u @ normals.turn
     found = np.empty((len(normals.means), len(u)))
     for c, (mean, inner) in enumerate(zip(normals.means, normals.inner, strict=True)):

@@ -325,9 +325,10 @@ def test_groups_are_honoured():
     groups = [["age", "fee"], ["plan"]]
     _, state = fitted(random_subspace, random_subspace.RandomSubspace, data, groups=groups, base=RIDGE)
     assert [places.tolist() for places in state.columns] == [[0, 3], [1, 2]]
-    for wrong in ([["nobody"]], [[]]):
-        with pytest.raises(InvalidData):
-            fitted(random_subspace, random_subspace.RandomSubspace, data, groups=wrong)
+    with pytest.raises(InvalidData):
+        fitted(random_subspace, random_subspace.RandomSubspace, data, groups=[["nobody"]])
+    with pytest.raises(ValueError, match="at least 1 item"):
+        random_subspace.RandomSubspace(groups=[[]])
 
 
 # additive models

@@ -1,0 +1,15 @@
+"""Columns of the matrix that parameters name: what can be told of them before any row is read."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from app.errors import Fault
+
+
+def unknown(names: Iterable[str], at: str, kinds: Mapping[str, str]) -> Iterator[Fault]:
+    """Names that no column can have: neither that of an input nor, as "plan=pro", of a level of one.
+
+    at: the pointer to the list of names. kinds: of the inputs, and of functions of them, by name.
+    """
+    for place, name in enumerate(names):
+        if name not in kinds and name.rpartition("=")[0] not in kinds and name.partition("=")[0] not in kinds:
+            yield Fault(f"{at}/{place}", "The inputs have no such column.", "unknown_column")
