@@ -7,7 +7,14 @@ one sum each. Trees grow leaf by leaf, the split that gains most first, on colum
 steps fine enough to choose a split, and what leaves say is computed from the gradients themselves. A missing value
 goes to the side where it helped in training; where none was seen it goes both ways by the training rows' shares.
 
-With `patience` a part of the rows is held out, and the trees after the best loss on it are dropped.
+A question about categories names some of them: with the categories of the leaf in order of G / (H + smoothing), the
+first or the last so many, at most 32, that gain most; of all subsets none gains more in one step, if nothing is
+smoothed. As chance always finds some rare ones that agree, the leaves it parts have `category_l2` on top of `l2`,
+and a category of fewer rows than `category_smoothing` is not named but goes with most. A missing value counts as one
+more category. Beyond 255 categories neighbours share a bin.
+
+With `patience` a part of the rows is held out, and the trees after the best loss on it are dropped. It has no part in
+choosing any question; only the bins are of all rows.
 
 In short: Many small trees are added up, each fitted to what is still wrong. A part of the rows may say when to stop.
 
@@ -29,7 +36,8 @@ loss, e^(-yH), has its own at half the log-odds, so that its sum must be doubled
 [[0.2, 0.8], [0.8, 0.2]]
 
 References: Friedman (2001), Ann. Statist. 29:1189; Friedman, Hastie & Tibshirani (2000), Ann. Statist. 28:337;
-Ke et al. (2017), NeurIPS (LightGBM); Battiti & Brunato, The LION Way, ch. 11.
+Ke et al. (2017), NeurIPS (LightGBM); Fisher (1958), J. Amer. Statist. Assoc. 53:789 (subsets of categories);
+Battiti & Brunato, The LION Way, ch. 11.
 """
 
 import math
@@ -60,6 +68,8 @@ from app.ml.numerics.growth import DEEPEST, together
 from app.ml.numerics.kernels.boosting import tell
 from app.ml.numerics.trees import Trees, total
 
+FAR = 1024
+"""Rows held out whose columns are gathered at a time."""
 JUDGES = 10_000
 """Rows, at most, that the curve of the training loss is of."""
 RARE = 1e-9
@@ -81,6 +91,15 @@ class GradientBoosting(Params):
     )
     l2: float = Field(1.0, ge=0, le=1e100, description="Added to the curvature of every leaf: larger steps less far.")
     bins: int = Field(MOST, ge=2, le=MOST, description="Bins, at most, that the values of a column are put into.")
+    category_smoothing: float = Field(
+        10.0,
+        ge=0,
+        le=1e100,
+        description="Added to the curvature of each category to put them in order; also the rows it needs to be named.",
+    )
+    category_l2: float = Field(
+        10.0, ge=0, le=1e100, description="Added to `l2` in leaves that a question about categories parts."
+    )
     patience: int | None = Field(
         None,
         ge=1,
@@ -100,35 +119,73 @@ class State(NamedTuple):
     """(d,) share of each column in all that the questions gained."""
 
 
-class Rows(NamedTuple):
-    """n rows with the sums that the trees so far give them."""
+class Course(NamedTuple):
+    """n rows, and where they stand."""
 
-    x: Matrix
-    targets: Matrix
-    """(k, n) numbers, or truths of the class: of two classes only of the second."""
-    weights: Vector
+    data: Data
+    classes: int
     raw: Matrix
-    """(k, n)"""
+    """(k, n) the sums of the trees so far."""
+    logs: Vector
+    """(n,) logarithm of Σ e^raw when the round began, of more than two classes: their trees start from the same."""
 
     @classmethod
-    def of(cls, data: Data, base: Vector) -> "Rows":
-        targets = data.targets[:, 1:] if data.targets.shape[1] == 2 else data.targets
-        return cls(data.x, targets.T, data.weights, np.repeat(base[:, None], len(data.x), axis=1))
+    def of(cls, data: Data, base: Vector, classes: int) -> "Course":
+        raw = np.repeat(base[:, None], len(data.x), axis=1)
+        return cls(data, classes, raw, np.empty(len(data.x) if len(base) > 1 else 0))
 
-    def lots(self) -> list[tuple[slice, "Rows"]]:
-        """Some rows at a time, and which they are."""
-        lots = [slice(first, first + LOT) for first in range(0, len(self.x), LOT)]
-        return [(lot, Rows(self.x[lot], self.targets[:, lot], self.weights[lot], self.raw[:, lot])) for lot in lots]
+    @property
+    def targets(self) -> Matrix:
+        """(n, k) numbers, or truths of the class: of two classes only of the second."""
+        return self.data.targets[:, -len(self.raw) :]
 
-    def loss(self, classes: int) -> float:
-        """Mean squared error, or mean minus log-likelihood."""
-        if not classes:
-            each = (self.raw[0] - self.targets[0]) ** 2
-        elif len(self.raw) == 1:
-            each = np.logaddexp(0, self.raw[0]) - self.targets[0] * self.raw[0]
-        else:
-            each = _log_total(self.raw) - (self.targets * self.raw).sum(axis=0)
-        return float(each @ self.weights / self.weights.sum())
+    def begin(self) -> None:
+        """A round."""
+        for lot in _lots(self.logs.size):
+            self.logs[lot] = _log_total(self.raw[:, lot])
+
+    def slopes(self, k: int, pairs: NDArray[np.float32], units: Vector) -> Slopes:
+        """Of one sum; written to `pairs` (n, 2)."""
+        weights, largest = self.data.weights, np.zeros(2)
+        for lot in _lots(len(pairs)):
+            at = self._told(k, lot)
+            most = tell(at, self.targets[lot, k], weights[lot], not self.classes, units, pairs[lot])
+            largest = np.maximum(largest, most)
+        return Slopes(pairs, units, largest, not self.classes and bool(weights.min() == weights.max()))
+
+    def _told(self, k: int, lot: slice) -> Vector:
+        """The number, or the probability of the class."""
+        raw: Vector = self.raw[k, lot]
+        if not self.classes:
+            return raw
+        return _share(raw) if len(self.raw) == 1 else np.exp(raw - self.logs[lot])
+
+    def loss(self, rows: Labels) -> float:
+        """Mean squared error, or mean minus log-likelihood, of some rows."""
+        losses = weights = 0.0
+        for lot in _lots(rows.size):
+            some = rows[lot]
+            raw, targets = self.raw[:, some], self.targets[some].T
+            if not self.classes:
+                each = (raw[0] - targets[0]) ** 2
+            elif len(raw) == 1:
+                each = np.logaddexp(0, raw[0]) - targets[0] * raw[0]
+            else:
+                each = _log_total(raw) - (targets * raw).sum(axis=0)
+            losses += float(each @ self.data.weights[some])
+            weights += float(self.data.weights[some].sum())
+        return losses / weights
+
+    def add(self, k: int, tree: Trees, rows: Labels) -> None:
+        """What the tree says of rows that it did not grow from."""
+        for lot in _lots(rows.size, FAR):
+            some = rows[lot]
+            self.raw[k, some] += total(tree, self.data.x[some])[:, 0]
+
+
+def _lots(rows: int, size: int = LOT) -> list[slice]:
+    """Some rows at a time: what is computed of them takes little memory."""
+    return [slice(first, first + size) for first in range(0, rows, size)]
 
 
 def _log_total(raw: Matrix) -> Vector:
@@ -138,64 +195,59 @@ def _log_total(raw: Matrix) -> Vector:
     return logs
 
 
-def _shares(raw: Matrix) -> Matrix:
-    """Probabilities (k, n) of the classes; of two classes (1, n) of the second."""
-    shares: Matrix
-    if len(raw) > 1:
-        shares = np.exp(raw - _log_total(raw))
-        return shares
+def _share(raw: Vector) -> Vector:
+    """The logistic function."""
     with np.errstate(over="ignore"):  # infinitely unlikely: 0
-        shares = 1 / (1 + np.exp(-raw))
-    return shares
+        share: Vector = 1 / (1 + np.exp(-raw))
+    return share
 
 
 def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
     classes = data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0
-    taught, aside = _parted(params, data, context.rng)
-    base = _base(taught, classes)
-    booster = Booster(binned(taught, params.bins, by_row=True), _limits(params))
-    pairs, units = np.empty((len(base), len(taught.x), 2), np.float32), _units(taught, base, classes)
-    rows, judges = Rows.of(taught, base), np.arange(0, len(taught.x), -(-len(taught.x) // JUDGES))
-    held = Rows.of(aside, base) if aside else None
+    taught = _taught(params, len(data.x), context.rng)
+    base, held = _base(data, taught, classes), np.flatnonzero(~taught)
+    judges = np.flatnonzero(taught)[:: -(-(taught.size - held.size) // JUDGES)].copy()
+    booster = Booster(binned(data, params.bins, by_row=True), taught, _limits(params))
+    course, units = Course.of(data, base, classes), _units(data, base, classes)
+    pairs = np.empty((taught.size, 2), np.float32)
     trees: list[Trees] = []
     gains: list[Vector] = []
-    curves: dict[str, list[float]] = {"loss": [], **({"held_out_loss": []} if held else {})}
+    curves: dict[str, list[float]] = {"loss": [], **({"held_out_loss": []} if held.size else {})}
     for number in range(1, params.trees + 1 if classes != 1 else 1):
-        for k, slopes in enumerate(_slopes(rows, classes, pairs, units)):
-            tree, gain = booster.grow(slopes, rows.raw[k])
+        course.begin()
+        for k in range(len(base)):
+            tree, gain = booster.grow(course.slopes(k, pairs, units), course.raw[k])
+            course.add(k, tree, held)
             trees.append(tree)
             gains.append(gain)
-            if held:
-                held.raw[k] += total(tree, held.x)[:, 0]
-        curves["loss"].append(_some(rows, judges).loss(classes))
-        if held:
-            curves["held_out_loss"].append(held.loss(classes))
+        for curve, rows in zip(curves.values(), (judges, held), strict=False):
+            curve.append(course.loss(rows))
         context.progress(number / params.trees, **{name: curve[-1] for name, curve in curves.items()})
-        if held and number - _best(curves["held_out_loss"]) >= (params.patience or 0):
+        if held.size and number - _best(curves["held_out_loss"]) >= (params.patience or 0):
             break
-    rounds = _best(curves["held_out_loss"]) if held else len(curves["loss"])
+    rounds = _best(curves["held_out_loss"]) if held.size else len(curves["loss"])
     state = _state(trees[: rounds * len(base)], gains, base, classes, data)
     return Fit(state, iterations=rounds, curves=curves)
 
 
-def _parted(params: GradientBoosting, data: Data, rng: np.random.Generator) -> tuple[Data, Data | None]:
-    """The rows to learn from, and those held out."""
-    n = len(data.x)
-    if params.patience is None or n == 1:
-        return data, None
-    out = min(max(1, round(params.held_out * n)), n - 1)
-    order = rng.permutation(n)
-    return data.take(np.sort(order[out:])), data.take(np.sort(order[:out]))
+def _taught(params: GradientBoosting, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """The rows (n,) to learn from; the others are held out."""
+    taught = np.ones(n, np.bool_)
+    if params.patience is not None and n > 1:
+        taught[rng.permutation(n)[: min(max(1, round(params.held_out * n)), n - 1)]] = False
+    return taught
 
 
 def _limits(params: GradientBoosting) -> Limits:
     depth = DEEPEST if params.max_depth is None else params.max_depth
-    return Limits(params.max_leaves, depth, params.min_samples_leaf, params.l2, params.rate)
+    leaf = params.min_samples_leaf, params.l2, params.rate
+    return Limits(params.max_leaves, depth, *leaf, params.category_smoothing, params.category_l2)
 
 
-def _base(data: Data, classes: int) -> Vector:
+def _base(data: Data, taught: NDArray[np.bool_], classes: int) -> Vector:
     """The best sum without any tree: the mean, or log-odds, or logarithms of the shares."""
-    shares: Vector = data.weights @ data.targets / data.weights.sum()
+    weights = data.weights * taught
+    shares: Vector = weights @ data.targets / weights.sum()
     if not classes:
         return shares
     floored = np.maximum(shares, RARE)
@@ -207,24 +259,6 @@ def _units(data: Data, base: Vector, classes: int) -> Vector:
     heaviest = float(data.weights.max())
     farthest = 1.0 if classes else float(max(data.y.max() - base[0], base[0] - data.y.min()))
     return np.array([2.0 ** -math.frexp(size)[1] for size in (farthest * heaviest, heaviest)])
-
-
-def _slopes(rows: Rows, classes: int, pairs: NDArray[np.float32], units: Vector) -> list[Slopes]:
-    """Of each sum, where the rows stand now; written to `pairs` (k, n, 2)."""
-    largest = np.zeros((len(pairs), 2))
-    for lot, some in rows.lots():
-        answers = _shares(some.raw) if classes else some.raw
-        for k, (answer, target) in enumerate(zip(answers, some.targets, strict=True)):
-            most = tell(answer, target, some.weights, not classes, units, pairs[k, lot])
-            largest[k] = np.maximum(largest[k], most)
-    constant = not classes and bool(rows.weights.min() == rows.weights.max())
-    return [Slopes(pair, units, most, constant) for pair, most in zip(pairs, largest, strict=True)]
-
-
-def _some(rows: Rows, judges: Labels) -> Rows:
-    if judges.size == len(rows.x):
-        return rows
-    return Rows(rows.x, rows.targets[:, judges], rows.weights[judges], rows.raw[:, judges])
 
 
 def _best(losses: list[float]) -> int:
@@ -252,10 +286,12 @@ def predict(params: GradientBoosting, state: State, x: Matrix) -> NDArray[np.flo
     if not state.classes:
         numbers: Vector = raw[0].copy()
         return numbers
-    shares = _shares(np.ascontiguousarray(raw))
+    if state.classes == 1:
+        return np.ones((len(x), 1))
     if state.classes == 2:
-        return np.stack([1 - shares[0], shares[0]], axis=1)
-    return np.ascontiguousarray(shares.T) if state.classes > 1 else np.ones((len(x), 1))
+        second = _share(raw[0])
+        return np.stack([1 - second, second], axis=1)
+    return np.ascontiguousarray(np.exp(raw - _log_total(raw)).T)
 
 
 def summary(params: GradientBoosting, state: State) -> JSON:
@@ -284,7 +320,7 @@ ALGORITHM = Algorithm(
     predict=predict,
     seconds=_seconds,
     summary=summary,
-    accepts={Accepts.MISSING},
+    accepts={Accepts.MISSING, Accepts.CATEGORIES},
     breaks={
         Symmetry.COLUMN_ORDER: "of splits that gain the same, the one of the lowest column is made.",
         Symmetry.WEIGHTS: "a leaf's rows are counted, whatever their weight.",

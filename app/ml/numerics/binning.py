@@ -33,11 +33,15 @@ class Binned(NamedTuple):
 
 
 def binned(data: Data, most: int = MOST, *, by_row: bool = False) -> Binned:
-    """Columns in at most `most` bins each; a category keeps a bin of its own."""
-    edges, low, high = [], [], []
-    for column, levels in zip(data.x.T, data.levels, strict=True):
-        values = np.arange(levels, dtype=np.float64) if levels else np.sort(column)[: int((~np.isnan(column)).sum())]
-        edges.append(_edges(values, max(most, int(levels))))
+    """Columns in at most `most` bins each; a category keeps a bin of its own.
+
+    by_row: codes take a byte each, and categories beyond as many share bins with their neighbours.
+    """
+    edges, low, high, place = [], [], [], np.empty(len(data.x))
+    for column, levels in zip(data.x.T, data.levels.tolist(), strict=True):
+        own = min(levels, MOST) if by_row else levels
+        values = np.arange(levels, dtype=np.float64) if levels and own == levels else _ascending(column, place)
+        edges.append(_edges(values, max(most, own)))
         ends = np.append(np.searchsorted(values, edges[-1], side="right"), values.size)[: values.size]
         low.append(values[np.append(0, ends[:-1])[: values.size]])
         high.append(values[ends - 1])
@@ -69,12 +73,23 @@ def _starts(bins: Labels) -> Labels:
     return starts
 
 
+def _ascending(column: Vector, place: Vector) -> Vector:
+    """The known values of a column (n,) in order, in `place` (n,)."""
+    place[:] = column
+    place.sort()
+    return place[: np.searchsorted(place, np.nan)]
+
+
 def _edges(values: Vector, most: int) -> Vector:
     """Numbers between the bins of a sorted column: `x <= edge` is on the left."""
-    fresh = np.flatnonzero(values[1:] > values[:-1]) + 1
-    if fresh.size >= most:
+    rises = values[1:] > values[:-1]
+    if np.count_nonzero(rises) < most:
+        fresh = np.flatnonzero(rises) + 1
+    else:  # the first new values from so many on
         wanted = np.arange(1, most) * values.size // most
-        fresh = np.unique(fresh[np.minimum(np.searchsorted(fresh, wanted), fresh.size - 1)])
+        ends = np.searchsorted(values, values[wanted], side="right")
+        starts = np.where(rises[wanted - 1], wanted, ends)
+        fresh = np.unique(np.minimum(starts, np.searchsorted(values, values[-1])))
     below, above = values[fresh - 1], values[fresh]
     middle = below / 2 + above / 2
     edges: Vector = np.where((below <= middle) & (middle < above), middle, below)

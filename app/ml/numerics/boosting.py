@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract import Vector
+from app.ml.contract import Labels, Vector
 from app.ml.numerics.binning import Binned
-from app.ml.numerics.kernels.boosting import CELLS, boost
+from app.ml.numerics.kernels.boosting import boost
+from app.ml.numerics.kernels.boosting_splits import CELLS, LEFT
 from app.ml.numerics.trees import Trees
 
 SUMS, FINEST = 61, 20
@@ -29,6 +30,10 @@ class Limits(NamedTuple):
     min_samples_leaf: float
     l2: float
     rate: float
+    category_smoothing: float
+    """Added to the curvature of each category to put them in order; and the rows it needs to be named."""
+    category_l2: float
+    """Added to `l2` of what a question about categories parts."""
 
 
 class Slopes(NamedTuple):
@@ -47,37 +52,61 @@ class Slopes(NamedTuple):
 class Booster:
     """Grows trees for gradients of n rows and d columns. Memory: a byte a cell, 8 a row, and the histograms."""
 
-    def __init__(self, table: Binned, limits: Limits) -> None:
-        """table: binned by row."""
+    def __init__(self, table: Binned, taught: NDArray[np.bool_], limits: Limits) -> None:
+        """table: binned by row. taught: (n,) the rows that trees grow from."""
         n, width = table.codes.shape
-        self._table, self._limits = table, limits
+        self._table, self._taught, self._limits = table, taught, limits
         room = max(POOL, table.codes.nbytes // 10) // (8 * width * CELLS)
         self._pool = np.empty((min(limits.max_leaves + 1, max(2, room)), width * CELLS), np.int64)
         self._rows, self._spare = np.empty(n, np.int32), np.empty(n, np.int32)
         nodes = 2 * limits.max_leaves
         kinds = np.int32, np.float64, np.int32, np.int8, np.float64, np.float64, np.float64
         self._scratch: list[NDArray[Any]] = [np.empty(nodes, kind) for kind in kinds]
+        self._sides = np.empty((nodes, CELLS), np.uint8)
+        self._codes = [_codes(table, j) for j in range(table.levels.size)]
 
     def grow(self, slopes: Slopes, raw: Vector) -> tuple[Trees, Vector]:
-        """One tree of Newton steps, and what each of its questions gains; adds its answers to `raw` (n,)."""
+        """One tree of Newton steps, and what each of its questions gains; adds its answers to `raw` (n,) of the rows
+        it grew from.
+        """
         n, limits = len(slopes.pairs), self._limits
         steps = 1 if slopes.constant else _steps(n)
         bits = (n * steps).bit_length() + 1
         gradients, curvatures = _scale(slopes.largest[0], 2 ** (SUMS - bits) // n), _scale(slopes.largest[1], steps)
         steep, bent = slopes.units
+        m = 0
         for first in range(0, n, LOT):
-            self._rows[first : first + LOT] = np.arange(first, min(first + LOT, n))
+            some = np.flatnonzero(self._taught[first : first + LOT])
+            self._rows[m : m + some.size] = some + first
+            m += some.size
         codes, bins, start, low, high, levels = self._table
         size = boost(
-            *(codes.view(np.uint64), codes, bins, start, low, high, self._rows, self._spare, slopes.pairs, self._pool),
+            *(codes.view(np.uint64), codes, bins, start, low, high, levels),
+            *(self._rows[:m], self._spare, slopes.pairs, self._pool),
             *(bits, gradients, curvatures, limits.l2 * bent, limits.min_samples_leaf, LEAST_CURVATURE * bent),
-            *(limits.rate, bent / steep, limits.max_leaves, limits.max_depth, raw, *self._scratch),
+            *(limits.rate, bent / steep, limits.category_smoothing * bent, limits.category_l2 * bent),
+            *(limits.category_smoothing, limits.max_leaves, limits.max_depth, raw, *self._scratch, self._sides),
         )
         column, threshold, left, missing, share, value, gain = (array[:size].copy() for array in self._scratch)
-        nothing = np.zeros(0, np.bool_)
+        members = self._members(column, threshold)
         root = np.zeros(1, np.int32)
-        tree = Trees(root, column, threshold, left, missing, share, levels.astype(np.int64), nothing, value[:, None])
+        tree = Trees(root, column, threshold, left, missing, share, levels.astype(np.int64), members, value[:, None])
         return tree, gain * bent / steep / steep
+
+    def _members(self, column: NDArray[np.int32], threshold: Vector) -> NDArray[np.bool_]:
+        """The members of all subsets that nodes ask about; where each begins goes into `threshold`."""
+        asked = np.flatnonzero((column >= 0) & (self._table.levels[column] > 0))
+        parts = [self._sides[node][self._codes[column[node]]] == LEFT for node in asked]
+        sizes = self._table.levels[column[asked]]
+        threshold[asked] = np.cumsum(sizes) - sizes
+        return np.concatenate([np.zeros(0, np.bool_), *parts])
+
+
+def _codes(table: Binned, j: int) -> Labels:
+    """The code of each category of a column."""
+    high = table.high[table.start[j] : table.start[j] + table.bins[j]]
+    codes: Labels = np.searchsorted(high, np.arange(table.levels[j]))
+    return codes
 
 
 def _steps(rows: int) -> int:

@@ -10,13 +10,11 @@ References: Ke et al. (2017), LightGBM, NeurIPS; Shi et al. (2022), Quantized tr
 import numpy as np
 
 from app.ml.numerics.compiled import inner, kernel, seldom
+from app.ml.numerics.kernels.boosting_splits import CELLS, LEFT, NEITHER, RIGHT, best_split
 from app.ml.numerics.kernels.growth import middle
 
 CHUNK = 256
 """Rows whose codes are gathered at a time: waiting for one row's memory overlaps with waiting for the others'."""
-CELLS = 256
-"""A histogram's places for a column."""
-LEFT, RIGHT, NEITHER = 0, 1, 2
 FREE, IN_USE = -1, -2
 """Instead of the leaf that owns a place in the pool."""
 
@@ -77,49 +75,8 @@ def tally(words, rows, slopes, scales, gathered, held, histogram):
 
 
 @seldom
-def best_split(histogram, bins, rows, scales, limits, sums, gains):
-    """The best split of a leaf: gain, column, last bin on the left, whether the missing go left (0), right (1) or were
-    not seen (-1), and the side with fewer rows. Rows of a side are told by its share of the curvature.
-    """
-    bits, gradients, curvatures = scales
-    l2, least_rows, least_curvature = limits
-    mask, whole = (np.int64(1) << bits) - 1, np.int64(0)
-    for cell in range(CELLS):
-        whole += histogram[cell]
-    total_h = whole & mask
-    g_all, h_all = ((whole - total_h) >> bits) / gradients, total_h / curvatures
-    before = g_all * g_all / (h_all + l2)
-    least = np.int64(
-        np.ceil(min(max(least_rows * (total_h / rows) * (1 - 1e-12), least_curvature * curvatures), 2.0**62))
-    )
-    steep, bent = 1 / gradients, 1 / curvatures
-    best, column, last, way, fewer = 0.0, -1, -1, -1, LEFT
-    for j in range(bins.size):
-        cells = histogram[j * CELLS : (j + 1) * CELLS]
-        gone = cells[bins[j]]
-        for aside in range(2 if gone else 1):  # the missing to the right, then to the left
-            size = bins[j] if gone and not aside else bins[j] - 1
-            sum_ = gone if aside else np.int64(0)
-            for b in range(size):
-                sum_ += cells[np.uintp(b)]
-                sums[np.uintp(b)] = sum_
-            for b in range(size):
-                h = sums[np.uintp(b)] & mask
-                g_left, h_left = np.float64((sums[np.uintp(b)] - h) >> bits) * steep, np.float64(h) * bent
-                g_right, h_right = g_all - g_left, h_all - h_left
-                gain = np.divide(g_left * g_left, h_left + l2) + np.divide(g_right * g_right, h_right + l2)
-                gains[np.uintp(b)] = gain if (h >= least) & (total_h - h >= least) else 0.0
-            for b in range(size):
-                if gains[np.uintp(b)] - before > best:
-                    best, column, last = gains[np.uintp(b)] - before, j, b
-                    way = (0 if aside else 1) if gone else -1
-                    fewer = RIGHT if 2 * (sums[np.uintp(b)] & mask) > total_h else LEFT
-    return best, column, last, way, fewer
-
-
-@seldom
-def part_rows(rows, words, codes, j, last, aside, spare, counts, slopes, scales, gathered, held, histogram):
-    """Bring the rows of codes up to `last`, or of the code `aside`, to the front, stably: how many.
+def part_rows(rows, words, codes, j, sides, spare, counts, slopes, scales, gathered, held, histogram):
+    """Bring the rows of codes whose side (CELLS,) is LEFT to the front, stably: how many.
 
     counts: the side, LEFT or RIGHT, whose histogram is wanted: its rows are at hand now.
     """
@@ -130,8 +87,7 @@ def part_rows(rows, words, codes, j, last, aside, spare, counts, slopes, scales,
         stay, go = kept, moved
         for p in range(first, min(first + CHUNK, rows.size)):
             i = rows[np.uintp(p)]
-            c = np.int64(codes[np.uintp(i), column])
-            right = np.uintp(c > last) & np.uintp(c != aside)
+            right = np.uintp(sides[np.uintp(codes[np.uintp(i), column])])
             spare[moved] = i
             rows[kept] = i
             moved += right
@@ -177,10 +133,23 @@ def vacated(owner, place, begin, end):
 
 
 @kernel(
-    "i8(u8[:,::1], u1[:,::1], i8[::1], i8[::1], f8[::1], f8[::1], i4[::1], i4[::1], f4[:,::1], i8[:,::1],"
-    "i8, f8, f8, f8, f8, f8, f8, f8, i8, i8, f8[::1],"
-    "i4[::1], f8[::1], i4[::1], i1[::1], f8[::1], f8[::1], f8[::1])",
-    writes=["rows", "spare", "pool", "raw", "column", "threshold", "left", "missing", "share", "value", "gain"],
+    "i8(u8[:,::1], u1[:,::1], i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i4[::1], i4[::1], f4[:,::1], i8[:,::1],"
+    "i8, f8, f8, f8, f8, f8, f8, f8, f8, f8, f8, i8, i8, f8[::1],"
+    "i4[::1], f8[::1], i4[::1], i1[::1], f8[::1], f8[::1], f8[::1], u1[:,::1])",
+    writes=[
+        "rows",
+        "spare",
+        "pool",
+        "raw",
+        "column",
+        "threshold",
+        "left",
+        "missing",
+        "share",
+        "value",
+        "gain",
+        "sides",
+    ],
 )
 def boost(
     words,
@@ -189,6 +158,7 @@ def boost(
     start,
     low,
     high,
+    levels,
     rows,
     spare,
     slopes,
@@ -201,6 +171,9 @@ def boost(
     least_curvature,
     rate,
     unit,
+    smoothing,
+    extra,
+    rare,
     max_leaves,
     max_depth,
     raw,
@@ -211,20 +184,24 @@ def boost(
     share,
     value,
     gain,
+    sides,
 ):
     """Grow one tree, add its answers to `raw` (n,) of the rows it grew from, and return how many nodes it has.
 
     words and codes: the same (n, columns), as words and as bytes. slopes: (n, 2) gradient and curvature, of which the
     histograms tell steps of 1/`gradients` and 1/`curvatures`. unit: of the gradients over that of the curvatures.
+    smoothing, extra, rare: of categories, the curvature added to each to put them in order, that added to leaves that
+    a question about them parts, and the rows one must have to be named. sides: (nodes, CELLS) where each code goes.
     pool: (2 or more, cells) scratch for histograms; both children of a leaf that keeps none are counted.
     """
     width = words.shape[1]
     gathered, held = np.empty((CHUNK, width), np.uint64), np.empty(CHUNK, np.int64)
-    sums, gains = np.empty(CELLS, np.int64), np.empty(CELLS)
+    sums, gains, penalty = np.empty(CELLS, np.int64), np.empty(CELLS), np.full(max_leaves, l2)
     begin, end, depth = np.empty(max_leaves, np.int64), np.empty(max_leaves, np.int64), np.empty(max_leaves, np.int64)
     node, plan = np.empty(max_leaves, np.int64), np.empty((max_leaves, 4), np.int64)
     lead, place, owner = np.zeros(max_leaves), np.full(max_leaves, -1), np.full(pool.shape[0], FREE)
     scales, limits = (bits, gradients, curvatures), (l2, least_rows, least_curvature)
+    grouping = smoothing, extra, rare
     begin[0], end[0], depth[0], node[0], leaves, nodes = 0, rows.size, 0, 0, 1, 1
     column[0], gain[0], missing[0], threshold[0], share[0], value[0] = -1, 0.0, -1, 0.0, 1.0, 0.0
     one, other, parent, at = 0, -1, -1, 0  # new leaves, where the histogram was from which they come, where that of one
@@ -244,7 +221,7 @@ def boost(
             lead[leaf], place[leaf], owner[at] = 0.0, -1, FREE
             if size >= 2 * least_rows and depth[leaf] < max_depth:
                 lead[leaf], plan[leaf, 0], plan[leaf, 1], plan[leaf, 2], plan[leaf, 3] = best_split(
-                    pool[at], bins, size, scales, limits, sums, gains
+                    pool[at], bins, levels, size, scales, limits, grouping, sums, gains, sides[node[leaf]]
                 )
             if lead[leaf] > 0:
                 place[leaf], owner[at] = at, leaf
@@ -268,8 +245,7 @@ def boost(
             words,
             codes,
             j,
-            last,
-            bins[j] if way == 0 else -1,
+            sides[node[older]],
             spare,
             fewer,
             slopes,
@@ -281,8 +257,10 @@ def boost(
         asks = node[older]
         column[asks], left[asks], missing[asks], gain[asks] = j, nodes, way, lead[older]
         share[asks] = (cut - lo) / (hi - lo)
-        threshold[asks] = np.inf if last + 1 >= bins[j] else middle(high[start[j] + last], low[start[j] + last + 1])
+        if not levels[j]:
+            threshold[asks] = np.inf if last + 1 >= bins[j] else middle(high[start[j] + last], low[start[j] + last + 1])
         begin[younger], end[younger], end[older] = cut, hi, cut
+        penalty[older] = penalty[younger] = l2 + (extra if levels[j] else 0.0)
         depth[older] += 1
         depth[younger] = depth[older]
         node[older], node[younger] = nodes, nodes + 1
@@ -297,7 +275,7 @@ def boost(
         for i in rows[begin[leaf] : end[leaf]]:
             g += np.float64(slopes[i, 0])
             h += np.float64(slopes[i, 1])
-        answer = -rate * unit * g / (max(h, least_curvature) + l2)  # of rows that all are certain h is 0
+        answer = -rate * unit * g / (max(h, least_curvature) + penalty[leaf])  # of rows that all are certain h is 0
         value[node[leaf]] = answer
         left[node[leaf]] = node[leaf]
         for i in rows[begin[leaf] : end[leaf]]:
