@@ -7,11 +7,11 @@ one sum each. Trees grow leaf by leaf, the split that gains most first, on colum
 steps fine enough to choose a split, and what leaves say is computed from the gradients themselves. A missing value
 goes to the side where it helped in training; where none was seen it goes both ways by the training rows' shares.
 
-A question about categories names some of them: with the categories of the leaf in order of G / (H + smoothing), the
-first or the last so many, at most 32, that gain most; of all subsets none gains more in one step, if nothing is
-smoothed. As chance always finds some rare ones that agree, the leaves it parts have `category_l2` on top of `l2`,
-and a category of fewer rows than `category_smoothing` is not named but goes with most. A missing value counts as one
-more category. Beyond 255 categories neighbours share a bin.
+A question about categories names some of them: of the leaf's categories in order of G / (H + smoothing) the first or
+the last so many, at most 32 and half of all. If nothing is smoothed, no other subset gains more in one step. As chance
+always finds some rare ones that agree, leaves that such a question parts have `category_l2` on top of `l2`, and a
+category of fewer rows than `category_smoothing` is not named but goes with most. A missing value counts as one more
+category. Of more than 255 categories neighbours share a bin.
 
 With `patience` a part of the rows is held out, and the trees after the best loss on it are dropped. It has no part in
 choosing any question; only the bins are of all rows.

@@ -83,7 +83,9 @@ def grown(x, gradient, curvature, leaves):
     pairs, raw = np.column_stack([gradient, curvature]).astype(np.float32), np.zeros(len(x))
     slopes = boosting.Slopes(pairs, np.ones(2), np.abs(pairs).max(axis=0).astype(float), constant=False)
     table = binned(Data.of(R, x, raw), by_row=True)
-    boosting.Booster(table, np.ones(len(x), bool), boosting.Limits(leaves, DEEPEST, 1e-9, 0.0, 1.0, 0.0, 0.0)).grow(slopes, raw)
+    boosting.Booster(table, np.ones(len(x), bool), boosting.Limits(leaves, DEEPEST, 1e-9, 0.0, 1.0, 0.0, 0.0)).grow(
+        slopes, raw
+    )
     return raw
 
 

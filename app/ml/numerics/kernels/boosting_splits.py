@@ -52,7 +52,7 @@ def best_subset(cells, rows, whole, before, best, least, scales, l2, grouping, s
     found, part, first, count = best, np.int64(0), 0, 0
     for backward in range(2):
         sum_ = np.int64(0)
-        for p in range(min(NAMED, (size + 1) // 2)):
+        for p in range(min(NAMED, max(size // 2, min(size, 1)))):
             sum_ += cells[seen[size - 1 - p if backward else p]]
             h = sum_ & mask
             if h < least or total_h - h < least:

@@ -1,0 +1,171 @@
+"""Questions about categories in boosting: the best of all subsets, rare and unseen ones, and a rival as good."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from sklearn import ensemble
+
+from app.ml.algorithms.gradient_boosting import GradientBoosting, fit, predict
+from app.ml.contract import Context, Data, Task
+from app.ml.numerics import boosting
+from app.ml.numerics.binning import binned
+from app.ml.numerics.growth import DEEPEST
+from app.ml.numerics.kernels.boosting_splits import NAMED
+from app.ml.numerics.trees import total
+
+C, R = Task.CLASSIFICATION, Task.REGRESSION
+NAN = np.nan
+
+
+def worth(gradient, curvature, l2):
+    return gradient.sum() ** 2 / (curvature.sum() + l2)
+
+
+def gain(inside, gradient, curvature, l2, category_l2=0.0):
+    more = l2 + category_l2
+    parts = (worth(gradient[rows], curvature[rows], more) for rows in (inside, ~inside))
+    return sum(parts) - worth(gradient, curvature, l2)
+
+
+def asked(level, levels, gradient, curvature, *, l2=0.0, smoothing=0.0, category_l2=0.0):
+    """The only question of a tree of two leaves about one column: its gain, and which rows go left."""
+    pairs, raw = np.column_stack([gradient, curvature]).astype(np.float32), np.zeros(level.size)
+    slopes = boosting.Slopes(pairs, np.ones(2), np.abs(pairs).max(axis=0).astype(float), constant=False)
+    data = Data.of(R, level[:, None], raw, levels=[levels], missing=True)
+    limits = boosting.Limits(2, DEEPEST, 1.0, l2, 1.0, smoothing, category_l2)
+    booster = boosting.Booster(binned(data, by_row=True), np.ones(level.size, bool), limits)
+    tree, gains = booster.grow(slopes, raw)
+    assert total(tree, data.x)[:, 0] == pytest.approx(raw, rel=1e-12)
+    left = raw == tree.answer[1, 0]
+    told = -gradient[left].sum() / (curvature[left].sum() + l2 + category_l2)
+    assert tree.answer[1, 0] == pytest.approx(told, rel=1e-5)
+    return gains[0], left
+
+
+def slopes(rows, levels, seed, missing=False):
+    rng = np.random.default_rng(seed)
+    level = rng.integers(0, levels, rows).astype(float)
+    gradient = rng.normal(size=levels)[level.astype(int)] + rng.normal(size=rows)
+    level[rng.random(rows) < (0.2 if missing else 0)] = NAN
+    return level, gradient, rng.uniform(0.05, 0.25, rows)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("l2", [0.0, 3.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_subset_of_all_gains_more(seed, l2, missing):
+    """The theorem of Fisher and Breiman, for one Newton step with any l2: a cut of the ratios' order is the best."""
+    level, gradient, curvature = slopes(300, 8, seed, missing)
+    kinds = np.nan_to_num(level, nan=8)
+    every = [np.isin(kinds, some) for size in range(1, 5) for some in combinations(np.unique(kinds), size)]
+    best = max(gain(inside, gradient, curvature, l2) for inside in every)
+    found, left = asked(level, 8, gradient, curvature, l2=l2)
+    assert found == pytest.approx(best, rel=1e-5)
+    assert gain(left, gradient, curvature, l2) == pytest.approx(best, rel=1e-5)
+    ordered = [gain(kinds <= last, gradient, curvature, l2) for last in np.unique(kinds)[:-1]]
+    assert max(ordered) < 0.95 * best  # a threshold of the codes would not do
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_question_is_its_definition(seed):
+    """Smoothed, without the rare ones, and with more l2: every prefix and suffix of half the order, tried plainly."""
+    level, gradient, curvature = slopes(400, 14, seed, missing=True)
+    level[(level == 3) & (np.arange(400) % 3 > 0)] = NAN
+    l2, smoothing, category_l2 = 0.5, 12.0, 2.0
+    kinds = np.nan_to_num(level, nan=14)
+    counts = {kind: curvature[kinds == kind].sum() / curvature.mean() for kind in np.unique(kinds)}
+    able = [kind for kind, count in counts.items() if count >= smoothing]
+    assert len(able) < len(counts)
+    able.sort(key=lambda kind: gradient[kinds == kind].sum() / (curvature[kinds == kind].sum() + smoothing))
+    half = max(1, len(able) // 2)
+    sides = [some for size in range(1, half + 1) for some in (able[:size], able[-size:])]
+    tried = [np.isin(kinds, some) for some in sides]
+    gains = [gain(inside, gradient, curvature, l2, category_l2) for inside in tried]
+    found, left = asked(level, 14, gradient, curvature, l2=l2, smoothing=smoothing, category_l2=category_l2)
+    assert found == pytest.approx(max(gains), rel=1e-5)
+    best = tried[int(np.argmax(gains))]
+    assert (left == best).all() or (left == ~best).all()
+    assert curvature[left].sum() <= curvature[~left].sum() * (1 + 1e-5)  # the lighter side is named
+
+
+def fitted(x, y, levels, task=R, **params):
+    data = Data.of(task, x, y, levels=levels, missing=True)
+    params = GradientBoosting(**{"trees": 1, "rate": 1.0, "l2": 0.0, "category_l2": 0.0, **params})
+    return params, fit(params, data, Context.of(0)).state
+
+
+def test_unseen_goes_with_the_heavier_side_and_the_rare_with_most():
+    level = np.repeat([0.0, 1, 2, 3], [40, 60, 70, 4])
+    y = np.repeat([9.0, 1, 1, 9], [40, 60, 70, 4])
+    params, state = fitted(level[:, None], y, [6], category_smoothing=10, max_leaves=2)
+    few, many = 9.0, (130 + 36) / 134
+    answers = predict(params, state, np.array([[0.0], [1], [2], [3], [4], [5]]))
+    assert answers == pytest.approx([few, many, many, many, many, many])
+    assert state.trees.members.tolist() == [True, False, False, False, False, False]
+    both = predict(params, state, np.array([[NAN]]))[0]
+    assert both == pytest.approx(y.mean())
+
+
+def test_missing_values_go_with_the_categories_they_are_like():
+    level = np.repeat([0.0, 1, 2, NAN], 40)
+    params, state = fitted(level[:, None], np.repeat([5.0, 1, 1, 5], 40), [3], max_leaves=2, category_smoothing=0)
+    assert predict(params, state, np.array([[NAN], [0.0], [1], [2]])) == pytest.approx([5, 5, 1, 1])
+
+
+def test_known_or_missing_can_be_all_that_is_asked_of_categories():
+    level = np.repeat([0.0, 1, NAN], 30)
+    params, state = fitted(level[:, None], np.repeat([1.0, 1, 4], 30), [2], max_leaves=2)
+    assert predict(params, state, np.array([[NAN], [0.0], [1]])) == pytest.approx([4, 1, 1])
+
+
+def test_a_question_names_few_categories():
+    rng = np.random.default_rng(0)
+    level = np.repeat(np.arange(200.0), 20)
+    y = rng.permutation(200)[level.astype(int)] * 1.0
+    _, state = fitted(level[:, None], y, [200], trees=3, max_leaves=20, min_samples_leaf=1)
+    named = state.trees.members.reshape(-1, 200)
+    assert named.sum(axis=1).max() == NAMED
+
+
+def test_categories_beyond_a_byte_share_bins():
+    """Of 1000 categories a tenth are frequent: these keep their own, and rare neighbours are told together."""
+    rng = np.random.default_rng(1)
+    level = np.where(rng.random(20_000) < 0.9, rng.integers(0, 100, 20_000) * 10, rng.integers(0, 1000, 20_000)) * 1.0
+    effect = np.where(np.arange(1000) % 20 == 0, 3.0, 0.0)
+    params, state = fitted(level[:, None], effect[level.astype(int)], [1000], trees=60, rate=0.5, category_smoothing=0)
+    assert predict(params, state, np.arange(0.0, 1000, 10)[:, None]) == pytest.approx(effect[::10], abs=0.5)
+    assert state.trees.members.size % 1000 == 0
+
+
+def crossed(rows, seed):
+    """Two numbers, and columns of 4, 12 and 30 categories whose effects depend on a number."""
+    rng, law = np.random.default_rng(seed), np.random.default_rng(9)
+    levels = (0, 0, 4, 12, 30)
+    x = np.column_stack([rng.integers(0, k, rows) if k else rng.normal(size=rows) for k in levels])
+    score = x[:, 0] + sum(law.normal(size=k)[x[:, j].astype(int)] for j, k in enumerate(levels) if k)
+    score += 2 * x[:, 1] * law.normal(size=30)[x[:, 4].astype(int)]
+    return x, score + rng.logistic(size=rows), levels
+
+
+@pytest.mark.parametrize("task", [C, R])
+def test_as_good_as_scikit_learns_of_categories(task):
+    """It has the same smoothing, and no `category_l2`."""
+    (x, y, levels), (new, new_y, _) = crossed(1500, 1), crossed(3000, 2)
+    rival = ensemble.HistGradientBoostingRegressor if task is R else ensemble.HistGradientBoostingClassifier
+    peer = rival(early_stopping=False, categorical_features=[2, 3, 4]).fit(x, y if task is R else y > 0)
+
+    def loss(answer):
+        return (
+            np.mean((answer - new_y) ** 2) if task is R else -np.mean(np.log(np.where(new_y > 0, answer, 1 - answer)))
+        )
+
+    theirs = loss(peer.predict(new) if task is R else peer.predict_proba(new)[:, 1])
+    ours = []
+    for category_l2 in (0.0, 10.0):
+        how = {"trees": 100, "rate": 0.1, "category_l2": category_l2}
+        params, state = fitted(x, y if task is R else (y > 0) * 1.0, levels, task, **how)
+        answer = predict(params, state, new)
+        ours.append(loss(answer if task is R else answer[:, 1]))
+    assert ours[0] == pytest.approx(theirs, rel=0.03)
+    assert ours[1] < 1.01 * theirs
