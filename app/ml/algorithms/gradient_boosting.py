@@ -63,13 +63,11 @@ from app.ml.contract import (
     Vector,
 )
 from app.ml.numerics.binning import MOST, binned
-from app.ml.numerics.boosting import LOT, Booster, Limits, Slopes, gathered
+from app.ml.numerics.boosting import Booster, Limits, gathered
+from app.ml.numerics.boosting_loss import Course, log_total, share
 from app.ml.numerics.growth import DEEPEST, together
-from app.ml.numerics.kernels.boosting import tell
 from app.ml.numerics.trees import Trees, total
 
-FAR = 1024
-"""Rows held out whose columns are gathered at a time."""
 JUDGES = 10_000
 """Rows, at most, that the curve of the training loss is of."""
 RARE = 1e-9
@@ -117,89 +115,6 @@ class State(NamedTuple):
     """0 for numbers."""
     importance: Vector
     """(d,) share of each column in all that the questions gained."""
-
-
-class Course(NamedTuple):
-    """n rows, and where they stand."""
-
-    data: Data
-    classes: int
-    raw: Matrix
-    """(k, n) the sums of the trees so far."""
-    logs: Vector
-    """(n,) logarithm of Σ e^raw when the round began, of more than two classes: their trees start from the same."""
-
-    @classmethod
-    def of(cls, data: Data, base: Vector, classes: int) -> "Course":
-        raw = np.repeat(base[:, None], len(data.x), axis=1)
-        return cls(data, classes, raw, np.empty(len(data.x) if len(base) > 1 else 0))
-
-    @property
-    def targets(self) -> Matrix:
-        """(n, k) numbers, or truths of the class: of two classes only of the second."""
-        return self.data.targets[:, -len(self.raw) :]
-
-    def begin(self) -> None:
-        """A round."""
-        for lot in _lots(self.logs.size):
-            self.logs[lot] = _log_total(self.raw[:, lot])
-
-    def slopes(self, k: int, pairs: NDArray[np.float32], units: Vector) -> Slopes:
-        """Of one sum; written to `pairs` (n, 2)."""
-        weights, largest = self.data.weights, np.zeros(2)
-        for lot in _lots(len(pairs)):
-            at = self._told(k, lot)
-            most = tell(at, self.targets[lot, k], weights[lot], not self.classes, units, pairs[lot])
-            largest = np.maximum(largest, most)
-        return Slopes(pairs, units, largest, not self.classes and bool(weights.min() == weights.max()))
-
-    def _told(self, k: int, lot: slice) -> Vector:
-        """The number, or the probability of the class."""
-        raw: Vector = self.raw[k, lot]
-        if not self.classes:
-            return raw
-        return _share(raw) if len(self.raw) == 1 else np.exp(raw - self.logs[lot])
-
-    def loss(self, rows: Labels) -> float:
-        """Mean squared error, or mean minus log-likelihood, of some rows."""
-        losses = weights = 0.0
-        for lot in _lots(rows.size):
-            some = rows[lot]
-            raw, targets = self.raw[:, some], self.targets[some].T
-            if not self.classes:
-                each = (raw[0] - targets[0]) ** 2
-            elif len(raw) == 1:
-                each = np.logaddexp(0, raw[0]) - targets[0] * raw[0]
-            else:
-                each = _log_total(raw) - (targets * raw).sum(axis=0)
-            losses += float(each @ self.data.weights[some])
-            weights += float(self.data.weights[some].sum())
-        return losses / weights
-
-    def add(self, k: int, tree: Trees, rows: Labels) -> None:
-        """What the tree says of rows that it did not grow from."""
-        for lot in _lots(rows.size, FAR):
-            some = rows[lot]
-            self.raw[k, some] += total(tree, self.data.x[some])[:, 0]
-
-
-def _lots(rows: int, size: int = LOT) -> list[slice]:
-    """Some rows at a time: what is computed of them takes little memory."""
-    return [slice(first, first + size) for first in range(0, rows, size)]
-
-
-def _log_total(raw: Matrix) -> Vector:
-    """Logarithm of the sum of e^raw over the classes, (n,)."""
-    top = raw.max(axis=0)
-    logs: Vector = top + np.log(np.exp(raw - top).sum(axis=0))
-    return logs
-
-
-def _share(raw: Vector) -> Vector:
-    """The logistic function."""
-    with np.errstate(over="ignore"):  # infinitely unlikely: 0
-        share: Vector = 1 / (1 + np.exp(-raw))
-    return share
 
 
 def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
@@ -289,9 +204,9 @@ def predict(params: GradientBoosting, state: State, x: Matrix) -> NDArray[np.flo
     if state.classes == 1:
         return np.ones((len(x), 1))
     if state.classes == 2:
-        second = _share(raw[0])
+        second = share(raw[0])
         return np.stack([1 - second, second], axis=1)
-    return np.ascontiguousarray(np.exp(raw - _log_total(raw)).T)
+    return np.ascontiguousarray(np.exp(raw - log_total(raw)).T)
 
 
 def summary(params: GradientBoosting, state: State) -> JSON:
