@@ -4,8 +4,10 @@ Every tree grows from rows drawn with replacement, to the end and without prunin
 question about a few columns drawn anew. A drawn column of categories offers its best subset of them, as in
 `decision_tree`; or, as in the book, one random subset, which needs many trees before it says much. Numbers are first
 put into at most `bins` bins. A class's probability is the share of the trees that vote for it; a number is the mean of
-the trees' answers, and the spread of these gives its bars. A missing value has a way of its own where the node saw
-enough of them; else the row goes both ways and its answers count by the training rows that went there.
+the trees' answers, and the spread of these gives its bars. A missing value goes to the side where those that the node
+saw gain more: as one more category, or below or above the threshold. A branch of their own, in trees that grow to the
+end, leaves too few rows for the next question. Where the node saw none, or with `missing` set to both, the row goes
+both ways and its answers count by the training rows that went there.
 
 That majorities of trees that differ are surer than they look, or less sure, the rows that they have not seen can tell:
 `calibrated` probabilities are those that had the best likelihood among them. The likeliest class remains the same.
@@ -83,6 +85,10 @@ class RandomForest(Params):
     )
     subsets: Literal["best", "random"] = Field(
         "best", description="Which subset of its categories a drawn column offers."
+    )
+    missing: Literal["side", "branch", "both"] = Field(
+        "side",
+        description="Whether missing values go where they gain more, may have a branch of their own, or go both ways.",
     )
     vote: Literal["class", "shares"] = Field(
         "class", description="Whether a tree votes for its leaf's most frequent class, or with the shares of all."
@@ -200,6 +206,8 @@ def _rules(params: RandomForest, d: int, *, numbers: bool) -> Rules:
         min_samples_leaf=params.min_samples_leaf,
         columns=params.columns or math.ceil(d / 3 if numbers else math.sqrt(d)),
         draws_subsets=params.subsets == "random",
+        missing_branch=params.missing == "branch",
+        missing_side=params.missing == "side",
     )
 
 

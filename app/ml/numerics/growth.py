@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from app.ml.contract import Data, Labels, Task, Vector
 from app.ml.numerics.binning import Binned
 from app.ml.numerics.kernels.growth import grow, grow_ranked
+from app.ml.numerics.kernels.search import BOTH, BRANCH, SIDE
 from app.ml.numerics.trees import Trees
 
 DEEPEST = 2**30
@@ -32,6 +33,8 @@ class Rules(NamedTuple):
     """Whether subsets of categories are drawn as well, rather than searched."""
     missing_branch: bool | NDArray[np.bool_] = True
     """Whether missing values may have a way of their own; (d,) for each column."""
+    missing_side: bool = False
+    """Whether those that may not go to the side where they gain more, and not both ways. Of binned columns."""
 
 
 class Grown(NamedTuple):
@@ -84,7 +87,7 @@ class Grower:
             *(codes, bins, start, low, high, levels, order, self._kind, weights, self._y),
             *(rules.criterion, self._kinds, rules.max_depth, rules.max_leaves, rules.min_samples_split),
             *(rules.min_samples_leaf, rules.min_gain, rules.columns, rules.draws_subsets),
-            *(np.array(np.broadcast_to(rules.missing_branch, bins.shape)), np.uint64(seed), *self._scratch),
+            *(_ways(rules, bins.size), np.uint64(seed), *self._scratch),
         )
         fields = [array[:size].copy() for array in self._scratch]
         return Grown._make([*fields, members.copy()])
@@ -94,6 +97,13 @@ class Grower:
         heavy = min(rows, math.floor(float(weights.sum()) / rules.min_samples_leaf * (1 + 1e-6)) + 1)
         limited = min(heavy, rules.max_leaves or heavy)
         return max(1, limited if rules.max_depth > 30 else min(limited, 3**rules.max_depth))
+
+
+def _ways(rules: Rules, d: int) -> NDArray[np.int8]:
+    """(d,) where each column may send missing values."""
+    return np.where(np.broadcast_to(rules.missing_branch, d), BRANCH, SIDE if rules.missing_side else BOTH).astype(
+        np.int8
+    )
 
 
 def planted(tree: Grown, levels: Labels, answer: NDArray[np.float64], told: Labels | None = None) -> Trees:

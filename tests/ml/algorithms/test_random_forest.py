@@ -200,3 +200,21 @@ def test_a_row_that_every_tree_has_seen_tells_nothing_of_votes():
     state = fitted(data, trees=3, probability="calibrated").state
     assert state.powers.size == 0
     assert predict(RandomForest(), state, data.x).tolist() == [[0.0, 1.0]]
+
+
+def test_with_gaps_it_is_as_good_as_the_peer_as_branches_of_their_own_are_not():
+    """Every tenth cell is missing by chance; both send it to the side that gains more."""
+    x, y = datasets.make_classification(4000, 10, n_informative=8, n_redundant=0, n_classes=3, random_state=0)
+    x[np.random.default_rng(0).random(x.shape) < 0.1] = np.nan
+    old, new = Data.of(C, x[:1000], y[:1000], missing=True), Data.of(C, x[1000:], y[1000:], missing=True)
+    peer = ensemble.RandomForestClassifier(60, max_features=4, random_state=0).fit(old.x, old.y).predict_proba(new.x)
+
+    def wrong(missing):
+        state = fitted(old, trees=60, columns=4, importance=False, missing=missing).state
+        return (predict(RandomForest(), state, new.x).argmax(axis=1) != new.codes) * 1.0
+
+    side = wrong("side")
+    lead = side - (peer.argmax(axis=1) != new.codes)
+    assert lead.mean() < lead.std() / np.sqrt(lead.size)
+    lost = wrong("branch") - side
+    assert lost.mean() > 2 * lost.std() / np.sqrt(lost.size)

@@ -9,7 +9,7 @@ import numpy as np
 
 from app.ml.numerics.compiled import inner, kernel, seldom
 from app.ml.numerics.kernels.questions import GINI, VARIANCE, quality, weigh
-from app.ml.numerics.kernels.search import DE_BRUIJN, KNOWN, SUBSET, THRESHOLD, search
+from app.ml.numerics.kernels.search import ASIDE, DE_BRUIJN, KNOWN, SUBSET, THRESHOLD, search
 
 EPS = float(np.finfo(np.float64).eps)
 TIE = 1e-11
@@ -18,7 +18,7 @@ LEEWAY = 1e-9
 """Share by which rounding may take a sum of weights below what is asked for."""
 GROW = (
     "Tuple((i8, b1[::1]))({}[:,::1], i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i4[:,::1], i4[::1], f8[::1], f8[::1],"
-    "i8, i8, i8, i8, f8, f8, f8, i8, b1, b1[::1], u8,"
+    "i8, i8, i8, i8, f8, f8, f8, i8, b1, i1[::1], u8,"
     "i4[::1], f8[::1], i4[::1], i1[::1], f8[:,::1], f8[::1], f8[::1], f8[::1])"
 )
 GROWN = "column", "threshold", "left", "missing", "value", "mass", "impurity", "gain"
@@ -79,14 +79,16 @@ def describe(rows, kind, weight, y, criterion, near, kinds, total, value):
 
 
 @inner
-def mark(rows, code, bins, asks, last, members, side, ways):
-    """Which way each row goes into `side`: 0 left, 1 right, 2 missing; and how many go each way."""
+def mark(rows, code, bins, gap, asks, last, members, side, ways):
+    """Which way each row goes into `side`: 0 left, 1 right, 2 neither; and how many go each way. gap: where
+    the missing go, neither way if nowhere.
+    """
     ways[:] = 0
     for i in rows:
         c = np.int64(code[i])
         way = 0
         if c == bins:
-            way = 2
+            way = gap if gap >= 0 else ASIDE
         elif asks == THRESHOLD:
             way = 1 if c > last else 0
         elif asks == SUBSET:
@@ -189,7 +191,8 @@ def grow(
     codes (d, n) u1 or i4, bins (d,), start (d,), low, high, levels (d,): a `Binned`. order (1 or d, m): the rows.
     kind (n,) class of each row, or anything for numbers y (n,). k: classes, or 2. max_leaves: 0 for no limit; with
     one, the question that gains most is asked first. tries: columns drawn for each question. lottery: subsets of
-    categories are drawn too. own (d,): missing values have a way of their own where they weigh enough.
+    categories are drawn too. own (d,): where a column may
+    send missing values.
     """
     d, n = codes.shape
     places, m = column.size, order.shape[1]
@@ -205,8 +208,8 @@ def grow(
     for power in range(64):
         bit[(np.uint64(1) << np.uint64(power)) * np.uint64(DE_BRUIJN) >> np.uint64(58)] = power
     sums = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
-    pick, best_pick = np.zeros(widest, np.bool_), np.zeros(widest, np.bool_)
-    levelled = np.empty((widest, k)), np.empty(widest, np.int64), np.empty(widest)
+    pick, best_pick = np.zeros(widest + 1, np.bool_), np.zeros(widest + 1, np.bool_)
+    levelled = np.empty((widest, k)), np.empty(widest, np.int64), np.empty(widest + 1)
     work = sums, levelled, pick, drawn, near, kinds, held, seen, bit, cells
     state = np.array([seed], np.uint64)
     total, ways = np.empty(k), np.empty(3, np.int64)
@@ -229,7 +232,7 @@ def grow(
                 for p in range(rows.size):
                     moment[rows[p]] = near[p, 1]
             unit = impurity[node] * mass[node]
-            gained, j, asks, last, following, branch = search(
+            gained, j, asks, last, following, gap = search(
                 rows,
                 codes,
                 bins,
@@ -250,7 +253,7 @@ def grow(
             if j < 0 or gained < min_gain * mass[node] - 1e-12 * unit:
                 continue
             gain[node] = max(gained, 0.0)
-            plan[node, 0], plan[node, 1], plan[node, 2], plan[node, 3] = j, asks, last, branch
+            plan[node, 0], plan[node, 1], plan[node, 2], plan[node, 3] = j, asks, last, gap
             if asks == THRESHOLD:
                 threshold[node] = middle(high[start[j] + last], low[start[j] + following])
             elif asks == SUBSET:
@@ -271,21 +274,21 @@ def grow(
         node = np.int64(waiting[place])
         open_ -= 1
         waiting[place] = waiting[open_]
-        j, asks, last, branch = plan[node, 0], plan[node, 1], plan[node, 2], plan[node, 3]
-        more = branch + (asks != KNOWN)
+        j, asks, last, gap = plan[node, 0], plan[node, 1], plan[node, 2], plan[node, 3]
+        more = (gap == ASIDE) + (asks != KNOWN)
         if max_leaves and leaves + more > max_leaves:
             gain[node] = 0.0
             continue
         leaves += more
         lo, hi = begin[node], end[node]
         at = np.int64(threshold[node]) if asks == SUBSET else 0
-        mark(order[0, lo:hi], codes[j], bins[j], asks, last, members[at:], side, ways)
+        mark(order[0, lo:hi], codes[j], bins[j], gap, asks, last, members[at:], side, ways)
         for r in range(order.shape[0]):
             deal(order[r, lo:hi], side, ways, spare)
         column[node], left[node] = j, nodes
-        missing[node] = more if branch else -1
+        missing[node] = more if gap == ASIDE else gap
         for way in range(3):
-            if way == 0 or (way == 1 and asks != KNOWN) or (way == 2 and branch):
+            if way == 0 or (way == 1 and asks != KNOWN) or (way == 2 and gap == ASIDE):
                 begin[nodes], end[nodes], depth[nodes] = lo, lo + ways[way], depth[node] + 1
                 nodes += 1
             lo += ways[way]

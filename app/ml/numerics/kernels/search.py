@@ -22,6 +22,10 @@ DE_BRUIJN = 0x03F79D71B4CB0A89
 """Its 64 runs of 6 bits differ: times a power of two, the top 6 bits tell which (Leiserson, Prokop & Randall 1998)."""
 THRESHOLD, SUBSET, KNOWN = 0, 1, 2
 """What a question asks: `code <= cut`, whether the level is a member, whether the value is known."""
+NOWHERE, LEFT, RIGHT, ASIDE = -1, 0, 1, 2
+"""Where a question sends missing values: both ways, to a side, to a way of their own."""
+BOTH, BRANCH, SIDE = 0, 1, 2
+"""Where a column may send them: nowhere but both ways, to a way of their own, to the side where more is gained."""
 
 
 @inner
@@ -119,11 +123,38 @@ def or_known(best, asks, known, before, branch, least, slack, criterion):
     return best, asks
 
 
+@seldom
+def judge_sides(held, cells, bins, levels, total, least, slack, options, sums, share, pick, state):
+    """The same where missing values, the last of the cells, go to a side: as one more level, or above or below a cut.
+
+    Below it they are where the cells are counted from the other end.
+    """
+    criterion, _, _ = options
+    known, _, left, right = sums
+    before, m = quality(total, criterion), cells.size - 1
+    if levels:
+        best = best_levels(
+            held, cells, levels + 1, total, before, least, slack, options, left, right, share, pick, state
+        )
+        return best, SUBSET, -1, -1, LEFT if pick[levels] else RIGHT
+    best, last, following, way = -np.inf, -1, -1, RIGHT
+    for side in range(2):
+        gain, here, there = best_cell(held, cells[:m], total, before, least, criterion, slack, left, right)
+        if gain > best + slack:
+            best, last, following, way = gain, min(here, there), max(here, there), LEFT if side else RIGHT
+        for t in range(m // 2):
+            cells[t], cells[m - 1 - t] = cells[m - 1 - t], cells[t]
+    for s in range(total.size):
+        known[s] = total[s] - held[bins, s]
+    heavy, before = weigh(held[bins], criterion) >= least, before - quality(held[bins], criterion)
+    best, asks = or_known(best, THRESHOLD, known, before, heavy, least, slack, criterion)
+    return best, asks, last, following, ASIDE if asks == KNOWN else way
+
+
 @inner
 def judge_cells(held, cells, bins, levels, total, least, slack, options, sums, share, pick, state):
     """The best question about one column, of the sums in `held` of each of the codes `cells`, in order: gain, what it
-    asks, codes beside the cut, and whether missing values have a way of their own. Of a constant column nothing is
-    asked: (-inf, -1, …).
+    asks, codes beside the cut, and where missing values go. Of a constant column nothing is asked: (-inf, -1, …).
     """
     criterion, _, own = options
     known, _, left, right = sums
@@ -131,8 +162,10 @@ def judge_cells(held, cells, bins, levels, total, least, slack, options, sums, s
     if cells[m - 1] == bins:
         m -= 1
     if m == 0 or cells.size == 1:
-        return -np.inf, -1, -1, -1, False
-    branch, before = part_missing(held[bins], total, known, m < cells.size, least, criterion, own)
+        return -np.inf, -1, -1, -1, NOWHERE
+    if own == SIDE and m < cells.size:
+        return judge_sides(held, cells, bins, levels, total, least, slack, options, sums, share, pick, state)
+    branch, before = part_missing(held[bins], total, known, m < cells.size, least, criterion, own == BRANCH)
     last, following, asks = -1, -1, SUBSET
     if levels:
         best = best_levels(
@@ -142,7 +175,7 @@ def judge_cells(held, cells, bins, levels, total, least, slack, options, sums, s
         best, last, following = best_cell(held, cells[:m], known, before, least, criterion, slack, left, right)
         asks = THRESHOLD if last >= 0 else -1
     best, asks = or_known(best, asks, known, before, branch, least, slack, criterion)
-    return best, asks, last, following, branch
+    return best, asks, last, following, ASIDE if branch else NOWHERE
 
 
 @inner
@@ -156,11 +189,11 @@ def judge(code, place, bins, levels, target, total, least, slack, options, sums,
     while m > 0 and code[place[m - 1]] == bins:
         m -= 1
     if m == 0 or (m == place.size and code[place[0]] == code[place[m - 1]]):
-        return -np.inf, -1, -1, -1, False
+        return -np.inf, -1, -1, -1, NOWHERE
     clear(gone)
     for i in place[m:]:
         add(gone, i, kind, weight, moment, criterion)
-    branch, before = part_missing(gone, total, known, m < place.size, least, criterion, own)
+    branch, before = part_missing(gone, total, known, m < place.size, least, criterion, own == BRANCH)
     last, following, asks = -1, -1, SUBSET
     if levels:
         present = seen[: tabled(code, place[:m], kind, weight, moment, criterion, levels, table, seen)]
@@ -173,7 +206,7 @@ def judge(code, place, bins, levels, target, total, least, slack, options, sums,
         )
         asks = THRESHOLD if last >= 0 else -1
     best, asks = or_known(best, asks, known, before, branch, least, slack, criterion)
-    return best, asks, last, following, branch
+    return best, asks, last, following, ASIDE if branch else NOWHERE
 
 
 @inner
@@ -183,11 +216,11 @@ def search(
     """The best question of a node: gain, column, what it asks, codes beside the cut, way for the missing.
 
     `tries`: columns drawn; constant ones do not count. All are asked, and of a tie the first wins, if it is d.
-    The last of `options` (d,): of each column, whether missing values may have a way of their own.
+    The last of `options` (d,): of each column, where it may send missing values.
     """
     sums, levelled, pick, drawn, near, kinds, held, seen, bit, cells = work
     criterion, lottery, owns = options
-    best, which, asks, last, following, branch = -np.inf, -1, -1, -1, -1, False
+    best, which, asks, last, following, gap = -np.inf, -1, -1, -1, -1, NOWHERE
     d, tried = codes.shape[0], 0
     for q in range(d):
         if tried == tries:
@@ -212,9 +245,9 @@ def search(
                 clear(held[cells[t]])
         tried += found[0] > -np.inf
         if found[0] > best + slack:
-            best, asks, last, following, branch = found
+            best, asks, last, following, gap = found
             which = j
             if asks == SUBSET:
                 for level in range(levels[j]):
                     best_pick[level] = pick[level]
-    return best, which, asks, last, following, branch
+    return best, which, asks, last, following, gap

@@ -1,0 +1,98 @@
+"""Growing with missing values sent to a side: the question of the root by trying each, and what it is worth."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from app.ml.contract import Data, Task
+from app.ml.numerics.binning import binned
+from app.ml.numerics.growth import Grower, Rules, planted
+from app.ml.numerics.kernels.questions import ENTROPY, GINI, VARIANCE
+from app.ml.numerics.trees import total
+
+C, R = Task.CLASSIFICATION, Task.REGRESSION
+LEVELS = [0, 5, 0]
+
+
+def impurity(data, rows, criterion):
+    """Times the weight."""
+    weights = data.weights[rows]
+    if not weights.size:
+        return 0.0
+    if criterion == VARIANCE:
+        return weights @ (data.y[rows] - np.average(data.y[rows], weights=weights)) ** 2
+    shares = weights @ data.targets[rows] / weights.sum()
+    if criterion == GINI:
+        return weights.sum() * (1 - (shares**2).sum())
+    shares = shares[shares > 0]
+    return -weights.sum() * (shares * np.log2(shares)).sum()
+
+
+def sides(column, levels):
+    """Every way to part the rows in two, the missing on either side."""
+    gone, known = np.isnan(column), np.unique(column[~np.isnan(column)])
+    if levels:
+        for inside in product([False, True], repeat=known.size):
+            yield np.isin(column, known[list(inside)])
+            yield np.isin(column, known[list(inside)]) | gone
+        return
+    for threshold in known:
+        yield column <= threshold
+        yield (column <= threshold) | gone
+
+
+def best(data, criterion, least):
+    whole = impurity(data, np.full(len(data.x), True), criterion)
+    return max(
+        whole - impurity(data, left, criterion) - impurity(data, ~left, criterion)
+        for column, levels in zip(data.x.T, LEVELS, strict=True)
+        for left in sides(column, levels)
+        if min(data.weights[left].sum(), data.weights[~left].sum()) >= least
+    )
+
+
+def table(task, seed, n=40):
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([rng.normal(size=n).round(1), rng.integers(0, 5, n), rng.normal(size=n)])
+    x[rng.random(x.shape) < 0.25] = np.nan
+    y = rng.integers(0, 3, n) if task is C else rng.normal(size=n)
+    return Data.of(task, x, y, levels=LEVELS, missing=True, weights=rng.uniform(0.5, 2, n))
+
+
+def grown(data, criterion, **rules):
+    return Grower(data, binned(data)).grow(data.weights, Rules(criterion, **rules))
+
+
+SIDE = {"missing_branch": False, "missing_side": True}
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("task", "criterion"), [(C, GINI), (C, ENTROPY), (R, VARIANCE)])
+def test_the_root_asks_what_gains_most_with_the_missing_on_either_side(task, criterion, seed):
+    data = table(task, seed)
+    tree = grown(data, criterion, max_depth=1, min_samples_leaf=3, **SIDE)
+    assert tree.gain[0] == pytest.approx(best(data, criterion, 3), rel=1e-9)
+    assert tree.weight[1:].sum() == pytest.approx(data.weights.sum()), "all rows teach one of two sides"
+    column = data.x[:, tree.column[0]]
+    left = total(planted(tree, data.levels, np.array([[0.0], [1], [0]])), data.x)[:, 0] > 0
+    assert data.weights[left].sum() == pytest.approx(tree.weight[1])
+    assert np.unique(left[np.isnan(column)]).size <= 1
+
+
+def test_missing_values_that_tell_the_answer_go_by_themselves():
+    x = np.where(np.arange(60) < 20, np.nan, np.arange(60.0) % 7)[:, None]
+    data = Data.of(C, x, np.isnan(x[:, 0]) * 1, missing=True)
+    tree = grown(data, GINI, **SIDE)
+    assert tree.column.tolist() == [0, -1, -1]
+    assert tree.impurity[1:].tolist() == [0, 0]
+    told = total(planted(tree, data.levels, tree.value), np.array([[np.nan], [3.0]]))
+    np.testing.assert_array_equal(told, [[0, 1], [1, 0]])
+
+
+def test_where_none_was_missing_a_row_goes_both_ways():
+    x = np.arange(10.0)[:, None]
+    data = Data.of(R, x, (x[:, 0] > 2) * 10.0, missing=True)
+    tree = grown(data, VARIANCE, max_depth=1, **SIDE)
+    assert tree.missing.tolist() == [-1, -1, -1]
+    assert total(planted(tree, data.levels, tree.value), np.array([[np.nan]])) == pytest.approx(7)
