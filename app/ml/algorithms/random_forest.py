@@ -65,9 +65,6 @@ JUDGES = 2000
 """Rows, at most, that each tree tells the columns' importance by, and that each point of the curve is of."""
 POINTS = 50
 """Of the curve of the out-of-bag error, at most: one for each grove."""
-WITNESSES = 20_000
-"""Rows, at most, that tell what votes mean."""
-NONE = np.zeros(0)
 
 
 class RandomForest(Params):
@@ -118,7 +115,7 @@ class State(NamedTuple):
     """(d,) by how much that grows when the column is permuted; empty if that was not asked for."""
     importance_deviation: Vector
     """(d,) its standard error over the trees."""
-    powers: Vector = NONE
+    powers: Vector = calibration.NONE
     """(2,) by which votes become probabilities; empty if these are the shares."""
 
 
@@ -168,7 +165,8 @@ def fit(params: RandomForest, data: Data, context: Context) -> Fit[State]:
     error, deviation = _error(data, told, seen)
     alone, importance, spread = _importance(np.concatenate(increases))
     kinds = 0 if numbers else data.targets.shape[1]
-    powers = _powers(params, data, told, seen)
+    calibrated = not numbers and params.probability == "calibrated"
+    powers = calibration.learned(told, seen, data.targets, data.weights) if calibrated else calibration.NONE
     state = State(together(trees), kinds, error, deviation, int((seen > 0).sum()), alone, importance, spread, powers)
     return Fit(state, iterations=params.trees, curves={"out_of_bag": curve})
 
@@ -223,13 +221,6 @@ def _error(data: Data, told: Matrix, seen: Vector, step: int = 1) -> tuple[float
     parts = data.weights[rows] / data.weights[rows].sum()
     error = float(parts @ errors)
     return error, float(np.sqrt((parts**2) @ (errors - error) ** 2))
-
-
-def _powers(params: RandomForest, data: Data, told: Matrix, seen: Vector) -> Vector:
-    rows = np.flatnonzero(seen)[:: -(-len(seen) // WITNESSES)]
-    if params.probability == "shares" or data.task is Task.REGRESSION or not rows.size:
-        return NONE
-    return calibration.learned(told[rows], seen[rows], data.targets[rows], data.weights[rows])
 
 
 def _increases(data: Data, tree: Trees, rows: NDArray[np.int32], rng: np.random.Generator) -> Vector:

@@ -22,12 +22,22 @@ from app.ml.numerics import softmax
 
 SHARES = 0.0, 1.0
 """Powers that leave the shares, but for half a vote, as they are."""
+NONE = np.zeros(0)
+"""Powers of votes that nobody has cast."""
+ROWS = 20_000
+"""That tell, at most."""
 TOLERANCE = 1e-12
 
 
 def learned(votes: Matrix, voters: Vector, targets: Matrix, weights: Vector) -> Vector:
-    """(2,) a and b, from the votes (n, k) of so many voters (n,) and the indicators of the classes (n, k)."""
+    """(2,) a and b, from the votes (n, k) of so many voters (n,) and the indicators of the classes (n, k);
+    of rows without a voter nothing is learned.
+    """
+    rows = np.flatnonzero(voters)[:: -(-voters.size // ROWS)]
+    votes, voters, targets, weights = votes[rows], voters[rows], targets[rows], weights[rows]
     n, k = votes.shape
+    if not n:
+        return NONE
     if k == 1:
         return np.array(SHARES)
     said, truth, parts = _said(votes, voters), (n * targets + 1 / k) / (n + 1), weights / weights.sum()

@@ -86,3 +86,11 @@ def test_votes_that_mean_nothing_are_not_believed():
 def test_a_single_class_is_certain():
     votes = np.full((5, 1), VOTERS * 1.0)
     assert probabilities(votes, VOTERS, learn(votes, np.ones((5, 1)))).tolist() == [[1.0]] * 5
+
+
+def test_rows_without_a_voter_teach_nothing():
+    votes, targets = polled(50, 3, 1.0)
+    more = np.vstack([votes, np.zeros((20, 3))]), np.append(np.full(50, VOTERS), np.zeros(20))
+    told = learned(*more, np.vstack([targets, targets[:20]]), np.ones(70))
+    np.testing.assert_array_equal(told, learn(votes, targets))
+    assert learned(*(part[50:] for part in more), targets[:20], np.ones(20)).size == 0
