@@ -27,11 +27,11 @@ References: Dietterich & Bakiri (1995), J. Artif. Intell. Res. 2:263; Battiti & 
 
 import math
 from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from app.errors import InvalidData
 from app.ml.contract import (
@@ -73,6 +73,12 @@ class ECOC(Params):
         None, min_length=1, max_length=1000, description="A code instead: the bits of each class, by ascending label."
     )
     decode: Literal["likelihood", "hamming"] = Field("likelihood", description="What the nearest codeword is.")
+
+    @model_validator(mode="after")
+    def _a_code(self) -> Self:
+        if self.words is not None and (wrong := _no_code(self.words)):
+            raise ValueError(wrong)
+        return self
 
 
 class State(NamedTuple):
@@ -179,10 +185,7 @@ def _random(k: int, bits: int, rng: np.random.Generator) -> Code:
         return exhaustive(k)
     best, farthest = np.zeros((k, 0), np.int8), -1
     for _ in range(DRAWS):
-        drawn = rng.integers(0, 2, (k, 2 * bits), dtype=np.int8)
-        code = np.unique(drawn ^ drawn[:1] ^ 1, axis=1)  # the first class has a 1, as a complement asks the same
-        code = code[:, ~code.all(axis=0)]
-        code = code[:, rng.permutation(code.shape[1])[:bits]]
+        code = _columns(k, bits, rng)
         if (distance := min_distance(code)) > farthest:
             best, farthest = code, distance
     if not farthest:
@@ -190,19 +193,33 @@ def _random(k: int, bits: int, rng: np.random.Generator) -> Code:
     return best
 
 
+def _columns(k: int, bits: int, rng: np.random.Generator) -> Code:
+    """Different ones; of more than `MOST_CLASSES` classes perhaps a few less, where nearly all there are are wanted."""
+    if k <= MOST_CLASSES:
+        every = exhaustive(k)
+        return every[:, rng.choice(every.shape[1], bits, replace=False)]
+    drawn = rng.integers(0, 2, (k, 2 * bits), dtype=np.int8)
+    code = np.unique(drawn ^ drawn[:1] ^ 1, axis=1)  # the first class has a 1, as a complement asks the same
+    code = code[:, ~code.all(axis=0)]
+    return code[:, rng.permutation(code.shape[1])[:bits]]
+
+
 def _given(words: list[list[int]], k: int) -> Code:
     if len(words) != k:
         raise InvalidData(f"The code needs a word for each of the {k} classes.")
+    return np.array(words, np.int8).reshape(k, -1)
+
+
+def _no_code(words: list[list[int]]) -> str:
+    """Why these are none."""
     if len({len(word) for word in words}) > 1:
-        raise InvalidData("Codewords are all of one length.")
-    code = np.array(words, np.int8).reshape(k, -1)
-    if k > 1 and len(np.unique(code, axis=0)) < k:
-        raise InvalidData("Two classes have the same codeword.")
+        return "Codewords are all of one length."
+    code = np.array(words, np.int8).reshape(len(words), -1)
+    if len(np.unique(code, axis=0)) < len(code):
+        return "Two classes have the same codeword."
     if len(np.unique(code ^ code[:1], axis=1).T) < code.shape[1] or (code == code[:1]).all(axis=0).any():
-        raise InvalidData(
-            "A column of the code is constant, or equal or complementary to another: it asks nothing new."
-        )
-    return code
+        return "A column of the code is constant, or equal or complementary to another: it asks nothing new."
+    return ""
 
 
 ALGORITHM = Algorithm(

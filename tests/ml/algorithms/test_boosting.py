@@ -249,14 +249,26 @@ def test_one_more_flipped_bit_is_one_too_many():
         [[1, 1], [0, 1]],  # a constant column
         [[1], [1]],  # one word for both
         [[1, 0], [0]],  # of different lengths
-        [[1]],  # too few
     ],
 )
 def test_codes_that_are_none(words):
+    with pytest.raises(ValueError, match=r"Codewords|same codeword|column of the code"):
+        ecoc.ECOC.model_validate({"words": words})
+
+
+def test_a_code_is_of_all_classes():
     data = Data.of(Task.CLASSIFICATION, np.arange(4.0)[:, None], [0, 0, 1, 1])
-    params = ecoc.ECOC.model_validate({"words": words})
     with pytest.raises(InvalidData):
-        ecoc.fit(params, data, learners.context(0))
+        ecoc.fit(ecoc.ECOC(words=[[1, 0], [0, 0], [1, 1]]), data, learners.context(0))
+
+
+@pytest.mark.parametrize(("k", "bits"), [(3, 2), (4, 5), (8, 100), (10, 511), (12, 40)])
+def test_a_random_code_has_as_many_different_bits_as_asked_for(k, bits):
+    code = ecoc._random(k, bits, np.random.default_rng(0))
+    assert code.shape == (k, bits)
+    assert len(np.unique(code ^ code[:1], axis=1).T) == bits
+    assert not (code == code[:1]).all(axis=0).any()
+    assert ecoc.min_distance(code) >= 1
 
 
 @pytest.mark.parametrize("spec", [{"code": "one_vs_all"}, {"code": "random"}, {"code": "random", "decode": "hamming"}])
