@@ -7,6 +7,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from app import logs
+from app.connection import Connection
 from app.lean import settle
 from app.ports import listen
 from app.settings import Settings
@@ -19,6 +20,7 @@ def serve(app: FastAPI, settings: Settings) -> None:
     with listen(settings.host, settings.port) as listener:
         config = uvicorn.Config(
             app,
+            http=Connection,
             proxy_headers=False,  # nothing asks who the client is, or by which scheme it came
             access_log=False,  # the application writes one line a request itself
             log_config=None,

@@ -60,7 +60,10 @@ class Reply(NamedTuple):
         return [(b"content-type", self.media_type), (b"content-length", b"%d" % len(self.body)), *self.headers]
 
 
-Respond = Callable[[Call], Awaitable[Reply]]
+Respond = Callable[[Call], Reply | Awaitable[Reply]]
+"""Awaitable where there is something to wait for."""
+WHOLE = "valiant.body"
+"""Where a server that has the whole body already leaves it, in the scope."""
 READ = (b"content-type", b"accept", b"x-request-timeout")
 """Headers that say, with the address, what is asked of a body."""
 
@@ -87,14 +90,17 @@ class DirectRoute(APIRoute):
     async def reply(self, scope: Scope, receive: Receive) -> Reply:
         app: Application = scope["app"]
         headers: Headers = scope[BY_NAME]
-        body = await read(receive, headers, app.settings)
+        body: bytes | None = scope.get(WHOLE)
+        if body is None or len(body) > app.settings.max_body_bytes:
+            body = await read(receive, headers, app.settings)
         if not body:
             raise EmptyBody
         query, kind, accept, timeout = scope["query_string"], *map(headers.get, READ)
         short = len(query) + len(kind or b"") + len(accept or b"") + len(timeout or b"") <= LONGEST
         of = self._remembered if short else self._respond
         respond = of(tuple(scope["path_params"].items()), query, kind, accept, timeout)
-        return await respond(Call(app.services, app.settings, scope, headers, body))
+        found = respond(Call(app.services, app.settings, scope, headers, body))
+        return found if isinstance(found, Reply) else await found
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         reply = await self.reply(scope, receive)
@@ -148,6 +154,12 @@ class Application(FastAPI):
         self._direct_routes = routes
         self._direct = surround(_answer)
         self._at = lru_cache(MOST)(self._find)
+
+    def answers_directly(self, scope: Scope) -> bool:
+        """Whether a direct route answers, which asks for no clock: then no task has to run it."""
+        if scope["method"] != "POST" or len(scope["path"]) > LONGEST or self._at(scope["path"]) is None:
+            return False
+        return all(name != b"x-request-timeout" for name, _ in scope["headers"])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST" and len(scope["path"]) <= LONGEST:

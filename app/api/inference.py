@@ -1,7 +1,7 @@
 """The Open Inference Protocol v2: what clients of KServe, Triton and MLServer already speak."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -30,7 +30,7 @@ from app.schemas.inference import (
     ServerMetadata,
     ServerReadiness,
 )
-from app.services.inference import PLATFORM, Asked, answer, inputs_of, outputs_of, placed, read, write
+from app.services.inference import PLATFORM, Asked, Inferred, answer, inputs_of, outputs_of, placed, read, write
 from app.services.pointers import Wanted
 from app.services.predictions import Served
 from app.services.tensors import binary_size, refused
@@ -161,7 +161,15 @@ def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
     )
 
 
-async def _infer(wanted: Wanted, within: float | None, call: Call) -> Reply:
+def _infer(wanted: Wanted, within: float | None, call: Call) -> Reply | Awaitable[Reply]:
+    served = None if within is not None else call.services.predictions.at_hand(wanted, len(call.body))
+    if served is None:
+        return _in_turn(wanted, within, call)
+    call.services.admission.check()
+    return _reply(served, answer(served, _read(call, served)))
+
+
+async def _in_turn(wanted: Wanted, within: float | None, call: Call) -> Reply:
     body = call.body
     async with call.services.admission.enter(within) as place:
         served = await call.services.predictions.ready(wanted)
@@ -171,6 +179,10 @@ async def _infer(wanted: Wanted, within: float | None, call: Call) -> Reply:
             given = write(served, asked.request, predicted)
         else:
             given = await place.run(lambda: answer(served, _read(call, served)), large=True)
+    return _reply(served, given)
+
+
+def _reply(served: Served, given: Inferred) -> Reply:
     headers = [(b"x-model-version", b"%d" % served.pointer.version)]
     if given.json_bytes is None:
         return Reply(given.body, b"application/json", headers)

@@ -1,6 +1,6 @@
 """Predictions: answered from memory, on the event loop when that is quick."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from sys import intern
 from typing import Annotated, Any, Literal, NamedTuple
@@ -22,7 +22,7 @@ from app.ml.contract import Matrix
 from app.ml.numerics.json_numbers import LISTS, OBJECTS
 from app.ml.rows import Incoming, whole
 from app.schemas.predictions import Prediction, PredictRequest
-from app.services.answers import Extras
+from app.services.answers import Answer, Extras
 from app.services.pointers import Wanted
 from app.services.predictions import Served, check_extras, wanted_of
 from app.settings import KiB, Settings
@@ -119,7 +119,17 @@ class _Asked(NamedTuple):
     """Seconds."""
 
 
-async def _predict(asked: _Asked, call: Call) -> Reply:
+def _predict(asked: _Asked, call: Call) -> Reply | Awaitable[Reply]:
+    served = None if asked.within is not None else call.services.predictions.at_hand(asked.wanted, len(call.body))
+    if served is None:
+        return _in_turn(asked, call)
+    call.services.admission.check()
+    check_extras(served, asked.extras)
+    write = WRITERS[asked.forms.answer]
+    return _reply(asked, call.services.predictions.answer(served, _read(asked, call, served), asked.extras, write))
+
+
+async def _in_turn(asked: _Asked, call: Call) -> Reply:
     predictions, body = call.services.predictions, call.body
     write = WRITERS[asked.forms.answer]
     async with call.services.admission.enter(asked.within) as place:
@@ -132,6 +142,10 @@ async def _predict(asked: _Asked, call: Call) -> Reply:
             given = await place.run(
                 lambda: predictions.answer(served, _read(asked, call, served), asked.extras, write), large=True
             )
+    return _reply(asked, given)
+
+
+def _reply(asked: _Asked, given: Answer) -> Reply:
     headers = [(b"x-model-version", b"%d" % given.version)]
     if given.ignored:
         headers.append((b"x-ignored-columns", _listed(given.ignored).encode()))

@@ -33,9 +33,13 @@ class Admission:
         """
         return Place(self, seconds)
 
-    def take(self) -> None:
+    def check(self) -> None:
+        """For a prediction that begins and ends now. Raises Overloaded."""
         if self.inside >= self._places:
             raise Overloaded(headers={"Retry-After": RETRY_SECONDS})
+
+    def take(self) -> None:
+        self.check()
         self.inside += 1
 
     async def in_turn(self, call: Callable[[], T], begin: Callable[[], None]) -> T:

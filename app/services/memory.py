@@ -1,6 +1,7 @@
 """Decoded models of this process, as many as fit."""
 
 from collections import OrderedDict
+from contextlib import suppress
 from threading import Lock
 
 from app.ml.model import Model
@@ -17,11 +18,11 @@ class ModelMemory:
         """Of all models kept."""
 
     def get(self, digest: str) -> Model | None:
-        with self._lock:
-            model = self._models.get(digest)
-            if model is not None:
+        model = self._models.get(digest)
+        if model is not None:
+            with suppress(KeyError):  # without the lock: it may have left in between
                 self._models.move_to_end(digest)
-            return model
+        return model
 
     def put(self, digest: str, model: Model) -> None:
         size = model.nbytes  # counted once, outside the lock

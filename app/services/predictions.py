@@ -73,6 +73,15 @@ class Predictions:
             pointer = await _landed(self._pointers.fetch(wanted))
         return Served(pointer, self._memory.get(pointer.digest) or await self._loaded(pointer))
 
+    def at_hand(self, wanted: Wanted, size: int) -> Served | None:
+        """As `ready`, if a body of so many bytes can be answered without waiting for anything or anybody."""
+        pointer = self._pointers.fresh(wanted)
+        model = None if pointer is None else self._memory.get(pointer.digest)
+        if pointer is None or model is None or self._batching.takes(model):
+            return None
+        served = Served(pointer, model)
+        return served if served.quick(size) else None
+
     async def _loaded(self, pointer: Pointer) -> Model:
         return await _landed(self._loads.join(pointer.digest, lambda: self._load(pointer)))
 
