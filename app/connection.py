@@ -1,92 +1,123 @@
-"""A connection of the API: a request that came whole and is answered directly begins where it arrives.
+"""A connection of the API: a question that came whole, and whose answer is at hand, is answered where it arrives.
 
-uvicorn gives every request a task of the event loop, which costs as much as a small prediction, and writes an answer's
-head and body apart, which costs more. Here a task is made only of what has to wait, and what is written in one turn of
-the loop is sent together.
+The usual way of a request, a task of the event loop that hears of it and tells the answer in messages, costs more than
+a small prediction. Whatever is not quite plain takes that way, which is uvicorn's.
 """
 
 import asyncio
-from contextvars import copy_context
+from functools import lru_cache
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from app.api.arriving import Begun
-from app.api.direct import WHOLE, Application
+from app.api.direct import Application
+from app.api.middleware import STAMPS
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's, which parses, and tells the application."""
+    """uvicorn's, and what its parser tells of a request is kept back until the request is whole."""
 
-    _arriving = False
-    _whole: RequestResponseCycle | None = None
+    _kept: list[bytes] | None = None
+    """Pieces of the body; None if uvicorn was told."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._application = self.app if isinstance(self.app, Application) else None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         self._out = Gathering(transport, self.loop)
         super().connection_made(self._out)  # type: ignore[arg-type]  # all that is asked of a transport
 
     def data_received(self, data: bytes) -> None:
-        self._arriving = True
         super().data_received(data)
-        self._arriving = False
-        if self._whole is not None:
-            cycle, self._whole = self._whole, None
-            self._begin(cycle)
+        if self._kept is not None:
+            self._tell()
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        """Called when a head has arrived, or when the turn of a request has come."""
-        scope: Any = cycle.scope
-        if self._arriving and isinstance(app, Application) and app.answers_directly(scope):
-            self._whole = cycle  # unless its body is still to come
+    def on_headers_complete(self) -> None:
+        if self._is_plain():
+            self._kept = []
         else:
-            super()._start_asgi_task(cycle, app)
+            super().on_headers_complete()
 
-    def _begin(self, cycle: RequestResponseCycle) -> None:
-        if cycle.more_body:
-            super()._start_asgi_task(cycle, self.app)
-            return
-        scope: Any = cycle.scope
-        scope[WHOLE] = bytes(cycle.body)
-        context = copy_context()
-        self._out.hold()
-        begun: Begun[None] = context.run(Begun, cycle.run_asgi(self.app))  # raises nothing: uvicorn answers with 500
-        self._out.send()
-        if not begun.done:
-            task = self.loop.create_task(_ended(begun), context=context)
-            task.add_done_callback(self.tasks.discard)
-            self.tasks.add(task)
+    def on_body(self, body: bytes) -> None:
+        if self._kept is None:
+            super().on_body(body)
+        else:
+            self._kept.append(body)
+
+    def on_message_complete(self) -> None:
+        if self._kept is None:
+            super().on_message_complete()
+        elif not self._answer(b"".join(self._kept)):
+            self._tell()
+            super().on_message_complete()
+
+    def _is_plain(self) -> bool:
+        parser, busy = self.parser, self.cycle is not None and not self.cycle.response_complete
+        return (
+            self._application is not None
+            and not (busy or self.flow.write_paused or self.expect_100_continue or parser.should_upgrade())
+            and parser.get_method() == b"POST"
+            and parser.get_http_version() == "1.1"
+            and parser.should_keep_alive()
+        )
+
+    def _tell(self) -> None:
+        """Uvicorn what was kept back."""
+        pieces, self._kept = self._kept or [], None
+        super().on_headers_complete()
+        for piece in pieces:
+            super().on_body(piece)
+
+    def _answer(self, body: bytes) -> bool:
+        """Whether it could be."""
+        assert self._application is not None  # noqa: S101  else nothing is kept back
+        answer = self._application.at_once(self.url, self.headers, body)
+        if answer is None:
+            return False
+        self._kept = None
+        headers, told = answer
+        lines = [b"%s: %s\r\n" % pair for pair in headers]
+        self._out.send(b"".join([_beginning(*self.server_state.default_headers), *lines, b"\r\n", told]))
+        self.on_response_complete()
+        return True
 
 
-async def _ended(begun: Begun[None]) -> None:
-    await begun
+@lru_cache(1)
+def _beginning(*headers: tuple[bytes, bytes]) -> bytes:
+    """With uvicorn's own headers: the time, the same for a second, and those of every answer of ours."""
+    return b"HTTP/1.1 200 OK\r\n" + b"".join(b"%s: %s\r\n" % pair for pair in (*headers, *STAMPS))
 
 
 class Gathering:
-    """A transport that sends what is written in one turn of the event loop as one piece."""
+    """A transport that sends what is written in one turn of the event loop as one piece: head and body, mostly."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport, self._loop = transport, loop
         self._pieces: list[bytes] = []
-        self._holds = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
-    def hold(self) -> None:
-        """What is written from now on waits for `send`."""
-        self._holds = True
+    def write(self, piece: bytes) -> None:
+        if not self._pieces:
+            self._loop.call_soon(self._flush)
+        self._pieces.append(piece)
 
-    def send(self) -> None:
-        self._holds = False
+    def is_closing(self) -> bool:
+        """Asked for with every answer."""
+        return self._transport.is_closing()
+
+    def send(self, piece: bytes) -> None:
+        """Now, behind what was written."""
+        self._flush()
+        self._transport.write(piece)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
         if self._pieces:
             self._transport.writelines(self._pieces)
             self._pieces = []
-
-    def write(self, piece: bytes) -> None:
-        if not (self._pieces or self._holds):
-            self._loop.call_soon(self.send)
-        self._pieces.append(piece)
-
-    def close(self) -> None:
-        self.send()
-        self._transport.close()

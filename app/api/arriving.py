@@ -52,29 +52,21 @@ def _too_large(most: int) -> BodyTooLarge:
 async def _within(seconds: float, call: Awaitable[T]) -> T:
     """What `call` gives. Raises TimeoutError. Most bodies are there already: a clock is set only where one is not."""
     assert isinstance(call, CoroutineType)  # noqa: S101  every server's are
-    begun: Begun[T] = Begun(call)
-    if begun.done:
-        return begun.value
+    try:
+        awaited = call.send(None)
+    except StopIteration as done:
+        there: T = done.value
+        return there
     async with asyncio.timeout(seconds):
-        return await begun
+        return await _Begun(call, awaited)
 
 
-class Begun(Generic[T]):
-    """A coroutine that ran up to its end, or to what it awaits first; then it can be awaited from there.
+class _Begun(Generic[T]):
+    """A coroutine that stopped at something it awaits, to be awaited from there."""
 
-    No task runs it until then: it must not ask which one does, as `asyncio.timeout` asks.
-    """
-
-    __slots__ = ("_awaited", "_call", "done", "value")
-    value: T
-    """What it returned, if it is done."""
-
-    def __init__(self, call: Coroutine[Any, Any, T]) -> None:
-        self._call, self.done = call, False
-        try:
-            self._awaited = call.send(None)
-        except StopIteration as end:
-            self.value, self.done = end.value, True
+    def __init__(self, call: Coroutine[Any, Any, T], awaited: object) -> None:
+        self._call = call
+        self._awaited = awaited
 
     def __await__(self) -> Generator[Any, Any, T]:
         try:

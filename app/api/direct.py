@@ -2,9 +2,11 @@
 
 A `DirectRoute` reads the parameters that its function declares as FastAPI does, with FastAPI's own code and faults. Its
 function makes of them what answers a body, and that is remembered: the same address again costs nothing of it.
-`Application` finds the route before the framework looks.
+`Application` finds the route before the framework looks, and a server that has all of a request may ask for an answer
+`at_once`.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -20,10 +22,12 @@ from starlette.datastructures import QueryParams
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.arriving import BY_NAME, Headers, read
+from app.api.middleware import Reply, Surroundings, Whole
 from app.bootstrap import Services
 from app.errors import EmptyBody
 from app.settings import Settings
 
+PLAIN_URL = re.compile(rb"/[A-Za-z0-9._~/:-]*(\?[A-Za-z0-9._~/:=&,;+-]*)?")
 MOST = 1024
 LONGEST = 256
 """Addresses remembered, and the longest of them."""
@@ -44,26 +48,15 @@ class Call(NamedTuple):
 
     services: Services
     settings: Settings
-    scope: Scope
+    sent: Sequence[tuple[bytes, bytes]]
+    """All headers."""
     headers: Headers
+    """By name."""
     body: bytes
 
 
-class Reply(NamedTuple):
-    """An answer with status 200."""
-
-    body: bytes
-    media_type: bytes
-    headers: Sequence[tuple[bytes, bytes]] = ()
-
-    def head(self) -> list[tuple[bytes, bytes]]:
-        return [(b"content-type", self.media_type), (b"content-length", b"%d" % len(self.body)), *self.headers]
-
-
-Respond = Callable[[Call], Reply | Awaitable[Reply]]
-"""Awaitable where there is something to wait for."""
-WHOLE = "valiant.body"
-"""Where a server that has the whole body already leaves it, in the scope."""
+Respond = Callable[[Call], Reply | Coroutine[Any, Any, Reply]]
+"""A coroutine where there is something to wait for."""
 READ = (b"content-type", b"accept", b"x-request-timeout")
 """Headers that say, with the address, what is asked of a body."""
 
@@ -90,17 +83,20 @@ class DirectRoute(APIRoute):
     async def reply(self, scope: Scope, receive: Receive) -> Reply:
         app: Application = scope["app"]
         headers: Headers = scope[BY_NAME]
-        body: bytes | None = scope.get(WHOLE)
-        if body is None or len(body) > app.settings.max_body_bytes:
-            body = await read(receive, headers, app.settings)
+        body = await read(receive, headers, app.settings)
         if not body:
             raise EmptyBody
-        query, kind, accept, timeout = scope["query_string"], *map(headers.get, READ)
-        short = len(query) + len(kind or b"") + len(accept or b"") + len(timeout or b"") <= LONGEST
-        of = self._remembered if short else self._respond
-        respond = of(tuple(scope["path_params"].items()), query, kind, accept, timeout)
-        found = respond(Call(app.services, app.settings, scope, headers, body))
+        respond = self._found(scope["path_params"], scope["query_string"], headers)
+        found = respond(Call(app.services, app.settings, scope["headers"], headers, body))
         return found if isinstance(found, Reply) else await found
+
+    def at_once(self, call: Call, path: Mapping[str, str], query: bytes) -> Reply | None:
+        """None where there is something to wait for, which is not done. Raises as `reply`, but for the body's size."""
+        found = self._found(path, query, call.headers)(call)
+        if isinstance(found, Reply):
+            return found
+        found.close()
+        return None
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         reply = await self.reply(scope, receive)
@@ -117,6 +113,12 @@ class DirectRoute(APIRoute):
             return response
 
         return handle
+
+    def _found(self, path: Mapping[str, str], query: bytes, headers: Headers) -> Respond:
+        """Raises what `_respond` raises."""
+        kind, accept, timeout = map(headers.get, READ)
+        short = len(query) + len(kind or b"") + len(accept or b"") + len(timeout or b"") <= LONGEST
+        return (self._remembered if short else self._respond)(tuple(path.items()), query, kind, accept, timeout)
 
     def _respond(self, path: tuple[tuple[str, str], ...], query: bytes, *values: bytes | None) -> Respond:
         """Raises UnsupportedMediaType, RequestValidationError, and what the function raises."""
@@ -142,6 +144,14 @@ class DirectRoute(APIRoute):
         return values
 
 
+class _Address(NamedTuple):
+    """Of a direct route."""
+
+    route: DirectRoute
+    path: Mapping[str, str]
+    query: bytes
+
+
 class Application(FastAPI):
     """Sends a request to the direct route at its address, any other to the framework."""
 
@@ -149,17 +159,29 @@ class Application(FastAPI):
     services: Services
     """There while it runs."""
 
-    def answer_directly(self, surround: Callable[[ASGIApp], ASGIApp], routes: Sequence[DirectRoute]) -> None:
+    def answer_directly(self, surround: Callable[[ASGIApp], Surroundings], routes: Sequence[DirectRoute]) -> None:
         """Once all routes are there: to these, with what is around the framework too."""
         self._direct_routes = routes
         self._direct = surround(_answer)
         self._at = lru_cache(MOST)(self._find)
+        self._at_url = lru_cache(MOST)(self._address)
 
-    def answers_directly(self, scope: Scope) -> bool:
-        """Whether a direct route answers, which asks for no clock: then no task has to run it."""
-        if scope["method"] != "POST" or len(scope["path"]) > LONGEST or self._at(scope["path"]) is None:
-            return False
-        return all(name != b"x-request-timeout" for name, _ in scope["headers"])
+    def at_once(self, url: bytes, sent: Sequence[tuple[bytes, bytes]], body: bytes) -> Whole | None:
+        """The answer of a direct route to a POST whose body is there.
+
+        None at any other address, where there is something to wait for, and where anything is wrong: then nothing was
+        done, and the request is to come the usual way.
+        """
+        found = self._at_url(url) if len(url) <= LONGEST else None
+        if found is None or not 0 < len(body) <= self.settings.max_body_bytes:
+            return None
+        route, path, query = found
+
+        def answer(headers: Headers) -> Reply | None:
+            return route.at_once(Call(self.services, self.settings, sent, headers, body), path, query)
+
+        scope = {"method": "POST", "headers": sent, "route": route, "path_params": path}
+        return self._direct.at_once(scope, answer)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST" and len(scope["path"]) <= LONGEST:
@@ -178,6 +200,14 @@ class Application(FastAPI):
             if found:
                 return {"route": route, "path_params": found.groupdict()}
         return None
+
+    def _address(self, url: bytes) -> _Address | None:
+        """None also for one with escapes or with what should be escaped."""
+        if not PLAIN_URL.fullmatch(url):
+            return None
+        path, _, query = url.partition(b"?")
+        found = self._find(path.decode())
+        return None if found is None else _Address(found["route"], found["path_params"], query)
 
 
 def _answer(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:

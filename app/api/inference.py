@@ -1,7 +1,7 @@
 """The Open Inference Protocol v2: what clients of KServe, Triton and MLServer already speak."""
 
 import re
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -11,8 +11,9 @@ from pydantic import ValidationError
 
 from app.api.arriving import Headers
 from app.api.dependencies import ModelPath, RequestTimeout, ServicesDep, VersionPath, seconds
-from app.api.direct import Call, DirectRoute, Holds, Reply, Respond
+from app.api.direct import Call, DirectRoute, Holds, Respond
 from app.api.health import check_readiness
+from app.api.middleware import Reply
 from app.api.numbers import STANDS, cut
 from app.api.openapi import declare
 from app.api.problems import validation_faults
@@ -161,7 +162,7 @@ def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
     )
 
 
-def _infer(wanted: Wanted, within: float | None, call: Call) -> Reply | Awaitable[Reply]:
+def _infer(wanted: Wanted, within: float | None, call: Call) -> Reply | Coroutine[Any, Any, Reply]:
     served = None if within is not None else call.services.predictions.at_hand(wanted, len(call.body))
     if served is None:
         return _in_turn(wanted, within, call)
@@ -203,7 +204,7 @@ def _end_of_json(call: Call) -> int:
     body = call.body
     if HEADER not in call.headers:
         return len(body)
-    sent = [value for name, value in call.scope["headers"] if name == HEADER]
+    sent = [value for name, value in call.sent if name == HEADER]
     if len(sent) > 1 or not re.fullmatch(b"[0-9]{1,18}", sent[0]) or int(sent[0]) > len(body):
         raise refused(f"/header/{JSON_BYTES}", "A number of bytes is needed, no more than the body has.")
     return int(sent[0])

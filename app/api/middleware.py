@@ -2,14 +2,14 @@
 
 import re
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from random import getrandbits
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import logs
-from app.api.arriving import BY_NAME, headers_of
+from app.api.arriving import BY_NAME, Headers, headers_of
 from app.api.metrics import Metrics
 from app.api.problems import MalformedRequest, answer
 
@@ -24,6 +24,21 @@ SECURITY = {
     "base-uri 'none'; form-action 'none'",
 }
 STAMPS = [(name.lower().encode(), value.encode()) for name, value in SECURITY.items()]
+
+
+class Reply(NamedTuple):
+    """An answer with status 200."""
+
+    body: bytes
+    media_type: bytes
+    headers: Sequence[tuple[bytes, bytes]] = ()
+
+    def head(self) -> list[tuple[bytes, bytes]]:
+        return [(b"content-type", self.media_type), (b"content-length", b"%d" % len(self.body)), *self.headers]
+
+
+Whole = tuple[list[tuple[bytes, bytes]], bytes]
+"""The headers of an answer but for `STAMPS`, and its body."""
 
 
 class Surroundings:
@@ -44,7 +59,7 @@ class Surroundings:
             await self.app(scope, receive, send)
             return
         headers = scope[BY_NAME] = headers_of(scope)
-        known = scope["request_id"] = (b"x-request-id" in headers and _incoming(scope)) or drawn_id()
+        known = scope["request_id"] = _id(scope, headers)
         status, begun = 0, time.perf_counter()
 
         def stamped(message: Message) -> Awaitable[None]:
@@ -68,13 +83,35 @@ class Surroundings:
             await response(scope, receive, stamped)
         finally:
             self.metrics.in_flight -= 1
-            seconds = time.perf_counter() - begun
-            route = self.templates.get(id(scope.get("route")), "unknown")
-            method = scope["method"] if scope["method"] in METHODS else "other"
-            self.metrics.observe(route, method, status, seconds)
-            if logs.tells_requests():
-                logs.request(route=route, method=method, status=status, ms=round(1e3 * seconds, 3), **_named(scope))
+            self._tell(scope, status, time.perf_counter() - begun)
             logs.REQUEST_ID.reset(bound)
+
+    def at_once(self, scope: Scope, answer: Callable[[Headers], Reply | None]) -> Whole | None:
+        """As a call, for an answer that waits for nothing. None if it is None or fails: that is told nowhere yet."""
+        headers, begun = headers_of(scope), time.perf_counter()
+        known = _id(scope, headers)
+        bound = logs.REQUEST_ID.set(known)
+        try:
+            reply = answer(headers)
+            if reply is None:
+                return None
+            self._tell(scope, 200, time.perf_counter() - begun)
+        except Exception:  # noqa: BLE001  whatever it is, the usual way answers it
+            return None
+        finally:
+            logs.REQUEST_ID.reset(bound)
+        return [*reply.head(), (b"x-request-id", known.encode())], reply.body
+
+    def _tell(self, scope: Scope, status: int, seconds: float) -> None:
+        route = self.templates.get(id(scope.get("route")), "unknown")
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        self.metrics.observe(route, method, status, seconds)
+        if logs.tells_requests():
+            logs.request(route=route, method=method, status=status, ms=round(1e3 * seconds, 3), **_named(scope))
+
+
+def _id(scope: Scope, headers: Headers) -> str:
+    return (b"x-request-id" in headers and _incoming(scope)) or drawn_id()
 
 
 def _incoming(scope: Scope) -> str | None:

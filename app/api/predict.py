@@ -1,6 +1,6 @@
 """Predictions: answered from memory, on the event loop when that is quick."""
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
 from sys import intern
 from typing import Annotated, Any, Literal, NamedTuple
@@ -13,8 +13,9 @@ from app.api.arriving import Headers
 from app.api.arrow_form import arrow_rows
 from app.api.deciding import AcceptAbove, CostRows, GapAbove, RejectCost, RejectHigh, RejectLow, Threshold, policy_of
 from app.api.dependencies import CONFIDENCE, ModelPath, RequestTimeout, seconds
-from app.api.direct import Call, DirectRoute, Holds, Reply, Respond, by_the_route
+from app.api.direct import Call, DirectRoute, Holds, Respond, by_the_route
 from app.api.forms import ARROW, BINARY, CSV, JSON, NPY, WRITERS, accepted, csv_document, kind_of, npy_rows
+from app.api.middleware import Reply
 from app.api.numbers import STANDS, cut, order_of
 from app.api.openapi import declare
 from app.api.strict_json import parse
@@ -119,7 +120,7 @@ class _Asked(NamedTuple):
     """Seconds."""
 
 
-def _predict(asked: _Asked, call: Call) -> Reply | Awaitable[Reply]:
+def _predict(asked: _Asked, call: Call) -> Reply | Coroutine[Any, Any, Reply]:
     served = None if asked.within is not None else call.services.predictions.at_hand(asked.wanted, len(call.body))
     if served is None:
         return _in_turn(asked, call)
