@@ -18,17 +18,20 @@ def serve(app: FastAPI, settings: Settings) -> None:
     logs.configure(settings.log_level)
     settle()
     with listen(settings.host, settings.port) as listener:
-        config = uvicorn.Config(
-            app,
-            http=Connection,
-            proxy_headers=False,  # nothing asks who the client is, or by which scheme it came
-            access_log=False,  # the application writes one line a request itself
-            log_config=None,
-            server_header=False,
-            timeout_keep_alive=75,  # longer than a load balancer's idle timeout, else it sees resets
-            timeout_graceful_shutdown=25,
-        )
-        _Draining(config, app, settings.drain_seconds).run(sockets=[listener])
+        _Draining(configured(app), app, settings.drain_seconds).run(sockets=[listener])
+
+
+def configured(app: FastAPI) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=Connection,
+        proxy_headers=False,  # nothing asks who the client is, or by which scheme it came
+        access_log=False,  # the application writes one line a request itself
+        log_config=None,
+        server_header=False,
+        timeout_keep_alive=75,  # longer than a load balancer's idle timeout, else it sees resets
+        timeout_graceful_shutdown=25,
+    )
 
 
 class _Draining(uvicorn.Server):

@@ -66,7 +66,7 @@ class Surroundings:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), (b"x-request-id", known.encode()), *STAMPS]
+                message["headers"] = [*STAMPS, *message.get("headers", ()), (b"x-request-id", known.encode())]
             return send(message)
 
         bound = logs.REQUEST_ID.set(known)

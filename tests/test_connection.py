@@ -1,0 +1,256 @@
+"""A real server over a real socket: what is answered where it arrives, and what comes the usual way, is the same."""
+
+import json
+import re
+import socket
+import threading
+import time
+from uuid import uuid4
+
+import pytest
+import uvicorn
+
+from app.connection import Gathering
+from app.main import create_app
+from app.serve import configured
+
+ROWS = {"columns": ["length", "width", "size"], "data": [[5.1, 0.2, "small"], [None, 1.5, "large"]]}
+HEAD = re.compile(rb"HTTP/1\.1 (\d{3}) .*?\r\ncontent-length: (\d+)\r\n.*?\r\n\r\n", re.DOTALL)
+OWN = re.compile(rb"(date|x-request-id): [^\r]*\r\n|\"request_id\":\"[^\"]*\"")
+"""What differs from request to request."""
+
+
+@pytest.fixture(scope="module")
+def name(services, publish):
+    made = f"c-{uuid4()}"
+    publish(services.work, made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def server(settings):
+    """Its port, and the list of what `at_once` said to each question it was asked."""
+    app = create_app(settings.model_copy(update={"max_body_bytes": 100_000}))
+    said, real = [], app.at_once
+
+    def at_once(*question):
+        answer = real(*question)
+        said.append(answer is not None)
+        return answer
+
+    app.at_once = at_once
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        running = uvicorn.Server(configured(app))
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
+        thread.start()
+        while not running.started:
+            time.sleep(0.01)
+        yield listening.getsockname()[1], said
+        running.should_exit = True
+        thread.join()
+
+
+@pytest.fixture
+def talk(server):
+    """`talk(bytes, count)`: as many answers to what is sent, the pieces of a list one after the other."""
+    port, said = server
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+
+        def say(*pieces, answers=1):
+            said.clear()
+            for place, piece in enumerate(pieces):
+                if place:
+                    time.sleep(0.03)  # so that the server reads them apart
+                line.sendall(piece)
+            return read(line, answers)
+
+        say.line, say.said = line, said
+        yield say
+
+
+def read(line, count):
+    came, answers = b"", []
+    while len(answers) < count:
+        piece = line.recv(1 << 16)
+        assert piece, came
+        came += piece
+        while (head := HEAD.match(came)) and len(came) >= head.end() + int(head[2]):
+            end = head.end() + int(head[2])
+            answers.append(came[:end])
+            came = came[end:]
+    assert not came
+    return answers
+
+
+def question(model, body, *headers, path="predict", method="POST", version="1.1"):
+    body = body if isinstance(body, bytes) else json.dumps(body).encode()
+    lines = [
+        f"{method} /v1/models/{model}/{path} HTTP/{version}", "Host: here", "Content-Type: application/json",
+        f"Content-Length: {len(body)}", *headers, "", "",
+    ]  # fmt: skip
+    return "\r\n".join(lines).encode() + body
+
+
+def told(answers):
+    return [OWN.sub(b"", answer) for answer in answers]
+
+
+@pytest.fixture
+def usual(talk, name):
+    """The answer to `ROWS` that comes the usual way, once the model is in memory."""
+    asked = question(name, ROWS)
+    head, body = asked[:-10], asked[-10:]
+    talk(asked)
+    answers = talk(head, body)
+    assert talk.said == []
+    return told(answers)[0]
+
+
+def test_both_ways_give_the_same_bytes(talk, name, usual):
+    (answer,) = told(talk(question(name, ROWS)))
+    assert talk.said == [True]
+    assert answer == usual
+    assert b"x-model-version: 1\r\n" in answer
+    assert b"x-content-type-options: nosniff\r\n" in answer
+
+
+def test_every_answer_has_a_date_and_an_id(talk, name):
+    (first,), (second,) = talk(question(name, ROWS)), talk(question(name, ROWS, "X-Request-Id: my-request-1"))
+    assert re.search(rb"\r\ndate: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r\n", first)
+    assert re.search(rb"\r\nx-request-id: [0-9a-f-]{36}\r\n", first)
+    assert b"\r\nx-request-id: my-request-1\r\n" in second
+
+
+def test_however_it_is_cut_the_answer_is_the_same(talk, name, usual):
+    asked = question(name, ROWS)
+    for place in range(1, len(asked), 23):
+        assert told(talk(asked[:place], asked[place:])) == [usual]
+
+
+def test_questions_that_come_together_are_answered_in_order(talk, name, usual):
+    health = b"GET /livez HTTP/1.1\r\nHost: here\r\n\r\n"
+    asked = question(name, ROWS)
+    answers = told(talk(asked + asked + health + asked + health + asked, answers=6))
+    assert [answers[place] for place in (0, 1, 3, 5)] == [usual] * 4
+    assert answers[2] == answers[4] != usual
+    assert True in talk.said
+
+
+def test_who_reads_late_gets_everything(talk, name, usual):
+    """More answers than the buffers of both ends hold are not kept in memory: the server stops reading."""
+    count, asked = 2_000, question(name, ROWS)
+    sending = threading.Thread(target=talk.line.sendall, args=(asked * count,))
+    sending.start()
+    time.sleep(0.3)
+    answers = read(talk.line, count)
+    sending.join()
+    assert set(told(answers)) == {usual}
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [(b"{", 400), (b'{"rows": [{"length": "x"}]}', 422), (b"", 400), (b"[" + b"1," * 60_000 + b"1]", 413)],
+)
+def test_what_is_wrong_comes_the_usual_way(talk, name, body, status):
+    (answer,) = talk(question(name, body))
+    assert answer.startswith(b"HTTP/1.1 %d " % status)
+    assert b"application/problem+json" in answer
+    assert True not in talk.said
+
+
+def test_a_model_that_is_not_there(talk):
+    (answer,) = talk(question("nowhere", ROWS))
+    assert answer.startswith(b"HTTP/1.1 404 ")
+    assert talk.said == [False]
+
+
+def test_a_clock_of_its_own_comes_the_usual_way(talk, name, usual):
+    assert told(talk(question(name, ROWS, "X-Request-Timeout: 5"))) == [usual]
+    assert talk.said == [False]
+
+
+@pytest.mark.parametrize(
+    ("headers", "version"), [(["Connection: close"], "1.1"), ([], "1.0"), (["Expect: 100-continue"], "1.1")]
+)
+def test_what_says_more_than_a_question_comes_the_usual_way(talk, name, usual, headers, version):
+    asked, goes_on = question(name, ROWS, *headers, version=version), b"HTTP/1.1 100 Continue\r\n\r\n"
+    talk.line.sendall(asked)
+    if "Expect: 100-continue" in headers:
+        assert talk.line.recv(len(goes_on)) == goes_on
+    (answer,) = told(read(talk.line, 1))
+    assert answer.replace(b"connection: close\r\n", b"") == usual
+    if "Expect: 100-continue" not in headers:
+        assert talk.line.recv(1) == b""  # and it is closed
+
+
+@pytest.mark.parametrize("length", [b"content-length: 4\r\n", b"transfer-encoding: chunked\r\n"])
+def test_what_is_no_request_is_refused(talk, name, length):
+    path = f"/v1/models/{name}/predict".encode()
+    talk.line.sendall(b"POST " + path + b" HTTP/1.1\r\nHost: here\r\n" + length + b"Content-Length: x\r\n\r\n{}")
+    assert talk.line.recv(1000).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_body_in_chunks(talk, name, usual):
+    body = json.dumps(ROWS).encode()
+    head = question(name, b"").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+    assert told(talk(head + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))) == [usual]
+
+
+@pytest.mark.parametrize("address", ["predict?version=1", "predict%3Fversion=1", "predict?version=%31", "predict#x"])
+def test_unusual_addresses(talk, name, address):
+    talk(question(name, ROWS, path=address))  # its pointer is remembered
+    (answer,) = talk(question(name, ROWS, path=address))
+    assert answer.startswith(b"HTTP/1.1 404 " if address == "predict%3Fversion=1" else b"HTTP/1.1 200 ")
+    assert talk.said == [address == "predict?version=1"]
+
+
+def test_each_request_is_counted_once(talk, name):
+    def counted():
+        (answer,) = talk(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n")
+        lines = [line for line in answer.decode().splitlines() if "predict" in line]
+        return {
+            status: float(next((line.split()[-1] for line in lines if f'status="{status}"' in line), 0))
+            for status in (200, 422)
+        }
+
+    before = counted()
+    talk(question(name, ROWS))
+    talk(question(name, {"rows": [{"length": "x"}]}))
+    after = counted()
+    assert {status: after[status] - before[status] for status in after} == {200: 1, 422: 1}
+
+
+class Line:
+    """Where a transport writes to."""
+
+    def __init__(self):
+        self.sent, self.soon = [], []
+
+    def write(self, piece):
+        self.sent.append(piece)
+
+    def writelines(self, pieces):
+        self.sent.append(b"".join(pieces))
+
+    def close(self):
+        self.sent.append("closed")
+
+    def call_soon(self, call):
+        self.soon.append(call)
+
+
+def test_what_is_written_in_one_turn_is_sent_as_one_piece_and_in_order():
+    line = Line()
+    out = Gathering(line, line)
+    out.write(b"head")
+    out.write(b"body")
+    assert line.sent == []
+    for call in line.soon:
+        call()
+    assert line.sent == [b"headbody"]
+    out.write(b"more")
+    out.send(b"now")
+    assert line.sent[1:] == [b"more", b"now"]
+    out.write(b"last")
+    out.close()
+    assert line.sent[3:] == [b"last", "closed"]
