@@ -7,7 +7,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from app import logs
-from app.connection import Connection
+from app.api.connection import Connection
 from app.lean import settle
 from app.ports import listen
 from app.settings import Settings

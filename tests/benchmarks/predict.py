@@ -22,7 +22,7 @@ from uvicorn.server import ServerState
 
 from app import logs
 from app.bootstrap import build
-from app.connection import Connection
+from app.api.connection import Connection
 from app.lean import settle
 from app.main import create_app
 from app.ml.model import decode

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 import uvicorn
 
-from app.connection import Gathering
+from app.api.connection import Gathering
 from app.main import create_app
 from app.serve import configured
 
