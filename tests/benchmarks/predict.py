@@ -21,8 +21,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from app import logs
-from app.bootstrap import build
 from app.api.connection import Connection
+from app.bootstrap import build
 from app.lean import settle
 from app.main import create_app
 from app.ml.model import decode
