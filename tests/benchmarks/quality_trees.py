@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import datasets, ensemble, model_selection, tree
+from sklearn import datasets, ensemble, linear_model, model_selection, tree
 
 from app.ml import learners
 from app.ml.catalogue import find
@@ -36,6 +36,9 @@ SMALLEST = 1e-15
 """Probability that a loss is taken of."""
 OLD, NEW, DRAWS, FOLDS, TURNS = 5_000, 15_000, 6, 5, 3
 MIXED = (0, 0, 0, 0, 0, 4, 12, 40)
+FOREST = {"trees": 100, "importance": False}
+PLAIN = {"cat_smooth": 0, "cat_l2": 0, "min_data_per_group": 1, "max_cat_threshold": OLD}
+"""LightGBM: a category counts as its rows do, however few they are."""
 
 
 def optional(name: str) -> Any:
@@ -144,6 +147,8 @@ class Rival(NamedTuple):
     make: Callable[..., Any]
     """Of a seed, an estimator."""
     takes_categories: bool = False
+    more: dict[str, Any] = {}
+    """With the rows."""
 
 
 class Contest(NamedTuple):
@@ -161,8 +166,8 @@ def of_kind(module: Any, prefix: str, table: Table, **how: Any) -> Callable[...,
 def lgbm(table: Table, **how: Any) -> dict[str, Rival]:
     if not lightgbm:
         return {}
-    how |= {"categorical_feature": table.categories} if table.levels else {}
-    return {"LightGBM": Rival(of_kind(lightgbm, "LGBM", table, n_jobs=1, verbose=-1, **how), takes_categories=True)}
+    more = {"categorical_feature": table.categories} if table.levels else {}
+    return {"LightGBM": Rival(of_kind(lightgbm, "LGBM", table, n_jobs=1, verbose=-1, **how), True, more)}
 
 
 def xgb(table: Table, **how: Any) -> dict[str, Rival]:
@@ -182,17 +187,59 @@ def decision_tree(table: Table) -> Contest:
     return Contest("decision_tree", how, sklearn(tree, "DecisionTree", table, **how))
 
 
+def binned_tree(table: Table) -> Contest:
+    """LightGBM's single tree tells shares of classes by one Newton step, and so is a rival for numbers only."""
+    rivals = sklearn(tree, "DecisionTree", table, min_samples_leaf=5)
+    if not table.classes:
+        rivals |= lgbm(table, n_estimators=1, learning_rate=1, num_leaves=OLD, min_child_samples=5, min_child_weight=0)
+    return Contest("decision_tree", {"min_samples_leaf": 5, "splits": "binned"}, rivals)
+
+
+def columns(table: Table) -> int:
+    return math.ceil(math.sqrt(table.d) if table.classes else table.d / 3)
+
+
+def newton_forests(table: Table, trees: int) -> dict[str, Rival]:
+    """Forests of regression trees: of k > 2 classes k a round, whose Newton steps make a score.
+
+    They draw rows without replacement. What LightGBM holds back of rare categories, ours and XGBoost do not.
+    """
+    drawn: dict[str, Any] = {"subsample": 0.632, "reg_lambda": 0}
+    own: dict[str, Any] = {
+        "num_leaves": OLD,
+        "subsample_freq": 1,
+        "min_child_samples": 1,
+        "n_estimators": trees,
+        **PLAIN,
+    }
+    rivals = lgbm(table, boosting_type="rf", feature_fraction_bynode=columns(table) / table.d, **drawn, **own)
+    own = {"max_leaves": OLD, "max_depth": 0, "min_child_weight": 0, "learning_rate": 1, "n_estimators": 1}
+    own |= {"num_parallel_tree": trees, "colsample_bynode": columns(table) / table.d}
+    return rivals | xgb(table, grow_policy="lossguide", **drawn, **own)
+
+
 def random_forest(table: Table) -> Contest:
-    """LightGBM and XGBoost draw rows without replacement, and for classes take the mean of Newton steps."""
-    columns = math.ceil(math.sqrt(table.d) if table.classes else table.d / 3)
-    drawn = {"subsample": 0.632, "reg_lambda": 0}
-    rivals = sklearn(ensemble, "RandomForest", table, max_features=columns)
-    own = {"num_leaves": OLD, "subsample_freq": 1, "feature_fraction_bynode": columns / table.d, "min_child_samples": 1}
-    rivals |= lgbm(table, boosting_type="rf", **drawn, **own)
-    own = {"max_leaves": OLD, "max_depth": 0, "grow_policy": "lossguide", "min_child_weight": 0, "learning_rate": 1}
-    drawn |= {"colsample_bynode": columns / table.d, "num_parallel_tree": 100, "n_estimators": 1}
-    rivals |= xgb(table, **drawn, **own)
-    return Contest("random_forest", {"columns": columns, "importance": False}, rivals)
+    """Probabilities are shares of the votes. A forest of numbers means the same to all."""
+    rivals = sklearn(ensemble, "RandomForest", table, max_features=columns(table))
+    return Contest("random_forest", FOREST | {"columns": columns(table)}, rivals | numbers_only(table))
+
+
+def numbers_only(table: Table) -> dict[str, Rival]:
+    return {} if table.classes else newton_forests(table, 100)
+
+
+def calibrated_forest(table: Table) -> Contest:
+    """Votes made probabilities, against Newton steps made probabilities; 100 trees in all."""
+    ours = FOREST | {"columns": columns(table), "probability": "calibrated"}
+    rounds = math.ceil(100 / table.classes) if table.classes > 2 else 100
+    return Contest("random_forest", ours, newton_forests(table, rounds))
+
+
+def forest_per_class(table: Table) -> Contest:
+    """A forest of 100 trees for each class."""
+    base = {"name": "random_forest", **FOREST, "columns": columns(table), "probability": "calibrated"}
+    rivals = newton_forests(table, 100) if table.classes > 2 else {}
+    return Contest("ecoc", {"base": base, "code": "one_vs_all"}, rivals)
 
 
 def bagging(table: Table) -> Contest:
@@ -213,7 +260,7 @@ def logitboost(table: Table) -> Contest:
     k = table.classes
     part = (k - 1) / k if k > 2 else 1
     how = {"learning_rate": 0.5, "min_child_weight": 1e-12, "max_delta_step": 4 * part}
-    rivals = lgbm(table, num_leaves=2, min_child_samples=1, boost_from_average=False, **how)
+    rivals = lgbm(table, num_leaves=2, min_child_samples=1, boost_from_average=False, **how, **PLAIN)
     if k > 2:
         how |= {"learning_rate": part, "max_delta_step": 2}
     rivals |= xgb(table, max_depth=1, reg_lambda=0, base_score=0.5, n_estimators=100, **how)
@@ -242,8 +289,42 @@ def small_leaves(table: Table) -> Contest:
     return Contest("gradient_boosting", {"l2": 1.0, "min_samples_leaf": 1}, rivals)
 
 
-CONTESTS = (decision_tree, random_forest, bagging, adaboost, logitboost, gradient_boosting, small_leaves)
-CLASSES_ONLY = (adaboost, logitboost)
+def stacking(table: Table) -> Contest:
+    """On top weights that are not negative, of numbers, and logistic regression, of classes."""
+    first = of_kind(tree, "DecisionTree", table, min_samples_leaf=5)()
+    second = of_kind(ensemble, "RandomForest", table, n_estimators=25, max_features=columns(table))()
+    third = of_kind(ensemble, "HistGradientBoosting", table, max_iter=25, early_stopping=False)()
+    weights = linear_model.LinearRegression(positive=True, fit_intercept=False)
+    above = linear_model.LogisticRegression(max_iter=1000) if table.classes else weights
+    folds = model_selection.StratifiedKFold if table.classes else model_selection.KFold
+    make = of_kind(ensemble, "Stacking", table, final_estimator=above)
+
+    def seeded(random_state: int) -> Any:
+        members = [(str(place), one) for place, one in enumerate((first, second, third))]
+        return make(estimators=members, cv=folds(5, shuffle=True, random_state=random_state))
+
+    forest = {"name": "random_forest", **FOREST, "trees": 25, "columns": columns(table)}
+    own: list[Any] = [{"name": "decision_tree", "min_samples_leaf": 5}, forest]
+    ours: dict[str, Any] = {"members": [*own, {"name": "gradient_boosting", "trees": 25, "l2": 0.0}]}
+    if table.classes:
+        ours["second"] = {"name": "logistic"}
+    return Contest("stacking", ours, {"sklearn": Rival(seeded)})
+
+
+def random_subspace(table: Table) -> Contest:
+    """Each member sees half of the columns; with categories these are others than a rival's indicators."""
+    member = of_kind(tree, "DecisionTree", table, min_samples_leaf=3)()
+    half = {"max_features": 0.5, "bootstrap": False, "n_estimators": 25}
+    rivals = {} if table.levels else sklearn(ensemble, "Bagging", table, estimator=member, **half)
+    base = {"name": "decision_tree", "min_samples_leaf": 3}
+    return Contest("random_subspace", {"base": base, "count": 25, "fraction": 0.5}, rivals)
+
+
+CONTESTS = (
+    *(decision_tree, binned_tree, random_forest, calibrated_forest, forest_per_class, bagging, random_subspace),
+    *(adaboost, logitboost, gradient_boosting, small_leaves, stacking),
+)
+CLASSES_ONLY = (calibrated_forest, forest_per_class, adaboost, logitboost)
 
 
 def losses(table: Table, answer: Array, y: Array) -> dict[str, float]:
@@ -266,7 +347,7 @@ def by_ours(contest: Contest, table: Table, split: Split, seed: int) -> Array:
 
 def by_rival(rival: Rival, table: Table, split: Split, seed: int) -> Array:
     x, new = (split.x, split.new_x) if rival.takes_categories else _indicated(table, split)
-    fitted = rival.make(random_state=seed).fit(x, split.y)
+    fitted = rival.make(random_state=seed).fit(x, split.y, **rival.more)
     answer: Array = fitted.predict_proba(new) if table.classes else fitted.predict(new)
     return answer
 
@@ -283,6 +364,8 @@ def told(table: Table, answer: Answer) -> dict[str, Array]:
 
 def compare(which: str, title: str, contest: Contest, table: Table) -> Iterator[tuple[str, float]]:
     """Prints a line for each rival and measure; by how many standard errors ours is behind."""
+    if not contest.rivals:
+        return
     ours = told(table, partial(by_ours, contest, table))
     for who, rival in contest.rivals.items():
         for measure, theirs in told(table, partial(by_rival, rival, table)).items():
