@@ -264,7 +264,7 @@ def logitboost(table: Table) -> Contest:
     if k > 2:
         how |= {"learning_rate": part, "max_delta_step": 2}
     rivals |= xgb(table, max_depth=1, reg_lambda=0, base_score=0.5, n_estimators=100, **how)
-    return Contest("logitboost", {"rounds": 100, "learning_rate": 0.5, "tol": 1e-15}, rivals)
+    return Contest("logitboost", {"rounds": 100, "learning_rate": 0.5, "splits": "binned", "tol": 1e-15}, rivals)
 
 
 def gradient_boosting(table: Table) -> Contest:

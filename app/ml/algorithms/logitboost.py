@@ -7,7 +7,8 @@ fits a regression tree by least squares with weights w to the working response z
                                                     Fⱼ ← Fⱼ + ν·(k−1)/k·(fⱼ(x) − mean f(x))   k classes,
 
 with y the indicator of the class, w at least 2ε and |f| at most 4 (a bound on z would pull p from the truth). It goes
-downhill on minus the log-likelihood, which forgives a wrong label where AdaBoost's exp(−yH) does not.
+downhill on minus the log-likelihood, which forgives a wrong label where AdaBoost's exp(−yH) does not. A threshold may
+cut off a single row, and then its step is of one row's luck; between bins it cuts off a bin's rows at least.
 
 In short: Small trees are added up to the log odds of the classes. Each is a Newton step for the likelihood, which
 forgives wrong labels.
@@ -28,7 +29,7 @@ References: Friedman, Hastie & Tibshirani (2000), Ann. Stat. 28:337, algorithms 
 Way, ch. 11.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -48,6 +49,10 @@ class LogitBoost(Params):
     rounds: int = Field(100, ge=1, le=10_000, description="Newton steps; each grows a tree, or one for each class.")
     max_depth: int = Field(1, ge=1, le=20, description="Questions of a tree one after the other; 1 is a stump.")
     learning_rate: float = Field(0.5, gt=0, le=1, description="ν, share of a step that is taken.")
+    splits: Literal["auto", "exact", "binned"] = Field(
+        "auto",
+        description="Whether any value may divide a column, or 255 bins of them; auto: bins beyond 5,000 rows.",
+    )
     tol: float = Field(1e-7, gt=0, le=1, description="Stop when a round lowers the mean loss by less than this.")
 
 
@@ -60,7 +65,8 @@ class State(NamedTuple):
 def fit(params: LogitBoost, data: Data, context: Context) -> Fit[State]:
     k = data.targets.shape[1]
     targets = data.targets[:, 1:] if k == 2 else data.targets
-    weak, scores, trees = Weak(data, params.max_depth), np.zeros(targets.shape), []
+    exact = None if params.splits == "auto" else params.splits == "exact"
+    weak, scores, trees = Weak(data, params.max_depth, exact=exact), np.zeros(targets.shape), []
     curve = [_loss(data, scores, targets)]
     for rounds in range(1, params.rounds + 1):
         p = probabilities(scores) if k > 1 else np.ones(scores.shape)

@@ -15,11 +15,13 @@ LIGHTEST = 1e-12
 
 
 class Weak:
-    """Trees of so many questions one after the other, on rows of weights that add up to 1."""
+    """Trees of so many questions one after the other, on rows of weights that add up to 1. exact: whether any value may
+    divide a column, however many rows there are; absent: if they are few.
+    """
 
-    def __init__(self, data: Data, max_depth: int) -> None:
+    def __init__(self, data: Data, max_depth: int, *, exact: bool | None = None) -> None:
         self._data = data
-        few = len(data.x) <= EXACT
+        few = len(data.x) <= EXACT if exact is None else exact
         self._table, self._order = ranked(data) if few else (binned(data), np.zeros((0, 0), np.int32))
         self._rules = Rules(
             GINI,

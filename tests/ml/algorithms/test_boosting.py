@@ -219,6 +219,19 @@ def test_three_classes_of_known_shares():
     np.testing.assert_allclose(told[0], [0.5, 0.3, 0.2], rtol=1e-5)
 
 
+def test_thresholds_may_lie_anywhere_or_between_bins():
+    """Of 2,000 values that differ one is told apart by any threshold, and by bins of some eight rows it is not."""
+    x = np.arange(2000.0)[:, None]
+    data = Data.of(Task.CLASSIFICATION, x, [1, *[0] * 1999])
+
+    def cut(splits):
+        params = logitboost.LogitBoost(rounds=1, splits=splits, tol=1e-15)
+        return fitted(logitboost, params, data).state.trees.threshold[0]
+
+    assert cut("auto") == cut("exact") == 0.5
+    assert cut("binned") > 5
+
+
 # codes
 
 
