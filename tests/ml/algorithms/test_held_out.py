@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sklearn import datasets, ensemble, model_selection, tree
+from sklearn import datasets, ensemble, linear_model, model_selection, tree
 
 from app.ml import learners
 from app.ml.catalogue import find
@@ -16,6 +16,10 @@ WINE, CANCER, DIABETES = datasets.load_wine, datasets.load_breast_cancer, datase
 TREE = {"min_samples_leaf": 5}
 LIGHT = tree.DecisionTreeRegressor(min_weight_fraction_leaf=4.5 / 353)
 """Leaves of 5 of the 353 rows that are drawn: of a row drawn twice `min_samples_leaf` would count one."""
+PEER = tree.DecisionTreeClassifier(**TREE)
+LARGE = {"min_samples_leaf": 40}
+STACK = [("small", tree.DecisionTreeRegressor(**TREE)), ("large", tree.DecisionTreeRegressor(**LARGE))]
+POSITIVE = linear_model.LinearRegression(positive=True, fit_intercept=False)
 
 
 def losses(y, answer):
@@ -78,6 +82,19 @@ def behind(load, one, other):
             {"name": "bagging", "base": {"name": "decision_tree", **TREE}},
             partial(ensemble.BaggingRegressor, LIGHT, 25, random_state=0),
         ),
+        (
+            CANCER,
+            {"name": "random_subspace", "base": {"name": "decision_tree", **TREE}, "count": 10},
+            partial(ensemble.BaggingClassifier, PEER, 10, bootstrap=False, max_features=0.5, random_state=0),
+        ),
+        (
+            DIABETES,
+            {
+                "name": "stacking",
+                "members": [{"name": "decision_tree", **TREE}, {"name": "decision_tree", **LARGE}],
+            },
+            partial(ensemble.StackingRegressor, STACK, POSITIVE, cv=5),
+        ),
         (WINE, {"name": "adaboost", "rounds": 25}, partial(ensemble.AdaBoostClassifier, n_estimators=25)),
         (
             CANCER,
@@ -94,6 +111,15 @@ def behind(load, one, other):
 )
 def test_as_good_as_the_peer(load, spec, peer):
     assert (behind(load, partial(ours, spec), partial(theirs, peer)) < 1).all()
+
+
+@pytest.mark.parametrize("load", [WINE, CANCER])
+def test_calibrated_votes_are_likelier_than_shares(load):
+    """Where trees have seen the same, and name the same class."""
+    forest = {"name": "random_forest", "trees": 50, "importance": False}
+    lead = behind(load, partial(ours, forest | {"probability": "calibrated"}), partial(ours, forest))
+    assert lead[0] < -1
+    assert lead[1] == 0
 
 
 def test_what_is_worse_is_found_out():
