@@ -40,7 +40,6 @@ Ke et al. (2017), NeurIPS (LightGBM); Fisher (1958), J. Amer. Statist. Assoc. 53
 Battiti & Brunato, The LION Way, ch. 11.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -64,7 +63,7 @@ from app.ml.contract import (
 )
 from app.ml.numerics.binning import MOST, binned
 from app.ml.numerics.boosting import Booster, Limits, gathered
-from app.ml.numerics.boosting_loss import Course, log_total, share
+from app.ml.numerics.boosting_loss import Course, log_total, lots, share
 from app.ml.numerics.growth import DEEPEST, together
 from app.ml.numerics.trees import Trees, total
 
@@ -123,15 +122,14 @@ def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
     base, held = _base(data, taught, classes), np.flatnonzero(~taught)
     judges = np.flatnonzero(taught)[:: -(-(taught.size - held.size) // JUDGES)].copy()
     booster = Booster(binned(data, params.bins, by_row=True), taught, _limits(params))
-    course, units = Course.of(data, base, classes), _units(data, base, classes)
-    pairs = np.empty((taught.size, 2), np.float32)
+    course = Course.of(data, base, classes)
     trees: list[Trees] = []
     gains: list[Vector] = []
     curves: dict[str, list[float]] = {"loss": [], **({"held_out_loss": []} if held.size else {})}
     for number in range(1, params.trees + 1 if classes != 1 else 1):
         course.begin()
         for k in range(len(base)):
-            tree, gain = booster.grow(course.slopes(k, pairs, units), course.raw[k])
+            tree, gain = booster.grow(course.slopes(k), course.raw[k])
             course.add(k, tree, held)
             trees.append(tree)
             gains.append(gain)
@@ -147,9 +145,10 @@ def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
 
 def _taught(params: GradientBoosting, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """The rows (n,) to learn from; the others are held out."""
+    if params.patience is None or n == 1:
+        return np.broadcast_to(np.True_, n)
     taught = np.ones(n, np.bool_)
-    if params.patience is not None and n > 1:
-        taught[rng.permutation(n)[: min(max(1, round(params.held_out * n)), n - 1)]] = False
+    taught[rng.permutation(n)[: min(max(1, round(params.held_out * n)), n - 1)]] = False
     return taught
 
 
@@ -161,19 +160,15 @@ def _limits(params: GradientBoosting) -> Limits:
 
 def _base(data: Data, taught: NDArray[np.bool_], classes: int) -> Vector:
     """The best sum without any tree: the mean, or log-odds, or logarithms of the shares."""
-    weights = data.weights * taught
-    shares: Vector = weights @ data.targets / weights.sum()
+    sums, weight = np.zeros(data.targets.shape[1]), 0.0
+    for lot in lots(len(data.x)):
+        weights = data.weights[lot] * taught[lot]
+        sums, weight = sums + weights @ data.targets[lot], weight + float(weights.sum())
+    shares: Vector = sums / weight
     if not classes:
         return shares
     floored = np.maximum(shares, RARE)
     return np.log(floored[1:] / floored[:1]) if classes == 2 else np.log(floored)
-
-
-def _units(data: Data, base: Vector, classes: int) -> Vector:
-    """Powers of two that bring gradients and curvatures to numbers of which four bytes are enough."""
-    heaviest = float(data.weights.max())
-    farthest = 1.0 if classes else float(max(data.y.max() - base[0], base[0] - data.y.min()))
-    return np.array([2.0 ** -math.frexp(size)[1] for size in (farthest * heaviest, heaviest)])
 
 
 def _best(losses: list[float]) -> int:

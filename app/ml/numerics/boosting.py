@@ -16,7 +16,7 @@ SUMS, FINEST = 61, 20
 """Bits for the sums of gradients and of curvatures over all rows; and, at most, for one row's curvature."""
 LEAST_CURVATURE = 1e-3
 """Of a leaf: below it the step G/H would be taken on nothing. What is less is taken for it."""
-LOT = 8192
+LOT = 4096
 """Rows whose slopes are told at a time."""
 POOL = 2**19
 """Bytes to keep histograms in, or a tenth of what the codes take: where that is few, more rows are counted again."""
@@ -39,14 +39,14 @@ class Limits(NamedTuple):
 class Slopes(NamedTuple):
     """Gradient and curvature of n rows."""
 
-    pairs: NDArray[np.float32]
-    """(n, 2) in `units`."""
+    told: NDArray[np.float32]
+    """(n, 2) in `units`; or, of rows that weigh the same, (n, 1) gradients, of classes in units of that weight."""
     units: Vector
-    """(2,) powers of two that bring both near 1."""
+    """(2,) what brings both near 1."""
     largest: Vector
-    """(2,) sizes in `pairs`."""
-    constant: bool
-    """All curvatures are the same, and need no more than to be counted."""
+    """(2,) sizes in `units`."""
+    numbers: bool
+    """The curvature of a row is its weight; else it is that of a probability."""
 
 
 class Booster:
@@ -56,9 +56,9 @@ class Booster:
         """table: binned by row. taught: (n,) the rows that trees grow from."""
         n, width = table.codes.shape
         self._table, self._taught, self._limits = table, taught, limits
+        self._rows, self._spare = np.empty((2, n), np.int32)  # as much as sorting a column took: before anything else
         room = max(POOL, table.codes.nbytes // 10) // (8 * width * CELLS)
         self._pool = np.empty((min(limits.max_leaves + 1, max(2, room)), width * CELLS), np.int64)
-        self._rows, self._spare = np.empty(n, np.int32), np.empty(n, np.int32)
         nodes = 2 * limits.max_leaves
         kinds = np.int32, np.float64, np.int32, np.int8, np.float64, np.float64, np.float64
         self._scratch: list[NDArray[Any]] = [np.empty(nodes, kind) for kind in kinds]
@@ -69,8 +69,8 @@ class Booster:
         """One tree of Newton steps, and what each of its questions gains; adds its answers to `raw` (n,) of the rows
         it grew from.
         """
-        n, limits = len(slopes.pairs), self._limits
-        steps = 1 if slopes.constant else _steps(n)
+        n, limits = len(slopes.told), self._limits
+        steps = 1 if slopes.numbers and slopes.told.shape[1] == 1 else _steps(n)
         bits = (n * steps).bit_length() + 1
         gradients, curvatures = _scale(slopes.largest[0], 2 ** (SUMS - bits) // n), _scale(slopes.largest[1], steps)
         steep, bent = slopes.units
@@ -82,7 +82,7 @@ class Booster:
         codes, bins, start, low, high, levels = self._table
         size = boost(
             *(codes.view(np.uint64), codes, bins, start, low, high, levels),
-            *(self._rows[:m], self._spare, slopes.pairs, self._pool),
+            *(self._rows[:m], self._spare, slopes.told, slopes.numbers, self._pool),
             *(bits, gradients, curvatures, limits.l2 * bent, limits.min_samples_leaf, LEAST_CURVATURE * bent),
             *(limits.rate, bent / steep, limits.category_smoothing * bent, limits.category_l2 * bent),
             *(limits.category_smoothing, limits.max_leaves, limits.max_depth, raw, *self._scratch, self._sides),

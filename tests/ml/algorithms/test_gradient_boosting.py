@@ -1,5 +1,8 @@
 """Gradient boosting: every step from its definition, the loss that falls, stopping, and rivals as good."""
 
+import tracemalloc
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn import datasets, ensemble
@@ -80,8 +83,10 @@ def test_three_trees_are_their_definition(task):
 
 def grown(x, gradient, curvature, leaves):
     """What one tree of full steps answers for its own rows."""
-    pairs, raw = np.column_stack([gradient, curvature]).astype(np.float32), np.zeros(len(x))
-    slopes = boosting.Slopes(pairs, np.ones(2), np.abs(pairs).max(axis=0).astype(float), constant=False)
+    bent = np.abs(gradient) * (1 - np.abs(gradient)) if curvature is None else curvature
+    told, raw = np.column_stack([gradient] if curvature is None else [gradient, bent]), np.zeros(len(x))
+    largest = np.array([np.abs(gradient).max(), bent.max()])
+    slopes = boosting.Slopes(told.astype(np.float32), np.ones(2), largest, numbers=False)
     table = binned(Data.of(R, x, raw), by_row=True)
     boosting.Booster(table, np.ones(len(x), bool), boosting.Limits(leaves, DEEPEST, 1e-9, 0.0, 1.0, 0.0, 0.0)).grow(
         slopes, raw
@@ -189,3 +194,36 @@ def test_weights_count():
     answer = predict(GradientBoosting(), fitted(weighted).state, data.x[:200])
     alone = predict(GradientBoosting(), fitted(data.take(np.arange(200))).state, data.x[:200])
     assert np.corrcoef(answer, alone)[0, 1] > 0.95
+
+
+@pytest.mark.parametrize("seed", [4, 5, 6])
+def test_gradients_of_probabilities_tell_their_curvatures(seed):
+    """p - 1 or p is enough to know p (1 - p)."""
+    rng = np.random.default_rng(seed)
+    x, p = rng.normal(size=(200, 3)), 1 / (1 + np.exp(-2 * rng.normal(size=200)))
+    gradient = p - (rng.random(200) < p)
+    np.testing.assert_allclose(grown(x, gradient, None, 8), grown(x, gradient, p * (1 - p), 8), rtol=1e-5)
+
+
+@pytest.mark.parametrize("data", [friedman(300), blobs(300, 2), blobs(300, 3)], ids=["numbers", "two", "three"])
+def test_a_weight_that_all_have_is_a_part_of_l2(data):
+    """G / (H + l2) of rows that weigh w is that of rows that weigh 1, with l2 / w."""
+    heavy = replace(data, weights=np.full(300, 3.0))
+    one, other = (fitted(rows, trees=5, l2=l2).state for rows, l2 in ((heavy, 6.0), (data, 2.0)))
+    np.testing.assert_allclose(one.trees.answer, other.trees.answer, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("task", "params"), [(C, {}), (R, {}), (R, {"patience": 5})], ids=["two", "all", "held out"])
+def test_memory_is_at_most_twice_the_codes(task, params):
+    """Of 64 columns: arrays that numpy makes, which are all but some kilobytes in kernels."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60_000, 64)).round(2)
+    y = x[:, 0] + rng.normal(size=60_000)
+    data = Data.of(task, x, (y > 0) * 1.0 if task is C else y)
+    few = {"trees": 2, "max_leaves": 4, **params}
+    fitted(data, **few)
+    tracemalloc.start()
+    fitted(data, **few)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * x.size

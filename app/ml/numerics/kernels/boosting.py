@@ -19,30 +19,46 @@ FREE, IN_USE = -1, -2
 """Instead of the leaf that owns a place in the pool."""
 
 
-@kernel("Tuple((f8, f8))(f8[::1], f8[:], f8[::1], b1, f8[::1], f4[:,::1])", writes=["pairs"])
-def tell(at, target, weight, numbers, units, pairs):
-    """Gradient and curvature of each row, times `units` (2,), into `pairs` (n, 2), and the largest of both.
+@kernel("Tuple((f8, f8))(f8[::1], f8[:], f8[::1], b1, f8[::1], f4[:,::1])", writes=["told"])
+def tell(at, target, weight, numbers, units, told):
+    """Gradient and curvature of each row, times `units` (2,), into `told` (n, 2), and the largest of both.
 
     at: (n,) the sum so far for numbers, else the probability of what `target` (n,) says: squared or logistic loss.
+    Where `told` has one column, (n, 1), it takes the gradient alone, and all weights are taken for 1.
     """
-    steepest, most = 0.0, 0.0
+    steepest, most, alike = 0.0, 0.0, told.shape[1] == 1
     for i in range(at.size):
-        gradient = (at[i] - target[i]) * weight[i] * units[0]
-        curvature = weight[i] * units[1] * (1.0 if numbers else at[i] * (1 - at[i]))
-        pairs[i, 0], pairs[i, 1] = gradient, curvature
-        steepest, most = max(steepest, abs(gradient)), max(most, curvature)
+        heavy = 1.0 if alike else weight[i]
+        gradient = (at[i] - target[i]) * heavy * units[0]
+        bent = heavy * units[1] * (1.0 if numbers else at[i] * (1 - at[i]))
+        told[i, 0] = gradient
+        if not alike:
+            told[i, 1] = bent
+        steepest, most = max(steepest, abs(gradient)), max(most, bent)
     return steepest, most
+
+
+@inner
+def curvature(told, numbers, i):
+    """Of row i. If only gradients are told it is 1 for numbers, and p (1 - p) of probabilities: told is p or p - 1."""
+    if told.shape[1] > 1:
+        return np.float64(told[i, np.uintp(1)])
+    if numbers:
+        return 1.0
+    share = abs(np.float64(told[i, np.uintp(0)]))
+    return share * (1 - share)
 
 
 @inner
 def add(words, rows, slopes, scales, gathered, held, histogram):
     """These rows, CHUNK at most, into the histogram."""
+    told, numbers = slopes
     bits, gradients, curvatures = scales
     width, one = words.shape[1], np.float64(1)
     for c in range(rows.size):
         p = np.uintp(c)
         i = np.uintp(rows[p])
-        steep, bent = np.float64(slopes[i, np.uintp(0)]), np.float64(slopes[i, np.uintp(1)])
+        steep, bent = np.float64(told[i, np.uintp(0)]), curvature(told, numbers, i)
         held[p] = (np.int64(np.rint(steep * gradients)) << bits) + np.int64(max(np.rint(bent * curvatures), one))
         for w in range(width):
             gathered[p, np.uintp(w)] = words[i, np.uintp(w)]
@@ -133,7 +149,7 @@ def vacated(owner, place, begin, end):
 
 
 @kernel(
-    "i8(u8[:,::1], u1[:,::1], i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i4[::1], i4[::1], f4[:,::1], i8[:,::1],"
+    "i8(u8[:,::1], u1[:,::1], i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i4[::1], i4[::1], f4[:,::1], b1, i8[:,::1],"
     "i8, f8, f8, f8, f8, f8, f8, f8, f8, f8, f8, i8, i8, f8[::1],"
     "i4[::1], f8[::1], i4[::1], i1[::1], f8[::1], f8[::1], f8[::1], u1[:,::1])",
     writes=[
@@ -161,7 +177,8 @@ def boost(
     levels,
     rows,
     spare,
-    slopes,
+    told,
+    numbers,
     pool,
     bits,
     gradients,
@@ -188,7 +205,7 @@ def boost(
 ):
     """Grow one tree, add its answers to `raw` (n,) of the rows it grew from, and return how many nodes it has.
 
-    words and codes: the same (n, columns), as words and as bytes. slopes: (n, 2) gradient and curvature, of which the
+    words and codes: the same (n, columns), as words and as bytes. told: (n, 2) gradient and curvature, of which the
     histograms tell steps of 1/`gradients` and 1/`curvatures`. unit: of the gradients over that of the curvatures.
     smoothing, extra, rare: of categories, the curvature added to each to put them in order, that added to leaves that
     a question about them parts, and the rows one must have to be named. sides: (nodes, CELLS) where each code goes.
@@ -201,7 +218,7 @@ def boost(
     node, plan = np.empty(max_leaves, np.int64), np.empty((max_leaves, 4), np.int64)
     lead, place, owner = np.zeros(max_leaves), np.full(max_leaves, -1), np.full(pool.shape[0], FREE)
     scales, limits = (bits, gradients, curvatures), (l2, least_rows, least_curvature)
-    grouping = smoothing, extra, rare
+    grouping, slopes = (smoothing, extra, rare), (told, numbers)
     begin[0], end[0], depth[0], node[0], leaves, nodes = 0, rows.size, 0, 0, 1, 1
     column[0], gain[0], missing[0], threshold[0], share[0], value[0] = -1, 0.0, -1, 0.0, 1.0, 0.0
     one, other, parent, at = 0, -1, -1, 0  # new leaves, where the histogram was from which they come, where that of one
@@ -273,8 +290,8 @@ def boost(
     for leaf in range(leaves):
         g, h = 0.0, 0.0
         for i in rows[begin[leaf] : end[leaf]]:
-            g += np.float64(slopes[i, 0])
-            h += np.float64(slopes[i, 1])
+            g += np.float64(told[i, 0])
+            h += curvature(told, numbers, i)
         answer = -rate * unit * g / (max(h, least_curvature) + penalty[leaf])  # of rows that all are certain h is 0
         value[node[leaf]] = answer
         left[node[leaf]] = node[leaf]
