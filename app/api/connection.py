@@ -33,11 +33,14 @@ class Connection(HttpToolsProtocol):
         if self._kept is not None:
             self._tell()
 
+    def on_message_begin(self) -> None:
+        self.url, self.headers, self.expect_100_continue = b"", [], False
+
     def on_headers_complete(self) -> None:
         if self._is_plain():
             self._kept = []
         else:
-            super().on_headers_complete()
+            self._tell()
 
     def on_body(self, body: bytes) -> None:
         if self._kept is None:
@@ -63,8 +66,12 @@ class Connection(HttpToolsProtocol):
         )
 
     def _tell(self) -> None:
-        """Uvicorn what was kept back."""
+        """What was kept back reaches uvicorn."""
         pieces, self._kept = self._kept or [], None
+        url, headers, expects = self.url, self.headers, self.expect_100_continue
+        super().on_message_begin()
+        self.url, self.expect_100_continue = url, expects
+        self.headers += headers  # the list that is in the scope by now
         super().on_headers_complete()
         for piece in pieces:
             super().on_body(piece)

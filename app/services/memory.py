@@ -1,7 +1,6 @@
 """Decoded models of this process, as many as fit."""
 
 from collections import OrderedDict
-from contextlib import suppress
 from threading import Lock
 
 from app.ml.model import Model
@@ -19,9 +18,10 @@ class ModelMemory:
 
     def get(self, digest: str) -> Model | None:
         model = self._models.get(digest)
-        if model is not None:
-            with suppress(KeyError):  # without the lock: it may have left in between
-                self._models.move_to_end(digest)
+        try:  # noqa: SIM105  a context manager takes longer than all of this
+            self._models.move_to_end(digest)
+        except KeyError:  # not there, or, as nothing is locked, gone in between
+            pass
         return model
 
     def put(self, digest: str, model: Model) -> None:
