@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Coroutine, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Request
@@ -35,7 +35,7 @@ from app.services.inference import PLATFORM, Asked, Inferred, answer, inputs_of,
 from app.services.pointers import Wanted
 from app.services.predictions import Served
 from app.services.tensors import binary_size, refused
-from app.settings import Settings
+from app.settings import KiB, Settings
 
 JSON_BYTES = "Inference-Header-Content-Length"
 HEADER = JSON_BYTES.lower().encode()
@@ -72,6 +72,8 @@ class _TensorRoute(DirectRoute):
 
 described = APIRouter(prefix="/v2", tags=["inference"], route_class=StrictRoute)
 inferring = APIRouter(prefix="/v2", tags=["inference"], route_class=_TensorRoute)
+LONGEST_HEAD = 4 * KiB
+"""Heads of binary requests are remembered: 256 of them are at most a MiB."""
 InferBody = Annotated[bytes, Body(), Holds(InferRequest)]
 
 
@@ -196,8 +198,15 @@ def _read(call: Call, served: Served) -> Asked:
     plain = _numbers(text, served.model, call.settings)
     if plain is not None:
         return plain
-    request, payload = _request(parse(text, call.settings)), memoryview(call.body)[end:]
+    read_head = _head if end < len(call.body) and end <= LONGEST_HEAD else _head.__wrapped__
+    request, payload = read_head(text, call.settings.max_json_depth), memoryview(call.body)[end:]
     return read(served.model, request, payload, max_rows=call.settings.max_predict_rows)
+
+
+@lru_cache(maxsize=256)
+def _head(text: bytes, depth: int) -> InferRequest:
+    """What comes before binary tensors, where all is said but the numbers: mostly the same again."""
+    return _request(parse(text, Settings.model_construct(max_json_depth=depth)))
 
 
 def _end_of_json(call: Call) -> int:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from itertools import repeat
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ PLATFORM = "valiant"
 NEVER_OFFERED = ("classification", "shared_memory_region")
 """Parameters of other servers' extensions: they ask for another answer, so they cannot be ignored."""
 DATATYPES: dict[type, str] = {bool: "BOOL", int: "INT64", float: "FP64", str: "BYTES"}
+KIND, NAME, NULLABLE = map(attrgetter, ("kind", "name", "nullable"))
 TENSOR_OF_KIND = {ColumnKind.NUMERIC: "FP64", ColumnKind.BOOLEAN: "BOOL"}
 
 
@@ -115,7 +117,7 @@ def write(served: Served, request: InferRequest, predicted: Predicted) -> Inferr
 
 
 def _takes_matrix(columns: Sequence[InputColumn]) -> bool:
-    return all(c.kind == ColumnKind.NUMERIC and c.name != MATRIX for c in columns)
+    return set(map(KIND, columns)) == {ColumnKind.NUMERIC} and MATRIX not in map(NAME, columns)
 
 
 def _rows(request: InferRequest, width: int, max_rows: int) -> int:
@@ -177,7 +179,7 @@ def _refuse_flaws(tensor: Tensor, columns: Sequence[InputColumn]) -> None:
     values = np.asarray(tensor.values)
     if values.dtype.kind == "f":
         bad = np.isinf(values)
-        if not all(column.nullable for column in columns):
+        if not all(map(NULLABLE, columns)):
             wanting = np.array([not column.nullable for column in columns])
             bad |= np.isnan(values) & np.tile(wanting, values.size // len(columns))
     else:
