@@ -239,7 +239,7 @@ def forest_per_class(table: Table) -> Contest:
     """A forest of 100 trees for each class."""
     base = {"name": "random_forest", **FOREST, "columns": columns(table), "probability": "calibrated"}
     rivals = newton_forests(table, 100) if table.classes > 2 else {}
-    return Contest("ecoc", {"base": base, "code": "one_vs_all"}, rivals)
+    return Contest("ecoc", {"base": base, "code": "one_vs_all", "decode": "shares"}, rivals)
 
 
 def bagging(table: Table) -> Contest:

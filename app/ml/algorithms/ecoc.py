@@ -3,7 +3,8 @@ r"""Error-correcting output codes: many yes-or-no questions about the class, of 
 Each class has a codeword of L bits, and each bit a learner of two classes: those with a 1 there against the others.
 Asked about a row, the L learners give a word, and the class whose codeword is nearest has it. If any two codewords
 differ in at least d bits, ⌊(d − 1)/2⌋ wrong bits are corrected. By Hamming distance the nearest classes share the
-answer equally; by likelihood a class has the product of the bits' probabilities, taken for independent.
+answer equally; by likelihood a class has the product of the bits' probabilities, taken for independent. One against
+all they are not, and probabilities too sure: by shares each class has that of its own bit, divided by their sum.
 
 Codes: exhaustive, all 2^{k−1} − 1 ways to divide k classes in two (d = 2^{k−2}, for k up to 10); random, the best
 of some draws; one_vs_all (d = 2, which corrects nothing); or given, a list of bits for each class in the order of the
@@ -72,7 +73,10 @@ class ECOC(Params):
     words: list[list[Annotated[int, Field(ge=0, le=1)]]] | None = Field(
         None, min_length=1, max_length=1000, description="A code instead: the bits of each class, by ascending label."
     )
-    decode: Literal["likelihood", "hamming"] = Field("likelihood", description="What the nearest codeword is.")
+    decode: Literal["likelihood", "hamming", "shares"] = Field(
+        "likelihood",
+        description="What the nearest codeword is. shares: each class by a bit of its own, if it has one.",
+    )
 
     @model_validator(mode="after")
     def _a_code(self) -> Self:
@@ -105,6 +109,9 @@ def predict(params: ECOC, state: State, x: Matrix) -> Matrix:
     if params.decode == "hamming":
         return nearest((ones > 0.5) * 1, state.code)
     sure = np.clip(ones, TINY, 1 - TINY)
+    if params.decode == "shares" and np.array_equal(state.code, np.eye(len(state.code))):
+        part: Matrix = sure / sure.sum(axis=1, keepdims=True)
+        return part
     logs = np.zeros((len(x), len(state.code)))
     for bit, p in zip(state.code.T, sure.T, strict=True):
         logs += np.where(bit, np.log(p)[:, None], np.log1p(-p)[:, None])

@@ -235,6 +235,28 @@ def test_thresholds_may_lie_anywhere_or_between_bins():
 # codes
 
 
+def test_shares_are_of_the_classes_own_bits(wine):
+    spec = {"base": {"name": "logitboost", "rounds": 5}, "code": "one_vs_all"}
+    params = ecoc.ECOC.model_validate({**spec, "decode": "shares"})
+    state = ecoc.fit(params, wine, learners.context(0)).state
+    ones = np.column_stack([member.predict(wine.x)[:, 1] for member in state.members])
+    told = ecoc.predict(params, state, wine.x)
+    np.testing.assert_allclose(told, ones / ones.sum(axis=1, keepdims=True), rtol=1e-9)
+    product = ecoc.predict(ecoc.ECOC.model_validate(spec), state, wine.x)
+    np.testing.assert_array_equal(told.argmax(axis=1), product.argmax(axis=1))
+    two = wine.take(wine.codes < 2).answering(Task.CLASSIFICATION, wine.y[wine.codes < 2], classes=2)
+    single = ecoc.fit(params, two, learners.context(0)).state
+    (member,) = single.members
+    np.testing.assert_allclose(ecoc.predict(params, single, two.x)[:, 0], member.predict(two.x)[:, 1], rtol=1e-9)
+
+
+def test_without_a_bit_for_each_class_shares_are_likelihood(wine):
+    spec = {"base": {"name": "logitboost", "rounds": 5}, "code": "exhaustive"}
+    shares, product = (ecoc.ECOC.model_validate({**spec, "decode": decode}) for decode in ("shares", "likelihood"))
+    state = ecoc.fit(shares, wine, learners.context(0)).state
+    np.testing.assert_array_equal(ecoc.predict(shares, state, wine.x), ecoc.predict(product, state, wine.x))
+
+
 @pytest.mark.parametrize("k", [3, 4, 5, 6])
 def test_any_few_flipped_bits_are_corrected(k):
     code = ecoc.exhaustive(k)
