@@ -172,8 +172,8 @@ def _base(data: Data, taught: NDArray[np.bool_], classes: int) -> Vector:
 
 
 def _best(losses: list[float]) -> int:
-    """The number of the round with the lowest loss."""
-    return int(np.argmin(losses)) + 1
+    """The number of the round with the lowest loss; 0 if there was none."""
+    return int(np.argmin(losses)) + 1 if losses else 0
 
 
 def _state(trees: list[Trees], gains: list[Vector], base: Vector, classes: int, data: Data) -> State:

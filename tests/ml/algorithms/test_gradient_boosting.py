@@ -146,6 +146,12 @@ def test_held_out_rows_say_when_to_stop():
     assert found.state.trees.root.size == found.iterations
 
 
+def test_of_one_class_nothing_is_asked_nor_held_out():
+    found = fitted(Data.of(C, np.zeros((9, 1)), np.zeros(9)), patience=2)
+    assert found.iterations == 0
+    assert predict(GradientBoosting(), found.state, np.zeros((2, 1))).tolist() == [[1], [1]]
+
+
 def test_missing_values_go_where_they_help():
     """Those missing are like the small ones; a later node that has seen none sends them both ways."""
     x = np.repeat([[0.0], [1.0], [NAN]], 40, axis=0)
