@@ -55,16 +55,18 @@ from app.ml.contract import (
 )
 from app.ml.numerics import calibration
 from app.ml.numerics.binning import MOST, binned
-from app.ml.numerics.growth import DEEPEST, Grower, Grown, Rules, planted, together
-from app.ml.numerics.kernels.out_of_bag import permuted, tell
+from app.ml.numerics.growth import DEEPEST, Grower, Grown, Orchard, Rules, chosen, planted
 from app.ml.numerics.kernels.questions import ENTROPY, GINI, VARIANCE
+from app.ml.numerics.out_of_bag import JUDGES, OutOfBag, Unseen, importances, permuted_increases, unseen
 from app.ml.numerics.tree_seconds import growing
 from app.ml.numerics.trees import Trees, each, total
 
-JUDGES = 2000
-"""Rows, at most, that each tree tells the columns' importance by, and that each point of the curve is of."""
 POINTS = 50
-"""Of the curve of the out-of-bag error, at most: one for each grove."""
+"""Of the curve of the out-of-bag error, at most."""
+FEW = 4
+"""Trees, at most, that grow as one piece of work: it keeps where their rows end."""
+DRAWS = 65_536
+"""Rows drawn at a time."""
 
 
 class RandomForest(Params):
@@ -131,63 +133,82 @@ class Ground(NamedTuple):
 
 
 class Grove(NamedTuple):
-    """Some of the trees, and what they say of rows that they have not seen."""
+    """Some of the trees, without the votes that they share, and what they say of rows that they have not seen."""
 
     trees: tuple[Trees, ...]
-    told: Matrix
-    """(n, k) the sum of their answers."""
-    seen: Vector
-    """(n,) how many of them have answered."""
+    unseen: tuple[Unseen, ...]
     increases: Matrix
-    """(t, 1 + d), a row for each that has; see `_increases`."""
+    """(t, 1 + d), a row for each tree; see `permuted_increases`. NaN if there are no such rows."""
 
 
 def fit(params: RandomForest, data: Data, context: Context) -> Fit[State]:
-    n, d = data.x.shape
-    numbers = data.task is Task.REGRESSION
-    classes = None if numbers or params.vote == "shares" else np.eye(data.targets.shape[1])
-    rules = _rules(params, d, numbers=numbers)
-    ground = Ground(params, data, Grower(data, binned(data, params.bins)), rules, classes)
-    size = -(-params.trees // POINTS)
-    counts = [min(size, params.trees - before) for before in range(0, params.trees, size)]
-    rngs = context.rng.spawn(len(counts))
-    trees: list[Trees] = []
-    increases, curve = [], []
-    told, seen = np.zeros(data.targets.shape), np.zeros(n)
-    works = [partial(_grove, ground, count, rng) for count, rng in zip(counts, rngs, strict=True)]
-    for grove in context.each(Grove, works):
-        trees += grove.trees if classes is None else [tree._replace(answer=classes) for tree in grove.trees]
-        increases.append(grove.increases)
-        told, seen = told + grove.told, seen + grove.seen
-        error, _ = _error(data, told, seen, -(-n // JUDGES))
-        curve.append(error)
-        context.progress(len(trees) / params.trees, **({} if math.isnan(error) else {"out_of_bag": error}))
-    error, deviation = _error(data, told, seen)
-    alone, importance, spread = _importance(np.concatenate(increases))
-    kinds = 0 if numbers else data.targets.shape[1]
-    calibrated = not numbers and params.probability == "calibrated"
-    powers = calibration.learned(told, seen, data.targets, data.weights) if calibrated else calibration.NONE
-    state = State(together(trees), kinds, error, deviation, int((seen > 0).sum()), alone, importance, spread, powers)
+    trees, votes, increases, curve = _grown(params, data, context)
+    error, deviation = votes.error()
+    alone, importance, spread = importances(increases)
+    classes = data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0
+    calibrated = classes > 0 and params.probability == "calibrated"
+    powers = votes.calibrated() if calibrated else calibration.NONE
+    state = State(trees, classes, error, deviation, votes.judged, alone, importance, spread, powers)
     return Fit(state, iterations=params.trees, curves={"out_of_bag": curve})
 
 
-def _grove(ground: Ground, count: int, rng: np.random.Generator) -> Grove:
-    """So many trees, without the votes that they share."""
-    params, data, grower, rules, classes = ground
+def _grown(params: RandomForest, data: Data, context: Context) -> tuple[Trees, OutOfBag, Matrix, list[float]]:
+    """The trees, and what they say of rows they have not seen: `increases` as in `Grove`, and the curve."""
     n, d = data.x.shape
-    trees, increases = [], [np.empty((0, 1 + d))]
-    told, seen = np.zeros(data.targets.shape), np.zeros(n)
-    for _ in range(count):
-        drawn = np.bincount(rng.integers(0, n, n), minlength=n)
-        grown = grower.grow(drawn * data.weights, rules, int(rng.integers(2**63)))
-        tree = _planted(grown, data.levels, classes)
-        trees.append(tree if classes is None else tree._replace(answer=classes[:0]))
-        rows = np.flatnonzero(drawn == 0).astype(np.int32)
-        tell(data.x, rows, *tree[1:], told)
-        seen[rows] += 1
-        if params.importance and rows.size:
-            increases.append(_increases(data, tree, rows, rng)[None])
-    return Grove(tuple(trees), told, seen, np.concatenate(increases))
+    numbers = data.task is Task.REGRESSION
+    classes = None if numbers or params.vote == "shares" else np.eye(data.targets.shape[1])
+    if classes is not None:
+        classes.setflags(write=False)
+    ground = Ground(params, data, Grower(data, binned(data, params.bins)), _rules(params, d, numbers=numbers), classes)
+    size = min(FEW, -(-params.trees // POINTS))
+    counts = [min(size, params.trees - before) for before in range(0, params.trees, size)]
+    rngs = context.rng.spawn(len(counts))
+    works = [partial(_grove, ground, count, rng) for count, rng in zip(counts, rngs, strict=True)]
+    orchard, votes, curve = Orchard(params.trees), OutOfBag(data), []
+
+    def kept(grove: Grove) -> Matrix:
+        for tree, part in zip(grove.trees, grove.unseen, strict=True):
+            whole = tree if classes is None else tree._replace(answer=classes)
+            votes.add(whole, part)
+            orchard.add(whole, kept=False)
+        return grove.increases
+
+    increases = []
+    for number, rises in enumerate(map(kept, context.each(Grove, works)), 1):  # where no grove outlives its turn
+        increases.append(rises)
+        if number % -(-len(counts) // POINTS) == 0 or number == len(counts):
+            error, _ = votes.error(-(-n // JUDGES))
+            curve.append(error)
+            done = sum(counts[:number]) / params.trees
+            context.progress(done, **({} if math.isnan(error) else {"out_of_bag": error}))
+    return orchard.trees(), votes, np.concatenate(increases), curve
+
+
+def _grove(ground: Ground, count: int, rng: np.random.Generator) -> Grove:
+    trees, parts, increases = zip(*(_tree(ground, rng) for _ in range(count)), strict=True)
+    return Grove(trees, parts, np.array(increases))
+
+
+def _tree(ground: Ground, rng: np.random.Generator) -> tuple[Trees, Unseen, Vector]:
+    params, data, grower, rules, classes = ground
+    times = _drawn(len(data.x), rng)
+    tree = _planted(grower.grow(data.weights, rules, int(rng.integers(2**63)), times, bare=True), data.levels, classes)
+    rows = chosen(times == 0)
+    del times
+    rises = (
+        permuted_increases(data, tree, rows, rng)
+        if params.importance and rows.size
+        else np.full(1 + data.x.shape[1], np.nan)
+    )
+    return tree if classes is None else tree._replace(answer=classes[:0]), unseen(data, tree, rows), rises
+
+
+def _drawn(n: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """How often each of n rows is drawn. That one is drawn 256 times does not happen: its chance is below 10⁻⁵⁰⁰."""
+    times = np.zeros(n, np.uint8)
+    for first in range(0, n, DRAWS):
+        np.add.at(times, rng.integers(0, n, min(DRAWS, n - first)), np.uint8(1))
+    return times
 
 
 def _planted(grown: Grown, levels: Labels, classes: NDArray[np.float64] | None) -> Trees:
@@ -207,39 +228,6 @@ def _rules(params: RandomForest, d: int, *, numbers: bool) -> Rules:
         missing_branch=params.missing == "branch",
         missing_side=params.missing == "side",
     )
-
-
-def _error(data: Data, told: Matrix, seen: Vector, step: int = 1) -> tuple[float, float]:
-    """Of the rows that some tree has not seen, every `step`-th: the error, and its standard error."""
-    rows = np.flatnonzero(seen[::step] > 0) * step
-    if not rows.size:
-        return math.nan, math.nan
-    if data.task is Task.CLASSIFICATION:
-        errors = (told[rows].argmax(axis=1) != data.codes[rows]) * 1.0
-    else:
-        errors = (told[rows, 0] / seen[rows] - data.y[rows]) ** 2
-    parts = data.weights[rows] / data.weights[rows].sum()
-    error = float(parts @ errors)
-    return error, float(np.sqrt((parts**2) @ (errors - error) ** 2))
-
-
-def _increases(data: Data, tree: Trees, rows: NDArray[np.int32], rng: np.random.Generator) -> Vector:
-    """The tree's error on rows it has not seen, and by how much each column's permutation raises it: (1 + d,)."""
-    judges = rows[:: -(-rows.size // JUDGES)].copy()
-    found = np.empty(1 + data.x.shape[1])
-    numbers = data.task is Task.REGRESSION
-    seed = np.uint64(rng.integers(2**63))
-    found[0] = permuted(data.x, data.y, data.weights, numbers, judges, seed, *tree[1:], found[1:])
-    return found
-
-
-def _importance(increases: Matrix) -> tuple[float, Vector, Vector]:
-    """Means over the trees, and the standard errors of the columns' means."""
-    t = len(increases)
-    if not t:
-        return math.nan, np.zeros(0), np.zeros(0)
-    mean, spread = increases.mean(axis=0), increases.std(axis=0, ddof=1 if t > 1 else 0) / math.sqrt(t)
-    return float(mean[0]), mean[1:], spread[1:]
 
 
 def predict(params: RandomForest, state: State, x: Matrix) -> NDArray[np.float64]:

@@ -55,17 +55,21 @@ def binned(data: Data, most: int = MOST, *, by_row: bool = False) -> Binned:
 
 def ranked(data: Data) -> tuple[Binned, NDArray[np.int32]]:
     """A bin for every value, and the rows (d, n) of each column in order of it, the missing last."""
-    order = np.argsort(data.x, axis=0, kind="stable").T.astype(np.int32, order="C")
-    codes, bins, values = np.empty(order.shape, np.int32), np.empty(len(order), np.intp), []
-    for j, (column, levels, rows) in enumerate(zip(data.x.T, data.levels, order, strict=True)):
-        known = column[rows[: int((~np.isnan(column)).sum())]]
+    n, d = data.x.shape
+    order, codes, bins = np.empty((d, n), np.int32), np.empty((d, n), np.int32), np.empty(d, np.intp)
+    values, size = np.empty(d * n + int(data.levels.sum())), 0
+    for j, (levels, rows) in enumerate(zip(data.levels, order, strict=True)):
+        column = data.x[:, j].copy()
+        rows[:] = np.argsort(column, kind="stable")
+        known = column[rows][: n - int(np.isnan(column).sum())]
         fresh = np.append(True, known[1:] > known[:-1])[: known.size]
-        values.append(np.arange(levels, dtype=np.float64) if levels else known[fresh])
-        bins[j] = values[-1].size
-        codes[j] = bins[j]
+        own = np.arange(levels, dtype=np.float64) if levels else known[fresh]
+        bins[j] = codes[j] = own.size
         codes[j, rows[: known.size]] = known if levels else np.cumsum(fresh) - 1
-    flat = np.concatenate(values)
-    return Binned(codes, bins, _starts(bins), flat, flat, data.levels), order
+        values[size : size + own.size] = own
+        size += own.size
+    values.resize(size, refcheck=False)  # where it is, without a copy
+    return Binned(codes, bins, _starts(bins), values, values, data.levels), order
 
 
 def _starts(bins: Labels) -> Labels:

@@ -29,18 +29,19 @@ ROWS = 20_000
 TOLERANCE = 1e-12
 
 
-def learned(votes: Matrix, voters: Vector, targets: Matrix, weights: Vector) -> Vector:
+def learned(votes: NDArray[np.floating], voters: NDArray[np.number], targets: Matrix, weights: Vector) -> Vector:
     """(2,) a and b, from the votes (n, k) of so many voters (n,) and the indicators of the classes (n, k);
     of rows without a voter nothing is learned.
     """
     rows = np.flatnonzero(voters)[:: -(-voters.size // ROWS)]
-    votes, voters, targets, weights = votes[rows], voters[rows], targets[rows], weights[rows]
-    n, k = votes.shape
+    said = _said(votes[rows].astype(np.float64), voters[rows].astype(np.float64))
+    targets, weights = targets[rows], weights[rows]
+    n, k = targets.shape
     if not n:
         return NONE
     if k == 1:
         return np.array(SHARES)
-    said, truth, parts = _said(votes, voters), (n * targets + 1 / k) / (n + 1), weights / weights.sum()
+    truth, parts = (n * targets + 1 / k) / (n + 1), weights / weights.sum()
 
     def loss(powers: Vector) -> tuple[float, Vector]:
         scores = _scores(said, powers)

@@ -15,6 +15,12 @@ from app.ml.numerics.trees import Trees
 
 DEEPEST = 2**30
 """Depth and leaves without a limit."""
+FIRST = 256
+"""Nodes there is room for at first."""
+BLOCK = 65_536
+"""Rows looked through at a time."""
+GROWING = "column", "threshold", "left", "missing", "share", "members", "answer"
+"""What of `Trees` becomes longer with every tree."""
 
 
 class Rules(NamedTuple):
@@ -44,10 +50,11 @@ class Grown(NamedTuple):
     threshold: Vector
     left: NDArray[np.int32]
     missing: NDArray[np.int8]
+    share: Vector
     value: NDArray[np.float64]
     """(N, k) shares of the classes, or (N, 1) mean, of the training rows that reach the node."""
     weight: Vector
-    """(N,) of these rows."""
+    """(N,) of these rows; nothing of use, as the next two, in a tree that was grown without."""
     impurity: Vector
     """(N,)"""
     gain: Vector
@@ -64,39 +71,110 @@ class Grower:
     def __init__(self, data: Data, table: Binned, order: NDArray[np.int32] | None = None) -> None:
         self._table = table
         self._order = order
-        classes = data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0
-        self._kinds = classes or 2
-        self._kind = data.codes.astype(np.int32) if classes else np.zeros(len(data.x), np.int32)
         self._y = data.y
         self._grow = grow if table.codes.dtype == np.uint8 else grow_ranked
-        self._values = classes or 1
-        self._scratch: tuple[NDArray[Any], ...] = ()
+        self._values = data.targets.shape[1] if data.task is Task.CLASSIFICATION else 1
+        self._places = 0
 
-    def grow(self, weights: Vector, rules: Rules, seed: int = 0) -> Grown:
-        """A tree of the rows whose weight (n,) is not zero."""
-        order = self._order
-        if order is None:
-            order = np.flatnonzero(weights).astype(np.int32)[None]
-        nodes = 2 * self._leaves(order.shape[1], weights, rules)
-        if not self._scratch or self._scratch[0].size < nodes:
-            kinds = (np.int32, np.float64, np.int32, np.int8)
-            more = np.empty((nodes, self._values)), *np.empty((3, nodes))
-            self._scratch = *(np.empty(nodes, kind) for kind in kinds), *more
+    def grow(
+        self,
+        weights: Vector,
+        rules: Rules,
+        seed: int = 0,
+        times: NDArray[np.uint8] | None = None,
+        *,
+        bare: bool = False,
+    ) -> Grown:
+        """A tree of the rows whose weight (n,) is not zero. times: (n,) how often each counts, if not once. bare: do
+        not tell weight, impurity and gain of its nodes.
+        """
+        if times is None:
+            times = np.ones(weights.size, np.uint8)
+        elif self._order is not None:
+            weights, times = weights * times, np.ones(weights.size, np.uint8)
+        order = chosen((weights > 0) & (times > 0))[None] if self._order is None else self._order
         codes, bins, start, low, high, levels = self._table
-        size, members = self._grow(
-            *(codes, bins, start, low, high, levels, order, self._kind, weights, self._y),
-            *(rules.criterion, self._kinds, rules.max_depth, rules.max_leaves, rules.min_samples_split),
-            *(rules.min_samples_leaf, rules.min_gain, rules.columns, rules.draws_subsets),
-            *(_ways(rules, bins.size), np.uint64(seed), *self._scratch),
-        )
-        fields = [array[:size].copy() for array in self._scratch]
-        return Grown._make([*fields, members.copy()])
+        nodes = self._places or max(FIRST, order.shape[1] // 8)
+        noted = 1 if bare and not rules.max_leaves else nodes
+        part = _Part(nodes, noted, self._values, max(1, int(levels.max(initial=0))))
+        state, drawn = np.array([seed], np.uint64), np.arange(len(bins))
+        while True:
+            self._grow(
+                *(codes, bins, start, low, high, levels, order, self._y, weights, times),
+                *(rules.criterion, rules.max_depth, rules.max_leaves, rules.min_samples_split, rules.min_samples_leaf),
+                *(rules.min_gain, rules.columns, rules.draws_subsets, _ways(rules, bins.size), state, drawn),
+                *(part.at, part.waiting, part.members, *part.tree),
+            )
+            if part.done:
+                grown = part.grown()
+                self._places = _room(len(grown.column), 1.0)
+                return grown
+            part.make_room(order.shape[1])
 
-    def _leaves(self, rows: int, weights: Vector, rules: Rules) -> int:
-        """The most there can be."""
-        heavy = min(rows, math.floor(float(weights.sum()) / rules.min_samples_leaf * (1 + 1e-6)) + 1)
-        limited = min(heavy, rules.max_leaves or heavy)
-        return max(1, limited if rules.max_depth > 30 else min(limited, 3**rules.max_depth))
+
+class _Part:
+    """A tree as far as it has grown."""
+
+    def __init__(self, nodes: int, noted: int, values: int, widest: int) -> None:
+        """Room for so many nodes, for what is noted of so many, for numbers in a value, and levels of a column."""
+        kinds = np.int32, np.float64, np.int32, np.int8, np.float64
+        self.tree: list[NDArray[Any]] = [np.empty(nodes, kind) for kind in kinds]
+        self.tree += [np.empty((nodes, values)), *(np.empty(noted) for _ in range(3))]
+        self.waiting = np.empty((FIRST, 8), np.int32)
+        self.members = np.empty(6 * widest, np.bool_)
+        self.at = np.array([0, 0, 1, 0])
+        self._truths = 3 * widest  # of the ways of one node
+
+    @property
+    def done(self) -> bool:
+        return not self.at[1]
+
+    def make_room(self, rows: int) -> None:
+        """Lengthen what is full, nodes by how many of the rows are in leaves."""
+        nodes, waits, _, truths = self.at.tolist()
+        if nodes + 3 > len(self.tree[0]):
+            _, begin, end = self.waiting[:waits, :3].T
+            room = _room(nodes, min(2.0, rows / max(1, rows - int((end - begin).sum()))))
+            for place, array in enumerate(self.tree):
+                self.tree[place] = _longer(array, room) if len(array) > 1 else array
+        if waits + 3 > len(self.waiting):
+            self.waiting = _longer(self.waiting, 2 * len(self.waiting))
+        if truths + self._truths > len(self.members):
+            self.members = _longer(self.members, 2 * len(self.members))
+
+    def grown(self) -> Grown:
+        nodes, _, _, truths = self.at.tolist()
+        for array in self.tree:
+            _cut(array, min(nodes, len(array)))
+        _cut(self.members, truths)
+        return Grown._make([*self.tree, self.members])
+
+
+def _room(size: int, share: float) -> int:
+    """How long to make an array of this size. share: how many times as much there will be in the end, as it seems."""
+    return math.ceil(size * share * 1.1) + 3
+
+
+def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """The same with more places, which take no memory before they are written to."""
+    longer = np.empty((size, *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+def _cut(array: NDArray[Any], size: int) -> None:
+    """Leave only so many rows, without a copy."""
+    array.resize((size, *array.shape[1:]), refcheck=False)
+
+
+def chosen(rows: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """The places of the true ones."""
+    places, size = np.empty(np.count_nonzero(rows), np.int32), 0
+    for first in range(0, rows.size, BLOCK):
+        found = np.flatnonzero(rows[first : first + BLOCK])
+        places[size : size + found.size] = found + first
+        size += found.size
+    return places
 
 
 def _ways(rules: Rules, d: int) -> NDArray[np.int8]:
@@ -108,52 +186,85 @@ def _ways(rules: Rules, d: int) -> NDArray[np.int8]:
 
 def planted(tree: Grown, levels: Labels, answer: NDArray[np.float64], told: Labels | None = None) -> Trees:
     """One tree ready to be asked. told: (N,) the row of `answer` that each leaf says; absent: one row a node."""
-    own = np.arange(tree.column.size) if told is None else told
+    left = tree.left.copy()
+    np.copyto(left, np.arange(left.size, dtype=np.int32) if told is None else told, "same_kind", tree.column < 0)
     return Trees(
         root=np.zeros(1, np.int32),
         column=tree.column,
         threshold=tree.threshold,
-        left=np.where(tree.column < 0, own, tree.left).astype(np.int32),
+        left=left,
         missing=tree.missing,
-        share=_shares(tree),
+        share=tree.share,
         levels=levels.astype(np.int64),
         members=tree.members,
         answer=answer,
     )
 
 
+class Orchard:
+    """Trees that come one after the other, into arrays that grow where they are."""
+
+    def __init__(self, most: int) -> None:
+        """most: how many there will be."""
+        self._most = most
+        self._roots: list[int] = []
+        self._arrays: dict[str, _Growing] = {}
+        self._fixed: tuple[Trees, int] | None = None
+
+    def add(self, tree: Trees, *, kept: bool = True) -> None:
+        """One more. If it has the table of answers of the one before, they share it.
+
+        kept: whether its arrays are needed any longer; else all that are not sealed are emptied as they are copied.
+        """
+        if self._fixed is None:
+            self._arrays = {name: _Growing(getattr(tree, name)) for name in GROWING}
+        sizes = {name: array.size for name, array in self._arrays.items()}
+        shared = self._fixed is not None and self._fixed[0].answer is tree.answer
+        rows = self._fixed[1] if shared and self._fixed else sizes["answer"]
+        self._fixed = tree, rows
+        self._roots += (tree.root + sizes["column"]).tolist()
+        share = self._most / len(self._roots)
+        new = {}
+        for name, array in self._arrays.items():
+            if name != "answer" or not shared:
+                new[name] = array.add(getattr(tree, name), share, kept=kept)
+        asks = new["column"] >= 0
+        new["left"] += np.where(asks, np.int32(sizes["column"]), np.int32(rows))
+        if sizes["members"]:
+            new["threshold"][asks & (tree.levels > 0)[new["column"]]] += sizes["members"]
+
+    def trees(self) -> Trees:
+        """All of them; the last to be asked for."""
+        assert self._fixed is not None  # noqa: S101 - there is a first tree; for the type checker
+        arrays = {name: array.whole() for name, array in self._arrays.items()}
+        return self._fixed[0]._replace(root=np.array(self._roots, np.int32), **arrays)
+
+
+class _Growing:
+    """An array that rows are added to."""
+
+    def __init__(self, like: NDArray[Any]) -> None:
+        self._array = np.empty((0, *like.shape[1:]), like.dtype)
+        self.size = 0
+
+    def add(self, rows: NDArray[Any], share: float, *, kept: bool) -> NDArray[Any]:
+        """These rows, where they are now. share: how many times as many there will be in the end, as it seems."""
+        before, self.size = self.size, self.size + len(rows)
+        if self.size > len(self._array):
+            self._array = _longer(self._array, _room(self.size, share))
+        self._array[before : self.size] = rows
+        if not kept and rows.flags.owndata and rows.flags.writeable:
+            _cut(rows, 0)
+        return self._array[before : self.size]
+
+    def whole(self) -> NDArray[Any]:
+        _cut(self._array, self.size)
+        return self._array
+
+
 def together(parts: Sequence[Trees]) -> Trees:
     """The trees of all, one after the other. If they share one table of answers, they go on sharing it."""
-    shared = all(part.answer is parts[0].answer for part in parts)
-    nodes = _starts([part.column.size for part in parts])
-    truths = _starts([part.members.size for part in parts])
-    rows = _starts([0 if shared else len(part.answer) for part in parts])
-    left: list[NDArray[np.int32]] = []
-    threshold: list[Vector] = []
-    for part, node, truth, row in zip(parts, nodes, truths, rows, strict=True):
-        left.append((part.left + np.where(part.column < 0, row, node)).astype(np.int32))
-        subset = (part.column >= 0) & (part.levels[part.column] > 0)
-        threshold.append(part.threshold + np.where(subset, truth, 0))
-    whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ("column", "missing", "share")}
-    return parts[0]._replace(
-        **whole,
-        root=nodes.astype(np.int32),
-        left=np.concatenate(left),
-        threshold=np.concatenate(threshold),
-        members=np.concatenate([part.members for part in parts]),
-        answer=parts[0].answer if shared else np.concatenate([part.answer for part in parts]),
-    )
-
-
-def _starts(sizes: Sequence[int]) -> Labels:
-    starts: Labels = np.cumsum(sizes) - np.array(sizes)
-    return starts
-
-
-def _shares(tree: Grown) -> Vector:
-    """Of the rows with a value, those that went left."""
-    left = np.where(tree.column >= 0, tree.left, 0)
-    right = np.where((tree.column >= 0) & np.isfinite(tree.threshold), left + 1, 0)
-    lefts, rights = tree.weight[left], np.where(right > 0, tree.weight[right], 0.0)
-    shares: Vector = lefts / (lefts + rights)
-    return shares
+    orchard = Orchard(len(parts))
+    for part in parts:
+        orchard.add(part)
+    return orchard.trees()

@@ -160,7 +160,10 @@ def _tree(stumps: list[Stump], left: list[int], d: int) -> tuple[Grown, Forms]:
     value, weight, impurity = (
         np.array([getattr(s.tree, of)[0] for s in stumps]) for of in ("value", "weight", "impurity")
     )
-    shape = column, threshold, np.array(left, np.int32), missing
+    asks = column >= 0
+    lefts = np.where(asks, weight[left], 1.0)  # of the rows with a value, those that went left
+    rights = np.where(asks & np.isfinite(threshold), weight[np.minimum(np.array(left) + 1, n - 1)], 0.0)
+    shape = column, threshold, np.array(left, np.int32), missing, lefts / (lefts + rights)
     return Grown(*shape, value, weight, impurity, gain, np.concatenate(members)), joined(forms)
 
 

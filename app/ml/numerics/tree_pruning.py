@@ -39,7 +39,7 @@ def _reachable(below: NDArray[np.intp], leaf: NDArray[np.bool_]) -> NDArray[np.b
 
 def _cut(tree: Grown, leaf: NDArray[np.bool_]) -> Grown:
     """Take their questions from these nodes."""
-    off = {"column": -1, "left": -1, "missing": -1, "threshold": 0, "gain": 0}
+    off = {"column": -1, "left": -1, "missing": -1, "threshold": 0, "share": 1, "gain": 0}
     fields = {name: np.where(leaf, value, getattr(tree, name)) for name, value in off.items()}
     return tree._replace(**{name: array.astype(getattr(tree, name).dtype) for name, array in fields.items()})
 

@@ -8,64 +8,64 @@ by its codes beforehand, which dealing out keeps sorted.
 import numpy as np
 
 from app.ml.numerics.compiled import inner, kernel, seldom
-from app.ml.numerics.kernels.questions import GINI, VARIANCE, quality, weigh
-from app.ml.numerics.kernels.search import ASIDE, DE_BRUIJN, KNOWN, SUBSET, THRESHOLD, search
+from app.ml.numerics.kernels.questions import GINI, VARIANCE, clear, quality, weigh
+from app.ml.numerics.kernels.search import ASIDE, DE_BRUIJN, KNOWN, SUBSET, THRESHOLD, entry, search
 
 EPS = float(np.finfo(np.float64).eps)
 TIE = 1e-11
 """Gains closer than this share of the node's impurity are equal: rounding must not choose."""
 LEEWAY = 1e-9
 """Share by which rounding may take a sum of weights below what is asked for."""
+NEAR = 8192
+"""Rows of a node, at most, whose entries are brought together: more lie dense enough to be fetched each time."""
 GROW = (
-    "Tuple((i8, b1[::1]))({}[:,::1], i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i4[:,::1], i4[::1], f8[::1], f8[::1],"
-    "i8, i8, i8, i8, f8, f8, f8, i8, b1, i1[::1], u8,"
-    "i4[::1], f8[::1], i4[::1], i1[::1], f8[:,::1], f8[::1], f8[::1], f8[::1])"
+    "void({}[:,::1], i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i4[:,::1], f8[::1], f8[::1], u1[::1],"
+    "i8, i8, i8, f8, f8, f8, i8, b1, i1[::1], u8[::1], i8[::1], i8[::1], i4[:,::1], b1[::1],"
+    "i4[::1], f8[::1], i4[::1], i1[::1], f8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1])"
 )
-GROWN = "column", "threshold", "left", "missing", "value", "mass", "impurity", "gain"
-WRITES = "order", *GROWN
+STATE = "state", "drawn", "at", "waiting", "members"
+GROWN = "column", "threshold", "left", "missing", "share", "value", "mass", "impurity", "gain"
+WRITES = "order", *STATE, *GROWN
 
 
 @inner
-def gather(rows, kind, weight, y, criterion, near, kinds, total):
-    """Bring what all columns ask of the rows of a node together, in `near` (m, 2) and `kinds` (m,) as `tally` takes
-    them, and sum it up; of numbers also their mean, mean square and largest size.
+def gather(rows, target, near, total):
+    """Sum up the entries of a node's rows, and bring them together in `near` (m, 2) unless they are more; of numbers
+    also their mean, mean square and largest size.
     """
-    for s in range(total.size):
-        total[s] = 0.0
-    if criterion != VARIANCE:
-        for p in range(rows.size):
-            q = np.uintp(p)
-            i = np.uintp(rows[q])
-            share, one = weight[i], kind[i]
-            total[one] += share
-            kinds[q] = one
-            near[q, 0], near[q, 1] = share, 0.0
-            if total.size == 2:
-                near[q, one], near[q, 1 - one] = share, 0.0
-        return 0.0, 0.0, 0.0
-    mean, largest = 0.0, 0.0
+    y, weight, times, criterion = target
+    mean, square, largest = 0.0, 0.0, 0.0
+    clear(total)
+    if criterion == VARIANCE:
+        for i in rows:
+            share = weight[i] * times[i]
+            total[0] += share
+            mean += share * y[i]
+            largest = max(largest, abs(y[i]))
+        mean /= total[0]
+    pairs, close = total.size == 2, rows.size <= len(near)
     for p in range(rows.size):
         q = np.uintp(p)
         i = np.uintp(rows[q])
-        near[q, 0], near[q, 1] = weight[i], y[i]
-        total[0] += weight[i]
-        mean += weight[i] * y[i]
-        largest = max(largest, abs(y[i]))
-    mean /= total[0]
-    square = 0.0
-    for p in range(rows.size):
-        q = np.uintp(p)
-        apart = near[q, 1] - mean
-        near[q, 1] = near[q, 0] * apart
-        total[1] += near[q, 1]
-        square += near[q, 1] * apart
+        first, second = entry(i, target, mean, pairs)
+        place = q if close else np.uintp(0)
+        near[place, 0], near[place, 1] = first, second
+        if criterion == VARIANCE:
+            total[1] += second
+            square += second * (y[i] - mean)
+        elif pairs:
+            total[0] += first
+            total[1] += second
+        else:
+            total[np.uintp(second)] += first
     return mean, square, largest
 
 
 @inner
-def describe(rows, kind, weight, y, criterion, near, kinds, total, value):
+def describe(rows, target, near, total, value):
     """Sums over the rows of a node, its `value`, weight and impurity, which is 0 if they all have one answer."""
-    mean, square, largest = gather(rows, kind, weight, y, criterion, near, kinds, total)
+    criterion = target[3]
+    mean, square, largest = gather(rows, target, near, total)
     mass = weigh(total, criterion)
     if criterion == VARIANCE:
         value[0] = mean
@@ -135,21 +135,12 @@ def middle(low, high):
 
 
 @seldom
-def doubled(members, more):
-    """The same truths in an array of more than twice the size."""
-    larger = np.zeros(2 * members.size + more, np.bool_)
-    for place in range(members.size):
-        larger[place] = members[place]
-    return larger
-
-
-@seldom
 def foremost(waiting, gain):
     """The place in `waiting` of the node whose question gains most; of a tie the oldest."""
     best = 0
-    for place in range(1, waiting.size):
-        lead = gain[waiting[place]] - gain[waiting[best]]
-        if lead > 0 or (lead == 0 and waiting[place] < waiting[best]):
+    for place in range(1, len(waiting)):
+        node, other = waiting[place, 0], waiting[best, 0]
+        if gain[node] > gain[other] or (gain[node] == gain[other] and node < other):
             best = place
     return best
 
@@ -163,11 +154,10 @@ def grow(
     high,
     levels,
     order,
-    kind,
-    weight,
     y,
+    weight,
+    times,
     criterion,
-    k,
     max_depth,
     max_leaves,
     min_split,
@@ -176,33 +166,42 @@ def grow(
     tries,
     lottery,
     own,
-    seed,
+    state,
+    drawn,
+    at,
+    waiting,
+    members,
     column,
     threshold,
     left,
     missing,
+    share,
     value,
     mass,
     impurity,
     gain,
 ):
-    """Grow one tree into the arrays from `column` on, one place a node: how many nodes, and the members of subsets.
+    """Grow one tree into the arrays from `column` on, one place a node, as long as there is room; and go on with it,
+    when the arrays are longer.
 
     codes (d, n) u1 or i4, bins (d,), start (d,), low, high, levels (d,): a `Binned`. order (1 or d, m): the rows.
-    kind (n,) class of each row, or anything for numbers y (n,). k: classes, or 2. max_leaves: 0 for no limit; with
-    one, the question that gains most is asked first. tries: columns drawn for each question. lottery: subsets of
-    categories are drawn too. own (d,): where a column may
-    send missing values.
+    y (n,): numbers, or classes. A row counts as `weight` (n,) times `times` (n,), which are 1 where columns are sorted.
+    max_leaves: 0 for no limit; with one, the question that gains most is asked first. tries: columns drawn for each
+    question. lottery: subsets of categories are drawn too. own (d,): where a column may send missing values.
+    state (1,): of the random numbers; drawn (d,): the columns, as they were drawn.
+
+    at (4,): nodes so far; questions in `waiting` (·, 8), none when the tree is done; leaves; truths in `members`. mass,
+    impurity and gain may have one place for all nodes, where nobody needs them, unless there is a limit of leaves.
     """
     d, n = codes.shape
-    places, m = column.size, order.shape[1]
+    m, k = order.shape[1], 2 if criterion == VARIANCE else value.shape[1]
     most, widest = 1, 1
     for j in range(d):
         most, widest = max(most, bins[j] + 1), max(widest, levels[j])
     ranked = order.shape[0] > 1
     moment = np.empty(n if criterion == VARIANCE and ranked else 0)
-    target, options = (kind, weight, moment), (criterion, lottery, own)
-    near, kinds, drawn = np.empty((m, 2)), np.empty(m, np.int32), np.arange(d)
+    target, options = (y, weight, times, criterion), (criterion, lottery, own)
+    near = np.empty((1 if ranked else min(m, NEAR), 2))
     held, seen, cells = np.zeros((most, k)), np.zeros(most // 64 + 1, np.uint64), np.empty(most, np.int64)
     bit = np.empty(64, np.int64)
     for power in range(64):
@@ -210,28 +209,33 @@ def grow(
     sums = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
     pick, best_pick = np.zeros(widest + 1, np.bool_), np.zeros(widest + 1, np.bool_)
     levelled = np.empty((widest, k)), np.empty(widest, np.int64), np.empty(widest + 1)
-    work = sums, levelled, pick, drawn, near, kinds, held, seen, bit, cells
-    state = np.array([seed], np.uint64)
+    work = sums, levelled, pick, drawn, near, held, seen, bit, cells
     total, ways = np.empty(k), np.empty(3, np.int64)
     side, spare = np.empty(n, np.uint8), np.empty(m, np.int32)
-    begin, end, depth = np.empty(places, np.int32), np.empty(places, np.int32), np.empty(places, np.int32)
-    plan, waiting = np.empty((places, 4), np.int32), np.empty(places, np.int32)
-    members, named = np.zeros(widest, np.bool_), 0
     least = min_leaf * (1 - LEEWAY)
-    begin[0], end[0], depth[0] = 0, m, 0
-    fresh, nodes, open_, leaves = 0, 1, 0, 1
+    nodes, open_, leaves, named = at[0], at[1], at[2], at[3]
+    whole, parent, lefts = gain.size > 1, 0, 0.0
+    begin, end, depth, fresh = np.zeros(3, np.int64), np.full(3, m), np.int64(0), np.int64(nodes == 0)
     while True:
-        for node in range(fresh, nodes):
-            lo, hi = begin[node], end[node]
+        for way in range(fresh):
+            node, lo, hi = nodes, begin[way], end[way]
+            nodes += 1
             rows = order[0, lo:hi]
-            mass[node], impurity[node] = describe(rows, kind, weight, y, criterion, near, kinds, total, value[node])
-            column[node], threshold[node], left[node], missing[node], gain[node] = -1, 0.0, -1, -1, 0.0
-            if impurity[node] == 0 or depth[node] >= max_depth or mass[node] < min_split * (1 - LEEWAY):
+            weighs, impure = describe(rows, target, near, total, value[node])
+            column[node], threshold[node], left[node], missing[node], share[node] = -1, 0.0, -1, -1, 1.0
+            note = node if whole else 0
+            mass[note], impurity[note], gain[note] = weighs, impure, 0.0
+            if way == 0:
+                lefts = weighs
+            elif way == 1 and np.isfinite(threshold[parent]):
+                share[parent] = lefts / (lefts + weighs)
+            if impure == 0 or depth >= max_depth or weighs < min_split * (1 - LEEWAY):
                 continue
+            mean = value[node, 0]
             if criterion == VARIANCE and ranked:
-                for p in range(rows.size):
-                    moment[rows[p]] = near[p, 1]
-            unit = impurity[node] * mass[node]
+                for i in rows:
+                    moment[i] = weight[i] * (y[i] - mean)
+            unit = impure * weighs
             gained, j, asks, last, following, gap = search(
                 rows,
                 codes,
@@ -241,6 +245,8 @@ def grow(
                 lo,
                 hi,
                 target,
+                moment if criterion == VARIANCE else y,
+                mean,
                 total,
                 least,
                 TIE * unit,
@@ -250,49 +256,48 @@ def grow(
                 best_pick,
                 state,
             )
-            if j < 0 or gained < min_gain * mass[node] - 1e-12 * unit:
+            if j < 0 or gained < min_gain * weighs - 1e-12 * unit:
                 continue
-            gain[node] = max(gained, 0.0)
-            plan[node, 0], plan[node, 1], plan[node, 2], plan[node, 3] = j, asks, last, gap
+            gain[note] = max(gained, 0.0)
             if asks == THRESHOLD:
                 threshold[node] = middle(high[start[j] + last], low[start[j] + following])
             elif asks == SUBSET:
-                if named + widest > members.size:
-                    members = doubled(members, widest)
                 threshold[node] = named
                 for level in range(levels[j]):
                     members[named] = best_pick[level]
                     named += 1
             else:
                 threshold[node] = np.inf
-            waiting[open_] = node
+            plan = waiting[open_]
+            plan[0], plan[1], plan[2], plan[3] = node, lo, hi, depth
+            plan[4], plan[5], plan[6], plan[7] = j, asks, last, gap
             open_ += 1
-        fresh = nodes
-        if open_ == 0:
+        if open_ == 0 or nodes + 3 > column.size or open_ + 3 > len(waiting) or named + 3 * widest > members.size:
             break
         place = foremost(waiting[:open_], gain) if max_leaves else open_ - 1
-        node = np.int64(waiting[place])
+        plan = waiting[place]
+        node, lo, hi, depth = np.int64(plan[0]), np.int64(plan[1]), np.int64(plan[2]), np.int64(plan[3])
+        j, asks, last, gap = np.int64(plan[4]), np.int64(plan[5]), np.int64(plan[6]), np.int64(plan[7])
         open_ -= 1
         waiting[place] = waiting[open_]
-        j, asks, last, gap = plan[node, 0], plan[node, 1], plan[node, 2], plan[node, 3]
-        more = (gap == ASIDE) + (asks != KNOWN)
+        fresh, more = 0, (gap == ASIDE) + (asks != KNOWN)
         if max_leaves and leaves + more > max_leaves:
-            gain[node] = 0.0
+            threshold[node], gain[node] = 0.0, 0.0
             continue
         leaves += more
-        lo, hi = begin[node], end[node]
-        at = np.int64(threshold[node]) if asks == SUBSET else 0
-        mark(order[0, lo:hi], codes[j], bins[j], gap, asks, last, members[at:], side, ways)
+        truths = np.int64(threshold[node]) if asks == SUBSET else 0
+        mark(order[0, lo:hi], codes[j], bins[j], gap, asks, last, members[truths:], side, ways)
         for r in range(order.shape[0]):
             deal(order[r, lo:hi], side, ways, spare)
-        column[node], left[node] = j, nodes
+        parent, column[node], left[node] = node, j, nodes
         missing[node] = more if gap == ASIDE else gap
+        depth += 1
         for way in range(3):
             if way == 0 or (way == 1 and asks != KNOWN) or (way == 2 and gap == ASIDE):
-                begin[nodes], end[nodes], depth[nodes] = lo, lo + ways[way], depth[node] + 1
-                nodes += 1
+                begin[fresh], end[fresh] = lo, lo + ways[way]
+                fresh += 1
             lo += ways[way]
-    return nodes, members[:named]
+    at[0], at[1], at[2], at[3] = nodes, open_, leaves, named
 
 
 grow_ranked = kernel(GROW.format("i4"), writes=WRITES)(grow.python)

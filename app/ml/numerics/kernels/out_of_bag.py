@@ -13,11 +13,24 @@ TREE = "i4[::1], f8[::1], i4[::1], i1[::1], f8[::1], i8[::1], b1[::1], f8[:,::1]
 """Types of `Trees` from `column` on."""
 
 
-@kernel(f"void(f8[:,::1], i4[::1], {TREE}, f8[:,::1])", writes=["told"])
-def tell(x, rows, column, threshold, left, missing, share, levels, members, answer, told):
-    """Add to `told` (n, k) the answers of the tree that begins at node 0 for these rows of x (n, d)."""
-    for i in rows:
-        end = leaf(x[i], 0, column, threshold, left, missing, levels, members)
+@kernel(
+    "void(f8[:,::1], i4[::1], i4[::1], f8[::1], i4[::1], i1[::1], i8[::1], b1[::1], i4[::1])",
+    writes=["ends"],
+)
+def reach(x, rows, column, threshold, left, missing, levels, members, ends):
+    """Where in the tree that begins at node 0 these rows of x (n, d) end; -1 - node where one goes both ways."""
+    for p in range(rows.size):
+        ends[p] = leaf(x[rows[p]], 0, column, threshold, left, missing, levels, members)
+
+
+TELL = f"void(f8[:,::1], i4[::1], i4[::1], {TREE}, {{}}[:,::1])"
+
+
+@kernel(TELL.format("f4"), TELL.format("f8"), writes=["told"])
+def tell(x, rows, ends, column, threshold, left, missing, share, levels, members, answer, told):
+    """Add to `told` (n, k) the answers of the tree for these rows, which end there."""
+    for p in range(rows.size):
+        i, end = rows[p], np.int64(ends[p])
         if end < 0:
             part(x[i], -1 - end, column, threshold, left, missing, share, levels, members, answer, told[i])
         else:

@@ -70,13 +70,13 @@ def include(sums, more):
 
 
 @inner
-def add(sums, i, kind, weight, moment, criterion):
-    """Entry i into the sums."""
+def add(sums, i, answer, weight, criterion):
+    """Entry i into the sums. answer: its class, or of numbers its weighted distance."""
     if criterion == VARIANCE:
         sums[0] += weight[i]
-        sums[1] += moment[i]
+        sums[1] += answer[i]
     else:
-        sums[kind[i]] += weight[i]
+        sums[np.intp(answer[i])] += weight[i]
 
 
 @inner
@@ -88,7 +88,7 @@ def of_two(first, second, criterion):
 
 
 @inner
-def cut_of_two(code, place, kind, weight, moment, first, second, before, least, criterion, slack):
+def cut_of_two(code, place, answer, weight, first, second, before, least, criterion, slack):
     """The same with two sums, which stay in registers."""
     best, last, following = -np.inf, -1, -1
     a, b, gone, total = 0.0, 0.0, 0.0, first if criterion == VARIANCE else first + second
@@ -98,8 +98,8 @@ def cut_of_two(code, place, kind, weight, moment, first, second, before, least, 
         gone += weight[i]
         if criterion == VARIANCE:
             a += weight[i]
-            b += moment[i]
-        elif kind[i]:
+            b += answer[i]
+        elif answer[i]:
             b += weight[i]
         else:
             a += weight[i]
@@ -115,16 +115,16 @@ def cut_of_two(code, place, kind, weight, moment, first, second, before, least, 
 
 
 @inner
-def best_cut(code, place, kind, weight, moment, known, before, least, criterion, slack, left, right):
+def best_cut(code, place, answer, weight, known, before, least, criterion, slack, left, right):
     """The best threshold between the entries `place`: its gain, and the codes on either side of it."""
     if known.size == 2 and criterion != ENTROPY:
-        return cut_of_two(code, place, kind, weight, moment, known[0], known[1], before, least, criterion, slack)
+        return cut_of_two(code, place, answer, weight, known[0], known[1], before, least, criterion, slack)
     best, last, following = -np.inf, -1, -1
     total, gone = weigh(known, criterion), 0.0
     clear(left)
     for t in range(place.size - 1):
         i = place[t]
-        add(left, i, kind, weight, moment, criterion)
+        add(left, i, answer, weight, criterion)
         gone += weight[i]
         here, there = np.int64(code[i]), np.int64(code[place[t + 1]])
         if here == there or gone < least:

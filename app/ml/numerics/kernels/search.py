@@ -5,6 +5,7 @@ import numpy as np
 from app.ml.numerics.compiled import inner, seldom
 from app.ml.numerics.kernels.draws import below
 from app.ml.numerics.kernels.questions import (
+    VARIANCE,
     add,
     best_cell,
     best_cut,
@@ -29,11 +30,23 @@ BOTH, BRANCH, SIDE = 0, 1, 2
 
 
 @inner
-def tally(rows, code, near, kinds, held, seen):
-    """Add the rows of a node to the cells of their codes, in `held` (bins + 1, k): which are marked in the bits `seen`.
+def entry(i, target, mean, pairs):
+    """What row i adds: weight and weighted distance from the mean; of two classes the weight of each; of more its
+    weight, and its class.
+    """
+    y, weight, times, criterion = target
+    share = weight[i] * times[i]
+    if criterion == VARIANCE:
+        return share, share * (y[i] - mean)
+    if not pairs:
+        return share, y[i]
+    return (0.0, share) if y[i] else (share, 0.0)
 
-    near: (m, 2) both sums of each row, where there are two; else its weight, and its class in `kinds`. Many rows leave
-    no marks, as they leave few cells empty.
+
+@inner
+def tally(rows, code, near, held, seen):
+    """Add the rows of a node, whose entries are `near` (m, 2), to the cells of their codes, in `held` (bins + 1, k):
+    which are marked in the bits `seen`. Many rows leave no marks, as they leave few cells empty.
     """
     pairs, few = held.shape[1] == 2, rows.size <= FEW
     for p in range(rows.size):
@@ -44,9 +57,24 @@ def tally(rows, code, near, kinds, held, seen):
             first, second = held[c, 0] + first, held[c, 1] + second
             held[c, 0], held[c, 1] = first, second
         else:
-            held[c, np.uintp(kinds[q])] += near[q, 0]
+            held[c, np.uintp(near[q, 1])] += near[q, 0]
         if few:
             seen[c >> np.uintp(6)] |= np.uint64(1) << np.uint64(c & np.uintp(63))
+
+
+@seldom
+def tally_far(rows, code, target, mean, held):
+    """The same of so many rows that their entries were not brought together."""
+    pairs = held.shape[1] == 2
+    for p in range(rows.size):
+        i = np.uintp(rows[np.uintp(p)])
+        c = np.uintp(code[i])
+        first, second = entry(i, target, mean, pairs)
+        if pairs:
+            held[c, 0] += first
+            held[c, 1] += second
+        else:
+            held[c, np.uintp(second)] += first
 
 
 @inner
@@ -72,13 +100,13 @@ def occupied(held, bins, few, seen, bit, cells):
 
 
 @seldom
-def tabled(code, place, kind, weight, moment, criterion, levels, table, seen):
+def tabled(code, place, answer, weight, criterion, levels, table, seen):
     """Sums of each level into the rows of `table`, the levels that occur into `seen`; how many do."""
     for level in range(levels):
         for s in range(table.shape[1]):
             table[level, s] = 0.0
     for i in place:
-        add(table[code[i]], i, kind, weight, moment, criterion)
+        add(table[code[i]], i, answer, weight, criterion)
     size = 0
     for level in range(levels):
         if weigh(table[level], criterion) > 0:
@@ -182,7 +210,7 @@ def judge_cells(held, cells, bins, levels, total, least, slack, options, sums, s
 def judge(code, place, bins, levels, target, total, least, slack, options, sums, levelled, pick, state):
     """The same of rows in order of code."""
     criterion, _, own = options
-    kind, weight, moment = target
+    answer, weight = target
     known, gone, left, right = sums
     table, seen, share = levelled
     m = place.size
@@ -192,17 +220,17 @@ def judge(code, place, bins, levels, target, total, least, slack, options, sums,
         return -np.inf, -1, -1, -1, NOWHERE
     clear(gone)
     for i in place[m:]:
-        add(gone, i, kind, weight, moment, criterion)
+        add(gone, i, answer, weight, criterion)
     branch, before = part_missing(gone, total, known, m < place.size, least, criterion, own == BRANCH)
     last, following, asks = -1, -1, SUBSET
     if levels:
-        present = seen[: tabled(code, place[:m], kind, weight, moment, criterion, levels, table, seen)]
+        present = seen[: tabled(code, place[:m], answer, weight, criterion, levels, table, seen)]
         best = best_levels(
             table, present, levels, known, before, least, slack, options, left, right, share, pick, state
         )
     else:
         best, last, following = best_cut(
-            code, place[:m], kind, weight, moment, known, before, least, criterion, slack, left, right
+            code, place[:m], answer, weight, known, before, least, criterion, slack, left, right
         )
         asks = THRESHOLD if last >= 0 else -1
     best, asks = or_known(best, asks, known, before, branch, least, slack, criterion)
@@ -211,15 +239,33 @@ def judge(code, place, bins, levels, target, total, least, slack, options, sums,
 
 @inner
 def search(
-    rows, codes, bins, levels, order, lo, hi, target, total, least, slack, options, tries, work, best_pick, state
+    rows,
+    codes,
+    bins,
+    levels,
+    order,
+    lo,
+    hi,
+    target,
+    answer,
+    mean,
+    total,
+    least,
+    slack,
+    options,
+    tries,
+    work,
+    best_pick,
+    state,
 ):
     """The best question of a node: gain, column, what it asks, codes beside the cut, way for the missing.
 
     `tries`: columns drawn; constant ones do not count. All are asked, and of a tie the first wins, if it is d.
     The last of `options` (d,): of each column, where it may send missing values.
     """
-    sums, levelled, pick, drawn, near, kinds, held, seen, bit, cells = work
+    sums, levelled, pick, drawn, near, held, seen, bit, cells = work
     criterion, lottery, owns = options
+    ranks = answer, target[1]
     best, which, asks, last, following, gap = -np.inf, -1, -1, -1, -1, NOWHERE
     d, tried = codes.shape[0], 0
     for q in range(d):
@@ -233,10 +279,13 @@ def search(
         if order.shape[0] > 1:
             place = order[j, lo:hi]
             found = judge(
-                codes[j], place, bins[j], levels[j], target, total, least, slack, own, sums, levelled, pick, state
+                codes[j], place, bins[j], levels[j], ranks, total, least, slack, own, sums, levelled, pick, state
             )
         else:
-            tally(rows, codes[j], near, kinds, held, seen)
+            if rows.size <= len(near):
+                tally(rows, codes[j], near, held, seen)
+            else:
+                tally_far(rows, codes[j], target, mean, held)
             size = occupied(held, bins[j], rows.size <= FEW, seen, bit, cells)
             found = judge_cells(
                 held, cells[:size], bins[j], levels[j], total, least, slack, own, sums, levelled[2], pick, state

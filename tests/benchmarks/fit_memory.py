@@ -1,0 +1,56 @@
+"""What a fit takes beyond its rows: run as a process of its own, it prints the peak and the size of the model.
+
+    python tests/benchmarks/fit_memory.py TASK ROWS COLUMNS NAME PARAMETERS [NAME PARAMETERS] …
+
+Bytes that were resident at most, less those before, so that arrays inside compiled code count too. Linux only.
+"""
+
+import ctypes
+import gc
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from app.ml import states
+from app.ml.catalogue import find
+from app.ml.contract import Context, Data, Task
+
+MMAP_THRESHOLD = -3
+"""Option of glibc: from so many bytes on an array is given back when it is freed, not kept for the next."""
+
+
+def drawn(task: Task, rows: int, columns: int) -> Data:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(rows, columns))
+    y = x[:, 0] + x[:, 1] * x[:, 2] + rng.normal(size=rows)
+    return Data.of(task, x, y > 0 if task is Task.CLASSIFICATION else y)
+
+
+def peak(name: str, given: dict[str, object], data: Data) -> dict[str, int]:
+    algorithm = find(name).algorithm
+    params = algorithm.params.model_validate(given)
+    algorithm.fit(params, data.take(np.arange(300)), Context.of(0))  # what is compiled is compiled
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")
+    before = resident("VmRSS")
+    state = algorithm.fit(params, data, Context.of(0)).state
+    arrays: dict[str, np.ndarray] = {}
+    most = resident("VmHWM") - before
+    states.pack(state, "state", arrays)
+    return {"peak": most, "model": sum(array.nbytes for array in arrays.values())}
+
+
+def resident(field: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(field))
+
+
+if __name__ == "__main__":
+    ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, 1 << 17)
+    task, rows, columns, *specs = sys.argv[1:]
+    data = drawn(Task(task), int(rows), int(columns))
+    told = zip(specs[::2], map(json.loads, specs[1::2]), strict=True)
+    sys.stdout.write(json.dumps([peak(name, params, data) for name, params in told]))
