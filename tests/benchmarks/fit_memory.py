@@ -5,6 +5,10 @@
 Bytes that were resident at most, less those before, so that arrays inside compiled code count too. Linux only.
 """
 
+import os
+
+os.environ["NUMPY_MADVISE_HUGEPAGE"] = "0"  # 2 MB pages would round every array up
+
 import ctypes
 import gc
 import json

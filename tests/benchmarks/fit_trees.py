@@ -13,10 +13,10 @@ import os
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = "1"
 
-import ctypes
-import gc
 import importlib
+import json
 import resource
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -278,37 +278,21 @@ def stumps() -> None:
 
 
 def memory() -> None:
-    """What a fit takes beyond its input: the most that was resident at once, as arrays in kernels count too."""
-    data, _ = classes(200_000, 30, 15, 7, 100)
-    for module, params in (
-        (decision_tree, decision_tree.DecisionTree(splits="binned")),
-        (random_forest, random_forest.RandomForest(trees=10, importance=False)),
-        (gradient_boosting, gradient_boosting.GradientBoosting()),
-    ):
-        state = ours(module, params, data)
-        model = sum(array.nbytes for array in state.trees)
-        del state
-        before = _settled()
-        ours(module, params, data)
-        peak = _resident("VmHWM") - before
-        print(
-            f"{module.__name__:44} peak {peak >> 20} MB, codes {data.x.size >> 20} MB, model {model >> 20} MB, "
-            f"beyond the model {(peak - model) / data.x.size:.1f} times the codes",
-            flush=True,
-        )
-
-
-def _settled() -> int:
-    """Bytes resident now, when what is free was given back and the peak forgotten. Linux only."""
-    gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5")
-    return _resident("VmRSS")
-
-
-def _resident(field: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(field))
+    """What a fit takes beyond its input; see `fit_memory`."""
+    rows, columns = 200_000, 30
+    specs = {"decision_tree": {"splits": "binned"}, "random_forest": {"trees": 10}, "gradient_boosting": {}}
+    script = Path(__file__).with_name("fit_memory.py")
+    for task in ("classification", "regression"):
+        told = [part for name, params in specs.items() for part in (name, json.dumps(params))]
+        command = [sys.executable, str(script), task, str(rows), str(columns), *told]
+        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        for name, sizes in zip(specs, found, strict=True):
+            peak, model = sizes["peak"], sizes["model"]
+            print(
+                f"{task} {name:24} peak {peak / 1e6:.1f} MB, codes {rows * columns / 1e6:.1f} MB, "
+                f"model {model / 1e6:.1f} MB, beyond the model {(peak - model) / (rows * columns):.2f} times the codes",
+                flush=True,
+            )
 
 
 RACES = {

@@ -1,7 +1,6 @@
 """A fit takes at most twice its binned data, and the model."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -27,7 +26,6 @@ def test_a_fit_takes_at_most_twice_its_codes_and_the_model(task):
         check=True,
         capture_output=True,
         text=True,
-        env=os.environ | {"NUMPY_MADVISE_HUGEPAGE": "0", "OPENBLAS_NUM_THREADS": "1"},
     )
     for (name, params, width), found in zip(SPECS, json.loads(run.stdout), strict=True):
         codes = ROWS * COLUMNS * width

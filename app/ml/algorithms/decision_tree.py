@@ -190,7 +190,9 @@ def rules(params: DecisionTree, data: Data) -> Rules:
 
 
 def grow(data: Data, rules: Rules, *, exact: bool) -> Grown:
-    return (Grower(data, *ranked(data)) if exact else Grower(data, binned(data))).grow(data.weights, rules)
+    return (Grower(data, *ranked(data)) if exact and data.levels.size else Grower(data, binned(data))).grow(
+        data.weights, rules
+    )
 
 
 def _small(params: DecisionTree, data: Data) -> bool:

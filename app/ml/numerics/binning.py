@@ -50,7 +50,8 @@ def binned(data: Data, most: int = MOST, *, by_row: bool = False) -> Binned:
     kind = np.uint8 if bins.max(initial=0) <= MOST else np.int32
     codes = np.zeros((n, -(-d // 8) * 8), kind) if by_row else np.empty((d, n), kind)
     encode(data.x, *_padded(edges), bins, codes.T if by_row else codes)
-    return Binned(codes, bins, _starts(bins), np.concatenate(low), np.concatenate(high), data.levels)
+    none = np.zeros(0)  # of no columns
+    return Binned(codes, bins, _starts(bins), np.concatenate([none, *low]), np.concatenate([none, *high]), data.levels)
 
 
 def ranked(data: Data) -> tuple[Binned, NDArray[np.int32]]:
@@ -102,7 +103,7 @@ def _edges(values: Vector, most: int) -> Vector:
 
 def _padded(edges: list[Vector]) -> tuple[Matrix, int]:
     """All edges as rows of a power of two less one, the rest infinite; and the first step of the search."""
-    width = 1 << max(int(max(part.size for part in edges)), 1).bit_length()
+    width = 1 << max(int(max((part.size for part in edges), default=0)), 1).bit_length()
     table = np.full((len(edges), width), np.inf)
     for row, part in zip(table, edges, strict=True):
         row[: part.size] = part

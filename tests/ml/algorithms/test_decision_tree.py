@@ -474,3 +474,20 @@ def test_bins_cost_little():
     data = noisy(R)
     exact, bins = (grown(data, exact=way, min_samples_leaf=10) for way in (True, False))
     assert risk(bins) == pytest.approx(risk(exact), rel=0.1)
+
+
+@pytest.mark.parametrize("splits", ["exact", "binned"])
+def test_of_no_columns_it_is_a_leaf(splits):
+    data = Data.of(Task.REGRESSION, np.zeros((3, 0)), [1.0, 2.0, 6.0])
+    state = fit(DecisionTree(splits=splits), data, Context.of(0)).state
+    assert predict(DecisionTree(), state, np.zeros((5, 0))).tolist() == [3.0] * 5
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_leaves_of_a_limited_tree_keep_no_question(exact):
+    rng = np.random.default_rng(0)
+    data = Data.of(Task.REGRESSION, rng.normal(size=(200, 3)), rng.normal(size=200))
+    params = DecisionTree(max_leaves=5, splits="exact" if exact else "binned")
+    trees = fit(params, data, Context.of(0)).state.trees
+    assert (trees.column < 0).sum() == 5
+    assert not trees.threshold[trees.column < 0].any()
