@@ -46,8 +46,8 @@ from pydantic import Field
 from app.ml.contract import JSON, Accepts, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
 from app.ml.numerics.growth import planted, together
 from app.ml.numerics.softmax import probabilities
-from app.ml.numerics.trees import Trees, total
-from app.ml.numerics.weak import Weak, stages
+from app.ml.numerics.trees import Trees, stages, total
+from app.ml.numerics.weak import Weak
 
 
 class AdaBoost(Params):

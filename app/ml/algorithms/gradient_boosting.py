@@ -65,7 +65,7 @@ from app.ml.numerics.binning import MOST, binned
 from app.ml.numerics.boosting import Booster, Limits, gathered
 from app.ml.numerics.boosting_loss import Course, log_total, lots, share
 from app.ml.numerics.growth import DEEPEST, together
-from app.ml.numerics.trees import Trees, total
+from app.ml.numerics.trees import Trees, stages, total
 
 JUDGES = 10_000
 """Rows, at most, that the curve of the training loss is of."""
@@ -192,13 +192,25 @@ def _silent(levels: Labels, k: int) -> Trees:
 
 
 def predict(params: GradientBoosting, state: State, x: Matrix) -> NDArray[np.float64]:
-    raw: Matrix = (total(state.trees, x) + state.base).T
-    if not state.classes:
+    return _told((total(state.trees, x) + state.base).T, state.classes)
+
+
+def explain(params: GradientBoosting, state: State, x: Matrix) -> list[JSON]:
+    """For each row what is answered after every round: a number, or probabilities."""
+    sums = stages(state.trees, x, len(state.base)).cumsum(axis=0) + state.base
+    told = [_told(raw.T, state.classes).tolist() for raw in sums]
+    name = "probabilities" if state.classes else "prediction"
+    return [{"stages": [{name: now[row]} for now in told]} for row in range(len(x))]
+
+
+def _told(raw: Matrix, classes: int) -> NDArray[np.float64]:
+    """The answers to n rows of which the trees and the base add up to (k, n)."""
+    if not classes:
         numbers: Vector = raw[0].copy()
         return numbers
-    if state.classes == 1:
-        return np.ones((len(x), 1))
-    if state.classes == 2:
+    if classes == 1:
+        return np.ones((raw.shape[1], 1))
+    if classes == 2:
         second = share(raw[0])
         return np.stack([1 - second, second], axis=1)
     return np.ascontiguousarray(np.exp(raw - log_total(raw)).T)
@@ -230,6 +242,7 @@ ALGORITHM = Algorithm(
     predict=predict,
     seconds=_seconds,
     summary=summary,
+    explain=explain,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     breaks={
         Symmetry.COLUMN_ORDER: "of splits that gain the same, the one of the lowest column is made.",

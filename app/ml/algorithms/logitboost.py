@@ -37,7 +37,7 @@ from pydantic import Field
 from app.ml.contract import JSON, Accepts, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
 from app.ml.numerics.growth import planted, together
 from app.ml.numerics.softmax import losses, of_two, probabilities
-from app.ml.numerics.trees import Trees, total
+from app.ml.numerics.trees import Trees, stages, total
 from app.ml.numerics.weak import Weak
 
 LARGEST = 4.0
@@ -86,10 +86,20 @@ def fit(params: LogitBoost, data: Data, context: Context) -> Fit[State]:
 
 
 def predict(params: LogitBoost, state: State, x: Matrix) -> Matrix:
-    scores = total(state.trees, x)
-    if state.classes == 1:
-        return np.ones(scores.shape)
-    return of_two(scores) if state.classes == 2 else probabilities(scores)
+    return _told(total(state.trees, x), state.classes)
+
+
+def explain(params: LogitBoost, state: State, x: Matrix) -> list[JSON]:
+    """For each row the probabilities after every round."""
+    sums = stages(state.trees, x, state.trees.answer.shape[1]).cumsum(axis=0)
+    told = [_told(scores, state.classes).tolist() for scores in sums]
+    return [{"stages": [{"probabilities": now[row]} for now in told]} for row in range(len(x))]
+
+
+def _told(scores: Matrix, classes: int) -> Matrix:
+    if classes == 1:
+        return np.ones((len(scores), 1))
+    return of_two(scores) if classes == 2 else probabilities(scores)
 
 
 def summary(params: LogitBoost, state: State) -> JSON:
@@ -119,6 +129,7 @@ ALGORITHM = Algorithm(
         params.rounds * (size.classes if size.classes > 2 else 1) * (3e-4 + 5.5e-9 * size.cells * params.max_depth)
     ),
     summary=summary,
+    explain=explain,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     breaks={Symmetry.COLUMN_ORDER: "of equally good questions that of the first column is asked"},
 )

@@ -71,6 +71,13 @@ def each(trees: Trees, x: Matrix) -> Matrix:
     return _asked(sound(trees), x, apart=True)
 
 
+def stages(trees: Trees, x: Matrix, size: int = 1) -> Matrix:
+    """(T / size, n, k) the sums of so many trees, those that one round added, for every row (n, d)."""
+    singles = [total(trees._replace(root=trees.root[t : t + 1]), x) for t in range(trees.root.size)]
+    sums: Matrix = np.array(singles).reshape(-1, size, len(x), trees.answer.shape[1]).sum(axis=1)
+    return sums
+
+
 def _asked(trees: Trees, x: Matrix, *, apart: bool) -> Matrix:
     if x.shape[1] != trees.levels.size:
         raise CorruptModel("The stored trees are for other columns.")

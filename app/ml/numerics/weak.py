@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from app.ml.contract import Data, Labels, Matrix, Task, Vector
+from app.ml.contract import Data, Labels, Task, Vector
 from app.ml.numerics.binning import binned, ranked
 from app.ml.numerics.growth import Grower, Grown, Rules, planted
 from app.ml.numerics.kernels.questions import GINI, VARIANCE
-from app.ml.numerics.trees import Trees, total
+from app.ml.numerics.trees import total
 
 EXACT = 5_000
 """Up to so many rows every value may divide a column, beyond them 255 bins."""
@@ -44,8 +44,3 @@ class Weak:
     def _grow(self, data: Data, weights: Vector, criterion: int) -> Grown:
         order = self._order.copy() if self._order.size else None  # growing uses it up
         return Grower(data, self._table, order).grow(weights, self._rules._replace(criterion=criterion))
-
-
-def stages(trees: Trees, x: Matrix) -> Matrix:
-    """(T, n, k) what every tree answers for every row."""
-    return np.stack([total(trees._replace(root=trees.root[t : t + 1]), x) for t in range(trees.root.size)])

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from app.errors import InvalidData
 from app.ml import learners
-from app.ml.algorithms import adaboost, boost_majority, ecoc, logitboost
+from app.ml.algorithms import adaboost, boost_majority, ecoc, gradient_boosting, logitboost
 from app.ml.catalogue import catalogue, find
 from app.ml.contract import Context, Data, Task
 
@@ -116,6 +116,35 @@ def test_an_explanation_tells_every_stage(cancer):
     (told,) = adaboost.explain(params, state, cancer.x[:1])
     assert len(told["stages"]) == 4
     np.testing.assert_allclose(told["stages"][-1]["probabilities"], adaboost.predict(params, state, cancer.x[:1])[0])
+
+
+ROUNDS = [
+    (gradient_boosting, lambda rounds: gradient_boosting.GradientBoosting(trees=rounds)),
+    (logitboost, lambda rounds: logitboost.LogitBoost(rounds=rounds)),
+]
+
+
+@pytest.mark.parametrize("classes", [1, 2, 3])
+@pytest.mark.parametrize(("module", "make"), ROUNDS)
+def test_a_stage_is_what_fewer_rounds_would_have_answered(module, make, classes):
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    data = Data.of(Task.CLASSIFICATION, x, np.arange(60) % classes)
+    told = module.explain(make(3), fitted(module, make(3), data).state, x[:5])
+    assert len(told) == 5
+    for number in range(1, 4 if classes > 1 else 1):
+        wanted = module.predict(make(number), fitted(module, make(number), data).state, x[:5])
+        np.testing.assert_array_equal([one["stages"][number - 1]["probabilities"] for one in told], wanted)
+
+
+def test_stages_of_numbers():
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    data = Data.of(Task.REGRESSION, x, x @ [1.0, 2.0, 0.0])
+    params = gradient_boosting.GradientBoosting(trees=5)
+    state = fitted(gradient_boosting, params, data).state
+    told = gradient_boosting.explain(params, state, x[:4])
+    assert [len(one["stages"]) for one in told] == [5] * 4
+    last = [one["stages"][-1]["prediction"] for one in told]
+    np.testing.assert_array_equal(last, gradient_boosting.predict(params, state, x[:4]))
 
 
 def test_the_sum_of_votes_is_doubled_before_it_is_a_probability():
