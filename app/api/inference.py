@@ -206,7 +206,7 @@ def _read(call: Call, served: Served) -> Asked:
 @lru_cache(maxsize=256)
 def _head(text: bytes, depth: int) -> InferRequest:
     """What comes before binary tensors, where all is said but the numbers: mostly the same again."""
-    return _request(parse(text, Settings.model_construct(max_json_depth=depth)))
+    return _request(parse(text, depth))
 
 
 def _end_of_json(call: Call) -> int:

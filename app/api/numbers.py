@@ -108,7 +108,7 @@ def _start(keys: bytes) -> re.Pattern[bytes]:
 @lru_cache(maxsize=256)
 def _rest(head: bytes, tail: bytes, form: int, depth: int, understand: Callable[[Any, int], T | None]) -> T | None:
     try:
-        return understand(parse(head + TEXTS[form] + tail, Settings.model_construct(max_json_depth=depth)), form)
+        return understand(parse(head + TEXTS[form] + tail, depth), form)
     except ValiantError:
         return None
 
@@ -116,7 +116,7 @@ def _rest(head: bytes, tail: bytes, form: int, depth: int, understand: Callable[
 @lru_cache(maxsize=256)
 def _names(text: bytes) -> tuple[str, ...] | None:
     try:
-        names = parse(text, Settings.model_construct(max_json_depth=1))
+        names = parse(text, 1)
     except ValiantError:
         return None
     return tuple(names) if isinstance(names, list) and len(set(names)) == len(names) else None

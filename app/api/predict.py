@@ -169,7 +169,7 @@ def _read(asked: _Asked, call: Call, served: Served) -> Incoming:
         return arrow_rows(body, served, general, settings, let_bad_rows_pass=asked.let_bad_rows_pass)
     if asked.forms.body == CSV:
         return general(csv_document(body, served.model.inputs, max_rows=settings.max_predict_rows))
-    return general(parse(body, settings))
+    return general(parse(body, settings.max_json_depth))
 
 
 def _numbers(body: bytes, names: tuple[str, ...] | None, settings: Settings) -> Matrix | None:

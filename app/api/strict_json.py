@@ -47,8 +47,8 @@ STEP = np.zeros(256, np.int8)
 STEP[list(b"[{")], STEP[list(b"]}")] = 1, -1
 
 
-def parse(body: bytes, settings: Settings) -> object:
-    """The value of a JSON text. Raises the kind of MalformedJSON that names the cause."""
+def parse(body: bytes, max_depth: int) -> object:
+    """The value of a JSON text, nested no deeper than that. Raises the kind of MalformedJSON that names the cause."""
     if not body.strip():
         raise EmptyBody
     try:
@@ -56,8 +56,8 @@ def parse(body: bytes, settings: Settings) -> object:
     except orjson.JSONDecodeError as error:
         raise _cause(body, error) from None
     bare = STRING.sub(b"", body)
-    if _depth(bare) > settings.max_json_depth:
-        raise TooDeep(f"At most {settings.max_json_depth} levels are read.")
+    if _depth(bare) > max_depth:
+        raise TooDeep(f"At most {max_depth} levels are read.")
     if any(map(_beyond_64_bits, LONG_INTEGER.findall(bare))):
         raise NumberOutOfRange
     if b"\\u0000" in body and ESCAPED_NUL.search(body):
@@ -145,6 +145,6 @@ class StrictRoute(APIRoute):
             body = await read(request.receive, headers, settings, most=FORM_BYTES)
             if body:
                 demand_json(headers)
-            return await handle(_Read(request, body, parse(body, settings)))
+            return await handle(_Read(request, body, parse(body, settings.max_json_depth)))
 
         return strict

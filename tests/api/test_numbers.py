@@ -46,7 +46,7 @@ def reader(request):
 
 def general(body, model):
     try:
-        came = read_rows(parse(body, SETTINGS), model.inputs, max_rows=SETTINGS.max_predict_rows)
+        came = read_rows(parse(body, SETTINGS.max_json_depth), model.inputs, max_rows=SETTINGS.max_predict_rows)
     except ValiantError as error:
         return error.code
     return None if came.ignored else model.preparation.raw(came.table)
@@ -54,7 +54,9 @@ def general(body, model):
 
 def tensors(body, model):
     try:
-        return read(model, _request(parse(body, SETTINGS)), memoryview(b""), max_rows=SETTINGS.max_predict_rows).raw
+        return read(
+            model, _request(parse(body, SETTINGS.max_json_depth)), memoryview(b""), max_rows=SETTINGS.max_predict_rows
+        ).raw
     except ValiantError as error:
         return error.code
 

@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 from app.api.strict_json import parse
 from app.errors import MalformedJSON
-from app.settings import Settings
 
-SETTINGS = Settings(max_json_depth=64)
+DEPTH = 64
 REFUSED = [
     (b"", "empty_body"),
     (b" \n\t", "empty_body"),
@@ -63,7 +62,7 @@ REFUSED = [
 @pytest.mark.parametrize(("body", "code"), REFUSED, ids=lambda value: repr(value[:24]))
 def test_every_trick_has_its_own_answer(body, code):
     with pytest.raises(MalformedJSON) as refusal:
-        parse(body, SETTINGS)
+        parse(body, DEPTH)
     assert refusal.value.code == code
     assert 400 <= refusal.value.status < 500
 
@@ -88,13 +87,13 @@ def test_every_trick_has_its_own_answer(body, code):
     ],
 )
 def test_what_only_looks_like_a_trick_passes(body, value):
-    assert parse(body, SETTINGS) == value
+    assert parse(body, DEPTH) == value
 
 
 @pytest.mark.parametrize("deep", [1, 63, 64])
 def test_depth_is_counted_up_to_the_limit_and_not_within_strings(deep):
     inner = '"[[[{{{\\"["'
-    assert parse(("[" * deep + inner + "]" * deep).encode(), SETTINGS)
+    assert parse(("[" * deep + inner + "]" * deep).encode(), DEPTH)
 
 
 KEYS = st.text(st.sampled_from('ab:"\\[{é'))
@@ -112,14 +111,14 @@ VALUES = st.recursive(
 @given(VALUES, st.booleans())
 def test_ordinary_json_reads_as_the_standard_library_reads_it(value, ascii_only):
     body = json.dumps(value, ensure_ascii=ascii_only).encode()
-    assert parse(body, SETTINGS) == json.loads(body)
+    assert parse(body, DEPTH) == json.loads(body)
 
 
 @given(st.binary(max_size=200) | st.text(st.sampled_from('[]{}",:\\u0d8e1.-+NaIn ')).map(str.encode))
 def test_any_bytes_are_read_or_refused_by_name(body):
     """And what is read, is what the standard library reads without complaint."""
     try:
-        value = parse(body, SETTINGS)
+        value = parse(body, DEPTH)
     except MalformedJSON:
         return
     assert value == json.loads(body, object_pairs_hook=_unique, parse_constant=pytest.fail)
@@ -134,4 +133,4 @@ def _unique(pairs):
 def test_a_hostile_text_is_not_read_twice_over(body):
     """Anything quadratic would take days here."""
     with pytest.raises(MalformedJSON):
-        parse(body, SETTINGS)
+        parse(body, DEPTH)
