@@ -1,99 +1,141 @@
-"""A connection of the API: a question that came whole, and whose answer is at hand, is answered where it arrives.
+"""A connection of the API: a question whose answer is at hand is answered where it arrives.
 
-The usual way of a request, a task of the event loop that hears of it and tells the answer in messages, costs more than
-a small prediction. Whatever is not quite plain takes that way, which is uvicorn's.
+The usual way of a request, a parser that tells its parts, a task of the event loop that hears of it and tells the
+answer in messages, costs more than a small prediction. Whatever is not quite plain takes that way, which is uvicorn's.
 """
 
 import asyncio
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from app.api.direct import Application
-from app.api.middleware import STAMPS
+from app.api.heads import END, LONGEST
+from app.api.middleware import STAMPS, line
+from app.settings import KiB
+
+LARGEST = 64 * KiB
+"""Of a body that is waited for here."""
+PATIENCE = 1.0
+"""Seconds to wait for the rest of a question, before it takes the usual way, which has clocks of its own."""
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's, and what its parser tells of a request is kept back until the request is whole."""
+    """uvicorn's, which hears only of what is not answered here."""
 
-    _kept: list[bytes] | None = None
-    """Pieces of the body; None if uvicorn was told."""
+    _between = True
+    """Whether uvicorn has heard of whole questions only."""
+    _came = b""
+    """The beginning of a question that was not told to uvicorn."""
+    _waiting: asyncio.TimerHandle | None = None
+    """Until it is."""
+    _asked = False
+    """Whether anything was answered here since the clock of an idle connection was set."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._application = self.app if isinstance(self.app, Application) else None
+        self._question = self.app.question if isinstance(self.app, Application) else _none
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         self._out = Gathering(transport, self.loop)
         super().connection_made(self._out)  # type: ignore[arg-type]  # all that is asked of a transport
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._wait_no_more()
+        super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        self._tell()  # so that what has begun to arrive is waited for
+        super().shutdown()
+
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self._kept is not None:
-            self._tell()
+        if self._came:
+            self._wait_no_more()
+            self._came, data = b"", self._came + data
+        while data and self._at_rest():
+            end = data.find(END) + len(END)
+            if not (data.startswith(b"POST ") and len(END) < end <= LONGEST):
+                break
+            question = self._question(data[:end])
+            if question is None or question.size > LARGEST:
+                break
+            whole = end + question.size
+            if len(data) < whole:
+                self._came = data
+                self._waiting = self.loop.call_later(PATIENCE, self._tell)
+                return
+            answer = question.answer(data[end:whole])
+            if answer is None:
+                break
+            self._send(answer)
+            data = data[whole:]
+        if data:
+            super().data_received(data)
 
     def on_message_begin(self) -> None:
-        self.url, self.headers, self.expect_100_continue = b"", [], False
-
-    def on_headers_complete(self) -> None:
-        if self._is_plain():
-            self._kept = []
-        else:
-            self._tell()
-
-    def on_body(self, body: bytes) -> None:
-        if self._kept is None:
-            super().on_body(body)
-        else:
-            self._kept.append(body)
+        self._between = False
+        super().on_message_begin()
 
     def on_message_complete(self) -> None:
-        if self._kept is None:
-            super().on_message_complete()
-        elif not self._answer(b"".join(self._kept)):
-            self._tell()
-            super().on_message_complete()
+        self._between = True
+        super().on_message_complete()
 
-    def _is_plain(self) -> bool:
-        parser, busy = self.parser, self.cycle is not None and not self.cycle.response_complete
-        return (
-            self._application is not None
-            and not (busy or self.flow.write_paused or self.expect_100_continue or parser.should_upgrade())
-            and parser.get_method() == b"POST"
-            and parser.get_http_version() == "1.1"
-            and parser.should_keep_alive()
-        )
+    def timeout_keep_alive_handler(self) -> None:
+        if self._asked or self._came:
+            self._set_clock()
+        else:
+            super().timeout_keep_alive_handler()
+
+    def _at_rest(self) -> bool:
+        """Whether nothing is under way, and the other end reads what it is sent."""
+        busy = self.cycle is not None and not self.cycle.response_complete
+        return self._between and not (busy or self.flow.write_paused)
 
     def _tell(self) -> None:
         """What was kept back reaches uvicorn."""
-        pieces, self._kept = self._kept or [], None
-        url, headers, expects = self.url, self.headers, self.expect_100_continue
-        super().on_message_begin()
-        self.url, self.expect_100_continue = url, expects
-        self.headers += headers  # the list that is in the scope by now
-        super().on_headers_complete()
-        for piece in pieces:
-            super().on_body(piece)
+        self._wait_no_more()
+        if self._came:
+            came, self._came = self._came, b""
+            super().data_received(came)
 
-    def _answer(self, body: bytes) -> bool:
-        """Whether it could be."""
-        assert self._application is not None  # noqa: S101  else nothing is kept back
-        answer = self._application.at_once(self.url, self.headers, body)
-        if answer is None:
-            return False
-        self._kept = None
-        headers, told = answer
-        lines = [b"%s: %s\r\n" % pair for pair in headers]
-        self._out.send(b"".join([_beginning(*self.server_state.default_headers), *lines, b"\r\n", told]))
-        self.on_response_complete()
-        return True
+    def _wait_no_more(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _send(self, answer: bytes) -> None:
+        self._out.send(_beginning(self.server_state.default_headers) + answer)
+        self.server_state.total_requests += 1
+        self._asked = True
+        if self.timeout_keep_alive_task is None:
+            self._set_clock()
+
+    def _set_clock(self) -> None:
+        """Of an idle connection. It is not set anew with every answer: it finds one or two of its times idle."""
+        self._asked = False
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
 
-@lru_cache(1)
-def _beginning(*headers: tuple[bytes, bytes]) -> bytes:
+def _none(_head: bytes) -> None:
+    """What another application is asked here."""
+
+
+class _Beginning:
     """With uvicorn's own headers: the time, the same for a second, and those of every answer of ours."""
-    return b"HTTP/1.1 200 OK\r\n" + b"".join(b"%s: %s\r\n" % pair for pair in (*headers, *STAMPS))
+
+    def __init__(self) -> None:
+        self._headers: Sequence[tuple[bytes, bytes]] = ()
+        self._text = b""
+
+    def __call__(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+        if headers is not self._headers:
+            self._headers = headers
+            self._text = b"HTTP/1.1 200 OK\r\n" + b"".join(map(line, (*headers, *STAMPS)))
+        return self._text
+
+
+_beginning = _Beginning()
 
 
 class Gathering:

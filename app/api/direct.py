@@ -2,8 +2,8 @@
 
 A `DirectRoute` reads the parameters that its function declares as FastAPI does, with FastAPI's own code and faults. Its
 function makes of them what answers a body, and that is remembered: the same address again costs nothing of it.
-`Application` finds the route before the framework looks, and a server that has all of a request may ask for an answer
-`at_once`.
+`Application` finds the route before the framework looks, and a server that has all of a request may ask it for the
+`question` that a head is, which is remembered too.
 """
 
 import re
@@ -21,10 +21,11 @@ from starlette.datastructures import Headers as Sent
 from starlette.datastructures import QueryParams
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api.arriving import BY_NAME, Headers, read
-from app.api.middleware import Reply, Surroundings, Whole
+from app.api.arriving import BY_NAME, Headers, headers_of, read
+from app.api.heads import read_head
+from app.api.middleware import Known, Reply, Surroundings
 from app.bootstrap import Services
-from app.errors import EmptyBody
+from app.errors import EmptyBody, ValiantError
 from app.settings import Settings
 
 PLAIN_URL = re.compile(rb"/[A-Za-z0-9._~/:-]*(\?[A-Za-z0-9._~/:=&,;+-]*)?")
@@ -44,19 +45,17 @@ class Holds:
 
 
 class Call(NamedTuple):
-    """One request, read."""
+    """Who asks whom."""
 
-    services: Services
-    settings: Settings
+    app: "Application"
     sent: Sequence[tuple[bytes, bytes]]
     """All headers."""
     headers: Headers
     """By name."""
-    body: bytes
 
 
-Respond = Callable[[Call], Reply | Coroutine[Any, Any, Reply]]
-"""A coroutine where there is something to wait for."""
+Respond = Callable[[Call, bytes], Reply | Coroutine[Any, Any, Reply]]
+"""The answer to a body. A coroutine where there is something to wait for."""
 READ = (b"content-type", b"accept", b"x-request-timeout")
 """Headers that say, with the address, what is asked of a body."""
 
@@ -86,17 +85,9 @@ class DirectRoute(APIRoute):
         body = await read(receive, headers, app.settings)
         if not body:
             raise EmptyBody
-        respond = self._found(scope["path_params"], scope["query_string"], headers)
-        found = respond(Call(app.services, app.settings, scope["headers"], headers, body))
-        return found if isinstance(found, Reply) else await found
-
-    def at_once(self, call: Call, path: Mapping[str, str], query: bytes) -> Reply | None:
-        """None where there is something to wait for, which is not done. Raises as `reply`, but for the body's size."""
-        found = self._found(path, query, call.headers)(call)
-        if isinstance(found, Reply):
-            return found
-        found.close()
-        return None
+        found = self.respond(scope["path_params"], scope["query_string"], headers)
+        reply = found(Call(app, scope["headers"], headers), body)
+        return reply if isinstance(reply, Reply) else await reply
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         reply = await self.reply(scope, receive)
@@ -114,14 +105,13 @@ class DirectRoute(APIRoute):
 
         return handle
 
-    def _found(self, path: Mapping[str, str], query: bytes, headers: Headers) -> Respond:
-        """Raises what `_respond` raises."""
+    def respond(self, path: Mapping[str, str], query: bytes, headers: Headers) -> Respond:
+        """What answers bodies. Raises UnsupportedMediaType, RequestValidationError, and what the function raises."""
         kind, accept, timeout = map(headers.get, READ)
         short = len(query) + len(kind or b"") + len(accept or b"") + len(timeout or b"") <= LONGEST
         return (self._remembered if short else self._respond)(tuple(path.items()), query, kind, accept, timeout)
 
     def _respond(self, path: tuple[tuple[str, str], ...], query: bytes, *values: bytes | None) -> Respond:
-        """Raises UnsupportedMediaType, RequestValidationError, and what the function raises."""
         sent = {name: value for name, value in zip(READ, values, strict=True) if value is not None}
         demanded = self.demand(sent)
         found: Respond = self.endpoint(body=b"", **demanded, **self._parameters(dict(path), query, sent))
@@ -144,12 +134,30 @@ class DirectRoute(APIRoute):
         return values
 
 
-class _Address(NamedTuple):
-    """Of a direct route."""
+class Question:
+    """A POST to a direct route, but for its body: what is the same for all that begin with this head is done once."""
 
-    route: DirectRoute
-    path: Mapping[str, str]
-    query: bytes
+    def __init__(self, size: int, respond: Respond, call: Call, surroundings: Known) -> None:
+        self.size = size
+        """Bytes of the body."""
+        self._respond = respond
+        self._call = call
+        self._surroundings = surroundings
+
+    def answer(self, body: bytes) -> bytes | None:
+        """With its headers, but for those of all answers.
+
+        None where there is something to wait for, and where anything is wrong: then nothing was done, and the request
+        is to come the usual way.
+        """
+        return self._surroundings.answer(self._reply, body)
+
+    def _reply(self, body: bytes) -> Reply | None:
+        found = self._respond(self._call, body)
+        if isinstance(found, Reply):
+            return found
+        found.close()
+        return None
 
 
 class Application(FastAPI):
@@ -164,24 +172,7 @@ class Application(FastAPI):
         self._direct_routes = routes
         self._direct = surround(_answer)
         self._at = lru_cache(MOST)(self._find)
-        self._at_url = lru_cache(MOST)(self._address)
-
-    def at_once(self, url: bytes, sent: Sequence[tuple[bytes, bytes]], body: bytes) -> Whole | None:
-        """The answer of a direct route to a POST whose body is there.
-
-        None at any other address, where there is something to wait for, and where anything is wrong: then nothing was
-        done, and the request is to come the usual way.
-        """
-        found = self._at_url(url) if len(url) <= LONGEST else None
-        if found is None or not 0 < len(body) <= self.settings.max_body_bytes:
-            return None
-        route, path, query = found
-
-        def answer(headers: Headers) -> Reply | None:
-            return route.at_once(Call(self.services, self.settings, sent, headers, body), path, query)
-
-        scope = {"method": "POST", "headers": sent, "route": route, "path_params": path}
-        return self._direct.at_once(scope, answer)
+        self.question = lru_cache(MOST)(self._question)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST" and len(scope["path"]) <= LONGEST:
@@ -201,13 +192,22 @@ class Application(FastAPI):
                 return {"route": route, "path_params": found.groupdict()}
         return None
 
-    def _address(self, url: bytes) -> _Address | None:
-        """None also for one with escapes or with what should be escaped."""
-        if not PLAIN_URL.fullmatch(url):
+    def _question(self, head: bytes) -> Question | None:
+        """None for any other, for an address with escapes or with what should be escaped, and where it is wrong."""
+        asked = read_head(head)
+        if asked is None or not 0 < asked.size <= self.settings.max_body_bytes or not PLAIN_URL.fullmatch(asked.url):
             return None
-        path, _, query = url.partition(b"?")
-        found = self._find(path.decode())
-        return None if found is None else _Address(found["route"], found["path_params"], query)
+        path, _, query = asked.url.partition(b"?")
+        found = self._find(path.decode()) if len(path) <= LONGEST else None
+        if found is None:
+            return None
+        scope = {"method": "POST", "headers": asked.headers, **found}
+        headers = headers_of(scope)
+        try:
+            respond = found["route"].respond(found["path_params"], query, headers)
+        except (ValiantError, RequestValidationError):
+            return None
+        return Question(asked.size, respond, Call(self, asked.headers, headers), self._direct.known(scope, headers))
 
 
 def _answer(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:

@@ -164,43 +164,44 @@ def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
     )
 
 
-def _infer(wanted: Wanted, within: float | None, call: Call) -> Reply | Coroutine[Any, Any, Reply]:
-    served = None if within is not None else call.services.predictions.at_hand(wanted, len(call.body))
+def _infer(wanted: Wanted, within: float | None, call: Call, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
+    services = call.app.services
+    served = None if within is not None else services.predictions.at_hand(wanted, len(body))
     if served is None:
-        return _in_turn(wanted, within, call)
-    call.services.admission.check()
-    return _reply(served, answer(served, _read(call, served)))
+        return _in_turn(wanted, within, call, body)
+    services.admission.check()
+    return _reply(served, answer(served, _read(call, body, served)))
 
 
-async def _in_turn(wanted: Wanted, within: float | None, call: Call) -> Reply:
-    body = call.body
-    async with call.services.admission.enter(within) as place:
-        served = await call.services.predictions.ready(wanted)
+async def _in_turn(wanted: Wanted, within: float | None, call: Call, body: bytes) -> Reply:
+    services = call.app.services
+    async with services.admission.enter(within) as place:
+        served = await services.predictions.ready(wanted)
         if served.quick(len(body)):
-            asked = _read(call, served)
-            predicted = await call.services.predictions.predicted(served, asked.raw, place.begin)
+            asked = _read(call, body, served)
+            predicted = await services.predictions.predicted(served, asked.raw, place.begin)
             given = write(served, asked.request, predicted)
         else:
-            given = await place.run(lambda: answer(served, _read(call, served)), large=True)
+            given = await place.run(lambda: answer(served, _read(call, body, served)), large=True)
     return _reply(served, given)
 
 
 def _reply(served: Served, given: Inferred) -> Reply:
-    headers = [(b"x-model-version", b"%d" % served.pointer.version)]
+    headers = ((b"x-model-version", b"%d" % served.pointer.version),)
     if given.json_bytes is None:
         return Reply(given.body, b"application/json", headers)
-    return Reply(given.body, b"application/octet-stream", [*headers, (HEADER, b"%d" % given.json_bytes)])
+    return Reply(given.body, b"application/octet-stream", (*headers, (HEADER, b"%d" % given.json_bytes)))
 
 
-def _read(call: Call, served: Served) -> Asked:
-    end = _end_of_json(call)
-    text = call.body[:end]
-    plain = _numbers(text, served.model, call.settings)
+def _read(call: Call, body: bytes, served: Served) -> Asked:
+    settings, end = call.app.settings, _end_of_json(call, body)
+    text = body[:end]
+    plain = _numbers(text, served.model, settings)
     if plain is not None:
         return plain
-    read_head = _head if end < len(call.body) and end <= LONGEST_HEAD else _head.__wrapped__
-    request, payload = read_head(text, call.settings.max_json_depth), memoryview(call.body)[end:]
-    return read(served.model, request, payload, max_rows=call.settings.max_predict_rows)
+    read_head = _head if end < len(body) and end <= LONGEST_HEAD else _head.__wrapped__
+    request, payload = read_head(text, settings.max_json_depth), memoryview(body)[end:]
+    return read(served.model, request, payload, max_rows=settings.max_predict_rows)
 
 
 @lru_cache(maxsize=256)
@@ -209,8 +210,7 @@ def _head(text: bytes, depth: int) -> InferRequest:
     return _request(parse(text, depth))
 
 
-def _end_of_json(call: Call) -> int:
-    body = call.body
+def _end_of_json(call: Call, body: bytes) -> int:
     if HEADER not in call.headers:
         return len(body)
     sent = [value for name, value in call.sent if name == HEADER]

@@ -19,7 +19,7 @@ router = APIRouter(tags=["operations"], route_class=StrictRoute)
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
-class _Times:
+class Times:
     """Of one kind of request."""
 
     __slots__ = ("answered", "counts", "total")
@@ -28,6 +28,11 @@ class _Times:
         self.answered: Counter[int] = Counter()
         self.counts = [0] * (len(BUCKETS) + 1)
         self.total = 0.0
+
+    def observe(self, status: int, seconds: float) -> None:
+        self.answered[status] += 1
+        self.counts[bisect_left(BUCKETS, seconds)] += 1
+        self.total += seconds
 
 
 class Metrics(Collector):
@@ -38,13 +43,10 @@ class Metrics(Collector):
         ProcessCollector(registry=self.registry)
         self.registry.register(self)
         self.in_flight = 0
-        self._times: defaultdict[tuple[str, str], _Times] = defaultdict(_Times)
+        self._times: defaultdict[tuple[str, str], Times] = defaultdict(Times)
 
-    def observe(self, route: str, method: str, status: int, seconds: float) -> None:
-        times = self._times[route, method]
-        times.answered[status] += 1
-        times.counts[bisect_left(BUCKETS, seconds)] += 1
-        times.total += seconds
+    def of(self, route: str, method: str) -> Times:
+        return self._times[route, method]
 
     def collect(self) -> Iterator[Metric]:
         answered = CounterMetricFamily("valiant_requests", "Requests answered.", labels=("route", "method", "status"))

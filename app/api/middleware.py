@@ -2,7 +2,8 @@
 
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
 from random import getrandbits
 from typing import Any, NamedTuple
 
@@ -31,14 +32,21 @@ class Reply(NamedTuple):
 
     body: bytes
     media_type: bytes
-    headers: Sequence[tuple[bytes, bytes]] = ()
+    headers: tuple[tuple[bytes, bytes], ...] = ()
 
     def head(self) -> list[tuple[bytes, bytes]]:
-        return [(b"content-type", self.media_type), (b"content-length", b"%d" % len(self.body)), *self.headers]
+        return [(b"content-type", self.media_type), *self.headers, (b"content-length", b"%d" % len(self.body))]
 
 
-Whole = tuple[list[tuple[bytes, bytes]], bytes]
-"""The headers of an answer but for `STAMPS`, and its body."""
+def line(header: tuple[bytes, bytes]) -> bytes:
+    """As HTTP/1.1 writes it."""
+    return b"%s: %s\r\n" % header
+
+
+@lru_cache(1024)
+def _lines(media_type: bytes, headers: tuple[tuple[bytes, bytes], ...]) -> bytes:
+    """The lines of a reply, up to the length of its body, which comes last."""
+    return b"".join(map(line, Reply(b"", media_type, headers).head()[:-1])) + b"content-length: "
 
 
 class Surroundings:
@@ -83,31 +91,52 @@ class Surroundings:
             await response(scope, receive, stamped)
         finally:
             self.metrics.in_flight -= 1
-            self._tell(scope, status, time.perf_counter() - begun)
+            _Told(self, scope)(status, time.perf_counter() - begun)
             logs.REQUEST_ID.reset(bound)
 
-    def at_once(self, scope: Scope, answer: Callable[[Headers], Reply | None]) -> Whole | None:
-        """As a call, for an answer that waits for nothing. None if it is None or fails: that is told nowhere yet."""
-        headers, begun = headers_of(scope), time.perf_counter()
-        known = _id(scope, headers)
+    def known(self, scope: Scope, headers: Headers) -> "Known":
+        return Known(_Told(self, scope), _incoming(scope) if b"x-request-id" in headers else None)
+
+
+class Known:
+    """What surrounds requests of which only the body changes, and which wait for nothing."""
+
+    def __init__(self, told: "_Told", known: str | None) -> None:
+        self._told = told
+        self._id = known
+
+    def answer(self, reply: Callable[[bytes], Reply | None], body: bytes) -> bytes | None:
+        """With its headers, but for `STAMPS`. None if `reply` gives none or fails: that is told nowhere yet."""
+        begun, known = time.perf_counter(), self._id or drawn_id()
         bound = logs.REQUEST_ID.set(known)
         try:
-            reply = answer(headers)
-            if reply is None:
+            found = reply(body)
+            if found is None:
                 return None
-            self._tell(scope, 200, time.perf_counter() - begun)
+            self._told(200, time.perf_counter() - begun)
         except Exception:  # noqa: BLE001  whatever it is, the usual way answers it
             return None
         finally:
             logs.REQUEST_ID.reset(bound)
-        return [*reply.head(), (b"x-request-id", known.encode())], reply.body
+        told, media_type, headers = found
+        return b"%s%d\r\nx-request-id: %s\r\n\r\n%s" % (
+            _lines(media_type, headers), len(told), known.encode(), told,
+        )  # fmt: skip
 
-    def _tell(self, scope: Scope, status: int, seconds: float) -> None:
-        route = self.templates.get(id(scope.get("route")), "unknown")
+
+class _Told:
+    """Where requests to a route are counted, and what their lines say of it."""
+
+    def __init__(self, surroundings: Surroundings, scope: Scope) -> None:
+        route = surroundings.templates.get(id(scope.get("route")), "unknown")
         method = scope["method"] if scope["method"] in METHODS else "other"
-        self.metrics.observe(route, method, status, seconds)
+        self._times = surroundings.metrics.of(route, method)
+        self._facts = {"route": route, "method": method, **_named(scope)}
+
+    def __call__(self, status: int, seconds: float) -> None:
+        self._times.observe(status, seconds)
         if logs.tells_requests():
-            logs.request(route=route, method=method, status=status, ms=round(1e3 * seconds, 3), **_named(scope))
+            logs.request(**self._facts, status=status, ms=round(1e3 * seconds, 3))
 
 
 def _id(scope: Scope, headers: Headers) -> str:

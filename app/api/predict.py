@@ -120,48 +120,49 @@ class _Asked(NamedTuple):
     """Seconds."""
 
 
-def _predict(asked: _Asked, call: Call) -> Reply | Coroutine[Any, Any, Reply]:
-    served = None if asked.within is not None else call.services.predictions.at_hand(asked.wanted, len(call.body))
+def _predict(asked: _Asked, call: Call, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
+    services = call.app.services
+    served = None if asked.within is not None else services.predictions.at_hand(asked.wanted, len(body))
     if served is None:
-        return _in_turn(asked, call)
-    call.services.admission.check()
+        return _in_turn(asked, call, body)
+    services.admission.check()
     check_extras(served, asked.extras)
     write = WRITERS[asked.forms.answer]
-    return _reply(asked, call.services.predictions.answer(served, _read(asked, call, served), asked.extras, write))
+    return _reply(asked, services.predictions.answer(served, _read(asked, call, body, served), asked.extras, write))
 
 
-async def _in_turn(asked: _Asked, call: Call) -> Reply:
-    predictions, body = call.services.predictions, call.body
+async def _in_turn(asked: _Asked, call: Call, body: bytes) -> Reply:
+    predictions = call.app.services.predictions
     write = WRITERS[asked.forms.answer]
-    async with call.services.admission.enter(asked.within) as place:
+    async with call.app.services.admission.enter(asked.within) as place:
         served = await predictions.ready(asked.wanted)
         check_extras(served, asked.extras)
         if served.quick(len(body)):
-            incoming = _read(asked, call, served)
+            incoming = _read(asked, call, body, served)
             given = await predictions.answer_small(served, incoming, place.begin, asked.extras, write)
         else:
             given = await place.run(
-                lambda: predictions.answer(served, _read(asked, call, served), asked.extras, write), large=True
+                lambda: predictions.answer(served, _read(asked, call, body, served), asked.extras, write), large=True
             )
     return _reply(asked, given)
 
 
 def _reply(asked: _Asked, given: Answer) -> Reply:
-    headers = [(b"x-model-version", b"%d" % given.version)]
+    headers: tuple[tuple[bytes, bytes], ...] = ((b"x-model-version", b"%d" % given.version),)
     if given.ignored:
-        headers.append((b"x-ignored-columns", _listed(given.ignored).encode()))
+        headers += ((b"x-ignored-columns", _listed(given.ignored).encode()),)
     return Reply(given.body, asked.forms.answer.encode(), headers)
 
 
-def _read(asked: _Asked, call: Call, served: Served) -> Incoming:
-    body, settings = call.body, call.settings
+def _read(asked: _Asked, call: Call, body: bytes, served: Served) -> Incoming:
+    settings = call.app.settings
     if asked.forms.body == JSON:
         raw = _numbers(body, served.model.preparation.numbers, settings)
         if raw is not None:
             return whole(raw)
 
     def general(document: object) -> Incoming:
-        return call.services.predictions.read(served, document, let_bad_rows_pass=asked.let_bad_rows_pass)
+        return call.app.services.predictions.read(served, document, let_bad_rows_pass=asked.let_bad_rows_pass)
 
     if asked.forms.body == NPY:
         return npy_rows(body, served, general, let_bad_rows_pass=asked.let_bad_rows_pass)

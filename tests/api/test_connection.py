@@ -5,12 +5,15 @@ import re
 import socket
 import threading
 import time
+from contextlib import contextmanager
 from uuid import uuid4
 
 import pytest
 import uvicorn
 
+from app.api import connection
 from app.api.connection import Gathering
+from app.api.heads import END, read_head
 from app.main import create_app
 from app.serve import configured
 
@@ -29,25 +32,44 @@ def name(services, publish):
 
 @pytest.fixture(scope="module")
 def server(settings):
-    """Its port, and the list of what `at_once` said to each question it was asked."""
+    """Its port, and the list of whether each question that could be one had an answer at hand."""
     app = create_app(settings.model_copy(update={"max_body_bytes": 100_000}))
-    said, real = [], app.at_once
+    said, real = [], app.question
 
-    def at_once(*question):
-        answer = real(*question)
-        said.append(answer is not None)
-        return answer
+    def question(head):
+        found = real(head)
+        return None if found is None else Overheard(found, said)
 
-    app.at_once = at_once
+    app.question = question
+    with serving(app) as (port, _):
+        yield port, said
+
+
+@contextmanager
+def serving(app, **options):
+    """A port and the server."""
+    config = configured(app)
+    for option, value in options.items():
+        setattr(config, option, value)
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        running = uvicorn.Server(configured(app))
+        running = uvicorn.Server(config)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
         thread.start()
         while not running.started:
             time.sleep(0.01)
-        yield listening.getsockname()[1], said
+        yield listening.getsockname()[1], running
         running.should_exit = True
         thread.join()
+
+
+class Overheard:
+    def __init__(self, question, said):
+        self.question, self.said, self.size = question, said, question.size
+
+    def answer(self, body):
+        answer = self.question.answer(body)
+        self.said.append(answer is not None)
+        return answer
 
 
 @pytest.fixture
@@ -99,9 +121,8 @@ def told(answers):
 def usual(talk, name):
     """The answer to `ROWS` that comes the usual way, once the model is in memory."""
     asked = question(name, ROWS)
-    head, body = asked[:-10], asked[-10:]
     talk(asked)
-    answers = talk(head, body)
+    answers = talk(asked[:20], asked[20:])
     assert talk.said == []
     return told(answers)[0]
 
@@ -125,6 +146,54 @@ def test_however_it_is_cut_the_answer_is_the_same(talk, name, usual):
     asked = question(name, ROWS)
     for place in range(1, len(asked), 23):
         assert told(talk(asked[:place], asked[place:])) == [usual]
+        assert talk.said == [True] * (place >= asked.index(END) + len(END))
+    assert (
+        told(talk(asked[:-60], asked[-60:-30], asked[-30:] + asked + asked[:-30], asked[-30:], answers=3))
+        == [usual] * 3
+    )
+    assert talk.said == [True] * 3
+
+
+def test_the_rest_of_a_question_is_waited_for_no_longer_than_patience(talk, name, usual, monkeypatch):
+    monkeypatch.setattr(connection, "PATIENCE", 0.005)
+    asked = question(name, ROWS)
+    assert told(talk(asked[:-60], asked[-60:-30], asked[-30:])) == [usual]
+    assert talk.said == []
+
+
+def test_who_leaves_before_the_question_is_whole(talk, name, server):
+    """And the server goes on."""
+    asked = question(name, ROWS)
+    with socket.create_connection(("127.0.0.1", server[0]), timeout=20) as line:
+        line.sendall(asked[:-10])
+        time.sleep(0.03)
+    assert talk(asked)
+
+
+def test_a_server_that_ends_waits_for_what_has_begun_to_arrive(settings, name):
+    asked = question(name, ROWS)
+    with serving(create_app(settings)) as (port, running), socket.create_connection(("127.0.0.1", port)) as line:
+        line.sendall(asked[:-10])
+        time.sleep(0.03)
+        running.should_exit = True
+        time.sleep(0.3)
+        line.sendall(asked[-10:])
+        (answer,) = read(line, 1)
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert line.recv(1) == b""
+
+
+def test_only_an_idle_connection_is_closed(settings, name):
+    asked = question(name, ROWS)
+    with (
+        serving(create_app(settings), timeout_keep_alive=0.2) as (port, _),
+        socket.create_connection(("127.0.0.1", port), timeout=20) as line,
+    ):
+        for _ in range(6):
+            line.sendall(asked)
+            read(line, 1)
+            time.sleep(0.1)
+        assert line.recv(1) == b""
 
 
 def test_questions_that_come_together_are_answered_in_order(talk, name, usual):
@@ -201,7 +270,7 @@ def test_unusual_addresses(talk, name, address):
     talk(question(name, ROWS, path=address))  # its pointer is remembered
     (answer,) = talk(question(name, ROWS, path=address))
     assert answer.startswith(b"HTTP/1.1 404 " if address == "predict%3Fversion=1" else b"HTTP/1.1 200 ")
-    assert talk.said == [address == "predict?version=1"]
+    assert talk.said == [True] * (address == "predict?version=1")
 
 
 def test_each_request_is_counted_once(talk, name):
@@ -218,6 +287,34 @@ def test_each_request_is_counted_once(talk, name):
     talk(question(name, {"rows": [{"length": "x"}]}))
     after = counted()
     assert {status: after[status] - before[status] for status in after} == {200: 1, 422: 1}
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET / HTTP/1.1\r\nContent-Length: 2",
+        b"POST / HTTP/1.0\r\nContent-Length: 2",
+        b"POST / HTTP/1.1\r\nHost: here",
+        b"POST / HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 2",
+        b"POST / HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 3",
+        b"POST / HTTP/1.1\r\nContent-Length: 2\r\nConnection: close",
+        b"POST / HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue",
+        b"POST / HTTP/1.1\r\nContent-Length: 2\r\nUpgrade: websocket\r\nConnection: upgrade",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked",
+        b"POST / HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked",
+        b"POST / HTTP/1.1\nContent-Length: 2\n\n{}POST / HTTP/1.1\r\nContent-Length: 2",
+        b"POST / HTTP/1.1\r\nContent-Length: +2",
+        b"POST /\0 HTTP/1.1\r\nContent-Length: 2",
+        b"nonsense",
+    ],
+)
+def test_heads_that_are_not_plain(head):
+    assert read_head(head + END) is None
+
+
+def test_a_plain_head():
+    found = read_head(b"POST /a?b=c HTTP/1.1\r\nX-Y: z\r\ncontent-length: 12" + END)
+    assert found == (b"/a?b=c", [(b"x-y", b"z"), (b"content-length", b"12")], 12)
 
 
 class Line:

@@ -1,0 +1,58 @@
+"""The head of a request: its first line and its headers, as the server's own parser reads them."""
+
+from typing import NamedTuple
+
+import httptools
+
+END = b"\r\n\r\n"
+LONGEST = 2048
+
+
+class Head(NamedTuple):
+    """Of a POST that keeps its connection, and says how long its body is."""
+
+    url: bytes
+    headers: list[tuple[bytes, bytes]]
+    """Names in lower case."""
+    size: int
+    """Bytes of the body."""
+
+
+UNUSUAL = frozenset({b"expect", b"transfer-encoding", b"upgrade"})
+"""Headers that ask for more than an answer to a body."""
+
+
+def read_head(text: bytes) -> Head | None:
+    """None for any other head, and for what is more, or less, than one."""
+    heard = _Heard()
+    parser = httptools.HttpRequestParser(heard)
+    try:
+        parser.feed_data(text[:-1])
+        early = heard.complete
+        parser.feed_data(text[-1:])
+    except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+        return None
+    sizes = [value for name, value in heard.headers if name == b"content-length"]
+    plain = parser.get_method() == b"POST" and parser.get_http_version() == "1.1" and parser.should_keep_alive()
+    usual = UNUSUAL.isdisjoint(name for name, _ in heard.headers)
+    if early or not (heard.complete and plain and usual) or len(sizes) != 1 or not sizes[0].isdigit():
+        return None
+    return Head(heard.url, heard.headers, int(sizes[0]))
+
+
+class _Heard:
+    """What the parser tells."""
+
+    def __init__(self) -> None:
+        self.url = b""
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.complete = False
+
+    def on_url(self, url: bytes) -> None:
+        self.url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        self.complete = True
