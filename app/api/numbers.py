@@ -22,7 +22,7 @@ from app.errors import ValiantError
 from app.lean import let_files_go
 from app.ml.cells import EXACT
 from app.ml.contract import Labels, Matrix
-from app.ml.numerics.json_numbers import FLAT, LISTS, OBJECTS, Table, read_table, scan
+from app.ml.numerics.json_numbers import FLAT, LISTS, OBJECTS, Table, read_table, scan_small
 from app.settings import KiB, MiB, Settings
 
 T = TypeVar("T")
@@ -129,7 +129,7 @@ class _Reader:
         self._read = 0
 
     def read(self, text: bytes, at: int, form: int, most: int) -> Table | None:
-        if scan.ready:
+        if scan_small.ready:
             return read_table(text, at, form, most)
         if self._read < PATIENCE <= self._read + len(text):
             threading.Thread(target=_fetch, name="compiler", daemon=True).start()
@@ -138,7 +138,7 @@ class _Reader:
 
 
 def _fetch() -> None:
-    _ = scan.compiled
+    _ = scan_small.compiled
     let_files_go()  # the compiler's, which lies idle again
 
 

@@ -1,28 +1,18 @@
-"""A table of numbers in a JSON text → float64, without a Python object per cell, where there is nothing to doubt.
-
-Decimal to binary after Lemire (2021), Number parsing at a gigabyte per second, Softw. Pract. Exper. 51:1700, and
-Mushtak & Lemire (2023), Fast number parsing without fallback, ibid. 53:1467: w·10^q with w < 2^64 is the product of w
-and 128 bits of 5^q, rounded to the nearest float, half to even. Eight digits are read at a time (2021, sec. 3).
-In the kernels all indices and words are unsigned: numba then neither wraps them nor makes them floats.
-"""
+"""A table of numbers in a JSON text → float64, without a Python object per cell, where there is nothing to doubt."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from app.ml.contract import Matrix, Vector
-from app.ml.numerics.compiled import Kernel, inner, kernel
+from app.ml.contract import Matrix
+from app.ml.numerics.compiled import TEXT, inner, kernel
+from app.ml.numerics.decimals import U, number
 
-Bytes = NDArray[np.uint8]
-Words = NDArray[np.uint64]
-U = np.uint64
-
-LEAST, MOST = -342, 308
-"""Powers of ten beyond which every product of 64 bits is 0 or infinite."""
 WIDEST = 1 << 14
 """Columns of a table."""
 LONGEST_NAMES = 1 << 16
+SMALL, MODEST = 1 << 16, 1 << 13
+"""Bytes of a text that is read, in 0.1 ms, without giving up the GIL; numbers for which room is made unasked."""
 LISTS, OBJECTS, FLAT = range(3)
 """What a table is made of: `[[1, 2], [3, 4]]`, `[{"a": 1}, {"a": 2}]`, `[1, 2, 3]`."""
 
@@ -42,211 +32,56 @@ def read_table(text: bytes, at: int, form: int, most: int) -> Table | None:
     Also None for a whole number beyond 2^53, more than 19 digits, what is nearer to 0 than normal floats are, and
     objects with other keys, or in another order, than the first. text: ends with "}", as a JSON object does.
     """
-    values = np.empty(min(most, (len(text) - at) // 2 + 1))
-    names, sizes = _NONE if form != OBJECTS else (np.empty(LONGEST_NAMES, np.uint8), np.empty(WIDEST, np.uint64))
-    rows, width, end, named = scan(np.frombuffer(text, np.uint8), at, form, values, names, sizes)
+    read = scan.lean if len(text) > SMALL else scan_small.lean
+    names = bytearray(min(len(text), LONGEST_NAMES)) if form == OBJECTS else _NO_NAMES
+    values = np.empty(_shapes[form])
+    rows, width, end, named = read(text, at, form, values, names)
     if not rows:
+        values = np.empty((min(most, (len(text) - at) // 2 + 1), 1))
+        rows, width, end, named = read(text, at, form, values, names)
+    cells = rows * width
+    if not 0 < cells <= most:
         return None
-    header = b"[" + names[: named - 1].tobytes() + b"]" if form == OBJECTS else None
-    return Table(values[: rows * width].reshape(rows, width), header, end)
+    if values.shape != (rows, width):
+        values = values.reshape(-1)[:cells].reshape(rows, width)
+        _shapes[form] = (rows, width) if cells <= MODEST else (1, width)
+    return Table(values, b"[%b]" % bytes(names[: named - 1]) if form == OBJECTS else None, end)
 
 
-_NONE = np.empty(0, np.uint8), np.empty(0, np.uint64)
-
-
-def _fives() -> Words:
-    """High and low, the 128 bits of 5^q for each q, rounded down; for q < 0 those of the reciprocal, rounded up."""
-    words: list[int] = []
-    for q in range(LEAST, MOST + 1):
-        five = 5 ** abs(q)
-        size = (five - 1).bit_length()  # 2^size >= 5^-q
-        bits = five << 128 if q >= 0 else 2 ** (size + 127 if q >= -27 else 2 * size + 128) // five + 1
-        bits >>= bits.bit_length() - 128
-        words += [bits >> 64, bits & (2**64 - 1)]
-    return np.array(words, np.uint64)
-
-
-FIVES = _fives()
-TENS = 10.0 ** np.arange(23)
-"""Exact."""
-WHOLE = np.array([10**k for k in range(9)], np.uint64)
-
-
-class _Load(Kernel[[Bytes, Any], Any]):
-    """The eight bytes of an array from a place, the first lowest: one instruction, for which numba has no name."""
-
-    def _compile(self) -> Any:
-        from llvmlite import ir  # type: ignore[import-untyped]  # noqa: PLC0415 - with the first call, as numba
-        from numba import types  # noqa: PLC0415
-        from numba.extending import intrinsic  # noqa: PLC0415
-
-        @intrinsic
-        def load(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001  numba counts them
-            def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-                first = context.make_array(signature.args[0])(context, builder, values[0]).data
-                place = builder.bitcast(builder.gep(first, [values[1]]), ir.IntType(64).as_pointer())
-                return builder.load(place, align=1)
-
-            return types.uint64(array, types.uint64), emit
-
-        return load
-
-
-def _load(text: Bytes, at: int) -> int:
-    return int.from_bytes(text[at : at + 8].tobytes(), "little")
-
-
-eight_bytes = _Load(_load)
+_NO_NAMES = bytearray()
+_shapes = [(1, 1)] * 3
+"""Of the last table of each form: who asks again mostly asks for as much, and room of that shape need not be cut."""
 
 
 @inner
-def word(text: Bytes, at: Any) -> Any:
-    """Eight characters, the first in the lowest byte, less the code of "0"; those beyond the end are no digits."""
-    last = U(text.size) - U(8)
-    if at <= last:
-        return eight_bytes(text, at) ^ U(0x3030303030303030)
-    return (eight_bytes(text, last) >> (U(8) * (at - last))) ^ U(0x3030303030303030)
-
-
-@inner
-def others(digits: Any) -> Any:
-    """The high bit of each byte up to the first that is no digit, which has it; 0 if all are digits."""
-    return ((digits + U(0x7676767676767676)) | digits) & U(0x8080808080808080)
-
-
-@inner
-def count(marks: Any) -> Any:
-    """Digits before the first mark of `others`, if there is one."""
-    return ((((marks & (~marks + U(1))) - U(1)) & U(0x0101010101010101)) * U(0x0101010101010101) >> U(56)) - U(1)
-
-
-@inner
-def eight(digits: Any) -> Any:
-    """The number that eight digits write."""
-    pairs = digits * U(10) + (digits >> U(8))
-    first = (pairs & U(0x000000FF000000FF)) * U(0x000F424000000064)
-    return first + ((pairs >> U(16)) & U(0x000000FF000000FF)) * U(0x0000271000000001) >> U(32)
-
-
-@inner
-def digits_at(text: Bytes, at: Any, value: Any) -> Any:
-    """`value` with the digits from `at` appended, and where they end. It wraps around beyond 19 digits."""
-    found = word(text, at)
-    marks = others(found)
-    while marks == U(0):
-        value = value * U(100_000_000) + eight(found)
-        at += U(8)
-        found = word(text, at)
-        marks = others(found)
-    n = count(marks)
-    return value * WHOLE[n] + eight((found << U(8)) << (U(56) - U(8) * n)), at + n
-
-
-@inner
-def high_product(a: Any, b: Any) -> Any:
-    """The upper 64 of the 128 bits of a·b."""
-    low = U(0xFFFFFFFF)
-    middle = (a >> U(32)) * (b & low) + ((a & low) * (b & low) >> U(32))
-    other = (a & low) * (b >> U(32)) + (middle & low)
-    return (a >> U(32)) * (b >> U(32)) + (middle >> U(32)) + (other >> U(32))
-
-
-@inner
-def nearest(w: Any, q: Any) -> Any:
-    """The float nearest to w·10^q; -1 where it is not a normal one. Lemire (2021), algorithm 1, w > 0."""
-    zeros = 0
-    if w >> U(32) == U(0):
-        w, zeros = w << U(32), 32
-    lead = 1075 - np.int64(np.float64(w >> U(11)).view(np.uint64) >> U(52))
-    w <<= U(lead)
-    place = U(2 * (q + 342))
-    high, low = high_product(w, FIVES[place]), w * FIVES[place]
-    if high & U(0x1FF) == U(0x1FF):
-        more = high_product(w, FIVES[place + U(1)])
-        low += more
-        high += U(more > low)
-    upper = high >> U(63)
-    shift = upper + U(9)
-    mantissa = high >> shift
-    exponent = (217706 * q >> 16) + 63 + np.int64(upper) - lead - zeros + 1023
-    if low <= U(1) and -4 <= q <= 23 and mantissa & U(3) == U(1) and mantissa << shift == high:
-        mantissa &= ~U(1)  # exactly between two floats
-    mantissa = (mantissa + (mantissa & U(1))) >> U(1)
-    if mantissa == U(1) << U(53):
-        mantissa, exponent = mantissa >> U(1), exponent + 1
-    if exponent <= 0 or exponent >= 2047:
-        return -1.0
-    return U((mantissa & ~(U(1) << U(52))) | (U(exponent) << U(52))).view(np.float64)
-
-
-@inner
-def number(text: Bytes, at: Any) -> Any:
-    """The number at `at`, where it ends, and whether it is one, as RFC 8259 writes them, and is without doubt."""
-    negative = text[at] == U(45)
-    start = at + U(negative)
-    w, at = digits_at(text, start, U(0))
-    digits = at - start
-    good = digits > U(0) and (digits == U(1) or text[start] != U(48))
-    q: Any = 0
-    plain = True
-    if text[at] == U(46):
-        plain = False
-        first = at + U(1)
-        w, at = digits_at(text, first, w)
-        good = good and at > first
-        q = np.int64(first) - np.int64(at)
-        digits += at - first
-    if digits > U(19):  # zeros in front do not count
-        place = start
-        while text[place] == U(48) or text[place] == U(46):
-            digits -= U(text[place] == U(48))
-            place += U(1)
-        good = good and digits <= U(19)
-    if text[at] | U(32) == U(101):
-        plain = False
-        at += U(1)
-        down = text[at] == U(45)
-        first = at + U(down or text[at] == U(43))
-        power, at = digits_at(text, first, U(0))
-        good = good and first < at < first + U(5)
-        q += -np.int64(power) if down else np.int64(power)
-    x = 0.0
-    if w <= U(9007199254740992) and -22 <= q <= 22:
-        x = np.float64(w) / TENS[U(-q)] if q < 0 else np.float64(w) * TENS[U(q)]
-    elif good and w > U(0) and not plain and -342 <= q <= 308:
-        x = nearest(w, q)
-        good = x >= 0.0
-    else:
-        good = False
-    if negative and not (plain and w == U(0)):  # a whole -0 is 0
-        x = -x
-    return x, at, good
-
-
-@inner
-def past_space(text: Bytes, at: Any) -> Any:
+def past_space(text: bytes, at: Any) -> Any:
     while text[at] <= U(32) and (text[at] == U(32) or U(9) <= text[at] <= U(10) or text[at] == U(13)):
         at += U(1)
     return at
 
 
 @inner
-def past_name(text: Bytes, at: Any) -> Any:
+def past_name(text: bytes, at: Any) -> Any:
     """Behind the string at `at`; the end of the text where there is none."""
     if text[at] != U(34):
-        return U(text.size)
+        return U(len(text))
     at += U(1)
-    while at < U(text.size) and text[at] != U(34):
+    while at < U(len(text)) and text[at] != U(34):
         at += U(2) if text[at] == U(92) else U(1)
     return at + U(1)
 
 
-@kernel("UniTuple(i8, 4)(u1[::1], u8, i8, f8[::1], u1[::1], u8[::1])", writes=["out", "names", "sizes"])
-def scan(  # noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917 - parts of it would cost more to call than they do
-    text: Bytes, at: Any, form: int, out: Vector, names: Bytes, sizes: Words
+TYPES = f"UniTuple(i8, 4)({TEXT}, u8, i8, f8[:,::1], ByteArray(u1, 1, 'C'))"
+
+
+@kernel(TYPES, writes=["values"])
+def scan(  # noqa: C901, PLR0911, PLR0912, PLR0915 - parts of it would cost more to call than they do
+    text: bytes, at: Any, form: int, values: Matrix, names: bytearray
 ) -> tuple[int, int, int, int]:
     """Rows, columns, where the table ends, and the bytes of `names`; no rows where it is not as `read_table` says."""
     none = 0, 0, 0, 0
+    out = values.reshape(values.size)
+    sizes = np.empty(min(len(names), WIDEST), np.uint64)
     opening, closing = (U(123), U(125)) if form == OBJECTS else (U(91), U(93))
     rows, width, cells, named = U(0), U(0), U(0), U(0)
     at = past_space(text, U(at) + U(1))
@@ -263,7 +98,7 @@ def scan(  # noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917 - parts of it would 
                 column = cells - before
                 if rows == U(0):
                     end = past_name(text, at)
-                    if end >= U(text.size) or column >= U(sizes.size) or named + (end - at) >= U(names.size):
+                    if end >= U(len(text)) or column >= U(sizes.size) or named + (end - at) >= U(len(names)):
                         return none
                     sizes[column] = end - at
                     for k in range(end - at):
@@ -271,7 +106,7 @@ def scan(  # noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917 - parts of it would 
                     named += end - at
                     names[named] = U(44)
                     named += U(1)
-                elif column >= width or at + sizes[column] >= U(text.size):
+                elif column >= width or at + sizes[column] >= U(len(text)):
                     return none
                 else:
                     for k in range(sizes[column]):
@@ -314,3 +149,9 @@ def scan(  # noqa: C901, PLR0911, PLR0912, PLR0915, PLR0917 - parts of it would 
             return none
         at = past_space(text, at + U(1))
     return np.int64(rows), np.int64(width), np.int64(at), np.int64(named)  # type: ignore[return-value]
+
+
+@kernel(TYPES, writes=["values"], keep_gil=True)
+def scan_small(text: bytes, at: int, form: int, values: Matrix, names: bytearray) -> tuple[int, int, int, int]:
+    """`scan`, while other threads wait."""
+    return scan(text, at, form, values, names)

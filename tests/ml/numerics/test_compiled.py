@@ -8,8 +8,8 @@ import tempfile
 import numpy as np
 import pytest
 
-from app.ml.numerics import compiled
-from app.ml.numerics.compiled import inner, kernel
+from app.ml.numerics import compiled, json_numbers
+from app.ml.numerics.compiled import TEXT, inner, kernel
 
 STEP = 1.0
 
@@ -42,6 +42,31 @@ def test_other_types_fail_rather_than_compile():
     sealed.setflags(write=False)
     with pytest.raises(TypeError):
         running(np.arange(5.0), sealed)
+
+
+def test_lean_calls_do_the_same(nowhere, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(nowhere))
+
+    @kernel(f"i8({TEXT}, f8[::1])", writes=["out"], keep_gil=True)
+    def longest(text, out):
+        out[0] = text[0]
+        return len(text)
+
+    out = np.zeros(1)
+    assert longest.lean(b"A" * 1000, out) == 1000  # which compiles it
+    assert (longest.lean(b"BC", out), out.tolist()) == (2, [66])
+    assert longest.lean is not longest.compiled
+    for wrong in (out.astype(np.float32), [0.0], None):
+        with pytest.raises(TypeError):
+            longest.lean(b"A", wrong)
+    values = np.arange(5.0)
+    values.setflags(write=False)
+    assert running.lean(values, np.zeros(5)) == running(values, np.zeros(5)) == 15
+
+
+def test_only_who_says_so_keeps_the_gil():
+    assert running.compiled.targetoptions["nogil"]
+    assert not json_numbers.scan_small.compiled.targetoptions["nogil"]
 
 
 def test_code_on_disk_is_told_apart_by_all_it_depends_on(monkeypatch):

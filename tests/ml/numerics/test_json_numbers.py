@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.ml.numerics import json_numbers
+from app.ml.numerics import decimals
 from app.ml.numerics.json_numbers import FLAT, LISTS, OBJECTS, read_table
 
 
@@ -105,6 +105,19 @@ def test_tables():
     assert read_table(body, 8, LISTS, 5) is None
 
 
+def test_tables_of_all_sizes_after_each_other():
+    """Room is made for as much as last time: then for more, for less, in another shape, and not beyond `most`."""
+    for rows, width in ((1, 3), (2, 3), (1, 3), (3, 2), (6, 1), (1, 1), (5000, 3), (3, 5000), (1, 3)):
+        x = np.random.default_rng(rows).normal(size=(rows, width))
+        names = list(map(str, range(width)))
+        for form, value in ((LISTS, x.tolist()), (OBJECTS, [dict(zip(names, row, strict=True)) for row in x.tolist()])):
+            body = json.dumps({"x": value}).encode()
+            table = read_table(body, 6, form, rows * width)
+            assert (table.values.shape, table.values.tobytes()) == (x.shape, x.tobytes())
+            assert table.names is None or json.loads(table.names) == names
+            assert read_table(body, 6, form, rows * width - 1) is None
+
+
 @pytest.mark.parametrize(
     ("form", "text"),
     [
@@ -122,10 +135,10 @@ def test_uneven_tables(form, text):
 @pytest.mark.parametrize("name", ["others", "count", "eight", "high_product"])
 def test_words_are_what_they_say(name):
     """The pieces as plain Python, on numbers a person can check."""
-    piece = getattr(json_numbers, name).python
+    piece = getattr(decimals, name).python
     word = np.frombuffer(b"12345678", np.uint64)[0] ^ np.uint64(0x3030303030303030)
     ended = np.frombuffer(b"123.5678", np.uint64)[0] ^ np.uint64(0x3030303030303030)
-    others = json_numbers.others.python
+    others = decimals.others.python
     with np.errstate(over="ignore"):
         if name == "others":
             assert piece(word) == 0
