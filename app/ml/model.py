@@ -17,10 +17,11 @@ from app.ml.basis import Function
 from app.ml.catalogue import find
 from app.ml.conformal import with_intervals
 from app.ml.contract import JSON, Algorithm, Labels, Matrix, Params, Task, Vector
+from app.ml.doubts import Flagged
 from app.ml.labels import Class
 from app.ml.learning import Learned
 from app.ml.linearising import turned_back
-from app.ml.preparation import Flagged, Preparation
+from app.ml.preparation import Preparation
 from app.ml.preprocessing import Linearising
 from app.ml.schema import InputColumn
 
@@ -144,21 +145,23 @@ class Model:
 
     def predict_raw(self, raw: Matrix, confidence: float | None = None) -> Predicted:
         """As `predict`, from the raw matrix (n, p): a column per input; NaN is missing, categories are level codes."""
-        flags = self.preparation.flags(raw)
-        x = self.preparation.matrix(raw, flagless=not flags)
-        intervals = None if confidence is None else self.interval(self.params, self.state, x, confidence)
-        answer = self.algorithm.predict(self.params, self.state, x)
-        if self.task is Task.CLASSIFICATION:
-            return Predicted(answer.argmax(axis=1), answer, self.classes, *self._unknown(answer, flags))
-        return Predicted(answer, None, None, flags, intervals=intervals)
+        prepared, predict, known, params, state, classifies, classes = self._used
+        flags, x = prepared(raw)
+        intervals = None if confidence is None else self.interval(params, state, x, confidence)
+        answer = predict(params, state, x)
+        if not classifies:
+            return Predicted(answer, None, None, flags, None, intervals)
+        rows = None if known is None else np.flatnonzero(~known(params, answer))
+        if rows is None or not rows.size:
+            return Predicted(answer.argmax(1), answer, classes, flags)
+        return Predicted(answer.argmax(1), answer, classes, (*flags, Flagged("unknown", None, rows)), rows)
 
-    def _unknown(self, answer: Matrix, flags: tuple[Flagged, ...]) -> tuple[tuple[Flagged, ...], Labels | None]:
-        """The flags, and the rows, that say "I don't know"."""
-        known = self.algorithm.known
-        if known is None:
-            return flags, None
-        rows = np.flatnonzero(~known(self.params, answer))
-        return ((*flags, Flagged("unknown", None, rows)), rows) if rows.size else (flags, None)
+    @cached_property
+    def _used(self) -> tuple[Any, ...]:
+        """What a prediction needs, together: to look up one takes as long as to compare a hundred numbers."""
+        found, classifies = self.algorithm, self.task is Task.CLASSIFICATION
+        preparation, state = self.preparation, self.state
+        return preparation.prepared, found.predict, found.known, self.params, state, classifies, self.classes
 
 
 def digest(blob: bytes | memoryview) -> str:

@@ -16,9 +16,8 @@ every later value that counts as `other`, since which rare ones training saw is 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from sys import intern
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -26,23 +25,16 @@ import scipy
 
 from app.ml.basis import Basis, Function, Powers
 from app.ml.contract import Accepts, Affine, Labels, Matrix, Vector
+from app.ml.doubts import Doubts, Flagged
 from app.ml.learning import Learned, Truths, learn
 from app.ml.preprocessing import Preprocessing
 from app.ml.raw import UNSEEN, Raw, codes, measured
 from app.ml.schema import ColumnKind, InputColumn
 
+__all__ = ["Flagged", "Preparation"]
+
 BLOCK = 1 << 15
 """Numbers worked on at a time, so that temporaries stay small whatever the table."""
-
-
-class Flagged(NamedTuple):
-    """Rows whose answer deserves doubt."""
-
-    code: str
-    """unseen_category, outside_range, imputed, undefined or unknown."""
-    column: str | None
-    """None: the row as a whole."""
-    rows: Labels
 
 
 @dataclass(frozen=True)
@@ -77,13 +69,29 @@ class Preparation:
             raw[:, place] = measured(cells, column.name) if words is None else codes(cells, words, self._absent[place])
         return raw
 
-    def matrix(self, raw: Matrix, *, flagless: bool = False) -> Matrix:
-        """The matrix (n, d) of a raw matrix (n, p). flagless: `flags` found none, so no number has to be imputed."""
+    def prepared(self, raw: Matrix) -> tuple[tuple[Flagged, ...], Matrix]:
+        """Which rows of a raw matrix (n, p) deserve doubt, and why; and its matrix (n, d)."""
+        raw = np.ascontiguousarray(raw)
+        doubts, offset, scale = self._usual
+        flags = doubts.flags(raw)
+        if scale is not None and raw.size <= BLOCK and not (flags and flags[-1].code == "imputed"):
+            x = raw - offset
+            x /= scale
+            return flags, x
+        flags = (*flags, *self._undefined(raw))
+        return flags, self._matrix(raw, full=not flags)
+
+    def matrix(self, raw: Matrix) -> Matrix:
+        """The matrix (n, d) of a raw matrix (n, p)."""
+        return self._matrix(np.ascontiguousarray(raw))
+
+    def _matrix(self, raw: Matrix, *, full: bool = False) -> Matrix:
+        """full: no number has to be imputed."""
+        if self._taken_raw:
+            return raw
         x = np.zeros((len(raw), self.width)) if self._indicated.size else np.empty((len(raw), self.width))
-        if x.size <= BLOCK:
-            self._write(raw, x, flagless=flagless)
-        for block in _blocks(len(raw), self.width) if x.size > BLOCK else ():
-            self._write(raw[block], x[block], flagless=flagless)
+        for block in _blocks(len(raw), self.width):
+            self._write(raw[block], x[block], full=full)
         return x
 
     def of(self, raw: Raw, rows: Labels) -> Matrix:
@@ -102,7 +110,7 @@ class Preparation:
             self._write(piece, x[block])
         return x
 
-    def _write(self, raw: Matrix, x: Matrix, *, flagless: bool = False) -> None:
+    def _write(self, raw: Matrix, x: Matrix, *, full: bool = False) -> None:
         """The matrix of `raw` into `x`, which holds zeros where there are indicators."""
         wide = self.basis.wide(raw)
         if self.keeps_categories:
@@ -113,7 +121,7 @@ class Preparation:
         used = wide if self._measured.size == wide.shape[1] else wide[:, self._measured]
         np.subtract(used, self._offset, out=numbers)
         numbers /= self._scale
-        if not (self.keeps_missing or flagless):
+        if not (self.keeps_missing or full):
             missing = np.isnan(numbers)
             if np.count_nonzero(missing):
                 np.copyto(numbers, self._filled, where=missing)
@@ -122,32 +130,6 @@ class Preparation:
             np.copyto(levels, self._code_of_missing, where=np.isnan(levels))
             rows, places = np.nonzero(levels != UNSEEN)
             x[rows, self._starts[places] + levels[rows, places].astype(np.intp)] = 1.0
-
-    def flags(self, raw: Matrix) -> tuple[Flagged, ...]:
-        """Which rows of a raw matrix deserve doubt, and why."""
-        within = raw >= self._first
-        within &= raw <= self._last
-        if np.count_nonzero(within) == raw.size:
-            return self._undefined(raw)
-        rows, places = np.divmod(np.flatnonzero(~within), len(self.inputs))
-        cells, categorical = raw[rows, places], self._categorical[places]
-        empty = np.isnan(cells)
-        doubts = {
-            "unseen_category": categorical & ((cells == self._absent[places]) | (empty & ~self._missing[places])),
-            "outside_range": ~categorical & ~empty,
-            "imputed": ~categorical & empty & (not self.keeps_missing),
-        }
-        found = (flag for code, doubt in doubts.items() for flag in self._flagged(code, rows[doubt], places[doubt]))
-        return (*found, *self._undefined(raw))
-
-    def _flagged(self, code: str, rows: Labels, places: Labels) -> Iterator[Flagged]:
-        """Of each column the rows, ascending."""
-        if rows.size:
-            order = np.argsort(places, kind="stable")
-            rows, places = rows[order], places[order]
-            edges = [0, *(np.flatnonzero(np.diff(places)) + 1).tolist(), rows.size]
-            for start, end in pairwise(edges):
-                yield Flagged(code, self.inputs[places[start]].name, rows[start:end])
 
     def _undefined(self, raw: Matrix) -> tuple[Flagged, ...]:
         """Functions without a value."""
@@ -268,15 +250,19 @@ class Preparation:
         return np.where(self._categorical, np.where(self._other, self._kept, UNSEEN), np.nan)
 
     @cached_property
-    def _first(self) -> Matrix:
-        """(1, p) what is less, more than `_last`, or NaN, deserves a look: the range seen, the codes of levels."""
-        low = [-np.inf if c.minimum is None else c.minimum for c in self.inputs]
-        return np.where(self._categorical, 0.0, np.array(low))[None]
+    def _usual(self) -> tuple[Doubts, Matrix, Matrix | None]:
+        """What a prediction looks at, the scale only if the raw matrix, shifted and scaled, is the matrix.
+
+        Together: to look up one takes as long as to compare a hundred numbers.
+        """
+        doubts = Doubts.about(self.inputs, self._absent, self._missing, imputes=not self.keeps_missing)
+        plain = not (self.functions or self.keeps_categories or self._indicated.size)
+        return doubts, self._offset, self._scale if plain else None
 
     @cached_property
-    def _last(self) -> Matrix:
-        high = [np.inf if c.maximum is None else c.maximum for c in self.inputs]
-        return np.where(self._categorical, self._kept - 1.0, np.array(high))[None]
+    def _taken_raw(self) -> bool:
+        """Whether the raw matrix is the matrix."""
+        return self.keeps_categories and not (self.functions or self._indicated.size)
 
     @cached_property
     def _measured(self) -> Labels:

@@ -8,6 +8,7 @@ Time and memory are bounded by the size of the body: a row that lacks columns is
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -43,7 +44,14 @@ class Incoming(NamedTuple):
 
 def whole(raw: Matrix) -> Incoming:
     """A raw matrix (n, p) of rows that are all good."""
-    return Incoming(raw, len(raw), np.arange(len(raw)), [], [])
+    return Incoming(raw, len(raw), _all(len(raw)), [], [])
+
+
+@lru_cache(maxsize=16)
+def _all(rows: int) -> NDArray[np.intp]:
+    every = np.arange(rows)
+    every.setflags(write=False)
+    return every
 
 
 class _Sent(NamedTuple):

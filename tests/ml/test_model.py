@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from app.errors import CorruptModel, InvalidData
 from app.ml import storage
+from app.ml.doubts import Flagged
 from app.ml.model import Predicted, decode, digest, encode, read_header
-from app.ml.preparation import Flagged
 from app.ml.schema import TableColumn
 from app.ml.training import TrainSpec, train
 

@@ -1,5 +1,6 @@
 """Preparation: learned from training rows alone, the same for a row of training as for the same row from a client."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from app.errors import InvalidData
 from app.ml.contract import Accepts
-from app.ml.preparation import Preparation, Preprocessing
+from app.ml.preparation import BLOCK, Preparation, Preprocessing
 from app.ml.raw import Raw, RawColumn
 from app.ml.schema import ColumnKind
 
@@ -43,7 +44,7 @@ def fit(rows, train=None, accepts=(), **how):
 
 
 def flags(preparation, rows):
-    return {(flag.code, flag.column): flag.rows.tolist() for flag in preparation.flags(preparation.raw(rows))}
+    return {(flag.code, flag.column): flag.rows.tolist() for flag in preparation.prepared(preparation.raw(rows))[0]}
 
 
 NUMBERS = np.random.default_rng(0).normal([0, 1e6, -3], [1, 250, 1e-6], (40, 3))
@@ -218,10 +219,56 @@ def test_a_row_is_prepared_alike_in_training_and_for_a_client(accepts, cells, li
     assert len(preparation.levels) == preparation.width
 
 
-@given(st.lists(st.tuples(*[st.sampled_from([-0.5, 0, 1.5, 3, 3.5, np.nan])] * 2), min_size=1, max_size=5))
-def test_rows_are_flagged_alike_alone_and_beside_a_doubtful_one(values):
-    preparation = fit(numbers(np.array([[0.0, 0.0], [3.0, 3.0]])))
+EDGES = [-0.5, -0.0, 0.0, 5e-324, 1.5, 3.0, np.nextafter(3.0, 4.0), -5e-324, 1e308, np.nan]
+PAIRS = numbers(np.array([[0.0, 0.0], [3.0, 3.0]]))
+
+
+@pytest.mark.parametrize("accepts", [(), TREE, {Accepts.MISSING}])
+@given(st.lists(st.tuples(*[st.sampled_from(EDGES)] * 2), min_size=1, max_size=5))
+def test_rows_are_prepared_alike_alone_and_beside_a_doubtful_one(accepts, values):
+    """Rows of no doubt take a shorter way."""
+    preparation = fit(PAIRS, accepts=accepts)
     raw = np.array(values)
-    doubtful = preparation.flags(np.vstack([raw, [np.nan, np.nan], [9.0, 9.0]]))
+    found, x = preparation.prepared(raw)
+    doubtful, among = preparation.prepared(np.vstack([raw, [np.nan, np.nan], [9.0, 9.0]]))
     inner = {(flag.code, flag.column, row) for flag in doubtful for row in flag.rows.tolist() if row < len(raw)}
-    assert {(flag.code, flag.column, row) for flag in preparation.flags(raw) for row in flag.rows.tolist()} == inner
+    assert {(flag.code, flag.column, row) for flag in found for row in flag.rows.tolist()} == inner
+    assert x.tobytes() == among[: len(raw)].tobytes() == preparation.matrix(raw).tobytes()
+    assert x.flags.c_contiguous
+
+
+@given(st.lists(st.tuples(*[st.sampled_from(EDGES)] * 2), min_size=1, max_size=5))
+def test_what_lies_outside_the_range_is_flagged(values):
+    """To the last bit, cell by cell."""
+    expected = {}
+    for column in range(2):
+        for row, cells in enumerate(values):
+            if np.isnan(cells[column]):
+                expected.setdefault(("imputed", f"n{column}"), []).append(row)
+            elif not 0 <= cells[column] <= 3:
+                expected.setdefault(("outside_range", f"n{column}"), []).append(row)
+    assert flags(fit(PAIRS), numbers(np.array(values))) == expected
+
+
+def test_without_a_range_no_number_is_outside():
+    preparation = fit(PAIRS)
+    inputs = [column.model_copy(update={"minimum": None, "maximum": None}) for column in preparation.inputs]
+    preparation = replace(preparation, inputs=tuple(inputs))
+    found, _ = preparation.prepared(np.array([[-1e300, np.inf], [1.0, np.nan]]))
+    assert [(flag.code, flag.column, flag.rows.tolist()) for flag in found] == [("imputed", "n1", [1])]
+
+
+@pytest.mark.parametrize("accepts", [(), TREE])
+def test_the_order_of_the_numbers_in_memory_plays_no_part(accepts):
+    preparation = fit(numbers(NUMBERS), accepts=accepts)
+    for raw in (np.asfortranarray(NUMBERS), np.repeat(NUMBERS, 2, axis=1)[:, ::2]):
+        found, x = preparation.prepared(raw)
+        assert (found, x.tobytes()) == ((), preparation.matrix(NUMBERS).tobytes())
+        assert x.flags.c_contiguous
+
+
+def test_rows_beyond_a_block_are_prepared_as_those_within():
+    preparation = fit(numbers(NUMBERS))
+    many = np.tile(NUMBERS, (400, 1))
+    assert many.size > BLOCK
+    assert preparation.prepared(many)[1].tobytes() == np.tile(preparation.prepared(NUMBERS)[1], (400, 1)).tobytes()

@@ -46,7 +46,7 @@ from app.ml.contract import (
 from app.ml.numerics.inference import told
 from app.ml.numerics.linalg import each_row
 from app.ml.numerics.optimise import SLOW, Minimum, lbfgs, newton, quasi_newton
-from app.ml.numerics.softmax import CrossEntropy, losses, of_two, probabilities
+from app.ml.numerics.softmax import CrossEntropy, losses, of_two, one_of_two, probabilities
 
 TOLD_UNKNOWNS = 100
 """Up to here the errors of coefficients are told."""
@@ -112,12 +112,15 @@ def fit(params: Logistic, data: Data, context: Context) -> Fit[State]:
 
 
 def predict(params: Logistic, state: State, x: Matrix) -> Matrix:
-    size = state.intercept.size
+    coef, intercept, seen, _ = state
+    if seen.size == 2 and intercept.size == len(x) == 1:
+        return one_of_two(each_row(x, coef).item() + intercept.item())
+    size = intercept.size
     p = (of_two if size == 1 else probabilities)(_scores(state, x)) if size else np.ones((len(x), 1))
-    if p.shape[1] == state.seen.size:
+    if p.shape[1] == seen.size:
         return p
-    answer = np.zeros((len(x), state.seen.size))
-    answer[:, state.seen] = p
+    answer = np.zeros((len(x), seen.size))
+    answer[:, seen] = p
     return answer
 
 

@@ -43,15 +43,29 @@ def probabilities(scores: Matrix) -> Matrix:
 
 def of_two(scores: Matrix) -> Matrix:
     """Log odds of the second class (n, 1) → probabilities (n, 2), each to all its digits however small it is."""
-    odds = scores * _AGAINST
-    np.minimum(odds, _LARGEST, out=odds)
-    np.exp(odds, out=odds)
-    odds += _ONE
-    return np.asarray(np.divide(_ONE, odds, out=odds))
+    against = scores * _AGAINST
+    np.minimum(against, _LARGEST, out=against)
+    np.exp(against, out=against)
+    against += _ONE
+    return np.asarray(np.divide(_ONE, against, out=against))
 
 
-_AGAINST, _LARGEST, _ONE = np.array([[1.0, -1.0]]), np.array(709.0), np.array(1.0)
-"""Arrays, as a number is made one with each use, for as long as a row takes; e^710 is infinite."""
+def one_of_two(odds: float) -> Matrix:
+    """`of_two` of a single row, (1, 2): numpy takes longer to begin with an array than to compute one number."""
+    answer = np.empty((1, 2))
+    answer[0, 0], answer[0, 1] = _share(odds), _share(-odds)
+    return answer
+
+
+def _share(against: float) -> float:
+    least = LARGEST if against > LARGEST else against  # noqa: FURB136  `min` takes ten times as long
+    return 1.0 / (1.0 + float(np.exp(least)))
+
+
+LARGEST = 709.0
+"""e^710 is infinite."""
+_AGAINST, _LARGEST, _ONE = np.array([[1.0, -1.0]]), np.array(LARGEST), np.array(1.0)
+"""Arrays, as a number is made one with each use, for as long as a row takes."""
 
 
 def losses(scores: Matrix, targets: Matrix) -> Vector:

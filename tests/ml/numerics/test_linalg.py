@@ -63,3 +63,14 @@ def test_solve_positive_where_rounding_has_made_it_indefinite():
     v = np.array([1.0, 2.0, 3.0])
     matrix = np.outer(v, v) - 1e-17 * np.eye(3)
     np.testing.assert_allclose(matrix @ linalg.positive_solver(matrix)(v), v, rtol=1e-6)
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 30, 129])
+@pytest.mark.parametrize("scores", [(), (1,), (3,)])
+def test_the_product_of_a_row_has_the_same_bits_in_any_company(d, scores):
+    rng = np.random.default_rng(d)
+    x = rng.normal(size=(40, d))
+    for coef in (rng.normal(size=(d, *scores)), np.full((d, *scores), -0.0)):
+        alone = np.concatenate([linalg.each_row(x[i : i + 1], coef) for i in range(len(x))])
+        assert alone.tobytes() == linalg.each_row(x, coef).tobytes()
+        np.testing.assert_allclose(alone, x @ coef, atol=1e-13)

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from scipy.optimize import check_grad
 
-from app.ml.numerics.softmax import CrossEntropy, losses, probabilities
+from app.ml.numerics.softmax import CrossEntropy, losses, of_two, one_of_two, probabilities
 
 
 def problem(s):
@@ -56,3 +58,13 @@ def test_extreme_scores():
     three = np.array([[800.0, 0, -800]])
     np.testing.assert_allclose(probabilities(three), [[1, 0, 0]])
     np.testing.assert_allclose(losses(three, np.array([[0.0, 0, 1]])), [1600])
+
+
+@example([0.0, -0.0, np.inf, -np.inf, 709.0, -709.0, np.nextafter(709, 710), 1e-300, 36.7])
+@given(st.lists(st.floats(-800, 800), min_size=1, max_size=20))
+def test_one_row_of_two_classes_is_answered_as_among_others(odds):
+    alone = np.concatenate([one_of_two(one) for one in odds])
+    together = of_two(np.array(odds)[:, None])
+    assert alone.tobytes() == together.tobytes()
+    np.testing.assert_allclose(together[:, 1], probabilities(np.array(odds)[:, None])[:, 0], rtol=1e-15, atol=1e-307)
+    assert np.isnan(one_of_two(np.nan)).all()
