@@ -97,5 +97,5 @@ def _spread(incoming: Incoming, answers: Sequence[Any] | NDArray[Any]) -> Sequen
 
 
 def _flag(incoming: Incoming, flag: Flagged) -> dict[str, Any]:
-    column = {} if flag.column is None else {"column": flag.column}
-    return {"code": flag.code, **column, "rows": incoming.good[flag.rows]}
+    rows = flag.rows if incoming.good.size == incoming.rows else incoming.good[flag.rows]
+    return {"code": flag.code, **({} if flag.column is None else {"column": flag.column}), "rows": rows}
