@@ -13,7 +13,7 @@ where training had none missing) is answered by indicators that are all 0, and f
 every later value that counts as `other`, since which rare ones training saw is not kept.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from sys import intern
@@ -25,16 +25,13 @@ import scipy
 
 from app.ml.basis import Basis, Function, Powers
 from app.ml.contract import Accepts, Affine, Labels, Matrix, Vector
-from app.ml.doubts import Doubts, Flagged
+from app.ml.doubts import BLOCK, Doubts, Flagged, blocks
 from app.ml.learning import Learned, Truths, learn
 from app.ml.preprocessing import Preprocessing
 from app.ml.raw import UNSEEN, Raw, codes, measured
 from app.ml.schema import ColumnKind, InputColumn
 
 __all__ = ["Flagged", "Preparation"]
-
-BLOCK = 1 << 15
-"""Numbers worked on at a time, so that temporaries stay small whatever the table."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +71,12 @@ class Preparation:
         raw = np.ascontiguousarray(raw)
         doubts, offset, scale = self._usual
         flags = doubts.flags(raw)
-        if scale is not None and raw.size <= BLOCK and not (flags and flags[-1].code == "imputed"):
+        imputed = flags != () and flags[-1].code == "imputed"
+        if scale is not None and raw.size <= BLOCK and not imputed:
             x = raw - offset
             x /= scale
             return flags, x
-        flags = (*flags, *self._undefined(raw))
-        return flags, self._matrix(raw, full=not flags)
+        return (*flags, *self._undefined(raw)), self._matrix(raw, full=not (imputed or self.functions))
 
     def matrix(self, raw: Matrix) -> Matrix:
         """The matrix (n, d) of a raw matrix (n, p)."""
@@ -90,7 +87,7 @@ class Preparation:
         if self._taken_raw:
             return raw
         x = np.zeros((len(raw), self.width)) if self._indicated.size else np.empty((len(raw), self.width))
-        for block in _blocks(len(raw), self.width):
+        for block in blocks(len(raw), self.width):
             self._write(raw[block], x[block], full=full)
         return x
 
@@ -102,7 +99,7 @@ class Preparation:
             if words is not None
         }
         x = np.zeros((rows.size, self.width))
-        for block in _blocks(rows.size, max(len(self.inputs), self.width)):
+        for block in blocks(rows.size, max(len(self.inputs), self.width)):
             piece = raw.values[rows[block]]
             for place, table in own_codes.items():
                 present = ~np.isnan(piece[:, place])
@@ -299,8 +296,3 @@ class Preparation:
     def _code_of_missing(self) -> Vector:
         own = (self._kept + self._other)[self._indicated]
         return np.where(self._missing[self._indicated], own, UNSEEN)
-
-
-def _blocks(rows: int, width: int) -> Iterator[slice]:
-    step = max(1, BLOCK // max(1, width))
-    return (slice(start, start + step) for start in range(0, rows, step))
