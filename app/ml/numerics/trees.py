@@ -2,22 +2,22 @@
 
 An answer depends on the row alone, to the last bit: every row adds the trees' answers in the same order, whatever
 rows are with it, and whichever of two ways it goes. Rows go block by block, so that a block and a tree stay near the
-processor; where trees ask about numbers only, many rows go side by side.
+processor; where trees ask about numbers only, rows go side by side, or a row down several trees.
 """
 
 import weakref
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.errors import CorruptModel
 from app.ml.contract import Matrix, Vector
-from app.ml.numerics.kernels.plain import SIGN, add_plain
+from app.ml.numerics.kernels.plain import SIGN, add_plain, add_plain_few
 from app.ml.numerics.kernels.traversal import add_answers
 
-MANY = 4
-"""Rows for which eight side by side cost less than each by itself."""
+MANY = 6
+"""Rows for which eight side by side cost less than each by itself, in eight trees at a time."""
 LEAST_BLOCK, MOST_CELLS = 1024, 2**20
 """Rows that stay near the processor, and numbers, at most, of those that go together."""
 
@@ -57,7 +57,7 @@ class Trees(NamedTuple):
 
     @property
     def beside(self) -> int:
-        """Bytes of its nodes once more, as many rows are asked of."""
+        """Bytes of its nodes once more, packed."""
         return WORDS * 8 * self.column.size
 
 
@@ -81,7 +81,7 @@ def stages(trees: Trees, x: Matrix, size: int = 1) -> Matrix:
 def _asked(trees: Trees, x: Matrix, *, apart: bool) -> Matrix:
     if x.shape[1] != trees.levels.size:
         raise CorruptModel("The stored trees are for other columns.")
-    nodes = _packed(trees) if len(x) >= MANY else _NONE
+    x, nodes = np.ascontiguousarray(x, np.float64), _packed(trees)
     return _one_by_one(trees, x, apart=apart) if nodes is _NONE else _side_by_side(trees, nodes, x, apart=apart)
 
 
@@ -90,17 +90,20 @@ def _one_by_one(trees: Trees, x: Matrix, *, apart: bool) -> Matrix:
         singles = (trees._replace(root=trees.root[t : t + 1]) for t in range(trees.root.size))
         return np.stack([_one_by_one(single, x, apart=False)[:, 0] for single in singles], axis=1)
     out = np.zeros((len(x), trees.answer.shape[1]))
-    add_answers(x, *trees, out)
+    add_answers.lean(x, *trees, out)
     return out
 
 
 def _side_by_side(trees: Trees, nodes: Nodes, x: Matrix, *, apart: bool) -> Matrix:
     """A tree that is fetched for a block of rows is asked more often than it has nodes."""
-    out = np.empty((len(x), trees.root.size if apart else trees.answer.shape[1]))
-    gaps = np.empty(len(x), np.bool_)
-    block = max(LEAST_BLOCK, 2 * trees.column.size // max(1, trees.root.size))
-    add_plain(x, trees.root, nodes, trees.answer, min(block, MOST_CELLS // max(1, x.shape[1]) + 1), apart, gaps, out)
-    if gaps.any():
+    root, answer, n = trees.root, trees.answer, len(x)
+    out, gaps = np.empty((n, root.size if apart else answer.shape[1])), np.empty(n, np.bool_)
+    if n < MANY:
+        missing = add_plain_few.lean(x, root, nodes, answer, apart, gaps, out)
+    else:
+        block = min(max(LEAST_BLOCK, 2 * len(nodes) // max(1, root.size)), MOST_CELLS // max(1, x.shape[1]) + 1)
+        missing = add_plain.lean(x, root, nodes, answer, block, apart, gaps, out)
+    if missing:
         out[gaps] = _one_by_one(trees, x[gaps], apart=apart)
     return out
 
@@ -108,7 +111,8 @@ def _side_by_side(trees: Trees, nodes: Nodes, x: Matrix, *, apart: bool) -> Matr
 _known: dict[int, "weakref.ref[NDArray[np.int32]]"] = {}
 """The `left` of trees that were found to be sound, by identity."""
 _nodes: dict[int, Nodes] = {}
-"""The nodes of those that many rows were asked of, packed, by the same."""
+"""Their nodes, packed, by the same."""
+_KINDS = (np.int32, np.int32, np.float64, np.int32, np.int8, np.float64, np.int64, np.bool_, np.float64)
 _NONE: Nodes = np.zeros((0, WORDS), np.uint64)
 """Of trees with questions about categories."""
 
@@ -139,7 +143,10 @@ def _pack(trees: Trees) -> Nodes:
 
 
 def sound(trees: Trees) -> Trees:
-    """The same, once it is certain that no way leads out of the arrays or back: compiled code does not look."""
+    """The same, once it is certain that they are what they should be, and no way leads out of them or back.
+
+    Compiled code does not look.
+    """
     kept = _known.get(id(trees.left))
     if kept is None or kept() is not trees.left:
         if not _is_sound(trees):
@@ -156,6 +163,9 @@ def _forget(key: int) -> None:
 
 
 def _is_sound(trees: Trees) -> bool:
+    arrays: tuple[NDArray[Any], ...] = trees
+    if any(array.dtype != kind or not array.flags.c_contiguous for array, kind in zip(arrays, _KINDS, strict=True)):
+        return False
     column, left, n = trees.column, trees.left.astype(np.int64), trees.column.size
     asks = column >= 0
     rows = (trees.threshold, left, trees.missing, trees.share)

@@ -8,9 +8,9 @@ from app.ml import states
 from app.ml.contract import Data, Task
 from app.ml.numerics.binning import binned
 from app.ml.numerics.growth import Grower, Rules, planted, together
-from app.ml.numerics.kernels.plain import add_plain
+from app.ml.numerics.kernels.plain import add_plain, add_plain_few
 from app.ml.numerics.kernels.questions import VARIANCE
-from app.ml.numerics.trees import LEAST_BLOCK, MANY, Trees, _packed, each, total
+from app.ml.numerics.trees import LEAST_BLOCK, MANY, Trees, _one_by_one, _packed, each, total
 
 NAN = np.nan
 
@@ -69,12 +69,12 @@ def test_company_changes_no_bit(trees):
     assert together_[100:650].tobytes() == total(trees, x[100:650].copy()).tobytes()
 
 
-def forest(seed, nodes=60):
-    """Three trees of numbers in two columns: thresholds that are neighbours, zeros of both signs, and infinite."""
+def forest(seed, nodes=60, count=3):
+    """Trees of numbers in two columns: thresholds that are neighbours, zeros of both signs, and infinite."""
     rng = np.random.default_rng(seed)
     near = [0.0, -0.0, 1.0, np.nextafter(1, 2), np.nextafter(1, 0), -1.0, np.nextafter(-1, 0), 5e-324, -5e-324, np.inf]
     parts = []
-    for _ in range(3):
+    for _ in range(count):
         column, left = np.full(nodes, -1), np.arange(nodes)
         for child in range(1, nodes - 1, 2):
             node = rng.choice(np.flatnonzero(column[:child] < 0))
@@ -84,13 +84,13 @@ def forest(seed, nodes=60):
     return together(parts), np.array([*near[:-1], NAN, 1e300, -1e300])
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_side_by_side_is_one_by_one_to_the_last_bit(seed):
-    trees, values = forest(seed)
+@pytest.mark.parametrize(("seed", "count"), [(0, 1), (1, 8), (2, 19)])
+def test_side_by_side_is_one_by_one_to_the_last_bit(seed, count):
+    """Rows side by side, or the trees of a row."""
+    trees, values = forest(seed, count=count)
     x = np.random.default_rng(seed).choice(values, (2 * LEAST_BLOCK + 3, 2))
-    alone = np.concatenate([total(trees, row[None]) for row in x])
-    apart = np.concatenate([each(trees, row[None]) for row in x])
-    for rows in (MANY, 13, LEAST_BLOCK + 1, len(x)):
+    alone, apart = _one_by_one(trees, x, apart=False), _one_by_one(trees, x, apart=True)
+    for rows in (*range(1, MANY + 1), 13, LEAST_BLOCK + 1, len(x)):
         assert total(trees, x[:rows]).tobytes() == alone[:rows].tobytes()
         assert each(trees, x[:rows]).tobytes() == apart[:rows].tobytes()
     expected = [[told(trees, row, root)[0] for root in trees.root] for row in x[:200]]
@@ -101,11 +101,14 @@ def test_the_kernel_is_what_it_says():
     trees, values = forest(7, nodes=20)
     x = np.random.default_rng(7).choice(values[~np.isnan(values)], (11, 2))
     ways = [add_plain.python, add_plain]
-    gaps, found = np.ones((2, 11), bool), np.full((2, 11, 1), NAN)
-    for way, gap, out in zip(ways, gaps, found, strict=True):
-        with np.errstate(over="ignore"):
-            way(x, trees.root, _packed(trees), trees.answer, 9, False, gap, out)
-    assert found[0].tobytes() == found[1].tobytes() == total(trees, x).tobytes()
+    gaps, found = np.ones((4, 11), bool), np.full((4, 11, 1), NAN)
+    given = x, trees.root, _packed(trees), trees.answer
+    with np.errstate(over="ignore"):
+        for way, gap, out in zip(ways, gaps[:2], found[:2], strict=True):
+            assert way(*given, 9, False, gap, out) == 0
+        for way, gap, out in zip([add_plain_few.python, add_plain_few], gaps[2:], found[2:], strict=True):
+            assert way(*given, False, gap, out) == 0
+    assert {out.tobytes() for out in found} == {total(trees, x).tobytes()}
     assert not gaps.any()
 
 
@@ -153,6 +156,14 @@ def test_parts_multiply_and_the_rest_of_the_row_is_asked():
     assert total(parts, np.array([[NAN, NAN]]))[0, 0] == pytest.approx(1, rel=1e-15)
 
 
+def test_numbers_of_any_type_and_order_are_asked_about():
+    trees, _ = forest(3)
+    x = np.arange(-6, 6).reshape(6, 2)
+    for rows in (x, x.astype(np.float32), np.asfortranarray(x, float), np.repeat(x, 2, axis=0)[::2].astype(float)):
+        for n in (1, 6):
+            assert total(trees, rows[:n]).tobytes() == _one_by_one(trees, x[:n].astype(float), apart=False).tobytes()
+
+
 LIES = {
     "back to the root": {"left": [0, 0, 1]},
     "out of the nodes": {"left": [2, 0, 1]},
@@ -175,3 +186,17 @@ def test_lies_are_refused_before_compiled_code_follows_them(lie):
     bad = bad._replace(**{name: np.array(value, getattr(stump, name).dtype) for name, value in LIES[lie].items()})
     with pytest.raises(CorruptModel):
         total(bad, np.zeros((1, 2)))
+
+
+@pytest.mark.parametrize("name", Trees._fields)
+def test_arrays_of_another_type_are_refused(name):
+    """Of a type that is as large, and with gaps between their numbers."""
+    stump = tree([0, -1, -1], [0.5, 0, 0], [1, 0, 1], [-1, -1, -1], [0.3, 1, 1], answer=[10, 20])
+    stump = stump._replace(members=np.ones(2, bool), root=np.zeros(2, np.int32))
+    total(stump, np.zeros((1, 2)))
+    array = getattr(stump, name)
+    other = np.dtype({4: "f4", 8: "f8" if array.dtype.kind == "i" else "i8", 1: "u1"}[array.itemsize])
+    for wrong in (array.astype(other), np.repeat(array, 2, axis=0)[::2]):
+        bad = stump._replace(left=stump.left.copy())._replace(**{name: wrong})
+        with pytest.raises(CorruptModel):
+            total(bad, np.zeros((1, 2)))
