@@ -17,7 +17,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from sys import intern
-from typing import Self
+from typing import Literal, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,10 @@ from app.ml.raw import UNSEEN, Raw, codes, measured
 from app.ml.schema import ColumnKind, InputColumn
 
 __all__ = ["Flagged", "Preparation"]
+
+
+Way: TypeAlias = Literal["raw", "scaled", "written"]
+"""The matrix is the raw one, or that shifted and scaled, or has to be written."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +73,12 @@ class Preparation:
     def prepared(self, raw: Matrix) -> tuple[tuple[Flagged, ...], Matrix]:
         """Which rows of a raw matrix (n, p) deserve doubt, and why; and its matrix (n, d)."""
         raw = np.ascontiguousarray(raw)
-        doubts, offset, scale = self._usual
+        doubts, way, offset, scale = self._usual
         flags = doubts.flags(raw)
+        if way == "raw":
+            return flags, raw
         imputed = flags != () and flags[-1].code == "imputed"
-        if scale is not None and raw.size <= BLOCK and not imputed:
+        if way == "scaled" and raw.size <= BLOCK and not imputed:
             x = raw - offset
             x /= scale
             return flags, x
@@ -84,7 +90,7 @@ class Preparation:
 
     def _matrix(self, raw: Matrix, *, full: bool = False) -> Matrix:
         """full: no number has to be imputed."""
-        if self._taken_raw:
+        if self._way == "raw":
             return raw
         x = np.zeros((len(raw), self.width)) if self._indicated.size else np.empty((len(raw), self.width))
         for block in blocks(len(raw), self.width):
@@ -247,19 +253,16 @@ class Preparation:
         return np.where(self._categorical, np.where(self._other, self._kept, UNSEEN), np.nan)
 
     @cached_property
-    def _usual(self) -> tuple[Doubts, Matrix, Matrix | None]:
-        """What a prediction looks at, the scale only if the raw matrix, shifted and scaled, is the matrix.
-
-        Together: to look up one takes as long as to compare a hundred numbers.
-        """
+    def _usual(self) -> tuple[Doubts, Way, Matrix, Matrix]:
+        """What a prediction looks at, together: to look up one takes as long as to compare a hundred numbers."""
         doubts = Doubts.about(self.inputs, self._absent, self._missing, imputes=not self.keeps_missing)
-        plain = not (self.functions or self.keeps_categories or self._indicated.size)
-        return doubts, self._offset, self._scale if plain else None
+        return doubts, self._way, self._offset, self._scale
 
-    @cached_property
-    def _taken_raw(self) -> bool:
-        """Whether the raw matrix is the matrix."""
-        return self.keeps_categories and not (self.functions or self._indicated.size)
+    @property
+    def _way(self) -> Way:
+        if self.functions or self._indicated.size:
+            return "written"
+        return "raw" if self.keeps_categories else "scaled"
 
     @cached_property
     def _measured(self) -> Labels:

@@ -231,10 +231,10 @@ def _rules(params: RandomForest, d: int, *, numbers: bool) -> Rules:
 
 
 def predict(params: RandomForest, state: State, x: Matrix) -> NDArray[np.float64]:
-    votes = total(state.trees, x)
+    votes, trees = total(state.trees, x), state.trees.root.size
     if state.powers.size:
-        return calibration.probabilities(votes, state.trees.root.size, state.powers)
-    answers = votes / state.trees.root.size
+        return calibration.probabilities(votes, trees, state.powers)
+    answers = votes / float(trees)  # a whole number would take numpy longer
     return answers if state.classes else answers[:, 0]
 
 

@@ -63,12 +63,12 @@ class Trees(NamedTuple):
 
 def total(trees: Trees, x: Matrix) -> Matrix:
     """For each row (n, d) the sum (n, k) of all trees' answers. Raises CorruptModel for arrays that are no trees."""
-    return _asked(sound(trees), x, apart=False)
+    return _asked(trees, x, apart=False)
 
 
 def each(trees: Trees, x: Matrix) -> Matrix:
     """For each row (n, d) what every tree answers (n, T), the first of its k numbers."""
-    return _asked(sound(trees), x, apart=True)
+    return _asked(trees, x, apart=True)
 
 
 def stages(trees: Trees, x: Matrix, size: int = 1) -> Matrix:
@@ -79,9 +79,10 @@ def stages(trees: Trees, x: Matrix, size: int = 1) -> Matrix:
 
 
 def _asked(trees: Trees, x: Matrix, *, apart: bool) -> Matrix:
+    nodes = _packed(trees)
     if x.shape[1] != trees.levels.size:
         raise CorruptModel("The stored trees are for other columns.")
-    x, nodes = np.ascontiguousarray(x, np.float64), _packed(trees)
+    x = np.ascontiguousarray(x, np.float64)
     return _one_by_one(trees, x, apart=apart) if nodes is _NONE else _side_by_side(trees, nodes, x, apart=apart)
 
 
@@ -97,36 +98,49 @@ def _one_by_one(trees: Trees, x: Matrix, *, apart: bool) -> Matrix:
 def _side_by_side(trees: Trees, nodes: Nodes, x: Matrix, *, apart: bool) -> Matrix:
     """A tree that is fetched for a block of rows is asked more often than it has nodes."""
     root, answer, n = trees.root, trees.answer, len(x)
-    out, gaps = np.empty((n, root.size if apart else answer.shape[1])), np.empty(n, np.bool_)
+    out = np.empty((n, root.size if apart else answer.shape[1]))
     if n < MANY:
-        missing = add_plain_few.lean(x, root, nodes, answer, apart, gaps, out)
+        gaps = add_plain_few.lean(x, root, nodes, answer, apart, out)
     else:
         block = min(max(LEAST_BLOCK, 2 * len(nodes) // max(1, root.size)), MOST_CELLS // max(1, x.shape[1]) + 1)
-        missing = add_plain.lean(x, root, nodes, answer, block, apart, gaps, out)
-    if missing:
-        out[gaps] = _one_by_one(trees, x[gaps], apart=apart)
+        gaps = add_plain.lean(x, root, nodes, answer, block, apart, out)
+    if gaps:
+        rows = np.isnan(x).any(axis=1)
+        out[rows] = _one_by_one(trees, x[rows], apart=apart)
     return out
 
 
-_known: dict[int, "weakref.ref[NDArray[np.int32]]"] = {}
-"""The `left` of trees that were found to be sound, by identity."""
-_nodes: dict[int, Nodes] = {}
-"""Their nodes, packed, by the same."""
 _KINDS = (np.int32, np.int32, np.float64, np.int32, np.int8, np.float64, np.int64, np.bool_, np.float64)
 _NONE: Nodes = np.zeros((0, WORDS), np.uint64)
 """Of trees with questions about categories."""
+
+
+class _Known:
+    """Trees that were found to be sound."""
+
+    __slots__ = ("left", "nodes")
+
+    def __init__(self, left: NDArray[np.int32]) -> None:
+        key = id(left)
+        self.left = weakref.ref(left, lambda _: _known.pop(key, None))
+        self.nodes: Nodes | None = None
+        """Packed, once rows were asked of them."""
+
+
+_known: dict[int, _Known] = {}
+"""By the identity of `left`."""
 
 
 def _packed(trees: Trees) -> Nodes:
     """A node as two words (N, 2) beside each other, where all ask about numbers.
 
     The threshold's key, and column and left child; at a leaf the row of `answer`, and a column of which every row's
-    key is least, and itself.
+    key is least, and itself. Raises CorruptModel.
     """
-    nodes = _nodes.get(id(trees.left))
-    if nodes is None:
-        nodes = _nodes[id(trees.left)] = _pack(trees)
-    return nodes
+    known = _looked_at(trees)
+    if known.nodes is None:
+        known.nodes = _pack(trees)
+    return known.nodes
 
 
 def _pack(trees: Trees) -> Nodes:
@@ -147,19 +161,18 @@ def sound(trees: Trees) -> Trees:
 
     Compiled code does not look.
     """
-    kept = _known.get(id(trees.left))
-    if kept is None or kept() is not trees.left:
-        if not _is_sound(trees):
-            raise CorruptModel("The stored trees lead nowhere.")
-        key = id(trees.left)
-        _known[key] = weakref.ref(trees.left, lambda _: _forget(key))
-        _nodes.pop(key, None)
+    _looked_at(trees)
     return trees
 
 
-def _forget(key: int) -> None:
-    _known.pop(key, None)
-    _nodes.pop(key, None)
+def _looked_at(trees: Trees) -> _Known:
+    left = trees.left
+    known = _known.get(id(left))
+    if known is None or known.left() is not left:
+        if not _is_sound(trees):
+            raise CorruptModel("The stored trees lead nowhere.")
+        known = _known[id(left)] = _Known(left)
+    return known
 
 
 def _is_sound(trees: Trees) -> bool:

@@ -31,15 +31,14 @@ def onward(keys, row, nodes, node):
 
 @inner
 def ends_of(keys, row, apart, nodes, a, b, c, d, e, f, g, h):
-    """The leaves to which eight nodes lead: for a row each, if they are one apart, or all for the same."""
+    """Where eight nodes lead: each for a row of its own, if these are 1 apart, or all for the same one."""
+    two, four = apart + apart, U(4) * apart
     moved = U(1)
-    r1, r2, r3, r4 = row + apart, row + U(2) * apart, row + U(3) * apart, row + U(4) * apart
-    r5, r6, r7 = row + U(5) * apart, row + U(6) * apart, row + U(7) * apart
     while moved:
-        a1, b1 = onward(keys, row, nodes, a), onward(keys, r1, nodes, b)
-        c1, d1 = onward(keys, r2, nodes, c), onward(keys, r3, nodes, d)
-        e1, f1 = onward(keys, r4, nodes, e), onward(keys, r5, nodes, f)
-        g1, h1 = onward(keys, r6, nodes, g), onward(keys, r7, nodes, h)
+        a1, b1 = onward(keys, row, nodes, a), onward(keys, row + apart, nodes, b)
+        c1, d1 = onward(keys, row + two, nodes, c), onward(keys, row + two + apart, nodes, d)
+        e1, f1 = onward(keys, row + four, nodes, e), onward(keys, row + four + apart, nodes, f)
+        g1, h1 = onward(keys, row + four + two, nodes, g), onward(keys, row + four + two + apart, nodes, h)
         moved = (a ^ a1) | (b ^ b1) | (c ^ c1) | (d ^ d1) | (e ^ e1) | (f ^ f1) | (g ^ g1) | (h ^ h1)
         a, b, c, d, e, f, g, h = a1, b1, c1, d1, e1, f1, g1, h1
     return a, b, c, d, e, f, g, h
@@ -55,23 +54,22 @@ def written(x, i, keys, row):
     return gap
 
 
-@kernel("i8(f8[:,::1], i4[::1], u8[:,::1], f8[:,::1], i8, b1, b1[::1], f8[:,::1])", writes=["gaps", "out"])
-def add_plain(x, root, nodes, answer, block, apart, gaps, out):
+@kernel("i8(f8[:,::1], i4[::1], u8[:,::1], f8[:,::1], i8, b1, f8[:,::1])", writes=["out"])
+def add_plain(x, root, nodes, answer, block, apart, out):
     """The sum of all trees' answers for each row of x (n, d) into `out` (n, k), `block` rows at a time.
 
-    apart: the first number of each tree's answer instead, `out` being (n, T). Rows with NaN are marked in `gaps` (n,);
-    what is said of them means nothing. Told is how many they are.
+    apart: the first number of each tree's answer instead, `out` being (n, T). What is said of rows with NaN means
+    nothing; told is how many they are.
     """
     n, d = x.shape
     size = (min(block, n) + LANES - 1) // LANES * LANES
     keys = np.zeros((size, d + 1), np.uint64)  # the last column is less than any key: leaves ask about it
     ends, told = np.empty(size, np.int64), np.empty((answer.shape[1], size))
-    count = 0
+    gaps = 0
     for first in range(0, n, block):
         rows = min(block, n - first)
         for i in range(rows):
-            gaps[first + i] = written(x, first + i, keys, i)
-            count += gaps[first + i]
+            gaps += written(x, first + i, keys, i)
         told[:] = 0.0
         for t in range(root.size):
             for i in range(0, rows, LANES):
@@ -86,30 +84,28 @@ def add_plain(x, root, nodes, answer, block, apart, gaps, out):
         for i in range(0 if apart else rows):
             for s in range(told.shape[0]):
                 out[first + i, s] = told[s, i]
-    return count
+    return gaps
 
 
-@kernel("i8(f8[:,::1], i4[::1], u8[:,::1], f8[:,::1], b1, b1[::1], f8[:,::1])", writes=["gaps", "out"], keep_gil=True)
-def add_plain_few(x, root, nodes, answer, apart, gaps, out):
+@kernel("i8(f8[:,::1], i4[::1], u8[:,::1], f8[:,::1], b1, f8[:,::1])", writes=["out"], keep_gil=True)
+def add_plain_few(x, root, nodes, answer, apart, out):
     """The same for a few rows: each goes down eight trees side by side."""
     n, d = x.shape
     size = (root.size + LANES - 1) // LANES * LANES
-    keys, at, ends = np.zeros((1, d + 1), np.uint64), np.zeros(size, np.uint64), np.empty(size, np.int64)
+    keys, at = np.zeros((1, d + 1), np.uint64), np.zeros(size, np.uint64)
     for t in range(root.size):
         at[t] = U(root[t])
-    count = 0
+    gaps = 0
     for i in range(n):
-        gaps[i] = written(x, i, keys, 0)
-        count += gaps[i]
-        for t in range(0, size, LANES):
-            a, b, c, e = at[t], at[t + 1], at[t + 2], at[t + 3]
-            f, g, h, j = at[t + 4], at[t + 5], at[t + 6], at[t + 7]
-            for lane, node in enumerate(ends_of(keys, U(0), U(0), nodes, a, b, c, e, f, g, h, j)):
-                ends[t + lane] = np.int64(nodes[node, U(0)])
+        gaps += written(x, i, keys, 0)
         out[i] = 0.0
-        for t in range(root.size):
-            for s in range(0 if apart else answer.shape[1]):
-                out[i, s] += answer[ends[t], s]
-            if apart:
-                out[i, t] = answer[ends[t], 0]
-    return count
+        for t in range(0, size, LANES):
+            a, b, c, d_ = at[t], at[t + 1], at[t + 2], at[t + 3]
+            e, f, g, h = at[t + 4], at[t + 5], at[t + 6], at[t + 7]
+            for lane, node in enumerate(ends_of(keys, U(0), U(0), nodes, a, b, c, d_, e, f, g, h)):
+                leaf = np.int64(nodes[node, U(0)])
+                for s in range(0 if apart or t + lane >= root.size else answer.shape[1]):
+                    out[i, s] += answer[leaf, s]
+                if apart and t + lane < root.size:
+                    out[i, t + lane] = answer[leaf, 0]
+    return gaps
