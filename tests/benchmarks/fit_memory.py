@@ -1,6 +1,8 @@
 """What a fit takes beyond its rows: run as a process of its own, it prints the peak and the size of the model.
 
-    python tests/benchmarks/fit_memory.py TASK ROWS COLUMNS NAME PARAMETERS [NAME PARAMETERS] …
+    python tests/benchmarks/fit_memory.py CLASSES ROWS COLUMNS NAME PARAMETERS [NAME PARAMETERS] …
+
+CLASSES is 0 for numbers.
 
 Bytes that were resident at most, less those before, so that arrays inside compiled code count too. Linux only.
 """
@@ -25,11 +27,14 @@ MMAP_THRESHOLD = -3
 """Option of glibc: from so many bytes on an array is given back when it is freed, not kept for the next."""
 
 
-def drawn(task: Task, rows: int, columns: int) -> Data:
+def drawn(classes: int, rows: int, columns: int) -> Data:
+    """As many rows of each class, if not of numbers."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(rows, columns))
     y = x[:, 0] + x[:, 1] * x[:, 2] + rng.normal(size=rows)
-    return Data.of(task, x, y > 0 if task is Task.CLASSIFICATION else y)
+    if not classes:
+        return Data.of(Task.REGRESSION, x, y)
+    return Data.of(Task.CLASSIFICATION, x, np.searchsorted(np.quantile(y, np.arange(1, classes) / classes), y))
 
 
 def peak(name: str, given: dict[str, object], data: Data) -> dict[str, int]:
@@ -54,7 +59,7 @@ def resident(field: str) -> int:
 
 if __name__ == "__main__":
     ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, 1 << 17)
-    task, rows, columns, *specs = sys.argv[1:]
-    data = drawn(Task(task), int(rows), int(columns))
+    classes, rows, columns, *specs = sys.argv[1:]
+    data = drawn(int(classes), int(rows), int(columns))
     told = zip(specs[::2], map(json.loads, specs[1::2]), strict=True)
     sys.stdout.write(json.dumps([peak(name, params, data) for name, params in told]))

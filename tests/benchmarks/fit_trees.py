@@ -285,14 +285,14 @@ def memory() -> None:
     rows, columns = 200_000, 30
     specs = {"decision_tree": {"splits": "binned"}, "random_forest": {"trees": 10}, "gradient_boosting": {}}
     script = Path(__file__).with_name("fit_memory.py")
-    for task in ("classification", "regression"):
+    for classes in (0, 2, 3):
         told = [part for name, params in specs.items() for part in (name, json.dumps(params))]
-        command = [sys.executable, str(script), task, str(rows), str(columns), *told]
+        command = [sys.executable, str(script), str(classes), str(rows), str(columns), *told]
         found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         for name, sizes in zip(specs, found, strict=True):
             peak, model = sizes["peak"], sizes["model"]
             print(
-                f"{task} {name:24} peak {peak / 1e6:.1f} MB, codes {rows * columns / 1e6:.1f} MB, "
+                f"{classes} classes {name:24} peak {peak / 1e6:.1f} MB, codes {rows * columns / 1e6:.1f} MB, "
                 f"model {model / 1e6:.1f} MB, beyond the model {(peak - model) / (rows * columns):.2f} times the codes",
                 flush=True,
             )

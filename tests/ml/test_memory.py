@@ -7,27 +7,32 @@ from pathlib import Path
 
 import pytest
 
-ROWS, COLUMNS = 100_000, 30
-SPECS = [
+COLUMNS = 30
+TREES = [
     ("decision_tree", {"splits": "binned"}, 1),
     ("decision_tree", {"splits": "exact"}, 16),
     ("random_forest", {"trees": 3, "min_samples_leaf": 3}, 1),
 ]
 """What is fitted, and the bytes of its codes for a value: a bin; or a rank, what it stands for, and a row in order."""
+BOOSTED = [("gradient_boosting", {"trees": 2, "max_leaves": 8, **held}, 1) for held in ({}, {"patience": 1})]
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux tells how much was resident at most")
-@pytest.mark.parametrize("task", ["classification", "regression"])
-def test_a_fit_takes_at_most_twice_its_codes_and_the_model(task):
-    told = [part for name, params, _ in SPECS for part in (name, json.dumps(params))]
+@pytest.mark.parametrize(
+    ("classes", "rows", "specs"),
+    [(0, 100_000, TREES), (2, 100_000, TREES), (3, 200_000, BOOSTED)],
+    ids=["numbers", "two", "three"],
+)
+def test_a_fit_takes_at_most_twice_its_codes_and_the_model(classes, rows, specs):
+    told = [part for name, params, _ in specs for part in (name, json.dumps(params))]
     script = Path(__file__).parents[1] / "benchmarks" / "fit_memory.py"
     run = subprocess.run(
-        [sys.executable, str(script), task, str(ROWS), str(COLUMNS), *told],
+        [sys.executable, str(script), str(classes), str(rows), str(COLUMNS), *told],
         check=True,
         capture_output=True,
         text=True,
     )
-    for (name, params, width), found in zip(SPECS, json.loads(run.stdout), strict=True):
-        codes = ROWS * COLUMNS * width
+    for (name, params, width), found in zip(specs, json.loads(run.stdout), strict=True):
+        codes = rows * COLUMNS * width
         times = (found["peak"] - found["model"]) / codes
         assert times <= 2, f"{name} {params}: {times:.2f} times its codes beyond a model of {found['model']} bytes"

@@ -63,7 +63,7 @@ from app.ml.contract import (
 )
 from app.ml.numerics.binning import MOST, binned
 from app.ml.numerics.boosting import Booster, Limits, gathered
-from app.ml.numerics.boosting_loss import Course, log_total, lots, share
+from app.ml.numerics.boosting_loss import Course, log_total, lots, others, share
 from app.ml.numerics.growth import DEEPEST, together
 from app.ml.numerics.trees import Trees, stages, total
 
@@ -119,28 +119,36 @@ class State(NamedTuple):
 def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
     classes = data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0
     taught = _taught(params, len(data.x), context.rng)
-    base, held = _base(data, taught, classes), np.flatnonzero(~taught)
-    judges = np.flatnonzero(taught)[:: -(-(taught.size - held.size) // JUDGES)].copy()
+    base, judges = _base(data, taught, classes), _judges(taught)
     booster = Booster(binned(data, params.bins, by_row=True), taught, _limits(params))
     course = Course.of(data, base, classes)
     trees: list[Trees] = []
     gains: list[Vector] = []
+    held = taught[: 0 if taught.all() else taught.size]  # the false ones, if there are any
     curves: dict[str, list[float]] = {"loss": [], **({"held_out_loss": []} if held.size else {})}
     for number in range(1, params.trees + 1 if classes != 1 else 1):
         course.begin()
         for k in range(len(base)):
             tree, gain = booster.grow(course.slopes(k), course.raw[k])
-            course.add(k, tree, held)
+            course.add(k, tree, others(held))
             trees.append(tree)
             gains.append(gain)
-        for curve, rows in zip(curves.values(), (judges, held), strict=False):
+        for curve, rows in zip(curves.values(), (judges, others(held)), strict=False):
             curve.append(course.loss(rows))
         context.progress(number / params.trees, **{name: curve[-1] for name, curve in curves.items()})
         if held.size and number - _best(curves["held_out_loss"]) >= (params.patience or 0):
             break
     rounds = _best(curves["held_out_loss"]) if held.size else len(curves["loss"])
+    del booster, course  # their memory is for the trees to be put together in
     state = _state(trees[: rounds * len(base)], gains, base, classes, data)
     return Fit(state, iterations=rounds, curves=curves)
+
+
+def _judges(taught: NDArray[np.bool_]) -> list[Labels]:
+    """The rows that the curve is of, some at a time."""
+    rows = np.flatnonzero(taught)
+    rows = rows[:: -(-rows.size // JUDGES)].copy()
+    return [rows[lot] for lot in lots(rows.size)]
 
 
 def _taught(params: GradientBoosting, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:

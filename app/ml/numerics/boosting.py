@@ -1,7 +1,13 @@
-"""Trees that each lower a loss a little further, on the same binned columns and scratch memory."""
+"""Trees that each lower a loss a little further, on the same binned columns and scratch memory.
+
+A row takes 8⌈d/8⌉ bytes for its codes, a tenth of that or POOL in all for the histograms, 5 for its place among the
+leaves, 4 for its gradient, 8 for its sum of trees, or 4 for each of classes (two have one); one more if some rows are
+held out. So it is at most twice the d bytes of the codes for numbers from 23 columns on, and for k > 2 classes where
+0.9 d, d whole words, is at least 10 + 4 k: 4 of 32 columns, 11 of 64.
+"""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +15,7 @@ from numpy.typing import NDArray
 from app.ml.contract import Labels, Vector
 from app.ml.numerics.binning import Binned
 from app.ml.numerics.kernels.boosting import boost
+from app.ml.numerics.kernels.boosting_rows import answer
 from app.ml.numerics.kernels.boosting_splits import CELLS, LEFT
 from app.ml.numerics.trees import Trees
 
@@ -16,8 +23,12 @@ SUMS, FINEST = 61, 20
 """Bits for the sums of gradients and of curvatures over all rows; and, at most, for one row's curvature."""
 LEAST_CURVATURE = 1e-3
 """Of a leaf: below it the step G/H would be taken on nothing. What is less is taken for it."""
-LOT = 4096
-"""Rows whose slopes are told at a time."""
+LOT = 2048
+"""Rows of one turn: what is computed of them takes little memory."""
+PARTS = 4
+"""Turns in which all rows are parted: more take less memory to part them in, and move more of them twice."""
+Sums: TypeAlias = Vector | NDArray[np.float32]
+"""(n,) of the trees so far: of classes, whose logarithms are not large, four bytes are enough."""
 POOL = 2**19
 """Bytes to keep histograms in, or a tenth of what the codes take: where that is few, more rows are counted again."""
 
@@ -37,61 +48,61 @@ class Limits(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """Gradient and curvature of n rows."""
+    """Gradient and curvature of n rows, whatever they weigh."""
 
     told: NDArray[np.float32]
-    """(n, 2) in `units`; or, of rows that weigh the same, (n, 1) gradients, of classes in units of that weight."""
-    units: Vector
-    """(2,) what brings both near 1."""
-    largest: Vector
-    """(2,) sizes in `units`."""
+    """(n,) gradients in `unit`; those of classes, p or p - 1, tell the curvature p (1 - p); that of numbers is 1."""
     numbers: bool
-    """The curvature of a row is its weight; else it is that of a probability."""
+    unit: float
+    """What brings the gradients near 1, so that four bytes are enough."""
+    weights: Vector
+    """(n,), to be counted in units of `weight`; or none, of rows that all weigh as much."""
+    weight: float
+    largest: tuple[float, float]
+    """Gradient and curvature, in these units."""
 
 
 class Booster:
-    """Grows trees for gradients of n rows and d columns. Memory: a byte a cell, 8 a row, and the histograms."""
+    """Grows trees for gradients of n rows and d columns."""
 
     def __init__(self, table: Binned, taught: NDArray[np.bool_], limits: Limits) -> None:
         """table: binned by row. taught: (n,) the rows that trees grow from."""
         n, width = table.codes.shape
         self._table, self._taught, self._limits = table, taught, limits
-        self._rows, self._spare = np.empty((2, n), np.int32)  # as much as sorting a column took: before anything else
+        self._rows, self._spare = np.empty(n, np.int32), np.empty(-(-n // PARTS), np.int32)
         room = max(POOL, table.codes.nbytes // 10) // (8 * width * CELLS)
         self._pool = np.empty((min(limits.max_leaves + 1, max(2, room)), width * CELLS), np.int64)
         nodes = 2 * limits.max_leaves
         kinds = np.int32, np.float64, np.int32, np.int8, np.float64, np.float64, np.float64
         self._scratch: list[NDArray[Any]] = [np.empty(nodes, kind) for kind in kinds]
         self._sides = np.empty((nodes, CELLS), np.uint8)
+        self._leaf_rows = np.empty((limits.max_leaves, 3), np.int64)
         self._codes = [_codes(table, j) for j in range(table.levels.size)]
 
-    def grow(self, slopes: Slopes, raw: Vector) -> tuple[Trees, Vector]:
+    def grow(self, slopes: Slopes, raw: Sums) -> tuple[Trees, Vector]:
         """One tree of Newton steps, and what each of its questions gains; adds its answers to `raw` (n,) of the rows
         it grew from.
         """
         n, limits = len(slopes.told), self._limits
-        steps = 1 if slopes.numbers and slopes.told.shape[1] == 1 else _steps(n)
+        steps = 1 if slopes.numbers and not slopes.weights.size else _steps(n)
         bits = (n * steps).bit_length() + 1
         gradients, curvatures = _scale(slopes.largest[0], 2 ** (SUMS - bits) // n), _scale(slopes.largest[1], steps)
-        steep, bent = slopes.units
-        m = 0
-        for first in range(0, n, LOT):
-            some = np.flatnonzero(self._taught[first : first + LOT])
-            self._rows[m : m + some.size] = some + first
-            m += some.size
+        bent = 1 / slopes.weight
         codes, bins, start, low, high, levels = self._table
         size = boost(
-            *(codes.view(np.uint64), codes, bins, start, low, high, levels),
-            *(self._rows[:m], self._spare, slopes.told, slopes.numbers, self._pool),
+            *(codes.view(np.uint64), codes, bins, start, low, high, levels, self._taught),
+            *(self._rows, self._spare, slopes.told, slopes.weights, bent, slopes.numbers, self._pool),
             *(bits, gradients, curvatures, limits.l2 * bent, limits.min_samples_leaf, LEAST_CURVATURE * bent),
-            *(limits.rate, bent / steep, limits.category_smoothing * bent, limits.category_l2 * bent),
-            *(limits.category_smoothing, limits.max_leaves, limits.max_depth, raw, *self._scratch, self._sides),
+            *(limits.rate, 1 / slopes.unit, limits.category_smoothing * bent, limits.category_l2 * bent),
+            *(limits.category_smoothing, limits.max_leaves, limits.max_depth, self._leaf_rows),
+            *(*self._scratch, self._sides),
         )
         column, threshold, left, missing, share, value, gain = (array[:size].copy() for array in self._scratch)
+        answer(self._rows, self._leaf_rows[: size // 2 + 1], value, raw)
         members = self._members(column, threshold)
         root = np.zeros(1, np.int32)
         tree = Trees(root, column, threshold, left, missing, share, levels.astype(np.int64), members, value[:, None])
-        return tree, gain * bent / steep / steep
+        return tree, gain / slopes.unit / slopes.unit / bent
 
     def _members(self, column: NDArray[np.int32], threshold: Vector) -> NDArray[np.bool_]:
         """The members of all subsets that nodes ask about; where each begins goes into `threshold`."""

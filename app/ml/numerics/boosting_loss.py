@@ -1,6 +1,7 @@
 """The loss of a sum of trees, of numbers or of classes, and where it leads down for each of many rows."""
 
 import math
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -8,11 +9,8 @@ from numpy.typing import NDArray
 
 from app.ml.contract import Data, Labels, Matrix, Vector
 from app.ml.numerics.boosting import LOT, Slopes
-from app.ml.numerics.kernels.boosting import tell
+from app.ml.numerics.kernels.boosting_rows import tell
 from app.ml.numerics.trees import Trees, total
-
-FAR = 512
-"""Rows held out whose columns are gathered at a time."""
 
 
 class Course(NamedTuple):
@@ -20,24 +18,26 @@ class Course(NamedTuple):
 
     data: Data
     classes: int
-    raw: Matrix
-    """(k, n) the sums of the trees so far."""
-    logs: Vector
-    """(n,) logarithm of Σ e^raw when the round began, of more than two classes: their trees start from the same."""
-
+    raw: Matrix | NDArray[np.float32]
+    """(k, n) the sums of the trees so far; of more than two classes less a number of the row, as `begin` says."""
     told: NDArray[np.float32]
-    """(n, 1 or 2) the slopes of one sum at a time."""
-    units: Vector
-    """(2,) what brings them near 1, so that four bytes are enough; for rows of weight 1 if all weigh the same."""
+    """(n,) the slopes of one sum at a time."""
+    unit: float
+    """What brings them near 1, so that four bytes are enough."""
+    weights: Vector
+    """(n,); none if they do not differ."""
+    weight: float
+    """Of all rows; of those that differ about the largest, to count in."""
 
     @classmethod
     def of(cls, data: Data, base: Vector, classes: int) -> "Course":
-        n, weights = len(data.x), data.weights
-        raw, alike = np.repeat(base[:, None], n, axis=1), bool(weights.min() == weights.max())
-        heaviest = 1.0 if alike else _near_one(float(weights.max()))
-        farthest = 1.0 if classes else _near_one(float(max(data.y.max() - base[0], base[0] - data.y.min())))
-        logs, told = np.empty(n if len(base) > 1 else 0), np.empty((n, 1 if alike else 2), np.float32)
-        return cls(data, classes, raw, logs, told, np.array([farthest * heaviest, heaviest]))
+        n, heaviest = len(data.x), float(data.weights.max())
+        alike = data.weights.min() == heaviest
+        raw = np.empty((len(base), n), np.float32 if classes else np.float64)
+        raw[:] = base[:, None]
+        unit = 1.0 if classes else _near_one(float(max(data.y.max() - base[0], base[0] - data.y.min())))
+        weights, weight = (data.weights[:0], heaviest) if alike else (data.weights, 1 / _near_one(heaviest))
+        return cls(data, classes, raw, np.empty(n, np.float32), unit, weights, weight)
 
     @property
     def targets(self) -> Matrix:
@@ -45,52 +45,61 @@ class Course(NamedTuple):
         return self.data.targets[:, -len(self.raw) :]
 
     def begin(self) -> None:
-        """A round."""
-        for lot in lots(self.logs.size):
-            self.logs[lot] = log_total(self.raw[:, lot])
+        """A round. Of more than two classes the sums become logarithms of probabilities, so that all trees of the round
+        start from the same: each changes one sum.
+        """
+        for lot in lots(len(self.told) if len(self.raw) > 1 else 0):
+            raw = self.raw[:, lot].astype(np.float64)
+            raw -= log_total(raw)
+            self.raw[:, lot] = raw
 
     def slopes(self, k: int) -> Slopes:
         """Of one sum, where the rows stand now."""
-        weights, largest, numbers = self.data.weights, np.zeros(2), not self.classes
+        largest, numbers = (0.0, 0.0), not self.classes
         for lot in lots(len(self.told)):
-            most = tell(self._told(k, lot), self.targets[lot, k], weights[lot], numbers, self.units, self.told[lot])
-            largest = np.maximum(largest, most)
-        weight = weights[0] if self.told.shape[1] == 1 else 1.0
-        return Slopes(self.told, self.units / weight, largest, numbers)
+            weighed = self.weights[lot], 1 / self.weight
+            most = tell(self._told(k, lot), self.targets[lot, k], *weighed, numbers, self.unit, self.told[lot])
+            largest = max(largest[0], most[0]), max(largest[1], most[1])
+        return Slopes(self.told, numbers, self.unit, self.weights, self.weight, largest)
 
     def _told(self, k: int, lot: slice) -> Vector:
         """The number, or the probability of the class."""
-        raw: Vector = self.raw[k, lot]
+        raw = self.raw[k, lot].astype(np.float64)
         if not self.classes:
             return raw
-        return share(raw) if len(self.raw) == 1 else np.exp(raw - self.logs[lot])
+        return share(raw) if len(self.raw) == 1 else np.exp(raw)
 
-    def loss(self, rows: Labels) -> float:
+    def loss(self, rows: Iterable[Labels]) -> float:
         """Mean squared error, or mean minus log-likelihood, of some rows."""
         losses = weights = 0.0
-        for lot in lots(rows.size):
-            some = rows[lot]
-            raw, targets = self.raw[:, some], self.targets[some].T
+        for some in rows:
+            raw, targets = self.raw[:, some].astype(np.float64), self.targets[some].T
             if not self.classes:
                 each = (raw[0] - targets[0]) ** 2
             elif len(raw) == 1:
                 each = np.logaddexp(0, raw[0]) - targets[0] * raw[0]
             else:
-                each = log_total(raw) - (targets * raw).sum(axis=0)
+                each = log_total(raw) - np.einsum("ki,ki->i", targets, raw)
             losses += float(each @ self.data.weights[some])
             weights += float(self.data.weights[some].sum())
         return losses / weights
 
-    def add(self, k: int, tree: Trees, rows: Labels) -> None:
+    def add(self, k: int, tree: Trees, rows: Iterable[Labels]) -> None:
         """What the tree says of rows that it did not grow from."""
-        for lot in lots(rows.size, FAR):
-            some = rows[lot]
-            self.raw[k, some] += total(tree, self.data.x[some])[:, 0]
+        asked = tree._replace(left=tree.left.copy())  # what is kept beside a tree that many rows ask goes with it
+        for some in rows:
+            self.raw[k, some] += total(asked, self.data.x[some])[:, 0]
 
 
-def lots(rows: int, size: int = LOT) -> list[slice]:
-    """Some rows at a time: what is computed of them takes little memory."""
-    return [slice(first, first + size) for first in range(0, rows, size)]
+def lots(rows: int) -> list[slice]:
+    """Some rows at a time."""
+    return [slice(first, first + LOT) for first in range(0, rows, LOT)]
+
+
+def others(taught: NDArray[np.bool_]) -> Iterator[Labels]:
+    """Where the false ones are, some at a time."""
+    for lot in lots(taught.size):
+        yield np.flatnonzero(~taught[lot]) + lot.start
 
 
 def _near_one(size: float) -> float:
@@ -101,7 +110,8 @@ def _near_one(size: float) -> float:
 def log_total(raw: Matrix) -> Vector:
     """Logarithm of the sum of e^raw over the classes, (n,)."""
     top = raw.max(axis=0)
-    logs: Vector = top + np.log(np.exp(raw - top).sum(axis=0))
+    far = raw - top
+    logs: Vector = top + np.log(np.exp(far, out=far).sum(axis=0))
     return logs
 
 

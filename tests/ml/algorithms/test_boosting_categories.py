@@ -30,8 +30,9 @@ def gain(inside, gradient, curvature, l2, category_l2=0.0):
 
 def asked(level, levels, gradient, curvature, *, l2=0.0, smoothing=0.0, category_l2=0.0):
     """The only question of a tree of two leaves about one column: its gain, and which rows go left."""
-    pairs, raw = np.column_stack([gradient, curvature]).astype(np.float32), np.zeros(level.size)
-    slopes = boosting.Slopes(pairs, np.ones(2), np.abs(pairs).max(axis=0).astype(float), numbers=False)
+    told, raw = (gradient / curvature).astype(np.float32), np.zeros(level.size)  # numbers that weigh their curvature
+    largest = np.abs(told * curvature).max(), curvature.max()
+    slopes = boosting.Slopes(told, numbers=True, unit=1.0, weights=curvature, weight=1.0, largest=largest)
     data = Data.of(R, level[:, None], raw, levels=[levels], missing=True)
     limits = boosting.Limits(2, DEEPEST, 1.0, l2, 1.0, smoothing, category_l2)
     booster = boosting.Booster(binned(data, by_row=True), np.ones(level.size, bool), limits)

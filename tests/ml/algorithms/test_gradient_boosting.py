@@ -81,12 +81,13 @@ def test_three_trees_are_their_definition(task):
     np.testing.assert_allclose(total(state.trees, x)[:, 0] + state.base, raw, rtol=1e-5)  # gradients have four bytes
 
 
-def grown(x, gradient, curvature, leaves):
-    """What one tree of full steps answers for its own rows."""
-    bent = np.abs(gradient) * (1 - np.abs(gradient)) if curvature is None else curvature
-    told, raw = np.column_stack([gradient] if curvature is None else [gradient, bent]), np.zeros(len(x))
-    largest = np.array([np.abs(gradient).max(), bent.max()])
-    slopes = boosting.Slopes(told.astype(np.float32), np.ones(2), largest, numbers=False)
+def grown(x, gradient, leaves, weights=()):
+    """What one tree of full steps answers for its own rows, of which these are the gradients of probabilities."""
+    told, weights, raw = gradient.astype(np.float32), np.array(weights), np.zeros(len(x))
+    share = np.abs(told).astype(float)
+    times = weights if weights.size else 1.0
+    largest = (share * times).max(), (share * (1 - share) * times).max()
+    slopes = boosting.Slopes(told, numbers=False, unit=1.0, weights=weights, weight=1.0, largest=largest)
     table = binned(Data.of(R, x, raw), by_row=True)
     boosting.Booster(table, np.ones(len(x), bool), boosting.Limits(leaves, DEEPEST, 1e-9, 0.0, 1.0, 0.0, 0.0)).grow(
         slopes, raw
@@ -101,12 +102,22 @@ def test_rows_that_are_nearly_certain_count_as_little_as_they_are_in_doubt(seed)
     x, p = rng.normal(size=(120, 2)), 1 / (1 + np.exp(-5 * rng.normal(size=120)))
     gradient, curvature = p - (rng.random(120) < p), p * (1 - p)
     params = GradientBoosting(max_leaves=8, min_samples_leaf=1, l2=0, rate=1)
-    np.testing.assert_allclose(grown(x, gradient, curvature, 8), twin(x, gradient, curvature, params), rtol=1e-5)
+    np.testing.assert_allclose(grown(x, gradient, 8), twin(x, gradient, curvature, params), rtol=1e-5)
+
+
+@pytest.mark.parametrize("seed", [4, 5, 6])
+def test_a_tree_of_rows_that_weigh_more_or_less_is_its_definition(seed):
+    rng = np.random.default_rng(seed)
+    x, p = rng.normal(size=(120, 2)), 1 / (1 + np.exp(-2 * rng.normal(size=120)))
+    gradient, weights = p - (rng.random(120) < p), rng.uniform(0.2, 3, 120)
+    params = GradientBoosting(max_leaves=8, min_samples_leaf=1, l2=0, rate=1)
+    wanted = twin(x, weights * gradient, weights * p * (1 - p), params)
+    np.testing.assert_allclose(grown(x, gradient, 8, weights), wanted, rtol=1e-5)
 
 
 def test_a_leaf_without_doubt_takes_no_step_into_nothing():
     """A probability of 1 has no curvature; without `l2` it would be divided by."""
-    told = grown(np.zeros((4, 1)), np.array([0.0, 0.0, 0.0, 1e-6]), np.zeros(4), 2)
+    told = grown(np.zeros((4, 1)), np.array([0.0, 0.0, 0.0, 1e-6]), 2)
     np.testing.assert_allclose(told, -1e-6 / boosting.LEAST_CURVATURE, rtol=1e-6)
 
 
@@ -168,9 +179,10 @@ def test_known_or_missing_can_be_the_whole_question():
     assert predict(GradientBoosting(), found.state, np.array([[9.0], [NAN]])) == pytest.approx([1, 4])
 
 
-def test_without_room_for_histograms_the_trees_are_the_same(monkeypatch):
+@pytest.mark.parametrize(("name", "value"), [("POOL", 0), ("PARTS", 1), ("PARTS", 7)])
+def test_with_other_room_for_histograms_and_rows_the_trees_are_the_same(name, value, monkeypatch):
     one = fitted(friedman(300), trees=5).state
-    monkeypatch.setattr(boosting, "POOL", 0)
+    monkeypatch.setattr(boosting, name, value)
     other = fitted(friedman(300), trees=5).state
     assert one.trees.answer.tobytes() == other.trees.answer.tobytes()
 
@@ -202,15 +214,6 @@ def test_weights_count():
     assert np.corrcoef(answer, alone)[0, 1] > 0.95
 
 
-@pytest.mark.parametrize("seed", [4, 5, 6])
-def test_gradients_of_probabilities_tell_their_curvatures(seed):
-    """p - 1 or p is enough to know p (1 - p)."""
-    rng = np.random.default_rng(seed)
-    x, p = rng.normal(size=(200, 3)), 1 / (1 + np.exp(-2 * rng.normal(size=200)))
-    gradient = p - (rng.random(200) < p)
-    np.testing.assert_allclose(grown(x, gradient, None, 8), grown(x, gradient, p * (1 - p), 8), rtol=1e-5)
-
-
 @pytest.mark.parametrize("data", [friedman(300), blobs(300, 2), blobs(300, 3)], ids=["numbers", "two", "three"])
 def test_a_weight_that_all_have_is_a_part_of_l2(data):
     """G / (H + l2) of rows that weigh w is that of rows that weigh 1, with l2 / w."""
@@ -219,13 +222,17 @@ def test_a_weight_that_all_have_is_a_part_of_l2(data):
     np.testing.assert_allclose(one.trees.answer, other.trees.answer, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("task", "params"), [(C, {}), (R, {}), (R, {"patience": 5})], ids=["two", "all", "held out"])
-def test_memory_is_at_most_twice_the_codes(task, params):
+@pytest.mark.parametrize("params", [{}, {"patience": 5}], ids=["all", "held out"])
+@pytest.mark.parametrize(("classes", "weighted"), [(0, True), (2, False), (7, False), (7, True)])
+def test_memory_is_at_most_twice_the_codes(classes, weighted, params):
     """Of 64 columns: arrays that numpy makes, which are all but some kilobytes in kernels."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60_000, 64)).round(2)
     y = x[:, 0] + rng.normal(size=60_000)
-    data = Data.of(task, x, (y > 0) * 1.0 if task is C else y)
+    if classes:
+        y = np.searchsorted(np.quantile(y, np.arange(1, classes) / classes), y)
+    weights = rng.uniform(1, 2, 60_000) if weighted else None
+    data = Data.of(C if classes else R, x, y, weights=weights)
     few = {"trees": 2, "max_leaves": 4, **params}
     fitted(data, **few)
     tracemalloc.start()
