@@ -10,6 +10,7 @@ import numpy as np
 
 from app.ml.contract import Labels, Matrix, Vector
 from app.ml.learning import Truths
+from app.ml.numerics.kernels.ranges import within
 from app.ml.schema import InputColumn
 
 CODES = "unseen_category", "outside_range", "imputed"
@@ -56,6 +57,8 @@ class Doubts:
 
     def flags(self, raw: Matrix) -> tuple[Flagged, ...]:
         """Of a contiguous raw matrix (n, p): in the order of `CODES`, then by column, which rows, ascending."""
+        if within.ready and within.lean(raw, self.first, self.last):
+            return ()
         inside = raw >= self.first
         inside &= raw <= self.last
         if 0 not in inside.tobytes():  # where numbers are few quicker than `all`

@@ -72,7 +72,7 @@ class Preparation:
 
     def prepared(self, raw: Matrix) -> tuple[tuple[Flagged, ...], Matrix]:
         """Which rows of a raw matrix (n, p) deserve doubt, and why; and its matrix (n, d)."""
-        raw = np.ascontiguousarray(raw)
+        raw = np.ascontiguousarray(raw, np.float64)
         doubts, way, offset, scale = self._usual
         flags = doubts.flags(raw)
         if way == "raw":

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,9 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from app.errors import InvalidData
+from app.ml import doubts
 from app.ml.contract import Accepts
+from app.ml.numerics.kernels.ranges import within
 from app.ml.preparation import BLOCK, Preparation, Preprocessing
 from app.ml.raw import Raw, RawColumn
 from app.ml.schema import ColumnKind
@@ -237,9 +240,10 @@ def test_rows_are_prepared_alike_alone_and_beside_a_doubtful_one(accepts, values
     assert x.flags.c_contiguous
 
 
-@given(st.lists(st.tuples(*[st.sampled_from(EDGES)] * 2), min_size=1, max_size=5))
-def test_what_lies_outside_the_range_is_flagged(values):
-    """To the last bit, cell by cell."""
+@pytest.mark.parametrize("ready", [False, True])
+@given(values=st.lists(st.tuples(*[st.sampled_from(EDGES)] * 2), min_size=1, max_size=5))
+def test_what_lies_outside_the_range_is_flagged(ready, values):
+    """To the last bit, cell by cell, whether or not there is compiled code to ask."""
     expected = {}
     for column in range(2):
         for row, cells in enumerate(values):
@@ -247,7 +251,18 @@ def test_what_lies_outside_the_range_is_flagged(values):
                 expected.setdefault(("imputed", f"n{column}"), []).append(row)
             elif not 0 <= cells[column] <= 3:
                 expected.setdefault(("outside_range", f"n{column}"), []).append(row)
-    assert flags(fit(PAIRS), numbers(np.array(values))) == expected
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(doubts, "within", SimpleNamespace(ready=ready, lean=within.compiled))
+        assert flags(fit(PAIRS), numbers(np.array(values))) == expected
+
+
+@given(st.lists(st.tuples(*[st.sampled_from(EDGES)] * 3), max_size=5))
+def test_the_kernel_of_ranges_is_what_it_says(values):
+    values = np.array(values).reshape(-1, 3)
+    first, last = np.array([[0.0, -np.inf, -0.0]]), np.array([[3.0, np.inf, 0.0]])
+    expected = bool(((first <= values) & (values <= last)).all())
+    assert within(values, first, last) == within.python(values, first, last) == expected
+    assert not within(values, first[:, :2], last[:, :2])
 
 
 def test_without_a_range_no_number_is_outside():

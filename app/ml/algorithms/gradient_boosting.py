@@ -220,7 +220,10 @@ def _told(raw: Matrix, classes: int) -> NDArray[np.float64]:
         return np.ones((raw.shape[1], 1))
     if classes == 2:
         second = share(raw[0])
-        return np.stack([1 - second, second], axis=1)
+        answer = np.empty((second.size, 2))
+        answer[:, 1] = second
+        np.subtract(1, second, out=answer[:, 0])
+        return answer
     return np.ascontiguousarray(np.exp(raw - log_total(raw)).T)
 
 

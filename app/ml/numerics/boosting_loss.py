@@ -115,8 +115,7 @@ def log_total(raw: Matrix) -> Vector:
     return logs
 
 
+@np.errstate(over="ignore")  # infinitely unlikely: 0
 def share(raw: Vector) -> Vector:
     """The logistic function."""
-    with np.errstate(over="ignore"):  # infinitely unlikely: 0
-        found: Vector = 1 / (1 + np.exp(-raw))
-    return found
+    return np.asarray(1.0 / (1.0 + np.exp(-raw)))
