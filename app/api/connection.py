@@ -1,24 +1,34 @@
-"""A connection of the API: a question whose answer is at hand is answered where it arrives.
+"""A connection of the API: a question to a direct route is answered where it arrives.
 
-The usual way of a request, a parser that tells its parts, a task of the event loop that hears of it and tells the
+The usual way of a request, a parser that tells its parts, a task of the event loop that hears of them and tells the
 answer in messages, costs more than a small prediction. Whatever is not quite plain takes that way, which is uvicorn's.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from app.api.direct import Application
+from app.api.direct import Application, Question
 from app.api.heads import END, LONGEST
-from app.api.middleware import STAMPS, line
-from app.settings import KiB
+from app.api.middleware import STAMPS, Whole, line
 
-LARGEST = 64 * KiB
-"""Of a body that is waited for here."""
 PATIENCE = 1.0
-"""Seconds to wait for the rest of a question, before it takes the usual way, which has clocks of its own."""
+"""Seconds to wait for more of a question, before it takes the usual way, which has clocks of its own."""
+
+
+@dataclass(slots=True)
+class _Arriving:
+    """A question that is not whole."""
+
+    question: Question
+    head: bytes
+    pieces: list[bytes]
+    """Of the body."""
+    missing: int
+    clock: asyncio.TimerHandle
 
 
 class Connection(HttpToolsProtocol):
@@ -26,10 +36,13 @@ class Connection(HttpToolsProtocol):
 
     _between = True
     """Whether uvicorn has heard of whole questions only."""
-    _came = b""
-    """The beginning of a question that was not told to uvicorn."""
-    _waiting: asyncio.TimerHandle | None = None
-    """Until it is."""
+    _arriving: _Arriving | None = None
+    _answering = False
+    """Whether an answer is waited for."""
+    _rest = b""
+    """What came meanwhile."""
+    _ending = False
+    """Whether that answer is the last."""
     _asked = False
     """Whether anything was answered here since the clock of an idle connection was set."""
 
@@ -42,36 +55,33 @@ class Connection(HttpToolsProtocol):
         super().connection_made(self._out)  # type: ignore[arg-type]  # all that is asked of a transport
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._wait_no_more()
+        if self._arriving is not None:
+            self._arriving.clock.cancel()
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        self._tell()  # so that what has begun to arrive is waited for
-        super().shutdown()
+        if self._arriving is not None:
+            self._tell()  # and it is waited for
+        if self._answering:
+            self._ending = True
+        else:
+            super().shutdown()
 
     def data_received(self, data: bytes) -> None:
-        if self._came:
-            self._wait_no_more()
-            self._came, data = b"", self._came + data
-        while data and self._at_rest():
-            end = data.find(END) + len(END)
-            if not (data.startswith(b"POST ") and len(END) < end <= LONGEST):
-                break
-            question = self._question(data[:end])
-            if question is None or question.size > LARGEST:
-                break
-            whole = end + question.size
-            if len(data) < whole:
-                self._came = data
-                self._waiting = self.loop.call_later(PATIENCE, self._tell)
-                return
-            answer = question.answer(data[end:whole])
-            if answer is None:
-                break
-            self._send(answer)
-            data = data[whole:]
-        if data:
-            super().data_received(data)
+        arriving = self._arriving
+        if arriving is None:
+            self._read(data)
+            return
+        arriving.clock.cancel()
+        rest = data[arriving.missing :]
+        arriving.pieces.append(data[: arriving.missing])
+        arriving.missing -= len(data) - len(rest)
+        if arriving.missing:
+            arriving.clock = self.loop.call_later(PATIENCE, self._tell)
+        else:
+            self._arriving = None
+            self._answer(arriving.question, b"".join(arriving.pieces))
+            self._read(rest)
 
     def on_message_begin(self) -> None:
         self._between = False
@@ -82,30 +92,71 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def timeout_keep_alive_handler(self) -> None:
-        if self._asked or self._came:
+        if self._asked or self._arriving is not None or self._answering:
             self._set_clock()
         else:
             super().timeout_keep_alive_handler()
 
+    def _read(self, data: bytes) -> None:
+        """What begins where a question may begin, or goes on with what was told to uvicorn."""
+        while data:
+            if self._answering:
+                self._rest += data
+                return
+            end = data.find(END) + len(END)
+            plain = data.startswith(b"POST ") and len(END) < end <= LONGEST and self._at_rest()
+            question = self._question(data[:end]) if plain else None
+            if question is None:
+                super().data_received(data)
+                return
+            whole = end + question.size
+            if len(data) < whole:
+                clock = self.loop.call_later(PATIENCE, self._tell)
+                self._arriving = _Arriving(question, data[:end], [data[end:]], whole - len(data), clock)
+                return
+            self._answer(question, data[end:whole])
+            data = data[whole:]
+
     def _at_rest(self) -> bool:
-        """Whether nothing is under way, and the other end reads what it is sent."""
+        """Whether uvicorn has nothing under way, and the other end reads what it is sent."""
         busy = self.cycle is not None and not self.cycle.response_complete
         return self._between and not (busy or self.flow.write_paused)
 
     def _tell(self) -> None:
-        """What was kept back reaches uvicorn."""
-        self._wait_no_more()
-        if self._came:
-            came, self._came = self._came, b""
-            super().data_received(came)
+        """What has arrived of a question reaches uvicorn."""
+        arriving, self._arriving = self._arriving, None
+        if arriving is not None:
+            arriving.clock.cancel()
+            for piece in (arriving.head, *arriving.pieces):
+                super().data_received(piece)
 
-    def _wait_no_more(self) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
+    def _answer(self, question: Question, body: bytes) -> None:
+        answer = question.answer(body)
+        if isinstance(answer, tuple):
+            self._send(answer)
+            return
+        self._answering = True
+        self.flow.pause_reading()
+        task = self.loop.create_task(self._later(answer))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
 
-    def _send(self, answer: bytes) -> None:
-        self._out.send(_beginning(self.server_state.default_headers) + answer)
+    async def _later(self, answer: Awaitable[Whole]) -> None:
+        told = await answer
+        self._answering = False
+        if self.transport.is_closing():
+            return
+        self._send(told)
+        if self._ending:
+            self.transport.close()
+            return
+        self.flow.resume_reading()
+        rest, self._rest = self._rest, b""
+        self._read(rest)
+
+    def _send(self, answer: Whole) -> None:
+        status, text = answer
+        self._out.send(b"%s%s%s" % (STATUS_LINE[status], _beginning(self.server_state.default_headers), text))
         self.server_state.total_requests += 1
         self._asked = True
         if self.timeout_keep_alive_task is None:
@@ -131,7 +182,7 @@ class _Beginning:
     def __call__(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
         if headers is not self._headers:
             self._headers = headers
-            self._text = b"HTTP/1.1 200 OK\r\n" + b"".join(map(line, (*headers, *STAMPS)))
+            self._text = b"".join(map(line, (*headers, *STAMPS)))
         return self._text
 
 

@@ -8,7 +8,7 @@ function makes of them what answers a body, and that is remembered: the same add
 
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from fastapi import FastAPI, Request, Response
@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.arriving import BY_NAME, Headers, headers_of, read
 from app.api.heads import read_head
-from app.api.middleware import Known, Reply, Surroundings
+from app.api.middleware import Reply, Surroundings, Whole
 from app.bootstrap import Services
 from app.errors import EmptyBody, ValiantError
 from app.settings import Settings
@@ -134,30 +134,13 @@ class DirectRoute(APIRoute):
         return values
 
 
-class Question:
+class Question(NamedTuple):
     """A POST to a direct route, but for its body: what is the same for all that begin with this head is done once."""
 
-    def __init__(self, size: int, respond: Respond, call: Call, surroundings: Known) -> None:
-        self.size = size
-        """Bytes of the body."""
-        self._respond = respond
-        self._call = call
-        self._surroundings = surroundings
-
-    def answer(self, body: bytes) -> bytes | None:
-        """With its headers, but for those of all answers.
-
-        None where there is something to wait for, and where anything is wrong: then nothing was done, and the request
-        is to come the usual way.
-        """
-        return self._surroundings.answer(self._reply, body)
-
-    def _reply(self, body: bytes) -> Reply | None:
-        found = self._respond(self._call, body)
-        if isinstance(found, Reply):
-            return found
-        found.close()
-        return None
+    size: int
+    """Bytes of the body."""
+    answer: Callable[[bytes], Whole | Coroutine[Any, Any, Whole]]
+    """To a body."""
 
 
 class Application(FastAPI):
@@ -197,17 +180,19 @@ class Application(FastAPI):
         asked = read_head(head)
         if asked is None or not 0 < asked.size <= self.settings.max_body_bytes or not PLAIN_URL.fullmatch(asked.url):
             return None
-        path, _, query = asked.url.partition(b"?")
-        found = self._find(path.decode()) if len(path) <= LONGEST else None
+        address, _, query = asked.url.partition(b"?")
+        path = address.decode()
+        found = self._find(path) if len(path) <= LONGEST else None
         if found is None:
             return None
-        scope = {"method": "POST", "headers": asked.headers, **found}
-        headers = headers_of(scope)
+        own = {"type": "http", "app": self, "method": "POST", "path": path, "headers": asked.headers}
+        headers = headers_of(own)
         try:
             respond = found["route"].respond(found["path_params"], query, headers)
         except (ValiantError, RequestValidationError):
             return None
-        return Question(asked.size, respond, Call(self, asked.headers, headers), self._direct.known(scope, headers))
+        known = self._direct.known({**own, **found}, headers)
+        return Question(asked.size, partial(known.answer, partial(respond, Call(self, asked.headers, headers))))
 
 
 def _answer(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:

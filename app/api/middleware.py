@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import lru_cache
 from random import getrandbits
 from typing import Any, NamedTuple
@@ -28,11 +28,12 @@ STAMPS = [(name.lower().encode(), value.encode()) for name, value in SECURITY.it
 
 
 class Reply(NamedTuple):
-    """An answer with status 200."""
+    """An answer."""
 
     body: bytes
     media_type: bytes
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    status: int = 200
 
     def head(self) -> list[tuple[bytes, bytes]]:
         return [(b"content-type", self.media_type), *self.headers, (b"content-length", b"%d" % len(self.body))]
@@ -47,6 +48,10 @@ def line(header: tuple[bytes, bytes]) -> bytes:
 def _lines(media_type: bytes, headers: tuple[tuple[bytes, bytes], ...]) -> bytes:
     """The lines of a reply, up to the length of its body, which comes last."""
     return b"".join(map(line, Reply(b"", media_type, headers).head()[:-1])) + b"content-length: "
+
+
+Whole = tuple[int, bytes]
+"""The status of an answer, and the answer as it is sent, from behind the lines of all answers on."""
 
 
 class Surroundings:
@@ -87,7 +92,7 @@ class Surroundings:
             if status:  # too late for an answer: the connection is cut, so that nobody takes a part for the whole
                 logs.unexpected(error)
                 raise
-            response = await answer(scope, error)
+            response = answer(scope, error)
             await response(scope, receive, stamped)
         finally:
             self.metrics.in_flight -= 1
@@ -95,33 +100,53 @@ class Surroundings:
             logs.REQUEST_ID.reset(bound)
 
     def known(self, scope: Scope, headers: Headers) -> "Known":
-        return Known(_Told(self, scope), _incoming(scope) if b"x-request-id" in headers else None)
+        return Known(self, scope, headers)
 
 
 class Known:
-    """What surrounds requests of which only the body changes, and which wait for nothing."""
+    """What surrounds requests of which only the body changes. Their connection sends the answers."""
 
-    def __init__(self, told: "_Told", known: str | None) -> None:
-        self._told = told
-        self._id = known
+    def __init__(self, surroundings: Surroundings, scope: Scope, headers: Headers) -> None:
+        self._metrics = surroundings.metrics
+        self._scope = scope
+        self._told = _Told(surroundings, scope)
+        self._id = _incoming(scope) if b"x-request-id" in headers else None
 
-    def answer(self, reply: Callable[[bytes], Reply | None], body: bytes) -> bytes | None:
-        """With its headers, but for `STAMPS`. None if `reply` gives none or fails: that is told nowhere yet."""
+    def answer(
+        self, respond: Callable[[bytes], Reply | Coroutine[Any, Any, Reply]], body: bytes
+    ) -> Whole | Coroutine[Any, Any, Whole]:
+        """A coroutine where there is something to wait for."""
         begun, known = time.perf_counter(), self._id or drawn_id()
         bound = logs.REQUEST_ID.set(known)
         try:
-            found = reply(body)
-            if found is None:
-                return None
-            self._told(200, time.perf_counter() - begun)
-        except Exception:  # noqa: BLE001  whatever it is, the usual way answers it
-            return None
+            reply = respond(body)
+            return self._whole(reply, known, begun) if isinstance(reply, Reply) else self._later(reply, known, begun)
+        except Exception as error:  # noqa: BLE001  whatever it is, it is answered
+            return self._whole(self._refusal(error, known), known, begun)
         finally:
             logs.REQUEST_ID.reset(bound)
-        told, media_type, headers = found
-        return b"%s%d\r\nx-request-id: %s\r\n\r\n%s" % (
-            _lines(media_type, headers), len(told), known.encode(), told,
-        )  # fmt: skip
+
+    async def _later(self, reply: Awaitable[Reply], known: str, begun: float) -> Whole:
+        bound = logs.REQUEST_ID.set(known)
+        self._metrics.in_flight += 1
+        try:
+            return self._whole(await reply, known, begun)
+        except Exception as error:  # noqa: BLE001  as above
+            return self._whole(self._refusal(error, known), known, begun)
+        finally:
+            self._metrics.in_flight -= 1
+            logs.REQUEST_ID.reset(bound)
+
+    def _refusal(self, error: Exception, known: str) -> Reply:
+        response = answer({**self._scope, "request_id": known}, error)
+        own = tuple(pair for pair in response.raw_headers if pair[0] not in {b"content-type", b"content-length"})
+        return Reply(bytes(response.body), response.headers["content-type"].encode(), own, response.status_code)
+
+    def _whole(self, reply: Reply, known: str, begun: float) -> Whole:
+        body, media_type, headers, status = reply
+        self._told(status, time.perf_counter() - begun)
+        lines = _lines(media_type, headers)
+        return status, b"%s%d\r\nx-request-id: %s\r\n\r\n%s" % (lines, len(body), known.encode(), body)
 
 
 class _Told:

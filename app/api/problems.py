@@ -1,6 +1,6 @@
 """Every failure as `application/problem+json`, in the one shape of `app.schemas.problems`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -50,22 +50,20 @@ class InternalError(ValiantError):
 
 def install(app: FastAPI) -> None:
     """Answer every exception a route may raise."""
-    app.add_exception_handler(ValiantError, _named)
-    app.add_exception_handler(RequestValidationError, _validation)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(ClientDisconnect, _gone)
-    for kind in (OperationalError, InterfaceError, PoolTimeout):
-        app.add_exception_handler(kind, _no_database)
+
+    async def handle(request: Request, error: Exception) -> Response:
+        return answer(request.scope, error)
+
+    for kind in _HANDLERS:
+        app.add_exception_handler(kind, handle)
 
 
-async def answer(scope: Scope, error: Exception) -> Response:
-    """As `install` says; an exception that it does not know is a fault of ours, and the answer tells nothing of it."""
+def answer(scope: Scope, error: Exception) -> Response:
+    """An exception that nobody foresaw is a fault of ours, and the answer tells nothing of it."""
     request = Request(scope)
-    handlers = request.app.exception_handlers
     for kind in type(error).__mro__:
-        if kind in handlers:
-            found: Response = await handlers[kind](request, error)
-            return found
+        if kind in _HANDLERS:
+            return _HANDLERS[kind](request, error)
     logs.unexpected(error)
     return respond(request, InternalError())
 
@@ -75,36 +73,47 @@ def respond(request: Request, error: ValiantError) -> Response:
     return Response(problem.model_dump_json(), error.status, error.headers, MEDIA_TYPE)
 
 
-async def _named(request: Request, error: Exception) -> Response:
+def _named(request: Request, error: Exception) -> Response:
     assert isinstance(error, ValiantError)  # noqa: S101  registered for it
     if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.warning("not_served", code=error.code, detail=error.detail)
     return respond(request, error)
 
 
-async def _no_database(request: Request, error: Exception) -> Response:
+def _no_database(request: Request, error: Exception) -> Response:
     log.error("database_unavailable", exc_info=error)
     return respond(request, DatabaseUnavailable(headers={"Retry-After": "2"}))
 
 
-async def _gone(_: Request, __: Exception) -> Response:
+def _gone(_: Request, __: Exception) -> Response:
     """Nobody reads this; it keeps a hang-up from looking like a fault of ours."""
     return Response(status_code=HTTPStatus.BAD_REQUEST)
 
 
-async def _validation(request: Request, error: Exception) -> Response:
+def _validation(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101  registered for it
     faults = validation_faults(error.errors(), error.body)
     count = "1 problem" if len(faults) == 1 else f"{len(faults)} problems"
     return respond(request, InvalidRequest(f"{count}: see errors.", faults=faults))
 
 
-async def _http(request: Request, error: Exception) -> Response:
+def _http(request: Request, error: Exception) -> Response:
     """What the framework itself raises: unknown addresses and methods, and forms it cannot read."""
     assert isinstance(error, HTTPException)  # noqa: S101  registered for it
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         return respond(request, MethodNotAllowed(headers={"Allow": ", ".join(_methods(request))}))
     return respond(request, FRAMEWORK.get(error.status_code, MalformedRequest)())
+
+
+_HANDLERS: Mapping[type, Callable[[Request, Exception], Response]] = {
+    ValiantError: _named,
+    RequestValidationError: _validation,
+    HTTPException: _http,
+    ClientDisconnect: _gone,
+    OperationalError: _no_database,
+    InterfaceError: _no_database,
+    PoolTimeout: _no_database,
+}
 
 
 def _methods(request: Request) -> list[str]:

@@ -1,8 +1,10 @@
 """A real server over a real socket: what is answered where it arrives, and what comes the usual way, is the same."""
 
+import asyncio
 import json
 import re
 import socket
+import struct
 import threading
 import time
 from contextlib import contextmanager
@@ -16,10 +18,11 @@ from app.api.connection import Gathering
 from app.api.heads import END, read_head
 from app.main import create_app
 from app.serve import configured
+from app.services.predictions import Predictions
 
 ROWS = {"columns": ["length", "width", "size"], "data": [[5.1, 0.2, "small"], [None, 1.5, "large"]]}
 HEAD = re.compile(rb"HTTP/1\.1 (\d{3}) .*?\r\ncontent-length: (\d+)\r\n.*?\r\n\r\n", re.DOTALL)
-OWN = re.compile(rb"(date|x-request-id): [^\r]*\r\n|\"request_id\":\"[^\"]*\"")
+OWN = re.compile(rb"(date|x-request-id): [^\r]*\r\n|\"request_id\":\"[^\"]*\"|urn:valiant:request:[0-9a-f]*")
 """What differs from request to request."""
 
 
@@ -32,7 +35,7 @@ def name(services, publish):
 
 @pytest.fixture(scope="module")
 def server(settings):
-    """Its port, and the list of whether each question that could be one had an answer at hand."""
+    """Its port, and of each question that did not take the usual way whether its answer was at hand."""
     app = create_app(settings.model_copy(update={"max_body_bytes": 100_000}))
     said, real = [], app.question
 
@@ -68,7 +71,7 @@ class Overheard:
 
     def answer(self, body):
         answer = self.question.answer(body)
-        self.said.append(answer is not None)
+        self.said.append(isinstance(answer, tuple))
         return answer
 
 
@@ -170,14 +173,21 @@ def test_who_leaves_before_the_question_is_whole(talk, name, server):
     assert talk(asked)
 
 
-def test_a_server_that_ends_waits_for_what_has_begun_to_arrive(settings, name):
-    asked = question(name, ROWS)
+@pytest.mark.parametrize("left", [10, 0])
+def test_a_server_that_ends_waits_for_what_has_begun_to_arrive_and_for_answers(settings, name, left, monkeypatch):
+    asked, real = question(name, ROWS), Predictions.ready
+
+    async def slow(*wanted):
+        await asyncio.sleep(0.4)
+        return await real(*wanted)
+
+    monkeypatch.setattr(Predictions, "ready", slow)
     with serving(create_app(settings)) as (port, running), socket.create_connection(("127.0.0.1", port)) as line:
-        line.sendall(asked[:-10])
+        line.sendall(asked[: len(asked) - left])
         time.sleep(0.03)
         running.should_exit = True
         time.sleep(0.3)
-        line.sendall(asked[-10:])
+        line.sendall(asked[len(asked) - left :])
         (answer,) = read(line, 1)
         assert answer.startswith(b"HTTP/1.1 200 ")
         assert line.recv(1) == b""
@@ -216,15 +226,44 @@ def test_who_reads_late_gets_everything(talk, name, usual):
     assert set(told(answers)) == {usual}
 
 
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [(b"{", 400), (b'{"rows": [{"length": "x"}]}', 422), (b"", 400), (b"[" + b"1," * 60_000 + b"1]", 413)],
-)
-def test_what_is_wrong_comes_the_usual_way(talk, name, body, status):
+WRONG = [(b"{", 400), (b'{"rows": [{"length": "x"}]}', 422), (b'{"columns": [], "data": [[1]]}', 422)]
+
+
+@pytest.mark.parametrize(("body", "status"), WRONG)
+def test_both_ways_refuse_alike(talk, name, body, status):
+    asked = question(name, body)
+    (answer,) = told(talk(asked))
+    assert talk.said == [True]
+    assert answer.startswith(b"HTTP/1.1 %d " % status)
+    assert b"\r\ncontent-type: application/problem+json\r\n" in answer
+    (same,) = told(talk(asked[:20], asked[20:]))
+    assert talk.said == []
+    assert sorted(answer.split(b"\r\n")) == sorted(same.split(b"\r\n"))
+
+
+@pytest.mark.parametrize(("body", "status"), [(b"", 400), (b"[" + b"1," * 60_000 + b"1]", 413)])
+def test_bodies_of_no_size_to_speak_of_come_the_usual_way(talk, name, body, status):
     (answer,) = talk(question(name, body))
     assert answer.startswith(b"HTTP/1.1 %d " % status)
-    assert b"application/problem+json" in answer
-    assert True not in talk.said
+    assert talk.said == []
+
+
+def test_a_large_body_is_answered_later_and_in_order(talk, name, usual):
+    """By a thread; what comes meanwhile waits."""
+    rows = [*ROWS["data"], *[[0.5 * i, None, "large"] for i in range(4_000)]]
+    large, small = question(name, {**ROWS, "data": rows}), question(name, ROWS)
+    answers = told(talk(large[:500], large[500:9_000], large[9_000:] + small, small, answers=3))
+    assert answers[1:] == [usual, usual]
+    assert len(json.loads(answers[0].split(END)[1])["predictions"]) == len(rows)
+    assert talk.said == [False, True, True]
+
+
+def test_who_leaves_before_a_large_answer(talk, name, server):
+    rows = [[0.5 * i, None, "large"] for i in range(4_000)]
+    with socket.create_connection(("127.0.0.1", server[0]), timeout=20) as line:
+        line.sendall(question(name, {**ROWS, "data": rows}))
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # reset when it is closed
+    assert talk(question(name, ROWS))
 
 
 def test_a_model_that_is_not_there(talk):
@@ -233,7 +272,7 @@ def test_a_model_that_is_not_there(talk):
     assert talk.said == [False]
 
 
-def test_a_clock_of_its_own_comes_the_usual_way(talk, name, usual):
+def test_a_clock_of_its_own(talk, name, usual):
     assert told(talk(question(name, ROWS, "X-Request-Timeout: 5"))) == [usual]
     assert talk.said == [False]
 
