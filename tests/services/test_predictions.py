@@ -221,6 +221,7 @@ def test_no_caller_waits_for_a_compiler(process, published, monkeypatch, name):
     body, predictions = published(name, algorithm="random_forest"), process()
     for kernel in compiled._kernels:
         monkeypatch.setattr(kernel, "_compiled", None)  # as in a process that has compiled nothing yet
+        monkeypatch.setattr(kernel, "lean", kernel._first)
     served = asyncio.run(predictions.serve(name))
     ready = compiled.made()
     assert ready > 0
