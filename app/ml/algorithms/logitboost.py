@@ -35,6 +35,7 @@ import numpy as np
 from pydantic import Field
 
 from app.ml.contract import JSON, Accepts, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
+from app.ml.numerics.boosting_loss import log_total, lots, share
 from app.ml.numerics.growth import planted, together
 from app.ml.numerics.softmax import losses, of_two, probabilities
 from app.ml.numerics.trees import Trees, stages, total
@@ -63,26 +64,46 @@ class State(NamedTuple):
 
 
 def fit(params: LogitBoost, data: Data, context: Context) -> Fit[State]:
-    k = data.targets.shape[1]
+    """Beside the binned columns a row takes 26 bytes, and 8 for each of its scores."""
+    n, k = data.targets.shape
     targets = data.targets[:, 1:] if k == 2 else data.targets
     exact = None if params.splits == "auto" else params.splits == "exact"
-    weak, scores, trees = Weak(data, params.max_depth, exact=exact), np.zeros(targets.shape), []
+    weak, scores, trees = Weak(data, params.max_depth, exact=exact), np.zeros(targets.shape[::-1]), []
+    z, w = np.empty((2, n))
     curve = [_loss(data, scores, targets)]
     for rounds in range(1, params.rounds + 1):
-        p = probabilities(scores) if k > 1 else np.ones(scores.shape)
-        w = np.maximum(p * (1 - p), LIGHTEST)
-        z = (targets - p) / w
-        for j in range(targets.shape[1]):
-            tree = weak.fitted(z[:, j], data.weights * w[:, j])
-            trees.append(
-                planted(tree, data.levels, params.learning_rate * _step(tree.value[:, 0].clip(-LARGEST, LARGEST), j, k))
-            )
-            scores += total(trees[-1], data.x)
+        _begin(scores)
+        for j, score in enumerate(scores):
+            for lot in lots(n):
+                z[lot], w[lot] = _response(score[lot], targets[lot, j], k)
+            w *= data.weights
+            w /= w.sum()
+            tree = weak.fitted(z, w)
+            step = params.learning_rate * tree.value.clip(-LARGEST, LARGEST) * (1 if k == 2 else (k - 1) / k)
+            own = planted(tree, data.levels, step)
+            for lot in lots(n):
+                score[lot] += total(own, data.x[lot])[:, 0]
+            trees.append(own if k == 2 else own._replace(answer=step * (np.eye(k)[j] - 1 / k)))
         curve.append(_loss(data, scores, targets))
         context.progress(rounds / params.rounds, loss=curve[-1])
         if curve[-2] - curve[-1] < params.tol:
             return Fit(State(together(trees), k), iterations=rounds, curves={"loss": curve})
     return Fit(State(together(trees), k), converged=False, iterations=params.rounds, curves={"loss": curve})
+
+
+def _begin(scores: Matrix) -> None:
+    """A round. The scores (s, n) of more than two classes become logarithms of probabilities, so that all trees of the
+    round start from the same: of what a tree adds to all of them only the difference counts, and goes to its own.
+    """
+    for lot in lots(scores.shape[1] if len(scores) > 1 else 0):
+        scores[:, lot] -= log_total(scores[:, lot])
+
+
+def _response(score: Vector, target: Vector, k: int) -> tuple[Vector, Vector]:
+    """The working response and its weights, when a round has begun."""
+    p = np.ones(score.size) if k == 1 else share(score) if k == 2 else np.exp(score)
+    w = np.maximum(p * (1 - p), LIGHTEST)
+    return (target - p) / w, w
 
 
 def predict(params: LogitBoost, state: State, x: Matrix) -> Matrix:
@@ -106,17 +127,10 @@ def summary(params: LogitBoost, state: State) -> JSON:
     return {"trees": state.trees.root.size}
 
 
-def _step(value: Vector, j: int, k: int) -> Matrix:
-    """(N, s) what each node adds to the scores: f to the log odds, or fⱼ to class j less its part of the mean."""
-    if k == 2:
-        return value[:, None].copy()
-    share: Matrix = (np.eye(k)[j] - 1 / k) * (k - 1) / k
-    return value[:, None] * share
-
-
 def _loss(data: Data, scores: Matrix, targets: Matrix) -> float:
     """Mean of minus the log-likelihood."""
-    return float(np.average(losses(scores, targets), weights=data.weights)) if targets.shape[1] else 0.0
+    total = sum(data.weights[lot] @ losses(scores[:, lot].T, targets[lot]) for lot in lots(len(targets)))
+    return float(total / data.weights.sum())
 
 
 ALGORITHM = Algorithm(

@@ -1,5 +1,7 @@
 """Small trees for boosting: the columns are binned once, and every round grows a tree with other weights."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from app.ml.contract import Data, Labels, Task, Vector
@@ -37,9 +39,8 @@ class Weak:
         return tree, total(leaves, self._data.x).argmax(axis=1)
 
     def fitted(self, y: Vector, weights: Vector) -> Grown:
-        """The tree that is nearest to the numbers y (n,) in the mean of squares."""
-        rows = self._data.answering(Task.REGRESSION, y)
-        return self._grow(rows, weights / weights.sum(), VARIANCE)
+        """The tree that is nearest to the numbers y (n,) in the mean of squares. The weights shall add up to 1."""
+        return self._grow(replace(self._data, task=Task.REGRESSION, y=y), weights, VARIANCE)
 
     def _grow(self, data: Data, weights: Vector, criterion: int) -> Grown:
         order = self._order.copy() if self._order.size else None  # growing uses it up
