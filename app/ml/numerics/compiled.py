@@ -22,7 +22,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FunctionType
@@ -35,6 +35,9 @@ TEXT = "Bytes(u1, 1, 'C')"
 """Bytes, in numba's notation: read without an array being made of them."""
 INNER = {"nogil": True, "forceinline": True, "_nrt": False}
 """Part of its caller, and counting no references: numba would count them with every call, for 10 ns each."""
+SELDOM = {"nogil": True}
+APART = {"nogil": True, "forceinline": False, "_nrt": False}
+"""Called like functions. What is not said is as with the caller: `SELDOM` may become part of an inner function."""
 
 _kernels: list["Kernel[..., Any]"] = []
 _lock = threading.RLock()
@@ -48,15 +51,13 @@ class Kernel(Generic[P, R]):
         python: Callable[P, R],
         signatures: Sequence[str] = (),
         writes: Sequence[str] = (),
-        *,
-        apart: bool = False,
-        keep_gil: bool = False,
+        options: Mapping[str, bool] = INNER,
     ) -> None:
         self.python = python
         """The function as it is written."""
         self._signatures = signatures
         self._writes = writes
-        self._options = {"nogil": not keep_gil} if signatures or apart else INNER
+        self._options = options
         self._compiled: Any = None
         self.lean: Callable[P, R] = self._first
         """The same, for arguments of exactly the types of the only signature: nothing makes sure of it."""
@@ -123,7 +124,7 @@ class Kernel(Generic[P, R]):
                 parts.append(value.digest())
             elif isinstance(value, bool | int | float | str | tuple):
                 parts.append(f"{name}={value!r}")
-        return _digest(parts)
+        return digest_of(parts)
 
     def _types(self, numba: Any, signature: str) -> Any:
         """The signature; an array that is not written may be read-only."""
@@ -143,7 +144,7 @@ def kernel(
     """A kernel of these types, in numba's notation. `writes`: names of the arrays it changes."""
 
     def decorate(python: Callable[P, R]) -> Kernel[P, R]:
-        made = Kernel(python, signatures, writes, keep_gil=keep_gil)
+        made = Kernel(python, signatures, writes, {"nogil": not keep_gil})
         _kernels.append(made)
         return made
 
@@ -160,7 +161,12 @@ def seldom(python: Callable[P, R]) -> Kernel[P, R]:
 
     A call takes some 100 ns, as an array is handed over as seven numbers.
     """
-    return Kernel(python, apart=True)
+    return Kernel(python, options=SELDOM)
+
+
+def apart(python: Callable[P, R]) -> Kernel[P, R]:
+    """An inner function that is called, and makes no arrays: its caller keeps the processor's registers to itself."""
+    return Kernel(python, options=APART)
 
 
 def made() -> int:
@@ -172,7 +178,7 @@ def warm(stop: Callable[[], bool] = bool) -> None:
     """Compile what is not on disk yet of the modules imported so far, until told to stop: once for a version."""
     if (folder := cache_folder()) is None:
         return
-    done = folder / f"warm-{_digest([sys.version, *(each.digest() for each in _kernels)])}"
+    done = folder / f"warm-{digest_of([sys.version, *(each.digest() for each in _kernels)])}"
     if done.exists():
         return
     for each in _kernels:
@@ -207,7 +213,8 @@ def _places() -> Iterator[Path]:
         yield Path(tempfile.gettempdir()) / f"valiant-{os.getuid()}"
 
 
-def _digest(parts: Sequence[str]) -> str:
+def digest_of(parts: Sequence[str]) -> str:
+    """Sixteen characters that tell such parts from others."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

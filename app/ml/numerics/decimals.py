@@ -2,7 +2,8 @@
 
 After Lemire (2021), Number parsing at a gigabyte per second, Softw. Pract. Exper. 51:1700, and Mushtak & Lemire
 (2023), Fast number parsing without fallback, ibid. 53:1467: w·10^q with w < 2^64 is the product of w and 128 bits of
-5^q, rounded to the nearest float, half to even. Eight digits are read at a time (2021, sec. 3).
+5^q, rounded to the nearest float, half to even. Eight digits are read at a time (2021, sec. 3), and where they end
+is found for the whole number at once.
 In the kernels all indices and words are unsigned: numba then neither wraps them nor makes them floats.
 """
 
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.numerics.compiled import Kernel, inner
+from app.ml.numerics.compiled import apart, inner
+from app.ml.numerics.instructions import digits_before, leading_zeros, not_digits, product, trailing_zeros, unlikely
 
 Words = NDArray[np.uint64]
 U = np.uint64
@@ -35,155 +37,134 @@ def _fives() -> Words:
 FIVES = _fives()
 TENS = 10.0 ** np.arange(23)
 """Exact."""
-WHOLE = np.array([10**k for k in range(9)], np.uint64)
 
 
-class _Load(Kernel[[bytes, Any], Any]):
-    """The eight bytes of an array from a place, the first lowest: one instruction, for which numba has no name."""
-
-    def _compile(self) -> Any:
-        from llvmlite import ir  # type: ignore[import-untyped]  # noqa: PLC0415 - with the first call, as numba
-        from numba import types  # noqa: PLC0415
-        from numba.extending import intrinsic  # noqa: PLC0415
-
-        @intrinsic
-        def load(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001  numba counts them
-            def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-                first = context.make_array(signature.args[0])(context, builder, values[0]).data
-                place = builder.bitcast(builder.gep(first, [values[1]]), ir.IntType(64).as_pointer())
-                return builder.load(place, align=1)
-
-            return types.uint64(array, types.uint64), emit
-
-        return load
-
-
-def _load(text: bytes, at: int) -> int:
-    return int.from_bytes(text[at : at + 8], "little")
-
-
-eight_bytes = _Load(_load)
+BEFORE, BEHIND = 33, 32
+"""Bytes in front of a number and from it on that `quick_number` may look at."""
 
 
 @inner
-def word(text: bytes, at: Any) -> Any:
-    """Eight characters, the first in the lowest byte, less the code of "0"; those beyond the end are no digits."""
-    last = U(len(text)) - U(8)
-    if at <= last:
-        return eight_bytes(text, at) ^ U(0x3030303030303030)
-    return (eight_bytes(text, last) >> (U(8) * (at - last))) ^ U(0x3030303030303030)
+def rounded(high: Any, lead: Any, q: Any) -> Any:
+    """The bits of a float: half of the 54 bits that lead in `high`, to even, times a power of two."""
+    upper = high >> U(63)
+    mantissa = high >> (upper + U(9))
+    exponent = U(217706 * q >> 16) + upper - lead + U(1085)
+    return (exponent << U(52)) + (
+        (mantissa + (mantissa & U(1))) >> U(1)
+    )  # whose highest bit counts as an exponent of 1
 
 
-@inner
-def others(digits: Any) -> Any:
-    """The high bit of each byte up to the first that is no digit, which has it; 0 if all are digits."""
-    return ((digits + U(0x7676767676767676)) | digits) & U(0x8080808080808080)
-
-
-@inner
-def count(marks: Any) -> Any:
-    """Digits before the first mark of `others`, if there is one."""
-    return ((((marks & (~marks + U(1))) - U(1)) & U(0x0101010101010101)) * U(0x0101010101010101) >> U(56)) - U(1)
-
-
-@inner
-def eight(digits: Any) -> Any:
-    """The number that eight digits write."""
-    pairs = digits * U(10) + (digits >> U(8))
-    first = (pairs & U(0x000000FF000000FF)) * U(0x000F424000000064)
-    return first + ((pairs >> U(16)) & U(0x000000FF000000FF)) * U(0x0000271000000001) >> U(32)
-
-
-@inner
-def digits_at(text: bytes, at: Any, value: Any) -> Any:
-    """`value` with the digits from `at` appended, and where they end. It wraps around beyond 19 digits."""
-    found = word(text, at)
-    marks = others(found)
-    while marks == U(0):
-        value = value * U(100_000_000) + eight(found)
-        at += U(8)
-        found = word(text, at)
-        marks = others(found)
-    n = count(marks)
-    return value * WHOLE[n] + eight((found << U(8)) << (U(56) - U(8) * n)), at + n
-
-
-@inner
-def high_product(a: Any, b: Any) -> Any:
-    """The upper 64 of the 128 bits of a·b."""
-    low = U(0xFFFFFFFF)
-    middle = (a >> U(32)) * (b & low) + ((a & low) * (b & low) >> U(32))
-    other = (a & low) * (b >> U(32)) + (middle & low)
-    return (a >> U(32)) * (b >> U(32)) + (middle >> U(32)) + (other >> U(32))
-
-
-@inner
+@apart
 def nearest(w: Any, q: Any) -> Any:
-    """The float nearest to w·10^q; -1 where it is not a normal one. Lemire (2021), algorithm 1, w > 0."""
-    zeros = 0
-    if w >> U(32) == U(0):
-        w, zeros = w << U(32), 32
-    lead = 1075 - np.int64(np.float64(w >> U(11)).view(np.uint64) >> U(52))
-    w <<= U(lead)
+    """The bits of the float nearest to w·10^q; 0 where it is not a normal one. Lemire (2021), algorithm 1, w > 0."""
+    lead = leading_zeros(w)
+    w <<= lead
     place = U(2 * (q + 342))
-    high, low = high_product(w, FIVES[place]), w * FIVES[place]
+    high, low = product(w, FIVES[place])
     if high & U(0x1FF) == U(0x1FF):
-        more = high_product(w, FIVES[place + U(1)])
+        more = product(w, FIVES[place + U(1)])[0]
         low += more
         high += U(more > low)
-    upper = high >> U(63)
-    shift = upper + U(9)
-    mantissa = high >> shift
-    exponent = (217706 * q >> 16) + 63 + np.int64(upper) - lead - zeros + 1023
-    if low <= U(1) and -4 <= q <= 23 and mantissa & U(3) == U(1) and mantissa << shift == high:
-        mantissa &= ~U(1)  # exactly between two floats
-    mantissa = (mantissa + (mantissa & U(1))) >> U(1)
-    if mantissa == U(1) << U(53):
-        mantissa, exponent = mantissa >> U(1), exponent + 1
-    if exponent <= 0 or exponent >= 2047:
-        return -1.0
-    return U((mantissa & ~(U(1) << U(52))) | (U(exponent) << U(52))).view(np.float64)
+    shift = (high >> U(63)) + U(9)
+    if low <= U(1) and -4 <= q <= 23 and high >> shift << shift == high and (high >> shift) & U(3) == U(1):
+        high -= U(1)  # exactly between two floats, the even one below
+    bits = rounded(high, lead, q)
+    return bits if bits - (U(1) << U(52)) < U(2046) << U(52) else U(0)
 
 
 @inner
-def number(text: bytes, at: Any) -> Any:
-    """The number at `at`, where it ends, and whether it is one, as RFC 8259 writes them, and is without doubt."""
-    negative = text[at] == U(45)
-    start = at + U(negative)
-    w, at = digits_at(text, start, U(0))
-    digits = at - start
-    good = digits > U(0) and (digits == U(1) or text[start] != U(48))
-    q: Any = 0
-    plain = True
-    if text[at] == U(46):
-        plain = False
-        first = at + U(1)
-        w, at = digits_at(text, first, w)
-        good = good and at > first
-        q = np.int64(first) - np.int64(at)
-        digits += at - first
-    if digits > U(19):  # zeros in front do not count
-        place = start
-        while text[place] == U(48) or text[place] == U(46):
-            digits -= U(text[place] == U(48))
-            place += U(1)
-        good = good and digits <= U(19)
-    if text[at] | U(32) == U(101):
-        plain = False
+def quotient(w: Any, behind: Any) -> Any:
+    """The bits of the float nearest to w·10^-behind, for up to 22 digits behind the point."""
+    if w < U(10**15):
+        return np.float64(np.float64(np.int64(w)) / TENS[behind]).view(np.uint64)
+    q = -np.int64(behind)
+    lead = leading_zeros(w)
+    high, low = product(w << lead, FIVES[U(2 * (q + 342))])
+    if unlikely(high & U(0x1FF) == U(0x1FF)) or unlikely(low <= U(1)):
+        return nearest(w, q)
+    return rounded(high, lead, q)
+
+
+@apart
+def powered(text: bytes, at: Any, w: Any, behind: Any) -> Any:
+    """The bits of w·10^-behind times the power of ten behind an "e" at `at`, where it ends, and whether it is sure."""
+    at += U(1)
+    down = text[at] == U(45)
+    first = at + U(down or text[at] == U(43))
+    at, power = first, np.int64(0)
+    while text[at] - U(48) < U(10) and at < first + U(5):
+        power = power * 10 + np.int64(text[at] - U(48))
         at += U(1)
-        down = text[at] == U(45)
-        first = at + U(down or text[at] == U(43))
-        power, at = digits_at(text, first, U(0))
-        good = good and first < at < first + U(5)
-        q += -np.int64(power) if down else np.int64(power)
-    x = 0.0
+    if not first < at < first + U(5):
+        return U(0), at, False
+    q = (-power if down else power) - np.int64(behind)
     if w <= U(9007199254740992) and -22 <= q <= 22:
-        x = np.float64(w) / TENS[U(-q)] if q < 0 else np.float64(w) * TENS[U(q)]
-    elif good and w > U(0) and not plain and -342 <= q <= 308:
-        x = nearest(w, q)
-        good = x >= 0.0
+        x = np.float64(np.int64(w))
+        x = x / TENS[U(-q)] if q < 0 else x * TENS[U(q)]
+        return np.float64(x).view(np.uint64), at, True
+    if w == U(0) or not -342 <= q <= 308:
+        return U(0), at, False
+    bits = nearest(w, q)
+    return bits, at, bits > U(0)
+
+
+@inner
+def quick_number(text: bytes, at: Any) -> Any:
+    """As `number`, of one with up to 23 digits."""
+    negative = U(text[at] == U(45))
+    marks = not_digits(text, at) & ~negative
+    point = trailing_zeros(marks)
+    whole = point - negative
+    if unlikely(whole - U(1) >= U(23)) or (whole != U(1) and text[at + negative] == U(48)):
+        return U(0), at, False
+    if text[at + point] == U(46):
+        end = trailing_zeros(marks & (marks - U(1)))
+        behind = end - point - U(1)
+        if unlikely(behind - U(1) >= U(23) - whole):
+            return U(0), at, False
+        most, more, least = digits_before(text, at + end, behind, whole + behind)
     else:
-        good = False
-    if negative and not (plain and w == U(0)):  # a whole -0 is 0
-        x = -x
-    return x, at, good
+        if unlikely(whole > U(15)) or (negative and text[at + U(1)] == U(48)):  # a whole -0 is 0
+            return U(0), at, False
+        end, behind = point, U(0)
+        most, more, least = digits_before(text, at + end, whole, whole)
+    if unlikely(most >= U(1000)):  # more than 19 digits
+        return U(0), at, False
+    end += at
+    w = (most * U(100_000_000) + more) * U(100_000_000) + least
+    if text[end] != U(44) and unlikely(text[end] | U(32) == U(101)):
+        bits, end, good = powered(text, end, w, behind)
+        return bits | negative << U(63), end, good
+    return quotient(w, behind) | negative << U(63), end, True
+
+
+@apart
+def number(text: bytes, at: Any) -> Any:
+    """The bits of the number at `at`, where it ends, and whether RFC 8259 knows it and it is without doubt."""
+    negative = U(text[at] == U(45))
+    at += negative
+    start, w, digits, behind = at, U(0), U(0), U(0)
+    pointed = False
+    while True:
+        digit = text[at] - U(48)
+        if digit < U(10):
+            w = w * U(10) + digit
+            digits += U(digits > U(0) or digit > U(0))
+            behind += U(pointed)
+        elif text[at] == U(46) and not pointed and at > start:
+            pointed = True
+        else:
+            break
+        at += U(1)
+    whole = at - start - behind - U(pointed)
+    good = whole > U(0) and (whole == U(1) or text[start] != U(48)) and pointed == (behind > U(0)) and digits <= U(19)
+    if text[at] | U(32) == U(101):
+        bits, at, sure = powered(text, at, w, behind)
+    elif w <= U(9007199254740992) and behind <= U(22):
+        bits, sure = quotient(w, behind), True
+        negative &= U(pointed or w > U(0))
+    else:
+        sure = pointed and w > U(0) and behind <= U(342)
+        bits = nearest(w, -np.int64(behind)) if sure else U(0)
+        sure = bits > U(0)
+    return bits | negative << U(63), at, good and sure

@@ -4,9 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.ml.contract import Matrix
-from app.ml.numerics.compiled import TEXT, inner, kernel
-from app.ml.numerics.decimals import U, number
+from app.ml.contract import Matrix, Vector
+from app.ml.numerics.compiled import TEXT, apart, inner, kernel
+from app.ml.numerics.decimals import BEFORE, BEHIND, U, Words, number, quick_number
+from app.ml.numerics.instructions import eight_bytes, unlikely
 
 WIDEST = 1 << 14
 """Columns of a table."""
@@ -53,6 +54,10 @@ _shapes = [(1, 1)] * 3
 """Of the last table of each form: who asks again mostly asks for as much, and room of that shape need not be cut."""
 
 
+NULL = 0x7FF8 << 48
+"""NaN."""
+
+
 @inner
 def past_space(text: bytes, at: Any) -> Any:
     while text[at] <= U(32) and (text[at] == U(32) or U(9) <= text[at] <= U(10) or text[at] == U(13)):
@@ -71,13 +76,84 @@ def past_name(text: bytes, at: Any) -> Any:
     return at + U(1)
 
 
+@inner
+def same(text: bytes, at: Any, names: bytearray, place: Any, size: Any) -> Any:
+    """Whether the characters from two places are the same."""
+    end = at + size
+    while at + U(8) <= end:
+        if eight_bytes(text, at) != eight_bytes(names, place):
+            return False
+        at += U(8)
+        place += U(8)
+    while at < end and text[at] == names[place]:
+        at += U(1)
+        place += U(1)
+    return at == end
+
+
+@inner
+def cell(text: bytes, at: Any, room: Any) -> Any:
+    """The bits of the number or null at `at`, as `number` gives them. room: how far ahead there is some to look at."""
+    if at - U(BEFORE) < room:
+        bits, end, good = quick_number(text, at)
+        if good:
+            return bits, end, True
+    if text[at] != U(110):
+        return number(text, at)
+    good = text[at + U(1)] == U(117) and text[at + U(2)] == U(108) and text[at + U(3)] == U(108)
+    return U(NULL), at + U(4), good
+
+
+@apart
+def row(  # noqa: PLR0917 - parts of it would cost more to call than they do
+    text: bytes, at: Any, keyed: Any, out: Vector, cells: Any, names: bytearray, sizes: Words, named: Any
+) -> Any:
+    """Numbers, or nulls, with commas between them from `at` into `out`, where `cells` are before; `keyed`, with names.
+
+    Cells and bytes of `names` there are now, and where the text goes on; 0 where there is something else.
+    """
+    room = U(len(text)) - U(BEFORE + BEHIND - 1) if len(text) >= BEFORE + BEHIND else U(0)
+    first, before, place = named == U(0), cells, U(0)
+    none = cells, named, U(0)
+    while cells < U(out.size):
+        if keyed:
+            column = cells - before
+            if first:
+                end = past_name(text, at)
+                if end >= U(len(text)) or column >= U(sizes.size) or named + (end - at) >= U(len(names)):
+                    return none
+                sizes[column] = end - at
+                for k in range(end - at):
+                    names[named + U(k)] = text[at + U(k)]
+                named += end - at
+                names[named] = U(44)
+                named += U(1)
+            elif (
+                place >= named or at + sizes[column] >= U(len(text)) or not same(text, at, names, place, sizes[column])
+            ):
+                return none
+            at = past_space(text, at + sizes[column])
+            place += sizes[column] + U(1)
+            if text[at] != U(58):
+                return none
+            at = past_space(text, at + U(1))
+        bits, at, good = cell(text, at, room)
+        if unlikely(not good):
+            return none
+        out[cells] = U(bits).view(np.float64)
+        cells += U(1)
+        at = past_space(text, at)
+        if text[at] != U(44):
+            return cells, named, at
+        at = past_space(text, at + U(1))
+    return none
+
+
 TYPES = f"UniTuple(i8, 4)({TEXT}, u8, i8, f8[:,::1], ByteArray(u1, 1, 'C'))"
 
 
 @kernel(TYPES, writes=["values"])
-def scan(  # noqa: C901, PLR0911, PLR0912, PLR0915 - parts of it would cost more to call than they do
-    text: bytes, at: Any, form: int, values: Matrix, names: bytearray
-) -> tuple[int, int, int, int]:
+def scan(text: bytes, at: Any, form: int, values: Matrix, names: bytearray) -> tuple[int, int, int, int]:
     """Rows, columns, where the table ends, and the bytes of `names`; no rows where it is not as `read_table` says."""
     none = 0, 0, 0, 0
     out = values.reshape(values.size)
@@ -90,65 +166,22 @@ def scan(  # noqa: C901, PLR0911, PLR0912, PLR0915 - parts of it would cost more
             if text[at] != opening:
                 return none
             at = past_space(text, at + U(1))
-        before, place = cells, U(0)
-        while True:
-            if cells >= U(out.size):
-                return none
-            if form == OBJECTS:
-                column = cells - before
-                if rows == U(0):
-                    end = past_name(text, at)
-                    if end >= U(len(text)) or column >= U(sizes.size) or named + (end - at) >= U(len(names)):
-                        return none
-                    sizes[column] = end - at
-                    for k in range(end - at):
-                        names[named + U(k)] = text[at + U(k)]
-                    named += end - at
-                    names[named] = U(44)
-                    named += U(1)
-                elif column >= width or at + sizes[column] >= U(len(text)):
-                    return none
-                else:
-                    for k in range(sizes[column]):
-                        if text[at + U(k)] != names[place + U(k)]:
-                            return none
-                at = past_space(text, at + sizes[column])
-                place += sizes[column] + U(1)
-                if text[at] != U(58):
-                    return none
-                at = past_space(text, at + U(1))
-            if text[at] == U(110):
-                if text[at + U(1)] != U(117) or text[at + U(2)] != U(108) or text[at + U(3)] != U(108):
-                    return none
-                out[cells] = np.nan
-                at += U(4)
-            else:
-                x, at, good = number(text, at)
-                if not good:
-                    return none
-                out[cells] = x
-            cells += U(1)
-            at = past_space(text, at)
-            if text[at] == U(44):
-                at = past_space(text, at + U(1))
-            elif text[at] == closing:
-                at += U(1)
-                break
-            else:
-                return none
+        before = cells
+        cells, named, at = row(text, at, form == OBJECTS, out, cells, names, sizes, named)
+        if at == U(0) or text[at] != closing:
+            return none
         if rows == U(0):
             width = cells
         if cells - before != width:
             return none
         rows += U(1)
-        at = past_space(text, at) if form != FLAT else at
-        if form == FLAT or text[at] == U(93):
-            at += U(form != FLAT)
+        at = past_space(text, at + U(1)) if form != FLAT else at
+        if text[at] == U(93):
             break
         if text[at] != U(44):
             return none
         at = past_space(text, at + U(1))
-    return np.int64(rows), np.int64(width), np.int64(at), np.int64(named)  # type: ignore[return-value]
+    return np.int64(rows), np.int64(width), np.int64(at) + 1, np.int64(named)  # type: ignore[return-value]
 
 
 @kernel(TYPES, writes=["values"], keep_gil=True)
