@@ -25,7 +25,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, Generic, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -117,8 +117,7 @@ class Kernel(Generic[P, R]):
     def digest(self) -> str:
         """Of all that the compiled form depends on: this code, its constants, the functions it calls."""
         function: Any = self.python
-        code = function.__code__
-        parts = [code.co_code.hex(), repr((code.co_consts, code.co_names, code.co_varnames, self._options))]
+        parts = [*told(function.__code__), repr(self._options)]
         for name, value in self._named():
             if isinstance(value, Kernel):
                 parts.append(value.digest())
@@ -211,6 +210,15 @@ def _places() -> Iterator[Path]:
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "valiant"
     with suppress(OSError):  # no place for temporary files either
         yield Path(tempfile.gettempdir()) / f"valiant-{os.getuid()}"
+
+
+def told(code: CodeType) -> Iterator[str]:
+    """What code is, the same in every process: that of functions within it says where in memory they are."""
+    plain = [each for each in code.co_consts if not isinstance(each, CodeType)]
+    yield from (code.co_code.hex(), repr((plain, code.co_names, code.co_varnames)))
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from told(each)
 
 
 def digest_of(parts: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
-from app.ml.numerics.compiled import Kernel, digest_of
+from app.ml.numerics.compiled import Kernel, digest_of, told
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -16,14 +16,13 @@ class Instruction(Kernel[P, R]):
     emit: of the module `ir`, the builder, and the arguments; of a text its address.
     """
 
-    def __init__(self, python: Callable[P, R], emit: Callable[..., Any], results: int) -> None:
+    def __init__(self, python: Callable[P, R], emit: Any, results: int) -> None:
         super().__init__(python)
         self._emit = emit
         self._results = results
 
     def digest(self) -> str:
-        code = self._emit.__code__
-        return digest_of([super().digest(), code.co_code.hex(), repr((code.co_consts, code.co_names, self._results))])
+        return digest_of([super().digest(), *told(self._emit.__code__), str(self._results)])
 
     def _compile(self) -> Any:
         ir, types = import_module("llvmlite.ir"), import_module("numba.core.types")  # with the first call, as numba
@@ -54,7 +53,7 @@ class Instruction(Kernel[P, R]):
         return intrinsic({1: one, 2: two, 4: four}[function.__code__.co_argcount])
 
 
-def instruction(emit: Callable[..., Any], results: int = 1) -> Callable[[Callable[P, R]], Instruction[P, R]]:
+def instruction(emit: Any, results: int = 1) -> Callable[[Callable[P, R]], Instruction[P, R]]:
     """`results`: how many words it gives."""
     return lambda python: Instruction(python, emit, results)
 
