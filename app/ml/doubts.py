@@ -10,7 +10,7 @@ import numpy as np
 
 from app.ml.contract import Labels, Matrix, Vector
 from app.ml.learning import Truths
-from app.ml.numerics.kernels.ranges import within
+from app.ml.numerics.kernels.columns import outside
 from app.ml.schema import InputColumn
 
 CODES = "unseen_category", "outside_range", "imputed"
@@ -57,11 +57,14 @@ class Doubts:
 
     def flags(self, raw: Matrix) -> tuple[Flagged, ...]:
         """Of a contiguous raw matrix (n, p): in the order of `CODES`, then by column, which rows, ascending."""
-        if within.ready and within.lean(raw, self.first, self.last):
-            return ()
-        inside = raw >= self.first
-        inside &= raw <= self.last
-        if 0 not in inside.tobytes():  # where numbers are few quicker than `all`
+        inside = np.empty(raw.shape, np.bool_)
+        if outside.ready:
+            found = outside.lean(raw, self.first, self.last, inside)
+        else:
+            np.greater_equal(raw, self.first, out=inside)
+            inside &= raw <= self.last
+            found = 0 in inside.tobytes()  # where numbers are few quicker than `all`
+        if not found:
             return ()
         cells = (~inside).ravel().nonzero()[0]
         rows, places = np.divmod(cells, len(self.inputs))

@@ -25,8 +25,9 @@ import scipy
 
 from app.ml.basis import Basis, Function, Powers
 from app.ml.contract import Accepts, Affine, Labels, Matrix, Vector
-from app.ml.doubts import BLOCK, Doubts, Flagged, blocks
+from app.ml.doubts import Doubts, Flagged, blocks
 from app.ml.learning import Learned, Truths, learn
+from app.ml.numerics.kernels.columns import standardise
 from app.ml.preprocessing import Preprocessing
 from app.ml.raw import UNSEEN, Raw, codes, measured
 from app.ml.schema import ColumnKind, InputColumn
@@ -71,16 +72,18 @@ class Preparation:
         return raw
 
     def prepared(self, raw: Matrix) -> tuple[tuple[Flagged, ...], Matrix]:
-        """Which rows of a raw matrix (n, p) deserve doubt, and why; and its matrix (n, d)."""
+        """Which rows of a raw matrix (n, p) deserve doubt, and why; and its matrix (n, d). Raises ValueError."""
         raw = np.ascontiguousarray(raw, np.float64)
+        if raw.shape[1] != len(self.inputs):
+            raise ValueError("a raw matrix has a column for each input")
         doubts, way, offset, scale = self._usual
         flags = doubts.flags(raw)
         if way == "raw":
             return flags, raw
         imputed = flags != () and flags[-1].code == "imputed"
-        if way == "scaled" and raw.size <= BLOCK and not imputed:
-            x = raw - offset
-            x /= scale
+        if way == "scaled" and standardise.ready and not imputed:
+            x = np.empty(raw.shape)
+            standardise.lean(raw, offset, scale, x)
             return flags, x
         return (*flags, *self._undefined(raw)), self._matrix(raw, full=not (imputed or self.functions))
 

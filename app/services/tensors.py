@@ -137,7 +137,7 @@ def _of_bytes(tensor: InferInput, raw: memoryview, pointer: str) -> NDArray[Any]
     dtype = np.dtype(np.uint8) if tensor.datatype == "BOOL" else _dtype(tensor.datatype, pointer)
     if len(raw) != count * dtype.itemsize:
         raise refused(pointer, "binary_data_size is not the product of the shape and the size of the datatype.")
-    values = np.frombuffer(raw, dtype)
+    values = np.require(np.frombuffer(raw, dtype), requirements="A")  # the JSON before it may have any length
     if tensor.datatype != "BOOL":
         return values
     if values.max(initial=0) > 1:

@@ -1,5 +1,6 @@
 """Preparation: learned from training rows alone, the same for a row of training as for the same row from a client."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -14,9 +15,11 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from app.errors import InvalidData
 from app.ml import doubts
+from app.ml import preparation as preparing
 from app.ml.contract import Accepts
-from app.ml.numerics.kernels.ranges import within
-from app.ml.preparation import BLOCK, Preparation, Preprocessing
+from app.ml.doubts import BLOCK
+from app.ml.numerics.kernels.columns import outside, standardise
+from app.ml.preparation import Preparation, Preprocessing
 from app.ml.raw import Raw, RawColumn
 from app.ml.schema import ColumnKind
 
@@ -226,13 +229,24 @@ EDGES = [-0.5, -0.0, 0.0, 5e-324, 1.5, 3.0, np.nextafter(3.0, 4.0), -5e-324, 1e3
 PAIRS = numbers(np.array([[0.0, 0.0], [3.0, 3.0]]))
 
 
+@contextmanager
+def compiled(*, ready):
+    """Whether there is compiled code at hand, which is asked then."""
+    with pytest.MonkeyPatch.context() as patched:
+        for module, kernel in ((doubts, outside), (preparing, standardise)):
+            patched.setattr(module, kernel.__name__, SimpleNamespace(ready=ready, lean=kernel.compiled))
+        yield
+
+
+@pytest.mark.parametrize("ready", [False, True])
 @pytest.mark.parametrize("accepts", [(), TREE, {Accepts.MISSING}])
-@given(st.lists(st.tuples(*[st.sampled_from(EDGES)] * 2), min_size=1, max_size=5))
-def test_rows_are_prepared_alike_alone_and_beside_a_doubtful_one(accepts, values):
-    """Rows of no doubt take a shorter way."""
+@given(values=st.lists(st.tuples(*[st.sampled_from(EDGES)] * 2), min_size=1, max_size=5))
+def test_rows_are_prepared_alike_alone_and_beside_a_doubtful_one(ready, accepts, values):
+    """Rows of no doubt take a shorter way, and one that is shorter still with compiled code."""
     preparation = fit(PAIRS, accepts=accepts)
     raw = np.array(values)
-    found, x = preparation.prepared(raw)
+    with compiled(ready=ready):
+        found, x = preparation.prepared(raw)
     doubtful, among = preparation.prepared(np.vstack([raw, [np.nan, np.nan], [9.0, 9.0]]))
     inner = {(flag.code, flag.column, row) for flag in doubtful for row in flag.rows.tolist() if row < len(raw)}
     assert {(flag.code, flag.column, row) for flag in found for row in flag.rows.tolist()} == inner
@@ -251,18 +265,28 @@ def test_what_lies_outside_the_range_is_flagged(ready, values):
                 expected.setdefault(("imputed", f"n{column}"), []).append(row)
             elif not 0 <= cells[column] <= 3:
                 expected.setdefault(("outside_range", f"n{column}"), []).append(row)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(doubts, "within", SimpleNamespace(ready=ready, lean=within.compiled))
+    with compiled(ready=ready):
         assert flags(fit(PAIRS), numbers(np.array(values))) == expected
 
 
 @given(st.lists(st.tuples(*[st.sampled_from(EDGES)] * 3), max_size=5))
-def test_the_kernel_of_ranges_is_what_it_says(values):
+def test_the_kernels_of_columns_are_what_they_say(values):
     values = np.array(values).reshape(-1, 3)
     first, last = np.array([[0.0, -np.inf, -0.0]]), np.array([[3.0, np.inf, 0.0]])
-    expected = bool(((first <= values) & (values <= last)).all())
-    assert within(values, first, last) == within.python(values, first, last) == expected
-    assert not within(values, first[:, :2], last[:, :2])
+    expected = (first <= values) & (values <= last)
+    for call in (outside, outside.python):
+        inside = np.empty(values.shape, np.bool_)
+        assert call(values, first, last, inside) == (~expected).sum()
+        np.testing.assert_array_equal(inside, expected)
+    offset, scale, x = np.array([[1.0, -1e-300, 0.1]]), np.array([[3.0, 1e-10, 0.7]]), np.empty(values.shape)
+    with np.errstate(over="ignore"):
+        standardise(values, offset, scale, x)
+        assert x.tobytes() == ((values - offset) / scale).tobytes()
+
+
+def test_a_raw_matrix_of_other_inputs_is_refused():
+    with pytest.raises(ValueError, match="each input"):
+        fit(PAIRS).prepared(np.zeros((4, 3)))
 
 
 def test_without_a_range_no_number_is_outside():

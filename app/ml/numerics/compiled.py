@@ -51,7 +51,7 @@ class Kernel(Generic[P, R]):
         python: Callable[P, R],
         signatures: Sequence[str] = (),
         writes: Sequence[str] = (),
-        options: Mapping[str, bool] = INNER,
+        options: Mapping[str, Any] = INNER,
     ) -> None:
         self.python = python
         """The function as it is written."""
@@ -138,12 +138,16 @@ class Kernel(Generic[P, R]):
 
 
 def kernel(
-    *signatures: str, writes: Sequence[str] = (), keep_gil: bool = False
+    *signatures: str, writes: Sequence[str] = (), keep_gil: bool = False, ieee: bool = False
 ) -> Callable[[Callable[P, R]], Kernel[P, R]]:
-    """A kernel of these types, in numba's notation. `writes`: names of the arrays it changes."""
+    """A kernel of these types, in numba's notation. `writes`: names of the arrays it changes.
+
+    ieee: a division by zero is infinite, or NaN; else it raises ZeroDivisionError, which is looked for every time.
+    """
 
     def decorate(python: Callable[P, R]) -> Kernel[P, R]:
-        made = Kernel(python, signatures, writes, {"nogil": not keep_gil})
+        own: dict[str, Any] = {"nogil": not keep_gil} | ({"error_model": "numpy"} if ieee else {})
+        made = Kernel(python, signatures, writes, own)
         _kernels.append(made)
         return made
 

@@ -43,7 +43,9 @@ def probabilities(scores: Matrix) -> Matrix:
 
 def of_two(scores: Matrix) -> Matrix:
     """Log odds of the second class (n, 1) → probabilities (n, 2), each to all its digits however small it is."""
-    against = scores * _AGAINST
+    against = np.empty((len(scores), 2))
+    against[:, :1] = scores
+    np.negative(scores, out=against[:, 1:])
     np.minimum(against, _LARGEST, out=against)
     np.exp(against, out=against)
     against += _ONE
@@ -64,7 +66,7 @@ def _share(against: float) -> float:
 
 LARGEST = 709.0
 """e^710 is infinite."""
-_AGAINST, _LARGEST, _ONE = np.array([[1.0, -1.0]]), np.array(LARGEST), np.array(1.0)
+_LARGEST, _ONE = np.array(LARGEST), np.array(1.0)
 """Arrays, as a number is made one with each use, for as long as a row takes."""
 
 

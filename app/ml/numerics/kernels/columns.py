@@ -1,0 +1,23 @@
+"""Passes over a matrix whose columns have a number each: over all rows at once, without an array in between."""
+
+from app.ml.numerics.compiled import kernel
+
+
+@kernel("i8(f8[:,::1], f8[:,::1], f8[:,::1], b1[:,::1])", writes=["inside"], keep_gil=True)
+def outside(values, first, last, inside):
+    """How many of (n, p) are not from `first` to `last` (1, p) of their column, as NaN is; `inside`: which are."""
+    found = 0
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            good = (values[i, j] >= first[0, j]) & (values[i, j] <= last[0, j])
+            inside[i, j] = good
+            found += not good
+    return found
+
+
+@kernel("void(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1])", writes=["x"], keep_gil=True, ieee=True)
+def standardise(values, offset, scale, x):
+    """Into x (n, p): (values - offset) / scale, which are (1, p)."""
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            x[i, j] = (values[i, j] - offset[0, j]) / scale[0, j]
