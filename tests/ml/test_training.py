@@ -17,6 +17,7 @@ from app.errors import GoldenMismatch, InvalidData, InvalidRequest
 from app.ml.catalogue import catalogue
 from app.ml.contract import Task
 from app.ml.model import decode, encode, read_header
+from app.ml.numerics import compiled
 from app.ml.progress import Stages
 from app.ml.schema import TableColumn
 from app.ml.splits import holdout
@@ -278,6 +279,22 @@ def test_golden_rows_that_changed_do_not_pass():
             decode(numbers.blob),
             dict(numbers.golden, predictions=[value + 1e-5 for value in numbers.golden["predictions"]]),
         )
+
+
+def test_whose_golden_rows_were_checked_waits_for_no_compiler(monkeypatch):
+    """Be they few or many, with gaps or without."""
+    trained = run(IRIS, target="target", algorithm="random_forest", params={"trees": 3})
+    for kernel in compiled._kernels:
+        monkeypatch.setattr(kernel, "_compiled", None)  # as in a process that has compiled nothing yet
+        monkeypatch.setattr(kernel, "lean", kernel._first)
+    model = decode(trained.blob)
+    check_golden(model, trained.golden)
+    ready = compiled.made()
+    assert ready > 0
+    for value in (1.0, np.nan):
+        for rows in (1, 50):
+            model.predict_raw(np.full((rows, len(model.inputs)), value))
+            assert compiled.made() == ready
 
 
 def test_faults_of_the_request_are_found_by_the_worker_too():
