@@ -7,7 +7,8 @@ Rows have weights D, equal at first. Round l grows a tree hₗ on them, with wei
 multiplies the weights of the rows it got wrong by exp(αₗ) and makes them add up to 1 again. The votes are log odds:
 P(class) ∝ exp(Σₗ αₗ [hₗ(x) = class]). For two classes that is the textbook's H = Σ wₗhₗ with hₗ = ±1 and
 wₗ = αₗ/2 = ½ ln((1 − eₗ)/eₗ), which goes downhill on the mean of exp(−yH), and its probability is σ(2H): σ(H) would be
-too timid. With a learning rate below 1 votes are smaller, and rounds more.
+too timid. With a learning rate below 1 votes are smaller, and rounds more. A missing value goes to the side where more
+is gained.
 
 A tree without error ends it, its vote as if half of the lightest row were wrong; so does one that is no better than
 chance, which has no vote. If already the first is none, the answer is the shares of the classes.

@@ -8,7 +8,8 @@ fits a regression tree by least squares with weights w to the working response z
 
 with y the indicator of the class, w at least 2ε and |f| at most 4 (a bound on z would pull p from the truth). It goes
 downhill on minus the log-likelihood, which forgives a wrong label where AdaBoost's exp(−yH) does not. A threshold may
-cut off a single row, and then its step is of one row's luck; between bins it cuts off a bin's rows at least.
+cut off a single row, and then its step is of one row's luck; between bins it cuts off a bin's rows at least. A missing
+value goes to the side where more is gained.
 
 In short: Small trees are added up to the log odds of the classes. Each is a Newton step for the likelihood, which
 forgives wrong labels.

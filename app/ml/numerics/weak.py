@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from app.ml.contract import Data, Labels, Task, Vector
-from app.ml.numerics.binning import binned, ranked
+from app.ml.numerics.binning import MOST, binned, ranked
 from app.ml.numerics.growth import Grower, Grown, Rules, planted
 from app.ml.numerics.kernels.questions import GINI, VARIANCE
 from app.ml.numerics.trees import total
@@ -19,17 +19,25 @@ LIGHTEST = 1e-12
 class Weak:
     """Trees of so many questions one after the other, on rows of weights that add up to 1. exact: whether any value may
     divide a column, however many rows there are; absent: if they are few.
+
+    Missing values go to the side where more is gained. With a way of their own at every question they leave few rows
+    for the next one: trees three questions deep lose what a tenth of missing cells could cost many times over.
     """
 
     def __init__(self, data: Data, max_depth: int, *, exact: bool | None = None) -> None:
         self._data = data
         few = len(data.x) <= EXACT if exact is None else exact
-        self._table, self._order = ranked(data) if few else (binned(data), np.zeros((0, 0), np.int32))
+        if few and not any(np.isnan(column).any() for column in data.x.T):
+            self._table, self._order = ranked(data)
+        else:  # a side for the missing is found where values are counted
+            self._table, self._order = binned(data, len(data.x) if few else MOST), np.zeros((0, 0), np.int32)
         self._rules = Rules(
             GINI,
             max_depth=max_depth,
             min_samples_split=LIGHTEST,
             min_samples_leaf=LIGHTEST,
+            missing_branch=False,
+            missing_side=True,
         )
 
     def taught(self, weights: Vector) -> tuple[Grown, Labels]:

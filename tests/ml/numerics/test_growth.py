@@ -1,15 +1,18 @@
 """Growing with missing values sent to a side: the question of the root by trying each, and what it is worth."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
-from app.ml.contract import Data, Task
+from app.ml.catalogue import find
+from app.ml.contract import Context, Data, Task
 from app.ml.numerics.binning import binned
 from app.ml.numerics.growth import Grower, Rules, planted
 from app.ml.numerics.kernels.questions import ENTROPY, GINI, VARIANCE
 from app.ml.numerics.trees import total
+from app.ml.numerics.weak import Weak
 
 C, R = Task.CLASSIFICATION, Task.REGRESSION
 LEVELS = [0, 5, 0]
@@ -96,3 +99,33 @@ def test_where_none_was_missing_a_row_goes_both_ways():
     tree = grown(data, VARIANCE, max_depth=1, **SIDE)
     assert tree.missing.tolist() == [-1, -1, -1]
     assert total(planted(tree, data.levels, tree.value), np.array([[np.nan]])) == pytest.approx(7)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_boosted_trees_send_the_missing_to_a_side(exact):
+    data = table(C, 1)
+    shares = replace(data, weights=data.weights / data.weights.sum())
+    numbers = replace(shares, task=R, y=np.arange(40.0))
+    assert Weak(data, 1, exact=exact).taught(shares.weights)[0].gain[0] == pytest.approx(best(shares, GINI, 1e-12))
+    assert Weak(data, 1, exact=exact).fitted(numbers.y, shares.weights).gain[0] == pytest.approx(
+        best(numbers, VARIANCE, 1e-12)
+    )
+    deep, _ = Weak(data, 3, exact=exact).taught(shares.weights)
+    assert len(deep.column) == 1 + 2 * (deep.column >= 0).sum(), "two ways out of each question"
+
+
+def test_deep_boosted_trees_bear_missing_values():
+    """Values lost by chance cost a little of what two columns tell; ways of their own, at each question, cost more."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3000, 6))
+    y = (x[:, 0] + x[:, 1] + rng.logistic(size=3000) > 0).astype(int)
+    x[:, 2:][rng.random((3000, 4)) < 0.3] = np.nan
+    boosted = find("logitboost").algorithm
+    params = boosted.params(rounds=30, max_depth=3, splits="binned")
+
+    def loss(columns):
+        data = Data.of(C, x[:1000, columns], y[:1000], missing=True)
+        told = boosted.predict(params, boosted.fit(params, data, Context.of(0)).state, x[1000:, columns].copy())
+        return -np.log(told[np.arange(2000), y[1000:]]).mean()
+
+    assert loss([0, 1, 2, 3, 4, 5]) < loss([0, 1]) + 0.03
