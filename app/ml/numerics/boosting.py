@@ -2,8 +2,8 @@
 
 A row takes 8⌈d/8⌉ bytes for its codes, a tenth of that or POOL in all for the histograms, 5 for its place among the
 leaves, 4 for its gradient, 8 for its sum of trees, or 4 for each of classes (two have one); one more if some rows are
-held out. So it is at most twice the d bytes of the codes for numbers from 23 columns on, and for k > 2 classes where
-0.9 d, d whole words, is at least 10 + 4 k: 4 of 32 columns, 11 of 64.
+held out. So of many rows it is at most twice d, the bytes of a row's codes, for numbers from 23 columns on, and for
+k > 2 classes where 0.9 d, d whole words, is at least 10 + 4 k: 4 of 32 columns, 11 of 64.
 """
 
 import math

@@ -1,5 +1,6 @@
 """Boosting by weights, by majority and by Newton steps; codes that correct errors."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -116,6 +117,21 @@ def test_an_explanation_tells_every_stage(cancer):
     (told,) = adaboost.explain(params, state, cancer.x[:1])
     assert len(told["stages"]) == 4
     np.testing.assert_allclose(told["stages"][-1]["probabilities"], adaboost.predict(params, state, cancer.x[:1])[0])
+
+
+@pytest.mark.parametrize(("classes", "times"), [(2, 2.7), (4, 3.5)])
+def test_logitboost_keeps_little_beside_its_codes(classes, times):
+    """A working response, its weights, and a score for each class: no matrices of all rows and classes beside them."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(80_000, 30)).round(2)
+    data = Data.of(Task.CLASSIFICATION, x, rng.integers(0, classes, len(x)))
+    params = logitboost.LogitBoost(rounds=2, splits="binned")
+    fitted(logitboost, params, data)  # what is compiled is compiled
+    tracemalloc.start()
+    fitted(logitboost, params, data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < times * x.size
 
 
 ROUNDS = [
