@@ -57,7 +57,7 @@ class Doubts:
 
     def flags(self, raw: Matrix) -> tuple[Flagged, ...]:
         """Of a contiguous raw matrix (n, p): in the order of `CODES`, then by column, which rows, ascending."""
-        inside = np.empty(raw.shape, np.bool_)
+        inside = np.empty(raw.shape, bool)
         if outside.ready:
             found = outside.lean(raw, self.first, self.last, inside)
         else:

@@ -74,9 +74,9 @@ class Preparation:
     def prepared(self, raw: Matrix) -> tuple[tuple[Flagged, ...], Matrix]:
         """Which rows of a raw matrix (n, p) deserve doubt, and why; and its matrix (n, d). Raises ValueError."""
         raw = np.ascontiguousarray(raw, np.float64)
-        if raw.shape[1] != len(self.inputs):
+        doubts, way, inputs, offset, scale = self._usual
+        if raw.shape[1] != inputs:
             raise ValueError("a raw matrix has a column for each input")
-        doubts, way, offset, scale = self._usual
         flags = doubts.flags(raw)
         if way == "raw":
             return flags, raw
@@ -256,10 +256,10 @@ class Preparation:
         return np.where(self._categorical, np.where(self._other, self._kept, UNSEEN), np.nan)
 
     @cached_property
-    def _usual(self) -> tuple[Doubts, Way, Matrix, Matrix]:
+    def _usual(self) -> tuple[Doubts, Way, int, Matrix, Matrix]:
         """What a prediction looks at, together: to look up one takes as long as to compare a hundred numbers."""
         doubts = Doubts.about(self.inputs, self._absent, self._missing, imputes=not self.keeps_missing)
-        return doubts, self._way, self._offset, self._scale
+        return doubts, self._way, len(self.inputs), self._offset, self._scale
 
     @property
     def _way(self) -> Way:
