@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from app.api.arriving import Sent
 from app.api.forms import MalformedTable, Read, matrix_rows
 from app.errors import BodyTooLarge, Fault, InvalidData, place
 from app.ml.contract import Matrix
@@ -38,7 +39,7 @@ HEADER, COMPRESSION, DATA, IS_DELTA = 2, 3, 1, 2
 """Places of fields in the tables Message, RecordBatch and DictionaryBatch of Arrow's Message.fbs."""
 
 
-def arrow_rows(body: bytes, served: Served, read: Read, settings: Settings, *, let_bad_rows_pass: bool) -> Incoming:
+def arrow_rows(body: Sent, served: Served, read: Read, settings: Settings, *, let_bad_rows_pass: bool) -> Incoming:
     """The rows of a stream; NaN and null are missing. `read`: the general reader.
 
     Raises MalformedTable, BodyTooLarge, InvalidData.
@@ -58,7 +59,7 @@ def arrow_rows(body: bytes, served: Served, read: Read, settings: Settings, *, l
     return incoming._replace(ignored=[name for name in table.column_names if name not in known])
 
 
-def _table(body: bytes, settings: Settings) -> pa.Table:
+def _table(body: Sent, settings: Settings) -> pa.Table:
     """The columns as views of the body, validated in full. Raises MalformedTable, BodyTooLarge."""
     with _named():
         source = pa.BufferReader(body)

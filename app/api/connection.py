@@ -11,6 +11,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from app.api.arriving import Sent
 from app.api.direct import Application, Question
 from app.api.heads import END, LONGEST
 from app.api.middleware import STAMPS, Whole, line
@@ -25,9 +26,8 @@ class _Arriving:
 
     question: Question
     head: bytes
-    pieces: list[bytes]
-    """Of the body."""
-    missing: int
+    body: bytearray
+    """What is there of it: memory is taken for what came, not for what is said to come."""
     clock: asyncio.TimerHandle
 
 
@@ -73,15 +73,15 @@ class Connection(HttpToolsProtocol):
             self._read(data)
             return
         arriving.clock.cancel()
-        rest = data[arriving.missing :]
-        arriving.pieces.append(data[: arriving.missing])
-        arriving.missing -= len(data) - len(rest)
-        if arriving.missing:
+        question, body = arriving.question, arriving.body
+        more = data[: question.size - len(body)]
+        body += more  # now, while the rest is under way
+        if len(body) < question.size:
             arriving.clock = self.loop.call_later(PATIENCE, self._tell)
         else:
             self._arriving = None
-            self._answer(arriving.question, b"".join(arriving.pieces))
-            self._read(rest)
+            self._answer(question, body)
+            self._read(data[len(more) :])
 
     def on_message_begin(self) -> None:
         self._between = False
@@ -112,7 +112,7 @@ class Connection(HttpToolsProtocol):
             whole = end + question.size
             if len(data) < whole:
                 clock = self.loop.call_later(PATIENCE, self._tell)
-                self._arriving = _Arriving(question, data[:end], [data[end:]], whole - len(data), clock)
+                self._arriving = _Arriving(question, data[:end], bytearray(data[end:]), clock)
                 return
             self._answer(question, data[end:whole])
             data = data[whole:]
@@ -127,10 +127,9 @@ class Connection(HttpToolsProtocol):
         arriving, self._arriving = self._arriving, None
         if arriving is not None:
             arriving.clock.cancel()
-            for piece in (arriving.head, *arriving.pieces):
-                super().data_received(piece)
+            super().data_received(arriving.head + arriving.body)
 
-    def _answer(self, question: Question, body: bytes) -> None:
+    def _answer(self, question: Question, body: Sent) -> None:
         answer = question.answer(body)
         if isinstance(answer, tuple):
             self._send(answer)

@@ -17,11 +17,11 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
-from starlette.datastructures import Headers as Sent
+from starlette.datastructures import Headers as Given
 from starlette.datastructures import QueryParams
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api.arriving import BY_NAME, Headers, headers_of, read
+from app.api.arriving import BY_NAME, Headers, Sent, headers_of, read
 from app.api.heads import read_head
 from app.api.middleware import Reply, Surroundings, Whole
 from app.bootstrap import Services
@@ -54,7 +54,7 @@ class Call(NamedTuple):
     """By name."""
 
 
-Respond = Callable[[Call, bytes], Reply | Coroutine[Any, Any, Reply]]
+Respond = Callable[[Call, Sent], Reply | Coroutine[Any, Any, Reply]]
 """The answer to a body. A coroutine where there is something to wait for."""
 READ = (b"content-type", b"accept", b"x-request-timeout")
 """Headers that say, with the address, what is asked of a body."""
@@ -124,7 +124,7 @@ class DirectRoute(APIRoute):
         for fields, given in (
             (self.dependant.path_params, path),
             (self.dependant.query_params, QueryParams(query)),
-            (self.dependant.header_params, Sent(raw=list(sent.items()))),
+            (self.dependant.header_params, Given(raw=list(sent.items()))),
         ):
             good, bad = request_params_to_args(fields, given)
             values |= good
@@ -139,7 +139,7 @@ class Question(NamedTuple):
 
     size: int
     """Bytes of the body."""
-    answer: Callable[[bytes], Whole | Coroutine[Any, Any, Whole]]
+    answer: Callable[[Sent], Whole | Coroutine[Any, Any, Whole]]
     """To a body."""
 
 

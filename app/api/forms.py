@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from app.api.arriving import Headers
+from app.api.arriving import Headers, Sent
 from app.api.strict_json import demand_json
 from app.errors import InvalidData, InvalidEncoding, NotAcceptable, NulCharacter, UnsupportedMediaType, ValiantError
 from app.ml.rows import Incoming, whole
@@ -123,7 +123,7 @@ def _boolean(cell: str) -> object:
 _READS: dict[str, Callable[[str], object]] = {ColumnKind.NUMERIC: _number, ColumnKind.BOOLEAN: _boolean}
 
 
-def npy_rows(body: bytes, served: Served, read: Read, *, let_bad_rows_pass: bool) -> Incoming:
+def npy_rows(body: Sent, served: Served, read: Read, *, let_bad_rows_pass: bool) -> Incoming:
     """An array (n, p), or (n,) where the model has one input, in the order of the model's inputs; NaN is missing.
 
     Raises MalformedTable, InvalidData.
@@ -153,11 +153,11 @@ def matrix_rows(values: NDArray[Any], served: Served, read: Read, *, let_bad_row
     return read({"columns": [column.name for column in inputs], "data": data})
 
 
-def _array(body: bytes) -> NDArray[Any]:
+def _array(body: Sent) -> NDArray[Any]:
     start = npy_format.MAGIC_LEN
     size = body[start : start + (4 if body[6:7] == b"\2" else 2)]  # in version 2 it has four bytes
     start += len(size) + int.from_bytes(size, "little")
-    shape, by_columns, dtype = _header(body[: min(start, HEADER_LENGTH)])
+    shape, by_columns, dtype = _header(bytes(body[: min(start, HEADER_LENGTH)]))
     if math.prod(shape) * dtype.itemsize != len(body) - start:
         raise MalformedTable("The header of the array does not fit the size of the body.")
     return np.frombuffer(body, dtype, offset=start).reshape(shape, order="F" if by_columns else "C")

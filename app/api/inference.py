@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Request
 from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
 
-from app.api.arriving import Headers
+from app.api.arriving import Headers, Sent
 from app.api.dependencies import ModelPath, RequestTimeout, ServicesDep, VersionPath, seconds
 from app.api.direct import Call, DirectRoute, Holds, Respond
 from app.api.health import check_readiness
@@ -164,7 +164,7 @@ def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
     )
 
 
-def _infer(wanted: Wanted, within: float | None, call: Call, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
+def _infer(wanted: Wanted, within: float | None, call: Call, body: Sent) -> Reply | Coroutine[Any, Any, Reply]:
     services = call.app.services
     served = None if within is not None else services.predictions.at_hand(wanted, len(body))
     if served is None:
@@ -173,7 +173,7 @@ def _infer(wanted: Wanted, within: float | None, call: Call, body: bytes) -> Rep
     return _reply(served, answer(served, _read(call, body, served)))
 
 
-async def _in_turn(wanted: Wanted, within: float | None, call: Call, body: bytes) -> Reply:
+async def _in_turn(wanted: Wanted, within: float | None, call: Call, body: Sent) -> Reply:
     services = call.app.services
     async with services.admission.enter(within) as place:
         served = await services.predictions.ready(wanted)
@@ -193,9 +193,9 @@ def _reply(served: Served, given: Inferred) -> Reply:
     return Reply(given.body, b"application/octet-stream", (*headers, (HEADER, b"%d" % given.json_bytes)))
 
 
-def _read(call: Call, body: bytes, served: Served) -> Asked:
+def _read(call: Call, body: Sent, served: Served) -> Asked:
     settings, end = call.app.settings, _end_of_json(call, body)
-    text = body[:end]
+    text = bytes(body if end == len(body) else memoryview(body)[:end])
     plain = _numbers(text, served.model, settings)
     if plain is not None:
         return plain
@@ -210,7 +210,7 @@ def _head(text: bytes, depth: int) -> InferRequest:
     return _request(parse(text, depth))
 
 
-def _end_of_json(call: Call, body: bytes) -> int:
+def _end_of_json(call: Call, body: Sent) -> int:
     if HEADER not in call.headers:
         return len(body)
     sent = [value for name, value in call.sent if name == HEADER]

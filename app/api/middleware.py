@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import logs
-from app.api.arriving import BY_NAME, Headers, headers_of
+from app.api.arriving import BY_NAME, Headers, Sent, headers_of
 from app.api.metrics import Metrics
 from app.api.problems import MalformedRequest, answer
 
@@ -113,7 +113,7 @@ class Known:
         self._id = _incoming(scope) if b"x-request-id" in headers else None
 
     def answer(
-        self, respond: Callable[[bytes], Reply | Coroutine[Any, Any, Reply]], body: bytes
+        self, respond: Callable[[Sent], Reply | Coroutine[Any, Any, Reply]], body: Sent
     ) -> Whole | Coroutine[Any, Any, Whole]:
         """A coroutine where there is something to wait for."""
         begun, known = time.perf_counter(), self._id or drawn_id()

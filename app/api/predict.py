@@ -9,7 +9,7 @@ from urllib.parse import quote
 import numpy as np
 from fastapi import APIRouter, Body, Depends, Query
 
-from app.api.arriving import Headers
+from app.api.arriving import Headers, Sent
 from app.api.arrow_form import arrow_rows
 from app.api.deciding import AcceptAbove, CostRows, GapAbove, RejectCost, RejectHigh, RejectLow, Threshold, policy_of
 from app.api.dependencies import CONFIDENCE, ModelPath, RequestTimeout, seconds
@@ -120,7 +120,7 @@ class _Asked(NamedTuple):
     """Seconds."""
 
 
-def _predict(asked: _Asked, call: Call, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
+def _predict(asked: _Asked, call: Call, body: Sent) -> Reply | Coroutine[Any, Any, Reply]:
     services = call.app.services
     served = None if asked.within is not None else services.predictions.at_hand(asked.wanted, len(body))
     if served is None:
@@ -131,7 +131,7 @@ def _predict(asked: _Asked, call: Call, body: bytes) -> Reply | Coroutine[Any, A
     return _reply(asked, services.predictions.answer(served, _read(asked, call, body, served), asked.extras, write))
 
 
-async def _in_turn(asked: _Asked, call: Call, body: bytes) -> Reply:
+async def _in_turn(asked: _Asked, call: Call, body: Sent) -> Reply:
     predictions = call.app.services.predictions
     write = WRITERS[asked.forms.answer]
     async with call.app.services.admission.enter(asked.within) as place:
@@ -154,9 +154,10 @@ def _reply(asked: _Asked, given: Answer) -> Reply:
     return Reply(given.body, asked.forms.answer.encode(), headers)
 
 
-def _read(asked: _Asked, call: Call, body: bytes, served: Served) -> Incoming:
+def _read(asked: _Asked, call: Call, body: Sent, served: Served) -> Incoming:
     settings = call.app.settings
     if asked.forms.body == JSON:
+        body = bytes(body)
         raw = _numbers(body, served.model.preparation.numbers, settings)
         if raw is not None:
             return whole(raw)
@@ -169,8 +170,8 @@ def _read(asked: _Asked, call: Call, body: bytes, served: Served) -> Incoming:
     if asked.forms.body == ARROW:
         return arrow_rows(body, served, general, settings, let_bad_rows_pass=asked.let_bad_rows_pass)
     if asked.forms.body == CSV:
-        return general(csv_document(body, served.model.inputs, max_rows=settings.max_predict_rows))
-    return general(parse(body, settings.max_json_depth))
+        return general(csv_document(bytes(body), served.model.inputs, max_rows=settings.max_predict_rows))
+    return general(parse(bytes(body), settings.max_json_depth))
 
 
 def _numbers(body: bytes, names: tuple[str, ...] | None, settings: Settings) -> Matrix | None:
