@@ -36,6 +36,8 @@ class Doubts:
     inputs: Sequence[InputColumn]
     absent: Vector
     """(p,) the code of a value that is no level; NaN for numbers."""
+    categories: bool
+    """Whether any input is a category."""
     missing: Truths
     """(p,) whether a missing category has a level."""
     imputes: bool
@@ -53,7 +55,7 @@ class Doubts:
             for c in inputs
         ]
         first, last = np.array(ranges, np.float64).T[:, None].copy()
-        return cls(inputs, absent, missing, imputes, first, last)
+        return cls(inputs, absent, not np.isnan(absent).all(), missing, imputes, first, last)
 
     def flags(self, raw: Matrix) -> tuple[Flagged, ...]:
         """Of a contiguous raw matrix (n, p): in the order of `CODES`, then by column, which rows, ascending."""
@@ -68,13 +70,14 @@ class Doubts:
             return ()
         cells = (~inside).ravel().nonzero()[0]
         rows, places = np.divmod(cells, len(self.inputs))
-        values, absent = raw.ravel()[cells], self.absent[places]
+        values = raw.ravel()[cells]
         empty = np.isnan(values)
-        numbers = np.where(empty, IMPUTED if self.imputes else NO_DOUBT, OUTSIDE_RANGE)
-        unseen = (values == absent) | (empty & ~self.missing[places])
-        keys = places + len(self.inputs) * np.where(
-            np.isnan(absent), numbers, np.where(unseen, UNSEEN_CATEGORY, NO_DOUBT)
-        )
+        codes = np.where(empty, IMPUTED if self.imputes else NO_DOUBT, OUTSIDE_RANGE)
+        if self.categories:
+            absent = self.absent[places]
+            unseen = (values == absent) | (empty & ~self.missing[places])
+            codes = np.where(np.isnan(absent), codes, np.where(unseen, UNSEEN_CATEGORY, NO_DOUBT))
+        keys = places + len(self.inputs) * codes
         order = keys.argsort(kind="stable")
         keys, rows = keys[order], rows[order]
         edges = [0, *((keys[1:] != keys[:-1]).nonzero()[0] + 1).tolist(), keys.size]
