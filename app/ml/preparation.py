@@ -32,9 +32,6 @@ from app.ml.preprocessing import Preprocessing
 from app.ml.raw import UNSEEN, Raw, codes, measured
 from app.ml.schema import ColumnKind, InputColumn
 
-__all__ = ["Flagged", "Preparation"]
-
-
 Way: TypeAlias = Literal["raw", "scaled", "written"]
 """The matrix is the raw one, or that shifted and scaled, or has to be written."""
 

@@ -12,8 +12,8 @@ import orjson
 from numpy.typing import NDArray
 
 from app.ml.contract import Matrix, Task
+from app.ml.doubts import Flagged
 from app.ml.model import Model, Predicted
-from app.ml.preparation import Flagged
 from app.ml.rejection import Policy
 from app.ml.rows import Incoming
 from app.store.models import Pointer
