@@ -66,8 +66,10 @@ class Doubts:
             np.greater_equal(raw, self.first, out=inside)
             inside &= raw <= self.last
             found = 0 in inside.tobytes()  # where numbers are few quicker than `all`
-        if not found:
-            return ()
+        return self.of(raw, inside) if found else ()
+
+    def of(self, raw: Matrix, inside: Truths) -> tuple[Flagged, ...]:
+        """As `flags`. inside: (n, p) which are where they should be, and need no look."""
         cells = (~inside).ravel().nonzero()[0]
         rows, places = np.divmod(cells, len(self.inputs))
         values = raw.ravel()[cells]

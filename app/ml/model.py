@@ -153,8 +153,8 @@ class Model:
             return Predicted(answer, None, None, flags, None, intervals)
         rows = None if known is None else np.flatnonzero(~known(params, answer))
         if rows is None or not rows.size:
-            return Predicted(answer.argmax(1), answer, classes, flags)
-        return Predicted(answer.argmax(1), answer, classes, (*flags, Flagged("unknown", None, rows)), rows)
+            return Predicted(_likeliest(answer), answer, classes, flags)
+        return Predicted(_likeliest(answer), answer, classes, (*flags, Flagged("unknown", None, rows)), rows)
 
     @cached_property
     def _used(self) -> tuple[Any, ...]:
@@ -162,6 +162,13 @@ class Model:
         found, classifies = self.algorithm, self.task is Task.CLASSIFICATION
         preparation, state = self.preparation, self.state
         return preparation.prepared, found.predict, found.known, self.params, state, classifies, self.classes
+
+
+def _likeliest(probabilities: Matrix) -> Labels:
+    """(n,) of classes that are equally likely the first. Of two numpy compares a column at a time far sooner."""
+    if probabilities.shape[1] == 2 < len(probabilities):
+        return np.asarray(probabilities[:, 1] > probabilities[:, 0], np.intp)
+    return probabilities.argmax(1)
 
 
 def digest(blob: bytes | memoryview) -> str:

@@ -13,7 +13,7 @@ where training had none missing) is answered by indicators that are all 0, and f
 every later value that counts as `other`, since which rare ones training saw is not kept.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from sys import intern
@@ -25,7 +25,7 @@ import scipy
 
 from app.ml.basis import Basis, Function, Powers
 from app.ml.contract import Accepts, Affine, Labels, Matrix, Vector
-from app.ml.doubts import Doubts, Flagged, blocks
+from app.ml.doubts import CODES, IMPUTED, Doubts, Flagged, blocks
 from app.ml.learning import Learned, Truths, learn
 from app.ml.numerics.kernels.columns import standardise
 from app.ml.preprocessing import Preprocessing
@@ -74,15 +74,16 @@ class Preparation:
         doubts, way, inputs, offset, scale = self._usual
         if raw.shape[1] != inputs:
             raise ValueError("a raw matrix has a column for each input")
+        if way == "scaled" and standardise.ready:
+            x, inside = np.empty(raw.shape), np.empty(raw.shape, np.bool_)
+            found = standardise.lean(raw, doubts.first, doubts.last, inside, offset, scale, x)
+            flags = doubts.of(raw, inside) if found else ()
+            return flags, self._matrix(raw) if _imputed(flags) else x
         flags = doubts.flags(raw)
         if way == "raw":
             return flags, raw
-        imputed = flags != () and flags[-1].code == "imputed"
-        if way == "scaled" and standardise.ready and not imputed:
-            x = np.empty(raw.shape)
-            standardise.lean(raw, offset, scale, x)
-            return flags, x
-        return (*flags, *self._undefined(raw)), self._matrix(raw, full=not (imputed or self.functions))
+        full = not (_imputed(flags) or self.functions)
+        return (*flags, *self._undefined(raw)), self._matrix(raw, full=full)
 
     def matrix(self, raw: Matrix) -> Matrix:
         """The matrix (n, d) of a raw matrix (n, p)."""
@@ -299,3 +300,8 @@ class Preparation:
     def _code_of_missing(self) -> Vector:
         own = (self._kept + self._other)[self._indicated]
         return np.where(self._missing[self._indicated], own, UNSEEN)
+
+
+def _imputed(flags: Sequence[Flagged]) -> bool:
+    """Whether any number was."""
+    return len(flags) > 0 and flags[-1].code == CODES[IMPUTED]

@@ -278,10 +278,13 @@ def test_the_kernels_of_columns_are_what_they_say(values):
         inside = np.empty(values.shape, np.bool_)
         assert call(values, first, last, inside) == (~expected).sum()
         np.testing.assert_array_equal(inside, expected)
-    offset, scale, x = np.array([[1.0, -1e-300, 0.1]]), np.array([[3.0, 1e-10, 0.7]]), np.empty(values.shape)
-    with np.errstate(over="ignore"):
-        standardise(values, offset, scale, x)
-        assert x.tobytes() == ((values - offset) / scale).tobytes()
+        inside[...] = False
+        offset, scale, x = np.array([[1.0, -1e-300, 0.1]]), np.array([[3.0, 1e-10, 0.7]]), np.empty(values.shape)
+        with np.errstate(over="ignore"):
+            whole = standardise if call is outside else standardise.python
+            assert whole(values, first, last, inside, offset, scale, x) == (~expected).sum()
+            assert x.tobytes() == ((values - offset) / scale).tobytes()
+        np.testing.assert_array_equal(inside, expected)
 
 
 def test_a_raw_matrix_of_other_inputs_is_refused():

@@ -15,9 +15,19 @@ def outside(values, first, last, inside):
     return found
 
 
-@kernel("void(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1])", writes=["x"], keep_gil=True, ieee=True)
-def standardise(values, offset, scale, x):
-    """Into x (n, p): (values - offset) / scale, which are (1, p)."""
+@kernel(
+    "i8(f8[:,::1], f8[:,::1], f8[:,::1], b1[:,::1], f8[:,::1], f8[:,::1], f8[:,::1])",
+    writes=["inside", "x"],
+    keep_gil=True,
+    ieee=True,
+)
+def standardise(values, first, last, inside, offset, scale, x):
+    """Into x (n, p): (values - offset) / scale, which are (1, p). The answer is that of `outside`."""
+    found = 0
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
+            good = (values[i, j] >= first[0, j]) & (values[i, j] <= last[0, j])
+            inside[i, j] = good
+            found += not good
             x[i, j] = (values[i, j] - offset[0, j]) / scale[0, j]
+    return found
