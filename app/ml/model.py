@@ -167,8 +167,9 @@ class Model:
 def _likeliest(probabilities: Matrix) -> Labels:
     """(n,) of classes that are equally likely the first. Of two numpy compares a column at a time far sooner."""
     if probabilities.shape[1] == 2 < len(probabilities):
-        return np.asarray(probabilities[:, 1] > probabilities[:, 0], np.intp)
-    return probabilities.argmax(1)
+        return (probabilities[:, 1] > probabilities[:, 0]).astype(np.intp)
+    found: Labels = probabilities.argmax(1)
+    return found
 
 
 def digest(blob: bytes | memoryview) -> str:
