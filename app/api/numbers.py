@@ -23,7 +23,7 @@ from app.lean import let_files_go
 from app.ml.cells import EXACT
 from app.ml.contract import Labels, Matrix
 from app.ml.numerics.json_numbers import FLAT, LISTS, OBJECTS, Table, read_table, scan_small
-from app.ml.numerics.kernels.columns import outside, standardise
+from app.ml.numerics.kernels import columns
 from app.settings import KiB, MiB, Settings
 
 T = TypeVar("T")
@@ -139,7 +139,8 @@ class _Reader:
 
 
 def _fetch() -> None:
-    _ = scan_small.compiled, outside.compiled, standardise.compiled
+    _ = scan_small.compiled
+    columns.fetch()
     let_files_go()  # the compiler's, which lies idle again
 
 

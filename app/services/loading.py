@@ -7,7 +7,7 @@ from app.lean import let_files_go
 from app.ml.golden import check_golden
 from app.ml.model import Model, decode, digest
 from app.ml.numerics.compiled import made
-from app.ml.numerics.kernels.columns import outside, standardise
+from app.ml.numerics.kernels import columns
 from app.store.models import Pointer
 from app.store.work import WorkFactory
 
@@ -38,6 +38,6 @@ def opened(work: WorkFactory, pointer: Pointer, blob: bytes) -> Model:
     before = made()
     check_golden(model, golden)  # which compiles what the model needs, so that no caller waits for it
     if made() > before:
-        _ = outside.compiled, standardise.compiled
+        columns.fetch()
         let_files_go()  # the compiler's, which lies idle again
     return model
