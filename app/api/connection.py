@@ -60,8 +60,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        if self._arriving is not None:
-            self._tell()  # and it is waited for
+        self._tell()  # and it is waited for
         if self._answering:
             self._ending = True
         else:

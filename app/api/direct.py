@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.arriving import BY_NAME, Headers, Sent, headers_of, read
 from app.api.heads import read_head
-from app.api.middleware import Reply, Surroundings, Whole
+from app.api.middleware import Known, Reply, Surroundings, Whole
 from app.bootstrap import Services
 from app.errors import EmptyBody, ValiantError
 from app.settings import Settings
@@ -191,7 +191,7 @@ class Application(FastAPI):
             respond = found["route"].respond(found["path_params"], query, headers)
         except (ValiantError, RequestValidationError):
             return None
-        known = self._direct.known({**own, **found}, headers)
+        known = Known(self._direct, {**own, **found}, headers)
         return Question(asked.size, partial(known.answer, partial(respond, Call(self, asked.headers, headers))))
 
 

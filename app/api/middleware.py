@@ -99,9 +99,6 @@ class Surroundings:
             _Told(self, scope)(status, time.perf_counter() - begun)
             logs.REQUEST_ID.reset(bound)
 
-    def known(self, scope: Scope, headers: Headers) -> "Known":
-        return Known(self, scope, headers)
-
 
 class Known:
     """What surrounds requests of which only the body changes. Their connection sends the answers."""

@@ -14,7 +14,7 @@ from app.api.arrow_form import arrow_rows
 from app.api.deciding import AcceptAbove, CostRows, GapAbove, RejectCost, RejectHigh, RejectLow, Threshold, policy_of
 from app.api.dependencies import CONFIDENCE, ModelPath, RequestTimeout, seconds
 from app.api.direct import Call, DirectRoute, Holds, Respond, by_the_route
-from app.api.forms import ARROW, BINARY, CSV, JSON, NPY, WRITERS, accepted, csv_document, kind_of, npy_rows
+from app.api.forms import ARROW, BINARY, CSV, NPY, WRITERS, accepted, csv_document, kind_of, npy_rows
 from app.api.middleware import Reply
 from app.api.numbers import STANDS, cut, order_of
 from app.api.openapi import declare
@@ -156,11 +156,6 @@ def _reply(asked: _Asked, given: Answer) -> Reply:
 
 def _read(asked: _Asked, call: Call, body: Sent, served: Served) -> Incoming:
     settings = call.app.settings
-    if asked.forms.body == JSON:
-        body = bytes(body)
-        raw = _numbers(body, served.model.preparation.numbers, settings)
-        if raw is not None:
-            return whole(raw)
 
     def general(document: object) -> Incoming:
         return call.app.services.predictions.read(served, document, let_bad_rows_pass=asked.let_bad_rows_pass)
@@ -169,9 +164,11 @@ def _read(asked: _Asked, call: Call, body: Sent, served: Served) -> Incoming:
         return npy_rows(body, served, general, let_bad_rows_pass=asked.let_bad_rows_pass)
     if asked.forms.body == ARROW:
         return arrow_rows(body, served, general, settings, let_bad_rows_pass=asked.let_bad_rows_pass)
+    text = bytes(body)
     if asked.forms.body == CSV:
-        return general(csv_document(bytes(body), served.model.inputs, max_rows=settings.max_predict_rows))
-    return general(parse(bytes(body), settings.max_json_depth))
+        return general(csv_document(text, served.model.inputs, max_rows=settings.max_predict_rows))
+    raw = _numbers(text, served.model.preparation.numbers, settings)
+    return general(parse(text, settings.max_json_depth)) if raw is None else whole(raw)
 
 
 def _numbers(body: bytes, names: tuple[str, ...] | None, settings: Settings) -> Matrix | None:
