@@ -7,6 +7,8 @@ answer in messages, costs more than a small prediction. Whatever is not quite pl
 import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from time import perf_counter
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -18,6 +20,8 @@ from app.api.middleware import STAMPS, Whole, line
 
 PATIENCE = 1.0
 """Seconds to wait for more of a question, before it takes the usual way, which has clocks of its own."""
+LONGEST_TURN = 250e-6
+"""Seconds that an answer waits for those to other questions that came with its own."""
 
 
 @dataclass(slots=True)
@@ -51,8 +55,8 @@ class Connection(HttpToolsProtocol):
         self._question = self.app.question if isinstance(self.app, Application) else _none
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
-        self._out = Gathering(transport, self.loop)
-        super().connection_made(self._out)  # type: ignore[arg-type]  # all that is asked of a transport
+        out = Gathering(transport, turn_of(self.loop))
+        super().connection_made(out)  # type: ignore[arg-type]  # all that is asked of a transport
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._arriving is not None:
@@ -154,7 +158,7 @@ class Connection(HttpToolsProtocol):
 
     def _send(self, answer: Whole) -> None:
         status, text = answer
-        self._out.send(b"%s%s%s" % (STATUS_LINE[status], _beginning(self.server_state.default_headers), text))
+        self.transport.write(b"%s%s%s" % (STATUS_LINE[status], _beginning(self.server_state.default_headers), text))
         self.server_state.total_requests += 1
         self._asked = True
         if self.timeout_keep_alive_task is None:
@@ -187,35 +191,58 @@ class _Beginning:
 _beginning = _Beginning()
 
 
+class Turn:
+    """What connections write in one turn of their event loop, sent together: to wake a reader takes 15 µs each time."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: list[Gathering] = []
+        self._since = 0.0
+
+    def wrote(self, out: "Gathering", *, first: bool) -> None:
+        """first: whether nothing of it was waiting."""
+        now = perf_counter()
+        if not self._waiting:
+            self._since = now
+            self._loop.call_soon(self._end)
+        if first:
+            self._waiting.append(out)
+        if now - self._since > LONGEST_TURN:
+            self._end()
+
+    def _end(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            each.flush()
+
+
+turn_of = lru_cache(maxsize=1)(Turn)
+"""A process has one event loop."""
+
+
 class Gathering:
     """A transport that sends what is written in one turn of the event loop as one piece: head and body, mostly."""
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport, self._loop = transport, loop
+    def __init__(self, transport: asyncio.Transport, turn: Turn) -> None:
+        self._transport, self._turn = transport, turn
         self._pieces: list[bytes] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
     def write(self, piece: bytes) -> None:
-        if not self._pieces:
-            self._loop.call_soon(self._flush)
         self._pieces.append(piece)
+        self._turn.wrote(self, first=len(self._pieces) == 1)
 
     def is_closing(self) -> bool:
         """Asked for with every answer."""
         return self._transport.is_closing()
 
-    def send(self, piece: bytes) -> None:
-        """Now, behind what was written."""
-        self._flush()
-        self._transport.write(piece)
-
     def close(self) -> None:
-        self._flush()
+        self.flush()
         self._transport.close()
 
-    def _flush(self) -> None:
-        if self._pieces:
-            self._transport.writelines(self._pieces)
-            self._pieces = []
+    def flush(self) -> None:
+        pieces, self._pieces = self._pieces, []
+        if pieces and not self._transport.is_closing():
+            self._transport.writelines(pieces)

@@ -14,7 +14,7 @@ import pytest
 import uvicorn
 
 from app.api import connection
-from app.api.connection import Gathering
+from app.api.connection import Gathering, Turn
 from app.api.heads import END, read_head
 from app.main import create_app
 from app.serve import configured
@@ -360,33 +360,59 @@ class Line:
     """Where a transport writes to."""
 
     def __init__(self):
-        self.sent, self.soon = [], []
-
-    def write(self, piece):
-        self.sent.append(piece)
+        self.sent = []
 
     def writelines(self, pieces):
         self.sent.append(b"".join(pieces))
 
+    def is_closing(self):
+        return "closed" in self.sent
+
     def close(self):
         self.sent.append("closed")
+
+
+class Loop:
+    """What is to be called at the end of the turn."""
+
+    def __init__(self):
+        self.soon = []
 
     def call_soon(self, call):
         self.soon.append(call)
 
+    def end(self):
+        called, self.soon = self.soon, []
+        for call in called:
+            call()
 
-def test_what_is_written_in_one_turn_is_sent_as_one_piece_and_in_order():
-    line = Line()
-    out = Gathering(line, line)
+
+def test_what_is_written_in_one_turn_is_sent_as_one_piece_and_in_order(monkeypatch):
+    monkeypatch.setattr(connection, "LONGEST_TURN", 3600)
+    loop, line, other = Loop(), Line(), Line()
+    turn = Turn(loop)
+    out = Gathering(line, turn)
     out.write(b"head")
+    Gathering(other, turn).write(b"theirs")
     out.write(b"body")
-    assert line.sent == []
-    for call in line.soon:
-        call()
-    assert line.sent == [b"headbody"]
-    out.write(b"more")
-    out.send(b"now")
-    assert line.sent[1:] == [b"more", b"now"]
+    assert line.sent == other.sent == []
+    loop.end()
+    assert (line.sent, other.sent) == ([b"headbody"], [b"theirs"])
     out.write(b"last")
     out.close()
-    assert line.sent[3:] == [b"last", "closed"]
+    loop.end()
+    assert line.sent == [b"headbody", b"last", "closed"]
+    out.write(b"too late")
+    loop.end()
+    assert line.sent == [b"headbody", b"last", "closed"]
+
+
+def test_in_a_long_turn_nothing_waits_for_its_end(monkeypatch):
+    loop, line = Loop(), Line()
+    out = Gathering(line, Turn(loop))
+    monkeypatch.setattr(connection, "LONGEST_TURN", -1)
+    out.write(b"one")
+    out.write(b"two")
+    assert line.sent == [b"one", b"two"]
+    loop.end()
+    assert line.sent == [b"one", b"two"]
