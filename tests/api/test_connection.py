@@ -38,7 +38,7 @@ def name(services, publish):
 @pytest.fixture(scope="module")
 def server(settings):
     """Its port, and of each question that did not take the usual way whether its answer was at hand."""
-    app = create_app(settings.model_copy(update={"max_body_bytes": 100_000}))
+    app = create_app(settings.model_copy(update={"max_body_bytes": 100_000, "pointer_seconds": 3600}))
     said, real = [], app.question
 
     def question(head):
@@ -230,6 +230,7 @@ def test_who_reads_late_gets_everything(talk, name, usual):
 WRONG = [(b"{", 400), (b'{"rows": [{"length": "x"}]}', 422), (b'{"columns": [], "data": [[1]]}', 422)]
 
 
+@pytest.mark.usefixtures("usual")
 @pytest.mark.parametrize(("body", "status"), WRONG)
 def test_both_ways_refuse_alike(talk, name, body, status):
     (answer,) = told(talk(question(name, body)))
