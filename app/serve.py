@@ -7,7 +7,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from app import logs
-from app.api.connection import Connection
+from app.api.connection import Receiver
 from app.lean import settle
 from app.ports import listen
 from app.settings import Settings
@@ -24,7 +24,7 @@ def serve(app: FastAPI, settings: Settings) -> None:
 def configured(app: FastAPI) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=Connection,
+        http=Receiver,  # type: ignore[arg-type]  # asyncio knows two kinds of protocols, uvicorn one
         proxy_headers=False,  # nothing asks who the client is, or by which scheme it came
         access_log=False,  # the application writes one line a request itself
         log_config=None,

@@ -14,8 +14,8 @@ from app.settings import Settings
 
 T = TypeVar("T")
 Headers = Mapping[bytes, bytes]
-Sent = bytes | bytearray
-"""A whole body: one that came in pieces is a bytearray, which nobody writes to any more."""
+Sent = bytes | memoryview
+"""A whole body: one that came in pieces is a view of memory that nobody writes to any more."""
 BY_NAME = "valiant.headers"
 """Where `app.api.middleware` leaves what `headers_of` gives, in the scope."""
 

@@ -8,20 +8,28 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from time import perf_counter
 from typing import Any
 
+import numpy as np
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from app.api.arriving import Sent
 from app.api.direct import Application, Question
 from app.api.heads import END, LONGEST
 from app.api.middleware import STAMPS, Whole, line
+from app.api.turns import Gathering, turn_of
+from app.settings import KiB
 
 PATIENCE = 1.0
-"""Seconds to wait for more of a question, before it takes the usual way, which has clocks of its own."""
-LONGEST_TURN = 250e-6
-"""Seconds that an answer waits for those to other questions that came with its own."""
+"""Seconds after which a question of which no more came takes the usual way, which has clocks of its own."""
+READ, AHEAD = 256 * KiB, 16
+"""Bytes read at a time; how many times what came of a body there may be room for."""
+
+
+@lru_cache(maxsize=1)
+def _read_of(_loop: asyncio.AbstractEventLoop) -> memoryview:
+    """Where all connections read to: what is there is used before the next one reads."""
+    return memoryview(bytearray(READ))
 
 
 @dataclass(slots=True)
@@ -30,9 +38,21 @@ class _Arriving:
 
     question: Question
     head: bytes
-    body: bytearray
-    """What is there of it: memory is taken for what came, not for what is said to come."""
+    body: memoryview
+    """Room for it: memory is taken for what came, not for what is said to come."""
+    came: int
+    """Bytes of it."""
+    seen: int
+    """What came until the last look."""
     clock: asyncio.TimerHandle
+
+    def room(self) -> memoryview:
+        if self.came == len(self.body):
+            most = max(READ, AHEAD * self.came)
+            body = np.empty(min(self.question.size, most), np.uint8).data
+            body[: self.came] = self.body
+            self.body = body
+        return self.body[self.came :]
 
 
 class Connection(HttpToolsProtocol):
@@ -53,6 +73,7 @@ class Connection(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._question = self.app.question if isinstance(self.app, Application) else _none
+        self._buffer = _read_of(self.loop)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         out = Gathering(transport, turn_of(self.loop))
@@ -70,21 +91,19 @@ class Connection(HttpToolsProtocol):
         else:
             super().shutdown()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  as asyncio's
+        return self._buffer if self._arriving is None else self._arriving.room()
+
+    def buffer_updated(self, nbytes: int) -> None:
         arriving = self._arriving
         if arriving is None:
-            self._read(data)
+            self._read(bytes(self._buffer[:nbytes]))
             return
-        arriving.clock.cancel()
-        question, body = arriving.question, arriving.body
-        more = data[: question.size - len(body)]
-        body += more  # now, while the rest is under way
-        if len(body) < question.size:
-            arriving.clock = self.loop.call_later(PATIENCE, self._tell)
-        else:
+        arriving.came += nbytes
+        if arriving.came == arriving.question.size:
+            arriving.clock.cancel()
             self._arriving = None
-            self._answer(question, body)
-            self._read(data[len(more) :])
+            self._answer(arriving.question, arriving.body)
 
     def on_message_begin(self) -> None:
         self._between = False
@@ -114,8 +133,8 @@ class Connection(HttpToolsProtocol):
                 return
             whole = end + question.size
             if len(data) < whole:
-                clock = self.loop.call_later(PATIENCE, self._tell)
-                self._arriving = _Arriving(question, data[:end], bytearray(data[end:]), clock)
+                clock, came = self.loop.call_later(PATIENCE, self._look), len(data) - end
+                self._arriving = _Arriving(question, data[:end], memoryview(data)[end:], came, came, clock)
                 return
             self._answer(question, data[end:whole])
             data = data[whole:]
@@ -125,12 +144,21 @@ class Connection(HttpToolsProtocol):
         busy = self.cycle is not None and not self.cycle.response_complete
         return self._between and not (busy or self.flow.write_paused)
 
+    def _look(self) -> None:
+        """Whether more came since the last look."""
+        arriving = self._arriving
+        if arriving is not None and arriving.seen < arriving.came:
+            arriving.seen = arriving.came
+            arriving.clock = self.loop.call_later(PATIENCE, self._look)
+        else:
+            self._tell()
+
     def _tell(self) -> None:
         """What has arrived of a question reaches uvicorn."""
         arriving, self._arriving = self._arriving, None
         if arriving is not None:
             arriving.clock.cancel()
-            super().data_received(arriving.head + arriving.body)
+            super().data_received(arriving.head + arriving.body[: arriving.came])
 
     def _answer(self, question: Question, body: Sent) -> None:
         answer = question.answer(body)
@@ -170,6 +198,30 @@ class Connection(HttpToolsProtocol):
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
 
+class Receiver(asyncio.BufferedProtocol):
+    """Where bytes come in, for a `Connection`: those of a large body are put where they shall be, and nowhere else."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._connection = Connection(*args, **kwargs)
+        self.get_buffer = self._connection.get_buffer  # type: ignore[method-assign]  # with every read
+        self.buffer_updated = self._connection.buffer_updated  # type: ignore[method-assign]
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
+        self._connection.connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._connection.connection_lost(exc)
+
+    def eof_received(self) -> None:
+        self._connection.eof_received()
+
+    def pause_writing(self) -> None:
+        self._connection.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._connection.resume_writing()
+
+
 def _none(_head: bytes) -> None:
     """What another application is asked here."""
 
@@ -189,60 +241,3 @@ class _Beginning:
 
 
 _beginning = _Beginning()
-
-
-class Turn:
-    """What connections write in one turn of their event loop, sent together: to wake a reader takes 15 µs each time."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._waiting: list[Gathering] = []
-        self._since = 0.0
-
-    def wrote(self, out: "Gathering", *, first: bool) -> None:
-        """first: whether nothing of it was waiting."""
-        now = perf_counter()
-        if not self._waiting:
-            self._since = now
-            self._loop.call_soon(self._end)
-        if first:
-            self._waiting.append(out)
-        if now - self._since > LONGEST_TURN:
-            self._end()
-
-    def _end(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for each in waiting:
-            each.flush()
-
-
-turn_of = lru_cache(maxsize=1)(Turn)
-"""A process has one event loop."""
-
-
-class Gathering:
-    """A transport that sends what is written in one turn of the event loop as one piece: head and body, mostly."""
-
-    def __init__(self, transport: asyncio.Transport, turn: Turn) -> None:
-        self._transport, self._turn = transport, turn
-        self._pieces: list[bytes] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    def write(self, piece: bytes) -> None:
-        self._pieces.append(piece)
-        self._turn.wrote(self, first=len(self._pieces) == 1)
-
-    def is_closing(self) -> bool:
-        """Asked for with every answer."""
-        return self._transport.is_closing()
-
-    def close(self) -> None:
-        self.flush()
-        self._transport.close()
-
-    def flush(self) -> None:
-        pieces, self._pieces = self._pieces, []
-        if pieces and not self._transport.is_closing():
-            self._transport.writelines(pieces)

@@ -13,9 +13,9 @@ from uuid import uuid4
 import pytest
 import uvicorn
 
-from app.api import connection
-from app.api.connection import Gathering, Turn
+from app.api import connection, turns
 from app.api.heads import END, read_head
+from app.api.turns import Gathering, Turn
 from app.main import create_app
 from app.serve import configured
 from app.services.predictions import Predictions
@@ -156,6 +156,23 @@ def test_however_it_is_cut_the_answer_is_the_same(talk, name, usual):
         == [usual] * 3
     )
     assert talk.said == [True] * 3
+
+
+def test_a_body_for_which_room_is_made_as_it_comes(talk, name, usual, monkeypatch):
+    monkeypatch.setattr(connection, "READ", 10)
+    monkeypatch.setattr(connection, "AHEAD", 2)
+    asked = question(name, ROWS)
+    start = asked.index(END) + len(END)
+    cuts = [asked[:start], *(asked[at : at + 9] for at in range(start, len(asked), 9))]
+    assert told(talk(*cuts[:-1], cuts[-1] + asked, answers=2)) == [usual] * 2
+    assert talk.said == [True] * 2
+
+
+def test_a_body_that_comes_slowly_is_waited_for(talk, name, usual):
+    asked = question(name, ROWS)
+    cuts = [asked[:-40], *(asked[at : at + 1] for at in range(len(asked) - 40, len(asked)))]
+    assert told(talk(*cuts, gap=1.2 * connection.PATIENCE / 40)) == [usual]
+    assert talk.said == [True]
 
 
 def test_the_rest_of_a_question_is_waited_for_no_longer_than_patience(talk, name, usual, monkeypatch):
@@ -389,7 +406,7 @@ class Loop:
 
 
 def test_what_is_written_in_one_turn_is_sent_as_one_piece_and_in_order(monkeypatch):
-    monkeypatch.setattr(connection, "LONGEST_TURN", 3600)
+    monkeypatch.setattr(turns, "LONGEST", 3600)
     loop, line, other = Loop(), Line(), Line()
     turn = Turn(loop)
     out = Gathering(line, turn)
@@ -411,7 +428,7 @@ def test_what_is_written_in_one_turn_is_sent_as_one_piece_and_in_order(monkeypat
 def test_in_a_long_turn_nothing_waits_for_its_end(monkeypatch):
     loop, line = Loop(), Line()
     out = Gathering(line, Turn(loop))
-    monkeypatch.setattr(connection, "LONGEST_TURN", -1)
+    monkeypatch.setattr(turns, "LONGEST", -1)
     out.write(b"one")
     out.write(b"two")
     assert line.sent == [b"one", b"two"]
