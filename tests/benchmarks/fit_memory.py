@@ -40,7 +40,7 @@ def drawn(classes: int, rows: int, columns: int) -> Data:
 def peak(name: str, given: dict[str, object], data: Data) -> dict[str, int]:
     algorithm = find(name).algorithm
     params = algorithm.params.model_validate(given)
-    algorithm.fit(params, data.take(np.arange(300)), Context.of(0))  # what is compiled is compiled
+    algorithm.fit(params, data.take(np.arange(6000)), Context.of(0))  # what is compiled is compiled
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")

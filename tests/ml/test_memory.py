@@ -15,12 +15,17 @@ TREES = [
 ]
 """What is fitted, and the bytes of its codes for a value: a bin; or a rank, what it stands for, and a row in order."""
 BOOSTED = [("gradient_boosting", {"trees": 2, "max_leaves": 8, **held}, 1) for held in ({}, {"patience": 1})]
+WEAK = [
+    ("logitboost", {"rounds": 2}, 1),
+    ("adaboost", {"rounds": 2, "max_depth": 3}, 1),
+    ("boost_majority", {"rounds": 2, "max_depth": 3, "gamma": 0.02}, 1),
+]
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux tells how much was resident at most")
 @pytest.mark.parametrize(
     ("classes", "rows", "specs"),
-    [(0, 100_000, TREES), (2, 100_000, TREES), (3, 200_000, BOOSTED)],
+    [(0, 100_000, TREES), (2, 100_000, TREES + WEAK), (3, 200_000, BOOSTED + WEAK)],
     ids=["numbers", "two", "three"],
 )
 def test_a_fit_takes_at_most_twice_its_codes_and_the_model(classes, rows, specs):

@@ -48,7 +48,7 @@ from app.ml.contract import JSON, Accepts, Algorithm, Context, Data, Fit, Matrix
 from app.ml.numerics.growth import planted, together
 from app.ml.numerics.softmax import probabilities
 from app.ml.numerics.trees import Trees, stages, total
-from app.ml.numerics.weak import Weak
+from app.ml.numerics.weak import Majority, Weak
 
 
 class AdaBoost(Params):
@@ -68,26 +68,24 @@ class State(NamedTuple):
 
 def fit(params: AdaBoost, data: Data, context: Context) -> Fit[State]:
     k = data.targets.shape[1]
-    weights = data.weights / data.weights.sum()
     weak = Weak(data, params.max_depth)
-    trees, votes, errors, training, score = [], [], [], [], np.zeros(data.targets.shape)
+    majority = Majority(data, weak.real)
+    trees, votes, errors, training = [], [], [], []
     for rounds in range(1, params.rounds + 1):
-        tree, answer = weak.taught(weights)
-        wrong = answer != data.codes
-        error = float(weights[wrong].sum())
+        tree, told = weak.taught(majority.weights)
+        error = majority.error(told)
         if k == 1 or error >= 1 - 1 / k:
             break
-        vote = params.learning_rate * _vote(max(error, weights.min() / 2), k)
+        vote = params.learning_rate * _vote(max(error, majority.weights.min() / 2), k)
         trees.append(planted(tree, data.levels, vote * np.eye(k), tree.value.argmax(axis=1)))
         votes.append(vote)
         errors.append(error)
-        score[np.arange(len(answer)), answer] += vote
-        training.append(float(np.average(score.argmax(axis=1) != data.codes, weights=data.weights)))
+        training.append(majority.add(told, vote))
         context.progress(rounds / params.rounds, weighted_error=error, training_error=training[-1])
-        if not wrong.any():
+        if not error:
             break
-        weights = weights * np.exp(vote * wrong)
-        weights /= weights.sum()
+        majority.stress(told, math.exp(vote))
+        del told  # its memory is for the next tree to grow in
     curves = {"weighted_error": errors, "training_error": training}
     if not trees:
         return Fit(_shares(data), warnings=["No tree is better than chance: the answer is the shares of the classes."])

@@ -40,7 +40,7 @@ from pydantic import Field
 from app.ml.contract import JSON, Accepts, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
 from app.ml.numerics.growth import planted, together
 from app.ml.numerics.trees import Trees, total
-from app.ml.numerics.weak import Weak
+from app.ml.numerics.weak import Majority, Weak
 
 ROUNDING = 1e-9
 """Of an edge that is γ exactly."""
@@ -64,28 +64,24 @@ class State(NamedTuple):
 def fit(params: BoostMajority, data: Data, context: Context) -> Fit[State]:
     n, k = data.targets.shape
     rounds = params.rounds or _enough(n, params.gamma)
-    weights = data.weights / data.weights.sum()
-    weak = Weak(data, params.max_depth)
+    weak, majority = Weak(data, params.max_depth), Majority(data, np.min_scalar_type(rounds))
     factor = (0.5 + params.gamma) / (0.5 - params.gamma)
     trees: list[Trees] = []
-    edges, training, score, failed = [], [], np.zeros((n, k)), 0
+    edges, training, failed = [], [], 0
     for number in range(1, rounds + 1):
-        tree, answer = weak.taught(weights)
-        wrong = answer != data.codes
-        edge = 0.5 - float(weights[wrong].sum())
+        tree, told = weak.taught(majority.weights)
+        edge = 0.5 - majority.error(told)
         if edge < params.gamma - ROUNDING:
             failed = number
             if trees:
                 break
         trees.append(planted(tree, data.levels, np.eye(k), tree.value.argmax(axis=1)))
         edges.append(edge)
-        score[np.arange(n), answer] += 1
-        training.append(float(np.average(score.argmax(axis=1) != data.codes, weights=data.weights)))
+        training.append(majority.add(told, 1))
         context.progress(number / rounds, weighted_error=0.5 - edge, training_error=training[-1])
         if failed:
             break
-        weights = weights * np.where(wrong, factor, 1.0)
-        weights /= weights.sum()
+        majority.stress(told, factor)
     state = State(together(trees), np.array(edges), failed)
     curves = {"weighted_error": [0.5 - edge for edge in edges], "training_error": training}
     return Fit(state, converged=not failed, iterations=len(trees), curves=curves, warnings=_said(failed, edge, params))

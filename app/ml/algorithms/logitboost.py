@@ -36,15 +36,15 @@ import numpy as np
 from pydantic import Field
 
 from app.ml.contract import JSON, Accepts, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
+from app.ml.numerics.boosting import Sums
 from app.ml.numerics.boosting_loss import log_total, lots, share
 from app.ml.numerics.growth import planted, together
-from app.ml.numerics.softmax import losses, of_two, probabilities
+from app.ml.numerics.softmax import of_two, probabilities
 from app.ml.numerics.trees import Trees, stages, total
 from app.ml.numerics.weak import Weak
 
 LARGEST = 4.0
 """Of a step."""
-LIGHTEST = 2 * np.finfo(float).eps
 
 
 class LogitBoost(Params):
@@ -65,21 +65,18 @@ class State(NamedTuple):
 
 
 def fit(params: LogitBoost, data: Data, context: Context) -> Fit[State]:
-    """Beside the binned columns a row takes 26 bytes, and 8 for each of its scores."""
     n, k = data.targets.shape
     targets = data.targets[:, 1:] if k == 2 else data.targets
     exact = None if params.splits == "auto" else params.splits == "exact"
-    weak, scores, trees = Weak(data, params.max_depth, exact=exact), np.zeros(targets.shape[::-1]), []
-    z, w = np.empty((2, n))
+    weak, trees, slopes = Weak(data, params.max_depth, exact=exact), [], np.empty(n)
+    scores = np.zeros(targets.shape[::-1], weak.real)
     curve = [_loss(data, scores, targets)]
     for rounds in range(1, params.rounds + 1):
         _begin(scores)
         for j, score in enumerate(scores):
             for lot in lots(n):
-                z[lot], w[lot] = _response(score[lot], targets[lot, j], k)
-            w *= data.weights
-            w /= w.sum()
-            tree = weak.fitted(z, w)
+                slopes[lot] = targets[lot, j] - _probability(score[lot].astype(np.float64), k)
+            tree = weak.stepped(slopes)
             step = params.learning_rate * tree.value.clip(-LARGEST, LARGEST) * (1 if k == 2 else (k - 1) / k)
             own = planted(tree, data.levels, step)
             for lot in lots(n):
@@ -92,19 +89,20 @@ def fit(params: LogitBoost, data: Data, context: Context) -> Fit[State]:
     return Fit(State(together(trees), k), converged=False, iterations=params.rounds, curves={"loss": curve})
 
 
-def _begin(scores: Matrix) -> None:
+def _begin(scores: Sums) -> None:
     """A round. The scores (s, n) of more than two classes become logarithms of probabilities, so that all trees of the
     round start from the same: of what a tree adds to all of them only the difference counts, and goes to its own.
     """
     for lot in lots(scores.shape[1] if len(scores) > 1 else 0):
-        scores[:, lot] -= log_total(scores[:, lot])
+        some = scores[:, lot].astype(np.float64)
+        scores[:, lot] = some - log_total(some)
 
 
-def _response(score: Vector, target: Vector, k: int) -> tuple[Vector, Vector]:
-    """The working response and its weights, when a round has begun."""
-    p = np.ones(score.size) if k == 1 else share(score) if k == 2 else np.exp(score)
-    w = np.maximum(p * (1 - p), LIGHTEST)
-    return (target - p) / w, w
+def _probability(score: Vector, k: int) -> Vector:
+    """Of the class, when a round has begun."""
+    if k == 1:
+        return np.ones(score.size)
+    return share(score) if k == 2 else np.exp(score)
 
 
 def predict(params: LogitBoost, state: State, x: Matrix) -> Matrix:
@@ -128,10 +126,14 @@ def summary(params: LogitBoost, state: State) -> JSON:
     return {"trees": state.trees.root.size}
 
 
-def _loss(data: Data, scores: Matrix, targets: Matrix) -> float:
+def _loss(data: Data, scores: Sums, targets: Matrix) -> float:
     """Mean of minus the log-likelihood."""
-    total = sum(data.weights[lot] @ losses(scores[:, lot].T, targets[lot]) for lot in lots(len(targets)))
-    return float(total / data.weights.sum())
+    loss = 0.0
+    for lot in lots(len(targets)):
+        raw = scores[:, lot].astype(np.float64)
+        whole = np.logaddexp(0, raw[0]) if len(raw) == 1 else log_total(raw)
+        loss += float(data.weights[lot] @ (whole - np.einsum("ik,ki->i", targets[lot], raw)))
+    return loss / float(data.weights.sum())
 
 
 ALGORITHM = Algorithm(

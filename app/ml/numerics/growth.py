@@ -17,7 +17,7 @@ DEEPEST = 2**30
 """Depth and leaves without a limit."""
 FIRST = 256
 """Nodes there is room for at first."""
-BLOCK = 65_536
+BLOCK = 8192
 """Rows looked through at a time."""
 GROWING = "column", "threshold", "left", "missing", "share", "members", "answer"
 """What of `Trees` becomes longer with every tree."""
@@ -94,7 +94,7 @@ class Grower:
             weights, times = weights * times, np.ones(weights.size, np.uint8)
         order = chosen((weights > 0) & (times > 0))[None] if self._order is None else self._order
         codes, bins, start, low, high, levels = self._table
-        nodes = self._places or max(FIRST, order.shape[1] // 8)
+        nodes = self._places or max(FIRST, min(order.shape[1] // 8, 2 ** min(rules.max_depth, 30)))
         noted = 1 if bare and not rules.max_leaves else nodes
         part = _Part(nodes, noted, self._values, max(1, int(levels.max(initial=0))))
         state, drawn = np.array([seed], np.uint64), np.arange(len(bins))

@@ -105,13 +105,28 @@ def test_where_none_was_missing_a_row_goes_both_ways():
 def test_boosted_trees_send_the_missing_to_a_side(exact):
     data = table(C, 1)
     shares = replace(data, weights=data.weights / data.weights.sum())
-    numbers = replace(shares, task=R, y=np.arange(40.0))
+    slopes = np.random.default_rng(2).uniform(-1, 1, 40)
+    bent = abs(slopes) * (1 - abs(slopes))
+    response = replace(data, task=R, y=slopes / bent, weights=data.weights * bent)
     assert Weak(data, 1, exact=exact).taught(shares.weights)[0].gain[0] == pytest.approx(best(shares, GINI, 1e-12))
-    assert Weak(data, 1, exact=exact).fitted(numbers.y, shares.weights).gain[0] == pytest.approx(
-        best(numbers, VARIANCE, 1e-12)
-    )
+    step = Weak(data, 1, exact=exact).stepped(slopes)
+    assert step.gain[0] == pytest.approx(best(response, VARIANCE, 1e-12 * response.weights.sum()))
+    assert step.value[0, 0] == pytest.approx(data.weights @ slopes / response.weights.sum())
     deep, _ = Weak(data, 3, exact=exact).taught(shares.weights)
     assert len(deep.column) == 1 + 2 * (deep.column >= 0).sum(), "two ways out of each question"
+
+
+def test_newton_steps_are_the_same_from_ranks_and_from_bins():
+    """From ranks by least squares of response and curvature, from bins by the slopes themselves."""
+    rng = np.random.default_rng(0)
+    x, slopes = rng.normal(size=(200, 3)), rng.uniform(-0.9, 0.9, 200)
+    slopes[0] = 0  # no curvature
+    data = Data.of(C, x, np.arange(200) % 2, weights=rng.uniform(0.5, 2, 200))
+    ranks, bins = (Weak(data, 3, exact=exact).stepped(slopes) for exact in (True, False))
+    assert len(ranks.column) > 9
+    np.testing.assert_array_equal(ranks.column, bins.column)
+    np.testing.assert_array_equal(ranks.threshold, bins.threshold)
+    np.testing.assert_allclose(ranks.value, bins.value, rtol=1e-9)
 
 
 def test_deep_boosted_trees_bear_missing_values():

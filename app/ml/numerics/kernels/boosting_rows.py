@@ -8,6 +8,7 @@ import numpy as np
 
 from app.ml.numerics.compiled import inner, kernel, seldom
 from app.ml.numerics.kernels.boosting_splits import CELLS, LEFT, NEITHER, RIGHT
+from app.ml.numerics.kernels.dealing import exchange
 
 CHUNK = 256
 """Rows whose codes are gathered at a time: waiting for one row's memory overlaps with waiting for the others'."""
@@ -115,12 +116,7 @@ def part_rows(rows, words, codes, j, sides, spare, counts, slopes, scales, gathe
     for first in range(0, rows.size, spare.size):
         some = rows[first : first + spare.size]
         stay = part_some(some, words, codes, j, sides, spare, counts, slopes, scales, gathered, held, histogram)
-        if kept < first:
-            spare[:stay] = some[:stay]
-            for p in range(np.uintp(first), np.uintp(kept), -1):
-                rows[np.uintp(p - 1 + stay)] = rows[np.uintp(p - 1)]
-            rows[kept : kept + stay] = spare[:stay]
-        kept += stay
+        kept = exchange(rows, kept, first, stay, spare)
     return kept
 
 

@@ -8,8 +8,9 @@ by its codes beforehand, which dealing out keeps sorted.
 import numpy as np
 
 from app.ml.numerics.compiled import inner, kernel, seldom
-from app.ml.numerics.kernels.questions import GINI, VARIANCE, clear, quality, weigh
-from app.ml.numerics.kernels.search import ASIDE, DE_BRUIJN, KNOWN, SUBSET, THRESHOLD, entry, search
+from app.ml.numerics.kernels.dealing import deal, mark
+from app.ml.numerics.kernels.questions import GINI, NEWTON, VARIANCE, clear, quality, weigh
+from app.ml.numerics.kernels.search import ASIDE, DE_BRUIJN, KNOWN, SUBSET, THRESHOLD, bend, entry, search
 
 EPS = float(np.finfo(np.float64).eps)
 TIE = 1e-11
@@ -18,6 +19,8 @@ LEEWAY = 1e-9
 """Share by which rounding may take a sum of weights below what is asked for."""
 NEAR = 8192
 """Rows of a node, at most, whose entries are brought together: more lie dense enough to be fetched each time."""
+PARTS = 4
+"""Turns in which all rows are dealt out: more take less memory, and move more of them twice."""
 GROW = (
     "void({}[:,::1], i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i4[:,::1], f8[::1], f8[::1], u1[::1],"
     "i8, i8, i8, f8, f8, f8, i8, b1, i1[::1], u8[::1], i8[::1], i8[::1], i4[:,::1], b1[::1],"
@@ -43,6 +46,13 @@ def gather(rows, target, near, total):
             mean += share * y[i]
             largest = max(largest, abs(y[i]))
         mean /= total[0]
+    elif criterion == NEWTON:
+        for i in rows:
+            share, bent = weight[i] * times[i], bend(y[i])
+            total[0] += share * bent
+            mean += share * y[i]
+            largest = max(largest, abs(y[i] / bent))
+        mean /= total[0]
     pairs, close = total.size == 2, rows.size <= len(near)
     for p in range(rows.size):
         q = np.uintp(p)
@@ -53,6 +63,9 @@ def gather(rows, target, near, total):
         if criterion == VARIANCE:
             total[1] += second
             square += second * (y[i] - mean)
+        elif criterion == NEWTON:
+            total[1] += second
+            square += second * second / first
         elif pairs:
             total[0] += first
             total[1] += second
@@ -66,65 +79,15 @@ def describe(rows, target, near, total, value):
     """Sums over the rows of a node, its `value`, weight and impurity, which is 0 if they all have one answer."""
     criterion = target[3]
     mean, square, largest = gather(rows, target, near, total)
-    mass = weigh(total, criterion)
-    if criterion == VARIANCE:
-        value[0] = mean
+    if criterion in (VARIANCE, NEWTON):
+        mass, value[0] = total[0], mean
         return mass, square / mass if np.sqrt(square / mass) > 4 * EPS * largest else 0.0
-    different = 0
+    mass, different = weigh(total, criterion), 0
     for s in range(total.size):
         value[s] = total[s] / mass
         different += total[s] > 0
     whole = mass if criterion == GINI else 0.0
     return mass, max(whole - quality(total, criterion), 0.0) / mass if different > 1 else 0.0
-
-
-@inner
-def mark(rows, code, bins, gap, asks, last, members, side, ways):
-    """Which way each row goes into `side`: 0 left, 1 right, 2 neither; and how many go each way. gap: where
-    the missing go, neither way if nowhere.
-    """
-    ways[:] = 0
-    for i in rows:
-        c = np.int64(code[i])
-        way = 0
-        if c == bins:
-            way = gap if gap >= 0 else ASIDE
-        elif asks == THRESHOLD:
-            way = 1 if c > last else 0
-        elif asks == SUBSET:
-            way = 0 if members[c] else 1
-        side[i] = way
-        ways[way] += 1
-
-
-@inner
-def deal(rows, side, ways, spare):
-    """Bring the rows (of one segment) that go left to the front, then those that go right, then the missing, stably."""
-    if ways[2] == 0:
-        kept, moved = 0, 0
-        for p in range(rows.size):
-            i = rows[p]
-            right = np.int64(side[i])
-            spare[moved] = i
-            rows[kept] = i
-            moved += right
-            kept += 1 - right
-        for p in range(moved):
-            rows[kept + p] = spare[p]
-        return
-    first, second, third = 0, ways[0], ways[0] + ways[1]
-    for i in rows:
-        if side[i] == 0:
-            spare[first] = i
-            first += 1
-        elif side[i] == 1:
-            spare[second] = i
-            second += 1
-        else:
-            spare[third] = i
-            third += 1
-    for p in range(rows.size):
-        rows[p] = spare[p]
 
 
 @inner
@@ -185,7 +148,8 @@ def grow(
     when the arrays are longer.
 
     codes (d, n) u1 or i4, bins (d,), start (d,), low, high, levels (d,): a `Binned`. order (1 or d, m): the rows.
-    y (n,): numbers, or classes. A row counts as `weight` (n,) times `times` (n,), which are 1 where columns are sorted.
+    y (n,): numbers, or slopes of a NEWTON step (not ranked), or classes. A row counts as `weight` (n,) times `times`
+    (n,), which are 1 where columns are sorted.
     max_leaves: 0 for no limit; with one, the question that gains most is asked first. tries: columns drawn for each
     question. lottery: subsets of categories are drawn too. own (d,): where a column may send missing values.
     state (1,): of the random numbers; drawn (d,): the columns, as they were drawn.
@@ -194,13 +158,15 @@ def grow(
     impurity and gain may have one place for all nodes, where nobody needs them, unless there is a limit of leaves.
     """
     d, n = codes.shape
+    target = y, weight, times, criterion
+    criterion = VARIANCE if criterion == NEWTON else criterion  # their entries add up and are judged alike
     m, k = order.shape[1], 2 if criterion == VARIANCE else value.shape[1]
     most, widest = 1, 1
     for j in range(d):
         most, widest = max(most, bins[j] + 1), max(widest, levels[j])
     ranked = order.shape[0] > 1
     moment = np.empty(n if criterion == VARIANCE and ranked else 0)
-    target, options = (y, weight, times, criterion), (criterion, lottery, own)
+    options = criterion, lottery, own
     near = np.empty((1 if ranked else min(m, NEAR), 2))
     held, seen, cells = np.zeros((most, k)), np.zeros(most // 64 + 1, np.uint64), np.empty(most, np.int64)
     bit = np.empty(64, np.int64)
@@ -211,7 +177,7 @@ def grow(
     levelled = np.empty((widest, k)), np.empty(widest, np.int64), np.empty(widest + 1)
     work = sums, levelled, pick, drawn, near, held, seen, bit, cells
     total, ways = np.empty(k), np.empty(3, np.int64)
-    side, spare = np.empty(n, np.uint8), np.empty(m, np.int32)
+    side, spare = np.empty(n if ranked else 0, np.uint8), np.empty(m if ranked else -(-m // PARTS), np.int32)
     least = min_leaf * (1 - LEEWAY)
     nodes, open_, leaves, named = at[0], at[1], at[2], at[3]
     whole, parent, lefts = gain.size > 1, 0, 0.0
@@ -286,9 +252,12 @@ def grow(
             continue
         leaves += more
         truths = np.int64(threshold[node]) if asks == SUBSET else 0
-        mark(order[0, lo:hi], codes[j], bins[j], gap, asks, last, members[truths:], side, ways)
-        for r in range(order.shape[0]):
-            deal(order[r, lo:hi], side, ways, spare)
+        question = bins[j], gap, asks, last, members[truths:]
+        if ranked:
+            mark(order[0, lo:hi], codes[j], question, side)
+            deal(order, lo, hi, side, None, spare, ways)
+        else:
+            deal(order, lo, hi, codes[j], question, spare, ways)
         parent, column[node], left[node] = node, j, nodes
         missing[node] = more if gap == ASIDE else gap
         depth += 1

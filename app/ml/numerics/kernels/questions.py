@@ -14,7 +14,8 @@ import numpy as np
 from app.ml.numerics.compiled import inner, seldom
 from app.ml.numerics.kernels.draws import below
 
-GINI, ENTROPY, VARIANCE = 0, 1, 2
+GINI, ENTROPY, VARIANCE, NEWTON = range(4)
+"""The last: the variance of g/h with weights h = |g| (1 - |g|), of slopes g of a logistic loss."""
 FEW_LEVELS = 10
 """Up to so many categories all 2^(levels-1) - 1 subsets are tried when there are more than two classes."""
 

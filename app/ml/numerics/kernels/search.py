@@ -5,6 +5,7 @@ import numpy as np
 from app.ml.numerics.compiled import inner, seldom
 from app.ml.numerics.kernels.draws import below
 from app.ml.numerics.kernels.questions import (
+    NEWTON,
     VARIANCE,
     add,
     best_cell,
@@ -25,8 +26,16 @@ THRESHOLD, SUBSET, KNOWN = 0, 1, 2
 """What a question asks: `code <= cut`, whether the level is a member, whether the value is known."""
 NOWHERE, LEFT, RIGHT, ASIDE = -1, 0, 1, 2
 """Where a question sends missing values: both ways, to a side, to a way of their own."""
+FLATTEST = 2 * float(np.finfo(np.float64).eps)
+"""Curvature of a row, at least."""
 BOTH, BRANCH, SIDE = 0, 1, 2
 """Where a column may send them: nowhere but both ways, to a way of their own, to the side where more is gained."""
+
+
+@inner
+def bend(slope):
+    """The curvature of a logistic loss, from its slope p or p - 1."""
+    return max(abs(slope) * (1 - abs(slope)), FLATTEST)
 
 
 @inner
@@ -38,6 +47,9 @@ def entry(i, target, mean, pairs):
     share = weight[i] * times[i]
     if criterion == VARIANCE:
         return share, share * (y[i] - mean)
+    if criterion == NEWTON:
+        bent = share * bend(y[i])
+        return bent, share * y[i] - bent * mean
     if not pairs:
         return share, y[i]
     return (0.0, share) if y[i] else (share, 0.0)
