@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import inf
 from typing import NamedTuple, Self
 
@@ -10,11 +9,11 @@ import numpy as np
 
 from app.ml.contract import Labels, Matrix, Vector
 from app.ml.learning import Truths
-from app.ml.numerics.kernels.columns import outside
+from app.ml.numerics.kernels.columns import EMPTY, OUTSIDE, UNSEEN, grouped, outside
 from app.ml.schema import InputColumn
 
-CODES = "unseen_category", "outside_range", "imputed"
-UNSEEN_CATEGORY, OUTSIDE_RANGE, IMPUTED, NO_DOUBT = 0, 1, 2, -1
+CODES = {UNSEEN: "unseen_category", OUTSIDE: "outside_range", EMPTY: "imputed"}
+NO_DOUBT = -1
 BLOCK = 1 << 15
 """Numbers worked on at a time: what is made of them is still near when it is used."""
 
@@ -36,8 +35,6 @@ class Doubts:
     inputs: Sequence[InputColumn]
     absent: Vector
     """(p,) the code of a value that is no level; NaN for numbers."""
-    categories: bool
-    """Whether any input is a category."""
     missing: Truths
     """(p,) whether a missing category has a level."""
     imputes: bool
@@ -55,7 +52,7 @@ class Doubts:
             for c in inputs
         ]
         first, last = np.array(ranges, np.float64).T[:, None].copy()
-        return cls(inputs, absent, not np.isnan(absent).all(), missing, imputes, first, last)
+        return cls(inputs, np.array(absent, np.float64), np.array(missing, np.bool_), imputes, first, last)
 
     def flags(self, raw: Matrix) -> tuple[Flagged, ...]:
         """Of a contiguous raw matrix (n, p): in the order of `CODES`, then by column, which rows, ascending."""
@@ -65,29 +62,37 @@ class Doubts:
         else:
             np.greater_equal(raw, self.first, out=inside)
             inside &= raw <= self.last
-            found = 0 in inside.tobytes()  # where numbers are few quicker than `all`
-        return self.of(raw, inside) if found else ()
+            found = inside.size - np.count_nonzero(inside)
+        return self.of(raw, inside, found) if found else ()
 
-    def of(self, raw: Matrix, inside: Truths) -> tuple[Flagged, ...]:
-        """As `flags`. inside: (n, p) which are where they should be, and need no look."""
+    def of(self, raw: Matrix, inside: Truths, found: int) -> tuple[Flagged, ...]:
+        """As `flags`. inside: (n, p) which are where they should be, and need no look; all but `found`."""
+        width, inputs = len(self.inputs), self.inputs
+        if grouped.ready:
+            rows, groups = np.empty(found, np.intp), np.empty((2, min(found, 3 * width)), np.intp)
+            count = grouped.lean(raw, inside, self.absent, self.missing, self.imputes, rows, groups)
+            keys, ends = groups[:, :count].tolist()
+        else:
+            keys, ends, rows = self._grouped(raw, inside)
+        return tuple(
+            Flagged(CODES[key // width], inputs[key % width].name, rows[start:end])
+            for key, start, end in zip(keys, [0, *ends], ends, strict=False)
+        )
+
+    def _grouped(self, raw: Matrix, inside: Truths) -> tuple[list[int], list[int], Labels]:
+        """What `grouped` finds, by way of arrays."""
         cells = (~inside).ravel().nonzero()[0]
         rows, places = np.divmod(cells, len(self.inputs))
         values = raw.ravel()[cells]
         empty = np.isnan(values)
-        codes = np.where(empty, IMPUTED if self.imputes else NO_DOUBT, OUTSIDE_RANGE)
-        if self.categories:
-            absent = self.absent[places]
-            unseen = (values == absent) | (empty & ~self.missing[places])
-            codes = np.where(np.isnan(absent), codes, np.where(unseen, UNSEEN_CATEGORY, NO_DOUBT))
+        codes = np.where(empty, EMPTY if self.imputes else NO_DOUBT, OUTSIDE)
+        absent = self.absent[places]
+        unseen = (values == absent) | (empty & ~self.missing[places])
+        codes = np.where(np.isnan(absent), codes, np.where(unseen, UNSEEN, NO_DOUBT))
         keys = places + len(self.inputs) * codes
-        order = keys.argsort(kind="stable")
-        keys, rows = keys[order], rows[order]
-        edges = [0, *((keys[1:] != keys[:-1]).nonzero()[0] + 1).tolist(), keys.size]
-        return tuple(
-            Flagged(CODES[key // len(self.inputs)], self.inputs[key % len(self.inputs)].name, rows[start:end])
-            for (start, end), key in zip(pairwise(edges), keys[edges[:-1]].tolist(), strict=True)
-            if key >= 0
-        )
+        order = keys.argsort(kind="stable")[np.count_nonzero(codes == NO_DOUBT) :]
+        found, counts = np.unique(keys[order], return_counts=True)
+        return found.tolist(), counts.cumsum().tolist(), rows[order]
 
 
 def blocks(rows: int, width: int) -> Iterator[slice]:

@@ -25,9 +25,9 @@ import scipy
 
 from app.ml.basis import Basis, Function, Powers
 from app.ml.contract import Accepts, Affine, Labels, Matrix, Vector
-from app.ml.doubts import CODES, IMPUTED, Doubts, Flagged, blocks
+from app.ml.doubts import CODES, Doubts, Flagged, blocks
 from app.ml.learning import Learned, Truths, learn
-from app.ml.numerics.kernels.columns import standardise
+from app.ml.numerics.kernels.columns import EMPTY, standardise
 from app.ml.preprocessing import Preprocessing
 from app.ml.raw import UNSEEN, Raw, codes, measured
 from app.ml.schema import ColumnKind, InputColumn
@@ -77,7 +77,7 @@ class Preparation:
         if way == "scaled" and standardise.ready:
             x, inside = np.empty(raw.shape), np.empty(raw.shape, np.bool_)
             found = standardise.lean(raw, doubts.first, doubts.last, inside, offset, scale, x)
-            flags = doubts.of(raw, inside) if found else ()
+            flags = doubts.of(raw, inside, found) if found else ()
             return flags, self._matrix(raw) if _imputed(flags) else x
         flags = doubts.flags(raw)
         if way == "raw":
@@ -304,4 +304,4 @@ class Preparation:
 
 def _imputed(flags: Sequence[Flagged]) -> bool:
     """Whether any number was."""
-    return len(flags) > 0 and flags[-1].code == CODES[IMPUTED]
+    return len(flags) > 0 and flags[-1].code == CODES[EMPTY]

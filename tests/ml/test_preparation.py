@@ -17,11 +17,11 @@ from app.errors import InvalidData
 from app.ml import doubts
 from app.ml import preparation as preparing
 from app.ml.contract import Accepts
-from app.ml.doubts import BLOCK
-from app.ml.numerics.kernels.columns import outside, standardise
+from app.ml.doubts import BLOCK, Doubts
+from app.ml.numerics.kernels.columns import grouped, outside, standardise
 from app.ml.preparation import Preparation, Preprocessing
 from app.ml.raw import Raw, RawColumn
-from app.ml.schema import ColumnKind
+from app.ml.schema import ColumnKind, InputColumn
 
 TYPES = {
     ColumnKind.NUMERIC: pa.float64(),
@@ -233,7 +233,7 @@ PAIRS = numbers(np.array([[0.0, 0.0], [3.0, 3.0]]))
 def compiled(*, ready):
     """Whether there is compiled code at hand, which is asked then."""
     with pytest.MonkeyPatch.context() as patched:
-        for module, kernel in ((doubts, outside), (preparing, standardise)):
+        for module, kernel in ((doubts, outside), (doubts, grouped), (preparing, standardise)):
             patched.setattr(module, kernel.__name__, SimpleNamespace(ready=ready, lean=kernel.compiled))
         yield
 
@@ -285,6 +285,28 @@ def test_the_kernels_of_columns_are_what_they_say(values):
             assert whole(values, first, last, inside, offset, scale, x) == (~expected).sum()
             assert x.tobytes() == ((values - offset) / scale).tobytes()
         np.testing.assert_array_equal(inside, expected)
+
+
+CODED = st.tuples(st.sampled_from([-1.0, 0.0, 7.0, np.nan]), st.sampled_from([0.0, 5.0, np.nan]), st.booleans())
+
+
+@given(st.lists(CODED, min_size=1, max_size=4), st.booleans(), st.integers(0, 5), st.data())
+def test_doubts_are_grouped_alike_with_and_without_compiled_code(columns, fills, rows, data):
+    """The first of a column is the code of what is no level, of none for numbers; then what stands in it."""
+    absent, missing = np.array([c[0] for c in columns]), np.array([c[2] for c in columns])
+    values = np.array([[data.draw(st.sampled_from([a, b, np.nan])) for a, b, _ in columns] for _ in range(rows)])
+    values = values.reshape(rows, len(columns))
+    inside = np.array(data.draw(st.lists(st.booleans(), min_size=values.size, max_size=values.size)), np.bool_)
+    inside = inside.reshape(values.shape)
+    inputs = [InputColumn(name=f"c{i}", kind="numeric", nullable=True) for i in range(len(columns))]
+    told = []
+    for ready in (False, True):
+        with compiled(ready=ready):
+            found = Doubts.about(inputs, absent, missing, imputes=fills).of(values, inside, int((~inside).sum()))
+        told.append([(flag.code, flag.column, flag.rows.tolist()) for flag in found])
+    assert told[0] == told[1]
+    cells = {(column, row) for _, column, own in told[0] for row in own}
+    assert len(cells) == sum(len(own) for *_, own in told[0]) <= (~inside).sum()
 
 
 def test_a_raw_matrix_of_other_inputs_is_refused():
