@@ -27,9 +27,9 @@ READ, AHEAD = 256 * KiB, 16
 
 
 @lru_cache(maxsize=1)
-def _read_of(_loop: asyncio.AbstractEventLoop) -> memoryview:
+def _buffer_of(_loop: asyncio.AbstractEventLoop) -> bytearray:
     """Where all connections read to: what is there is used before the next one reads."""
-    return memoryview(bytearray(READ))
+    return bytearray(READ)
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class Connection(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._question = self.app.question if isinstance(self.app, Application) else _none
-        self._buffer = _read_of(self.loop)
+        self._buffer = _buffer_of(self.loop)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         out = Gathering(transport, turn_of(self.loop))
@@ -91,13 +91,13 @@ class Connection(HttpToolsProtocol):
         else:
             super().shutdown()
 
-    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  as asyncio's
+    def get_buffer(self, sizehint: int) -> memoryview | bytearray:  # noqa: ARG002  as asyncio's
         return self._buffer if self._arriving is None else self._arriving.room()
 
     def buffer_updated(self, nbytes: int) -> None:
         arriving = self._arriving
         if arriving is None:
-            self._read(bytes(self._buffer[:nbytes]))
+            self._read(self._buffer, nbytes)
             return
         arriving.came += nbytes
         if arriving.came == arriving.question.size:
@@ -119,25 +119,26 @@ class Connection(HttpToolsProtocol):
         else:
             super().timeout_keep_alive_handler()
 
-    def _read(self, data: bytes) -> None:
-        """What begins where a question may begin, or goes on with what was told to uvicorn."""
-        while data:
+    def _read(self, text: bytes | bytearray, stop: int) -> None:
+        """What begins where a question may begin, or goes on with what was told to uvicorn; up to `stop`."""
+        start, view = 0, memoryview(text)
+        while start < stop:
             if self._answering:
-                self._rest += data
+                self._rest += view[start:stop]
                 return
-            end = data.find(END) + len(END)
-            plain = data.startswith(b"POST ") and len(END) < end <= LONGEST and self._at_rest()
-            question = self._question(data[:end]) if plain else None
+            end = text.find(END, start, stop) + len(END)
+            plain = len(END) < end - start <= LONGEST and text.startswith(b"POST ", start) and self._at_rest()
+            question = self._question(bytes(view[start:end])) if plain else None
             if question is None:
-                super().data_received(data)
+                super().data_received(bytes(view[start:stop]))
                 return
-            whole = end + question.size
-            if len(data) < whole:
-                clock, came = self.loop.call_later(PATIENCE, self._look), len(data) - end
-                self._arriving = _Arriving(question, data[:end], memoryview(data)[end:], came, came, clock)
+            if stop - end < question.size:
+                clock, came = self.loop.call_later(PATIENCE, self._look), stop - end
+                there = memoryview(bytes(view[end:stop]))
+                self._arriving = _Arriving(question, bytes(view[start:end]), there, came, came, clock)
                 return
-            self._answer(question, data[end:whole])
-            data = data[whole:]
+            start = end + question.size
+            self._answer(question, bytes(view[end:start]))
 
     def _at_rest(self) -> bool:
         """Whether uvicorn has nothing under way, and the other end reads what it is sent."""
@@ -182,7 +183,7 @@ class Connection(HttpToolsProtocol):
             return
         self.flow.resume_reading()
         rest, self._rest = self._rest, b""
-        self._read(rest)
+        self._read(rest, len(rest))
 
     def _send(self, answer: Whole) -> None:
         status, text = answer

@@ -122,7 +122,7 @@ def receive(protocol, request):
         return
     rest = memoryview(request)
     while rest:
-        room = protocol.get_buffer(-1)[: len(rest)]
+        room = memoryview(protocol.get_buffer(-1))[: len(rest)]
         room[:] = rest[: len(room)]
         protocol.buffer_updated(len(room))
         rest = rest[len(room) :]
@@ -144,6 +144,7 @@ def connected(app, path, headers, body, protocol=HttpToolsProtocol, **options):
         receive(connection, request)
         if state.tasks:
             await asyncio.gather(*state.tasks)
+        await asyncio.sleep(0)  # what is written is sent when a turn of the loop ends
         assert transport.head.startswith(b"HTTP/1.1 200"), transport.head
 
     return once
