@@ -1,8 +1,8 @@
 """What a fit takes beyond its rows: run as a process of its own, it prints the peak and the size of the model.
 
-    python tests/benchmarks/fit_memory.py CLASSES ROWS COLUMNS NAME PARAMETERS [NAME PARAMETERS] …
+    python tests/benchmarks/fit_memory.py [--kept] CLASSES ROWS COLUMNS NAME PARAMETERS [NAME PARAMETERS] …
 
-CLASSES is 0 for numbers.
+CLASSES is 0 for numbers. --kept: with what the allocator keeps of arrays that were freed.
 
 Bytes that were resident at most, less those before, so that arrays inside compiled code count too. Linux only.
 """
@@ -58,7 +58,10 @@ def resident(field: str) -> int:
 
 
 if __name__ == "__main__":
-    ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, 1 << 17)
+    if "--kept" in sys.argv:
+        sys.argv.remove("--kept")
+    else:
+        ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, 1 << 17)
     classes, rows, columns, *specs = sys.argv[1:]
     data = drawn(int(classes), int(rows), int(columns))
     told = zip(specs[::2], map(json.loads, specs[1::2]), strict=True)

@@ -65,7 +65,7 @@ POINTS = 50
 """Of the curve of the out-of-bag error, at most."""
 FEW = 4
 """Trees, at most, that grow as one piece of work: it keeps where their rows end."""
-DRAWS = 65_536
+DRAWS = 8192
 """Rows drawn at a time."""
 
 
@@ -213,8 +213,8 @@ def _drawn(n: int, rng: np.random.Generator) -> NDArray[np.uint8]:
 
 def _planted(grown: Grown, levels: Labels, classes: NDArray[np.float64] | None) -> Trees:
     if classes is None:
-        return planted(grown, levels, grown.value)
-    return planted(grown, levels, classes, grown.value.argmax(axis=1))
+        return planted(grown, levels, grown.value, kept=False)
+    return planted(grown, levels, classes, grown.value.argmax(axis=1), kept=False)
 
 
 def _rules(params: RandomForest, d: int, *, numbers: bool) -> Rules:

@@ -1,5 +1,6 @@
 """Trees grown from binned or ranked columns, as many as wanted on the same scratch memory."""
 
+import ctypes
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -19,6 +20,8 @@ FIRST = 256
 """Nodes there is room for at first."""
 BLOCK = 8192
 """Rows looked through at a time."""
+MUCH = 2**19
+"""Bytes of an array from which on they go back to the system when it is freed."""
 GROWING = "column", "threshold", "left", "missing", "share", "members", "answer"
 """What of `Trees` becomes longer with every tree."""
 
@@ -137,6 +140,7 @@ class _Part:
             room = _room(nodes, min(2.0, rows / max(1, rows - int((end - begin).sum()))))
             for place, array in enumerate(self.tree):
                 self.tree[place] = _longer(array, room) if len(array) > 1 else array
+            _give_back(room * 8)
         if waits + 3 > len(self.waiting):
             self.waiting = _longer(self.waiting, 2 * len(self.waiting))
         if truths + self._truths > len(self.members):
@@ -167,6 +171,12 @@ def _cut(array: NDArray[Any], size: int) -> None:
     array.resize((size, *array.shape[1:]), refcheck=False)
 
 
+def _give_back(freed: int) -> None:
+    """The system gets what is free: the allocator of glibc would keep it, however little of it is of use later."""
+    if freed >= MUCH and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
+        trim(0)
+
+
 def chosen(rows: NDArray[np.bool_]) -> NDArray[np.int32]:
     """The places of the true ones."""
     places, size = np.empty(np.count_nonzero(rows), np.int32), 0
@@ -184,10 +194,16 @@ def _ways(rules: Rules, d: int) -> NDArray[np.int8]:
     )
 
 
-def planted(tree: Grown, levels: Labels, answer: NDArray[np.float64], told: Labels | None = None) -> Trees:
-    """One tree ready to be asked. told: (N,) the row of `answer` that each leaf says; absent: one row a node."""
-    left = tree.left.copy()
-    np.copyto(left, np.arange(left.size, dtype=np.int32) if told is None else told, "same_kind", tree.column < 0)
+def planted(
+    tree: Grown, levels: Labels, answer: NDArray[np.float64], told: Labels | None = None, *, kept: bool = True
+) -> Trees:
+    """One tree ready to be asked. told: (N,) the row of `answer` that each leaf says; absent: one row a node. kept:
+    whether what has grown is needed any longer.
+    """
+    left, leaves = tree.left.copy() if kept else tree.left, chosen(tree.column < 0)
+    left[leaves] = leaves if told is None else told[leaves]
+    del leaves
+    _give_back(left.nbytes)
     return Trees(
         root=np.zeros(1, np.int32),
         column=tree.column,
@@ -254,7 +270,9 @@ class _Growing:
             self._array = _longer(self._array, _room(self.size, share))
         self._array[before : self.size] = rows
         if not kept and rows.flags.owndata and rows.flags.writeable:
+            freed = rows.nbytes
             _cut(rows, 0)
+            _give_back(freed)
         return self._array[before : self.size]
 
     def whole(self) -> NDArray[Any]:

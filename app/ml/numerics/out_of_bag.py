@@ -4,14 +4,15 @@ Reference: Breiman (2001), Machine Learning 45:5.
 """
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract import Data, Labels, Matrix, Task, Vector
+from app.ml.contract import Data, Matrix, Task, Vector
 from app.ml.numerics import calibration
-from app.ml.numerics.growth import chosen
+from app.ml.numerics.growth import BLOCK, chosen
 from app.ml.numerics.kernels.out_of_bag import permuted, reach, tell
 from app.ml.numerics.trees import Trees
 
@@ -60,26 +61,28 @@ class OutOfBag:
 
     def error(self, step: int = 1) -> tuple[float, float]:
         """Of these, among every `step`-th row: error rate or mean squared error, and its standard error."""
-        seen = self._seen[::step]
-        judged: NDArray[np.bool_] = seen > 0
-        if not judged.any():
+        whole = error = squares = 0.0
+        for weights, errors in self._errors(step):
+            whole += float(weights.sum())
+            error += float((weights * errors).sum())
+        if not whole:
             return math.nan, math.nan
-        parts, errors = self._data.weights[::step][judged], self._errors(step)[judged]
-        parts /= parts.sum()
-        error = float(parts @ errors)
-        errors -= error
-        return error, float(np.sqrt(np.square(parts, parts) @ np.square(errors, errors)))
+        error /= whole
+        for weights, errors in self._errors(step):
+            squares += float(((weights / whole * (errors - error)) ** 2).sum())
+        return error, math.sqrt(squares)
 
-    def _errors(self, step: int) -> Vector:
-        told, y = self._told[::step], self._data.y[::step]
-        if self._data.task is Task.CLASSIFICATION:
-            best: Labels = told.argmax(axis=1)
-            wrong: Vector = (best != y).astype(np.float64)
-            return wrong
-        errors: Vector = told[:, 0] / np.maximum(self._seen[::step], 1)
-        errors -= y
-        errors *= errors
-        return errors
+    def _errors(self, step: int) -> Iterator[tuple[Vector, Vector]]:
+        """Weight and error of these, some at a time."""
+        for first in range(0, len(self._seen), step * BLOCK):
+            some = slice(first, first + step * BLOCK, step)
+            seen, told, y = self._seen[some], self._told[some], self._data.y[some]
+            judged = seen > 0
+            if self._data.task is Task.CLASSIFICATION:
+                errors: Vector = (told[judged].argmax(axis=1) != y[judged]).astype(np.float64)
+            else:
+                errors = (told[judged, 0] / seen[judged] - y[judged]) ** 2
+            yield self._data.weights[some][judged], errors
 
 
 def permuted_increases(data: Data, tree: Trees, rows: NDArray[np.int32], rng: np.random.Generator) -> Vector:
