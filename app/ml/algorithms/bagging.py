@@ -23,7 +23,6 @@ Of 10 rows a draw holds 0.65132 on average, of 100 it holds 0.63397:
 References: Breiman (1996), Mach. Learn. 24:123; Battiti & Brunato, The LION Way, ch. 11.
 """
 
-import math
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -49,7 +48,7 @@ from app.ml.contract import (
     Vector,
     learner,
 )
-from app.ml.numerics.voices import voices
+from app.ml.numerics.voices import mistaken, voices
 
 
 class Bagging(Params):
@@ -122,15 +121,10 @@ def _answer(params: Bagging, member: Learned, x: Matrix) -> NDArray[Any]:
 
 
 def _error(data: Data, told: NDArray[Any], seen: Vector) -> float:
-    """Of the rows that some member had not seen, each by its weight."""
+    """Of the rows that some member had not seen."""
     judged = seen > 0
-    if not judged.any():
-        return math.nan
-    if data.task is Task.CLASSIFICATION:
-        wrong = told[judged].argmax(axis=1) != data.codes[judged]
-        return float(np.average(wrong, weights=data.weights[judged]))
-    missed = told[judged] / seen[judged] - data.y[judged]
-    return math.sqrt(np.average(missed**2, weights=data.weights[judged]))
+    answers = told[judged]
+    return mistaken(data, judged, answers if answers.ndim == 2 else answers / seen[judged])
 
 
 ALGORITHM = Algorithm(

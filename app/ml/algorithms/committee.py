@@ -6,7 +6,8 @@ Members may count differently. If M members err independently with probability e
     P = Σ_{k > M/2} C(M, k) eᵏ (1 − e)^{M−k},
 
 which falls to zero as M grows; members that err together gain less. Cross-validated, every member is trained once
-without each of K disjoint folds, and all K stay (section 11.2). An answer is given only where the best class has at
+without each of K disjoint folds, and all K stay (section 11.2); the fold that each lacks tells how well it does, so
+that cross-validation takes no other fits. An answer is given only where the best class has at
 least the share asked for and leads the second by the gap asked for: a share of 1 by majority is unanimity. What is
 rejected goes to a second model, where one is named, or else is unknown.
 
@@ -55,7 +56,7 @@ from app.ml.contract import (
 )
 from app.ml.numerics.folds import dealt
 from app.ml.numerics.row_draws import row_draws
-from app.ml.numerics.voices import voices
+from app.ml.numerics.voices import mistaken, voices
 
 ROUNDING = 1e-12
 """Of shares: two of three votes are two thirds."""
@@ -88,6 +89,8 @@ class State(NamedTuple):
     weights: Vector
     """(M,) adding up to 1."""
     second: Learned | None
+    errors: Vector = np.zeros(0)
+    """(M,) root mean square error, or error rate, of each member on the fold it has not seen; NaN without folds."""
 
 
 def fit(params: Committee, data: Data, context: Context) -> Fit[State]:
@@ -96,9 +99,14 @@ def fit(params: Committee, data: Data, context: Context) -> Fit[State]:
     lessons = [Lesson(spec, partial(data.take, rows)) for spec in params.members for rows in parts]
     members = tuple(context.fit_all(lessons))
     spread = np.repeat(own, len(parts))
+    lacking = [np.setdiff1d(np.arange(len(data.x)), rows) for rows in parts] * len(params.members)
+    errors = [
+        mistaken(data, rows, member.predict(data.x[rows])) if rows.size else np.nan
+        for member, rows in zip(members, lacking, strict=True)
+    ]
     classes = data.task is Task.CLASSIFICATION
     second = context.fit(params.second, data) if params.second is not None and classes else None
-    return Fit(State(members, spread / spread.sum(), second), iterations=len(members))
+    return Fit(State(members, spread / spread.sum(), second, np.array(errors)), iterations=len(members))
 
 
 def predict(params: Committee, state: State, x: Matrix) -> NDArray[np.float64]:
@@ -128,9 +136,17 @@ def explain(params: Committee, state: State, x: Matrix) -> list[JSON]:
 
 def summary(params: Committee, state: State) -> JSON:
     per_spec = len(state.members) // len(params.members)
+    errors = state.errors if state.errors.size else np.full(len(state.members), np.nan)
     return [
-        {"algorithm": member.name, "weight": weight, "without_fold": place % per_spec if per_spec > 1 else None}
-        for place, (member, weight) in enumerate(zip(state.members, state.weights.tolist(), strict=True))
+        {
+            "algorithm": member.name,
+            "weight": weight,
+            "without_fold": place % per_spec if per_spec > 1 else None,
+            "error": error,
+        }
+        for place, (member, weight, error) in enumerate(
+            zip(state.members, state.weights.tolist(), errors.tolist(), strict=True)
+        )
     ]
 
 

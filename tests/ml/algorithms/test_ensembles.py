@@ -232,6 +232,22 @@ def test_cross_validated_members_each_lack_a_fold(diabetes):
     lacking = [sorted(everyone - set(rows)) for rows in taught]
     assert lacking[:4] == lacking[4:]
     assert sorted(row for rows in lacking[:4] for row in rows) == sorted(everyone)  # disjoint, and all
+    told = committee.summary(params, state)
+    for member, rows, said in zip(state.members, lacking, told, strict=True):
+        missed = (member.predict(numbered.x[rows]) - numbered.y[rows]) ** 2
+        assert said["error"] == pytest.approx(np.sqrt(np.average(missed, weights=numbered.weights[rows])), rel=1e-12)
+
+
+def test_a_fold_judges_who_has_not_seen_it(cancer):
+    """As cross-validation does, which would fit the same members; without folds nobody can be judged."""
+    params, state = fitted(committee, committee.Committee, cancer, members=[{"name": "decision_tree"}], folds=5)
+    errors = np.array([member["error"] for member in committee.summary(params, state)])
+    assert 0.03 < errors.mean() < 0.12  # of the rows that it learned from a tree gets fewer wrong
+    assert (
+        np.mean([(member.predict(cancer.x).argmax(axis=1) != cancer.codes).mean() for member in state.members]) < 0.03
+    )
+    params, state = fitted(committee, committee.Committee, cancer, members=[RIDGE])
+    assert np.isnan(committee.summary(params, state)[0]["error"])
 
 
 def test_rejection_by_unanimity_majority_and_gap(cancer):
