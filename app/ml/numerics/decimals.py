@@ -39,19 +39,27 @@ TENS = 10.0 ** np.arange(23)
 """Exact."""
 
 
+@inner
+def exponent_of(q: Any) -> Any:
+    """What 10^q adds to the exponent in a float's bits."""
+    return U((217706 * q >> 16) + 1085)
+
+
+FIFTHS = FIVES[2 * (np.arange(0, -23, -1) - LEAST)]
+EXPONENTS = np.array([exponent_of.python(-behind) for behind in range(23)], np.uint64)
+"""For so many digits behind the point: the high words of 5^-behind, and the exponents."""
+
+
 BEFORE, BEHIND = 33, 32
-"""Bytes in front of a number and from it on that `quick_number` may look at."""
+"""Bytes in front of a number and from it on that `quick_digits` may look at."""
 
 
 @inner
-def rounded(high: Any, lead: Any, q: Any) -> Any:
+def rounded(high: Any, exponent: Any) -> Any:
     """The bits of a float: half of the 54 bits that lead in `high`, to even, times a power of two."""
     upper = high >> U(63)
-    mantissa = high >> (upper + U(9))
-    exponent = U(217706 * q >> 16) + upper - lead + U(1085)
-    return (exponent << U(52)) + (
-        (mantissa + (mantissa & U(1))) >> U(1)
-    )  # whose highest bit counts as an exponent of 1
+    mantissa = high >> (upper + U(9))  # whose highest bit counts as an exponent of 1
+    return ((exponent + upper) << U(52)) + ((mantissa + (mantissa & U(1))) >> U(1))
 
 
 @apart
@@ -68,7 +76,7 @@ def nearest(w: Any, q: Any) -> Any:
     shift = (high >> U(63)) + U(9)
     if low <= U(1) and -4 <= q <= 23 and high >> shift << shift == high and (high >> shift) & U(3) == U(1):
         high -= U(1)  # exactly between two floats, the even one below
-    bits = rounded(high, lead, q)
+    bits = rounded(high, exponent_of(q) - lead)
     return bits if bits - (U(1) << U(52)) < U(2046) << U(52) else U(0)
 
 
@@ -77,12 +85,11 @@ def quotient(w: Any, behind: Any) -> Any:
     """The bits of the float nearest to w·10^-behind, for up to 22 digits behind the point."""
     if w < U(10**15):
         return np.float64(np.float64(np.int64(w)) / TENS[behind]).view(np.uint64)
-    q = -np.int64(behind)
     lead = leading_zeros(w)
-    high, low = product(w << lead, FIVES[U(2 * (q + 342))])
+    high, low = product(w << lead, FIFTHS[behind])
     if unlikely(high & U(0x1FF) == U(0x1FF)) or unlikely(low <= U(1)):
-        return nearest(w, q)
-    return rounded(high, lead, q)
+        return nearest(w, -np.int64(behind))
+    return rounded(high, EXPONENTS[behind] - lead)
 
 
 @apart
@@ -109,33 +116,32 @@ def powered(text: bytes, at: Any, w: Any, behind: Any) -> Any:
 
 
 @inner
-def quick_number(text: bytes, at: Any) -> Any:
-    """As `number`, of one with up to 23 digits."""
+def quick_digits(text: bytes, at: Any) -> Any:
+    """Of a number with up to 23 digits, without an exponent: the digits, how many are behind the point, its sign.
+
+    Then where they end, and whether this is such a number.
+    """
     negative = U(text[at] == U(45))
     marks = not_digits(text, at) & ~negative
     point = trailing_zeros(marks)
     whole = point - negative
+    none = U(0), U(0), negative, at, False
     if unlikely(whole - U(1) >= U(23)) or (whole != U(1) and text[at + negative] == U(48)):
-        return U(0), at, False
+        return none
     if text[at + point] == U(46):
         end = trailing_zeros(marks & (marks - U(1)))
         behind = end - point - U(1)
         if unlikely(behind - U(1) >= U(23) - whole):
-            return U(0), at, False
+            return none
         most, more, least = digits_before(text, at + end, behind, whole + behind)
     else:
         if unlikely(whole > U(15)) or (negative and text[at + U(1)] == U(48)):  # a whole -0 is 0
-            return U(0), at, False
+            return none
         end, behind = point, U(0)
         most, more, least = digits_before(text, at + end, whole, whole)
     if unlikely(most >= U(1000)):  # more than 19 digits
-        return U(0), at, False
-    end += at
-    w = (most * U(100_000_000) + more) * U(100_000_000) + least
-    if text[end] != U(44) and unlikely(text[end] | U(32) == U(101)):
-        bits, end, good = powered(text, end, w, behind)
-        return bits | negative << U(63), end, good
-    return quotient(w, behind) | negative << U(63), end, True
+        return none
+    return (most * U(100_000_000) + more) * U(100_000_000) + least, behind, negative, at + end, True
 
 
 @apart

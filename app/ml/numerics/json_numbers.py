@@ -6,7 +6,7 @@ import numpy as np
 
 from app.ml.contract import Matrix, Vector
 from app.ml.numerics.compiled import TEXT, apart, inner, kernel
-from app.ml.numerics.decimals import BEFORE, BEHIND, U, Words, number, quick_number
+from app.ml.numerics.decimals import BEFORE, BEHIND, U, Words, number, powered, quick_digits, quotient
 from app.ml.numerics.instructions import eight_bytes, unlikely
 
 WIDEST = 1 << 14
@@ -91,62 +91,117 @@ def same(text: bytes, at: Any, names: bytearray, place: Any, size: Any) -> Any:
     return at == end
 
 
-@inner
-def cell(text: bytes, at: Any, room: Any) -> Any:
-    """The bits of the number or null at `at`, as `number` gives them. room: how far ahead there is some to look at."""
+@apart
+def other(text: bytes, at: Any, room: Any) -> Any:
+    """The bits of null, or of a number that is more than `quick_digits`; where it ends, and whether it is good."""
     if at - U(BEFORE) < room:
-        bits, end, good = quick_number(text, at)
-        if good:
-            return bits, end, True
+        w, behind, negative, end, good = quick_digits(text, at)
+        if good and text[end] | U(32) == U(101):
+            bits, end, good = powered(text, end, w, behind)
+            return bits | negative << U(63), end, good
     if text[at] != U(110):
         return number(text, at)
     good = text[at + U(1)] == U(117) and text[at + U(2)] == U(108) and text[at + U(3)] == U(108)
     return U(NULL), at + U(4), good
 
 
-@apart
+@inner
+def signed(w: Any, behind: Any, negative: Any) -> Any:
+    return U(quotient(w, behind) | negative << U(63)).view(np.float64)
+
+
+@inner
+def new_name(text: bytes, at: Any, names: bytearray, named: Any, sizes: Words, column: Any) -> Any:  # noqa: PLR0917
+    """Where the name at `at` ends, and the bytes of `names` there are now; 0 where it is none or finds no room."""
+    end = past_name(text, at)
+    if end >= U(len(text)) or column >= U(sizes.size) or named + (end - at) >= U(len(names)):
+        return U(0), named
+    sizes[column] = end - at
+    for k in range(end - at):
+        names[named + U(k)] = text[at + U(k)]
+    named += end - at
+    names[named] = U(44)
+    return end, named + U(1)
+
+
+@inner
+def past_key(  # noqa: PLR0917 - as `row`
+    text: bytes, at: Any, first: Any, names: bytearray, named: Any, sizes: Words, column: Any, place: Any
+) -> Any:
+    """Where the value begins whose name is at `at`, the bytes of `names`, and of them those before the next name.
+
+    first: whether it is a name of the first row, else it has to be that of this column. 0 where it is something else.
+    """
+    if first:
+        end, named = new_name(text, at, names, named, sizes, column)
+        if end == U(0):
+            return U(0), named, place
+    else:
+        end = at + sizes[column]
+        if place >= named or end >= U(len(text)) or not same(text, at, names, place, sizes[column]):
+            return U(0), named, place
+    at = past_space(text, end)
+    value = past_space(text, at + U(1)) if text[at] == U(58) else U(0)
+    return value, named, place + sizes[column] + U(1)
+
+
+@inner
 def row(  # noqa: PLR0917 - parts of it would cost more to call than they do
     text: bytes, at: Any, keyed: Any, out: Vector, cells: Any, names: bytearray, sizes: Words, named: Any
 ) -> Any:
     """Numbers, or nulls, with commas between them from `at` into `out`, where `cells` are before; `keyed`, with names.
 
-    Cells and bytes of `names` there are now, and where the text goes on; 0 where there is something else.
+    Cells and bytes of `names` there are now, and where the text goes on; 0 where there is something else. Digits
+    become a float when the next are read: both are long chains, and a processor looks some hundred steps ahead.
     """
     room = U(len(text)) - U(BEFORE + BEHIND - 1) if len(text) >= BEFORE + BEHIND else U(0)
     first, before, place = named == U(0), cells, U(0)
     none = cells, named, U(0)
+    w, behind, negative, late = U(0), U(0), U(0), cells
+    digits, point, minus, end = U(0), U(0), U(0), at
     while cells < U(out.size):
         if keyed:
-            column = cells - before
-            if first:
-                end = past_name(text, at)
-                if end >= U(len(text)) or column >= U(sizes.size) or named + (end - at) >= U(len(names)):
-                    return none
-                sizes[column] = end - at
-                for k in range(end - at):
-                    names[named + U(k)] = text[at + U(k)]
-                named += end - at
-                names[named] = U(44)
-                named += U(1)
-            elif (
-                place >= named or at + sizes[column] >= U(len(text)) or not same(text, at, names, place, sizes[column])
-            ):
+            at, named, place = past_key(text, at, first, names, named, sizes, cells - before, place)
+            if at == U(0):
                 return none
-            at = past_space(text, at + sizes[column])
-            place += sizes[column] + U(1)
-            if text[at] != U(58):
+        good = at - U(BEFORE) < room
+        if good:
+            digits, point, minus, end, good = quick_digits(text, at)
+        if unlikely(not good) or (unlikely(text[end] != U(44)) and text[end] | U(32) == U(101)):
+            out[late] = signed(w, behind, negative)
+            bits, at, good = other(text, at, room)
+            if not good:
                 return none
-            at = past_space(text, at + U(1))
-        bits, at, good = cell(text, at, room)
-        if unlikely(not good):
-            return none
-        out[cells] = U(bits).view(np.float64)
+            out[cells] = U(bits).view(np.float64)
+            w, late = U(0), cells + U(1)
+        else:
+            out[late] = signed(w, behind, negative)  # if nothing is late, where something will be
+            w, behind, negative, at, late = digits, point, minus, end, cells
         cells += U(1)
-        at = past_space(text, at)
-        if text[at] != U(44):
-            return cells, named, at
+        if unlikely(text[at] != U(44)):
+            at = past_space(text, at)
+            if text[at] != U(44):
+                if late < cells:
+                    out[late] = signed(w, behind, negative)
+                return cells, named, at
         at = past_space(text, at + U(1))
     return none
+
+
+@apart
+def list_row(  # noqa: PLR0917 - as `row`
+    text: bytes, at: Any, out: Vector, cells: Any, names: bytearray, sizes: Words, named: Any
+) -> Any:
+    """`row` without names: by itself it needs fewer of the processor's registers."""
+    return row(text, at, False, out, cells, names, sizes, named)
+
+
+@apart
+def object_row(  # noqa: PLR0917 - as `row`
+    text: bytes, at: Any, out: Vector, cells: Any, names: bytearray, sizes: Words, named: Any
+) -> Any:
+    """`row` with names."""
+    return row(text, at, True, out, cells, names, sizes, named)
 
 
 TYPES = f"UniTuple(i8, 4)({TEXT}, u8, i8, f8[:,::1], ByteArray(u1, 1, 'C'))"
@@ -167,7 +222,10 @@ def scan(text: bytes, at: Any, form: int, values: Matrix, names: bytearray) -> t
                 return none
             at = past_space(text, at + U(1))
         before = cells
-        cells, named, at = row(text, at, form == OBJECTS, out, cells, names, sizes, named)
+        if form == OBJECTS:
+            cells, named, at = object_row(text, at, out, cells, names, sizes, named)
+        else:
+            cells, named, at = list_row(text, at, out, cells, names, sizes, named)
         if at == U(0) or text[at] != closing:
             return none
         if rows == U(0):
