@@ -142,7 +142,7 @@ def summary(params: Committee, state: State) -> JSON:
             "algorithm": member.name,
             "weight": weight,
             "without_fold": place % per_spec if per_spec > 1 else None,
-            "error": error,
+            "error": None if np.isnan(error) else error,
         }
         for place, (member, weight, error) in enumerate(
             zip(state.members, state.weights.tolist(), errors.tolist(), strict=True)
