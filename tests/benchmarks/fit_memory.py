@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from app.ml import states
+from app.ml import learners, states
 from app.ml.catalogue import find
-from app.ml.contract import Context, Data, Task
+from app.ml.contract import Data, Task
 
 MMAP_THRESHOLD = -3
 """Option of glibc: from so many bytes on an array is given back when it is freed, not kept for the next."""
@@ -40,12 +40,12 @@ def drawn(classes: int, rows: int, columns: int) -> Data:
 def peak(name: str, given: dict[str, object], data: Data) -> dict[str, int]:
     algorithm = find(name).algorithm
     params = algorithm.params.model_validate(given)
-    algorithm.fit(params, data.take(np.arange(6000)), Context.of(0))  # what is compiled is compiled
+    algorithm.fit(params, data.take(np.arange(6000)), learners.context(0))  # what is compiled is compiled
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")
     before = resident("VmRSS")
-    state = algorithm.fit(params, data, Context.of(0)).state
+    state = algorithm.fit(params, data, learners.context(0)).state
     arrays: dict[str, np.ndarray] = {}
     most = resident("VmHWM") - before
     states.pack(state, "state", arrays)
