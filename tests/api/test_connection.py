@@ -14,6 +14,7 @@ import pytest
 import uvicorn
 
 from app.api import connection, turns
+from app.api.direct import Question
 from app.api.heads import END, read_head
 from app.api.turns import Gathering, Turn
 from app.main import create_app
@@ -166,6 +167,17 @@ def test_a_body_for_which_room_is_made_as_it_comes(talk, name, usual, monkeypatc
     cuts = [asked[:start], *(asked[at : at + 9] for at in range(start, len(asked), 9))]
     assert told(talk(*cuts[:-1], cuts[-1] + asked, answers=2)) == [usual] * 2
     assert talk.said == [True] * 2
+
+
+def test_room_is_made_for_what_came_not_for_what_is_said_to_come():
+    came = 100
+    arriving = connection._Arriving(Question(10**12, None), b"", memoryview(bytes(range(came))), came, came, None)
+    for most in (connection.READ, connection.AHEAD * connection.READ):
+        room = arriving.room()
+        assert came + len(room) == most
+        room[:] = bytes(len(room))
+        arriving.came = came = most
+    assert bytes(arriving.body[:100]) == bytes(range(100))
 
 
 def test_a_body_that_comes_slowly_is_waited_for(talk, name, usual):
