@@ -121,29 +121,34 @@ class _Asked(NamedTuple):
 
 
 def _predict(asked: _Asked, call: Call, body: Sent) -> Reply | Coroutine[Any, Any, Reply]:
-    services = call.app.services
-    served = None if asked.within is not None else services.predictions.at_hand(asked.wanted, len(body))
+    services, plain = call.app.services, asked.forms.body == NPY
+    served = None if asked.within is not None else services.predictions.at_hand(asked.wanted, len(body), plain=plain)
     if served is None:
         return _in_turn(asked, call, body)
     services.admission.check()
     check_extras(served, asked.extras)
-    write = WRITERS[asked.forms.answer]
-    return _reply(asked, services.predictions.answer(served, _read(asked, call, body, served), asked.extras, write))
+    return _reply(asked, _answer(asked, call, body, served))
+
+
+def _answer(asked: _Asked, call: Call, body: Sent, served: Served) -> Answer:
+    predictions, write = call.app.services.predictions, WRITERS[asked.forms.answer]
+
+    def give() -> Answer:
+        return predictions.answer(served, _read(asked, call, body, served), asked.extras, write)
+
+    return predictions.timed(served, len(body), give) if asked.forms.body == NPY else give()
 
 
 async def _in_turn(asked: _Asked, call: Call, body: Sent) -> Reply:
     predictions = call.app.services.predictions
-    write = WRITERS[asked.forms.answer]
     async with call.app.services.admission.enter(asked.within) as place:
         served = await predictions.ready(asked.wanted)
         check_extras(served, asked.extras)
         if served.quick(len(body)):
-            incoming = _read(asked, call, body, served)
+            incoming, write = _read(asked, call, body, served), WRITERS[asked.forms.answer]
             given = await predictions.answer_small(served, incoming, place.begin, asked.extras, write)
         else:
-            given = await place.run(
-                lambda: predictions.answer(served, _read(asked, call, body, served), asked.extras, write), large=True
-            )
+            given = await place.run(partial(_answer, asked, call, body, served), large=True)
     return _reply(asked, given)
 
 

@@ -1,8 +1,10 @@
 """Predictions from the process's own memory, else from Redis, else from Postgres."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from math import inf
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -26,6 +28,8 @@ from app.store.work import WorkFactory
 T = TypeVar("T")
 QUICK_BODY, QUICK_MODEL = 64 * KiB, 8 * MiB
 """A small table and a small model take less time than the way to a thread and back may cost."""
+QUICK_SECONDS, MOST_PACES = 1e-3, 10_000
+"""CPU time up to which a larger one of plain numbers stays there too, at the pace of the last to this version."""
 LOADS = 2
 """Models read at a time, per process: the bound on what cold requests ask of Postgres."""
 
@@ -50,6 +54,8 @@ class Predictions:
         self._memory = ModelMemory(settings.model_memory_bytes)
         self._loads: SingleFlight[str, Model] = SingleFlight(LOADS, "models")
         self._batching = Batching(settings)
+        self._paces: dict[str, float] = {}
+        """Seconds a byte, by digest, of the last large body of plain numbers."""
 
     def resolve(self, model: str, version: int | None = None, alias: str | None = None) -> Pointer:
         """Which version is meant, no older than `pointer_seconds`.
@@ -73,14 +79,29 @@ class Predictions:
             pointer = await _landed(self._pointers.fetch(wanted))
         return Served(pointer, self._memory.get(pointer.digest) or await self._loaded(pointer))
 
-    def at_hand(self, wanted: Wanted, size: int) -> Served | None:
-        """As `ready`, if a body of so many bytes can be answered without waiting for anything or anybody."""
+    def at_hand(self, wanted: Wanted, size: int, *, plain: bool = False) -> Served | None:
+        """As `ready`, if a body of so many bytes can be answered without waiting for anything or anybody.
+
+        plain: whether it is numbers and nothing else, so that its size says how much there is to do.
+        """
         pointer = self._pointers.fresh(wanted)
         model = None if pointer is None else self._memory.get(pointer.digest)
         if pointer is None or model is None or self._batching.takes(model):
             return None
         served = Served(pointer, model)
-        return served if served.quick(size) else None
+        quick = served.quick(size) or (plain and size * self._paces.get(pointer.digest, inf) <= QUICK_SECONDS)
+        return served if quick else None
+
+    def timed(self, served: Served, size: int, give: Callable[[], T]) -> T:
+        """What `give` gives for a plain body of so many bytes. How long that takes is remembered, if it is large."""
+        if size <= QUICK_BODY:
+            return give()
+        begun = time.thread_time()
+        given = give()
+        if len(self._paces) >= MOST_PACES:
+            self._paces.clear()
+        self._paces[served.pointer.digest] = (time.thread_time() - begun) / size
+        return given
 
     async def _loaded(self, pointer: Pointer) -> Model:
         return await _landed(self._loads.join(pointer.digest, lambda: self._load(pointer)))

@@ -5,6 +5,7 @@ import dataclasses
 import os
 import signal
 import threading
+import time
 from contextlib import contextmanager
 from uuid import uuid4
 
@@ -18,7 +19,7 @@ from app.errors import AliasNotFound, CorruptModel, GoldenMismatch, InvalidReque
 from app.ml.model import decode, encode
 from app.ml.numerics import compiled
 from app.services.pointers import Pointers, Wanted
-from app.services.predictions import LOADS, Predictions
+from app.services.predictions import LOADS, QUICK_BODY, QUICK_SECONDS, Predictions
 from app.store.cache import Cache
 from app.store.engine import make_engine
 from app.store.tables import ModelChunkRow, ModelVersionRow
@@ -239,6 +240,25 @@ def test_ten_times_the_memory_is_served_within_it(process, published, trained, n
         assert given["version"] == seed + 1
         assert predictions._memory.nbytes <= 3 * size
     assert orjson.loads(answer(predictions, name, body, version=1))["version"] == 1
+
+
+def test_a_large_body_of_plain_numbers_stays_on_the_loop_while_the_last_was_quick(process, published, name):
+    predictions, wanted, size = process(), Wanted(name), 10 * QUICK_BODY
+    answer(predictions, name, published(name))
+    served = predictions.at_hand(wanted, QUICK_BODY)
+    assert predictions.at_hand(wanted, size, plain=True) is None
+    predictions.timed(served, size, lambda: None)
+    assert predictions.at_hand(wanted, size, plain=True) == served
+    assert predictions.at_hand(wanted, size) is None  # of another form
+    assert predictions.at_hand(wanted, size << 30, plain=True) is None
+
+    def compute():
+        begun = time.thread_time()
+        while time.thread_time() - begun < 2 * QUICK_SECONDS:
+            pass
+
+    predictions.timed(served, size, compute)
+    assert predictions.at_hand(wanted, size, plain=True) is None
 
 
 def test_which_version_is_meant(services, process, publish, name):
