@@ -36,10 +36,15 @@ def settle() -> None:
     gc.freeze()
     gc.set_threshold(20_000)
     sys.setswitchinterval(0.0005)
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:  # glibc's alone; it keeps tens of MiB that compiling modules freed
-        trim(0)
+    give_back()
     let_files_go()
+
+
+def give_back() -> None:
+    """What is free goes to the system: the allocator of glibc, alone in this, would keep it, however little is used."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def let_files_go() -> None:

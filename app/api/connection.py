@@ -47,6 +47,7 @@ class _Arriving:
     clock: asyncio.TimerHandle
 
     def room(self) -> memoryview:
+        """For what comes next."""
         if self.came == len(self.body):
             most = max(READ, AHEAD * self.came)
             body = np.empty(min(self.question.size, most), np.uint8).data
@@ -134,8 +135,8 @@ class Connection(HttpToolsProtocol):
                 return
             if stop - end < question.size:
                 clock, came = self.loop.call_later(PATIENCE, self._look), stop - end
-                there = memoryview(bytes(view[end:stop]))
-                self._arriving = _Arriving(question, bytes(view[start:end]), there, came, came, clock)
+                self._arriving = _Arriving(question, bytes(view[start:end]), view[end:stop], came, came, clock)
+                self._arriving.room()  # others read to where it is now
                 return
             start = end + question.size
             self._answer(question, bytes(view[end:start]))
@@ -204,8 +205,8 @@ class Receiver(asyncio.BufferedProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._connection = Connection(*args, **kwargs)
-        self.get_buffer = self._connection.get_buffer  # type: ignore[method-assign]  # with every read
-        self.buffer_updated = self._connection.buffer_updated  # type: ignore[method-assign]
+        self.get_buffer = self._connection.get_buffer  # type: ignore[method-assign]  # one call less with every read
+        self.buffer_updated = self._connection.buffer_updated  # type: ignore[method-assign]  # as above
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         self._connection.connection_made(transport)

@@ -1,6 +1,5 @@
 """Trees grown from binned or ranked columns, as many as wanted on the same scratch memory."""
 
-import ctypes
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -8,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from app.lean import give_back
 from app.ml.contract import Data, Labels, Task, Vector
 from app.ml.numerics.binning import Binned
 from app.ml.numerics.kernels.growth import grow, grow_ranked
@@ -172,9 +172,9 @@ def _cut(array: NDArray[Any], size: int) -> None:
 
 
 def _give_back(freed: int) -> None:
-    """The system gets what is free: the allocator of glibc would keep it, however little of it is of use later."""
-    if freed >= MUCH and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
-        trim(0)
+    """To the system, if so many bytes are worth it."""
+    if freed >= MUCH:
+        give_back()
 
 
 def chosen(rows: NDArray[np.bool_]) -> NDArray[np.int32]:
