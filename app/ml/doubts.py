@@ -9,7 +9,7 @@ import numpy as np
 
 from app.ml.contract import Labels, Matrix, Vector
 from app.ml.learning import Truths
-from app.ml.numerics.kernels.columns import EMPTY, OUTSIDE, UNSEEN, grouped, outside
+from app.ml.numerics.kernels.columns import EMPTY, OUTSIDE, UNSEEN, grouped, outside, repeated
 from app.ml.schema import InputColumn
 
 CODES = {UNSEEN: "unseen_category", OUTSIDE: "outside_range", EMPTY: "imputed"}
@@ -39,9 +39,9 @@ class Doubts:
     """(p,) whether a missing category has a level."""
     imputes: bool
     """Whether missing numbers are imputed."""
-    first: Matrix
-    """(1, p) what is less, more than `last`, or NaN, deserves a look: the range seen, the codes of levels."""
-    last: Matrix
+    first: Vector
+    """`repeated`; what is less, more than `last`, or NaN, deserves a look: the range seen, the codes of levels."""
+    last: Vector
 
     @classmethod
     def about(cls, inputs: Sequence[InputColumn], absent: Vector, missing: Truths, *, imputes: bool) -> Self:
@@ -51,7 +51,7 @@ class Doubts:
             else (0, len(c.levels) - 1)
             for c in inputs
         ]
-        first, last = np.array(ranges, np.float64).T[:, None].copy()
+        first, last = map(repeated, np.array(ranges, np.float64).T)
         return cls(inputs, np.array(absent, np.float64), np.array(missing, np.bool_), imputes, first, last)
 
     def flags(self, raw: Matrix) -> tuple[Flagged, ...]:
@@ -60,8 +60,8 @@ class Doubts:
         if outside.ready:
             found = outside.lean(raw, self.first, self.last, inside)
         else:
-            np.greater_equal(raw, self.first, out=inside)
-            inside &= raw <= self.last
+            np.greater_equal(raw, self.first[: len(self.inputs)], out=inside)
+            inside &= raw <= self.last[: len(self.inputs)]
             found = inside.size - np.count_nonzero(inside)
         return self.of(raw, inside, found) if found else ()
 

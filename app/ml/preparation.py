@@ -27,7 +27,7 @@ from app.ml.basis import Basis, Function, Powers
 from app.ml.contract import Accepts, Affine, Labels, Matrix, Vector
 from app.ml.doubts import CODES, Doubts, Flagged, blocks
 from app.ml.learning import Learned, Truths, learn
-from app.ml.numerics.kernels.columns import EMPTY, standardise
+from app.ml.numerics.kernels.columns import EMPTY, repeated, standardise
 from app.ml.preprocessing import Preprocessing
 from app.ml.raw import UNSEEN, Raw, codes, measured
 from app.ml.schema import ColumnKind, InputColumn
@@ -254,10 +254,10 @@ class Preparation:
         return np.where(self._categorical, np.where(self._other, self._kept, UNSEEN), np.nan)
 
     @cached_property
-    def _usual(self) -> tuple[Doubts, Way, int, Matrix, Matrix]:
+    def _usual(self) -> tuple[Doubts, Way, int, Vector, Vector]:
         """What a prediction looks at, together: to look up one takes as long as to compare a hundred numbers."""
         doubts = Doubts.about(self.inputs, self._absent, self._missing, imputes=not self.keeps_missing)
-        return doubts, self._way, len(self.inputs), self._offset, self._scale
+        return doubts, self._way, len(self.inputs), repeated(self._offset[0]), repeated(self._scale[0])
 
     @property
     def _way(self) -> Way:

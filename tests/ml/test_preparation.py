@@ -269,20 +269,23 @@ def test_what_lies_outside_the_range_is_flagged(ready, values):
         assert flags(fit(PAIRS), numbers(np.array(values))) == expected
 
 
-@given(st.lists(st.tuples(*[st.sampled_from(EDGES)] * 3), max_size=5))
-def test_the_kernels_of_columns_are_what_they_say(values):
+@given(st.lists(st.tuples(*[st.sampled_from(EDGES)] * 3), max_size=5), st.integers(1, 3))
+def test_the_kernels_of_columns_are_what_they_say(values, together):
+    """So many rows are taken together, and the last of them may be fewer."""
     values = np.array(values).reshape(-1, 3)
-    first, last = np.array([[0.0, -np.inf, -0.0]]), np.array([[3.0, np.inf, 0.0]])
+    first, last = np.array([0.0, -np.inf, -0.0]), np.array([3.0, np.inf, 0.0])
+    offset, scale = np.array([1.0, -1e-300, 0.1]), np.array([3.0, 1e-10, 0.7])
+    ends, units = ([np.tile(each, together) for each in pair] for pair in ((first, last), (offset, scale)))
     expected = (first <= values) & (values <= last)
     for call in (outside, outside.python):
         inside = np.empty(values.shape, np.bool_)
-        assert call(values, first, last, inside) == (~expected).sum()
+        assert call(values, *ends, inside) == (~expected).sum()
         np.testing.assert_array_equal(inside, expected)
         inside[...] = False
-        offset, scale, x = np.array([[1.0, -1e-300, 0.1]]), np.array([[3.0, 1e-10, 0.7]]), np.empty(values.shape)
+        x = np.empty(values.shape)
         with np.errstate(over="ignore"):
             whole = standardise if call is outside else standardise.python
-            assert whole(values, first, last, inside, offset, scale, x) == (~expected).sum()
+            assert whole(values, *ends, inside, *units, x) == (~expected).sum()
             assert x.tobytes() == ((values - offset) / scale).tobytes()
         np.testing.assert_array_equal(inside, expected)
 

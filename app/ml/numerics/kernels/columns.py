@@ -2,17 +2,27 @@
 
 import numpy as np
 
+from app.ml.contract import Vector
 from app.ml.numerics.compiled import inner, kernel
 
 UNSEEN, OUTSIDE, EMPTY = range(3)
 """What a cell may be that is not inside: no level of a category, beyond the range, nothing where something is put."""
 
 
+TOGETHER = 512
+"""Numbers of neighbouring rows that a loop takes together: most rows alone are too short for a processor's vectors."""
+
+
+def repeated(of_columns: Vector) -> Vector:
+    """A number for each column (p,), again for each of the rows (n, p) that are taken together, 1-D."""
+    return np.tile(of_columns, max(1, TOGETHER // max(1, of_columns.size)))
+
+
 @inner
-def is_outside(values, first, last, inside, i, j):
+def is_outside(values, first, last, inside, j):
     """`outside` of one number."""
-    good = (values[i, j] >= first[0, j]) & (values[i, j] <= last[0, j])
-    inside[i, j] = good
+    good = (values[j] >= first[j]) & (values[j] <= last[j])
+    inside[j] = good
     return not good
 
 
@@ -21,29 +31,36 @@ def fetch() -> None:
     _ = outside.compiled, standardise.compiled, grouped.compiled
 
 
-@kernel("i8(f8[:,::1], f8[:,::1], f8[:,::1], b1[:,::1])", writes=["inside"], keep_gil=True)
+@kernel("i8(f8[:,::1], f8[::1], f8[::1], b1[:,::1])", writes=["inside"], keep_gil=True)
 def outside(values, first, last, inside):
-    """How many of (n, p) are not from `first` to `last` (1, p) of their column, as NaN is; `inside`: which are."""
-    found = 0
-    for i in range(values.shape[0]):
-        for j in range(values.shape[1]):
-            found += is_outside(values, first, last, inside, i, j)
+    """How many of (n, p) are not from `first` to `last` of their column, as NaN is; `inside`: which are.
+
+    What has a number for each column is `repeated`.
+    """
+    found, step = 0, first.size
+    numbers, told = values.reshape(values.size), inside.reshape(inside.size)
+    for start in range(0, numbers.size, step):
+        some, good = numbers[start : start + step], told[start : start + step]
+        for j in range(some.size):
+            found += is_outside(some, first, last, good, j)
     return found
 
 
 @kernel(
-    "i8(f8[:,::1], f8[:,::1], f8[:,::1], b1[:,::1], f8[:,::1], f8[:,::1], f8[:,::1])",
+    "i8(f8[:,::1], f8[::1], f8[::1], b1[:,::1], f8[::1], f8[::1], f8[:,::1])",
     writes=["inside", "x"],
     keep_gil=True,
     ieee=True,
 )
 def standardise(values, first, last, inside, offset, scale, x):
-    """Into x (n, p): (values - offset) / scale, which are (1, p). The answer is that of `outside`."""
-    found = 0
-    for i in range(values.shape[0]):
-        for j in range(values.shape[1]):
-            found += is_outside(values, first, last, inside, i, j)
-            x[i, j] = (values[i, j] - offset[0, j]) / scale[0, j]
+    """Into x (n, p): (values - offset) / scale. The answer is that of `outside`, and so are the arguments."""
+    found, step = 0, first.size
+    numbers, told, made = values.reshape(values.size), inside.reshape(inside.size), x.reshape(x.size)
+    for start in range(0, numbers.size, step):
+        some, good, to = numbers[start : start + step], told[start : start + step], made[start : start + step]
+        for j in range(some.size):
+            found += is_outside(some, first, last, good, j)
+            to[j] = (some[j] - offset[j]) / scale[j]
     return found
 
 
