@@ -9,6 +9,8 @@ UNSEEN, OUTSIDE, EMPTY = range(3)
 """What a cell may be that is not inside: no level of a category, beyond the range, nothing where something is put."""
 
 
+ALL_TRUE = 0x0101010101010101
+"""Eight truths."""
 TOGETHER = 512
 """Numbers of neighbouring rows that a loop takes together: most rows alone are too short for a processor's vectors."""
 
@@ -83,11 +85,14 @@ def grouped(values, inside, absent, missing, fills, rows, groups):
     """
     width, found = values.shape[1], 0
     where, keys, places = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64), np.zeros(3 * width, np.int64)
-    for i in range(values.shape[0]):
-        if inside[i].all():
+    told = inside.reshape(inside.size)
+    words = told[: told.size // 8 * 8].view(np.int64)
+    for k in range(words.size + 1):  # and what is left
+        if k < words.size and words[k] == ALL_TRUE:
             continue
-        for j in range(width):
-            wrong = -1 if inside[i, j] else what_is_wrong(values[i, j], absent[j], missing[j], fills)
+        for cell in range(8 * k, min(8 * k + 8, told.size)):
+            i, j = divmod(cell, width)
+            wrong = -1 if told[cell] else what_is_wrong(values[i, j], absent[j], missing[j], fills)
             if wrong >= 0:
                 where[found], keys[found] = i, wrong * width + j
                 places[keys[found]] += 1
