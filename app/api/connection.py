@@ -62,8 +62,8 @@ class Connection(HttpToolsProtocol):
     _between = True
     """Whether uvicorn has heard of whole questions only."""
     _arriving: _Arriving | None = None
-    _answering = False
-    """Whether an answer is waited for."""
+    _answering: "asyncio.Task[None] | None" = None
+    """What waits for an answer."""
     _rest = b""
     """What came meanwhile."""
     _ending = False
@@ -83,11 +83,13 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self._arriving is not None:
             self._arriving.clock.cancel()
+        if self._answering is not None:
+            self._answering.cancel()
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
         self._tell()  # and it is waited for
-        if self._answering:
+        if self._answering is not None:
             self._ending = True
         else:
             super().shutdown()
@@ -115,7 +117,7 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def timeout_keep_alive_handler(self) -> None:
-        if self._asked or self._arriving is not None or self._answering:
+        if self._asked or self._arriving is not None or self._answering is not None:
             self._set_clock()
         else:
             super().timeout_keep_alive_handler()
@@ -124,8 +126,9 @@ class Connection(HttpToolsProtocol):
         """What begins where a question may begin, or goes on with what was told to uvicorn; up to `stop`."""
         start, view = 0, memoryview(text)
         while start < stop:
-            if self._answering:
+            if self._answering is not None:
                 self._rest += view[start:stop]
+                self.flow.pause_reading()  # not before: of who is being read it is known that they are there
                 return
             end = text.find(END, start, stop) + len(END)
             plain = len(END) < end - start <= LONGEST and text.startswith(b"POST ", start) and self._at_rest()
@@ -167,15 +170,13 @@ class Connection(HttpToolsProtocol):
         if isinstance(answer, tuple):
             self._send(answer)
             return
-        self._answering = True
-        self.flow.pause_reading()
-        task = self.loop.create_task(self._later(answer))
+        self._answering = task = self.loop.create_task(self._later(answer))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
     async def _later(self, answer: Awaitable[Whole]) -> None:
         told = await answer
-        self._answering = False
+        self._answering = None
         if self.transport.is_closing():
             return
         self._send(told)

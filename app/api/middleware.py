@@ -1,5 +1,6 @@
 """What surrounds every request. Plain ASGI: nothing here buffers, copies or outlives a response."""
 
+import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -14,6 +15,8 @@ from app.api.arriving import BY_NAME, Headers, Sent, headers_of
 from app.api.metrics import Metrics
 from app.api.problems import MalformedRequest, answer
 
+GONE = 499
+"""What is counted, as others do, where the caller did not wait for the answer."""
 SANE_ID = re.compile(rb"[A-Za-z0-9._:-]{8,128}")
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 SECURITY = {
@@ -128,6 +131,9 @@ class Known:
         self._metrics.in_flight += 1
         try:
             return self._whole(await reply, known, begun)
+        except asyncio.CancelledError:
+            self._told(GONE, time.perf_counter() - begun)
+            raise
         except Exception as error:  # noqa: BLE001  as above
             return self._whole(self._refusal(error, known), known, begun)
         finally:

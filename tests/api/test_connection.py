@@ -7,7 +7,7 @@ import socket
 import struct
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from uuid import uuid4
 
 import pytest
@@ -288,12 +288,38 @@ def test_a_large_body_is_answered_later_and_in_order(talk, name, usual):
     assert talk.said == [False, True, True]
 
 
-def test_who_leaves_before_a_large_answer(talk, name, server):
-    rows = [[0.5 * i, None, "large"] for i in range(4_000)]
-    with socket.create_connection(("127.0.0.1", server[0]), timeout=20) as line:
-        line.sendall(question(name, {**ROWS, "data": rows}))
-        line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # reset when it is closed
-    assert talk(question(name, ROWS))
+@pytest.mark.parametrize("reset", [False, True])
+def test_who_leaves_before_a_large_answer_leaves_the_queue(settings, name, reset):
+    """And no other notices; the answer is counted as one that nobody waited for."""
+    app = create_app(settings.model_copy(update={"predict_threads": 1, "max_waiting_predictions": 1}))
+    asked = question(name, {**ROWS, "data": [[0.5 * i, None, "large"] for i in range(4_000)]})
+    with serving(app) as (port, _), ExitStack() as lines:
+        admission, gate = app.services.admission, threading.Event()
+        lines.callback(gate.set)
+        admission._threads.submit(gate.wait)  # busy
+        first, gone, late = (lines.enter_context(socket.create_connection(("127.0.0.1", port), 20)) for _ in range(3))
+        for line, count in ((first, 1), (gone, 2)):
+            line.sendall(asked)
+            until(lambda count=count: admission.large == count)
+        if reset:
+            gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        gone.close()
+        until(lambda: admission.large == 1)
+        late.sendall(asked)
+        until(lambda: admission.large == 2)
+        gate.set()
+        answers = [read(line, 1)[0] for line in (first, late)]
+        assert [answer[:13] for answer in answers] == [b"HTTP/1.1 200 "] * 2
+        first.sendall(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert re.search(rb'predict",status="499"} 1\.0\n', read(first, 1)[0])
+
+
+def until(holds):
+    """Wait for it, twenty seconds at most."""
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.005)
 
 
 def test_a_model_that_is_not_there(talk):
