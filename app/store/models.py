@@ -7,10 +7,11 @@ That row is also the lock of the model: whoever adds, deletes or moves takes it 
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Integer, delete, func, literal, select
+from sqlalchemy import Integer, Select, bindparam, delete, func, literal, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -30,6 +31,20 @@ class Pointer(NamedTuple):
     version: int
     digest: str
     size_bytes: int
+
+
+@lru_cache
+def _meant(*, version: bool, alias: bool) -> Select[tuple[str, int, str, int]]:
+    """The pointer, by what is told. It is asked for all the time: to write it takes longer than to ask."""
+    row, aliases = ModelVersionRow.__table__.c, AliasRow.__table__.c
+    wanted = select(row.model, row.version, row.digest, row.size_bytes).where(row.model == bindparam("model"))
+    if version:
+        wanted = wanted.where(row.version == bindparam("version"))
+    else:
+        at = select(aliases.version).where(aliases.model == bindparam("model"), aliases.alias == bindparam("alias"))
+        aimed = row.version == at.scalar_subquery()
+        wanted = wanted.where(aimed) if alias else wanted.order_by(func.coalesce(aimed, False).desc())
+    return wanted.order_by(row.version.desc()).limit(1)
 
 
 class ModelRepository:
@@ -188,18 +203,12 @@ class ModelRepository:
 
     def pointer(self, model: str, *, version: int | None = None, alias: str | None = None) -> Pointer:
         """What is meant: this version, this alias, else `champion` if there is one, else the newest."""
-        row = ModelVersionRow
-        wanted = select(row.model, row.version, row.digest, row.size_bytes).where(row.model == model)
-        if version is not None:
-            wanted = wanted.where(row.version == version)
-        else:
-            at = select(AliasRow.version).where(AliasRow.model == model, AliasRow.alias == (alias or CHAMPION))
-            aimed = row.version == at.scalar_subquery()
-            wanted = wanted.where(aimed) if alias else wanted.order_by(func.coalesce(aimed, False).desc())
-        found = self.session.execute(wanted.order_by(row.version.desc()).limit(1)).one_or_none()
+        asked = _meant(version=version is not None, alias=alias is not None)
+        of = {"model": model, "version": version, "alias": alias or CHAMPION}
+        found = self.session.execute(asked, of).one_or_none()
         if found is None:
             raise self._absent(model, VersionNotFound() if alias is None else AliasNotFound())
-        return Pointer(*found)
+        return Pointer._make(found)
 
     def lock_alias(self, model: str, alias: str) -> Alias | None:
         """Where the alias points, held against other movers until the end of the transaction; None if it is not set."""
