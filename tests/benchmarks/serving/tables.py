@@ -95,6 +95,8 @@ def cells_table(figures):
 def _cell(figure):
     if figure is None:
         return ""
+    if not figure.rate:
+        return "none in time"
     failed = f" !{figure.failed}" if figure.failed else ""
     return f"{figure.rate:,.0f} · {figure.p50:.2f} / {figure.p99:.2f} · {figure.cpu:,.0f}{failed}"
 
