@@ -21,7 +21,9 @@ FIRST = 256
 BLOCK = 8192
 """Rows looked through at a time."""
 MUCH = 2**19
-"""Bytes of an array from which on they go back to the system when it is freed."""
+"""Bytes that go back to the system when they are freed."""
+PIECE = 2**16
+"""Bytes of an array that are moved at a time."""
 GROWING = "column", "threshold", "left", "missing", "share", "members", "answer"
 """What of `Trees` becomes longer with every tree."""
 
@@ -97,6 +99,7 @@ class Grower:
             weights, times = weights * times, np.ones(weights.size, np.uint8)
         order = chosen((weights > 0) & (times > 0))[None] if self._order is None else self._order
         codes, bins, start, low, high, levels = self._table
+        _give_back(self._places * 33)
         nodes = self._places or max(FIRST, min(order.shape[1] // 8, 2 ** min(rules.max_depth, 30)))
         noted = 1 if bare and not rules.max_leaves else nodes
         part = _Part(nodes, noted, self._values, max(1, int(levels.max(initial=0))))
@@ -200,10 +203,10 @@ def planted(
     """One tree ready to be asked. told: (N,) the row of `answer` that each leaf says; absent: one row a node. kept:
     whether what has grown is needed any longer.
     """
-    left, leaves = tree.left.copy() if kept else tree.left, chosen(tree.column < 0)
-    left[leaves] = leaves if told is None else told[leaves]
-    del leaves
-    _give_back(left.nbytes)
+    left = tree.left.copy() if kept else tree.left
+    for first in range(0, left.size, BLOCK):
+        leaves = first + np.flatnonzero(tree.column[first : first + BLOCK] < 0)
+        left[leaves] = leaves if told is None else told[leaves]
     return Trees(
         root=np.zeros(1, np.int32),
         column=tree.column,
@@ -226,6 +229,7 @@ class Orchard:
         self._roots: list[int] = []
         self._arrays: dict[str, _Growing] = {}
         self._fixed: tuple[Trees, int] | None = None
+        self._freed = 0
 
     def add(self, tree: Trees, *, kept: bool = True) -> None:
         """One more. If it has the table of answers of the one before, they share it.
@@ -244,10 +248,16 @@ class Orchard:
         for name, array in self._arrays.items():
             if name != "answer" or not shared:
                 new[name] = array.add(getattr(tree, name), share, kept=kept)
-        asks = new["column"] >= 0
-        new["left"] += np.where(asks, np.int32(sizes["column"]), np.int32(rows))
-        if sizes["members"]:
-            new["threshold"][asks & (tree.levels > 0)[new["column"]]] += sizes["members"]
+                self._freed += 0 if kept else new[name].nbytes
+            if self._freed >= MUCH:
+                give_back()
+                self._freed = 0
+        for first in range(0, len(new["column"]), BLOCK):
+            column, left, threshold = (new[name][first : first + BLOCK] for name in ("column", "left", "threshold"))
+            asks = column >= 0
+            left += np.where(asks, np.int32(sizes["column"]), np.int32(rows))
+            if sizes["members"]:
+                threshold[asks & (tree.levels > 0)[column]] += sizes["members"]
 
     def trees(self) -> Trees:
         """All of them; the last to be asked for."""
@@ -268,11 +278,13 @@ class _Growing:
         before, self.size = self.size, self.size + len(rows)
         if self.size > len(self._array):
             self._array = _longer(self._array, _room(self.size, share))
-        self._array[before : self.size] = rows
-        if not kept and rows.flags.owndata and rows.flags.writeable:
-            freed = rows.nbytes
-            _cut(rows, 0)
-            _give_back(freed)
+        if kept or not (rows.flags.owndata and rows.flags.writeable):
+            self._array[before : self.size] = rows
+        else:  # from the end on, so that what is copied is given back
+            step = max(1, PIECE // (rows.itemsize * rows[:1].size or 1))
+            for start in range((len(rows) - 1) // step * step, -1, -step):
+                self._array[before + start : before + len(rows)] = rows[start:]
+                _cut(rows, start)
         return self._array[before : self.size]
 
     def whole(self) -> NDArray[Any]:
