@@ -166,11 +166,24 @@ def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
 
 def _infer(wanted: Wanted, within: float | None, call: Call, body: Sent) -> Reply | Coroutine[Any, Any, Reply]:
     services = call.app.services
-    served = None if within is not None else services.predictions.at_hand(wanted, len(body))
+    served = services.predictions.at_hand(wanted, len(body), within, plain=_is_plain(call))
     if served is None:
         return _in_turn(wanted, within, call, body)
     services.admission.check()
-    return _reply(served, answer(served, _read(call, body, served)))
+    return _reply(served, _answer(call, body, served))
+
+
+def _answer(call: Call, body: Sent, served: Served) -> Inferred:
+    def give() -> Inferred:
+        return answer(served, _read(call, body, served))
+
+    return call.app.services.predictions.timed(served, len(body), give) if _is_plain(call) else give()
+
+
+def _is_plain(call: Call) -> bool:
+    """Whether the body is the bytes of tensors but for a short head."""
+    end = call.headers.get(HEADER, b"")
+    return end.isdigit() and len(end) <= len(str(LONGEST_HEAD)) and int(end) <= LONGEST_HEAD
 
 
 async def _in_turn(wanted: Wanted, within: float | None, call: Call, body: Sent) -> Reply:
@@ -182,7 +195,7 @@ async def _in_turn(wanted: Wanted, within: float | None, call: Call, body: Sent)
             predicted = await services.predictions.predicted(served, asked.raw, place.begin)
             given = write(served, asked.request, predicted)
         else:
-            given = await place.run(lambda: answer(served, _read(call, body, served)), large=True)
+            given = await place.run(partial(_answer, call, body, served), large=True)
     return _reply(served, given)
 
 

@@ -119,10 +119,15 @@ class _Asked(NamedTuple):
     within: float | None
     """Seconds."""
 
+    @property
+    def plain(self) -> bool:
+        """Whether bodies are numbers and nothing else, and are read at once or not at all."""
+        return self.forms.body == NPY and not self.let_bad_rows_pass
+
 
 def _predict(asked: _Asked, call: Call, body: Sent) -> Reply | Coroutine[Any, Any, Reply]:
-    services, plain = call.app.services, asked.forms.body == NPY
-    served = None if asked.within is not None else services.predictions.at_hand(asked.wanted, len(body), plain=plain)
+    services = call.app.services
+    served = services.predictions.at_hand(asked.wanted, len(body), asked.within, plain=asked.plain)
     if served is None:
         return _in_turn(asked, call, body)
     services.admission.check()
@@ -136,7 +141,7 @@ def _answer(asked: _Asked, call: Call, body: Sent, served: Served) -> Answer:
     def give() -> Answer:
         return predictions.answer(served, _read(asked, call, body, served), asked.extras, write)
 
-    return predictions.timed(served, len(body), give) if asked.forms.body == NPY else give()
+    return predictions.timed(served, len(body), give) if asked.plain else give()
 
 
 async def _in_turn(asked: _Asked, call: Call, body: Sent) -> Reply:

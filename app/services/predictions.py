@@ -28,8 +28,9 @@ from app.store.work import WorkFactory
 T = TypeVar("T")
 QUICK_BODY, QUICK_MODEL = 64 * KiB, 8 * MiB
 """A small table and a small model take less time than the way to a thread and back may cost."""
-QUICK_SECONDS, MOST_PACES = 1e-3, 10_000
-"""CPU time up to which a larger one of plain numbers stays there too, at the pace of the last to this version."""
+QUICK_SECONDS, MEMORY, MOST_PACES = 1e-3, 0.9, 10_000
+"""CPU time up to which a larger one of plain numbers stays there too, at the pace of the slowest to this version of
+late: what one of them took counts less with each that follows."""
 LOADS = 2
 """Models read at a time, per process: the bound on what cold requests ask of Postgres."""
 
@@ -55,7 +56,7 @@ class Predictions:
         self._loads: SingleFlight[str, Model] = SingleFlight(LOADS, "models")
         self._batching = Batching(settings)
         self._paces: dict[str, float] = {}
-        """Seconds a byte, by digest, of the last large body of plain numbers."""
+        """Seconds a byte, by digest, of large bodies of plain numbers."""
 
     def resolve(self, model: str, version: int | None = None, alias: str | None = None) -> Pointer:
         """Which version is meant, no older than `pointer_seconds`.
@@ -79,12 +80,13 @@ class Predictions:
             pointer = await _landed(self._pointers.fetch(wanted))
         return Served(pointer, self._memory.get(pointer.digest) or await self._loaded(pointer))
 
-    def at_hand(self, wanted: Wanted, size: int, *, plain: bool = False) -> Served | None:
+    def at_hand(self, wanted: Wanted, size: int, within: float | None, *, plain: bool = False) -> Served | None:
         """As `ready`, if a body of so many bytes can be answered without waiting for anything or anybody.
 
-        plain: whether it is numbers and nothing else, so that its size says how much there is to do.
+        within: seconds, if the caller set any: whoever has a deadline may wait. plain: whether it is numbers and
+        nothing else, so that its size says how much there is to do.
         """
-        pointer = self._pointers.fresh(wanted)
+        pointer = self._pointers.fresh(wanted) if within is None else None
         model = None if pointer is None else self._memory.get(pointer.digest)
         if pointer is None or model is None or self._batching.takes(model):
             return None
@@ -93,15 +95,20 @@ class Predictions:
         return served if quick else None
 
     def timed(self, served: Served, size: int, give: Callable[[], T]) -> T:
-        """What `give` gives for a plain body of so many bytes. How long that takes is remembered, if it is large."""
-        if size <= QUICK_BODY:
+        """What `give` gives for a plain body of so many bytes. How long a large one takes is remembered.
+
+        And forgotten slowly: whoever was slow once, and be it in refusing, is not trusted for some time.
+        """
+        if size <= QUICK_BODY or served.model.preparation.numbers is None:
             return give()
-        begun = time.thread_time()
-        given = give()
-        if len(self._paces) >= MOST_PACES:
-            self._paces.clear()
-        self._paces[served.pointer.digest] = (time.thread_time() - begun) / size
-        return given
+        begun, digest = time.thread_time(), served.pointer.digest
+        try:
+            return give()
+        finally:
+            if len(self._paces) >= MOST_PACES:
+                self._paces.clear()
+            pace = (time.thread_time() - begun) / size
+            self._paces[digest] = max(pace, MEMORY * self._paces.get(digest, 0.0))
 
     async def _loaded(self, pointer: Pointer) -> Model:
         return await _landed(self._loads.join(pointer.digest, lambda: self._load(pointer)))

@@ -1,5 +1,6 @@
 """The Open Inference Protocol: the same answers as /v1, in tensors; and nothing hostile gets further than a 4xx."""
 
+import math
 import struct
 from uuid import uuid4
 
@@ -83,6 +84,19 @@ def refusal(response, status, code):
     assert given["code"] == code
     assert given["error"] == given["detail"]
     return [error["pointer"] for error in given["errors"]]
+
+
+def test_large_binary_tensors_are_answered_alike_on_the_event_loop_and_off_it(client, numeric, infer):
+    name, rows = numeric(), np.random.default_rng(0).normal(size=(4000, 3))
+    predictions = client.app.services.predictions
+    paces, digest = predictions._paces, predictions.resolve(name).digest
+    asked = tensor("input-0", [*rows.shape], "FP64", binary_data_size=rows.nbytes)
+    said = outputs(infer(name, tensor("input-0", [*rows.shape], "FP64", rows.tolist())))
+    assert digest not in paces
+    for pace in (math.inf, 0.0):  # of those before
+        paces[digest] = pace
+        assert outputs(infer(name, asked, payload=rows.tobytes())) == said
+        assert (paces.pop(digest) < math.inf) == (pace < math.inf)
 
 
 ROWS = [[0.1, 0.2, 3.0], [-1.5, 1 / 3, 6.0], [1e-17, -0.7, 0.0]]

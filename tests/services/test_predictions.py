@@ -6,7 +6,9 @@ import os
 import signal
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from types import SimpleNamespace
 from uuid import uuid4
 
 import numpy as np
@@ -15,7 +17,15 @@ import pytest
 from redis import Redis
 from sqlalchemy import event, select, text
 
-from app.errors import AliasNotFound, CorruptModel, GoldenMismatch, InvalidRequest, ModelNotFound, VersionNotFound
+from app.errors import (
+    AliasNotFound,
+    CorruptModel,
+    GoldenMismatch,
+    InvalidData,
+    InvalidRequest,
+    ModelNotFound,
+    VersionNotFound,
+)
 from app.ml.model import decode, encode
 from app.ml.numerics import compiled
 from app.services.pointers import Pointers, Wanted
@@ -242,23 +252,38 @@ def test_ten_times_the_memory_is_served_within_it(process, published, trained, n
     assert orjson.loads(answer(predictions, name, body, version=1))["version"] == 1
 
 
-def test_a_large_body_of_plain_numbers_stays_on_the_loop_while_the_last_was_quick(process, published, name):
+def test_a_large_body_of_plain_numbers_stays_on_the_loop_while_those_before_were_quick(process, published, name):
     predictions, wanted, size = process(), Wanted(name), 10 * QUICK_BODY
     answer(predictions, name, published(name))
-    served = predictions.at_hand(wanted, QUICK_BODY)
-    assert predictions.at_hand(wanted, size, plain=True) is None
-    predictions.timed(served, size, lambda: None)
-    assert predictions.at_hand(wanted, size, plain=True) == served
-    assert predictions.at_hand(wanted, size) is None  # of another form
-    assert predictions.at_hand(wanted, size << 30, plain=True) is None
+    served = predictions.at_hand(wanted, QUICK_BODY, None)
+    plain = served._replace(model=SimpleNamespace(preparation=SimpleNamespace(numbers=("length", "width"))))
 
-    def compute():
+    def at_hand(size=size, within=None, *, plain=True):
+        return predictions.at_hand(wanted, size, within, plain=plain)
+
+    def slowly(error=None):
         begun = time.thread_time()
         while time.thread_time() - begun < 2 * QUICK_SECONDS:
             pass
+        if error is not None:
+            raise error
 
-    predictions.timed(served, size, compute)
-    assert predictions.at_hand(wanted, size, plain=True) is None
+    predictions.timed(served, size, lambda: None)  # it takes texts too
+    assert at_hand() is None
+    predictions.timed(plain, size, lambda: None)
+    assert at_hand() == served
+    assert at_hand(plain=False) is None
+    assert at_hand(size << 30) is None
+    assert at_hand(within=5.0) is None
+    for error in (None, InvalidData("no")):
+        with nullcontext() if error is None else pytest.raises(InvalidData):
+            predictions.timed(plain, size, partial(slowly, error))
+        assert at_hand() is None
+        quick = 0
+        while at_hand() is None:  # it is forgotten
+            predictions.timed(plain, size, lambda: None)
+            quick += 1
+        assert quick >= 5
 
 
 def test_which_version_is_meant(services, process, publish, name):
