@@ -8,7 +8,6 @@ reads the whole body, and says what is wrong with it. Both ways give the same nu
 
 import re
 import secrets
-import threading
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import chain
@@ -19,12 +18,10 @@ import orjson
 
 from app.api.strict_json import parse
 from app.errors import ValiantError
-from app.lean import let_files_go
 from app.ml.cells import EXACT
 from app.ml.contract import Labels, Matrix
 from app.ml.numerics.json_numbers import FLAT, LISTS, OBJECTS, Table, read_table, scan_small
-from app.ml.numerics.kernels import columns
-from app.settings import KiB, MiB, Settings
+from app.settings import KiB, Settings
 
 T = TypeVar("T")
 WORD = secrets.token_hex(16)
@@ -38,8 +35,6 @@ NUMBERS = frozenset({int, float, type(None)})
 SQUARE = float(EXACT) ** 2
 LONGEST_FRAME = 16 * KiB
 """Frames are remembered: 256 of them are at most 4 MiB."""
-PATIENCE = MiB
-"""Of tables read by the way that needs no compiled code, before that is fetched: it takes 65 MB."""
 
 
 class Cut(NamedTuple, Generic[T]):
@@ -66,7 +61,7 @@ def cut(
     _, head, form = start
     at = len(head)
     text = body if body.endswith(b"}") else body.rstrip()
-    table = _reader.read(text, at, form, most)
+    table = _read(text, at, form, most)
     if table is None or len(text) - table.end + at > LONGEST_FRAME:
         return None
     rest = _rest(head, text[table.end :], form, settings.max_json_depth, understand)
@@ -123,28 +118,9 @@ def _names(text: bytes) -> tuple[str, ...] | None:
     return tuple(names) if isinstance(names, list) and len(set(names)) == len(names) else None
 
 
-class _Reader:
-    """Reads tables by compiled code once it is there. It is fetched, in a thread, when tables turn out to be many."""
-
-    def __init__(self) -> None:
-        self._read = 0
-
-    def read(self, text: bytes, at: int, form: int, most: int) -> Table | None:
-        if scan_small.ready:
-            return read_table(text, at, form, most)
-        if self._read < PATIENCE <= self._read + len(text):
-            threading.Thread(target=_fetch, name="compiler", daemon=True).start()
-        self._read += len(text)
-        return interpreted(text, at, form, most)
-
-
-def _fetch() -> None:
-    _ = scan_small.compiled
-    columns.fetch()
-    let_files_go()  # the compiler's, which lies idle again
-
-
-_reader = _Reader()
+def _read(text: bytes, at: int, form: int, most: int) -> Table | None:
+    """By compiled code where it is there: see `app.services.compiling`."""
+    return (read_table if scan_small.ready else interpreted)(text, at, form, most)
 
 
 def interpreted(text: bytes, at: int, form: int, most: int) -> Table | None:

@@ -16,6 +16,7 @@ from app.ml.rejection import Policy
 from app.ml.rows import Incoming, read_rows
 from app.services.answers import NO_EXTRAS, Answer, Extras, answer
 from app.services.batching import Batching
+from app.services.compiling import Compiling
 from app.services.loading import opened, stored
 from app.services.memory import ModelMemory
 from app.services.pointers import Pointers, Wanted
@@ -55,6 +56,7 @@ class Predictions:
         self._memory = ModelMemory(settings.model_memory_bytes)
         self._loads: SingleFlight[str, Model] = SingleFlight(LOADS, "models")
         self._batching = Batching(settings)
+        self._compiling = Compiling()
         self._paces: dict[str, float] = {}
         """Seconds a byte, by digest, of large bodies of plain numbers."""
 
@@ -86,6 +88,7 @@ class Predictions:
         within: seconds, if the caller set any: whoever has a deadline may wait. plain: whether it is numbers and
         nothing else, so that its size says how much there is to do.
         """
+        self._compiling.came(size)
         pointer = self._pointers.fresh(wanted) if within is None else None
         model = None if pointer is None else self._memory.get(pointer.digest)
         if pointer is None or model is None or self._batching.takes(model):

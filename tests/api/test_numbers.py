@@ -40,7 +40,7 @@ class Inputs:
 @pytest.fixture(params=READERS, autouse=True, scope="module")
 def reader(request):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numbers._reader, "read", READERS[request.param])
+        patch.setattr(numbers, "_read", READERS[request.param])
         yield request.param
 
 

@@ -1,0 +1,32 @@
+"""Compiled code that any prediction is faster with, fetched once there is something to predict.
+
+A process that is asked little does without: with what reads it from disk, or compiles it, it takes 65 MB.
+"""
+
+import threading
+
+from app.lean import let_files_go
+from app.ml.numerics.json_numbers import scan_small
+from app.ml.numerics.kernels import columns
+from app.settings import MiB
+
+PATIENCE = MiB
+"""Of bodies that are answered without."""
+
+
+class Compiling:
+    def __init__(self) -> None:
+        self._came = 0
+
+    def came(self, size: int) -> None:
+        """So many bytes of a body. Fetches, in a thread, as soon as all that came are enough."""
+        if self._came < PATIENCE:
+            self._came += size
+            if self._came >= PATIENCE:
+                threading.Thread(target=_fetch, name="compiler", daemon=True).start()
+
+
+def _fetch() -> None:
+    _ = scan_small.compiled
+    columns.fetch()
+    let_files_go()  # the compiler's, which lies idle again
