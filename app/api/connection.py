@@ -49,8 +49,8 @@ class _Arriving:
     def room(self) -> memoryview:
         """For what comes next."""
         if self.came == len(self.body):
-            most = max(READ, AHEAD * self.came)
-            body = np.empty(min(self.question.size, most), np.uint8).data
+            most, skew = max(READ, AHEAD * self.came), -self.question.lead % 8
+            body = np.empty(min(self.question.size, most) + skew, np.uint8).data[skew:]
             body[: self.came] = self.body
             self.body = body
         return self.body[self.came :]

@@ -79,6 +79,11 @@ class DirectRoute(APIRoute):
         """More parameters, of those of `READ` that were sent. Raises UnsupportedMediaType for what is not read."""
         raise NotImplementedError
 
+    @staticmethod
+    def lead(sent: Headers) -> int:  # noqa: ARG004  here it plays no part
+        """Bytes of a body before its numbers, which are read where they are if that is a multiple of eight bytes."""
+        return 0
+
     async def reply(self, scope: Scope, receive: Receive) -> Reply:
         app: Application = scope["app"]
         headers: Headers = scope[BY_NAME]
@@ -139,6 +144,8 @@ class Question(NamedTuple):
 
     size: int
     """Bytes of the body."""
+    lead: int
+    """How many of them come before its numbers."""
     answer: Callable[[Sent], Whole | Coroutine[Any, Any, Whole]]
     """To a body."""
 
@@ -192,7 +199,8 @@ class Application(FastAPI):
         except (ValiantError, RequestValidationError):
             return None
         known = Known(self._direct, {**own, **found}, headers)
-        return Question(asked.size, partial(known.answer, partial(respond, Call(self, asked.headers, headers))))
+        lead = found["route"].lead(headers)
+        return Question(asked.size, lead, partial(known.answer, partial(respond, Call(self, asked.headers, headers))))
 
 
 def _answer(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:

@@ -69,6 +69,10 @@ class _TensorRoute(DirectRoute):
             demand_json(sent)
         return {}
 
+    @staticmethod
+    def lead(sent: Headers) -> int:
+        return _lead(sent)
+
 
 described = APIRouter(prefix="/v2", tags=["inference"], route_class=StrictRoute)
 inferring = APIRouter(prefix="/v2", tags=["inference"], route_class=_TensorRoute)
@@ -181,9 +185,14 @@ def _answer(call: Call, body: Sent, served: Served) -> Inferred:
 
 
 def _is_plain(call: Call) -> bool:
-    """Whether the body is the bytes of tensors but for a short head."""
-    end = call.headers.get(HEADER, b"")
-    return end.isdigit() and len(end) <= len(str(LONGEST_HEAD)) and int(end) <= LONGEST_HEAD
+    return _lead(call.headers) > 0
+
+
+def _lead(headers: Headers) -> int:
+    """How long the head of a body is that is the bytes of tensors but for a short head; else 0."""
+    said = headers.get(HEADER, b"")
+    end = int(said) if said.isdigit() and len(said) <= len(str(LONGEST_HEAD)) else 0
+    return end if end <= LONGEST_HEAD else 0
 
 
 async def _in_turn(wanted: Wanted, within: float | None, call: Call, body: Sent) -> Reply:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from itertools import repeat
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import orjson
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from app.errors import BodyTooLarge, Fault, InvalidData
 from app.ml.cells import EXACT, Flaw, flaw, read_cells
-from app.ml.contract import Matrix, Task
+from app.ml.contract import Labels, Matrix, Task
 from app.ml.model import Model, Predicted
 from app.ml.rows import MAX_FAULTS
 from app.ml.schema import ColumnKind, InputColumn
@@ -21,6 +21,7 @@ from app.schemas.inference import InferRequest, InferWanted, Parameters, TensorM
 from app.services.predictions import Served
 from app.services.tensors import LENGTH, Tensor, read_tensors, refused
 
+T = TypeVar("T")
 MATRIX = "input-0"
 PLATFORM = "valiant"
 NEVER_OFFERED = ("classification", "shared_memory_region")
@@ -36,6 +37,8 @@ class Output(NamedTuple):
     name: str
     datatype: str
     values: NDArray[Any]
+    labels: Sequence[Any] = ()
+    """Of BYTES: what the values are the places of."""
 
 
 class Inferred(NamedTuple):
@@ -208,9 +211,11 @@ def _outputs(model: Model, predicted: Predicted) -> list[Output]:
         return [Output("predict", "FP64", np.asarray(predicted.values, np.float64))]
     kinds = {type(label) for label in predicted.classes}
     datatype = DATATYPES[kinds.pop()] if len(kinds) == 1 else "FP64"
-    dtype = {"BOOL": np.bool_, "INT64": np.int64, "FP64": np.float64, "BYTES": np.object_}[datatype]
-    labels = np.array(predicted.classes, dtype)[predicted.values]
-    return [Output("predict", datatype, labels), Output("predict_proba", "FP64", np.asarray(predicted.probabilities))]
+    odds = Output("predict_proba", "FP64", np.asarray(predicted.probabilities))
+    if datatype == "BYTES":
+        return [Output("predict", datatype, predicted.values, predicted.classes), odds]
+    dtype = {"BOOL": np.bool_, "INT64": np.int64, "FP64": np.float64}[datatype]
+    return [Output("predict", datatype, np.array(predicted.classes, dtype)[predicted.values]), odds]
 
 
 def _wanted(given: Sequence[Output], request: InferRequest) -> list[tuple[Output, bool]]:
@@ -247,17 +252,21 @@ def _written(output: Output, *, binary: bool) -> tuple[dict[str, Any], bytes]:
         "shape": list(output.values.shape),
         "datatype": output.datatype,
     }
-    flat = np.ascontiguousarray(output.values).ravel()
+    flat, labels = np.ascontiguousarray(output.values).ravel(), output.labels
     if not binary:
-        return head | {"data": flat.tolist() if output.datatype == "BYTES" else flat}, b""
-    tail = _length_prefixed(flat.tolist()) if output.datatype == "BYTES" else _little_endian(flat)
+        return head | {"data": _each(labels, flat) if labels else flat}, b""
+    tail = b"".join(_each(list(map(_length_prefixed, labels)), flat)) if labels else _little_endian(flat)
     return head | {"parameters": {"binary_data_size": len(tail)}}, tail
 
 
-def _length_prefixed(texts: Sequence[str]) -> bytes:
-    encoded = {text: text.encode() for text in set(texts)}
-    prefixed = {text: LENGTH.pack(len(code)) + code for text, code in encoded.items()}
-    return b"".join(map(prefixed.__getitem__, texts))
+def _each(of: Sequence[T], places: Labels) -> list[T]:
+    found: list[T] = np.array(of, np.object_)[places].tolist()
+    return found
+
+
+def _length_prefixed(text: str) -> bytes:
+    code = text.encode()
+    return LENGTH.pack(len(code)) + code
 
 
 def _little_endian(flat: NDArray[Any]) -> bytes:
