@@ -1,12 +1,10 @@
-"""Rows that come as CSV or npy, and answers that leave as npy or an Arrow stream: by Content-Type and Accept."""
+"""The forms of bodies and answers, by Content-Type and Accept; and rows that come as npy."""
 
-import csv
 import io
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import lru_cache
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,9 +13,8 @@ from numpy.typing import NDArray
 
 from app.api.arriving import Headers, Sent
 from app.api.strict_json import demand_json
-from app.errors import InvalidData, InvalidEncoding, NotAcceptable, NulCharacter, UnsupportedMediaType, ValiantError
+from app.errors import InvalidData, NotAcceptable, UnsupportedMediaType, ValiantError
 from app.ml.rows import Incoming, whole
-from app.ml.schema import ColumnKind, InputColumn
 from app.services.answers import answer
 from app.services.columnar import as_arrow, as_npy
 from app.services.inference import exact_matrix
@@ -28,9 +25,6 @@ JSON, CSV, NPY, ARROW = "application/json", "text/csv", "application/x-npy", "ap
 BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 WRITERS = {JSON: answer, NPY: as_npy, ARROW: as_arrow}
 HEADER_LENGTH = 10_000
-WHOLE = re.compile(r"\s*[+-]?[0-9]{1,400}\s*", re.ASCII)
-NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", re.ASCII)
-BOOLEANS = {"true": True, "false": False}
 _READERS = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
 Read = Callable[[object], Incoming]
 """The general reader, of the document that JSON would be."""
@@ -79,48 +73,6 @@ def _liking(wanted: str, kind: str) -> float:
             quality = next((piece[2:] for piece in parameters if piece.startswith("q=")), "1")
             found[name] = float(quality) if re.fullmatch(r"[01](\.[0-9]{0,3})?", quality, re.ASCII) else 0.0
     return next(quality for quality in (found[kind], found[group], found["*/*"]) if quality >= 0)
-
-
-def csv_document(body: bytes, inputs: Sequence[InputColumn], *, max_rows: int) -> dict[str, Any]:
-    """The document of columns and data that says the same: cells as the kind of their column, empty ones null.
-
-    Of more rows than `max_rows` one too many is read.
-    """
-    if b"\0" in body:
-        raise NulCharacter
-    try:
-        lines = csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True)
-        header, *data = list(islice(filter(None, lines), max_rows + 2)) or [[]]
-    except UnicodeDecodeError:
-        raise InvalidEncoding from None
-    except csv.Error:
-        raise MalformedTable("The body is not readable as CSV.") from None
-    kinds: Mapping[str, str] = {column.name: column.kind for column in inputs}
-    reads = [_READS.get(kinds.get(name, ""), _text) for name in header]
-    return {"columns": header, "data": [_row(reads, line) for line in data]}
-
-
-def _row(reads: Sequence[Callable[[str], object]], line: list[str]) -> list[Any]:
-    """One of another length is left as it is: it is a fault of its own."""
-    return [read(cell) for read, cell in zip(reads, line, strict=True)] if len(line) == len(reads) else line
-
-
-def _text(cell: str) -> str | None:
-    return cell or None
-
-
-def _number(cell: str) -> object:
-    """A number, null, or the cell itself, which then is a fault like any other string."""
-    if WHOLE.fullmatch(cell):
-        return int(cell)
-    return float(cell) if NUMBER.fullmatch(cell) else cell or None
-
-
-def _boolean(cell: str) -> object:
-    return BOOLEANS.get(cell.strip().lower(), cell or None)
-
-
-_READS: dict[str, Callable[[str], object]] = {ColumnKind.NUMERIC: _number, ColumnKind.BOOLEAN: _boolean}
 
 
 def npy_rows(body: Sent, served: Served, read: Read, *, let_bad_rows_pass: bool) -> Incoming:

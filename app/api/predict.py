@@ -11,10 +11,11 @@ from fastapi import APIRouter, Body, Depends, Query
 
 from app.api.arriving import Headers, Sent
 from app.api.arrow_form import arrow_rows
+from app.api.csv_form import csv_document, csv_numbers
 from app.api.deciding import AcceptAbove, CostRows, GapAbove, RejectCost, RejectHigh, RejectLow, Threshold, policy_of
 from app.api.dependencies import CONFIDENCE, ModelPath, RequestTimeout, seconds
 from app.api.direct import Call, DirectRoute, Holds, Respond, by_the_route
-from app.api.forms import ARROW, BINARY, CSV, NPY, WRITERS, accepted, csv_document, kind_of, npy_rows
+from app.api.forms import ARROW, BINARY, CSV, NPY, WRITERS, accepted, kind_of, npy_rows
 from app.api.middleware import Reply
 from app.api.numbers import STANDS, cut, order_of
 from app.api.openapi import declare
@@ -174,10 +175,13 @@ def _read(asked: _Asked, call: Call, body: Sent, served: Served) -> Incoming:
         return npy_rows(body, served, general, let_bad_rows_pass=asked.let_bad_rows_pass)
     if asked.forms.body == ARROW:
         return arrow_rows(body, served, general, settings, let_bad_rows_pass=asked.let_bad_rows_pass)
-    text = bytes(body)
+    text, names = bytes(body), served.model.preparation.numbers
     if asked.forms.body == CSV:
-        return general(csv_document(text, served.model.inputs, max_rows=settings.max_predict_rows))
-    raw = _numbers(text, served.model.preparation.numbers, settings)
+        raw = csv_numbers(text, names, max_rows=settings.max_predict_rows)
+        if raw is None:
+            return general(csv_document(text, served.model.inputs, max_rows=settings.max_predict_rows))
+        return whole(raw)
+    raw = _numbers(text, names, settings)
     return general(parse(text, settings.max_json_depth)) if raw is None else whole(raw)
 
 
