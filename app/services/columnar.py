@@ -2,7 +2,6 @@
 
 import io
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -49,17 +48,16 @@ def as_arrow(
     decisions: list[str] = []
     if extras.policy is not None and predicted is not None:
         predicted, decisions = decided(predicted, extras.policy)
-    columns = {"prediction": _placed(incoming, predicted.predictions if predicted else [])}
+    columns = {"prediction": _predictions(model, predicted)}
     if extras.confidence is not None:
-        for place, name in enumerate(("lower", "upper")):
-            columns[name] = _placed(incoming, intervals(predicted)[:, place].tolist(), pa.float64())
+        columns |= zip(("lower", "upper"), map(pa.array, intervals(predicted).T), strict=True)
     if model.classes is not None:
-        values = _numbers(model, predicted)
-        for place, label in enumerate(model.classes):
-            columns[f"probability_{label}"] = _placed(incoming, values[:, place].tolist(), pa.float64())
+        names = [f"probability_{label}" for label in model.classes]
+        columns |= zip(names, map(pa.array, _numbers(model, predicted).T), strict=True)
     if extras.policy is not None:
-        columns["decision"] = _placed(incoming, decisions, pa.string())
-    columns["flags"] = pa.array(_flags(incoming, predicted), pa.list_(pa.string()))
+        columns["decision"] = pa.array(decisions, pa.string())
+    columns = {name: _placed(incoming, values) for name, values in columns.items()}
+    columns["flags"] = _flags(incoming, predicted)
     of = {
         "model": pointer.model,
         "version": str(pointer.version),
@@ -89,19 +87,39 @@ def _spread(incoming: Incoming, values: NDArray[np.float64]) -> NDArray[np.float
     return spread
 
 
-def _placed(incoming: Incoming, values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
-    placed: list[Any] = [None] * incoming.rows
-    for row, value in zip(incoming.good.tolist(), values, strict=True):
-        placed[row] = value
-    return pa.array(placed, kind)
+def _predictions(model: Model, predicted: Predicted | None) -> pa.Array:
+    """Of the good rows: as `Predicted.predictions`."""
+    if model.classes is not None:
+        codes = np.zeros(0, np.intp) if predicted is None else predicted.values
+        unknown = np.zeros(codes.size, np.bool_)
+        if predicted is not None and predicted.unknown is not None:
+            unknown[predicted.unknown] = True
+        return pa.array(model.classes).take(pa.array(codes, mask=unknown))
+    values = np.zeros(0) if predicted is None else np.ascontiguousarray(predicted.values)
+    if values.ndim == 1:
+        return pa.array(values)
+    ends = np.arange(len(values) + 1, dtype=np.int32) * np.int32(values.size // len(values))
+    return pa.ListArray.from_arrays(pa.array(ends), pa.array(values.ravel()))
 
 
-def _flags(incoming: Incoming, predicted: Predicted | None) -> list[list[str]]:
-    flags: list[list[str]] = [[] for _ in range(incoming.rows)]
-    for flag in predicted.flags if predicted else ():
-        text = flag.code if flag.column is None else f"{flag.code}:{flag.column}"
-        for row in incoming.good[flag.rows].tolist():
-            flags[row].append(text)
-    for fault in incoming.faults:
-        flags[int(fault.pointer.split("/")[2])].append(fault.code)
-    return flags
+def _placed(incoming: Incoming, values: pa.Array) -> pa.Array:
+    """What is said of the good rows, null beside."""
+    if len(values) == incoming.rows:
+        return values
+    places, bad = np.zeros(incoming.rows, np.intp), np.ones(incoming.rows, np.bool_)
+    places[incoming.good], bad[incoming.good] = np.arange(len(values)), False
+    return values.take(pa.array(places, mask=bad))
+
+
+def _flags(incoming: Incoming, predicted: Predicted | None) -> pa.Array:
+    """A list of texts for each row."""
+    said = [
+        (flag.code if flag.column is None else f"{flag.code}:{flag.column}", incoming.good[flag.rows])
+        for flag in (predicted.flags if predicted else ())
+    ]
+    said += [(fault.code, np.array([int(fault.pointer.split("/")[2])])) for fault in incoming.faults]
+    rows = np.concatenate([np.zeros(0, np.intp), *(rows for _, rows in said)])
+    which = np.repeat(np.arange(len(said)), [rows.size for _, rows in said])
+    ends = np.append(0, np.bincount(rows, minlength=incoming.rows).cumsum()).astype(np.int32)
+    texts = pa.array([text for text, _ in said], pa.string()).take(pa.array(which[rows.argsort(kind="stable")]))
+    return pa.ListArray.from_arrays(pa.array(ends), texts)
