@@ -85,6 +85,7 @@ class Connection(HttpToolsProtocol):
             self._arriving.clock.cancel()
         if self._answering is not None:
             self._answering.cancel()
+            self._answering = None  # what it holds, and that is the body, holds this too, and would be freed late
         super().connection_lost(exc)
 
     def shutdown(self) -> None:

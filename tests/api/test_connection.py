@@ -1,12 +1,14 @@
 """A real server over a real socket: what is answered where it arrives, and what comes the usual way, is the same."""
 
 import asyncio
+import gc
 import json
 import re
 import socket
 import struct
 import threading
 import time
+import weakref
 from contextlib import ExitStack, contextmanager
 from uuid import uuid4
 
@@ -293,10 +295,17 @@ def test_a_large_body_is_answered_later_and_in_order(talk, name, usual):
 
 
 @pytest.mark.parametrize("reset", [False, True])
-def test_who_leaves_before_a_large_answer_leaves_the_queue(settings, name, reset):
-    """And no other notices; the answer is counted as one that nobody waited for."""
+def test_who_leaves_before_a_large_answer_leaves_the_queue(settings, name, reset, monkeypatch):
+    """Nothing of the question is kept, no other notices, and the answer is counted as one that nobody waited for."""
     app = create_app(settings.model_copy(update={"predict_threads": 1, "max_waiting_predictions": 1}))
-    asked = question(name, {**ROWS, "data": [[0.5 * i, None, "large"] for i in range(4_000)]})
+    asked = question(name, {**ROWS, "data": [[0.5 * i, None, "large"] for i in range(20_000)]})
+    bodies, answer = [], connection.Connection._answer
+
+    def overheard(self, question, body):
+        bodies.append(weakref.ref(body))
+        answer(self, question, body)
+
+    monkeypatch.setattr(connection.Connection, "_answer", overheard)
     with serving(app) as (port, _), ExitStack() as lines:
         admission, gate = app.services.admission, threading.Event()
         lines.callback(gate.set)
@@ -307,8 +316,11 @@ def test_who_leaves_before_a_large_answer_leaves_the_queue(settings, name, reset
             until(lambda count=count: admission.large == count)
         if reset:
             gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        gc.disable()
+        lines.callback(gc.enable)
         gone.close()
         until(lambda: admission.large == 1)
+        until(lambda: bodies[1]() is None)
         late.sendall(asked)
         until(lambda: admission.large == 2)
         gate.set()
