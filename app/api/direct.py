@@ -6,6 +6,7 @@ function makes of them what answers a body, and that is remembered: the same add
 `question` that a head is, which is remembered too.
 """
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import lru_cache, partial
@@ -23,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.arriving import BY_NAME, Headers, Sent, headers_of, read
 from app.api.heads import read_head
-from app.api.middleware import Known, Reply, Surroundings, Whole
+from app.api.middleware import GONE, Known, Reply, Surroundings, Whole
 from app.bootstrap import Services
 from app.errors import EmptyBody, ValiantError
 from app.settings import Settings
@@ -92,11 +93,11 @@ class DirectRoute(APIRoute):
             raise EmptyBody
         found = self.respond(scope["path_params"], scope["query_string"], headers)
         reply = found(Call(app, scope["headers"], headers), body)
-        return reply if isinstance(reply, Reply) else await reply
+        return reply if isinstance(reply, Reply) else await _unless_gone(reply, receive)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         reply = await self.reply(scope, receive)
-        await send({"type": "http.response.start", "status": 200, "headers": reply.head()})
+        await send({"type": "http.response.start", "status": reply.status, "headers": reply.head()})
         await send({"type": "http.response.body", "body": reply.body})
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -104,7 +105,7 @@ class DirectRoute(APIRoute):
 
         async def handle(request: Request) -> Response:
             reply = await self.reply(request.scope, request.receive)
-            response = Response(reply.body)
+            response = Response(reply.body, reply.status)
             response.raw_headers = reply.head()
             return response
 
@@ -137,6 +138,17 @@ class DirectRoute(APIRoute):
         if errors:
             raise RequestValidationError(errors)
         return values
+
+
+async def _unless_gone(reply: Coroutine[Any, Any, Reply], receive: Receive) -> Reply:
+    """Once the body is there, the next message says that the caller is gone: who waits in a queue then leaves it."""
+    answering, gone = asyncio.create_task(reply), asyncio.ensure_future(receive())
+    try:
+        await asyncio.wait({answering, gone}, return_when=asyncio.FIRST_COMPLETED)
+        return answering.result() if answering.done() else Reply(b"", b"text/plain", status=GONE)
+    finally:
+        answering.cancel()
+        gone.cancel()
 
 
 class Question(NamedTuple):
