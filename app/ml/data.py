@@ -146,7 +146,7 @@ class Data:
 
     def columns(self, places: Labels) -> "Data":
         """The same rows, only these columns."""
-        x, levels = np.ascontiguousarray(self.x[:, places]), self.levels[places]
+        x, levels = self.x.take(places, axis=1), self.levels[places]
         x.setflags(write=False)
         names = tuple(self.names[place] for place in places) if self.names else ()
         words = tuple(self.words[place] for place in places) if self.words else ()
