@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.api.strict_json import parse
+from app.api.strict_json import LONG_INTEGER, MANY, STRING, _bare, _long_integers, parse
 from app.errors import MalformedJSON
 
 DEPTH = 64
@@ -134,3 +134,21 @@ def test_a_hostile_text_is_not_read_twice_over(body):
     """Anything quadratic would take days here."""
     with pytest.raises(MalformedJSON):
         parse(body, DEPTH)
+
+
+SIGNS, DIGITS = ["", "-"], ["0", "7", "9" * 18, "9" * 19, "1" * 25, "5" + "0" * 30]
+FRACTIONS, EXPONENTS = ["", ".0", "." + "3" * 19], ["", "e5", "E-" + "0" * 25, "e+" + "0" * 19 + "1"]
+NUMBERS = st.tuples(*map(st.sampled_from, (SIGNS, DIGITS, FRACTIONS, EXPONENTS))).map("".join)
+
+
+@given(st.lists(NUMBERS), st.sampled_from([",", ", ", "],["]))
+def test_long_integers_are_found_the_short_way(numbers, between):
+    text = between.join(numbers).encode()
+    assert list(_long_integers(text)) == LONG_INTEGER.findall(text)
+
+
+@given(st.lists(st.dictionaries(st.text(), st.text() | st.integers(), max_size=3), max_size=4))
+def test_strings_are_taken_out_alike_of_short_and_long_texts(values):
+    text = json.dumps(values, ensure_ascii=False).encode("utf-8", "replace")
+    text = text + b" " * MANY
+    assert _bare(text) == STRING.sub(b"", text)
