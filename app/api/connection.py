@@ -64,6 +64,8 @@ class Connection(HttpToolsProtocol):
     _arriving: _Arriving | None = None
     _answering: "asyncio.Task[None] | None" = None
     """What waits for an answer."""
+    _light = False
+    """Whether its question is of few bytes."""
     _rest = b""
     """What came meanwhile."""
     _ending = False
@@ -87,6 +89,13 @@ class Connection(HttpToolsProtocol):
             self._answering.cancel()
             self._answering = None  # what it holds, and that is the body, holds this too, and would be freed late
         super().connection_lost(exc)
+
+    def eof_received(self) -> bool | None:  # type: ignore[override]  # as asyncio's
+        """A caller who asks no more may still read: an answer to few bytes is sent, the queue is not waited in."""
+        if self._answering is None or not self._light:
+            return super().eof_received()
+        self._ending = True
+        return True
 
     def shutdown(self) -> None:
         self._tell()  # and it is waited for
@@ -171,6 +180,7 @@ class Connection(HttpToolsProtocol):
         if isinstance(answer, tuple):
             self._send(answer)
             return
+        self._light = question.size <= READ
         self._answering = task = self.loop.create_task(self._later(answer))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
@@ -216,8 +226,8 @@ class Receiver(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._connection.connection_lost(exc)
 
-    def eof_received(self) -> None:
-        self._connection.eof_received()
+    def eof_received(self) -> bool | None:
+        return self._connection.eof_received()
 
     def pause_writing(self) -> None:
         self._connection.pause_writing()

@@ -339,6 +339,17 @@ def until(holds):
         time.sleep(0.005)
 
 
+def test_who_asks_no_more_and_still_reads_is_answered(settings, name, usual):
+    """Also where that takes a look into the database."""
+    with serving(create_app(settings.model_copy(update={"pointer_seconds": 0.001}))) as (port, _):
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+                line.sendall(question(name, ROWS))
+                line.shutdown(socket.SHUT_WR)
+                assert told(read(line, 1)) == [usual]
+                assert line.recv(1) == b""
+
+
 def test_a_model_that_is_not_there(talk):
     (answer,) = talk(question("nowhere", ROWS))
     assert answer.startswith(b"HTTP/1.1 404 ")
