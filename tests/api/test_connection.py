@@ -66,9 +66,11 @@ def serving(app, **options):
         thread.start()
         while not running.started:
             time.sleep(0.01)
-        yield listening.getsockname()[1], running
-        running.should_exit = True
-        thread.join()
+        try:
+            yield listening.getsockname()[1], running
+        finally:
+            running.should_exit = True
+            thread.join()
 
 
 class Overheard:
