@@ -53,7 +53,7 @@ def arrow_rows(body: Sent, served: Served, read: Read, settings: Settings, *, le
     wanted = table.select([name for name in names if name in table.column_names])
     _demand_types(wanted)
     _demand_size(sum(map(_text_bytes, wanted.columns)) // 2, settings)
-    raw = _matrix(wanted) if wanted.column_names == list(served.model.preparation.numbers or ()) else None
+    raw = matrix_of(wanted) if wanted.column_names == list(served.model.preparation.numbers or ()) else None
     incoming = read({"rows": _documents(wanted)}) if raw is None else whole(raw)
     known = set(names)
     return incoming._replace(ignored=[name for name in table.column_names if name not in known])
@@ -179,7 +179,7 @@ def _lengths(chunk: pa.Array) -> pa.Array:
     return pc.binary_length(chunk).cast(pa.int64())
 
 
-def _matrix(table: pa.Table) -> Matrix | None:
+def matrix_of(table: pa.Table) -> Matrix | None:
     """The raw matrix (n, p) of columns of numbers; None where there is any doubt."""
     if not table.num_rows or not all(pa.types.is_integer(of) or pa.types.is_floating(of) for of in table.schema.types):
         return None

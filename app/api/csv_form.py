@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
+from app.api.arrow_form import matrix_of
 from app.api.forms import MalformedTable
 from app.api.numbers import order_of
 from app.errors import InvalidEncoding, NulCharacter
@@ -40,8 +41,7 @@ def csv_numbers(body: bytes, names: tuple[str, ...] | None, *, max_rows: int) ->
     first = body.find(b"\n") + 1
     try:
         header = tuple(body[:first].removeprefix(MARK).decode().rstrip("\r\n").split(","))
-        order = order_of(header, names)
-        if order is None:
+        if order_of(header, names) is None:
             return None
         table = arrow_csv.read_csv(
             pa.BufferReader(memoryview(body)[first:]),
@@ -52,12 +52,9 @@ def csv_numbers(body: bytes, names: tuple[str, ...] | None, *, max_rows: int) ->
         )
     except REFUSALS:
         return None
-    if not 0 < table.num_rows <= max_rows:
-        return None
-    raw = np.empty((table.num_rows, len(names)))
-    for place, column in enumerate(order.tolist()):
-        raw[:, place] = table.column(column).to_numpy()
-    return raw if _as_written(raw, sum(column.null_count for column in table.columns)) else None
+    raw = matrix_of(table.select(names)) if table.num_rows <= max_rows else None
+    empty = sum(column.null_count for column in table.columns)
+    return raw if raw is not None and _as_written(raw, empty) else None
 
 
 def _as_written(raw: Matrix, empty: int) -> bool:

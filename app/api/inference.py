@@ -181,7 +181,7 @@ def _answer(call: Call, body: Sent, served: Served) -> Inferred:
     def give() -> Inferred:
         return answer(served, _read(call, body, served))
 
-    return call.app.services.predictions.timed(served, len(body), give) if _is_plain(call) else give()
+    return call.app.services.predictions.timed(served, len(body), give, plain=_is_plain(call))
 
 
 def _is_plain(call: Call) -> bool:

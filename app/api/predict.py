@@ -142,7 +142,7 @@ def _answer(asked: _Asked, call: Call, body: Sent, served: Served) -> Answer:
     def give() -> Answer:
         return predictions.answer(served, _read(asked, call, body, served), asked.extras, write)
 
-    return predictions.timed(served, len(body), give) if asked.plain else give()
+    return predictions.timed(served, len(body), give, plain=asked.plain)
 
 
 async def _in_turn(asked: _Asked, call: Call, body: Sent) -> Reply:

@@ -34,7 +34,7 @@ from app.settings import KiB, MiB, Settings
 STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*+\\u0000")
 LONG_INTEGER = re.compile(rb"(?<![\d.eE+])(?<![eE]-)-?\d{19,}+(?![.eE])")
-DIGITS_ALIKE, LONG_RUN, RUN = bytes.maketrans(b"123456789", b"000000000"), b"0" * 19, re.compile(rb"0+")
+DIGITS_ALIKE, LONG_RUN = bytes.maketrans(b"123456789", b"000000000"), re.compile(b"0" * 19 + b"0*+")
 """Many digits in a row are found sooner than a long integer is: most belong to a fraction."""
 MANY = 4 * KiB
 """Bytes from which on numpy takes strings out sooner."""
@@ -89,14 +89,11 @@ def _depth(bare: bytes) -> int:
 
 def _long_integers(bare: bytes) -> Iterator[bytes]:
     """What `LONG_INTEGER` finds."""
-    alike = bare.translate(DIGITS_ALIKE)
-    at = alike.find(LONG_RUN)
-    while at >= 0:
-        found = LONG_INTEGER.match(bare, at - (bare[at - 1 : at] == b"-"))
+    for run in LONG_RUN.finditer(bare.translate(DIGITS_ALIKE)):
+        start = run.start()
+        found = LONG_INTEGER.match(bare, start - (bare[start - 1 : start] == b"-"))
         if found is not None:
             yield found[0]
-        run = RUN.match(alike, at)
-        at = -1 if run is None else alike.find(LONG_RUN, run.end())
 
 
 def _beyond_64_bits(digits: bytes) -> bool:

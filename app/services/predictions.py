@@ -97,12 +97,12 @@ class Predictions:
         quick = served.quick(size) or (plain and size * self._paces.get(pointer.digest, inf) <= QUICK_SECONDS)
         return served if quick else None
 
-    def timed(self, served: Served, size: int, give: Callable[[], T]) -> T:
-        """What `give` gives for a plain body of so many bytes. How long a large one takes is remembered.
+    def timed(self, served: Served, size: int, give: Callable[[], T], *, plain: bool) -> T:
+        """What `give` gives for a body of so many bytes. How long a large plain one takes is remembered.
 
         And forgotten slowly: whoever was slow once, and be it in refusing, is not trusted for some time.
         """
-        if size <= QUICK_BODY or served.model.preparation.numbers is None:
+        if not plain or size <= QUICK_BODY or served.model.preparation.numbers is None:
             return give()
         begun, digest = time.thread_time(), served.pointer.digest
         try:

@@ -268,20 +268,20 @@ def test_a_large_body_of_plain_numbers_stays_on_the_loop_while_those_before_were
         if error is not None:
             raise error
 
-    predictions.timed(served, size, lambda: None)  # it takes texts too
+    predictions.timed(served, size, lambda: None, plain=True)  # it takes texts too
     assert at_hand() is None
-    predictions.timed(plain, size, lambda: None)
+    predictions.timed(plain, size, lambda: None, plain=True)
     assert at_hand() == served
     assert at_hand(plain=False) is None
     assert at_hand(size << 30) is None
     assert at_hand(within=5.0) is None
     for error in (None, InvalidData("no")):
         with nullcontext() if error is None else pytest.raises(InvalidData):
-            predictions.timed(plain, size, partial(slowly, error))
+            predictions.timed(plain, size, partial(slowly, error), plain=True)
         assert at_hand() is None
         quick = 0
         while at_hand() is None:  # it is forgotten
-            predictions.timed(plain, size, lambda: None)
+            predictions.timed(plain, size, lambda: None, plain=True)
             quick += 1
         assert quick >= 5
 

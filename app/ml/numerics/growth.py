@@ -22,6 +22,8 @@ BLOCK = 8192
 """Rows looked through at a time."""
 MUCH = 2**19
 """Bytes that go back to the system when they are freed."""
+NODE = 33
+"""Bytes of a node, with a value of one number."""
 PIECE = 2**16
 """Bytes of an array that are moved at a time."""
 GROWING = "column", "threshold", "left", "missing", "share", "members", "answer"
@@ -99,7 +101,7 @@ class Grower:
             weights, times = weights * times, np.ones(weights.size, np.uint8)
         order = chosen((weights > 0) & (times > 0))[None] if self._order is None else self._order
         codes, bins, start, low, high, levels = self._table
-        _give_back(self._places * 33)
+        _give_back(self._places * NODE)  # what the tree before has left
         nodes = self._places or max(FIRST, min(order.shape[1] // 8, 2 ** min(rules.max_depth, 30)))
         noted = 1 if bare and not rules.max_leaves else nodes
         part = _Part(nodes, noted, self._values, max(1, int(levels.max(initial=0))))
