@@ -23,7 +23,7 @@ _M_MMAP_THRESHOLD = -3
 
 def spooled(batches: Iterator[pa.Table]) -> pa.Table:
     """All rows, in order; at most one batch of them is in memory on the way. Raises StorageFull."""
-    _give_large_arrays_back()
+    give_large_arrays_back()
     with tempfile.TemporaryFile() as file:
         try:
             _write(file, batches)
@@ -44,7 +44,7 @@ def _write(file: IO[bytes], batches: Iterator[pa.Table]) -> None:
             writer.write_table(batch)
 
 
-def _give_large_arrays_back() -> None:
+def give_large_arrays_back() -> None:
     """As soon as they are free. Otherwise glibc keeps them on its heap, among small ones that are still held, and the
     heap grows with every batch.
     """

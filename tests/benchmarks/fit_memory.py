@@ -22,9 +22,7 @@ import numpy as np
 from app.ml import learners, states
 from app.ml.catalogue import find
 from app.ml.contract import Data, Task
-
-MMAP_THRESHOLD = -3
-"""Option of glibc: from so many bytes on an array is given back when it is freed, not kept for the next."""
+from workers.spool import give_large_arrays_back
 
 
 def drawn(classes: int, rows: int, columns: int) -> Data:
@@ -61,7 +59,7 @@ if __name__ == "__main__":
     if "--kept" in sys.argv:
         sys.argv.remove("--kept")
     else:
-        ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, 1 << 17)
+        give_large_arrays_back()  # as workers do
     classes, rows, columns, *specs = sys.argv[1:]
     data = drawn(int(classes), int(rows), int(columns))
     told = zip(specs[::2], map(json.loads, specs[1::2]), strict=True)

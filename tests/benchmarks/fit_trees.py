@@ -282,10 +282,10 @@ def stumps() -> None:
 
 def memory() -> None:
     """What a fit takes beyond its input; see `fit_memory`."""
-    rows, columns = 200_000, 30
     specs = {"decision_tree": {"splits": "binned"}, "random_forest": {"trees": 10}, "gradient_boosting": {}}
     script = Path(__file__).with_name("fit_memory.py")
-    for classes in (0, 2, 3):
+    sets = [(classes, 200_000, 30, specs) for classes in (0, 2, 3)]
+    for classes, rows, columns, specs in [*sets, (0, 50_000, 20, {"random_forest": {}})]:
         told = [part for name, params in specs.items() for part in (name, json.dumps(params))]
         command = [sys.executable, str(script), str(classes), str(rows), str(columns), *told]
         found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

@@ -10,6 +10,7 @@ import pytest
 COLUMNS = 30
 TREES = [
     ("decision_tree", {"splits": "binned"}, 1),
+    ("decision_tree", {"splits": "binned", "min_samples_leaf": 1}, 1),
     ("decision_tree", {"splits": "exact"}, 16),
     ("random_forest", {"trees": 3, "min_samples_leaf": 3}, 1),
 ]

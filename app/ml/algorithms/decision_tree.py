@@ -78,7 +78,7 @@ from app.ml.numerics.growth import DEEPEST, Grower, Grown, Rules, planted
 from app.ml.numerics.kernels.questions import ENTROPY, GINI, VARIANCE
 from app.ml.numerics.oblique import asked, linear_leaves
 from app.ml.numerics.oblique import grow as grow_oblique
-from app.ml.numerics.tree import depths, importances, path
+from app.ml.numerics.tree import depth, importances, path
 from app.ml.numerics.tree_pruning import prune
 from app.ml.numerics.tree_seconds import growing
 from app.ml.numerics.trees import Trees, total
@@ -158,7 +158,7 @@ def fit(params: DecisionTree, data: Data, context: Context) -> Fit[State]:
     context.progress(1.0)
     classes = data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0
     state = State(trees, classes, grown.weight, grown.impurity, grown.gain, questions, leaves)
-    return Fit(state, iterations=int(depths(trees).max()))
+    return Fit(state, iterations=depth(trees))
 
 
 def _grown(params: DecisionTree, data: Data, context: Context) -> tuple[Grown, Forms]:
@@ -265,7 +265,7 @@ def summary(params: DecisionTree, state: State) -> JSON:
     """
     shares = importances(state.trees, state.gain, state.questions)
     return {
-        "depth": int(depths(state.trees).max()),
+        "depth": depth(state.trees),
         "nodes": len(state.trees.column),
         "leaves": int((state.trees.column < 0).sum()),
         "oblique": state.questions.size,

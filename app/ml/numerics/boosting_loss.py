@@ -1,6 +1,5 @@
 """The loss of a sum of trees, of numbers or of classes, and where it leads down for each of many rows."""
 
-import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from app.ml.contract import Data, Labels, Matrix, Vector
 from app.ml.numerics.boosting import LOT, Slopes
 from app.ml.numerics.kernels.boosting_rows import tell
+from app.ml.numerics.linalg import near_one
 from app.ml.numerics.trees import Trees, total
 
 
@@ -35,8 +35,8 @@ class Course(NamedTuple):
         alike = data.weights.min() == heaviest
         raw = np.empty((len(base), n), np.float32 if classes else np.float64)
         raw[:] = base[:, None]
-        unit = 1.0 if classes else _near_one(float(max(data.y.max() - base[0], base[0] - data.y.min())))
-        weights, weight = (data.weights[:0], heaviest) if alike else (data.weights, 1 / _near_one(heaviest))
+        unit = 1.0 if classes else near_one(float(max(data.y.max() - base[0], base[0] - data.y.min())))
+        weights, weight = (data.weights[:0], heaviest) if alike else (data.weights, 1 / near_one(heaviest))
         return cls(data, classes, raw, np.empty(n, np.float32), unit, weights, weight)
 
     @property
@@ -100,11 +100,6 @@ def others(taught: NDArray[np.bool_]) -> Iterator[Labels]:
     """Where the false ones are, some at a time."""
     for lot in lots(taught.size):
         yield np.flatnonzero(~taught[lot]) + lot.start
-
-
-def _near_one(size: float) -> float:
-    """The power of two that brings this between 1/2 and 1."""
-    return 2.0 ** -math.frexp(size)[1]
 
 
 def log_total(raw: Matrix) -> Vector:

@@ -1,5 +1,6 @@
 """Least squares with and without a ridge, by factorisations; nothing is ever inverted."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -40,6 +41,11 @@ class Solution(NamedTuple):
     """(d,) what was subtracted from the inputs: their weighted mean, or zero without an intercept."""
     gram: Matrix | None = None
     """(d, d) weighted products of the centred inputs, if they were needed."""
+
+
+def near_one(size: float) -> float:
+    """The power of two that brings this between 1/2 and 1, or as near as may be."""
+    return float(2.0 ** -min(max(math.frexp(size)[1], -1000), 1000))
 
 
 def each_row(x: Matrix, coef: Vector | Matrix) -> NDArray[np.float64]:

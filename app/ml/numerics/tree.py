@@ -3,9 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract import Labels, Vector
+from app.ml.contract import Vector
 from app.ml.numerics.forms import NONE, Forms
 from app.ml.numerics.growth import Grown
+from app.ml.numerics.kernels.shape import deepest
 from app.ml.numerics.kernels.traversal import next_node
 from app.ml.numerics.trees import Trees
 
@@ -18,16 +19,9 @@ def ways(tree: Trees | Grown) -> NDArray[np.intp]:
     return np.stack([np.where(asks, left, -1), right, missing])
 
 
-def depths(tree: Trees) -> Labels:
-    """Questions asked before each node, (N,)."""
-    below, depth = ways(tree), np.zeros(tree.column.size, np.intp)
-    reached = np.zeros(1, np.intp)
-    while reached.size:
-        before = np.tile(depth[reached] + 1, 3)
-        reached = below[:, reached].ravel()
-        depth[reached[reached >= 0]] = before[reached >= 0]
-        reached = reached[reached >= 0]
-    return depth
+def depth(tree: Trees) -> int:
+    """Questions asked, at most, of a row."""
+    return int(deepest(tree.column, tree.threshold, tree.left, tree.missing))
 
 
 def importances(tree: Trees, gain: Vector, questions: Forms = NONE) -> dict[int, float]:

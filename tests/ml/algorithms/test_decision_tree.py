@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from app.ml.algorithms.decision_tree import DecisionTree, explain, fit, predict, summary
 from app.ml.contract import Context, Data, Task
-from app.ml.numerics.tree import depths, path, ways
+from app.ml.numerics.tree import depth, path, ways
 
 NAN = np.nan
 C, R = Task.CLASSIFICATION, Task.REGRESSION
@@ -235,7 +235,7 @@ def test_thresholds_between_neighbouring_numbers():
 
 def test_limits_are_kept():
     data = real("diabetes")
-    assert depths(grown(data, max_depth=3).state.trees).max() == 3
+    assert depth(grown(data, max_depth=3).state.trees) == 3
     assert grown(data, max_depth=0).value.tolist() == [[pytest.approx(data.y.mean())]]
     assert grown(data, min_samples_leaf=20).weight.min() >= 20
     split = grown(data, min_samples_split=50)

@@ -198,6 +198,15 @@ def test_one_wild_number_does_not_blind_it():
     assert np.corrcoef(answer[1:], data.y[1:])[0, 1] > 0.95
 
 
+@pytest.mark.parametrize("unit", [1e-310, 1e-150, 1e150])
+def test_numbers_may_be_of_any_size(unit):
+    data = friedman(200)
+    own, other = (
+        predict(GradientBoosting(), fitted(one).state, data.x) for one in (data, Data.of(R, data.x, data.y * unit))
+    )
+    np.testing.assert_allclose(other / unit, own, rtol=1e-6)
+
+
 def test_importance_finds_the_columns():
     told = summary(GradientBoosting(), fitted(friedman(1000)).state)
     assert {part["column"] for part in told["importances"][:5]} == set(range(5))

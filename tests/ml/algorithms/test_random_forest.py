@@ -58,6 +58,13 @@ def test_trees_know_their_bag_by_heart_and_only_the_others_judge_a_row():
     assert state.out_of_bag == pytest.approx(np.mean((told - data.y[judged]) ** 2))
 
 
+@pytest.mark.parametrize(("origin", "unit"), [(1e9, 1.0), (0.0, 1e-60), (0.0, 1e60)])
+def test_the_out_of_bag_error_is_that_of_other_units(origin, unit):
+    data = friedman(400)
+    own, other = (fitted(one, trees=20).state for one in (data, Data.of(R, data.x, (data.y + origin) * unit)))
+    assert other.out_of_bag == pytest.approx(own.out_of_bag * unit**2, rel=1e-6)
+
+
 @pytest.mark.parametrize(("data", "columns"), [(blobs(80), 4), (friedman(80), 4), (blobs(80).columns(np.arange(9)), 3)])
 def test_without_a_word_a_question_draws_the_root_or_a_third_of_the_columns(data, columns):
     """B6.10: of 10 columns √10 for classes and 10/3 for numbers, rounded up."""

@@ -23,19 +23,22 @@ def reach(x, rows, column, threshold, left, missing, levels, members, ends):
         ends[p] = leaf(x[rows[p]], 0, column, threshold, left, missing, levels, members)
 
 
-TELL = f"void(f8[:,::1], i4[::1], i4[::1], {TREE}, {{}}[:,::1])"
-
-
-@kernel(TELL.format("f4"), TELL.format("f8"), writes=["told"])
-def tell(x, rows, ends, column, threshold, left, missing, share, levels, members, answer, told):
-    """Add to `told` (n, k) the answers of the tree for these rows, which end there."""
+@kernel(f"void(f8[:,::1], i4[::1], i4[::1], {TREE}, f8[:], f8, f4[:,::1])", writes=["told"])
+def tell(x, rows, ends, column, threshold, left, missing, share, levels, members, answer, truth, unit, told):
+    """Add to `told` (n, k) the answers of the tree for these rows, which end there, less `truth` (n,) or nothing, and
+    times `unit`.
+    """
+    said = np.empty(told.shape[1])
     for p in range(rows.size):
         i, end = rows[p], np.int64(ends[p])
+        said[:] = -truth[i] if truth.size else 0.0
         if end < 0:
-            part(x[i], -1 - end, column, threshold, left, missing, share, levels, members, answer, told[i])
+            part(x[i], -1 - end, column, threshold, left, missing, share, levels, members, answer, said)
         else:
-            for s in range(told.shape[1]):
-                told[i, s] += answer[left[end], s]
+            for s in range(said.size):
+                said[s] += answer[left[end], s]
+        for s in range(said.size):
+            told[i, s] += said[s] * unit
 
 
 @inner
