@@ -120,7 +120,7 @@ def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
     classes = data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0
     taught = _taught(params, len(data.x), context.rng)
     base, judges = _base(data, taught, classes), _judges(taught)
-    booster = Booster(binned(data, params.bins, by_row=True), taught, _limits(params))
+    booster = Booster(binned(data, params.bins, by_row=True), taught, _limits(params), len(base))
     course = Course.of(data, base, classes)
     trees: list[Trees] = []
     gains: list[Vector] = []

@@ -1,9 +1,10 @@
 """Trees that each lower a loss a little further, on the same binned columns and scratch memory.
 
-A row takes 8⌈d/8⌉ bytes for its codes, a tenth of that or POOL in all for the histograms, 5 for its place among the
-leaves, 4 for its gradient, 8 for its sum of trees, or 4 for each of classes (two have one); one more if some rows are
-held out. So of many rows it is at most twice d, the bytes of a row's codes, for numbers from 23 columns on, and for
-k > 2 classes where 0.9 d, d whole words, is at least 10 + 4 k: 4 of 32 columns, 11 of 64.
+A row takes 8⌈d/8⌉ bytes for its codes, a tenth of that or POOL in all for the histograms, half of it for those of
+more than two classes, 4¼ for its place among the leaves, 4 for its gradient, 8 for its sum of trees, or 4 for each of
+classes (two have one); one more if some rows are held out. So of many rows it is at most twice d, the bytes of a row's
+codes, for numbers from 22 columns on, for two classes from 15 on, and for k > 2 classes where 2 d is at least
+8.4 ⌈d/8⌉ + 8¼ + 4 k: 4 of 30 columns, 13 of 64.
 """
 
 import math
@@ -25,12 +26,14 @@ LEAST_CURVATURE = 1e-3
 """Of a leaf: below it the step G/H would be taken on nothing. What is less is taken for it."""
 LOT = 2048
 """Rows of one turn: what is computed of them takes little memory."""
-PARTS = 4
+PARTS = 16
 """Turns in which all rows are parted: more take less memory to part them in, and move more of them twice."""
 Sums: TypeAlias = Vector | NDArray[np.float32]
 """(n,) of the trees so far: of classes, whose logarithms are not large, four bytes are enough."""
 POOL = 2**19
-"""Bytes to keep histograms in, or a tenth of what the codes take: where that is few, more rows are counted again."""
+"""Bytes to keep histograms in, or a tenth of what the codes take; half of it beside sums of several classes. Where
+that is few, more rows are counted again.
+"""
 
 
 class Limits(NamedTuple):
@@ -65,12 +68,12 @@ class Slopes(NamedTuple):
 class Booster:
     """Grows trees for gradients of n rows and d columns."""
 
-    def __init__(self, table: Binned, taught: NDArray[np.bool_], limits: Limits) -> None:
-        """table: binned by row. taught: (n,) the rows that trees grow from."""
+    def __init__(self, table: Binned, taught: NDArray[np.bool_], limits: Limits, sums: int) -> None:
+        """table: binned by row. taught: (n,) the rows that trees grow from. sums: of trees, of each row."""
         n, width = table.codes.shape
         self._table, self._taught, self._limits = table, taught, limits
         self._rows, self._spare = np.empty(n, np.int32), np.empty(-(-n // PARTS), np.int32)
-        room = max(POOL, table.codes.nbytes // 10) // (8 * width * CELLS)
+        room = max(POOL, table.codes.nbytes // 10) // min(sums, 2) // (8 * width * CELLS)
         self._pool = np.empty((min(limits.max_leaves + 1, max(2, room)), width * CELLS), np.int64)
         nodes = 2 * limits.max_leaves
         kinds = np.int32, np.float64, np.int32, np.int8, np.float64, np.float64, np.float64

@@ -35,7 +35,7 @@ def asked(level, levels, gradient, curvature, *, l2=0.0, smoothing=0.0, category
     slopes = boosting.Slopes(told, numbers=True, unit=1.0, weights=curvature, weight=1.0, largest=largest)
     data = Data.of(R, level[:, None], raw, levels=[levels], missing=True)
     limits = boosting.Limits(2, DEEPEST, 1.0, l2, 1.0, smoothing, category_l2)
-    booster = boosting.Booster(binned(data, by_row=True), np.ones(level.size, bool), limits)
+    booster = boosting.Booster(binned(data, by_row=True), np.ones(level.size, bool), limits, 1)
     tree, gains = booster.grow(slopes, raw)
     assert total(tree, data.x)[:, 0] == pytest.approx(raw, rel=1e-12)
     left = raw == tree.answer[1, 0]

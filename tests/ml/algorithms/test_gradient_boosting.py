@@ -89,7 +89,7 @@ def grown(x, gradient, leaves, weights=()):
     largest = (share * times).max(), (share * (1 - share) * times).max()
     slopes = boosting.Slopes(told, numbers=False, unit=1.0, weights=weights, weight=1.0, largest=largest)
     table = binned(Data.of(R, x, raw), by_row=True)
-    boosting.Booster(table, np.ones(len(x), bool), boosting.Limits(leaves, DEEPEST, 1e-9, 0.0, 1.0, 0.0, 0.0)).grow(
+    boosting.Booster(table, np.ones(len(x), bool), boosting.Limits(leaves, DEEPEST, 1e-9, 0.0, 1.0, 0.0, 0.0), 1).grow(
         slopes, raw
     )
     return raw
