@@ -33,7 +33,7 @@ OUT = [("random_forest", {"trees": 3}, 1)]
     [
         (0, 100_000, TREES, []),
         (2, 100_000, TREES + WEAK, []),
-        (3, 200_000, BOOSTED + WEAK, []),
+        (3, 400_000, BOOSTED + WEAK, []),
         (0, 200_000, OUT, ["--kept"]),
     ],
     ids=["numbers", "two", "three", "grown out"],
