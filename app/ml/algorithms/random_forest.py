@@ -190,17 +190,22 @@ def _grove(ground: Ground, count: int, rng: np.random.Generator) -> Grove:
 
 
 def _tree(ground: Ground, rng: np.random.Generator) -> tuple[Trees, Unseen, Vector]:
-    params, data, grower, rules, classes = ground
-    times = _drawn(len(data.x), rng)
-    tree = _planted(grower.grow(data.weights, rules, int(rng.integers(2**63)), times, bare=True), data.levels, classes)
-    rows = chosen(times == 0)
-    del times
+    params, data, _, _, classes = ground
+    tree, rows = _taught(ground, rng)
     rises = (
         permuted_increases(data, tree, rows, rng)
         if params.importance and rows.size
         else np.full(1 + data.x.shape[1], np.nan)
     )
     return tree if classes is None else tree._replace(answer=classes[:0]), unseen(data, tree, rows), rises
+
+
+def _taught(ground: Ground, rng: np.random.Generator) -> tuple[Trees, NDArray[np.int32]]:
+    """A tree, and the rows that it has not seen."""
+    _, data, grower, rules, classes = ground
+    times = _drawn(len(data.x), rng)
+    grown = grower.grow(data.weights, rules, int(rng.integers(2**63)), times, bare=True)
+    return _planted(grown, data.levels, classes), chosen(times.size, lambda some: times[some] == 0)
 
 
 def _drawn(n: int, rng: np.random.Generator) -> NDArray[np.uint8]:

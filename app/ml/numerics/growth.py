@@ -1,7 +1,7 @@
 """Trees grown from binned or ranked columns, as many as wanted on the same scratch memory."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,8 @@ NODE = 33
 """Bytes of a node, with a value of one number."""
 PIECE = 2**16
 """Bytes of an array that are moved at a time."""
+ONCE = np.uint8(1)
+"""How often a row counts."""
 GROWING = "column", "threshold", "left", "missing", "share", "members", "answer"
 """What of `Trees` becomes longer with every tree."""
 
@@ -95,11 +97,12 @@ class Grower:
         """A tree of the rows whose weight (n,) is not zero. times: (n,) how often each counts, if not once. bare: do
         not tell weight, impurity and gain of its nodes.
         """
-        if times is None:
-            times = np.ones(weights.size, np.uint8)
-        elif self._order is not None:
-            weights, times = weights * times, np.ones(weights.size, np.uint8)
-        order = chosen((weights > 0) & (times > 0))[None] if self._order is None else self._order
+        if times is not None and self._order is not None:
+            weights, times = weights * times, None
+        counts = np.broadcast_to(ONCE, weights.size) if times is None else times
+        order = self._order
+        if order is None:
+            order = chosen(weights.size, lambda some: (weights[some] > 0) & (counts[some] > 0))[None]
         codes, bins, start, low, high, levels = self._table
         _give_back(self._places * NODE)  # what the tree before has left
         nodes = self._places or max(FIRST, min(order.shape[1] // 8, 2 ** min(rules.max_depth, 30)))
@@ -108,7 +111,7 @@ class Grower:
         state, drawn = np.array([seed], np.uint64), np.arange(len(bins))
         while True:
             self._grow(
-                *(codes, bins, start, low, high, levels, order, self._y, weights, times),
+                *(codes, bins, start, low, high, levels, order, self._y, weights, counts),
                 *(rules.criterion, rules.max_depth, rules.max_leaves, rules.min_samples_split, rules.min_samples_leaf),
                 *(rules.min_gain, rules.columns, rules.draws_subsets, _ways(rules, bins.size), state, drawn),
                 *(part.at, part.waiting, part.members, *part.tree),
@@ -182,12 +185,13 @@ def _give_back(freed: int) -> None:
         give_back()
 
 
-def chosen(rows: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """The places of the true ones."""
-    places, size = np.empty(np.count_nonzero(rows), np.int32), 0
-    for first in range(0, rows.size, BLOCK):
-        found = np.flatnonzero(rows[first : first + BLOCK])
-        places[size : size + found.size] = found + first
+def chosen(rows: int, which: Callable[[slice], NDArray[np.bool_]]) -> NDArray[np.int32]:
+    """Of so many rows those that it is true of; it is asked about some at a time."""
+    blocks = [slice(first, first + BLOCK) for first in range(0, rows, BLOCK)]
+    places, size = np.empty(sum(np.count_nonzero(which(some)) for some in blocks), np.int32), 0
+    for some in blocks:
+        found = np.flatnonzero(which(some))
+        places[size : size + found.size] = found + some.start
         size += found.size
     return places
 

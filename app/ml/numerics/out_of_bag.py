@@ -37,6 +37,11 @@ def unseen(data: Data, tree: Trees, rows: NDArray[np.int32]) -> Unseen:
     return Unseen(np.packbits(bits), ends)
 
 
+def _bits(packed: NDArray[np.uint8], some: slice) -> NDArray[np.bool_]:
+    """Of whole bytes."""
+    return np.unpackbits(packed[some.start // 8 : some.stop // 8]).view(np.bool_)
+
+
 class OutOfBag:
     """For each row the sum of what the trees say that have not seen it: votes, or by how much numbers are wrong, in a
     unit that brings that near 1. Of either four bytes are enough.
@@ -52,7 +57,7 @@ class OutOfBag:
         self._seen = np.zeros(len(data.x), np.min_scalar_type(trees))
 
     def add(self, tree: Trees, part: Unseen) -> None:
-        rows = chosen(np.unpackbits(part.rows, count=len(self._seen)).view(np.bool_))
+        rows = chosen(len(self._seen), lambda some: _bits(part.rows, some))
         tell(self._data.x, rows, part.ends, *tree[1:], self._truth, self._unit, self._told)
         self._seen[rows] += 1
 

@@ -1,8 +1,8 @@
 """Small trees for boosting: the columns are binned once, and every round grows a tree with other weights.
 
-Beside the d bytes of a row's codes it takes 6 bytes to grow a tree, 8 for its weight or slope, and for each class one
+Beside the d bytes of a row's codes it takes 5 bytes to grow a tree, 8 for its weight or slope, and for each class one
 sum of votes or of steps: of many rows 4 bytes, as those are not large; of counted votes 2 or less. So of many rows it
-is at most twice d where d is at least 18 + 4 k: 30 columns for 3 classes.
+is at most twice d where d is at least 14 + 4 k: 30 columns for 4 classes.
 """
 
 from dataclasses import replace
