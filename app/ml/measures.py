@@ -15,6 +15,7 @@ from app.ml.contract import Labels, Matrix, Vector
 from app.ml.figures import bootstrapped, counted, root_mean_squared
 from app.ml.intervals import Resamples, ratio
 from app.ml.labels import Class
+from app.ml.numerics.linalg import near_one
 from app.ml.report import ConfusionCell, ConfusionMatrix, Figure, RejectionCurve, ReportCurve
 from app.ml.roc import curve, placements
 from app.ml.tallies import Rows
@@ -35,9 +36,11 @@ def regression(truth: Vector, predicted: Vector, draws: Resamples, weights: Vect
     """RMSE (B3.11), MAE and R2 of predictions (n,). R2 is null for a constant target."""
     rows, error = Rows(draws, weights), predicted - truth
     centred = truth - rows.mean(truth) if np.ptp(truth) else np.zeros_like(truth)
+    unit = near_one(float(np.abs(centred).max(initial=0.0)))
+    centred, squares = centred * unit, (error * unit) ** 2
     variation = rows.sums(centred**2) - ratio(rows.sums(centred) ** 2, rows.sums(np.ones(truth.size)))
-    r2 = 1 - ratio(rows.total(error**2), rows.total(centred**2))
-    r2_drawn = 1 - ratio(rows.sums(error**2), variation)
+    r2 = 1 - ratio(rows.total(squares), rows.total(centred**2))
+    r2_drawn = 1 - ratio(rows.sums(squares), variation)
     return [
         _rmse(error, rows),
         mean("mae", np.abs(error), draws, weights),

@@ -63,6 +63,13 @@ def test_regression_is_scikit_learns():
     assert ways == {"rmse": "chi-square (by kurtosis)"} | dict.fromkeys(("mae", "r2"), "bootstrap (accelerated)")
 
 
+@pytest.mark.parametrize("unit", [2.0**-700, 2.0**700])
+def test_the_unit_of_a_target_does_not_change_r2_and_its_bars(unit):
+    truth = rng(1).normal(size=80)
+    predicted = truth + 0.3 * rng(2).normal(size=80)
+    assert regression(truth * unit, predicted * unit)["r2"] == regression(truth, predicted)["r2"]
+
+
 def test_r2_of_a_constant_target_is_undefined():
     told = regression([0.1] * 7, rng().normal(size=7))
     assert told["r2"].value is None
