@@ -164,7 +164,8 @@ def _grown(params: RandomForest, data: Data, context: Context) -> tuple[Trees, O
     counts = [min(size, params.trees - before) for before in range(0, params.trees, size)]
     rngs = context.rng.spawn(len(counts))
     works = [partial(_grove, ground, count, rng) for count, rng in zip(counts, rngs, strict=True)]
-    orchard, votes, curve = Orchard(params.trees), OutOfBag(data, params.trees), []
+    votes = OutOfBag(data, params.trees, counted=classes is not None)
+    orchard, curve = Orchard(params.trees), list[float]()
 
     def kept(grove: Grove) -> Matrix:
         for tree, part in zip(grove.trees, grove.unseen, strict=True):

@@ -5,7 +5,7 @@ Reference: Breiman (2001), Machine Learning 45:5.
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,20 +44,23 @@ def _bits(packed: NDArray[np.uint8], some: slice) -> NDArray[np.bool_]:
 
 class OutOfBag:
     """For each row the sum of what the trees say that have not seen it: votes, or by how much numbers are wrong, in a
-    unit that brings that near 1. Of either four bytes are enough.
+    unit that brings that near 1. Of either four bytes are enough, of votes that are counted one or two.
     """
 
-    def __init__(self, data: Data, trees: int) -> None:
-        """trees: how many there will be, at most."""
+    def __init__(self, data: Data, trees: int, *, counted: bool) -> None:
+        """trees: how many there will be, at most. counted: a leaf's vote is for one class."""
         self._data = data
         classes = data.task is Task.CLASSIFICATION
         self._truth = data.y[:0] if classes else data.y
         self._unit = 1.0 if classes else near_one(float(data.y.max()) - float(data.y.min()))
-        self._told = np.zeros(data.targets.shape, np.float32)
-        self._seen = np.zeros(len(data.x), np.min_scalar_type(trees))
+        few = np.min_scalar_type(trees)
+        self._told: NDArray[Any] = np.zeros(data.targets.shape, few if counted else np.float32)
+        self._seen = np.zeros(len(data.x), few)
 
     def add(self, tree: Trees, part: Unseen) -> None:
         rows = chosen(len(self._seen), lambda some: _bits(part.rows, some))
+        if part.ends.min(initial=0) < 0:  # its vote is divided
+            self._told = self._told.astype(np.float32, copy=False)
         tell(self._data.x, rows, part.ends, *tree[1:], self._truth, self._unit, self._told)
         self._seen[rows] += 1
 

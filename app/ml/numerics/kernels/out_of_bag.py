@@ -23,7 +23,10 @@ def reach(x, rows, column, threshold, left, missing, levels, members, ends):
         ends[p] = leaf(x[rows[p]], 0, column, threshold, left, missing, levels, members)
 
 
-@kernel(f"void(f8[:,::1], i4[::1], i4[::1], {TREE}, f8[:], f8, f4[:,::1])", writes=["told"])
+TELL = f"void(f8[:,::1], i4[::1], i4[::1], {TREE}, f8[:], f8, {{}}[:,::1])"
+
+
+@kernel(*map(TELL.format, ("f4", "u1", "u2")), writes=["told"])
 def tell(x, rows, ends, column, threshold, left, missing, share, levels, members, answer, truth, unit, told):
     """Add to `told` (n, k) the answers of the tree for these rows, which end there, less `truth` (n,) or nothing, and
     times `unit`.
