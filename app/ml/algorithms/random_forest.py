@@ -45,7 +45,6 @@ from app.ml.contract import (
     Context,
     Data,
     Fit,
-    Labels,
     Matrix,
     Params,
     Size,
@@ -55,7 +54,7 @@ from app.ml.contract import (
 )
 from app.ml.numerics import calibration
 from app.ml.numerics.binning import MOST, binned
-from app.ml.numerics.growth import DEEPEST, Grower, Grown, Orchard, Rules, chosen, planted
+from app.ml.numerics.growth import DEEPEST, Grower, Orchard, Rules, chosen, planted
 from app.ml.numerics.kernels.questions import ENTROPY, GINI, VARIANCE
 from app.ml.numerics.out_of_bag import JUDGES, OutOfBag, Unseen, importances, permuted_increases, unseen
 from app.ml.numerics.tree_seconds import growing
@@ -205,8 +204,10 @@ def _taught(ground: Ground, rng: np.random.Generator) -> tuple[Trees, NDArray[np
     """A tree, and the rows that it has not seen."""
     _, data, grower, rules, classes = ground
     times = _drawn(len(data.x), rng)
-    grown = grower.grow(data.weights, rules, int(rng.integers(2**63)), times, bare=True)
-    return _planted(grown, data.levels, classes), chosen(times.size, lambda some: times[some] == 0)
+    vote = classes is not None
+    grown = grower.grow(data.weights, rules, int(rng.integers(2**63)), times, bare=True, vote=vote)
+    tree = planted(grown, data.levels, grown.value if classes is None else classes, kept=False)
+    return tree, chosen(times.size, lambda some: times[some] == 0)
 
 
 def _drawn(n: int, rng: np.random.Generator) -> NDArray[np.uint8]:
@@ -215,12 +216,6 @@ def _drawn(n: int, rng: np.random.Generator) -> NDArray[np.uint8]:
     for first in range(0, n, DRAWS):
         np.add.at(times, rng.integers(0, n, min(DRAWS, n - first)), np.uint8(1))
     return times
-
-
-def _planted(grown: Grown, levels: Labels, classes: NDArray[np.float64] | None) -> Trees:
-    if classes is None:
-        return planted(grown, levels, grown.value, kept=False)
-    return planted(grown, levels, classes, grown.value.argmax(axis=1), kept=False)
 
 
 def _rules(params: RandomForest, d: int, *, numbers: bool) -> Rules:

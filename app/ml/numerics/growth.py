@@ -53,7 +53,9 @@ class Rules(NamedTuple):
 
 
 class Grown(NamedTuple):
-    """One tree of N nodes, the root first. As `Trees`, but `left` is -1 at a leaf; and what growing knew of it."""
+    """One tree of N nodes, the root first. As `Trees`, but `left` is -1 at a leaf, or its class; and what growing knew
+    of it.
+    """
 
     column: NDArray[np.int32]
     threshold: Vector
@@ -61,7 +63,8 @@ class Grown(NamedTuple):
     missing: NDArray[np.int8]
     share: Vector
     value: NDArray[np.float64]
-    """(N, k) shares of the classes, or (N, 1) mean, of the training rows that reach the node."""
+    """(N, k) shares of the classes, or (N, 1) mean, of the training rows that reach the node; one row of nothing of use
+    if leaves have a class."""
     weight: Vector
     """(N,) of these rows; nothing of use, as the next two, in a tree that was grown without."""
     impurity: Vector
@@ -93,9 +96,10 @@ class Grower:
         times: NDArray[np.uint8] | None = None,
         *,
         bare: bool = False,
+        vote: bool = False,
     ) -> Grown:
         """A tree of the rows whose weight (n,) is not zero. times: (n,) how often each counts, if not once. bare: do
-        not tell weight, impurity and gain of its nodes.
+        not tell weight, impurity and gain of its nodes. vote: nor shares; `left` of a leaf is its likeliest class.
         """
         if times is not None and self._order is not None:
             weights, times = weights * times, None
@@ -107,7 +111,7 @@ class Grower:
         _give_back(self._places * NODE)  # what the tree before has left
         nodes = self._places or max(FIRST, min(order.shape[1] // 8, 2 ** min(rules.max_depth, 30)))
         noted = 1 if bare and not rules.max_leaves else nodes
-        part = _Part(nodes, noted, self._values, max(1, int(levels.max(initial=0))))
+        part = _Part(nodes, noted, (1 if vote else nodes, self._values), max(1, int(levels.max(initial=0))))
         state, drawn = np.array([seed], np.uint64), np.arange(len(bins))
         while True:
             self._grow(
@@ -126,11 +130,11 @@ class Grower:
 class _Part:
     """A tree as far as it has grown."""
 
-    def __init__(self, nodes: int, noted: int, values: int, widest: int) -> None:
-        """Room for so many nodes, for what is noted of so many, for numbers in a value, and levels of a column."""
+    def __init__(self, nodes: int, noted: int, values: tuple[int, int], widest: int) -> None:
+        """Room for so many nodes, for what is noted of so many, for values, and levels of a column."""
         kinds = np.int32, np.float64, np.int32, np.int8, np.float64
         self.tree: list[NDArray[Any]] = [np.empty(nodes, kind) for kind in kinds]
-        self.tree += [np.empty((nodes, values)), *(np.empty(noted) for _ in range(3))]
+        self.tree += [np.empty(values), *(np.empty(noted) for _ in range(3))]
         self.waiting = np.empty((FIRST, 8), np.int32)
         self.members = np.empty(6 * widest, np.bool_)
         self.at = np.array([0, 0, 1, 0])
@@ -206,12 +210,12 @@ def _ways(rules: Rules, d: int) -> NDArray[np.int8]:
 def planted(
     tree: Grown, levels: Labels, answer: NDArray[np.float64], told: Labels | None = None, *, kept: bool = True
 ) -> Trees:
-    """One tree ready to be asked. told: (N,) the row of `answer` that each leaf says; absent: one row a node. kept:
-    whether what has grown is needed any longer.
+    """One tree ready to be asked. told: (N,) the row of `answer` that each leaf says; absent: its vote, or one row a
+    node. kept: whether what has grown is needed any longer.
     """
     left = tree.left.copy() if kept else tree.left
     for first in range(0, left.size, BLOCK):
-        leaves = first + np.flatnonzero(tree.column[first : first + BLOCK] < 0)
+        leaves = first + np.flatnonzero(left[first : first + BLOCK] < 0)
         left[leaves] = leaves if told is None else told[leaves]
     return Trees(
         root=np.zeros(1, np.int32),

@@ -97,6 +97,16 @@ def middle(low, high):
     return half if low <= half < high else low
 
 
+@inner
+def likeliest(shares):
+    """The first of a tie."""
+    best = 0
+    for s in range(1, shares.size):
+        if shares[s] > shares[best]:
+            best = s
+    return best
+
+
 @seldom
 def foremost(waiting, gain):
     """The place in `waiting` of the node whose question gains most; of a tie the oldest."""
@@ -155,7 +165,8 @@ def grow(
     state (1,): of the random numbers; drawn (d,): the columns, as they were drawn.
 
     at (4,): nodes so far; questions in `waiting` (·, 8), none when the tree is done; leaves; truths in `members`. mass,
-    impurity and gain may have one place for all nodes, where nobody needs them, unless there is a limit of leaves.
+    impurity and gain may have one place for all nodes, where nobody needs them, unless there is a limit of leaves; and
+    so may value, of classes: then `left` of a leaf is the likeliest.
     """
     d, n = codes.shape
     target = y, weight, times, criterion
@@ -180,15 +191,17 @@ def grow(
     side, spare = np.empty(n if ranked else 0, np.uint8), np.empty(m if ranked else -(-m // PARTS), np.int32)
     least = min_leaf * (1 - LEEWAY)
     nodes, open_, leaves, named = at[0], at[1], at[2], at[3]
-    whole, parent, lefts = gain.size > 1, 0, 0.0
+    whole, keeps, parent, lefts = gain.size > 1, len(value) > 1, 0, 0.0
     begin, end, depth, fresh = np.zeros(3, np.int64), np.full(3, m), np.int64(0), np.int64(nodes == 0)
     while True:
         for way in range(fresh):
             node, lo, hi = nodes, begin[way], end[way]
             nodes += 1
             rows = order[0, lo:hi]
-            weighs, impure = describe(rows, target, near, total, value[node])
-            column[node], threshold[node], left[node], missing[node], share[node] = -1, 0.0, -1, -1, 1.0
+            answer = value[node if keeps else 0]
+            weighs, impure = describe(rows, target, near, total, answer)
+            column[node], threshold[node], missing[node], share[node] = -1, 0.0, -1, 1.0
+            left[node] = -1 if keeps else likeliest(answer)
             note = node if whole else 0
             mass[note], impurity[note], gain[note] = weighs, impure, 0.0
             if way == 0:
@@ -197,7 +210,7 @@ def grow(
                 share[parent] = lefts / (lefts + weighs)
             if impure == 0 or depth >= max_depth or weighs < min_split * (1 - LEEWAY):
                 continue
-            mean = value[node, 0]
+            mean = answer[0]
             if criterion == VARIANCE and ranked:
                 for i in rows:
                     moment[i] = weight[i] * (y[i] - mean)
