@@ -118,7 +118,13 @@ class Explanations(Wire):
     digest: str
     task: str
     predictions: list[Any]
-    explanations: list[Any] = Field(description="Neighbours, the path through a tree, local coefficients, …")
+    classes: list[Label] | None = Field(None, description="In the order in which shares are told.")
+    target_function: str | None = Field(
+        None, description="Explanations tell of this function of the target, which was fitted; predictions do not."
+    )
+    explanations: list[Any] = Field(
+        description="Neighbours, the path through a tree, what members or stages say, local coefficients, …"
+    )
     columns: list[str] = Field(description="Of the matrix the algorithm sees.")
     offsets: list[float] = Field(description="There, a number of the table is (number - offset) / scale.")
     scales: list[float]

@@ -39,7 +39,7 @@ from pydantic import Field
 
 from app.ml.contract import JSON, Accepts, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
 from app.ml.numerics.growth import planted, together
-from app.ml.numerics.trees import Trees, total
+from app.ml.numerics.trees import Trees, stages, total
 from app.ml.numerics.weak import Majority, Weak
 
 ROUNDING = 1e-9
@@ -92,6 +92,21 @@ def predict(params: BoostMajority, state: State, x: Matrix) -> Matrix:
     return total(state.trees, x) / state.trees.root.size
 
 
+def explain(params: BoostMajority, state: State, x: Matrix) -> list[JSON]:
+    """For each row the class that every tree votes for, and the shares of the votes after it."""
+    votes = stages(state.trees, x)
+    shares = votes.cumsum(axis=0) / np.arange(1, len(votes) + 1)[:, None, None]
+    return [
+        {
+            "stages": [
+                {"class": int(vote.argmax()), "probabilities": now.tolist()}
+                for vote, now in zip(votes[:, row], shares[:, row], strict=True)
+            ]
+        }
+        for row in range(len(x))
+    ]
+
+
 def summary(params: BoostMajority, state: State) -> JSON:
     return {
         "rounds": state.edges.size,
@@ -123,6 +138,7 @@ ALGORITHM = Algorithm(
     seconds=lambda params, size: (
         (params.rounds or _enough(int(size.rows), params.gamma)) * (2e-4 + 4.5e-9 * size.cells * params.max_depth)
     ),
+    explain=explain,
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     breaks={

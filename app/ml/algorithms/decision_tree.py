@@ -219,7 +219,8 @@ def _told(state: State, row: Vector, answer: NDArray[np.float64]) -> JSON:
     *passed, last = path(state.trees, row)
     end = {"rows": float(state.weight[last]), "answer": answer.tolist()}
     if (column := int(state.trees.column[last])) >= 0:
-        end["stopped"] = f"{_about(state, column)} is missing, for which this node has no way: the row goes both ways"
+        end |= _about(state, column)
+        end["stopped"] = "What is asked here is missing, for which this node has no way: the row goes both ways"
     elif state.leaves.forms.size:
         end["linear"] = _linear(state, int(state.trees.left[last]))
     return {"path": [_answer(state, node, float(row[state.trees.column[node]])) for node in passed], "leaf": end}
@@ -232,19 +233,17 @@ def _linear(state: State, place: int) -> JSON:
     return {"intercept": intercept, "terms": forms.told(place), "low": float(low[place]), "high": float(high[place])}
 
 
-def _about(state: State, column: int) -> str:
-    own = state.trees.levels.size - state.questions.size
-    if column < own:
-        return f"column {column}"
-    return "one of the columns " + ", ".join(str(term["column"]) for term in state.questions.told(column - own))
+def _about(state: State, column: int) -> dict[str, JSON]:
+    """What is asked about: a column, or the terms of a sum."""
+    form = column - (state.trees.levels.size - state.questions.size)
+    return {"column": column} if form < 0 else {"terms": state.questions.told(form)}
 
 
 def _answer(state: State, node: int, value: float) -> JSON:
     tree, forms = state.trees, state.questions
     column, threshold = int(tree.column[node]), float(tree.threshold[node])
     form = column - (tree.levels.size - forms.size)
-    told: dict[str, JSON] = {"column": column} if form < 0 else {"terms": forms.told(form)}
-    told["rows"] = float(state.weight[node])
+    told = _about(state, column) | {"rows": float(state.weight[node])}
     if math.isnan(value):
         return told | {"op": "missing", "branch": "missing"}
     if math.isinf(threshold):

@@ -105,7 +105,7 @@ def _asked(data: Data, bit: NDArray[Any]) -> Data:
 def predict(params: ECOC, state: State, x: Matrix) -> Matrix:
     if not state.members:
         return np.ones((len(x), len(state.code)))
-    ones = np.column_stack([member.predict(x)[:, 1] for member in state.members])
+    ones = _ones(state, x)
     if params.decode == "hamming":
         return nearest((ones > 0.5) * 1, state.code)
     sure = np.clip(ones, TINY, 1 - TINY)
@@ -120,12 +120,30 @@ def predict(params: ECOC, state: State, x: Matrix) -> Matrix:
     return answer
 
 
+def _ones(state: State, x: Matrix) -> Matrix:
+    """(n, L) how probable each bit's learner thinks a 1."""
+    return np.column_stack([np.zeros((len(x), 0)), *(member.predict(x)[:, 1] for member in state.members)])
+
+
 def nearest(words: NDArray[np.intp], code: NDArray[np.int_] | Code) -> Matrix:
     """(n, k) equal shares of the classes whose codewords differ from the word (n, L) in the fewest bits."""
-    apart = (words[:, None, :] != code[None]).sum(axis=2)
+    apart = distances(words, code)
     best = apart == apart.min(axis=1, keepdims=True)
     shares: Matrix = best / best.sum(axis=1, keepdims=True)
     return shares
+
+
+def distances(words: NDArray[np.intp], code: NDArray[np.int_] | Code) -> NDArray[np.intp]:
+    """(n, k) the bits in which each word (n, L) differs from each codeword (Hamming)."""
+    apart: NDArray[np.intp] = (words[:, None, :] != code[None]).sum(axis=2)
+    return apart
+
+
+def explain(params: ECOC, state: State, x: Matrix) -> list[JSON]:
+    """For each row how probable every bit's learner thinks a 1, and in how many bits the word misses each class's."""
+    ones = _ones(state, x)
+    apart = distances((ones > 0.5) * 1, state.code)
+    return [{"bits": p, "distances": far} for p, far in zip(ones.tolist(), apart.tolist(), strict=True)]
 
 
 def exhaustive(k: int) -> Code:
@@ -236,6 +254,7 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     members=lambda params, task: [Member("/base", params.base, task, partial(_fits, params))],
+    explain=explain,
     summary=summary,
     breaks={
         Symmetry.COLUMN_ORDER: "a tree as the learner takes the first of equally good columns",

@@ -58,7 +58,7 @@ from app.ml.numerics.growth import DEEPEST, Grower, Orchard, Rules, chosen, plan
 from app.ml.numerics.kernels.questions import ENTROPY, GINI, VARIANCE
 from app.ml.numerics.out_of_bag import JUDGES, OutOfBag, Unseen, importances, permuted_increases, unseen
 from app.ml.numerics.tree_seconds import growing
-from app.ml.numerics.trees import Trees, each, total
+from app.ml.numerics.trees import Trees, each, stages, total
 
 POINTS = 50
 """Of the curve of the out-of-bag error, at most."""
@@ -248,6 +248,12 @@ def interval(params: RandomForest, state: State, x: Matrix, confidence: float) -
     return np.stack([np.minimum(low, mean), np.maximum(high, mean)], axis=1)
 
 
+def explain(params: RandomForest, state: State, x: Matrix) -> list[JSON]:
+    """For each row what every tree says: a number, or its votes for the classes."""
+    told = stages(state.trees, x)
+    return [{"trees": row} for row in (told if state.classes else told[:, :, 0]).swapaxes(0, 1).tolist()]
+
+
 def summary(params: RandomForest, state: State) -> JSON:
     """Sizes, the out-of-bag error, and how much each column matters: the rise of the trees' error, largest first."""
     leaves = int((state.trees.column < 0).sum())
@@ -295,6 +301,7 @@ ALGORITHM = Algorithm(
     seconds=_seconds,
     rowwise=True,
     interval=interval,
+    explain=explain,
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     breaks={

@@ -9,7 +9,7 @@ import pytest
 from sklearn import datasets
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from app.ml.algorithms.decision_tree import DecisionTree, explain, fit, predict, summary
+from app.ml.algorithms.decision_tree import EXACT, DecisionTree, explain, fit, predict, summary
 from app.ml.contract import Context, Data, Task
 from app.ml.numerics.tree import depth, path, ways
 
@@ -245,6 +245,30 @@ def test_limits_are_kept():
     assert (gained.gain / gained.weight)[asks].min() >= 100
 
 
+def test_unless_asked_leaves_have_three_rows():
+    """B6.2: leaves of one or two examples are discouraged; a leaf that is a little impure tells probabilities."""
+    data = real("iris")
+    state = fit(DecisionTree(), data, Context.of(0)).state
+    assert state.weight.min() == 3
+    answers = state.trees.answer[state.trees.left[state.trees.column < 0]]
+    assert ((answers > 0).sum(axis=1) > 1).any()
+
+
+def test_up_to_a_size_any_value_may_divide_unless_asked():
+    """Of 3,000 values that differ one is told apart by an exact question; bins hold some twelve rows."""
+    x = np.arange(3000.0)[:, None]
+    data = of(C, x, x[:, 0] < 1)
+
+    def cut(**params):
+        return fit(DecisionTree(min_samples_leaf=1, max_depth=1, **params), data, Context.of(0)).state.trees.threshold[
+            0
+        ]
+
+    assert cut() == cut(splits="exact") == 0.5
+    assert cut(splits="binned") > 5
+    assert EXACT == 50_000, "as the parameter says"
+
+
 def test_gain_is_what_the_ways_have_less():
     tree = grown(real("wine"), max_depth=3)
     for node in np.flatnonzero(tree.column >= 0):
@@ -336,6 +360,7 @@ def test_an_explanation_says_where_a_row_stopped():
     tree = grown(of(R, [[0.0], [1.0]], [0.0, 1.0]))
     (told,) = explain(DecisionTree(), tree.state, np.array([[NAN]]))
     assert told["path"] == []
+    assert told["leaf"]["column"] == 0
     assert "missing" in told["leaf"]["stopped"]
 
 

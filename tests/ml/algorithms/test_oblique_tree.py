@@ -182,7 +182,8 @@ def test_a_missing_part_of_a_sum_sends_a_row_both_ways():
     assert reached(state.trees, state.questions, rows).tolist() == [1, 2, -1, -1]
     told = explain(DecisionTree(), state, rows)
     assert told[2]["path"] == []
-    assert "0, 1" in told[2]["leaf"]["stopped"]
+    assert [term["column"] for term in told[2]["leaf"]["terms"]] == [0, 1]
+    assert "both ways" in told[2]["leaf"]["stopped"]
     assert told[0]["path"][0]["threshold"] == 4
 
 

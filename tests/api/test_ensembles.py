@@ -1,0 +1,210 @@
+"""Trees, ensembles and committees over HTTP: what their parts say, stage by stage, and what they leave to others."""
+
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.datasets import load_iris
+
+from app.ml.planning import TrainSpec
+from app.ml.schema import TableColumn
+from app.ml.training import train
+
+RIDGE, KNN, TREE = {"name": "ridge"}, {"name": "knn", "k": 3}, {"name": "decision_tree", "max_depth": 2}
+TEAM = {"name": "committee", "members": [RIDGE, KNN, TREE], "combine": "majority"}
+
+
+def flowers():
+    """Two noisy measurements, a place with gaps among them, and the species."""
+    iris, rng = load_iris(), np.random.default_rng(0)
+    noisy = iris.data[:, [0, 3]] + 0.4 * rng.normal(size=(150, 2))
+    return {
+        "length": np.exp(noisy[:, 0] / 3),
+        "width": noisy[:, 1],
+        "place": np.where(iris.target == 1, "hill", rng.choice(["dale", "moor"], 150)),
+        "species": iris.target_names[iris.target].astype(str),
+    }
+
+
+@pytest.fixture(scope="module")
+def asked(client, services):
+    """`asked(verb, algorithm, target="species", **spec)`: what a model of these flowers answers to all of them."""
+    names = {}
+    table = pa.table(flowers())
+    sheet = [
+        TableColumn(name, "categorical" if cells.type == pa.string() else "numeric", 0, 3)
+        for name, cells in zip(table.column_names, table.columns, strict=True)
+    ]
+
+    def ask(verb, algorithm, *, target="species", rows=None, **spec):
+        key = repr((algorithm, target, spec))
+        if key not in names:
+            names[key] = f"e-{uuid4()}"
+            wanted = TrainSpec.model_validate({"target": target, "algorithm": algorithm, **spec})
+            made = train(wanted, table, columns=sheet, data_digest="sha256:0")
+            where = {"model": names[key], "job_id": uuid4(), "dataset_id": uuid4(), "chunk_bytes": 1 << 20}
+            with services.work() as w:
+                w.models.add_version(blob=made.blob, report=made.report, golden=made.golden, **where)
+        body = {"rows": table.drop_columns([target]).to_pylist() if rows is None else rows}
+        response = client.post(f"/v1/models/{names[key]}/{verb}", json=body)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    return ask
+
+
+STAGED = [
+    {"name": "adaboost", "rounds": 4, "max_depth": 2},
+    {"name": "boost_majority", "gamma": 0.05, "rounds": 5, "max_depth": 2},
+    {"name": "logitboost", "rounds": 3},
+    {"name": "gradient_boosting", "trees": 3},
+]
+
+
+@pytest.mark.parametrize("algorithm", STAGED, ids=lambda spec: spec["name"])
+def test_the_last_stage_is_the_answer(asked, algorithm):
+    told, answer = asked("explain", algorithm), asked("predict", algorithm)
+    assert told["classes"] == answer["classes"]
+    stages = [one["stages"] for one in told["explanations"]]
+    assert {len(one) for one in stages} == {next(algorithm[key] for key in ("rounds", "trees") if key in algorithm)}
+    shares = np.array([[stage["probabilities"] for stage in one] for one in stages])
+    np.testing.assert_allclose(shares[:, -1], answer["probabilities"], rtol=1e-9, atol=1e-15)
+    assert (shares[:, 0] != shares[:, -1]).any()
+    for one in stages:
+        assert all(stage["class"] in told["classes"] for stage in one if "class" in stage)
+
+
+def test_equal_votes_are_counted_as_they_come(asked):
+    told = asked("explain", STAGED[1])
+    for one in told["explanations"][::10]:
+        votes = [told["classes"].index(stage["class"]) for stage in one["stages"]]
+        shares = [stage["probabilities"] for stage in one["stages"]]
+        by_hand = np.cumsum(np.eye(3)[votes], axis=0) / np.arange(1, 6)[:, None]
+        np.testing.assert_allclose(shares, by_hand, rtol=1e-12)
+
+
+AVERAGED = [
+    ({"name": "bagging", "count": 4}, "members"),
+    ({"name": "random_subspace", "count": 4}, "members"),
+    ({"name": "committee", "members": [RIDGE, KNN, TREE]}, "members"),
+    ({"name": "random_forest", "trees": 7, "vote": "shares"}, "trees"),
+    ({"name": "random_forest", "trees": 7}, "trees"),
+]
+
+
+@pytest.mark.parametrize("target", ["species", "length"])
+@pytest.mark.parametrize(("algorithm", "parts"), AVERAGED)
+def test_the_mean_of_the_parts_is_the_answer(asked, algorithm, parts, target):
+    told, answer = (asked(verb, algorithm, target=target) for verb in ("explain", "predict"))
+    said = [[part["answer"] if parts == "members" else part for part in one[parts]] for one in told["explanations"]]
+    wanted = answer["probabilities" if target == "species" else "predictions"]
+    np.testing.assert_allclose(np.mean(said, axis=1), wanted, rtol=1e-9, atol=1e-15)
+    assert np.ptp(said, axis=1).any()
+
+
+def test_votes_are_told_whatever_they_are_taken_for(asked):
+    algorithm = {"name": "random_forest", "trees": 9, "probability": "calibrated"}
+    told, answer = asked("explain", algorithm), asked("predict", algorithm)
+    votes = np.array([one["trees"] for one in told["explanations"]])
+    assert set(np.unique(votes)) == {0, 1}
+    assert np.abs(votes.mean(axis=1) - answer["probabilities"]).max() > 0.01
+
+
+def test_bits_and_what_the_word_misses(asked):
+    algorithm = {"name": "ecoc", "base": RIDGE, "decode": "hamming"}
+    told, answer = asked("explain", algorithm), asked("predict", algorithm)
+    for one, shares in zip(told["explanations"], answer["probabilities"], strict=True):
+        assert len(one["bits"]) == 3  # the exhaustive code of three classes
+        far = np.array(one["distances"])
+        np.testing.assert_allclose(shares, (far == far.min()) / (far == far.min()).sum())
+
+
+def test_stacked_members_and_columns_that_add_up(asked):
+    for name in "stacking", "feature_weighted_stacking":
+        (first, *_) = asked("explain", {"name": name, "members": [RIDGE, KNN]}, target="length")["explanations"]
+        assert [member["algorithm"] for member in first["members"]] == ["ridge", "knn"]
+    told = asked("explain", {"name": "additive"}, target="length")
+    assert {part["column"] for part in told["explanations"][0]["adds"]} == set(told["columns"])
+    sums = [one["mean"] + sum(part["value"] for part in one["adds"]) for one in told["explanations"]]
+    np.testing.assert_allclose(sums, told["predictions"], rtol=1e-9)
+    assert "target_function" not in told
+
+
+def test_explanations_say_of_which_function_of_the_target_they_are(asked):
+    told = asked("explain", TREE, target="length", preprocessing={"target": "log"})
+    assert told["target_function"] == "log"
+    leaves = [one["leaf"]["answer"] for one in told["explanations"]]
+    np.testing.assert_allclose(np.exp(leaves), told["predictions"], rtol=1e-9)
+
+
+def test_a_question_names_categories_behind_columns_that_are_not_kept(asked):
+    formula = [{"kind": "expression", "expression": "log(length)"}]
+    how = {"basis": formula, "keep_inputs": False}
+    told = asked("explain", TREE, preprocessing=how)
+    assert "length" not in told["columns"]
+    named = {
+        name for one in told["explanations"] for question in one["path"] for name in question.get("categories", ())
+    }
+    assert named
+    assert named <= {"dale", "hill", "moor"}
+
+
+def test_rules_name_the_class(asked):
+    told = asked("explain", {"name": "rules"})
+    assert {one["then"] for one in told["explanations"] if one["rule"] is not None} <= set(told["classes"])
+
+
+def test_where_the_path_ends_for_want_of_a_value_the_column_is_named(asked):
+    rows = [{"length": None, "width": None, "place": None}]
+    (told,) = asked("explain", {"name": "decision_tree"}, rows=rows)["explanations"]
+    assert told["path"] == []
+    assert told["leaf"]["column"] in {"length", "width", "place"}
+    assert "both ways" in told["leaf"]["stopped"]
+
+
+def votes(asked):
+    told = asked("explain", TEAM)["explanations"]
+    return np.array([[np.argmax(member["answer"]) for member in one["members"]] for one in told])
+
+
+def test_a_committee_leaves_rows_without_an_answer(asked):
+    """E18: unanimity, and a qualified majority of two in three."""
+    said = votes(asked)
+    most = np.array([np.bincount(row, minlength=3).max() for row in said])
+    assert set(most) >= {2, 3}
+    for share, needed in ((1.0, 3), (2 / 3, 2)):
+        answer = asked("predict", {**TEAM, "share": share})
+        assert [one is not None for one in answer["predictions"]] == (most >= needed).tolist()
+        unknown = [flag["rows"] for flag in answer["flags"] if flag["code"] == "unknown"]
+        assert unknown == ([np.flatnonzero(most < needed).tolist()] if (most < needed).any() else [])
+
+
+def test_mean_probability_and_lead_decide(asked):
+    """E18: (c) a threshold for the averaged probability, (d) two: its size, and its lead over the second."""
+    plain = asked("predict", {**TEAM, "combine": "mean"})
+    p = np.sort(plain["probabilities"], axis=1)
+    for share, gap in ((0.6, 0.0), (0.5, 0.3)):
+        answer = asked("predict", {**TEAM, "combine": "mean", "share": share, "gap": gap})
+        sure = (p[:, -1] >= share) & (p[:, -1] - p[:, -2] >= gap)
+        assert 0 < sure.sum() < 150
+        assert [one is not None for one in answer["predictions"]] == sure.tolist()
+
+
+def test_what_is_rejected_is_answered_by_the_second(asked):
+    said = votes(asked)
+    agreed = (said == said[:, :1]).all(axis=1)
+    answer = asked("predict", {**TEAM, "share": 1.0, "second": {"name": "generative_bayes"}})
+    assert None not in answer["predictions"]
+    top = np.max(answer["probabilities"], axis=1)
+    assert set(top[agreed]) == {1.0}
+    assert (top[~agreed] < 1).all()
+
+
+def test_a_portfolio_asks_some(asked):
+    """E18 (e): a member that is hardly ever asked has hardly a say."""
+    alone = asked("predict", {"name": "committee", "members": [RIDGE]}, target="length")["predictions"]
+    few = {"name": "committee", "members": [RIDGE, KNN], "activations": [1.0, 0.1]}
+    told = asked("predict", few, target="length")["predictions"]
+    changed = ~np.isclose(told, alone, rtol=1e-9)
+    assert 0.02 < changed.mean() < 0.25
