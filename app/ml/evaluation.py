@@ -117,18 +117,25 @@ def evaluate(
         return Evaluation([])
     predicted = learned.algorithm.predict(learned.params, learned.state, data.x)
     if data.task.supervised:
-        return compare(data, predicted, classes, rng)
+        known = learned.algorithm.known if data.task is Task.CLASSIFICATION else None
+        answered = None if known is None else known(learned.params, predicted)
+        return compare(data, predicted, classes, rng, answered)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told as undefined
         return Evaluation(_figures(learned, data, train, predicted, _draws(data, rng)))
 
 
 def compare(
-    data: Data, predicted: NDArray[Any], classes: Sequence[Class], rng: np.random.Generator | None
+    data: Data,
+    predicted: NDArray[Any],
+    classes: Sequence[Class],
+    rng: np.random.Generator | None,
+    answered: NDArray[np.bool_] | None = None,
 ) -> Evaluation:
-    """Answers for rows with a target, whoever gave them, beside what they should be."""
+    """Answers for rows with a target, whoever gave them, beside what they should be. answered: as in `of_classes`."""
     rows = Rows(_draws(data, rng))
     if data.task is Task.CLASSIFICATION:
-        return of_classes(data.codes, predicted.argmax(axis=1), predicted, rows, classes=classes)
+        told = predicted.argmax(axis=1)
+        return of_classes(data.codes, told, predicted, rows, classes=classes, answered=answered)
     return of_numbers(data.y, predicted, rows)._replace(residuals=np.sqrt(data.weights) * (data.y - predicted))
 
 
@@ -152,16 +159,22 @@ def of_classes(
     *,
     classes: Sequence[Class],
     asked: Asked = NOTHING_ELSE,
+    answered: NDArray[np.bool_] | None = None,
 ) -> Evaluation:
-    """Of assigned class codes (n,), and of the probabilities (n, k) where there are any."""
+    """Of assigned class codes (n,), and of the probabilities (n, k) where there are any.
+
+    answered: (n,) false where the model says that it does not know; the figures take its most probable class, and two
+    more tell of the others.
+    """
     draws, weights, costs = rows.draws, rows.weights, asked.costs
     seen = measures.confusion(truth, assigned, classes, numbers=asked.numbers, examples=asked.examples)
     cost = None if costs is None else cost_report(truth, assigned, probabilities, rows, classes=classes, costs=costs)
     if probabilities is None:
         return Evaluation(measures.decisions(truth, assigned, classes, draws, weights), seen, cost=cost)
     top = probabilities[np.arange(truth.size), assigned]
+    chosen = [] if answered is None or answered.all() else measures.selective(assigned == truth, answered, rows)
     return Evaluation(
-        figures=measures.classification(truth, probabilities, classes, draws, weights, assigned=assigned),
+        figures=[*measures.classification(truth, probabilities, classes, draws, weights, assigned=assigned), *chosen],
         confusion_matrix=seen,
         curves=measures.roc_curves(truth, probabilities, classes, weights),
         rejection=measures.rejection(top, assigned == truth, len(classes), rows) if len(classes) > 1 else None,

@@ -11,6 +11,7 @@ from app.ml.contract import Data, Labels, Learned, Matrix, Task, Vector
 from app.ml.evaluation import Asked, Evaluation, evaluate, of_classes, of_numbers
 from app.ml.intervals import Resamples
 from app.ml.labels import UNKNOWN, Class, codes_of
+from app.ml.measures import Truths
 from app.ml.model import Header, Model
 from app.ml.progress import Reporter, Stages
 from app.ml.rejection import decided_by
@@ -89,7 +90,7 @@ def judge(
         data = Data.of(model.task, model.preparation.matrix(model.preparation.raw(table)), missing=True)
         learned = Learned(model.algorithm, model.params, model.state)
         return Judged(evaluate(learned, data, data, (), rng), target.rows, {}, 0)
-    values, probabilities, unanswered = _predicted(model, table, stages)
+    values, probabilities, answered = _predicted(model, table, stages)
     stages(0.8, "measuring")
     rows = Rows(Resamples.of(target.rows.size, rng))
     if model.task is Task.REGRESSION:
@@ -98,8 +99,8 @@ def judge(
     padded = np.pad(probabilities, ((0, 0), (0, len(classes) - probabilities.shape[1])))
     assigned = values.astype(np.intp) if asked.threshold is None else decided_by(probabilities, asked.threshold)
     asked = asked._replace(numbers=target.rows)
-    told = of_classes(truth, assigned, padded, rows, classes=classes, asked=asked)
-    return Judged(told, target.rows, strangers, unanswered)
+    told = of_classes(truth, assigned, padded, rows, classes=classes, asked=asked, answered=answered)
+    return Judged(told, target.rows, strangers, int((~answered).sum()))
 
 
 def read_truth(header: Header, name: str | None, table: pa.Table) -> Target:
@@ -113,15 +114,16 @@ def only(target: Target, places: Labels) -> Target:
     return Target(target.rows[places], target.y[places] if target.y.size else target.y, target.classes)
 
 
-def _predicted(model: Model, table: pa.Table, stages: Stages) -> tuple[Vector, Matrix, int]:
-    parts, unanswered = [], 0
+def _predicted(model: Model, table: pa.Table, stages: Stages) -> tuple[Vector, Matrix, Truths]:
+    parts, answered = [], np.ones(table.num_rows, np.bool_)
     for start in range(0, table.num_rows, BLOCK):
         stages(0.1 + 0.7 * start / table.num_rows, "predicting")
         part = model.predict(table.slice(start, BLOCK))
-        unanswered += 0 if part.unknown is None else part.unknown.size
+        if part.unknown is not None:
+            answered[start + part.unknown] = False
         parts.append((part.values, np.zeros((0, 0)) if part.probabilities is None else part.probabilities))
     values, probabilities = zip(*parts, strict=True)
-    return np.concatenate(values), np.concatenate(probabilities), unanswered
+    return np.concatenate(values), np.concatenate(probabilities), answered
 
 
 def _shared(target: Target, known: Sequence[Class]) -> tuple[Labels, tuple[Class, ...], dict[str, int]]:

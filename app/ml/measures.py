@@ -134,6 +134,15 @@ def rejection(top: Vector, right: Truths, classes: int, rows: Rows) -> Rejection
     )
 
 
+def selective(right: Truths, answered: Truths, rows: Rows) -> list[Figure]:
+    """Of a model that may say that it does not know (E18): the share of rows it answers, and its accuracy on them.
+
+    right: (n,) whether the most probable class is the true one.
+    """
+    whole, part, hits = (rows.tally(kept - 1, 1) for kept in (np.ones_like(right), answered, answered & right))
+    return [rows.share("coverage", part, whole), rows.share("selective_accuracy", hits, part)]
+
+
 def clustering(x: Matrix, labels: Labels, centres: Matrix, draws: Resamples) -> list[Figure]:
     """Squared distances to the own centre, averaged and summed (K4), and the size of each cluster.
 

@@ -5,6 +5,7 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy import stats
 from sklearn.datasets import load_iris
 
 from app.ml.planning import TrainSpec
@@ -22,14 +23,17 @@ def flowers():
     return {
         "length": np.exp(noisy[:, 0] / 3),
         "width": noisy[:, 1],
-        "place": np.where(iris.target == 1, "hill", rng.choice(["dale", "moor"], 150)),
+        "place": np.where((iris.target == 1) & (rng.random(150) < 0.6), "hill", rng.choice(["dale", "moor"], 150)),
         "species": iris.target_names[iris.target].astype(str),
     }
 
 
 @pytest.fixture(scope="module")
 def asked(client, services):
-    """`asked(verb, algorithm, target="species", **spec)`: what a model of these flowers answers to all of them."""
+    """`asked(verb, algorithm, target="species", **spec)`: what a model of these flowers answers to all of them.
+
+    The verb `report` asks for nothing of rows.
+    """
     names = {}
     table = pa.table(flowers())
     sheet = [
@@ -46,6 +50,8 @@ def asked(client, services):
             where = {"model": names[key], "job_id": uuid4(), "dataset_id": uuid4(), "chunk_bytes": 1 << 20}
             with services.work() as w:
                 w.models.add_version(blob=made.blob, report=made.report, golden=made.golden, **where)
+        if verb == "report":
+            return client.get(f"/v1/models/{names[key]}/versions/1/report").json()
         body = {"rows": table.drop_columns([target]).to_pylist() if rows is None else rows}
         response = client.post(f"/v1/models/{names[key]}/{verb}", json=body)
         assert response.status_code == 200, response.text
@@ -208,3 +214,23 @@ def test_a_portfolio_asks_some(asked):
     told = asked("predict", few, target="length")["predictions"]
     changed = ~np.isclose(told, alone, rtol=1e-9)
     assert 0.02 < changed.mean() < 0.25
+
+
+def test_the_report_says_how_many_rows_are_answered_and_how_well(asked):
+    """E18: of the rows held out, with exact bars; where every row is answered there is nothing to tell."""
+    team = {**TEAM, "share": 1.0}
+    held = {"validation": {"test_fraction": 0.5}}
+    report, told = asked("report", team, **held), asked("predict", team, **held)
+    figures = {one["name"]: one for one in report["test"] if "label" not in one}
+    share, accuracy = figures["coverage"], figures["selective_accuracy"]
+    assert (share["n"], accuracy["n"]) == (75, round(75 * share["value"]))
+    assert 0.5 < share["value"] < 1
+    assert accuracy["value"] > figures["accuracy"]["value"]
+    for one in share, accuracy:
+        hits = round(one["value"] * one["n"])
+        bars = stats.binomtest(hits, one["n"]).proportion_ci(0.95, method="exact")
+        assert [one["lower"], one["upper"]] == pytest.approx([*bars])
+    answered = sum(one is not None for one in told["predictions"])
+    seen = {one["name"]: one["value"] for one in report["train"]}
+    assert 75 * (seen["coverage"] + share["value"]) == pytest.approx(answered)
+    assert "coverage" not in {one["name"] for one in asked("report", TEAM)["test"]}

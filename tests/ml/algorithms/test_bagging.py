@@ -68,6 +68,14 @@ def test_out_of_bag_error_is_that_of_rows_nobody_in_the_answer_saw(diabetes):
     assert state.judged == judged.sum()
 
 
+def test_a_share_of_the_rows_is_drawn(diabetes):
+    """Of 442 rows 0.2, which a tree that is grown out knows by heart: and each has as many chances as another."""
+    _, state = fitted(diabetes, count=3, fraction=0.2, base={"name": "decision_tree", "min_samples_leaf": 1})
+    assert [member.state.weight[0] for member in state.members] == [88] * 3
+    told = np.array([member.predict(diabetes.x) == diabetes.y for member in state.members])
+    assert told.mean() == pytest.approx(1 - (1 - 1 / 442) ** 88, abs=0.03)
+
+
 def test_votes_are_shares_of_the_members(cancer):
     params, state = fitted(cancer, count=9, combine="vote")
     told = bagging.predict(params, state, cancer.x)

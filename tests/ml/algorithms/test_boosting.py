@@ -8,6 +8,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 from app.errors import InvalidData
 from app.ml import learners
@@ -56,6 +57,17 @@ def test_after_its_round_a_tree_is_wrong_on_half_of_the_weight(cancer):
         weights = weights * np.exp(vote * wrong)
         weights /= weights.sum()
         assert weights[wrong].sum() == pytest.approx(0.5, rel=1e-9)
+
+
+def test_a_share_of_a_vote_moves_the_weights_by_as_much(cancer):
+    found = fitted(adaboost, adaboost.AdaBoost(rounds=4, learning_rate=0.3), cancer)
+    weights = np.full(len(cancer.x), 1 / len(cancer.x))
+    answers = adaboost.stages(found.state.trees, cancer.x).argmax(axis=2)
+    for wrong, vote, error in zip(answers != cancer.codes, found.state.votes, found.state.errors, strict=True):
+        assert weights[wrong].sum() == pytest.approx(error, rel=1e-9)
+        assert vote == pytest.approx(0.3 * np.log((1 - error) / error), rel=1e-9)
+        weights = weights * np.exp(vote * wrong)
+        weights /= weights.sum()
 
 
 def test_the_exponential_loss_is_the_product_and_bounds_the_error(cancer):
@@ -229,6 +241,21 @@ def test_the_theorem_on_the_line(line):
     assert min(found.curves["training_error"][:2]) > 0
 
 
+def test_the_round_that_failed_is_the_first_whose_tree_falls_short_and_has_no_vote(cancer):
+    """J8: by another's stumps, on weights kept by hand."""
+    weights, edges, gamma = np.ones(len(cancer.x)), [], 0.2
+    while not edges or edges[-1] >= gamma:
+        stump = DecisionTreeClassifier(max_depth=1, random_state=0).fit(cancer.x, cancer.codes, weights)
+        wrong = stump.predict(cancer.x) != cancer.codes
+        edges.append(0.5 - weights[wrong].sum() / weights.sum())
+        weights[wrong] *= 0.7 / 0.3
+    assert len(edges) > 2
+    state = fitted(boost_majority, boost_majority.BoostMajority(gamma=gamma, max_depth=1), cancer).state
+    assert state.failed == len(edges)
+    np.testing.assert_allclose(state.edges, edges[:-1], rtol=1e-9)
+    assert state.trees.root.size == len(edges) - 1
+
+
 def test_it_says_in_which_round_the_assumption_failed(cancer):
     found = fitted(boost_majority, boost_majority.BoostMajority(gamma=0.4, max_depth=1), cancer)
     assert not found.converged
@@ -263,6 +290,23 @@ def test_three_classes_of_known_shares():
     params = logitboost.LogitBoost(rounds=500, tol=1e-16)
     told = logitboost.predict(params, fitted(logitboost, params, data).state, data.x[:1])
     np.testing.assert_allclose(told[0], [0.5, 0.3, 0.2], rtol=1e-5)
+
+
+def test_a_step_of_more_than_two_classes_is_its_definition():
+    """From p = 1/3: f = (share - p)/(p(1 - p)), and F grows by ν (k - 1)/k (f - mean f)."""
+    data = Data.of(Task.CLASSIFICATION, np.zeros((10, 1)), [0] * 5 + [1] * 3 + [2] * 2)
+    params = logitboost.LogitBoost(rounds=1, learning_rate=0.5)
+    told = logitboost.predict(params, fitted(logitboost, params, data).state, data.x[:1])[0]
+    steps = (np.array([0.5, 0.3, 0.2]) - 1 / 3) / (2 / 9)
+    np.testing.assert_allclose(np.log(told / told[0]), 0.5 * 2 / 3 * (steps - steps[0]), rtol=1e-9)
+
+
+def test_a_step_is_at_most_four():
+    """Of six classes apart a leaf of one would take f = (1 - p)/(p(1 - p)) = 6, and of the others -1.2."""
+    data = Data.of(Task.CLASSIFICATION, np.repeat(np.arange(6.0), 5)[:, None], np.repeat(np.arange(6), 5))
+    params = logitboost.LogitBoost(rounds=1, learning_rate=1.0, max_depth=5)
+    told = logitboost.predict(params, fitted(logitboost, params, data).state, np.array([[2.0]]))[0]
+    np.testing.assert_allclose(np.log(told[2] / told[[0, 1, 3, 4, 5]]), 5 / 6 * (4 + 1.2), rtol=1e-6)
 
 
 def test_thresholds_may_lie_anywhere_or_between_bins():
@@ -350,6 +394,19 @@ def test_a_random_code_has_as_many_different_bits_as_asked_for(k, bits):
     assert len(np.unique(code ^ code[:1], axis=1).T) == bits
     assert not (code == code[:1]).all(axis=0).any()
     assert ecoc.min_distance(code) >= 1
+
+
+def test_a_random_code_is_the_best_of_some_draws():
+    """8 classes, 12 bits: of one draw the nearest words are about 2 apart."""
+    draws = [ecoc.min_distance(ecoc._columns(8, 12, np.random.default_rng(seed))) for seed in range(100)]
+    found = [ecoc.min_distance(ecoc._random(8, 12, np.random.default_rng(seed))) for seed in range(5)]
+    assert np.mean(draws) < 3
+    assert min(found) >= np.quantile(draws, 0.98) > 3
+
+
+def test_unless_asked_the_code_of_few_classes_is_exhaustive():
+    for k, bits in ((2, 1), (3, 3), (6, 31), (7, 29)):
+        assert ecoc._code(ecoc.ECOC(), k, np.random.default_rng(0)).shape == (k, bits)
 
 
 @pytest.mark.parametrize("spec", [{"code": "one_vs_all"}, {"code": "random"}, {"code": "random", "decode": "hamming"}])

@@ -49,6 +49,31 @@ def one_by_one(fit):
 # stacking
 
 
+@pytest.mark.parametrize("module", [stacking, weighted])
+def test_at_no_level_does_anybody_answer_a_row_it_has_seen(module):
+    """E4: a stack in a stack; row numbers travel as a column, and every fit at every level is watched."""
+    n, rng, asked = 40, np.random.default_rng(0), []
+    x = np.column_stack([np.arange(n), rng.normal(size=n)])
+    data = Data.of(Task.REGRESSION, x, x[:, 1])
+
+    def watched(spec, rows):
+        algorithm, seen = find(spec.name).algorithm, set(rows.x[:, 0])
+        state = algorithm.fit(spec, rows, Context(rng, fit_all=one_by_one(watched))).state
+
+        def predict(params, state, x):
+            asked.append((spec.name, len(seen)))
+            assert not seen & set(x[:, 0])
+            return algorithm.predict(params, state, x)
+
+        return Learned(replace(algorithm, predict=predict), spec, state)
+
+    inner = {"name": module.ALGORITHM.fit.__module__.rpartition(".")[2], "members": [RIDGE, KNN], "folds": 4}
+    params = module.ALGORITHM.params.model_validate({"members": [inner, RIDGE]})
+    module.fit(params, data, Context(rng, fit_all=one_by_one(watched)))
+    assert asked.count((inner["name"], 32)) == 5
+    assert asked.count(("knn", 24)) > 0, "taught by three quarters of four fifths"
+
+
 def test_no_row_is_answered_by_a_learner_that_has_seen_it():
     """The leak check: row numbers travel as a column, and every inner fit is watched."""
     n = 40
@@ -133,6 +158,31 @@ def test_a_learner_may_stand_on_top(wine):
     assert (told.argmax(axis=1) == wine.codes).mean() > 0.95
 
 
+def test_of_classes_probabilities_are_weighed_against_the_indicators(wine):
+    """E3: and the error of a member is its Brier score, out of fold."""
+    params = stacking.Stacking.model_validate({"members": [RIDGE, KNN, TREE]})
+    state = stacking.fit(params, wine, learners.context(0)).state
+    again = learners.context(0)
+    fold = dealt(len(wine.x), 5, again.rng, wine.codes)
+    answers = np.stack([told.ravel() for _, told in out_of_fold(wine, fold, params.members, again)], axis=1)
+    truth = np.eye(3)[wine.codes].ravel()
+    np.testing.assert_allclose(state.weights, scipy.optimize.nnls(answers, truth)[0], rtol=1e-8, atol=1e-12)
+    brier = ((answers - truth[:, None]) ** 2).sum(axis=0) / len(wine.x)
+    np.testing.assert_allclose(state.errors, brier, rtol=1e-12)
+    told = np.einsum("m,mnk->nk", state.weights, [member.predict(wine.x) for member in state.members])
+    by_hand = told / told.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(stacking.predict(params, state, wine.x), by_hand, rtol=1e-9, atol=1e-15)
+
+
+def test_where_every_member_misleads_all_count_alike():
+    """Of targets of mean 0 the mean of the other folds has the wrong sign, wherever it is not 0."""
+    y = np.random.default_rng(0).normal(size=40)
+    data = Data.of(Task.REGRESSION, np.zeros((40, 1)), y - y.mean())
+    fit = stacking.fit(stacking.Stacking.model_validate({"members": [RIDGE, TREE]}), data, learners.context(0))
+    assert fit.state.weights.tolist() == [0.5, 0.5]
+    assert "No member helps" in fit.warnings[0]
+
+
 def test_members_that_cannot_help_count_alike():
     x = np.random.default_rng(0).normal(size=(30, 1))
     opposite = Data.of(Task.REGRESSION, x, np.tile([1.0, -1.0], 15))
@@ -153,6 +203,27 @@ def test_planted_weights_are_found_and_the_products_are_least_squares():
     products = (g[:, :, None] * f[:, None, :]).reshape(80, -1)
     best = np.linalg.lstsq(products, noisy, rcond=None)[0].reshape(3, 3)
     np.testing.assert_allclose(weighted.combination(g, f, noisy, np.ones(80)), best, rtol=1e-9)
+    times = rng.integers(1, 4, 80)
+    copies = np.linalg.lstsq(np.repeat(products, times, axis=0), np.repeat(noisy, times), rcond=None)[0]
+    np.testing.assert_allclose(weighted.combination(g, f, noisy, times * 1.0), copies.reshape(3, 3), rtol=1e-9)
+
+
+def test_weights_follow_the_row(diabetes):
+    """E5: b(x) = Σ v f(x) g(x), and v by ordinary least squares on answers to unseen rows."""
+    named = Data.of(Task.REGRESSION, diabetes.x, diabetes.y, names=[f"x{j}" for j in range(10)])
+    spec = {"members": [RIDGE, TREE], "meta_features": ["x8", "x2"]}
+    params, state = fitted(weighted, weighted.FeatureWeightedStacking, named, **spec)
+    f = np.column_stack([np.ones(len(named.x)), named.x[:, [8, 2]]])
+    again = learners.context(0)
+    fold = dealt(len(named.x), 5, again.rng)
+    unseen = np.column_stack([told for _, told in out_of_fold(named, fold, params.members, again)])
+    products = (unseen[:, :, None] * f[:, None]).reshape(len(f), -1)
+    best = np.linalg.lstsq(products, named.y, rcond=None)[0].reshape(2, 3)
+    np.testing.assert_allclose(state.v, best, rtol=1e-7)
+    says = np.column_stack([member.predict(named.x) for member in state.members])
+    by_hand = sum(best[i, j] * f[:, j] * says[:, i] for i in range(2) for j in range(3))
+    np.testing.assert_allclose(weighted.predict(params, state, named.x), by_hand, rtol=1e-7)
+    assert weighted.summary(params, state)["meta_features"] == ["1", "x8", "x2"]
 
 
 def test_without_meta_features_it_is_linear_stacking(diabetes):
@@ -368,8 +439,9 @@ def test_straight_components_come_to_least_squares(diabetes):
     np.testing.assert_allclose(additive.predict(params, state, few.x), plane, rtol=1e-5)
 
 
-def test_what_columns_add_is_the_answer_and_has_mean_zero(diabetes):
-    params, state = fitted(additive, additive.Additive, diabetes, sweeps=5)
+@pytest.mark.parametrize("base", [TREE, KNN])
+def test_what_columns_add_is_the_answer_and_has_mean_zero(diabetes, base):
+    params, state = fitted(additive, additive.Additive, diabetes, sweeps=5, base=base)
     parts = additive.components(state, diabetes.x)
     np.testing.assert_allclose(parts.mean(axis=0), 0, atol=1e-9 * np.abs(diabetes.y).max())
     told = additive.explain(params, state, diabetes.x[:3])

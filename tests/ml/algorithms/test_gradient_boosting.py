@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn import datasets, ensemble
 
+from app.ml.algorithms import gradient_boosting
 from app.ml.algorithms.gradient_boosting import GradientBoosting, fit, predict, summary
 from app.ml.contract import Context, Data, Task
 from app.ml.numerics import boosting
@@ -155,6 +156,28 @@ def test_held_out_rows_say_when_to_stop():
     assert len(curve) < 400
     assert found.iterations == int(np.argmin(curve)) + 1 == len(curve) - 10
     assert found.state.trees.root.size == found.iterations
+
+
+@pytest.mark.parametrize("draw", [friedman, lambda n: blobs(n, 3)], ids=["numbers", "classes"])
+def test_rows_that_say_when_to_stop_teach_nothing(draw):
+    data, params = draw(300), GradientBoosting(trees=3, patience=50, held_out=0.3)
+    held = ~gradient_boosting._taught(params, 300, Context.of(0).rng)
+    assert held.sum() == 90
+    other = Data.of(data.task, data.x, np.where(held, data.y[::-1], data.y))
+    one, same = (fit(params, rows, Context.of(0)) for rows in (data, other))
+    assert one.curves["loss"] == same.curves["loss"]
+    assert one.curves["held_out_loss"] != same.curves["held_out_loss"]
+    kept = min(one.iterations, same.iterations)
+    assert kept > 0
+    first = one.state.trees.root[1]
+    assert one.state.trees.threshold[:first].tobytes() == same.state.trees.threshold[:first].tobytes()
+    np.testing.assert_array_equal(one.state.base, same.state.base)
+
+
+def test_a_class_without_rows_is_nearly_impossible():
+    data = blobs(200, 2)
+    told = predict(GradientBoosting(), fitted(Data.of(C, data.x, data.y, classes=3), trees=2).state, data.x)
+    assert 0 < told[:, 2].max() < 1e-8
 
 
 def test_of_one_class_nothing_is_asked_nor_held_out():

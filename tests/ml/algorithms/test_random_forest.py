@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 from sklearn import datasets, ensemble
 
-from app.ml.algorithms.random_forest import RandomForest, fit, interval, predict, summary
+from app.ml.algorithms.random_forest import RandomForest, _drawn, fit, interval, predict, summary
 from app.ml.contract import Context, Data, Task
 from app.ml.numerics.trees import each, total
 
 C, R = Task.CLASSIFICATION, Task.REGRESSION
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
 
 
 def fitted(data, seed=0, **params):
@@ -55,7 +59,17 @@ def test_trees_know_their_bag_by_heart_and_only_the_others_judge_a_row():
     judged = unseen.any(axis=1)
     told = (answers * unseen).sum(axis=1)[judged] / unseen.sum(axis=1)[judged]
     assert state.judged == judged.sum() < n
-    assert state.out_of_bag == pytest.approx(np.mean((told - data.y[judged]) ** 2))
+    errors = (told - data.y[judged]) ** 2
+    assert state.out_of_bag == pytest.approx(np.mean(errors))
+    assert state.deviation == pytest.approx(errors.std() / np.sqrt(errors.size))
+
+
+def test_rows_are_drawn_with_replacement():
+    """B6.9: n of n; how often a row is drawn is nearly Poisson's with mean 1."""
+    times = np.concatenate([_drawn(500, rng(seed)) for seed in range(200)])
+    assert times.sum() == 200 * 500
+    shares = np.bincount(times, minlength=4)[:4] / times.size
+    np.testing.assert_allclose(shares, np.exp(-1) / [1, 1, 2, 6], atol=0.005)
 
 
 @pytest.mark.parametrize(("origin", "unit"), [(1e9, 1.0), (0.0, 1e-60), (0.0, 1e60)])
