@@ -170,6 +170,8 @@ class Report(Wire):
         description="The algorithm saw (value - offset) / scale; a coefficient in the table's own units is "
         "coefficient / scale.",
     )
-    summary: Any = Field(None, description="What the algorithm has to say for itself.")
+    summary: Any = Field(
+        None, description="What the algorithm has to say for itself; a `column`, its categories and classes by name."
+    )
     unscaled: UnscaledSummary | None = Field(None, description="Of linear models: the same in the table's own units.")
     warnings: list[str] = []

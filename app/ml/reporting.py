@@ -11,6 +11,7 @@ from app.ml import stability
 from app.ml.by_eye import over_input
 from app.ml.contract import JSON, Fit, Labels, Task
 from app.ml.evaluation import Evaluation, corrected, gaps
+from app.ml.labels import Class
 from app.ml.linearising import turned_back
 from app.ml.material import Material
 from app.ml.planning import TrainSpec
@@ -80,7 +81,9 @@ def report(
         columns=list(judged.preparation.names),
         offsets=offsets.tolist(),
         scales=scales.tolist(),
-        summary=finite(summary(material.params, fit.state)) if summary else None,
+        summary=readable(summary(material.params, fit.state), judged.preparation, material.classes)
+        if summary
+        else None,
         unscaled=_unscaled(material, judged),
         warnings=[*warnings, *_warnings(material, split), *_fit_warnings(fit), *shaky],
     )
@@ -110,6 +113,26 @@ def finite(value: Any) -> JSON:
         case float() if not math.isfinite(value):
             return None
     return value
+
+
+def readable(told: Any, preparation: Preparation, classes: Sequence[Class]) -> JSON:
+    """As `finite`; columns, categories and classes by name where the algorithm, which knows none, tells numbers."""
+    return _named(finite(told), preparation, classes)
+
+
+def _named(told: JSON, preparation: Preparation, classes: Sequence[Class]) -> JSON:
+    if isinstance(told, list):
+        return [_named(part, preparation, classes) for part in told]
+    if not isinstance(told, dict):
+        return told
+    named = {key: _named(part, preparation, classes) for key, part in told.items()}
+    named |= {key: classes[told[key]] for key in ("class", "then") if key in told}
+    if "column" in told:
+        name = named["column"] = preparation.names[told["column"]]
+        if "categories" in told:
+            levels = next(one.levels or [] for one in preparation.inputs if one.name == name)
+            named["categories"] = [levels[code] if code < len(levels) else "(other)" for code in told["categories"]]
+    return named
 
 
 def _rests_on(material: Material, split: Split, judged: Judged, seed: int) -> str:

@@ -13,7 +13,7 @@ from app.ml.contract import JSON, Matrix, Task, Vector
 from app.ml.figures import shown
 from app.ml.intervals import Bounds
 from app.ml.model import Model, Predicted
-from app.ml.reporting import finite
+from app.ml.reporting import finite, readable
 from app.ml.rows import Incoming, read_rows
 from app.ml.schema import ColumnKind, InputColumn
 from app.ml.whatif import Tangent, grid, tangent
@@ -100,7 +100,7 @@ class WhatIf:
             predictions=finite(predicted.predictions),
             classes=None if model.classes is None else list(model.classes),
             target_function=None if model.linearising == "none" else model.linearising,
-            explanations=[_readable(finite(one), model) for one in told],
+            explanations=[readable(one, model.preparation, model.classes or ()) for one in told],
             columns=list(model.preparation.names),
             offsets=offsets.tolist(),
             scales=scales.tolist(),
@@ -284,21 +284,3 @@ def _nested(values: NDArray[Any], shape: tuple[int, ...]) -> list[Any]:
 
 def _flags(predicted: Predicted) -> list[Flag]:
     return [Flag(code=flag.code, column=flag.column, rows=flag.rows.tolist()) for flag in predicted.flags]
-
-
-def _readable(told: JSON, model: Model) -> JSON:
-    """Columns, categories and classes by name where the algorithm, which knows none, tells numbers."""
-    if isinstance(told, list):
-        return [_readable(part, model) for part in told]
-    if not isinstance(told, dict):
-        return told
-    named = {key: _readable(part, model) for key, part in told.items()}
-    if model.classes is not None:
-        named |= {key: model.classes[told[key]] for key in ("class", "then") if key in told}
-    place = told.get("column")
-    if isinstance(place, int) and not isinstance(place, bool):
-        named["column"] = model.preparation.names[place]
-        if "categories" in told:
-            levels = next(one.levels or [] for one in model.inputs if one.name == named["column"])
-            named["categories"] = [levels[code] if code < len(levels) else "(other)" for code in told["categories"]]
-    return named

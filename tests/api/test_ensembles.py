@@ -161,6 +161,37 @@ def test_rules_name_the_class(asked):
     assert {one["then"] for one in told["explanations"] if one["rule"] is not None} <= set(told["classes"])
 
 
+def test_a_report_names_what_rules_and_trees_are_about(asked):
+    report = asked("report", {"name": "rules"})
+    assert report["summary"]["rules"]
+    for rule in report["summary"]["rules"]:
+        assert rule["then"] in {"setosa", "versicolor", "virginica"}
+        for test in rule["if"]:
+            assert test["column"] in report["columns"]
+            assert {*test.get("categories", [])} <= {"dale", "hill", "moor"}
+    for name in "decision_tree", "random_forest", "gradient_boosting":
+        told = asked("report", {"name": name})["summary"]["importances"]
+        assert {one["column"] for one in told} <= {"length", "width", "place"}
+
+
+def test_rules_that_contradict_each_other_are_told_and_the_first_decides(asked):
+    """B6.1, over HTTP."""
+    hill = {"tests": [{"column": "place", "op": "==", "value": "hill"}], "then": "versicolor"}
+    wide = {"tests": [{"column": "width", "op": ">", "value": 1.2}], "then": "virginica"}
+    columns = flowers()
+    both = (columns["place"] == "hill") & (columns["width"] > 1.2)
+    for first, second in ((hill, wide), (wide, hill)):
+        algorithm = {"name": "rules", "given": [first, second], "otherwise": "setosa"}
+        report, told = (asked(verb, algorithm, validation={"test_fraction": 0}) for verb in ("report", "explain"))
+        assert [rule["then"] for rule in report["summary"]["rules"]] == [first["then"], second["then"]]
+        assert report["summary"]["conflicts"] == [{"rules": [0, 1], "rows": both.sum()}]
+        contradicted = [one["contradicted_by"] == [1] for one in told["explanations"]]
+        assert contradicted == both.tolist()
+        assert {told["predictions"][row] for row in np.flatnonzero(both)} == {first["then"]}
+        left = ~((columns["place"] == "hill") | (columns["width"] > 1.2))
+        assert {told["predictions"][row] for row in np.flatnonzero(left)} == {"setosa"}
+
+
 def test_where_the_path_ends_for_want_of_a_value_the_column_is_named(asked):
     rows = [{"length": None, "width": None, "place": None}]
     (told,) = asked("explain", {"name": "decision_tree"}, rows=rows)["explanations"]

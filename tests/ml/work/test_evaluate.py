@@ -92,6 +92,19 @@ def test_asked_for_all_rows_of_its_own_data_it_says_that_they_prove_nothing(judg
     assert any("learned from these rows" in warning for warning in told.warnings)
 
 
+def test_of_a_model_that_may_abstain_it_says_how_many_rows_are_answered_and_how_well():
+    members = [{"name": "ridge"}, {"name": "knn", "k": 1}, {"name": "decision_tree", "max_depth": 1}]
+    judge = Judge(iris(), algorithm={"name": "committee", "members": members, "combine": "majority", "share": 1})
+    told = judge.result(rows="all")
+    answers = judge.model.predict(judge.table).predictions
+    answered = [one is not None for one in answers]
+    right = np.array(answers)[answered] == np.array(judge.table["species"].to_pylist())[answered]
+    figures = values(told.metrics)
+    assert 0 < figures["coverage", None] == np.mean(answered) < 1
+    assert figures["selective_accuracy", None] == right.mean() > figures["accuracy", None]
+    assert any(f"To {150 - sum(answered)} rows" in warning for warning in told.warnings)
+
+
 def test_other_data_is_judged_whole(judge):
     told = judge.result(iris(slice(0, 150, 3)), "sha256:other")
     assert told.rows == 50
