@@ -32,6 +32,9 @@ from app.schemas.whatif import (
 from app.services.predictions import Served
 from app.settings import Settings
 
+MOST_EXPLAINED = 1000
+"""Rows of one request: each may be told what every one of many trees says."""
+
 
 class WhatIf:
     def __init__(self, settings: Settings) -> None:
@@ -90,7 +93,7 @@ class WhatIf:
         model, explain = served.model, served.model.algorithm.explain
         if explain is None:
             raise NoExplanation(f"{model.name} explains no single answers.")
-        incoming: Incoming = read_rows(body, model.inputs, max_rows=self._max_rows)
+        incoming: Incoming = read_rows(body, model.inputs, max_rows=min(self._max_rows, MOST_EXPLAINED))
         raw = model.preparation.raw(incoming.table)
         predicted = model.predict_raw(raw)
         told = explain(model.params, model.state, model.preparation.matrix(raw))

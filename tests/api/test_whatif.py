@@ -123,6 +123,13 @@ def test_an_explanation_speaks_of_columns_by_name(ask):
     assert asked <= {"length", "width", "size"}
 
 
+def test_explanations_are_for_few_rows(ask):
+    many = {"columns": [*ROW], "data": [[*ROW.values()]] * 1001}
+    assert ask("explain", many, "decision_tree").status_code == 413
+    few = {"columns": [*ROW], "data": [[*ROW.values()]] * 1000}
+    assert len(answered(ask("explain", few, "decision_tree"))["explanations"]) == 1000
+
+
 def test_neighbours_explain(ask):
     got = answered(ask("explain", {"rows": [ROW]}, "knn"))
     assert got["explanations"][0]

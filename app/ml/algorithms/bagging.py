@@ -48,6 +48,7 @@ from app.ml.contract import (
     Vector,
     learner,
 )
+from app.ml.numerics.out_of_bag import unjudged
 from app.ml.numerics.voices import mistaken, voices
 
 
@@ -83,7 +84,7 @@ def fit(params: Bagging, data: Data, context: Context) -> Fit[State]:
         curve.append(_error(data, told, seen))
         context.progress(len(curve) / params.count, out_of_bag=curve[-1])
     state = State(tuple(members), curve[-1], int((seen > 0).sum()))
-    return Fit(state, iterations=params.count, curves={"out_of_bag": curve})
+    return Fit(state, iterations=params.count, curves={"out_of_bag": curve}, warnings=unjudged(n - state.judged))
 
 
 def predict(params: Bagging, state: State, x: Matrix) -> NDArray[Any]:

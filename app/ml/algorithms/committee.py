@@ -1,7 +1,8 @@
 r"""Committee: learners that each learn everything, and then vote or are averaged; where they disagree it may abstain.
 
 Numbers are averaged, as are class probabilities; by majority each member has one vote, for its likeliest class.
-Members may count differently. If M members err independently with probability e < 1/2, their majority errs with
+Members may count differently, and one that draws at random may be named several times: it draws anew each time. If M
+members err independently with probability e < 1/2, their majority errs with
 
     P = Σ_{k > M/2} C(M, k) eᵏ (1 − e)^{M−k},
 

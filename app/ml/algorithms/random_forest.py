@@ -56,7 +56,7 @@ from app.ml.numerics import calibration
 from app.ml.numerics.binning import MOST, binned
 from app.ml.numerics.growth import DEEPEST, Grower, Orchard, Rules, chosen, planted
 from app.ml.numerics.kernels.questions import ENTROPY, GINI, VARIANCE
-from app.ml.numerics.out_of_bag import JUDGES, OutOfBag, Unseen, importances, permuted_increases, unseen
+from app.ml.numerics.out_of_bag import JUDGES, OutOfBag, Unseen, importances, permuted_increases, unjudged, unseen
 from app.ml.numerics.tree_seconds import growing
 from app.ml.numerics.trees import Trees, each, stages, total
 
@@ -148,7 +148,8 @@ def fit(params: RandomForest, data: Data, context: Context) -> Fit[State]:
     calibrated = classes > 0 and params.probability == "calibrated"
     powers = votes.calibrated() if calibrated else calibration.NONE
     state = State(trees, classes, error, deviation, votes.judged, alone, importance, spread, powers)
-    return Fit(state, iterations=params.trees, curves={"out_of_bag": curve})
+    warnings = unjudged(len(data.x) - votes.judged)
+    return Fit(state, iterations=params.trees, curves={"out_of_bag": curve}, warnings=warnings)
 
 
 def _grown(params: RandomForest, data: Data, context: Context) -> tuple[Trees, OutOfBag, Matrix, list[float]]:

@@ -8,8 +8,9 @@ they are asked by this error, the surest first, and a rule that never comes firs
 together: where two of them name different classes, the conflict is told with the training rows both fire on. A row on
 which none fires gets the last word, the shares of the rows that are left over, or else of all.
 
-Rules may also be `given`. They are asked in their order and answer with the class they name, for sure; the training
-rows tell of each on how many it fires and errs, which contradict each other, and the last word, unless it is given too.
+Rules may also be `given`. They are asked in their order and answer with the class they name, for sure or as sure as
+they say; the training rows tell of each on how many it fires and errs, which contradict each other, and the last word,
+unless it is given too.
 A test of a missing value, or of a category that training never saw, does not hold.
 
 In short: A list of rules, each a few tests joined by and; the first that fires answers. They are given, or read off a

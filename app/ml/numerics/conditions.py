@@ -88,6 +88,9 @@ class GivenRule(Body):
 
     tests: list[GivenTest] = Field(max_length=100, description="Joined by and; without any the rule always fires.")
     then: Label = Field(description="A class of the target.")
+    sure: float = Field(
+        1.0, gt=0.5, le=1, description="Its probability; the rest is that of the other classes, by their training rows."
+    )
 
 
 def given_faults(rules: Sequence[GivenRule], kinds: Mapping[str, str]) -> Iterator[Fault]:
@@ -117,7 +120,7 @@ def _test_faults(test: GivenTest, at: str, kinds: Mapping[str, str]) -> Iterator
 
 
 def understood(rules: Sequence[GivenRule], data: Data) -> tuple[list[Rule], list[str]]:
-    """The rules in the numbers of `data`, each sure of its class; and what is to be said of them.
+    """The rules in the numbers of `data`, and what is to be said of them.
 
     Raises InvalidData for classes, columns and tests that `data` does not have.
     """
@@ -149,9 +152,12 @@ def code_of(label: Class, data: Data) -> int | None:
 
 def _judged(rule: GivenRule, named: Mapping[str, int], data: Data) -> Rule:
     tests = tuple(_condition(test, named[test.column], data) for test in rule.tests)
-    shares = np.eye(data.targets.shape[1])[code_of(rule.then, data) or 0]
+    named_class = np.eye(data.targets.shape[1])[code_of(rule.then, data) or 0]
+    others = data.weights @ data.targets * (1 - named_class)
+    rest = others / others.sum() if others.any() else named_class
+    shares = rule.sure * named_class + (1 - rule.sure) * rest
     weights = data.weights * together(tests, data.x)
-    return Rule(tests, shares, float(weights.sum()), float(weights @ (1 - data.targets @ shares)))
+    return Rule(tests, shares, float(weights.sum()), float(weights @ (1 - data.targets @ named_class)))
 
 
 def _condition(test: GivenTest, column: int, data: Data) -> Condition:

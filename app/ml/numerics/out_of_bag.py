@@ -99,6 +99,11 @@ class OutOfBag:
             yield self._data.weights[some][judged], errors
 
 
+def unjudged(rows: int) -> list[str]:
+    """What is to be said of so many rows that every member has seen."""
+    return [f"{rows} rows are known to every member: the out-of-bag error is that of the others."] if rows else []
+
+
 def permuted_increases(data: Data, tree: Trees, rows: NDArray[np.int32], rng: np.random.Generator) -> Vector:
     """The tree's error on rows it has not seen, and by how much each column's permutation raises it: (1 + d,)."""
     judges = rows[:: -(-rows.size // JUDGES)].copy()

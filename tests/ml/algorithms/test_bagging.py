@@ -53,7 +53,9 @@ def test_the_ambiguity_decomposition(diabetes):
 
 
 def test_out_of_bag_error_is_that_of_rows_nobody_in_the_answer_saw(diabetes):
-    _, state = fitted(diabetes, count=4, base={"name": "linear"})
+    params = bagging.Bagging.model_validate({"count": 4, "base": {"name": "linear"}})
+    found = bagging.fit(params, diabetes, learners.context(0))
+    state = found.state
     n = len(diabetes.x)
     total, seen = np.zeros(n), np.zeros(n)
     for seed in learners.context(0).rng.integers(2**63, size=4).tolist():
@@ -65,7 +67,8 @@ def test_out_of_bag_error_is_that_of_rows_nobody_in_the_answer_saw(diabetes):
     judged = seen > 0
     error = np.sqrt(np.mean((total[judged] / seen[judged] - diabetes.y[judged]) ** 2))
     assert state.out_of_bag == pytest.approx(error, rel=1e-9)
-    assert state.judged == judged.sum()
+    assert state.judged == judged.sum() < n
+    assert found.warnings[0].startswith(f"{n - judged.sum()} rows are known to every member")
 
 
 def test_a_share_of_the_rows_is_drawn(diabetes):

@@ -424,9 +424,12 @@ def test_groups_are_honoured():
 def test_the_error_never_goes_up(diabetes):
     for base in (RIDGE, TREE, {"name": "knn"}):
         params = additive.Additive.model_validate({"base": base, "sweeps": 8})
-        errors = additive.fit(params, diabetes, learners.context(0)).curves["sse"]
+        found = additive.fit(params, diabetes, learners.context(0))
+        errors = found.curves["sse"]
         assert (np.diff(errors) <= 0).all()
         assert errors[-1] < errors[0]
+        left = diabetes.y - additive.predict(params, found.state, diabetes.x)
+        assert errors[-1] == pytest.approx(left @ left, rel=1e-9)
 
 
 def test_straight_components_come_to_least_squares(diabetes):

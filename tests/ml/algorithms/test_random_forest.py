@@ -52,13 +52,16 @@ def test_a_bag_leaves_out_a_share_of_1_over_e():
 def test_trees_know_their_bag_by_heart_and_only_the_others_judge_a_row():
     """B6.9 to B6.11: grown to the end a tree repeats the rows of its bag, 63.2 % of them; by that the bag is told."""
     n, trees, data = 60, 4, friedman(60)
-    state = fitted(data, trees=trees, importance=False).state
+    found = fitted(data, trees=trees, importance=False)
+    state, warnings = found.state, found.warnings
     answers = each(state.trees, data.x)
     unseen = ~np.isclose(answers, data.y[:, None], rtol=1e-9)
     assert unseen.mean() == pytest.approx((1 - 1 / n) ** n, abs=0.08)
     judged = unseen.any(axis=1)
     told = (answers * unseen).sum(axis=1)[judged] / unseen.sum(axis=1)[judged]
     assert state.judged == judged.sum() < n
+    assert warnings[0].startswith(f"{n - judged.sum()} rows are known to every member")
+    assert fitted(data, trees=60, importance=False).warnings == []
     errors = (told - data.y[judged]) ** 2
     assert state.out_of_bag == pytest.approx(np.mean(errors))
     assert state.deviation == pytest.approx(errors.std() / np.sqrt(errors.size))

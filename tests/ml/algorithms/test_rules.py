@@ -172,6 +172,24 @@ def test_given_rules_answer_in_their_order_and_else_comes_last():
     assert set(np.unique(rules.predict(params, fit.state, data.x))) == {0.0, 1.0}
 
 
+def test_a_given_rule_may_be_less_than_sure():
+    """B6.1: then a distribution, the rest of which the other classes share as the training rows have them."""
+    data = travellers()
+    walk = {**rule("walk", ("miles", "<", 2)), "sure": 0.7}
+    params, fit = given(data, walk, otherwise="bus")
+    near = rules.predict(params, fit.state, np.array([[1.0, 0, 0, 0]]))[0]
+    bus, car = (data.codes == 1).sum(), (data.codes == 2).sum()
+    np.testing.assert_allclose(near, [0.7, 0.3 * bus / (bus + car), 0.3 * car / (bus + car)], rtol=1e-12)
+    (told,) = rules.summary(params, fit.state)["rules"]
+    fires = data.x[:, 0] < 2
+    assert (told["then"], told["errors"]) == (0, (data.codes[fires] != 0).sum())
+    with pytest.raises(ValueError, match=r"greater than 0\.5"):
+        given(data, {**walk, "sure": 0.5})
+    alone = Data.of(Task.CLASSIFICATION, [[1.0], [2.0]], [0, 0], names=["miles"])
+    params, fit = given(alone, {**rule(0, ("miles", "<", 3)), "sure": 0.7})
+    assert rules.predict(params, fit.state, alone.x).tolist() == [[1.0], [1.0]]
+
+
 def test_who_is_hotter_than_37_degrees_is_ill():
     data = Data.of(Task.CLASSIFICATION, [[36.0], [37.0], [38.5], [39.0]], [0, 0, 1, 0], names=["celsius"])
     params, fit = given(data, rule(1, ("celsius", ">", 37)), otherwise=0)
