@@ -70,6 +70,10 @@ def test_it_accepts_what_all_of_its_members_accept():
     assert of(name="decision_tree") == {Accepts.MISSING, Accepts.CATEGORIES}
     assert of(name="bagging") == {Accepts.MISSING, Accepts.CATEGORIES}
     assert of(name="ridge") == frozenset()
+    committee = find("committee").algorithm
+    two = lambda *names: parsed(name="committee", members=[{"name": name} for name in names])  # noqa: E731
+    assert not learners.accepts(committee, two("decision_tree", "ridge"), Task.REGRESSION)
+    assert len(learners.accepts(committee, two("decision_tree", "random_forest"), Task.REGRESSION)) == 2
 
 
 def faults(algorithm):

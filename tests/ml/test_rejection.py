@@ -112,6 +112,7 @@ def test_the_best_must_lead():
     """E18 (d): mean probability of the best above t1 and gap to the second above t2."""
     p = np.array([[0.5, 0.45, 0.05], [0.5, 0.25, 0.25], [0.4, 0.3, 0.3]])
     assert Policy([0.45], gap_above=0.2).accepts(p).tolist() == [False, True, False]
+    assert Policy(gap_above=0.25).accepts(p).tolist() == [False, False, False], "a lead of as much is not enough"
     assert Policy(gap_above=0.5).accepts(np.ones((2, 1))).tolist() == [True, True]
 
 

@@ -385,6 +385,13 @@ def _answers(theirs, data):
     return theirs.value[theirs.apply(data.x.astype(np.float32))][:, 0]
 
 
+def test_pruning_keeps_a_question_that_gains_nothing_before_one_that_does():
+    """Of exclusive or the root gains nothing, and each question below half of all: 0.1 a leaf is worth its price."""
+    x, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], float), [0, 1, 1, 0]
+    assert (grown(of(C, x, y), pruning=0.1).column < 0).sum() == 4
+    assert (grown(of(C, x, y), pruning=0.4).column < 0).sum() == 1
+
+
 def test_pruning_keeps_subsets_and_missing_ways():
     draw = rng(5)
     x = np.column_stack([draw.normal(size=150), draw.integers(0, 6, 150)])
