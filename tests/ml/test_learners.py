@@ -6,7 +6,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from app.errors import InvalidRequest
 from app.ml import learners, states
-from app.ml.catalogue import find, learner
+from app.ml.catalogue import catalogue, find, learner
 from app.ml.contract import Accepts, Data, Learned, Task
 from app.ml.planning import TrainSpec, plan
 from app.ml.schema import TableColumn
@@ -32,6 +32,28 @@ def test_a_learner_is_read_by_its_name_wherever_it_stands():
     for wrong in ({"name": "nobody"}, {"penalty": 1.0}, {"name": "ridge", "nonsense": 1}):
         with pytest.raises(ValidationError):
             parsed(name="bagging", base=wrong)
+
+
+LEARNERS = [
+    (name, task)
+    for name, entry in catalogue().items()
+    for task in (Task.REGRESSION, Task.CLASSIFICATION)
+    if task in entry.algorithm.tasks
+]
+
+
+@pytest.mark.parametrize(("name", "task"), LEARNERS)
+def test_any_learner_of_the_catalogue_may_stand_in_another(data, name, task):
+    rows = data if task is Task.REGRESSION else data.answering(task, (data.y > 0) * 1.0, classes=2)
+    outer = parsed(name="committee", members=[{"name": name}, {"name": name}])
+    fitted = learners.context(0).fit(outer, rows)
+    members = [member.predict(rows.x) for member in fitted.state.members]
+    answer = fitted.predict(rows.x)
+    np.testing.assert_allclose(answer, np.mean(members, axis=0), rtol=1e-9, atol=1e-12)
+    arrays = {}
+    packed = states.pack(fitted.state, "state", arrays)
+    again = states.unpack(find("committee").algorithm.state, packed, arrays)
+    np.testing.assert_array_equal(again.members[1].predict(rows.x), members[1])
 
 
 def test_each_inner_fit_draws_for_itself(data):

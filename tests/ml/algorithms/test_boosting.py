@@ -381,6 +381,18 @@ def test_codes_that_are_none(words):
         ecoc.ECOC.model_validate({"words": words})
 
 
+def test_a_given_code_is_asked_bit_by_bit(wine):
+    """A word for each class, by ascending label."""
+    words = [[1, 1, 0], [0, 0, 0], [0, 1, 1]]
+    params = ecoc.ECOC.model_validate({"words": words, "base": {"name": "decision_tree"}, "decode": "hamming"})
+    state = ecoc.fit(params, wine, learners.context(0)).state
+    assert state.code.tolist() == words
+    for bit, member in zip(state.code.T, state.members, strict=True):
+        alone = learners.context(0).fit(params.base, wine.answering(wine.task, bit[wine.codes] * 1.0, classes=2))
+        np.testing.assert_array_equal(member.predict(wine.x), alone.predict(wine.x))
+    assert (ecoc.predict(params, state, wine.x).argmax(axis=1) == wine.codes).mean() > 0.9
+
+
 def test_a_code_is_of_all_classes():
     data = Data.of(Task.CLASSIFICATION, np.arange(4.0)[:, None], [0, 0, 1, 1])
     with pytest.raises(InvalidData):
