@@ -2,10 +2,11 @@ r"""Decision tree: questions that divide the rows, most about one column each, e
 
 Grown greedily from the root: every node asks the question that takes the most impurity (entropy or Gini index of the
 classes, variance of numbers) from its training rows, weighted over the ways out of it. A question is a threshold of a
-number, `x <= t` with t half-way between two training values, or a subset of categories: the best one, except for more
-than two classes with more than ten categories, where it is the best of the orders by each class's share. On a tie the
-lowest column and then the lowest threshold is asked. A question that gains nothing is asked too, as the next may gain,
-unless `min_gain` forbids it. With `max_leaves` the question that gains most, wherever it is, comes first.
+number, `x <= t` with t half-way between two training values, or a subset of categories: the best one, found as a cut of
+their order by the mean (where `min_samples_leaf` forbids the best of all, the best such cut), except for more than two
+classes: there all subsets of up to ten categories are tried, and of more the cuts of the orders by each class's share.
+On a tie the lowest column and then the lowest threshold is asked. A question that gains nothing is asked too, as the
+next may gain, unless `min_gain` forbids it. With `max_leaves` the question that gains most, anywhere, comes first.
 
 With `oblique` a question may be about a weighted sum of so many numeric columns, where that gains more than any about
 one column. At each node columns are chosen one by one that follow the target together, and the ridge on the first 2, 4,

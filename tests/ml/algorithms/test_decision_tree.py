@@ -130,12 +130,39 @@ def test_many_categories_of_two_classes_find_the_best_subset():
     assert grown(data, max_depth=1).gain[0] == pytest.approx(best_gain(data, "gini"))
 
 
+@pytest.mark.parametrize(("task", "classes"), [(R, 0), (C, 2), (C, 3)])
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_subset_of_categories_has_the_rows_that_a_leaf_must_have(task, classes, exact):
+    """The rare level tells most, and alone is too few. Of numbers and of two classes it is a cut of their order."""
+    x = np.repeat(np.arange(8.0), [3, 4, 5, 6, 7, 8, 9, 10])[:, None]
+    y = rng(3).normal(size=52) + 9 * (x[:, 0] == 0)
+    y = y if task is R else np.where(x[:, 0] == 0, 0, rng(4).integers(min(classes - 1, 1), classes, 52))
+    data = of(task, x, y, levels=[8])
+    tree = grown(data, min_samples_leaf=12, max_depth=1, exact=exact)
+    assert tree.weight[1:].min() >= 12
+    name = "variance" if task is R else "gini"
+    if classes == 3:
+        assert tree.gain[0] == pytest.approx(best_gain(data, name, 12))
+        return
+    order = np.argsort([y[x[:, 0] == level].mean() for level in range(8)])
+    lefts = [np.isin(x[:, 0], order[:size]) for size in range(1, 8)]
+    gains = [
+        impurity_of(data, np.full(52, True), name) - impurity_of(data, left, name) - impurity_of(data, ~left, name)
+        for left in lefts
+        if min(left.sum(), (~left).sum()) >= 12
+    ]
+    assert 0 < len(gains) < 7
+    assert tree.gain[0] == pytest.approx(max(gains))
+
+
 def test_many_categories_of_many_classes():
     """More than ten: each class's order is tried; here the best subset is the levels of one class."""
     x = np.arange(120) % 12
     y = np.where(x < 5, 0, 1 + x % 3)
     tree = grown(of(C, x[:, None], y, levels=[12]), max_depth=1)
     assert tree.members.tolist() == [True] * 5 + [False] * 7
+    last = grown(of(C, x[:, None], np.where(x < 5, 2, x % 2), levels=[12]), max_depth=1)
+    assert last.members.tolist() == [True] * 5 + [False] * 7, "the order by the last class"
 
 
 SETS = {"iris": C, "wine": C, "breast_cancer": C, "digits": C, "diabetes": R}
