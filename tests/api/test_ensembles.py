@@ -174,6 +174,46 @@ def test_a_report_names_what_rules_and_trees_are_about(asked):
         assert {one["column"] for one in told} <= {"length", "width", "place"}
 
 
+TOLD = [
+    (
+        {"name": "gradient_boosting", "trees": 60, "rate": 0.5, "patience": 3},
+        {"loss", "held_out_loss"},
+        {"importances"},
+    ),
+    ({"name": "random_forest", "trees": 20}, {"out_of_bag"}, {"out_of_bag", "importances", "calibration"}),
+    ({"name": "bagging", "count": 3}, {"out_of_bag"}, {"out_of_bag"}),
+    ({"name": "adaboost", "rounds": 4}, {"weighted_error", "training_error"}, {"votes", "weighted_errors"}),
+    ({"name": "logitboost", "rounds": 3}, {"loss"}, {"trees"}),
+    (
+        {"name": "boost_majority", "gamma": 0.4, "max_depth": 1},
+        {"weighted_error", "training_error"},
+        {"realised_edge", "assumption_failed_in_round"},
+    ),
+    ({"name": "ecoc", "base": RIDGE}, set(), {"code", "min_distance", "corrects"}),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "curves", "facts"), TOLD)
+def test_a_report_has_the_curves_and_the_facts(asked, algorithm, curves, facts):
+    report = asked("report", algorithm)
+    drawn = {one["name"]: one for one in report["curves"]}
+    assert curves <= drawn.keys()
+    assert facts <= report["summary"].keys()
+    if "patience" in algorithm:
+        held = drawn["held_out_loss"]["y"]
+        assert report["iterations"] == np.argmin(held) + 1 == len(held) - 3 < 57
+    if "gamma" in algorithm:
+        failed = report["summary"]["assumption_failed_in_round"]
+        assert not report["converged"]
+        assert any(f"round {failed}" in warning for warning in report["warnings"])
+
+
+def test_weights_of_stacked_members_are_told(asked):
+    told = asked("report", {"name": "stacking", "members": [RIDGE, KNN, TREE]})["summary"]
+    assert [one["algorithm"] for one in told] == ["ridge", "knn", "decision_tree"]
+    assert min(one["weight"] for one in told) >= 0
+
+
 def test_rules_that_contradict_each_other_are_told_and_the_first_decides(asked):
     """B6.1, over HTTP."""
     hill = {"tests": [{"column": "place", "op": "==", "value": "hill"}], "then": "versicolor"}
