@@ -155,14 +155,22 @@ def test_a_subset_of_categories_has_the_rows_that_a_leaf_must_have(task, classes
     assert tree.gain[0] == pytest.approx(max(gains))
 
 
+def test_of_few_categories_every_subset_is_tried_for_more_than_two_classes():
+    """Two of four classes from the other two: a whole bit, which no order by the share of one class can tell."""
+    y = np.tile([0, 1, 2, 3, 2, 3, 0, 1], 5)
+    tree = grown(of(C, np.arange(40)[:, None] % 8, y, levels=[8]), criterion="entropy", max_depth=1)
+    assert tree.gain[0] == pytest.approx(40)
+
+
 def test_many_categories_of_many_classes():
     """More than ten: each class's order is tried; here the best subset is the levels of one class."""
     x = np.arange(120) % 12
     y = np.where(x < 5, 0, 1 + x % 3)
     tree = grown(of(C, x[:, None], y, levels=[12]), max_depth=1)
     assert tree.members.tolist() == [True] * 5 + [False] * 7
-    last = grown(of(C, x[:, None], np.where(x < 5, 2, x % 2), levels=[12]), max_depth=1)
-    assert last.members.tolist() == [True] * 5 + [False] * 7, "the order by the last class"
+    y = np.array([0, 2, 0, 1, 2, 0, 1, 2, 2, 1, 1, 2])
+    last = grown(of(C, x[:, None], y[x], levels=[12]), max_depth=1)
+    assert last.members.tolist() == (y == 2).tolist(), "only the order by the last class has them together"
 
 
 SETS = {"iris": C, "wine": C, "breast_cancer": C, "digits": C, "diabetes": R}
