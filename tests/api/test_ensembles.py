@@ -135,6 +135,9 @@ def test_stacked_members_and_columns_that_add_up(asked):
     sums = [one["mean"] + sum(part["value"] for part in one["adds"]) for one in told["explanations"]]
     np.testing.assert_allclose(sums, told["predictions"], rtol=1e-9)
     assert "target_function" not in told
+    told = asked("explain", {"name": "additive", "fit": "stagewise", "rate": 0.5}, target="length")
+    sums = [one["mean"] + sum(part["value"] for part in one["adds"]) for one in told["explanations"]]
+    np.testing.assert_allclose(sums, told["predictions"], rtol=1e-9)
 
 
 def test_explanations_say_of_which_function_of_the_target_they_are(asked):

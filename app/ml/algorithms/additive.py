@@ -5,8 +5,15 @@ r"""Additive model: the sum of one curve for each column, each curve fitted to w
 Every hⱼ has mean zero on the training rows. A component that raises the squared error of the sum is not taken, so
 the error never goes up from sweep to sweep. With linear components it ends at the least-squares plane.
 
+Stagewise, what is there stays: each step fits a component b(xⱼ) to what is left by every column, and adds the one that,
+times β, lowers the squared error most,
+
+    β = Σ v·r·b / Σ v·b²      rows of weight v with the rest r,      f ← f + rate·β·b,
+
+so that columns that do not help are left out, and the fewer steps the calmer the curves (L2 boosting).
+
 In short: The answer is the mean plus one curve for each column. Each curve is fitted to what all others leave, in
-turn, until nothing moves. The curves can be looked at one by one.
+turn, until nothing moves; or small pieces are added one by one. The curves can be looked at one by one.
 
 Use when: each input has its own effect, perhaps bent, and effects add up; each curve can be looked at by itself, by
 a sweep over its column. Interactions are beyond it.
@@ -26,11 +33,12 @@ For linear components the fit is ordinary least squares:
 True
 
 References: Friedman & Stuetzle (1981), J. Am. Stat. Assoc. 76:817; Hastie & Tibshirani (1990), Generalized Additive
-Models; Battiti & Brunato, The LION Way, ch. 11.
+Models; Bühlmann & Yu (2003), J. Am. Stat. Assoc. 98:324 (stagewise); Battiti & Brunato, The LION Way, ch. 11.
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -41,8 +49,10 @@ from app.ml.contract import (
     Context,
     Data,
     Fit,
+    Labels,
     Learned,
     Learner,
+    Lesson,
     Matrix,
     Member,
     Params,
@@ -55,33 +65,45 @@ from app.ml.contract import (
 
 class Additive(Params):
     base: Learner = learner("The learner of one column.", name="decision_tree", max_depth=3)
-    sweeps: int = Field(20, ge=1, le=1000, description="Times that every component is fitted, at most.")
+    fit: Literal["backfitting", "stagewise"] = Field(
+        "backfitting",
+        description="Fit every component again in turn, or add the one that helps most and keep the others.",
+    )
+    sweeps: int = Field(20, ge=1, le=1000, description="Times that every component is fitted, at most; or steps.")
+    rate: float = Field(1.0, gt=0, le=1, description="Stagewise: share of each component that is added.")
     tol: float = Field(
-        1e-6, gt=0, le=1, description="Stop when a sweep lowers the squared error by less than this share."
+        1e-6, gt=0, le=1, description="Stop when a sweep, or step, lowers the squared error by less than this share."
     )
 
 
 class State(NamedTuple):
     mean: float
     members: tuple[Learned | None, ...]
-    """(d,) of the columns; None where a component never helped."""
+    """(d,) of the columns; None where a component never helped. Stagewise: (m,) of the steps."""
     offsets: Vector
-    """(d,) the mean of each component on the training rows, which is taken off."""
+    """(d,) the mean of each component on the training rows, which is taken off; or (m,)."""
+    columns: Labels = np.zeros(0, np.intp)
+    """Stagewise: (m,) the column of each step."""
+    factors: Vector = np.zeros(0)
+    """Stagewise: (m,) by what each is multiplied, rate·β."""
 
 
 def fit(params: Additive, data: Data, context: Context) -> Fit[State]:
-    d, mean = data.x.shape[1], float(np.average(data.y, weights=data.weights))
+    mean = float(np.average(data.y, weights=data.weights))
+    return (_backfitted if params.fit == "backfitting" else _stagewise)(params, data, mean, context)
+
+
+def _backfitted(params: Additive, data: Data, mean: float, context: Context) -> Fit[State]:
+    d = data.x.shape[1]
     left, curves = data.y - mean, np.zeros((d, len(data.x)))
     members: list[Learned | None] = [None] * d
     offsets, errors = np.zeros(d), [_sse(data, left)]
     for sweep in range(params.sweeps):
         for j in range(d):
             without = left + curves[j]
-            column = data.columns(np.array([j]))
-            member = context.fit(params.base, replace(column, y=_frozen(without), targets=_frozen(without[:, None])))
-            curve = member.predict(column.x)
-            offset = float(np.average(curve, weights=data.weights))
-            curve = curve - offset
+            column = _column(data, without, j)
+            member = context.fit(params.base, column)
+            curve, offset = _centred(column, member)
             if _sse(data, without - curve) < _sse(data, left):
                 members[j], offsets[j], curves[j], left = member, offset, curve, without - curve
         errors.append(_sse(data, left))
@@ -89,6 +111,46 @@ def fit(params: Additive, data: Data, context: Context) -> Fit[State]:
         if errors[-2] - errors[-1] <= params.tol * errors[-2]:
             return Fit(State(mean, tuple(members), offsets), iterations=sweep + 1, curves={"sse": errors})
     return Fit(State(mean, tuple(members), offsets), converged=False, iterations=params.sweeps, curves={"sse": errors})
+
+
+def _stagewise(params: Additive, data: Data, mean: float, context: Context) -> Fit[State]:
+    left, taken = data.y - mean, list[tuple[Learned, float, int, float]]()
+    errors = [_sse(data, left)]
+    for step in range(params.sweeps):
+        columns = [partial(_column, data, left, j) for j in range(data.x.shape[1])]
+        best, least = None, errors[-1] * (1 - params.tol)
+        members = context.fit_all([Lesson(params.base, column) for column in columns])
+        for j, (member, column) in enumerate(zip(members, columns, strict=True)):
+            curve, offset = _centred(column(), member)
+            factor = params.rate * float(data.weights @ (left * curve)) / (_sse(data, curve) or 1.0)
+            if (error := _sse(data, left - factor * curve)) < least:
+                best, least = (member, offset, j, factor, curve), error
+        if best is None:
+            return Fit(_state(mean, taken), iterations=step, curves={"sse": errors})
+        taken.append(best[:4])
+        left = left - best[3] * best[4]
+        errors.append(least)
+        context.progress((step + 1) / params.sweeps, sse=least)
+    return Fit(_state(mean, taken), converged=False, iterations=params.sweeps, curves={"sse": errors})
+
+
+def _state(mean: float, taken: list[tuple[Learned, float, int, float]]) -> State:
+    members, offsets, columns, factors = zip(*taken, strict=True) if taken else ((),) * 4
+    return State(
+        mean, members, np.array(offsets, np.float64), np.array(columns, np.intp), np.array(factors, np.float64)
+    )
+
+
+def _column(data: Data, rest: Vector, j: int) -> Data:
+    """One column of the rows, and what is to be told by it."""
+    return replace(data.columns(np.array([j])), y=_frozen(rest), targets=_frozen(rest[:, None]))
+
+
+def _centred(column: Data, member: Learned) -> tuple[Vector, float]:
+    """What a component says of the training rows, of mean zero; and the mean."""
+    curve = member.predict(column.x)
+    offset = float(np.average(curve, weights=column.weights))
+    return curve - offset, offset
 
 
 def predict(params: Additive, state: State, x: Matrix) -> Vector:
@@ -99,9 +161,12 @@ def predict(params: Additive, state: State, x: Matrix) -> Vector:
 def components(state: State, x: Matrix) -> Matrix:
     """(n, d) what each column adds."""
     added = np.zeros(x.shape)
-    for j, (member, offset) in enumerate(zip(state.members, state.offsets.tolist(), strict=True)):
+    steps = len(state.columns) > 0
+    columns = state.columns.tolist() if steps else range(len(state.members))
+    factors = state.factors.tolist() if steps else [1.0] * len(state.members)
+    for member, offset, j, factor in zip(state.members, state.offsets.tolist(), columns, factors, strict=True):
         if member is not None:
-            added[:, j] = member.predict(np.ascontiguousarray(x[:, [j]])) - offset
+            added[:, j] += factor * (member.predict(np.ascontiguousarray(x[:, [j]])) - offset)
     return added
 
 

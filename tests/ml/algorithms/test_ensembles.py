@@ -432,10 +432,55 @@ def test_the_error_never_goes_up(diabetes):
         assert errors[-1] == pytest.approx(left @ left, rel=1e-9)
 
 
-def test_straight_components_come_to_least_squares(diabetes):
-    """E10."""
+def test_stage_by_stage_the_best_column_is_added_times_what_lowers_the_error_most(diabetes):
+    """E9, by hand: lines through the rest of each column."""
+    params = additive.Additive.model_validate(
+        {"base": {"name": "linear"}, "fit": "stagewise", "sweeps": 6, "rate": 0.7}
+    )
+    weighed = replace(diabetes, weights=np.random.default_rng(0).uniform(0.5, 2, len(diabetes.y)))
+    found = additive.fit(params, weighed, learners.context(0))
+    w, x = weighed.weights, weighed.x - np.average(weighed.x, axis=0, weights=weighed.weights)
+    left, columns = weighed.y - np.average(weighed.y, weights=w), []
+    errors = [w @ left**2]
+    for _ in range(6):
+        betas = (w * left) @ x / (w @ x**2)
+        rest = left[:, None] - 0.7 * betas * x
+        columns.append(int(np.argmin(w @ rest**2)))
+        left = rest[:, columns[-1]]
+        errors.append(w @ left**2)
+    assert found.state.columns.tolist() == columns
+    assert len(set(columns)) < 6, "a column may come again"
+    np.testing.assert_allclose(found.curves["sse"], errors, rtol=1e-9)
+    np.testing.assert_allclose(additive.predict(params, found.state, weighed.x), weighed.y - left, rtol=1e-7)
+    assert (found.converged, found.iterations) == (False, 6)
+
+
+@pytest.mark.parametrize("base", [RIDGE, TREE, KNN])
+def test_no_stage_raises_the_error(diabetes, base):
+    spec = {"base": base, "fit": "stagewise", "sweeps": 12, "rate": 0.5}
+    params = additive.Additive.model_validate(spec)
+    found = additive.fit(params, diabetes, learners.context(0))
+    assert (np.diff(found.curves["sse"]) < 0).all()
+    left = diabetes.y - additive.predict(params, found.state, diabetes.x)
+    assert found.curves["sse"][-1] == pytest.approx(left @ left, rel=1e-9)
+    parts = additive.components(found.state, diabetes.x)
+    np.testing.assert_allclose(parts.mean(axis=0), 0, atol=1e-9 * np.abs(diabetes.y).max())
+    assert 0 < (parts != 0).any(axis=0).sum() < 10, "columns that do not help are left out"
+
+
+def test_where_no_column_helps_nothing_is_added():
+    data = Data.of(Task.REGRESSION, np.zeros((9, 2)), np.arange(9.0))
+    for rows in (data, data.columns(np.zeros(0, np.intp))):
+        params, state = fitted(additive, additive.Additive, rows, fit="stagewise")
+        assert state.members == ()
+        assert additive.predict(params, state, rows.x).tolist() == [4.0] * 9
+
+
+@pytest.mark.parametrize("way", ["backfitting", "stagewise"])
+def test_straight_components_come_to_least_squares(diabetes, way):
+    """E10; and stage by stage as well."""
     few = diabetes.columns(np.array([0, 2, 3, 8]))
-    spec = {"base": {"name": "linear"}, "sweeps": 1000, "tol": 1e-14}
+    spec = {"base": {"name": "linear"}, "sweeps": 1000, "tol": 1e-14, "fit": way}
     params, state = fitted(additive, additive.Additive, few, **spec)
     design = np.column_stack([np.ones(len(few.x)), few.x])
     plane = design @ np.linalg.lstsq(design, few.y, rcond=None)[0]
