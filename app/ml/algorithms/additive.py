@@ -56,6 +56,7 @@ from app.ml.contract import (
     Matrix,
     Member,
     Params,
+    Size,
     Symmetry,
     Task,
     Vector,
@@ -181,6 +182,12 @@ def explain(params: Additive, state: State, x: Matrix) -> list[JSON]:
     ]
 
 
+def _fits(params: Additive, size: Size) -> tuple[float, Size]:
+    """Half of the sweeps are enough, as a rule; of steps all are taken."""
+    rounds = params.sweeps / 2 if params.fit == "backfitting" else params.sweeps
+    return rounds * size.columns, size._replace(columns=1)
+
+
 def _sse(data: Data, left: Vector) -> float:
     return float(data.weights @ left**2)
 
@@ -197,8 +204,6 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     explain=explain,
-    members=lambda params, task: [
-        Member("/base", params.base, task, lambda size: (params.sweeps * size.columns / 2, size._replace(columns=1)))
-    ],
+    members=lambda params, task: [Member("/base", params.base, task, partial(_fits, params))],
     breaks={Symmetry.COLUMN_ORDER: "components are fitted in turn, and stop before the last digit"},
 )

@@ -77,6 +77,8 @@ def test_the_root_asks_what_gains_most_with_the_missing_on_either_side(task, cri
     tree = grown(data, criterion, max_depth=1, min_samples_leaf=3, **SIDE)
     assert tree.gain[0] == pytest.approx(best(data, criterion, 3), rel=1e-9)
     assert tree.weight[1:].sum() == pytest.approx(data.weights.sum()), "all rows teach one of two sides"
+    left_over = (tree.weight * tree.impurity)[1:].sum()
+    assert tree.weight[0] * tree.impurity[0] - left_over == pytest.approx(tree.gain[0]), "the side where more is gained"
     column = data.x[:, tree.column[0]]
     left = total(planted(tree, data.levels, np.array([[0.0], [1], [0]])), data.x)[:, 0] > 0
     assert data.weights[left].sum() == pytest.approx(tree.weight[1])
