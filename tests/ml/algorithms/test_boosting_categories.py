@@ -106,6 +106,10 @@ def test_unseen_goes_with_the_heavier_side_and_the_rare_with_most():
     assert state.trees.members.tolist() == [True, False, False, False, False, False]
     both = predict(params, state, np.array([[NAN]]))[0]
     assert both == pytest.approx(y.mean())
+    heavy, y = np.repeat([0.0, 1, 2], [100, 20, 20]), np.repeat([9.0, 1, 1], [100, 20, 20])
+    params, state = fitted(heavy[:, None], y, [4], max_leaves=2)
+    answers = predict(params, state, np.array([[0.0], [1], [2], [3]]))
+    assert answers == pytest.approx([9, 1, 1, 9]), "with the one category that is asked about, if that is the heavier"
 
 
 def test_missing_values_go_with_the_categories_they_are_like():

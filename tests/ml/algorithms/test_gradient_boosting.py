@@ -192,6 +192,10 @@ def test_missing_values_go_where_they_help():
     data = Data.of(R, x, np.repeat([5.0, 1.0, 5.0], 40), missing=True)
     found = fitted(data, trees=1, rate=1.0, l2=0.0)
     assert predict(GradientBoosting(), found.state, np.array([[NAN], [0.0], [1.0]])) == pytest.approx([5, 5, 1])
+    for like in (5.0, 1.0):  # by one question
+        rows = Data.of(R, x, np.repeat([5.0, 1.0, like], 40), missing=True)
+        found = fitted(rows, trees=1, rate=1.0, l2=0.0, max_leaves=2)
+        assert predict(GradientBoosting(), found.state, np.array([[NAN], [0.0], [1.0]])) == pytest.approx([like, 5, 1])
     seen = fitted(data.take(np.arange(80)), trees=1, rate=1.0, l2=0.0)
     assert predict(GradientBoosting(), seen.state, np.array([[NAN]]))[0] == pytest.approx(3)
 
