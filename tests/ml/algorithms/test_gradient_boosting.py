@@ -82,6 +82,22 @@ def test_three_trees_are_their_definition(task):
     np.testing.assert_allclose(total(state.trees, x)[:, 0] + state.base, raw, rtol=1e-5)  # gradients have four bytes
 
 
+def test_trees_of_three_classes_are_their_definition():
+    """All trees of a round start from the same probabilities."""
+    rng = np.random.default_rng(4)
+    x = np.column_stack([rng.normal(size=80).round(1), rng.integers(0, 5, 80)])
+    y = np.searchsorted([-0.5, 0.8], x[:, 0] + 0.7 * rng.normal(size=80))
+    params = GradientBoosting(trees=4, max_leaves=4, min_samples_leaf=1, l2=0.5, rate=0.6)
+    state = fit(params, Data.of(C, x, y), Context.of(0)).state
+    truth = np.eye(3)[y]
+    raw = np.tile(np.log(truth.mean(axis=0)), (80, 1))
+    for _ in range(4):
+        p = np.exp(raw) / np.exp(raw).sum(axis=1, keepdims=True)
+        raw = raw + np.column_stack([twin(x, q - t, q * (1 - q), params) for q, t in zip(p.T, truth.T, strict=True)])
+    p = np.exp(raw) / np.exp(raw).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(predict(params, state, x), p, rtol=1e-4)  # sums have four bytes
+
+
 def grown(x, gradient, leaves, weights=()):
     """What one tree of full steps answers for its own rows, of which these are the gradients of probabilities."""
     told, weights, raw = gradient.astype(np.float32), np.array(weights), np.zeros(len(x))

@@ -62,6 +62,17 @@ def test_better_than_one_column_at_a_time_on_rows_held_out(load, better):
     assert right[True] / len(x) > right[False] / len(x) + better
 
 
+def test_a_node_weighs_two_rows_for_each_column_of_its_sum():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(120, 12))
+    data = Data.of(C, x, x.sum(axis=1) + rng.normal(size=120) > 0, weights=rng.uniform(0.5, 1.5, 120))
+    _, state = fitted(data, oblique=12, min_samples_leaf=1)
+    forms = np.flatnonzero(state.trees.column >= 12)
+    sizes = [state.questions.one(state.trees.column[node] - 12).column.size for node in forms]
+    assert max(sizes) > 4
+    assert (state.weight[forms] >= 2 * np.array(sizes)).all()
+
+
 def mixed(task, n=150, seed=0, gaps=0.15):
     rng = np.random.default_rng(seed)
     x = np.column_stack([rng.normal(size=n), rng.integers(0, 5, n), rng.normal(5, 3, n), rng.normal(size=n)])
