@@ -182,6 +182,15 @@ def test_categories_are_drawn_and_gaps_are_met(subsets):
     assert state.trees.members.any()
 
 
+@pytest.mark.parametrize(("missing", "ways"), [("side", {-1, 0, 1}), ("both", {-1}), ("branch", {-1, 1, 2})])
+def test_missing_values_go_to_a_side_both_ways_or_their_own(missing, ways):
+    data = blobs(300)
+    x = data.x.copy()
+    x[rng(0).random(x.shape) < 0.2] = np.nan
+    state = fitted(Data.of(C, x, data.y, missing=True), trees=20, importance=False, missing=missing).state
+    assert set(state.trees.missing[state.trees.column >= 0].tolist()) == ways
+
+
 def test_a_random_subset_of_many_categories_says_little():
     rng, levels = np.random.default_rng(1), [12, 40, 0, 0]
     x = np.column_stack([rng.integers(k, size=600) if k else rng.normal(size=600) for k in levels])
