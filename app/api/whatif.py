@@ -68,8 +68,8 @@ async def estimate_intervals(
 
 @router.post("/{model}/explain")
 async def explain_rows(model: ModelPath, asked: Asked, body: PredictRequest) -> Explanations:
-    """Why these rows, at most 1,000, get the answers they get: the path through a tree, the neighbours, what members
-    or stages say, the local coefficients.
+    """Why these rows get the answers they get: the path through a tree, the neighbours, what members or stages say,
+    the local coefficients. At most 32 MiB of it.
     """
     sent = body.model_dump(mode="python")
     return await asked.answer(model, lambda whatif, served: whatif.explain(served, sent))

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import Fault, InvalidData, InvalidRequest, NoExplanation
+from app.errors import BodyTooLarge, Fault, InvalidData, InvalidRequest, NoExplanation
 from app.ml.cells import flaw, read_cells
 from app.ml.contract import JSON, Matrix, Task, Vector
 from app.ml.figures import shown
@@ -32,8 +33,8 @@ from app.schemas.whatif import (
 from app.services.predictions import Served
 from app.settings import Settings
 
-MOST_EXPLAINED = 1000
-"""Rows of one request: each may be told what every one of many trees says."""
+MOST_TOLD = 2**25
+"""Bytes of the explanations of one request: each row may be told what every one of many trees says."""
 
 
 class WhatIf:
@@ -89,21 +90,31 @@ class WhatIf:
         )
 
     def explain(self, served: Served, body: Mapping[str, Any]) -> Explanations:
-        """Raises NoExplanation where the algorithm has none, else as a prediction does."""
+        """Raises NoExplanation where the algorithm has none, BodyTooLarge for more than fits into an answer, else as a
+        prediction does.
+        """
         model, explain = served.model, served.model.algorithm.explain
         if explain is None:
             raise NoExplanation(f"{model.name} explains no single answers.")
-        incoming: Incoming = read_rows(body, model.inputs, max_rows=min(self._max_rows, MOST_EXPLAINED))
+        incoming: Incoming = read_rows(body, model.inputs, max_rows=self._max_rows)
         raw = model.preparation.raw(incoming.table)
         predicted = model.predict_raw(raw)
-        told = explain(model.params, model.state, model.preparation.matrix(raw))
+        matrix = model.preparation.matrix(raw)
+
+        def told(rows: Matrix) -> list[JSON]:
+            found = explain(model.params, model.state, rows)
+            return [readable(one, model.preparation, model.classes or ()) for one in found]
+
+        size = len(orjson.dumps(told(matrix[:1])))
+        if size * len(matrix) > MOST_TOLD:
+            raise BodyTooLarge(f"A row's explanation takes {size} bytes; one request may ask for {MOST_TOLD // size}.")
         offsets, scales = model.preparation.units
         return Explanations(
             **_heads(served),
             predictions=finite(predicted.predictions),
             classes=None if model.classes is None else list(model.classes),
             target_function=None if model.linearising == "none" else model.linearising,
-            explanations=[readable(one, model.preparation, model.classes or ()) for one in told],
+            explanations=told(matrix),
             columns=list(model.preparation.names),
             offsets=offsets.tolist(),
             scales=scales.tolist(),
