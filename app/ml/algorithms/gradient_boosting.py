@@ -119,7 +119,8 @@ class State(NamedTuple):
 def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
     classes = data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0
     taught = _taught(params, len(data.x), context.rng)
-    base, judges = _base(data, taught, classes), _judges(taught)
+    base = _base(data, taught, classes)
+    judges = _judges(taught, len(base))
     booster = Booster(binned(data, params.bins, by_row=True), taught, _limits(params), len(base))
     course = Course.of(data, base, classes)
     trees: list[Trees] = []
@@ -130,10 +131,10 @@ def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
         course.begin()
         for k in range(len(base)):
             tree, gain = booster.grow(course.slopes(k), course.raw[k])
-            course.add(k, tree, others(held))
+            course.add(k, tree, others(held, len(base)))
             trees.append(tree)
             gains.append(gain)
-        for curve, rows in zip(curves.values(), (judges, others(held)), strict=False):
+        for curve, rows in zip(curves.values(), (judges, others(held, len(base))), strict=False):
             curve.append(course.loss(rows))
         context.progress(number / params.trees, **{name: curve[-1] for name, curve in curves.items()})
         if held.size and number - _best(curves["held_out_loss"]) >= (params.patience or 0):
@@ -144,11 +145,11 @@ def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
     return Fit(state, iterations=rounds, curves=curves)
 
 
-def _judges(taught: NDArray[np.bool_]) -> list[Labels]:
+def _judges(taught: NDArray[np.bool_], each: int) -> list[Labels]:
     """The rows that the curve is of, some at a time."""
     rows = np.flatnonzero(taught)
     rows = rows[:: -(-rows.size // JUDGES)].copy()
-    return [rows[lot] for lot in lots(rows.size)]
+    return [rows[lot] for lot in lots(rows.size, each)]
 
 
 def _taught(params: GradientBoosting, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -169,7 +170,7 @@ def _limits(params: GradientBoosting) -> Limits:
 def _base(data: Data, taught: NDArray[np.bool_], classes: int) -> Vector:
     """The best sum without any tree: the mean, or log-odds, or logarithms of the shares."""
     sums, weight = np.zeros(data.targets.shape[1]), 0.0
-    for lot in lots(len(data.x)):
+    for lot in lots(len(data.x), sums.size):
         weights = data.weights[lot] * taught[lot]
         sums, weight = sums + weights @ data.targets[lot], weight + float(weights.sum())
     shares: Vector = sums / weight

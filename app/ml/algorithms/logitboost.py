@@ -93,7 +93,7 @@ def _begin(scores: Sums) -> None:
     """A round. The scores (s, n) of more than two classes become logarithms of probabilities, so that all trees of the
     round start from the same: of what a tree adds to all of them only the difference counts, and goes to its own.
     """
-    for lot in lots(scores.shape[1] if len(scores) > 1 else 0):
+    for lot in lots(scores.shape[1] if len(scores) > 1 else 0, len(scores)):
         some = scores[:, lot].astype(np.float64)
         scores[:, lot] = some - log_total(some)
 
@@ -129,7 +129,7 @@ def summary(params: LogitBoost, state: State) -> JSON:
 def _loss(data: Data, scores: Sums, targets: Matrix) -> float:
     """Mean of minus the log-likelihood."""
     loss = 0.0
-    for lot in lots(len(targets)):
+    for lot in lots(*targets.shape):
         raw = scores[:, lot].astype(np.float64)
         whole = np.logaddexp(0, raw[0]) if len(raw) == 1 else log_total(raw)
         loss += float(data.weights[lot] @ (whole - np.einsum("ik,ki->i", targets[lot], raw)))

@@ -24,8 +24,8 @@ SUMS, FINEST = 61, 20
 """Bits for the sums of gradients and of curvatures over all rows; and, at most, for one row's curvature."""
 LEAST_CURVATURE = 1e-3
 """Of a leaf: below it the step G/H would be taken on nothing. What is less is taken for it."""
-LOT = 2048
-"""Rows of one turn: what is computed of them takes little memory."""
+LOT, NUMBERS = 2048, 8192
+"""Rows of one turn, and numbers that are computed of them, at most: they take little memory."""
 PARTS = 16
 """Turns in which all rows are parted: more take less memory to part them in, and move more of them twice."""
 Sums: TypeAlias = Vector | NDArray[np.float32]

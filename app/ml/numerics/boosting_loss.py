@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract import Data, Labels, Matrix, Vector
-from app.ml.numerics.boosting import LOT, Slopes
+from app.ml.numerics.boosting import LOT, NUMBERS, Slopes
 from app.ml.numerics.kernels.boosting_rows import tell
 from app.ml.numerics.linalg import near_one
 from app.ml.numerics.trees import Trees, total
@@ -48,7 +48,7 @@ class Course(NamedTuple):
         """A round. Of more than two classes the sums become logarithms of probabilities, so that all trees of the round
         start from the same: each changes one sum.
         """
-        for lot in lots(len(self.told) if len(self.raw) > 1 else 0):
+        for lot in lots(len(self.told) if len(self.raw) > 1 else 0, len(self.raw)):
             raw = self.raw[:, lot].astype(np.float64)
             raw -= log_total(raw)
             self.raw[:, lot] = raw
@@ -91,14 +91,15 @@ class Course(NamedTuple):
             self.raw[k, some] += total(asked, self.data.x[some])[:, 0]
 
 
-def lots(rows: int) -> list[slice]:
-    """Some rows at a time."""
-    return [slice(first, first + LOT) for first in range(0, rows, LOT)]
+def lots(rows: int, each: int = 1) -> list[slice]:
+    """Some rows at a time, of which so many numbers are computed each."""
+    step = min(LOT, max(1, NUMBERS // each))
+    return [slice(first, first + step) for first in range(0, rows, step)]
 
 
-def others(taught: NDArray[np.bool_]) -> Iterator[Labels]:
+def others(taught: NDArray[np.bool_], each: int) -> Iterator[Labels]:
     """Where the false ones are, some at a time."""
-    for lot in lots(taught.size):
+    for lot in lots(taught.size, each):
         yield np.flatnonzero(~taught[lot]) + lot.start
 
 
