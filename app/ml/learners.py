@@ -76,6 +76,7 @@ def seconds(algorithm: Algorithm[Any, Any], params: Params, task: Task, size: Si
     total = algorithm.seconds(params, size)
     for member in algorithm.members(params, task) if algorithm.members else ():
         count, each = member.fits(size)
+        each = each._replace(rows=max(1.0, each.rows), columns=max(1.0, each.columns))
         total += count * seconds(entry_of(member.spec).algorithm, member.spec, member.task, each)
     return total
 

@@ -53,6 +53,12 @@ def test_learners_within_learners_add_up():
     assert bags[2] - bags[1] == pytest.approx(bags[1] - bags[0]) == pytest.approx(seconds(TREE, size))
 
 
+def test_a_learner_of_less_than_a_row_learns_from_one():
+    few = [seconds({"name": "bagging", "fraction": share, "base": {"name": "boost_majority"}},
+                   Size(2, 5, 2), Task.CLASSIFICATION) for share in (1e-9, 0.5)]  # fmt: skip
+    assert few[0] == few[1] > 0
+
+
 WITHIN = {
     "bagging": ({"base": TREE, "count": 7, "fraction": 0.5}, Task.CLASSIFICATION),
     "random_subspace": ({"base": TREE, "count": 6, "fraction": 0.5}, Task.REGRESSION),
