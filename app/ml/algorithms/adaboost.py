@@ -50,6 +50,9 @@ from app.ml.numerics.softmax import probabilities
 from app.ml.numerics.trees import Trees, stages, total
 from app.ml.numerics.weak import Majority, Weak
 
+SMALLEST = float(np.finfo(float).tiny)
+"""Error that a tree is taken to have at least: the lightest row may weigh nothing beside the others."""
+
 
 class AdaBoost(Params):
     rounds: int = Field(50, ge=1, le=10_000, description="Trees, at most.")
@@ -76,7 +79,7 @@ def fit(params: AdaBoost, data: Data, context: Context) -> Fit[State]:
         error = majority.error(told)
         if k == 1 or error >= 1 - 1 / k:
             break
-        vote = params.learning_rate * _vote(max(error, majority.weights.min() / 2), k)
+        vote = params.learning_rate * _vote(max(error, majority.weights.min() / 2, SMALLEST), k)
         trees.append(planted(tree, data.levels, vote * np.eye(k), tree.value.argmax(axis=1)))
         votes.append(vote)
         errors.append(error)

@@ -106,6 +106,13 @@ def test_a_perfect_tree_ends_it(line):
     assert told.max() == pytest.approx(1 - 1 / 60)  # as if half of one of 30 rows were wrong
 
 
+def test_a_row_may_weigh_nothing_beside_the_others():
+    weights = [1e250, 1e250, 1e-250]
+    data = Data.of(Task.CLASSIFICATION, [[0.0], [1.0], [1.0]], [0, 1, 0], weights=weights)
+    found = fitted(adaboost, adaboost.AdaBoost(), data)
+    assert adaboost.predict(adaboost.AdaBoost(), found.state, data.x).argmax(axis=1).tolist() == [0, 1, 1]
+
+
 def test_four_in_five():
     """E11: H = ½ ln(p/(1 - p)) = .6931 minimises the expected exponential loss, which is then 2√(p(1 - p)) = .8."""
     same = Data.of(Task.CLASSIFICATION, np.zeros((10, 1)), [0] * 2 + [1] * 8)

@@ -558,3 +558,12 @@ def test_leaves_of_a_limited_tree_keep_no_question(exact):
     trees = fit(params, data, Context.of(0)).state.trees
     assert (trees.column < 0).sum() == 5
     assert not trees.threshold[trees.column < 0].any()
+
+
+def test_weights_may_differ_by_more_than_the_digits_of_a_number():
+    """What is left of the weight is then rounding."""
+    x = np.column_stack([[0, 4, 4, 3, 3, 2, 2, 2, 2, 5], np.zeros(10)])
+    y, weights = [1, 0, 0, 1, 1, 1, 1, 1, 1, 0], [1e60] * 9 + [0.32]
+    data = Data.of(C, x, y, weights=weights)
+    state = fit(DecisionTree(min_samples_leaf=1e9), data, Context.of(0)).state
+    assert predict(DecisionTree(), state, data.x).argmax(axis=1).tolist() == y

@@ -83,9 +83,10 @@ def add(sums, i, answer, weight, criterion):
 @inner
 def of_two(first, second, criterion):
     """Quality, of two sums."""
-    if criterion == VARIANCE:
-        return second * second / first
-    return (first * first + second * second) / (first + second)
+    weight = first if criterion == VARIANCE else first + second
+    if weight <= 0:  # by rounding, of weights that differ by more than the digits of a number
+        return 0.0
+    return (second * second if criterion == VARIANCE else first * first + second * second) / weight
 
 
 @inner
