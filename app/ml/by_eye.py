@@ -35,7 +35,7 @@ def over_input(
     (column,) = preparation.inputs
     if column.kind != ColumnKind.NUMERIC or column.minimum is None or column.maximum is None:
         return
-    x = np.linspace(column.minimum, column.maximum, POINTS)
+    x = 2 * np.linspace(column.minimum / 2, column.maximum / 2, POINTS)  # the range itself may be too large a number
     y = predict(preparation.matrix(x[:, None]))
     if np.isfinite(y).all():
         yield ReportCurve(name="fit", x=x.tolist(), y=y.tolist())

@@ -85,3 +85,10 @@ def test_the_report_of_a_regression_looks_at_both_parts(report_of):
 def test_classes_have_no_residuals(report_of):
     report = report_of({"a": np.arange(40.0), "y": np.repeat([0.0, 1.0], 20)}, target="y", task="classification")
     assert report.residuals == []
+
+
+def test_a_range_may_be_wider_than_a_number(report_of):
+    a = np.array([1.7e308, -1.7e308] * 10)
+    report = report_of({"a": a, "y": np.sign(a)}, target="y", algorithm={"name": "decision_tree"})
+    curve = next(curve for curve in report.curves if curve.name == "fit")
+    assert (curve.x[0], curve.x[-1]) == (-1.7e308, 1.7e308)
