@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from app.errors import InvalidData
 from app.ml.basis import Basis, learned
 from app.ml.contract import Labels, Matrix, Vector
-from app.ml.numerics.spread import Spread, spread
+from app.ml.numerics.spread import FAR, Spread, spread
 from app.ml.preprocessing import Preprocessing
 from app.ml.raw import Raw
 from app.ml.schema import ColumnKind, InputColumn
@@ -47,7 +47,7 @@ def learn(raw: Raw, rows: Labels, how: Preprocessing, *, scaled: bool) -> tuple[
         if words is None:
             found[column.name] = spread(values)
             inputs.append(_measured_input(column.name, column.kind, found[column.name]))
-            facts.append(_number(values, found[column.name], how, scaled=scaled))
+            facts.append(_number(column.name, values, found[column.name], how, scaled=scaled))
         else:
             levels, other = _levels(values, words, how.max_levels)
             inputs.append(InputColumn(name=column.name, kind=column.kind, levels=levels))
@@ -58,7 +58,8 @@ def learn(raw: Raw, rows: Labels, how: Preprocessing, *, scaled: bool) -> tuple[
     if functions:
         table = basis.of(raw.values[rows])
         _defined(basis, raw.values[rows], table, how)
-        facts += [_number(values, spread(values), how, scaled=scaled) for values in np.asfortranarray(table).T]
+        columns = zip(basis.names, np.asfortranarray(table).T, strict=True)
+        facts += [_number(name, values, spread(values), how, scaled=scaled) for name, values in columns]
     fill, offset, scale = (np.array([fact[i] for fact in facts], np.float64) for i in range(3))
     others, lacking = (np.array([fact[i] for fact in facts], np.bool_) for i in (3, 4))
     return inputs, basis, Learned(fill, offset, scale, others, lacking)
@@ -77,8 +78,13 @@ def _defined(basis: Basis, raw: Matrix, values: Matrix, how: Preprocessing) -> N
         raise InvalidData(f"The function {basis.names[nowhere[0]]} has no value in any training row.")
 
 
-def _number(values: Vector, found: Spread, how: Preprocessing, *, scaled: bool) -> _Fact:
-    return _Fact(_fill(values, found, how), *(_scaling(found, how) if scaled else (0.0, 1.0)))
+def _number(name: str, values: Vector, found: Spread, how: Preprocessing, *, scaled: bool) -> _Fact:
+    """Raises InvalidData for numbers that, scaled as asked, are still too large to compute with."""
+    fact = _Fact(_fill(values, found, how), *(_scaling(found, how) if scaled else (0.0, 1.0)))
+    if scaled and not max(fact.offset - found.low, found.high - fact.offset) / fact.scale <= FAR:  # nor NaN
+        advice = "divide them" if how.scaling != "none" else "set preprocessing.scaling to standard"
+        raise InvalidData(f"The numbers of the column {name!r} are too large to be multiplied: {advice}.")
+    return fact
 
 
 def _measured_input(name: str, kind: ColumnKind, found: Spread) -> InputColumn:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from app.errors import Fault, InvalidData
 from app.ml.contract import Algorithm, Data, Fit, Labels, Matrix, Task, Vector
+from app.ml.numerics.spread import FAR
 from app.ml.preprocessing import Linearising
 from app.ml.raw import pointer
 
@@ -45,9 +46,19 @@ _TRANSFORMS: dict[Linearising, Transform] = {
 
 
 def check_domain(how: Linearising, y: Vector, rows: Labels, name: str) -> None:
-    """Raises InvalidData where the target has no such function. rows: of the table, for each y."""
-    if how == "none":
-        return
+    """Raises InvalidData where the target has no such function, or is out of all proportion. rows: of the table, for
+    each y.
+    """
+    if how != "none":
+        _check_defined(how, y, rows, name)
+    for numbers, what in ((y, "numbers"), (carried(how, y), f"{how} of the numbers")):
+        size = float(np.abs(numbers).max())
+        if size > FAR or 0 < size < 1 / FAR:
+            advice = "large to be squared: divide" if size > 1 else "small to be squared: multiply"
+            raise InvalidData(f"The {what} of the target {name!r} are too {advice} them by a power of ten.")
+
+
+def _check_defined(how: Linearising, y: Vector, rows: Labels, name: str) -> None:
     transform = _TRANSFORMS[how]
     with np.errstate(over="ignore"):
         wrong = rows[~(transform.defined(y) & np.isfinite(transform.forward(np.where(transform.defined(y), y, 1.0))))]

@@ -28,6 +28,7 @@ from app.ml.contract import Accepts, Affine, Labels, Matrix, Vector
 from app.ml.doubts import CODES, Doubts, Flagged, blocks
 from app.ml.learning import Learned, Truths, learn
 from app.ml.numerics.kernels.columns import EMPTY, repeated, standardise
+from app.ml.numerics.spread import FAR
 from app.ml.preprocessing import Preprocessing
 from app.ml.raw import UNSEEN, Raw, codes, measured
 from app.ml.schema import ColumnKind, InputColumn
@@ -78,24 +79,23 @@ class Preparation:
             x, inside = np.empty(raw.shape), np.empty(raw.shape, np.bool_)
             found = standardise.lean(raw, doubts.first, doubts.last, inside, offset, scale, x)
             flags = doubts.of(raw, inside, found) if found else ()
-            return flags, self._matrix(raw) if _imputed(flags) else x
+            return flags, self._matrix(raw) if _imputed(flags) else _near(x) if found else x
         flags = doubts.flags(raw)
         if way == "raw":
             return flags, raw
-        full = not (_imputed(flags) or self.functions)
-        return (*flags, *self._undefined(raw)), self._matrix(raw, full=full)
+        return (*flags, *self._undefined(raw)), self._matrix(raw, seen=not (flags or self.functions))
 
     def matrix(self, raw: Matrix) -> Matrix:
         """The matrix (n, d) of a raw matrix (n, p)."""
         return self._matrix(np.ascontiguousarray(raw))
 
-    def _matrix(self, raw: Matrix, *, full: bool = False) -> Matrix:
-        """full: no number has to be imputed."""
+    def _matrix(self, raw: Matrix, *, seen: bool = False) -> Matrix:
+        """seen: all numbers are there, and within the range seen in training."""
         if self._way == "raw":
             return raw
         x = np.zeros((len(raw), self.width)) if self._indicated.size else np.empty((len(raw), self.width))
         for block in blocks(len(raw), self.width):
-            self._write(raw[block], x[block], full=full)
+            self._write(raw[block], x[block], seen=seen)
         return x
 
     def of(self, raw: Raw, rows: Labels) -> Matrix:
@@ -114,7 +114,7 @@ class Preparation:
             self._write(piece, x[block])
         return x
 
-    def _write(self, raw: Matrix, x: Matrix, *, full: bool = False) -> None:
+    def _write(self, raw: Matrix, x: Matrix, *, seen: bool = False) -> None:
         """The matrix of `raw` into `x`, which holds zeros where there are indicators."""
         wide = self.basis.wide(raw)
         if self.keeps_categories:
@@ -123,12 +123,13 @@ class Preparation:
             return
         numbers = x[:, : self._measured.size]
         used = wide if self._measured.size == wide.shape[1] else wide[:, self._measured]
-        np.subtract(used, self._offset, out=numbers)
-        numbers /= self._scale
-        if not (self.keeps_missing or full):
-            missing = np.isnan(numbers)
-            if np.count_nonzero(missing):
-                np.copyto(numbers, self._filled, where=missing)
+        with np.errstate(over="ignore"):
+            np.subtract(used, self._offset, out=numbers)
+            numbers /= self._scale
+        if not seen:
+            if not self.keeps_missing:
+                np.copyto(numbers, self._filled, where=np.isnan(numbers))
+            _near(numbers)
         if self._indicated.size:
             levels = raw[:, self._indicated]
             np.copyto(levels, self._code_of_missing, where=np.isnan(levels))
@@ -300,6 +301,11 @@ class Preparation:
     def _code_of_missing(self) -> Vector:
         own = (self._kept + self._other)[self._indicated]
         return np.where(self._missing[self._indicated], own, UNSEEN)
+
+
+def _near(numbers: Matrix) -> Matrix:
+    """The same array, its numbers at most so large that they can be computed with."""
+    return np.clip(numbers, -FAR, FAR, out=numbers)
 
 
 def _imputed(flags: Sequence[Flagged]) -> bool:

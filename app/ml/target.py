@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from app.errors import Fault, InvalidData
 from app.ml.contract import Labels, Task, Vector
 from app.ml.labels import Class
+from app.ml.numerics.spread import FAR
 from app.ml.raw import Cells, codes, distinct, measured, pointer
 
 EXACT = 2.0**53
@@ -72,16 +73,16 @@ def labels(words: pa.Array) -> tuple[Class, ...]:
 def read_weights(cells: Cells, name: str, rows: Labels, exponent: int = 1) -> Vector:
     """The weights of these rows: the column to this power, -2 for a column of errors.
 
-    Raises InvalidData for those that are missing, not above zero or not finite.
+    Raises InvalidData for those that are missing, not above zero or out of all proportion.
     """
     values = measured(cells, name)[rows]
     with np.errstate(all="ignore"):
         weights = values**exponent
-    wrong = rows[~((values > 0) & (weights > 0) & np.isfinite(weights))]
+    wrong = rows[~((values > 0) & (weights >= 1 / FAR) & (weights <= FAR))]
     if wrong.size:
-        what = "Row weights" if exponent == 1 else "Errors of rows"
+        what, most = ("Row weights", FAR) if exponent == 1 else ("Errors of rows", FAR**0.5)
         raise InvalidData(
-            f"{what} are numbers above zero; {wrong.size} of {rows.size} are not.",
+            f"{what} are numbers above zero, {1 / most:.0e} to {most:.0e}; {wrong.size} of {rows.size} are not.",
             faults=list(_weight_faults(wrong[:SHOWN], name)),
         )
     return weights

@@ -91,3 +91,9 @@ def test_ends_of_intervals_are_turned_back(how):
 def test_the_default_changes_nothing():
     assert Preprocessing().target == "none"
     assert turned_back("none", linear.ALGORITHM) is linear.ALGORITHM
+
+
+@pytest.mark.parametrize(("y", "how"), [([1e200, 1.0], "none"), ([1e-200, 0.0], "none"), ([1e60, 1.0], "square")])
+def test_targets_whose_squares_are_no_numbers_are_refused(y, how):
+    with pytest.raises(InvalidData, match="power of ten"):
+        fit(pa.table({"x": [1.0, 2.0] * 4, "y": y * 4}), how)

@@ -19,6 +19,7 @@ from app.ml import preparation as preparing
 from app.ml.contract import Accepts
 from app.ml.doubts import BLOCK, Doubts
 from app.ml.numerics.kernels.columns import grouped, outside, standardise
+from app.ml.numerics.spread import FAR
 from app.ml.preparation import Preparation, Preprocessing
 from app.ml.raw import Raw, RawColumn
 from app.ml.schema import ColumnKind, InputColumn
@@ -339,3 +340,27 @@ def test_rows_beyond_a_block_are_prepared_as_those_within():
     many = np.tile(NUMBERS, (400, 1))
     assert many.size > BLOCK
     assert preparation.prepared(many)[1].tobytes() == np.tile(preparation.prepared(NUMBERS)[1], (400, 1)).tobytes()
+
+
+@pytest.mark.parametrize("ready", [False, True])
+@pytest.mark.parametrize("more", [{}, {"c": ["a", "b", "a"]}])
+def test_a_number_beyond_all_proportion_stays_a_number(ready, more):
+    preparation = fit(table(n=[0.0, 1e-300, 2e-300], **more), scaling="minmax")
+    rows = table(n=[1e308, -1e308, None], **more)
+    with compiled(ready=ready):
+        _, x = preparation.prepared(preparation.raw(rows))
+        _, alone = preparation.prepared(preparation.raw(rows.slice(0, 1)))
+    assert x[:, 0].tolist() == [FAR, -FAR, 0.5]
+    assert alone[0, 0] == FAR
+
+
+@pytest.mark.parametrize(("values", "how", "advice"), [
+    ([1e200, 0.0], {"scaling": "none"}, "preprocessing.scaling"),
+    ([1.7e308, -1.7e308, -1.7e308], {"scaling": "standard"}, "divide"),
+    ([1.7e308, -1.7e308, 0.0], {"scaling": "minmax"}, "divide"),
+])  # fmt: skip
+def test_numbers_too_large_to_learn_from_are_refused(values, how, advice):
+    rows = table(n=values)
+    with pytest.raises(InvalidData, match=f"'n'.*{advice}"):
+        fit(rows, **how)
+    assert fit(rows, accepts=TREE, **how).matrix(np.array([values]).T).ravel().tolist() == values

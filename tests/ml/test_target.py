@@ -54,3 +54,11 @@ def test_weights_that_do_not_weigh_are_refused_by_their_place():
         read_weights(cells, "w", np.array([0, 1, 2, 3, 4]))
     assert [fault.pointer for fault in refusal.value.faults] == ["/rows/1/w", "/rows/2/w", "/rows/3/w"]
     assert read_weights(cells, "w", np.array([0, 4])).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(("exponent", "sound"), [(1, [1e-100, 1e100]), (-2, [1e-49, 1e49])])
+def test_weights_out_of_all_proportion_are_refused(exponent, sound):
+    cells = pa.chunked_array([pa.array([1e-101, *sound, 1e101])])
+    with pytest.raises(InvalidData, match=r"1e-.* to 1e\+.*; 2 of 4") as refusal:
+        read_weights(cells, "w", np.arange(4), exponent)
+    assert [fault.pointer for fault in refusal.value.faults] == ["/rows/0/w", "/rows/3/w"]

@@ -9,6 +9,8 @@ import numpy as np
 
 from app.ml.contract import Vector
 
+FAR = 1e100
+"""Numbers no farther from zero, nor nearer than 1/FAR, can be multiplied with each other and added up."""
 _EPS = float(np.finfo(float).eps)
 
 
