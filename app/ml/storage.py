@@ -23,7 +23,6 @@ from app.ml.contract import JSON
 KEY = "valiant"
 MAX_HEADER_BYTES = 8 << 20
 """Parsing takes about twenty times this, at worst."""
-MAX_ARRAYS = 10_000
 MAX_DIMENSIONS = 8
 _PREFIX = 8
 _DTYPES = {
@@ -54,8 +53,8 @@ def write(document: JSON, arrays: Arrays) -> bytes:
         if array.dtype not in _WRITABLE:
             raise TypeError(f"{name} has the dtype {array.dtype}, which models do not store.")
     blob = save({name: np.asarray(array, order="C") for name, array in arrays.items()}, {KEY: canonical(document)})
-    if int.from_bytes(blob[:_PREFIX], "little") > MAX_HEADER_BYTES or len(arrays) > MAX_ARRAYS:
-        raise InvalidData("The model has too many columns, categories or parts to be stored.")
+    if int.from_bytes(blob[:_PREFIX], "little") > MAX_HEADER_BYTES:
+        raise InvalidData("The model has too many columns, categories or members to be stored: take fewer.")
     return blob
 
 
@@ -92,7 +91,6 @@ def _header(view: memoryview) -> tuple[JSON, list[_Place]]:
     _require(length <= min(MAX_HEADER_BYTES, view.nbytes - _PREFIX), "its header is too long")
     start = _PREFIX + length
     header = _object(_parsed(bytes(view[_PREFIX:start])))
-    _require(len(header) <= MAX_ARRAYS + 1, "it has too many parts")
     metadata = _object(header.pop("__metadata__", None))
     _require(metadata.keys() == {KEY} and isinstance(metadata[KEY], str), "it is not one of this service")
     places = sorted(_place(name, entry, start) for name, entry in header.items())

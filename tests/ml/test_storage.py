@@ -145,3 +145,8 @@ def test_lies_are_found_and_cost_little(hostile):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 25 * len(hostile) + 100_000
+
+
+def test_a_thousand_members_of_many_parts_are_stored():
+    arrays = {f"state.members.{i}.state.trees.{j}": np.zeros(1) for i in range(1000) for j in range(24)}
+    assert storage.read(storage.write({}, arrays))[1].keys() == arrays.keys()
