@@ -114,11 +114,10 @@ def _fits(params: RandomSubspace, size: Size) -> tuple[float, Size]:
 
 def _named(group: list[str], names: tuple[str, ...]) -> Labels:
     """Columns of these inputs: a category's are named after it. Raises InvalidData for names that are not there."""
-    inputs = [name.partition("=")[0] for name in names]
-    if any(name not in inputs and name not in names for name in group):
+    own = [[i for i, name in enumerate(names) if name == one or name.startswith(f"{one}=")] for one in group]
+    if not all(own):
         raise InvalidData("A group of columns names inputs that the matrix does not have.")
-    wanted = set(group)
-    return np.array([i for i, name in enumerate(names) if name in wanted or inputs[i] in wanted], np.intp)
+    return np.unique(np.concatenate(own)).astype(np.intp)
 
 
 ALGORITHM = Algorithm(
