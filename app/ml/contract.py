@@ -263,6 +263,8 @@ class Algorithm(Generic[P, S]):
     accepts: frozenset[Accepts] | set[Accepts] = frozenset()
     members: Callable[[P, Task], Sequence[Member]] | None = None
     """Of a learner made of learners: which, and for what. It then accepts what all of them accept."""
+    reads: bool = False
+    """Of such a learner: it computes with columns itself, and accepts nothing but full numbers."""
     faults: Callable[[P, Mapping[str, str]], Iterable[Fault]] | None = None
     """What the parameters ask of inputs that these do not have, told before any row is read: with pointers into the
     parameters, for the kind (`ColumnKind`) of each input by name."""

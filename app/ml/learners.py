@@ -65,7 +65,7 @@ def entry_of(spec: Learner) -> Entry:
 
 def accepts(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> frozenset[Accepts]:
     """What preparation may leave alone, for the algorithm and all within it."""
-    if algorithm.members is None:
+    if algorithm.members is None or algorithm.reads:
         return frozenset(algorithm.accepts)
     inner = [accepts(entry_of(one.spec).algorithm, one.spec, one.task) for one in algorithm.members(params, task)]
     return frozenset.intersection(*inner) if inner else frozenset()

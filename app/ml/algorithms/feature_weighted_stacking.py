@@ -128,6 +128,7 @@ ALGORITHM = Algorithm(
         Member(f"/members/{i}", spec, task, partial(out_of_fold_fits, params.folds))
         for i, spec in enumerate(params.members)
     ],
+    reads=True,
     summary=summary,
     faults=lambda params, kinds: unknown(params.meta_features, "/meta_features", kinds),
     breaks={

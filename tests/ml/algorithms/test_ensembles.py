@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
@@ -13,7 +14,9 @@ from app.ml.algorithms import additive, committee, random_subspace, stacking
 from app.ml.algorithms import feature_weighted_stacking as weighted
 from app.ml.catalogue import catalogue, find
 from app.ml.contract import Context, Data, Learned, Task
+from app.ml.model import decode
 from app.ml.numerics.folds import dealt, out_of_fold
+from tests.ml.test_training import run
 
 catalogue()  # which says what a learner may be
 RIDGE, KNN, TREE = {"name": "ridge"}, {"name": "knn"}, {"name": "decision_tree", "max_depth": 3}
@@ -241,6 +244,15 @@ def test_meta_features_are_named():
         fitted(weighted, weighted.FeatureWeightedStacking, data, members=[RIDGE], meta_features=["nobody"])
 
 
+def test_meta_features_are_full_numbers_whatever_members_take():
+    x = np.random.default_rng(0).normal(size=60)
+    cells = [None if i % 7 == 0 else value for i, value in enumerate(x.tolist())]
+    table = pa.table({"x": cells, "plan": ["pro", "basic", None] * 20, "y": x})
+    params = {"members": [TREE], "meta_features": ["x", "plan=pro"]}
+    trained = run(table, "feature_weighted_stacking", params=params, target="y", features=["x", "plan"])
+    assert np.isfinite(decode(trained.blob).predict(table).values).all()
+
+
 # committees
 
 
@@ -414,6 +426,9 @@ def test_groups_are_honoured():
     assert [places.tolist() for places in state.columns] == [[0, 3], [1, 2]]
     with pytest.raises(InvalidData):
         fitted(random_subspace, random_subspace.RandomSubspace, data, groups=[["nobody"]])
+    names = replace(data, names=("a=b", "a=b=low", "a=b=high", "c"))
+    _, state = fitted(random_subspace, random_subspace.RandomSubspace, names, groups=[["a=b"]], base=RIDGE)
+    assert state.columns[0].tolist() == [0, 1, 2]
     with pytest.raises(ValueError, match="at least 1 item"):
         random_subspace.RandomSubspace(groups=[[]])
 
