@@ -13,7 +13,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 def row_draws(x: Matrix, count: int) -> Matrix:
     """(n, count) numbers from 0 up to 1 for rows x (n, d)."""
-    words = (x + 0.0).view(np.uint64)  # of two zeros one
+    words = np.where(np.isnan(x), np.nan, x + 0.0).view(np.uint64)  # of two zeros one, and of all that is no number
     state = np.zeros(len(x), np.uint64)
     for word in words.T:
         state = _mixed(state ^ word) + GOLDEN
