@@ -64,6 +64,8 @@ class Evaluation(NamedTuple):
     """(n,) of a regression: √w·(y − prediction)."""
     rejection: RejectionCurve | None = None
     cost: CostReport | None = None
+    unanswered: int = 0
+    """Rows to which the model says that it does not know; the figures take its most probable class."""
 
     def judgement(self, rows: Labels) -> dict[str, Any]:
         """What of it is in a `Judgement`. rows: (n,) what the rows are called."""
@@ -178,6 +180,7 @@ def of_classes(
         confusion_matrix=seen,
         curves=measures.roc_curves(truth, probabilities, classes, weights),
         rejection=measures.rejection(top, assigned == truth, len(classes), rows) if len(classes) > 1 else None,
+        unanswered=0 if answered is None else int((~answered).sum()),
         cost=cost,
     )
 

@@ -418,6 +418,23 @@ def test_members_see_their_columns_and_no_others(diabetes):
     )
 
 
+def test_a_portfolio_takes_all_gaps_for_one():
+    """A missing value has many bit patterns, and comes with any of them."""
+    params = committee.Committee.model_validate({"members": [TREE, TREE], "activations": [0.5, 0.5]})
+    x = np.column_stack([np.arange(64.0), np.full(64, np.nan)])
+    other = x.copy()
+    other[:, 1] = np.array([0xFFF8000000000123], np.uint64).view(np.float64)
+    assert np.array_equal(committee.active(params, x), committee.active(params, other))
+
+
+def test_the_report_counts_the_rows_a_committee_does_not_answer():
+    rng = np.random.default_rng(0)
+    table = pa.table({"x": rng.normal(size=60), "y": rng.choice(["p", "q"], 60)})
+    for share, told in ((1.0, ["To 12 test rows"]), (0.0, [])):
+        warnings = run(table, "committee", params={"members": [KNN], "share": share}, target="y").report.warnings
+        assert [one[:15] for one in warnings if "does not know" in one] == told
+
+
 def test_groups_are_honoured():
     x = np.random.default_rng(0).normal(size=(60, 4))
     data = Data.of(Task.REGRESSION, x, x.sum(axis=1), names=("age", "plan=basic", "plan=pro", "fee"))
