@@ -147,7 +147,7 @@ def _without_tags(steps: Sequence[str | int], body: Any) -> list[str | int]:
     here = body
     for number, step in enumerate(steps):
         inner = number < len(steps) - 1
-        if inner and isinstance(here, dict) and (step not in here or step == here.get("name")):
+        if isinstance(here, dict) and inner + (step not in here) + (step in (here.get("name"), here.get("kind"))) > 1:
             continue
         kept.append(step)
         if isinstance(here, dict):
@@ -166,4 +166,4 @@ def _sentence(error: Mapping[str, Any]) -> str:
         return f"It should be one of {error['ctx']['expected_tags']}."
     if kind.startswith("uuid"):
         return "Input should be a valid UUID"
-    return str(error["msg"])
+    return str(error["msg"]).removeprefix("Value error, ")

@@ -142,6 +142,18 @@ def test_all_faults_are_listed_at_once_with_pointers_into_the_body(client):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("more", "at"), [
+    ({"algorithm": {"name": "committee", "weights": [1, 2]}}, "/algorithm"),
+    ({"algorithm": {"name": "bagging", "base": {"name": "ecoc", "words": [[0], [0]]}}}, "/algorithm/base"),
+    ({"algorithm": {"name": "ridge", "ridge": 1}}, "/algorithm/ridge"),
+])  # fmt: skip
+def test_a_fault_of_several_fields_points_at_what_has_them(client, more, at):
+    body = {"model": "m", "dataset": "0198c0de-0000-7000-8000-000000000000", "target": "y"} | more
+    (found,) = problem(client.post("/v1/jobs/train", json=body), 422, "invalid_request").errors
+    assert found.pointer == at
+    assert not found.detail.startswith("Value error")
+
+
 @pytest.mark.parametrize(
     "body",
     [
