@@ -177,6 +177,8 @@ class Member(NamedTuple):
     """What it is used for."""
     fits: Callable[[Size], tuple[float, Size]] = _once
     """About how often a fit of this size fits it, and what each of its own fits is of."""
+    above: bool = False
+    """Its inputs are what other members answer, not the columns."""
 
 
 class Lesson(NamedTuple):

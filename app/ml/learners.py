@@ -67,7 +67,8 @@ def accepts(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> froze
     """What preparation may leave alone, for the algorithm and all within it."""
     if algorithm.members is None or algorithm.reads:
         return frozenset(algorithm.accepts)
-    inner = [accepts(entry_of(one.spec).algorithm, one.spec, one.task) for one in algorithm.members(params, task)]
+    members = [one for one in algorithm.members(params, task) if not one.above]
+    inner = [accepts(entry_of(one.spec).algorithm, one.spec, one.task) for one in members]
     return frozenset.intersection(*inner) if inner else frozenset()
 
 
@@ -94,4 +95,5 @@ def faults(
         elif member.task not in entry.algorithm.tasks:
             yield Fault(f"{where}/name", f"{entry.name} does not do {member.task}, which is needed here.")
         else:
-            yield from faults(entry.algorithm, member.spec, member.task, where, kinds, depth=depth + 1)
+            seen = {} if member.above else kinds
+            yield from faults(entry.algorithm, member.spec, member.task, where, seen, depth=depth + 1)

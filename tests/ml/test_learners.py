@@ -105,6 +105,16 @@ def faults(algorithm):
     return [(fault.pointer, fault.code) for fault in refused.value.faults]
 
 
+def test_a_second_level_sees_answers_and_no_columns():
+    tree, named = {"name": "decision_tree"}, {"name": "random_subspace", "groups": [["x"]]}
+    spec = parsed(name="stacking", members=[tree], second={"name": "ridge"})
+    stacking = find("stacking").algorithm
+    assert learners.accepts(stacking, spec, Task.REGRESSION) == {Accepts.MISSING, Accepts.CATEGORIES}
+    with pytest.raises(InvalidRequest) as refused:
+        plan(TrainSpec(target="y", algorithm={"name": "stacking", "members": [tree], "second": named}), COLUMNS, 50)
+    assert [fault.pointer for fault in refused.value.faults] == ["/algorithm/second/groups/0/0"]
+
+
 def test_members_that_cannot_do_the_task_are_named():
     assert faults({"name": "bagging", "base": {"name": "kmeans"}}) == [("/algorithm/base/name", "invalid")]
     inner = {"name": "bagging", "base": {"name": "logistic"}}

@@ -134,7 +134,7 @@ ALGORITHM = Algorithm(
             Member(f"/members/{i}", spec, task, partial(out_of_fold_fits, params.folds))
             for i, spec in enumerate(params.members)
         ),
-        *([] if params.second is None else [Member("/second", params.second, task)]),
+        *([] if params.second is None else [Member("/second", params.second, task, above=True)]),
     ],
     summary=summary,
     breaks={
