@@ -4,6 +4,7 @@ import hashlib
 import threading
 from uuid import uuid4
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck
 from hypothesis import settings as budget
@@ -12,9 +13,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from sqlalchemy.exc import IntegrityError
 
 from app.errors import AliasNotFound, InvalidRequest, ModelNotFound, VersionInUse, VersionNotFound
+from app.ml.golden import check_golden
+from app.ml.model import decode
 from app.store.engine import make_engine
 from app.store.models import Pointer
 from app.store.work import WorkFactory
+from tests.ml.test_training import run
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +58,18 @@ def test_a_version_is_what_its_bytes_say(work, publish, trained, name):
     assert added.dataset_digest == added.receipt["data_digest"]
     assert added.digest == f"sha256:{hashlib.sha256(made.blob).hexdigest()}"
     assert added.size_bytes == len(made.blob)
+
+
+@pytest.mark.parametrize("size", [1e16, 1e300, 1e-300])
+def test_golden_rows_of_any_size_are_answered_when_they_come_back(work, name, size):
+    table = pa.table({"x": [size * (i % 7) for i in range(40)], "y": [float(i % 7) for i in range(40)]})
+    made = run(table, "decision_tree", target="y")
+    with work() as w:
+        w.models.add_version(
+            model=name, job_id=uuid4(), dataset_id=uuid4(), blob=made.blob, report=made.report, golden=made.golden
+        )
+    with work() as w:
+        check_golden(decode(made.blob), w.models.golden(name, 1))
 
 
 @pytest.mark.parametrize("chunk_bytes", [1, 700, 10**6])
