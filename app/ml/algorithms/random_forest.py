@@ -64,6 +64,8 @@ POINTS = 50
 """Of the curve of the out-of-bag error, at most."""
 FEW = 4
 """Trees, at most, that grow as one piece of work: it keeps where their rows end."""
+ANSWERS = 2**20
+"""Answers of single trees held at a time."""
 DRAWS = 8192
 """Rows drawn at a time."""
 
@@ -242,6 +244,11 @@ def predict(params: RandomForest, state: State, x: Matrix) -> NDArray[np.float64
 
 def interval(params: RandomForest, state: State, x: Matrix, confidence: float) -> Matrix:
     """Percentiles of the trees' answers (n, 2), widened to hold their mean. Bars of the forest's opinion, not of y."""
+    step = max(1, ANSWERS // state.trees.root.size)
+    return np.concatenate([_bars(state, x[i : i + step], confidence) for i in range(0, max(1, len(x)), step)])
+
+
+def _bars(state: State, x: Matrix, confidence: float) -> Matrix:
     answers = each(state.trees, x)
     outside = (1 - confidence) / 2
     low, high = np.quantile(answers, [outside, 1 - outside], axis=1)

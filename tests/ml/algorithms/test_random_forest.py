@@ -1,5 +1,7 @@
 """Random forest: bags, votes, bars; the out-of-bag error against rows held out; importance of what matters."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn import datasets, ensemble
@@ -251,3 +253,18 @@ def test_with_gaps_it_is_as_good_as_the_peer_as_branches_of_their_own_are_not():
     assert lead.mean() < lead.std() / np.sqrt(lead.size)
     lost = wrong("branch") - side
     assert lost.mean() > 2 * lost.std() / np.sqrt(lost.size)
+
+
+def test_bars_of_many_rows_take_little_memory():
+    rng = np.random.default_rng(0)
+    data = Data.of(Task.REGRESSION, rng.normal(size=(40, 2)), rng.normal(size=40))
+    params = RandomForest(trees=400, max_depth=2)
+    state = fit(params, data, Context.of(0)).state
+    x = rng.normal(size=(20_000, 2))
+    few = interval(params, state, x[:100], 0.9)
+    tracemalloc.start()
+    many = interval(params, state, x, 0.9)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40 << 20 < x.shape[0] * 400 * 8
+    np.testing.assert_array_equal(many[:100], few)
