@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from app.ml.contract import Labels, Matrix, Vector
-from app.ml.numerics.distances import squared_distances
 from app.ml.numerics.seeding import canonical_order
 
 BLOCK = 2**20
@@ -44,7 +44,7 @@ def blocks(x: Matrix, rows: Matrix) -> Iterator[tuple[slice, Matrix]]:
     near = np.clip(x, -FARTHEST, FARTHEST)
     for start in range(0, len(x), step):
         block = slice(start, start + step)
-        yield block, squared_distances(near[block], rows)
+        yield block, scipy.spatial.distance.cdist(near[block], rows, "sqeuclidean")  # the same beside any others
 
 
 def relative_weights(squares: Matrix, counted: Matrix, width: float, power: int) -> Matrix:

@@ -272,3 +272,16 @@ def test_ill_conditioned_neighbourhoods_are_solved_row_by_row():
     stacked = np.vstack([np.column_stack([np.ones(30), x]) * root[:, None], np.eye(3) * 1e15**-0.5])
     expected = np.linalg.lstsq(stacked, np.append(y * root, np.zeros(3)))[0] @ [1, *query]
     assert ask(params, query, x, y)[0] == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_query_is_answered_alike_in_any_company(seed):
+    """Where slopes are hardly determined, too."""
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([rng.normal(size=60), np.exp(3 * rng.normal(size=60)), *rng.integers(0, 2, (2, 60))])
+    data = Data.of(Task.REGRESSION, x, x[:, 0] + rng.normal(size=60))
+    params = LocallyWeighted(width=0.5)
+    state = local.fit(params, data, Context.of(0)).state
+    together = local.predict(params, state, x + 1e-3)
+    alone = [local.predict(params, state, row[None])[0] for row in x + 1e-3]
+    np.testing.assert_allclose(together, alone, rtol=1e-9)
