@@ -147,8 +147,10 @@ def _without_tags(steps: Sequence[str | int], body: Any) -> list[str | int]:
     here = body
     for number, step in enumerate(steps):
         inner = number < len(steps) - 1
-        if isinstance(here, dict) and inner + (step not in here) + (step in (here.get("name"), here.get("kind"))) > 1:
-            continue
+        if isinstance(here, dict):
+            strange, tag = step not in here, step in (here.get("name"), here.get("kind"))
+            if (strange and tag) or (inner and (strange or tag)):
+                continue
         kept.append(step)
         if isinstance(here, dict):
             here = here.get(step)
