@@ -133,6 +133,16 @@ def silent(fraction: float, **measures: float) -> None:
     """A `Progress` that nobody watches."""
 
 
+class View(Protocol):
+    """What a model sees of the rows of another, and what its answers are called there."""
+
+    def matrix(self, x: Matrix, /) -> Matrix: ...
+
+    def answers(self, told: NDArray[np.float64], /) -> NDArray[np.float64]: ...
+
+    def packed(self, path: str, arrays: dict[str, NDArray[Any]], /) -> JSON: ...
+
+
 class Learned(NamedTuple):
     """A fit made on behalf of another learner: predict and state, ready to use."""
 
@@ -140,6 +150,8 @@ class Learned(NamedTuple):
     params: Params
     """Stored inside another learner: with the algorithm's `name` among them, as a `Learner`."""
     state: Any
+    view: View | None = None
+    """Of one that was there before, with columns and classes of its own."""
 
     @property
     def name(self) -> str:
@@ -147,7 +159,9 @@ class Learned(NamedTuple):
         return cast("Learner", self.params).name
 
     def predict(self, x: Matrix) -> NDArray[Any]:
-        return self.algorithm.predict(self.params, self.state, x)
+        if self.view is None:
+            return self.algorithm.predict(self.params, self.state, x)
+        return self.view.answers(self.algorithm.predict(self.params, self.state, self.view.matrix(x)))
 
 
 class Size(NamedTuple):

@@ -1,13 +1,13 @@
 """A model that is there already, judged on a table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from app.errors import Fault
-from app.ml.contract import Data, Labels, Learned, Matrix, Task, Vector
+from app.ml.contract import JSON, Data, Labels, Learned, Matrix, Task, Vector
 from app.ml.evaluation import Asked, Evaluation, evaluate, of_classes, of_numbers
 from app.ml.intervals import Resamples
 from app.ml.labels import UNKNOWN, Class, codes_of
@@ -22,6 +22,9 @@ from app.ml.target import Target, read_target
 
 BLOCK = 1 << 16
 """Rows predicted at a time."""
+FEW = 30
+"""Fewer rows than this give figures that are hardly worth their digits."""
+NAMED = 10
 TEXTS = {ColumnKind.CATEGORICAL, ColumnKind.TEXT}
 
 
@@ -58,14 +61,24 @@ def column_faults(header: Header, target: str | None, columns: Sequence[TableCol
         yield Fault("/target", "At least 2 rows with a truth are needed.")
 
 
-def sealed_rows(header: Header, target: Target) -> Labels | None:
-    """Places within `target.rows` that the training held out of this very table; None if its receipt does not say."""
-    spec = header.receipt.get("spec") or {}
-    fraction, seed = (spec.get("validation") or {}).get("test_fraction"), header.receipt.get("seed")
-    if fraction is None or seed is None:
-        return None
-    rng = np.random.Generator(np.random.PCG64(seed))
-    return holdout(target.rows.size, fraction, rng, target.codes).test
+def trainings(receipt: Mapping[str, JSON], data_digest: str) -> list[Mapping[str, JSON]]:
+    """The receipts of what has learned from this dataset: the model, or its members that were there before."""
+    if "members" in receipt:
+        return [one for member in receipt["members"] for one in trainings(member["receipt"], data_digest)]
+    return [receipt] if receipt.get("data_digest") == data_digest else []
+
+
+def sealed_rows(receipts: Sequence[Mapping[str, JSON]], target: Target) -> Labels | None:
+    """Places within `target.rows` that all of these trainings held out of their table; None if one does not say."""
+    kept = np.ones(target.rows.size, np.bool_)
+    for receipt in receipts:
+        spec = receipt.get("spec") or {}
+        fraction, seed = (spec.get("validation") or {}).get("test_fraction"), receipt.get("seed")
+        if fraction is None or seed is None:
+            return None
+        rng = np.random.Generator(np.random.PCG64(seed))
+        kept &= np.isin(np.arange(kept.size), holdout(kept.size, fraction, rng, target.codes).test)
+    return np.flatnonzero(kept)
 
 
 def judge(
@@ -101,6 +114,20 @@ def judge(
     asked = asked._replace(numbers=target.rows)
     told = of_classes(truth, assigned, padded, rows, classes=classes, asked=asked, answered=answered)
     return Judged(told, target.rows, strangers, int((~answered).sum()))
+
+
+def warnings(judged: Judged, *, seen: bool) -> Iterator[str]:
+    """seen: whether the model has learned from these rows."""
+    if seen:
+        yield "The model has learned from these rows: the figures say nothing of rows it has not seen."
+    if judged.rows.size < FEW:
+        yield f"Only {judged.rows.size} rows were judged: the figures are rough."
+    if judged.strangers:
+        named = ", ".join(list(judged.strangers)[:NAMED])
+        count = sum(judged.strangers.values())
+        yield f"{count} rows are of classes the model does not know, counted as mistakes: {named}."
+    if judged.unanswered:
+        yield f"To {judged.unanswered} rows the model says that it does not know; its most probable class was taken."
 
 
 def read_truth(header: Header, name: str | None, table: pa.Table) -> Target:

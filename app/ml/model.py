@@ -13,7 +13,6 @@ from pydantic import TypeAdapter
 
 from app.errors import AlgorithmNotFound, CorruptModel, NoInterval
 from app.ml import states, storage
-from app.ml.basis import Function
 from app.ml.catalogue import find
 from app.ml.conformal import with_intervals
 from app.ml.contract import JSON, Algorithm, Labels, Matrix, Params, Task, Vector
@@ -24,11 +23,11 @@ from app.ml.linearising import turned_back
 from app.ml.preparation import Preparation
 from app.ml.preprocessing import Linearising
 from app.ml.schema import InputColumn
+from app.ml.views import described, is_, restored
 
 FORMAT = 2
 """Grows when bytes written before can no longer be read."""
 
-_FUNCTIONS: TypeAdapter[tuple[Function, ...]] = TypeAdapter(tuple[Function, ...])
 _LINEARISING: TypeAdapter[Linearising] = TypeAdapter(Linearising)
 
 
@@ -191,20 +190,12 @@ def decode(blob: bytes | memoryview) -> Model:
     header = _header(document)
     try:
         entry = find(header.algorithm)
-        preparation = Preparation(
-            header.inputs,
-            states.unpack(Learned, document["preparation"], arrays),
-            keeps_missing=_is(document["keeps"]["missing"], bool),
-            keeps_categories=_is(document["keeps"]["categories"], bool),
-            keeps_inputs=_is(document["keeps"]["inputs"], bool),
-            functions=_FUNCTIONS.validate_python(document["functions"]),
-        )
         return Model(
             name=header.algorithm,
             task=Task(header.task),
             params=entry.algorithm.params.model_validate(header.parameters),
             state=states.unpack(entry.algorithm.state, document["state"], arrays),
-            preparation=preparation.checked(),
+            preparation=restored(document, states.unpack(Learned, document["preparation"], arrays)),
             target=header.target,
             classes=header.classes,
             receipt=header.receipt,
@@ -231,14 +222,8 @@ def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
         "parameters": model.params.model_dump(mode="json"),
         "target": model.target,
         "classes": None if model.classes is None else list(model.classes),
-        "inputs": [column.model_dump(mode="json") for column in model.inputs],
+        **described(model.preparation),
         "receipt": dict(model.receipt),
-        "keeps": {
-            "missing": model.preparation.keeps_missing,
-            "categories": model.preparation.keeps_categories,
-            "inputs": model.preparation.keeps_inputs,
-        },
-        "functions": [one.model_dump(mode="json") for one in model.preparation.functions],
         "linearising": model.linearising,
         "preparation": states.pack(model.preparation.learned, "preparation", arrays),
         "state": states.pack(model.state, "state", arrays),
@@ -261,13 +246,13 @@ def _header(document: JSON) -> Header:
         if document["format"] != FORMAT:
             raise CorruptModel("The stored model has a format this version does not know.")
         return Header(
-            algorithm=_is(document["algorithm"], str),
+            algorithm=is_(document["algorithm"], str),
             task=Task(document["task"]).value,
-            parameters=_is(document["parameters"], dict),
-            target=_is(document["target"], str | None),
+            parameters=is_(document["parameters"], dict),
+            target=is_(document["target"], str | None),
             classes=_classes(document["classes"]),
-            inputs=tuple(InputColumn.model_validate(column) for column in _is(document["inputs"], list)),
-            receipt=_is(document["receipt"], dict),
+            inputs=tuple(InputColumn.model_validate(column) for column in is_(document["inputs"], list)),
+            receipt=is_(document["receipt"], dict),
         )
     except (KeyError, TypeError, ValueError):  # of pydantic too
         raise CorruptModel("The stored model does not fit this version's format.") from None
@@ -276,10 +261,4 @@ def _header(document: JSON) -> Header:
 def _classes(labels: JSON) -> tuple[Class, ...] | None:
     if labels is None:
         return None
-    return tuple(_is(label, bool | int | float | str) for label in _is(labels, list))
-
-
-def _is(value: JSON, kind: Any) -> Any:
-    if not isinstance(value, kind):
-        raise TypeError(type(value).__name__)
-    return value
+    return tuple(is_(label, bool | int | float | str) for label in is_(labels, list))

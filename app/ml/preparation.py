@@ -194,6 +194,12 @@ class Preparation:
         columns = scipy.sparse.block_diag([own, indicators], "csr")
         return Affine(scipy.sparse.csr_array(columns.multiply(1 / scale[:, None])), (shift - offset) / scale)
 
+    def codes(self, place: int, levels: Sequence[str]) -> Vector:
+        """The code that each of these values of a categorical input has, and that of any other value."""
+        own = {level: float(code) for code, level in enumerate(self.inputs[place].levels or ())}
+        other = float(self._absent[place])
+        return np.array([*(own.get(level, other) for level in levels), other])
+
     @cached_property
     def width(self) -> int:
         """d, the number of columns of the matrix."""

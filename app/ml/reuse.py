@@ -8,6 +8,10 @@ def held_out(data_digest: str, target: str | None, fraction: float, seed: int) -
     return Reuse(data_digest=data_digest, rows=f"{fraction:g} held out with seed {seed}{_of(target)}")
 
 
+def held_out_by_all(data_digest: str, target: str | None) -> Reuse:
+    return Reuse(data_digest=data_digest, rows=f"held out by every member{_of(target)}")
+
+
 def whole(data_digest: str, target: str | None) -> Reuse:
     return Reuse(data_digest=data_digest, rows=f"all rows{_of(target)}")
 

@@ -5,7 +5,7 @@ NamedTuple            {"fields": {…}}; a field with a default may be missing: 
 tuple or list         [ … ]
 text, whole number, truth, None, finite number: themselves; nan and the infinities: {"float": "nan"}
 array of texts        {"texts": [ … ]}, one dimension
-learner               {"learner": {"name": "ridge", …}, "state": {…}}
+learner               {"learner": {"name": "ridge", …}, "state": {…}}, and its "view" if it was there before
 """
 
 import math
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from app.errors import AlgorithmNotFound
 from app.ml.catalogue import find
 from app.ml.contract import JSON, Learned
+from app.ml.linearising import turned_back
+from app.ml.views import View
 
 S = TypeVar("S")
 _NONFINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -28,7 +30,8 @@ def pack(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
     if isinstance(value, np.ndarray):
         return _packed_array(value, path, arrays)
     if isinstance(value, Learned):
-        return {"learner": value.params.model_dump(mode="json"), "state": pack(value.state, path, arrays)}
+        told = {"learner": value.params.model_dump(mode="json"), "state": pack(value.state, path, arrays)}
+        return told if value.view is None else told | {"view": value.view.packed(f"{path}.view", arrays)}
     if hasattr(value, "_fields"):
         parts = zip(value._fields, value, strict=True)
         return {"fields": {name: pack(part, f"{path}.{name}", arrays) for name, part in parts}}
@@ -93,7 +96,11 @@ def _learned(packed: JSON, arrays: dict[str, NDArray[Any]]) -> Learned:
     except AlgorithmNotFound:
         raise ValueError("a learner of an algorithm this version does not have") from None
     params = entry.spec.model_validate(packed["learner"])
-    return Learned(entry.algorithm, params, _unpack(entry.algorithm.state, packed["state"], arrays))
+    state = _unpack(entry.algorithm.state, packed["state"], arrays)
+    if "view" not in packed:
+        return Learned(entry.algorithm, params, state)
+    view = View.unpacked(packed["view"], arrays)
+    return Learned(turned_back(view.linearising, entry.algorithm), params, state, view)
 
 
 def _chosen(hint: Any, packed: JSON) -> Any:

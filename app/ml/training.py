@@ -104,11 +104,14 @@ def _receipt(spec: TrainSpec, data_digest: str) -> dict[str, JSON]:
         "seed": spec.seed,
         "data_digest": data_digest,
         "spec": spec.model_dump(mode="json", include=set(TrainSpec.model_fields)),
-        "libraries": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("valiant", "numpy", "scipy", "numba")},
-        },
+        "libraries": libraries(),
     }
+
+
+def libraries() -> dict[str, JSON]:
+    """The version of all that has a part in the bytes of a model."""
+    names = "valiant", "numpy", "scipy", "numba"
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}
 
 
 __all__ = ["Plan", "TrainSpec", "Trained", "check_golden", "plan", "train"]

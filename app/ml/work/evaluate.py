@@ -14,15 +14,11 @@ from app.errors import Fault, InvalidData, InvalidRequest
 from app.ml.contract import Task
 from app.ml.costs import Costs, cost_faults
 from app.ml.evaluation import Asked, Judgement
-from app.ml.judgement import Judged, column_faults, judge, only, read_truth, sealed_rows
+from app.ml.judgement import column_faults, judge, only, read_truth, sealed_rows, trainings, warnings
 from app.ml.kind import Checked, Inputs, Kind, Known, Name, Needs, Outcome, Request, Result, Sheet, Version, Wanted
 from app.ml.progress import Reporter
 from app.ml.report import Reuse
-from app.ml.reuse import held_out, whole
-
-FEW = 30
-"""Fewer rows than this give figures that are hardly worth their digits."""
-NAMED = 10
+from app.ml.reuse import held_out, held_out_by_all, whole
 
 
 class EvaluateRequest(Request):
@@ -79,9 +75,9 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
     inputs_and_truth = [column.name for column in version.header.inputs] + ([] if name is None else [name])
     table = source.read(dict.fromkeys(inputs_and_truth))
     target = read_truth(version.header, name, table)
-    own = _own(version, digest)
-    asked_for = own and request.rows != "all" and name == version.header.target
-    sealed = sealed_rows(version.header, target) if asked_for else None
+    own = trainings(version.header.receipt, digest)
+    asked_for = bool(own) and request.rows != "all" and name == version.header.target
+    sealed = sealed_rows(own, target) if asked_for else None
     if sealed is not None:
         target = only(target, sealed)
     if not target.rows.size or (sealed is None and request.rows == "held_out"):
@@ -100,7 +96,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
         rows=judged.rows.size,
         **judged.evaluation.judgement(judged.rows),
         reuse=_reuse(version, digest, name, sealed=sealed is not None) if sealed is not None or not own else None,
-        warnings=list(_warnings(judged, seen=own and sealed is None)),
+        warnings=list(warnings(judged, seen=bool(own) and sealed is None)),
     )
     return Outcome(result=result)
 
@@ -109,7 +105,7 @@ def _faults(request: EvaluateRequest, version: Version, sheet: Sheet) -> Iterato
     header, name = version.header, _target(request, version)
     if request.version is not None and request.alias is not None:
         yield Fault("/alias", "Ask for a version or for an alias, not for both.")
-    if request.rows == "held_out" and not _own(version, sheet.digest):
+    if request.rows == "held_out" and not trainings(version.header.receipt, sheet.digest):
         yield Fault("/rows", "The model has not learned from this dataset: it holds out none of its rows.")
     if request.rows == "held_out" and name != header.target:
         yield Fault("/target", "The training held out rows for its own target only.")
@@ -128,29 +124,13 @@ def _target(request: EvaluateRequest, version: Version) -> str | None:
     return version.header.target if request.target is None else request.target
 
 
-def _own(version: Version, data_digest: str) -> bool:
-    """Whether the model has learned from this dataset."""
-    return version.header.receipt.get("data_digest") == data_digest
-
-
 def _reuse(version: Version, digest: str, name: str | None, *, sealed: bool) -> Reuse:
     if not sealed:
         return whole(digest, name)
     receipt = version.header.receipt
+    if "members" in receipt:
+        return held_out_by_all(digest, name)
     return held_out(digest, name, receipt["spec"]["validation"]["test_fraction"], receipt["seed"])
-
-
-def _warnings(judged: Judged, *, seen: bool) -> Iterator[str]:
-    if seen:
-        yield "The model has learned from these rows: the figures say nothing of rows it has not seen."
-    if judged.rows.size < FEW:
-        yield f"Only {judged.rows.size} rows were judged: the figures are rough."
-    if judged.strangers:
-        named = ", ".join(list(judged.strangers)[:NAMED])
-        count = sum(judged.strangers.values())
-        yield f"{count} rows are of classes the model does not know, counted as mistakes: {named}."
-    if judged.unanswered:
-        yield f"To {judged.unanswered} rows the model says that it does not know; its most probable class was taken."
 
 
 KIND = Kind(

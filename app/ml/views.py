@@ -1,0 +1,147 @@
+"""What a model that was there before sees of the rows of a committee, and what its answers are called there.
+
+The committee's rows are its raw matrix: for categories the codes of its own levels, and one more for any other value.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+
+from app.ml.basis import Function
+from app.ml.contract import JSON, Labels, Matrix, Vector
+from app.ml.learning import Learned
+from app.ml.preparation import Preparation
+from app.ml.preprocessing import Linearising
+from app.ml.schema import InputColumn
+
+_FUNCTIONS: TypeAdapter[tuple[Function, ...]] = TypeAdapter(tuple[Function, ...])
+_LINEARISING: TypeAdapter[Linearising] = TypeAdapter(Linearising)
+
+
+@dataclass(frozen=True)
+class View:
+    preparation: Preparation
+    """The model's own."""
+    linearising: Linearising
+    """The function of the target that it was fitted to."""
+    places: Labels
+    """(p,) of its inputs among the committee's."""
+    codes: tuple[Vector, ...]
+    """(p,) of each: its own code for every one of the committee's; none of numbers."""
+    classes: Labels
+    """(k,) of its classes among the committee's; none of numbers."""
+    width: int
+    """Classes of the committee."""
+
+    @classmethod
+    def of(cls, preparation: Preparation, linearising: Linearising, team: Preparation, classes: Labels, k: int) -> Self:
+        """classes, k: as `classes` and `width`."""
+        names = [column.name for column in team.inputs]
+        places = np.array([names.index(column.name) for column in preparation.inputs], np.intp)
+        others = [team.inputs[place].levels for place in places]
+        codes = tuple(
+            np.zeros(0) if levels is None else preparation.codes(place, levels) for place, levels in enumerate(others)
+        )
+        return cls(preparation, linearising, places, codes, classes, k)
+
+    def matrix(self, x: Matrix) -> Matrix:
+        """What the model gets of the committee's rows (n, d)."""
+        raw = x[:, self.places]
+        for column, codes in zip(raw.T, self.codes, strict=True):
+            if codes.size:
+                there = ~np.isnan(column)
+                column[there] = codes[column[there].astype(np.intp)]
+        return self.preparation.matrix(raw)
+
+    def answers(self, told: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers (n,) as they are; probabilities in the order of the committee's classes."""
+        if told.ndim == 1:
+            return told
+        named = np.zeros((len(told), self.width))
+        named[:, self.classes] = told
+        return named
+
+    def packed(self, path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
+        """As JSON; its arrays go into `arrays` under this path."""
+        own = {**self.preparation.learned._asdict(), "places": self.places, "classes": self.classes}
+        own |= {f"codes.{place}": codes for place, codes in enumerate(self.codes)}
+        arrays |= {f"{path}.{name}": array for name, array in own.items()}
+        return {"path": path, "linearising": self.linearising, "width": self.width} | described(self.preparation)
+
+    @classmethod
+    def unpacked(cls, document: JSON, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Raises KeyError, TypeError or ValueError for what was not packed so."""
+        own = {name.removeprefix(f"{document['path']}."): array for name, array in arrays.items()}
+        preparation = restored(document, Learned(*(own[name] for name in Learned._fields)))
+        codes = tuple(own[f"codes.{place}"] for place in range(len(preparation.inputs)))
+        linearising = _LINEARISING.validate_python(document["linearising"])
+        view = cls(preparation, linearising, own["places"], codes, own["classes"], is_(document["width"], int))
+        if view.places.shape != (len(codes),) or (view.classes >= view.width).any():
+            raise ValueError("a view")
+        return view
+
+
+def common(inputs: Sequence[Sequence[InputColumn]]) -> Preparation:
+    """What a committee takes: every input of its members, the ranges and levels of all; nothing is scaled."""
+    found: dict[str, InputColumn] = {}
+    for column in (column for one in inputs for column in one):
+        found[column.name] = _both(found.get(column.name, column), column)
+    columns = tuple(found.values())
+    categorical, numbers = np.array([column.levels is not None for column in columns]), np.zeros(len(columns))
+    learned = Learned(numbers, numbers, numbers + 1, categorical, categorical)
+    return Preparation(columns, learned, keeps_missing=True, keeps_categories=True).checked()
+
+
+def _both(one: InputColumn, other: InputColumn) -> InputColumn:
+    """Raises ValueError where they are of two kinds."""
+    if one.kind != other.kind:
+        raise ValueError(f"{one.kind} here and {other.kind} there")
+    ends = [[end for end in found if end is not None] for found in zip(_range(one), _range(other), strict=True)]
+    return InputColumn(
+        name=one.name,
+        kind=one.kind,
+        minimum=min(ends[0], default=None),
+        maximum=max(ends[1], default=None),
+        levels=None if one.levels is None else [*dict.fromkeys([*one.levels, *(other.levels or ())])],
+        nullable=one.nullable and other.nullable,
+    )
+
+
+def _range(column: InputColumn) -> tuple[float | None, float | None]:
+    return column.minimum, column.maximum
+
+
+def described(preparation: Preparation) -> dict[str, JSON]:
+    """All but its arrays."""
+    return {
+        "inputs": [column.model_dump(mode="json") for column in preparation.inputs],
+        "keeps": {
+            "missing": preparation.keeps_missing,
+            "categories": preparation.keeps_categories,
+            "inputs": preparation.keeps_inputs,
+        },
+        "functions": [one.model_dump(mode="json") for one in preparation.functions],
+    }
+
+
+def restored(document: JSON, learned: Learned) -> Preparation:
+    """The preparation that was described. Raises KeyError, TypeError or ValueError for what is none."""
+    return Preparation(
+        tuple(InputColumn.model_validate(column) for column in is_(document["inputs"], list)),
+        learned,
+        keeps_missing=is_(document["keeps"]["missing"], bool),
+        keeps_categories=is_(document["keeps"]["categories"], bool),
+        keeps_inputs=is_(document["keeps"]["inputs"], bool),
+        functions=_FUNCTIONS.validate_python(document["functions"]),
+    ).checked()
+
+
+def is_(value: JSON, kind: Any) -> Any:
+    """The value; raises TypeError unless it is of this kind."""
+    if not isinstance(value, kind):
+        raise TypeError(type(value).__name__)
+    return value
