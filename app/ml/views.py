@@ -16,6 +16,7 @@ from app.ml.contract import JSON, Labels, Matrix, Vector
 from app.ml.learning import Learned
 from app.ml.preparation import Preparation
 from app.ml.preprocessing import Linearising
+from app.ml.raw import UNSEEN
 from app.ml.schema import InputColumn
 
 _FUNCTIONS: TypeAdapter[tuple[Function, ...]] = TypeAdapter(tuple[Function, ...])
@@ -54,7 +55,7 @@ class View:
         for column, codes in zip(raw.T, self.codes, strict=True):
             if codes.size:
                 there = ~np.isnan(column)
-                column[there] = codes[column[there].astype(np.intp)]
+                column[there] = codes.take(column[there].astype(np.intp), mode="clip")
         return self.preparation.matrix(raw)
 
     def answers(self, told: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -80,9 +81,22 @@ class View:
         codes = tuple(own[f"codes.{place}"] for place in range(len(preparation.inputs)))
         linearising = _LINEARISING.validate_python(document["linearising"])
         view = cls(preparation, linearising, own["places"], codes, own["classes"], is_(document["width"], int))
-        if view.places.shape != (len(codes),) or (view.classes >= view.width).any():
-            raise ValueError("a view")
+        if not view._is_sound():
+            raise ValueError("a view leads nowhere")
         return view
+
+    def _is_sound(self) -> bool:
+        """Whether all that is looked up is there: some of it in compiled code, which does not look."""
+        whole = all(array.dtype == np.intp and array.ndim == 1 for array in (self.places, self.classes))
+        if not whole or self.places.size != len(self.codes) or self.places.min(initial=0) < 0:
+            return False
+        for column, codes in zip(self.preparation.inputs, self.codes, strict=True):
+            own = np.arange(UNSEEN, len(column.levels or ()) + 1)
+            if codes.dtype != np.float64 or codes.ndim != 1 or bool(codes.size) == (column.levels is None):
+                return False
+            if not np.isin(codes, own).all():
+                return False
+        return not self.classes.size or 0 <= self.classes.min() <= self.classes.max() < self.width
 
 
 def common(inputs: Sequence[Sequence[InputColumn]]) -> Preparation:

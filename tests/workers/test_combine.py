@@ -8,19 +8,12 @@ import pytest
 from app.ml.work.combine import CombineRequest
 from app.ml.work.evaluate import EvaluateRequest
 from app.ml.work.train import TrainRequest
-from app.schemas.jobs import JobState
+from tests.workers.test_evaluate import done
 
 
 @pytest.fixture(scope="module")
 def worker(fleet):
     return fleet.start()
-
-
-def done(fleet, request):
-    job, _ = fleet.services.submission.submit(request)
-    ended = fleet.ended(job.id)
-    assert ended.state is JobState.SUCCEEDED, ended.error
-    return ended
 
 
 def test_from_models_to_a_committee(fleet, worker):

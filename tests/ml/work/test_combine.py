@@ -4,15 +4,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import InvalidData, InvalidRequest
-from app.ml.kind import Inputs, Known, Loaded, Sheet, Source, Version
+from app.errors import CorruptModel, InvalidData, InvalidRequest
+from app.ml import storage
+from app.ml.kind import Inputs, Known, Loaded, Source, Version
 from app.ml.model import decode, digest, read_header
 from app.ml.progress import unheard
-from app.ml.schema import TableColumn
 from app.ml.training import TrainSpec, train
 from app.ml.work import combine, evaluate
-
-NOWHERE = "00000000-0000-7000-8000-000000000000"
+from tests.ml.work.test_evaluate import NOWHERE, sheet
 
 
 def flats(n=200, seed=0, places=("north", "south", "east")):
@@ -29,15 +28,6 @@ def flats(n=200, seed=0, places=("north", "south", "east")):
         "dear": np.where(rent > 800, "dear", np.where(rent > 500, "fair", "cheap")),
     }
     return pa.table(table)
-
-
-def sheet(table, data_digest="sha256:own"):
-    kinds = {"string": "categorical", "bool": "boolean"}
-    columns = (
-        TableColumn(f.name, kinds.get(str(f.type), "numeric"), table[f.name].null_count, len(table[f.name].unique()))
-        for f in table.schema
-    )
-    return Sheet(data_digest, table.num_rows, tuple(columns))
 
 
 def model(table, algorithm, target="rent", data_digest="sha256:own", **spec):
@@ -190,3 +180,20 @@ def test_every_fault_at_once(rents):
     assert ("/members/1/model", "wrong_kind") in faults(texts, [rents[0], model(texts, "ridge")])
     both = {"members": [{"model": "ridge", "version": 1, "alias": "champion"}]}
     assert faults(table, rents[:1], **both) == [("/members/0/alias", "invalid")]
+
+
+LIES = {
+    "places": lambda array: array - 5,
+    "classes": lambda array: array + 7,
+    "codes.2": lambda array: array + 100,
+    "fill": lambda array: array[1:],
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_bytes_that_lie_about_a_member_are_refused(name):
+    members = [model(flats(), "decision_tree", "dear")]
+    document, arrays = storage.read(combined(flats(seed=2), members).blob)
+    path = f"state.members.0.view.{name}"
+    with pytest.raises(CorruptModel):
+        decode(storage.write(document, {**arrays, path: LIES[name](arrays[path])}))
