@@ -8,9 +8,9 @@ members err independently with probability e < 1/2, their majority errs with
 
 which falls to zero as M grows; members that err together gain less. Cross-validated, every member is trained once
 without each of K disjoint folds, and all K stay (section 11.2); the fold that each lacks tells how well it does, so
-that cross-validation takes no other fits. An answer is given only where the best class has at
-least the share asked for and leads the second by the gap asked for: a share of 1 by majority is unanimity. What is
-rejected goes to a second model, where one is named, or else is unknown.
+that cross-validation takes no other fits. An answer is given only where the best class has at least the share asked for
+and leads the second by the gap asked for: a share of 1 by majority is unanimity. What is rejected goes to a second
+model, where one is named, or else is unknown.
 
 With activations the committee is a portfolio: member i is asked about a row with probability aᵢ, at least one is, and
 only those asked count. The draw is made from the row itself, so that the same row always meets the same members.
@@ -19,6 +19,7 @@ In short: Several learners each learn all rows, and are averaged or vote. Where 
 committee abstains or asks a second model.
 
 Use when: several learners are about equally good, none is clearly best, and it matters to know where they disagree.
+Models that exist need no new fit: they are combined by a job of the kind `combine`.
 
 Errors of a majority of 5 and 21 that each err in 30 of 100 cases, of 11 and 101 that err in 40:
 
