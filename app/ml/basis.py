@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement, product
-from math import comb, frexp, prod
+from math import comb, prod
 from typing import Annotated, Self, TypeAlias
 
 import numpy as np
@@ -19,6 +19,7 @@ from pydantic import Field, model_validator
 
 from app.ml.contract import Affine, Labels, Matrix
 from app.ml.expressions import Formula, columns, evaluate, parse, quoted
+from app.ml.numerics.linalg import near_one
 from app.ml.numerics.spread import Spread
 from app.ml.pictures import Pixels
 from app.ml.preprocessing import MAX_DEGREE, BasisFunction, Expression, Picture
@@ -235,7 +236,7 @@ def _centre(found: Spread) -> tuple[float, float]:
     half = found.high / 2 - found.low / 2
     if half == 0:
         return found.low, 1.0
-    unit = 2.0 ** min(max(frexp(half)[1], -1000), 1000)
+    unit = 1 / near_one(half)
     return round((found.low / 2 + found.high / 2) / unit * COARSE) / COARSE * unit, unit
 
 

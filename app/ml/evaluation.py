@@ -67,6 +67,11 @@ class Evaluation(NamedTuple):
     unanswered: int = 0
     """Rows to which the model says that it does not know; the figures take its most probable class."""
 
+    def doubts(self, rows: str) -> list[str]:
+        """What is to be said of them. rows: what they are called."""
+        said = "the model says that it does not know; its most probable class was taken."
+        return [f"To {self.unanswered} {rows} {said}"] if self.unanswered else []
+
     def judgement(self, rows: Labels) -> dict[str, Any]:
         """What of it is in a `Judgement`. rows: (n,) what the rows are called."""
         return {

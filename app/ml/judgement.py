@@ -36,8 +36,6 @@ class Judged(NamedTuple):
     """(n,) row numbers of the table."""
     strangers: dict[str, int]
     """Rows by true class, of classes that the model does not know: mistakes, all of them."""
-    unanswered: int
-    """Rows to which the model says that it does not know; the figures take its most probable class."""
 
 
 def column_faults(header: Header, target: str | None, columns: Sequence[TableColumn], rows: int) -> Iterator[Fault]:
@@ -77,7 +75,7 @@ def sealed_rows(receipts: Sequence[Mapping[str, JSON]], target: Target) -> Label
         if fraction is None or seed is None:
             return None
         rng = np.random.Generator(np.random.PCG64(seed))
-        kept &= np.isin(np.arange(kept.size), holdout(kept.size, fraction, rng, target.codes).test)
+        kept[holdout(kept.size, fraction, rng, target.codes).train] = False
     return np.flatnonzero(kept)
 
 
@@ -102,18 +100,18 @@ def judge(
         stages(0.1, "predicting")
         data = Data.of(model.task, model.preparation.matrix(model.preparation.raw(table)), missing=True)
         learned = Learned(model.algorithm, model.params, model.state)
-        return Judged(evaluate(learned, data, data, (), rng), target.rows, {}, 0)
+        return Judged(evaluate(learned, data, data, (), rng), target.rows, {})
     values, probabilities, answered = _predicted(model, table, stages)
     stages(0.8, "measuring")
     rows = Rows(Resamples.of(target.rows.size, rng))
     if model.task is Task.REGRESSION:
-        return Judged(of_numbers(target.y, values, rows), target.rows, {}, 0)
+        return Judged(of_numbers(target.y, values, rows), target.rows, {})
     truth, classes, strangers = _shared(target, model.classes or ())
     padded = np.pad(probabilities, ((0, 0), (0, len(classes) - probabilities.shape[1])))
     assigned = values.astype(np.intp) if asked.threshold is None else decided_by(probabilities, asked.threshold)
     asked = asked._replace(numbers=target.rows)
     told = of_classes(truth, assigned, padded, rows, classes=classes, asked=asked, answered=answered)
-    return Judged(told, target.rows, strangers, int((~answered).sum()))
+    return Judged(told, target.rows, strangers)
 
 
 def warnings(judged: Judged, *, seen: bool) -> Iterator[str]:
@@ -126,8 +124,7 @@ def warnings(judged: Judged, *, seen: bool) -> Iterator[str]:
         named = ", ".join(list(judged.strangers)[:NAMED])
         count = sum(judged.strangers.values())
         yield f"{count} rows are of classes the model does not know, counted as mistakes: {named}."
-    if judged.unanswered:
-        yield f"To {judged.unanswered} rows the model says that it does not know; its most probable class was taken."
+    yield from judged.evaluation.doubts("rows")
 
 
 def read_truth(header: Header, name: str | None, table: pa.Table) -> Target:

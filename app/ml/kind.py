@@ -14,6 +14,7 @@ from uuid import UUID
 import pyarrow as pa
 from pydantic import ConfigDict, Field, StringConstraints
 
+from app.errors import Fault
 from app.ml.model import Header, Model
 from app.ml.progress import Reporter
 from app.ml.report import Report, Reuse
@@ -55,6 +56,25 @@ class Wanted(NamedTuple):
     model: str
     version: int | None = None
     alias: str | None = None
+
+
+class Chosen(Body):
+    """A version, as a request asks for it."""
+
+    model: Name
+    version: int | None = Field(None, ge=1, lt=2**31, description="This version.")
+    alias: Name | None = Field(
+        None, description="The version it points at now. Absent, as is `version`: `champion`, else the newest."
+    )
+
+    @property
+    def wanted(self) -> Wanted:
+        return Wanted(self.model, self.version, self.alias)
+
+    def choice_faults(self, at: str = "") -> Iterator[Fault]:
+        """at: where in the request it stands."""
+        if self.version is not None and self.alias is not None:
+            yield Fault(f"{at}/alias", "Ask for a version or for an alias, not for both.")
 
 
 class Needs(NamedTuple):

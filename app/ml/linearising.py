@@ -49,9 +49,11 @@ def check_domain(how: Linearising, y: Vector, rows: Labels, name: str) -> None:
     """Raises InvalidData where the target has no such function, or is out of all proportion. rows: of the table, for
     each y.
     """
+    told = {"numbers": y}
     if how != "none":
         _check_defined(how, y, rows, name)
-    for numbers, what in ((y, "numbers"), (carried(how, y), f"{how} of the numbers")):
+        told[f"{how} of the numbers"] = carried(how, y)
+    for what, numbers in told.items():
         size = float(np.abs(numbers).max())
         if size > FAR or 0 < size < 1 / FAR:
             advice = "large to be squared: divide" if size > 1 else "small to be squared: multiply"

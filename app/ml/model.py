@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import TypeAdapter
 
 from app.errors import AlgorithmNotFound, CorruptModel, NoInterval
 from app.ml import states, storage
@@ -23,12 +22,10 @@ from app.ml.linearising import turned_back
 from app.ml.preparation import Preparation
 from app.ml.preprocessing import Linearising
 from app.ml.schema import InputColumn
-from app.ml.views import described, is_, restored
+from app.ml.views import LINEARISING, described, inputs_of, is_, restored
 
 FORMAT = 2
 """Grows when bytes written before can no longer be read."""
-
-_LINEARISING: TypeAdapter[Linearising] = TypeAdapter(Linearising)
 
 
 class Predicted(NamedTuple):
@@ -195,11 +192,11 @@ def decode(blob: bytes | memoryview) -> Model:
             task=Task(header.task),
             params=entry.algorithm.params.model_validate(header.parameters),
             state=states.unpack(entry.algorithm.state, document["state"], arrays),
-            preparation=restored(document, states.unpack(Learned, document["preparation"], arrays)),
+            preparation=restored(document, header.inputs, states.unpack(Learned, document["preparation"], arrays)),
             target=header.target,
             classes=header.classes,
             receipt=header.receipt,
-            linearising=_LINEARISING.validate_python(document["linearising"]),
+            linearising=LINEARISING.validate_python(document["linearising"]),
             errors=_errors(document, arrays),
         )
     except AlgorithmNotFound:
@@ -251,7 +248,7 @@ def _header(document: JSON) -> Header:
             parameters=is_(document["parameters"], dict),
             target=is_(document["target"], str | None),
             classes=_classes(document["classes"]),
-            inputs=tuple(InputColumn.model_validate(column) for column in is_(document["inputs"], list)),
+            inputs=inputs_of(document),
             receipt=is_(document["receipt"], dict),
         )
     except (KeyError, TypeError, ValueError):  # of pydantic too

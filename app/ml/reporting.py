@@ -85,7 +85,13 @@ def report(
         if summary
         else None,
         unscaled=_unscaled(material, judged),
-        warnings=[*warnings, *_warnings(material, split), *_doubts(judged.test), *_fit_warnings(fit), *shaky],
+        warnings=[
+            *warnings,
+            *_warnings(material, split),
+            *judged.test.doubts("test rows"),
+            *_fit_warnings(fit),
+            *shaky,
+        ],
     )
 
 
@@ -179,11 +185,6 @@ def _warnings(material: Material, split: Split) -> Iterator[str]:
                 f"Classes with a single row, kept for training, so that the test figures say nothing of them: "
                 f"{', '.join(alone[:NAMED])}{more}."
             )
-
-
-def _doubts(test: Evaluation) -> Iterator[str]:
-    if test.unanswered:
-        yield f"To {test.unanswered} test rows the model says that it does not know; its most probable class was taken."
 
 
 def _fit_warnings(fit: Fit[Any]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from app.ml.raw import UNSEEN
 from app.ml.schema import InputColumn
 
 _FUNCTIONS: TypeAdapter[tuple[Function, ...]] = TypeAdapter(tuple[Function, ...])
-_LINEARISING: TypeAdapter[Linearising] = TypeAdapter(Linearising)
+LINEARISING: TypeAdapter[Linearising] = TypeAdapter(Linearising)
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,17 @@ class View:
     @classmethod
     def unpacked(cls, document: JSON, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Raises KeyError, TypeError or ValueError for what was not packed so."""
-        own = {name.removeprefix(f"{document['path']}."): array for name, array in arrays.items()}
-        preparation = restored(document, Learned(*(own[name] for name in Learned._fields)))
-        codes = tuple(own[f"codes.{place}"] for place in range(len(preparation.inputs)))
-        linearising = _LINEARISING.validate_python(document["linearising"])
-        view = cls(preparation, linearising, own["places"], codes, own["classes"], is_(document["width"], int))
+        path, inputs = document["path"], inputs_of(document)
+        learned = Learned(*(arrays[f"{path}.{name}"] for name in Learned._fields))
+        codes = tuple(arrays[f"{path}.codes.{place}"] for place in range(len(inputs)))
+        view = cls(
+            restored(document, inputs, learned),
+            LINEARISING.validate_python(document["linearising"]),
+            arrays[f"{path}.places"],
+            codes,
+            arrays[f"{path}.classes"],
+            is_(document["width"], int),
+        )
         if not view._is_sound():
             raise ValueError("a view leads nowhere")
         return view
@@ -114,19 +120,14 @@ def _both(one: InputColumn, other: InputColumn) -> InputColumn:
     """Raises ValueError where they are of two kinds."""
     if one.kind != other.kind:
         raise ValueError(f"{one.kind} here and {other.kind} there")
-    ends = [[end for end in found if end is not None] for found in zip(_range(one), _range(other), strict=True)]
     return InputColumn(
         name=one.name,
         kind=one.kind,
-        minimum=min(ends[0], default=None),
-        maximum=max(ends[1], default=None),
+        minimum=min((c.minimum for c in (one, other) if c.minimum is not None), default=None),
+        maximum=max((c.maximum for c in (one, other) if c.maximum is not None), default=None),
         levels=None if one.levels is None else [*dict.fromkeys([*one.levels, *(other.levels or ())])],
         nullable=one.nullable and other.nullable,
     )
-
-
-def _range(column: InputColumn) -> tuple[float | None, float | None]:
-    return column.minimum, column.maximum
 
 
 def described(preparation: Preparation) -> dict[str, JSON]:
@@ -142,10 +143,15 @@ def described(preparation: Preparation) -> dict[str, JSON]:
     }
 
 
-def restored(document: JSON, learned: Learned) -> Preparation:
+def inputs_of(document: JSON) -> tuple[InputColumn, ...]:
+    """The inputs that were described. Raises as `restored`."""
+    return tuple(InputColumn.model_validate(column) for column in is_(document["inputs"], list))
+
+
+def restored(document: JSON, inputs: tuple[InputColumn, ...], learned: Learned) -> Preparation:
     """The preparation that was described. Raises KeyError, TypeError or ValueError for what is none."""
     return Preparation(
-        tuple(InputColumn.model_validate(column) for column in is_(document["inputs"], list)),
+        inputs,
         learned,
         keeps_missing=is_(document["keeps"]["missing"], bool),
         keeps_categories=is_(document["keeps"]["categories"], bool),

@@ -102,19 +102,22 @@ class WhatIf:
         matrix = model.preparation.matrix(raw)
 
         def told(rows: Matrix) -> list[JSON]:
-            found = explain(model.params, model.state, rows)
-            return [readable(one, model.preparation, model.classes or ()) for one in found]
+            each = explain(model.params, model.state, rows)
+            return [readable(one, model.preparation, model.classes or ()) for one in each]
 
-        size = len(orjson.dumps(told(matrix[:1])))
+        found = told(matrix[:1])
+        size = len(orjson.dumps(found))
         if size * len(matrix) > MOST_TOLD:
             raise BodyTooLarge(f"A row's explanation takes {size} bytes; one request may ask for {MOST_TOLD // size}.")
+        if len(matrix) > 1:
+            found += told(matrix[1:])
         offsets, scales = model.preparation.units
         return Explanations(
             **_heads(served),
             predictions=finite(predicted.predictions),
             classes=None if model.classes is None else list(model.classes),
             target_function=None if model.linearising == "none" else model.linearising,
-            explanations=told(matrix),
+            explanations=found,
             columns=list(model.preparation.names),
             offsets=offsets.tolist(),
             scales=scales.tolist(),

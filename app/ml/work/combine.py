@@ -6,7 +6,7 @@ is judged on rows that none of its members has learned from.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
 import numpy as np
@@ -16,33 +16,27 @@ from pydantic import Field
 from app.errors import Fault, InvalidData, InvalidRequest
 from app.ml.catalogue import find
 from app.ml.contract import JSON, Learned, Params, Task
-from app.ml.evaluation import Asked
+from app.ml.evaluation import NOTHING_ELSE
 from app.ml.golden import record_golden, spaced
 from app.ml.judgement import Judged, column_faults, judge, only, read_truth, sealed_rows, trainings, warnings
-from app.ml.kind import Checked, Inputs, Kind, Known, Loaded, Name, Needs, Outcome, Request, Trained, Version, Wanted
+from app.ml.kind import Checked, Chosen, Inputs, Kind, Known, Loaded, Name, Needs, Outcome, Request, Trained, Version
 from app.ml.labels import Class
 from app.ml.model import Model, encode
+from app.ml.preparation import Preparation
 from app.ml.progress import Reporter, Stages
-from app.ml.report import Report
+from app.ml.report import Report, Reuse
 from app.ml.reporting import readable
 from app.ml.residuals import residuals
 from app.ml.reuse import held_out_by_all, whole
 from app.ml.training import libraries
 from app.ml.views import View, common
-from app.wire import Body
 
 COMMITTEE = "committee"
-NOTHING_ELSE = Asked(0, None, None, None)
 
 
-class CombinedMember(Body):
+class CombinedMember(Chosen):
     """A version of a model."""
 
-    model: Name
-    version: int | None = Field(None, ge=1, lt=2**31, description="This version.")
-    alias: Name | None = Field(
-        None, description="The version it points at now. Absent, as is `version`: `champion`, else the newest."
-    )
     weight: float = Field(1.0, gt=0, le=1e9, description="How much it counts.")
 
 
@@ -62,7 +56,7 @@ class CombineRequest(Request):
 
 
 def needs(request: CombineRequest) -> Needs:
-    return Needs((request.dataset,), tuple(Wanted(one.model, one.version, one.alias) for one in request.members))
+    return Needs((request.dataset,), tuple(one.wanted for one in request.members))
 
 
 def check(request: CombineRequest, known: Known) -> Checked:
@@ -96,7 +90,7 @@ def run(request: CombineRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         model = replace(model, errors=np.sort(np.abs(judged.evaluation.residuals)))
     sample = table.take(pa.array(target.rows[spaced(np.arange(target.rows.size))])).drop_columns([name])
     reuse = held_out_by_all(digest, name) if seen else whole(digest, name)
-    report = _report(request.seed, versions, model, judged).model_copy(update={"reuse": reuse})
+    report = _report(request.seed, versions, model, judged, reuse)
     return Outcome(Trained(encode(model), report, record_golden(model, sample)))
 
 
@@ -104,8 +98,7 @@ def _faults(request: CombineRequest, versions: Sequence[Version]) -> Iterator[Fa
     first, kinds = versions[0], dict[str, str]()
     for place, (one, version) in enumerate(zip(request.members, versions, strict=True)):
         at, header = f"/members/{place}", version.header
-        if one.version is not None and one.alias is not None:
-            yield Fault(f"{at}/alias", "Ask for a version or for an alias, not for both.")
+        yield from one.choice_faults(at)
         if not Task(header.task).supervised:
             yield Fault(f"{at}/model", f"It does {header.task}: only what predicts a target can be combined.")
         elif (header.task, header.target) != (first.header.task, first.header.target):
@@ -145,7 +138,7 @@ def _committee(request: CombineRequest, members: Sequence[Loaded], digest: str) 
     )
 
 
-def _learned(model: Model, team: Any, classes: tuple[Class, ...]) -> Learned:
+def _learned(model: Model, team: Preparation, classes: tuple[Class, ...]) -> Learned:
     own = np.array([classes.index(label) for label in model.classes or ()], np.intp)
     view = View.of(model.preparation, model.linearising, team, own, len(classes))
     params: Params = find(model.name).spec.model_validate({"name": model.name, **model.params.model_dump()})
@@ -174,7 +167,7 @@ def _receipt(request: CombineRequest, members: Sequence[Loaded], digest: str) ->
     }
 
 
-def _report(seed: int, versions: Sequence[Version], model: Model, judged: Judged) -> Report:
+def _report(seed: int, versions: Sequence[Version], model: Model, judged: Judged, reuse: Reuse) -> Report:
     evaluation, summary = judged.evaluation, find(COMMITTEE).algorithm.summary
     left = residuals("test", judged.rows, evaluation.residuals)
     offsets, scales = model.preparation.units
@@ -189,6 +182,7 @@ def _report(seed: int, versions: Sequence[Version], model: Model, judged: Judged
         train=[],
         confusion_matrix=evaluation.confusion_matrix,
         rejection=evaluation.rejection,
+        reuse=reuse,
         residuals=[left] if left else [],
         curves=evaluation.curves,
         converged=True,

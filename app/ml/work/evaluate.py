@@ -15,20 +15,15 @@ from app.ml.contract import Task
 from app.ml.costs import Costs, cost_faults
 from app.ml.evaluation import Asked, Judgement
 from app.ml.judgement import column_faults, judge, only, read_truth, sealed_rows, trainings, warnings
-from app.ml.kind import Checked, Inputs, Kind, Known, Name, Needs, Outcome, Request, Result, Sheet, Version, Wanted
+from app.ml.kind import Checked, Chosen, Inputs, Kind, Known, Needs, Outcome, Request, Result, Sheet, Version
 from app.ml.progress import Reporter
 from app.ml.report import Reuse
 from app.ml.reuse import held_out, held_out_by_all, whole
 
 
-class EvaluateRequest(Request):
+class EvaluateRequest(Chosen, Request):
     """Judge a version of a model on the rows of a dataset."""
 
-    model: Name
-    version: int | None = Field(None, ge=1, lt=2**31, description="This version.")
-    alias: Name | None = Field(
-        None, description="The version it points at now. Absent, as is `version`: `champion`, else the newest."
-    )
     dataset: UUID = Field(description="The id of an uploaded dataset that has the model's columns.")
     target: str | None = Field(None, description="The column of the truth; absent: as in the model's training.")
     rows: Literal["all", "held_out"] | None = Field(
@@ -57,7 +52,7 @@ class EvaluateResult(Judgement, Result):
 
 
 def needs(request: EvaluateRequest) -> Needs:
-    return Needs((request.dataset,), (Wanted(request.model, request.version, request.alias),))
+    return Needs((request.dataset,), (request.wanted,))
 
 
 def check(request: EvaluateRequest, known: Known) -> Checked:
@@ -103,8 +98,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
 
 def _faults(request: EvaluateRequest, version: Version, sheet: Sheet) -> Iterator[Fault]:
     header, name = version.header, _target(request, version)
-    if request.version is not None and request.alias is not None:
-        yield Fault("/alias", "Ask for a version or for an alias, not for both.")
+    yield from request.choice_faults()
     if request.rows == "held_out" and not trainings(version.header.receipt, sheet.digest):
         yield Fault("/rows", "The model has not learned from this dataset: it holds out none of its rows.")
     if request.rows == "held_out" and name != header.target:

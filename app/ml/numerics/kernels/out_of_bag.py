@@ -7,6 +7,7 @@ import numpy as np
 
 from app.ml.numerics.compiled import inner, kernel
 from app.ml.numerics.kernels.draws import below
+from app.ml.numerics.kernels.growth import likeliest
 from app.ml.numerics.kernels.traversal import leaf, part
 
 TREE = "i4[::1], f8[::1], i4[::1], i1[::1], f8[::1], i8[::1], b1[::1], f8[:,::1]"
@@ -49,11 +50,7 @@ def wrong(said, y, numbers):
     """Squared error of a number; of classes, whether the likeliest is another."""
     if numbers:
         return (said[0] - y) ** 2
-    best = 0
-    for s in range(1, said.size):
-        if said[s] > said[best]:
-            best = s
-    return 0.0 if best == y else 1.0
+    return 0.0 if likeliest(said) == y else 1.0
 
 
 @kernel(
