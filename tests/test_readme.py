@@ -1,6 +1,7 @@
 """The README says what is so. Its generated tables are rewritten when they are stale, and that run fails."""
 
 import ast
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -93,3 +94,16 @@ def test_decisions_are_short():
     for decision in section.strip().split("\n\n"):
         assert decision.startswith("**")
         assert len(decision.splitlines()) <= 12
+
+
+@pytest.mark.usefixtures("worker")
+def test_its_curl_commands_work_as_printed(api_factory):
+    _, address = api_factory()
+    block = next(block for block in COMMANDS if "curl" in block)
+    done = subprocess.run(
+        ["sh", "-eu", "-c", block.replace("http://127.0.0.1:8000", address)],
+        cwd=ROOT, capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    predicted = json.loads(done.stdout[done.stdout.rindex('{"model"') :])
+    assert predicted["model"] == "miete"
+    assert [500 < rent < 5000 for rent in predicted["predictions"]] == [True]

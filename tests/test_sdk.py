@@ -52,7 +52,7 @@ def test_upload_train_wait_predict(generated, address, upload):
 
     request = models.TrainRequest(
         model=f"sdk-{upload}",
-        dataset=dataset.id,
+        dataset=dataset.name,
         target=target,
         algorithm=models.RidgeAlgorithm(name="ridge", penalty=0.5),
     )

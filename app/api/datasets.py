@@ -6,14 +6,14 @@ from typing import Annotated
 from fastapi import APIRouter, File, Form, Query, Request, Response, UploadFile, status
 from pydantic import WithJsonSchema
 
-from app.api.dependencies import PAGE, Cursor, DatasetId, Limit, Offset, ServicesDep
+from app.api.dependencies import PAGE, Cursor, DatasetPath, Limit, Offset, ServicesDep
 from app.api.file_form import FileFormRoute
 from app.api.openapi import declare
 from app.api.receiving import Spool, demand_raw, receive
 from app.bootstrap import Services
 from app.errors import InvalidData
+from app.references import NAME_LENGTH, as_id
 from app.schemas.datasets import Dataset, DatasetPage, FileFormat, Rows
-from app.services.datasets import NAME_LENGTH
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
 forms = APIRouter(route_class=FileFormRoute)
@@ -30,7 +30,10 @@ MEDIA_TYPES = (
 )
 RAW_BODY = {"requestBody": {"required": True, "content": {kind: {"schema": BINARY} for kind in MEDIA_TYPES}}}
 CREATED = declare(201, {"Location": "Where the dataset is described."})
-NAME = "1 to 200 printable characters."
+NAME = (
+    "A name for the dataset: 1 to 200 printable characters that do not read as a UUID. It need not be new: wherever an "
+    "id of a dataset is expected, a name means the newest dataset of that name."
+)
 FORMAT = "Absent: known by the first bytes, JSON lines also by name or a leading brace, and CSV else."
 ROWS = 100
 
@@ -97,32 +100,40 @@ async def _keep(
 
 
 def _own_name(file: UploadFile) -> str | None:
-    """The file's name as far as it can be printed, without folders."""
+    """The file's name as far as it can be printed, without folders; None if it reads as a UUID."""
     base = (file.filename or "").replace("\\", "/").rpartition("/")[2]
-    return "".join(filter(str.isprintable, base)).strip()[:NAME_LENGTH] or None
+    name = "".join(filter(str.isprintable, base)).strip()[:NAME_LENGTH]
+    return name if name and as_id(name) is None else None
 
 
 @router.get("")
-def list_datasets(services: ServicesDep, limit: Limit = PAGE, cursor: Cursor = None) -> DatasetPage:
+def list_datasets(
+    services: ServicesDep,
+    limit: Limit = PAGE,
+    cursor: Cursor = None,
+    name: Annotated[
+        str | None, Query(max_length=NAME_LENGTH, description="Only datasets of this name; null: all datasets.")
+    ] = None,
+) -> DatasetPage:
     """Newest first."""
-    return services.datasets.page(limit, cursor)
+    return services.datasets.page(limit, cursor, name=name)
 
 
 @router.get("/{dataset_id}")
-def get_dataset(dataset_id: DatasetId, services: ServicesDep) -> Dataset:
+def get_dataset(dataset_id: DatasetPath, services: ServicesDep) -> Dataset:
     """The table's columns, each with its data sheet."""
     return services.datasets.get(dataset_id)
 
 
 @router.delete("/{dataset_id}", status_code=status.HTTP_204_NO_CONTENT)
-def delete_dataset(dataset_id: DatasetId, services: ServicesDep) -> None:
+def delete_dataset(dataset_id: DatasetPath, services: ServicesDep) -> None:
     """Refused while an unfinished job needs it. Models that were trained on it stay."""
     services.datasets.delete(dataset_id)
 
 
 @router.get("/{dataset_id}/rows")
 def list_dataset_rows(
-    dataset_id: DatasetId,
+    dataset_id: DatasetPath,
     services: ServicesDep,
     offset: Offset = 0,
     limit: RowLimit = ROWS,

@@ -5,13 +5,13 @@ The functions are `async` only so that FastAPI calls them on the event loop: a p
 
 import re
 from typing import Annotated
-from uuid import UUID
 
 from fastapi import Depends, Header, Path, Query, Request
 from pydantic import WithJsonSchema
 
 from app.bootstrap import Services
 from app.errors import Fault, InvalidRequest
+from app.references import DatasetReference, JobReference
 from app.settings import Settings
 
 DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
@@ -62,8 +62,10 @@ Cursor = Annotated[
 ]
 Offset = Annotated[int, Query(ge=0, lt=2**53, description="Rows to leave out at the start.")]
 
-JobId = Annotated[UUID, Path(description="The job's id.")]
-DatasetId = Annotated[UUID, Path(description="The dataset's id.")]
+JobPath = Annotated[JobReference, Path(description="The job's id, or its name: the newest job of that name.")]
+DatasetPath = Annotated[
+    DatasetReference, Path(description="The dataset's id, or its name: the newest dataset of that name.")
+]
 ModelPath = Annotated[str, Path(pattern=r"^[a-z0-9_-]{1,100}$", description="The model's name.")]
 AliasPath = Annotated[str, Path(pattern=r"^[a-z0-9_-]{1,100}$", description="The alias.")]
 VersionPath = Annotated[int, Path(ge=1, lt=2**31, description="The version, counted from 1.")]

@@ -2,13 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Request, Response, status
+from fastapi import APIRouter, Header, Query, Request, Response, status
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from app.api import events, work
-from app.api.dependencies import PAGE, Cursor, JobId, Limit, ServicesDep
+from app.api.dependencies import PAGE, Cursor, JobPath, Limit, ServicesDep
 from app.api.strict_json import StrictRoute
+from app.references import JOB_NAME
 from app.schemas.jobs import Job, JobPage, JobState
 
 router = APIRouter(prefix=work.PREFIX, tags=["jobs"], route_class=StrictRoute)
@@ -17,20 +18,26 @@ router.include_router(work.router)
 
 @router.get("")
 def list_jobs(
-    services: ServicesDep, limit: Limit = PAGE, cursor: Cursor = None, state: JobState | None = None
+    services: ServicesDep,
+    limit: Limit = PAGE,
+    cursor: Cursor = None,
+    state: Annotated[JobState | None, Query(description="Only jobs in this state; null: in any state.")] = None,
+    name: Annotated[
+        str | None, Query(pattern=JOB_NAME, description="Only jobs of this name; null: of any name and of none.")
+    ] = None,
 ) -> JobPage:
     """Newest first."""
-    return services.jobs.page(limit, cursor, state=state)
+    return services.jobs.page(limit, cursor, state=state, name=name)
 
 
 @router.get("/{job_id}")
-def get_job(job_id: JobId, services: ServicesDep) -> Job:
+def get_job(job_id: JobPath, services: ServicesDep) -> Job:
     """Where a job stands."""
     return services.jobs.get(job_id)
 
 
 @router.post("/{job_id}/cancel", status_code=status.HTTP_202_ACCEPTED, responses=work.ACCEPTED)
-def cancel_job(job_id: JobId, services: ServicesDep, request: Request, response: Response) -> Job:
+def cancel_job(job_id: JobPath, services: ServicesDep, request: Request, response: Response) -> Job:
     """Stop a job. Asking twice, or too late, answers the job as it stands."""
     job = services.jobs.cancel(job_id)
     work.point_to(job, request, response)
@@ -46,7 +53,7 @@ def cancel_job(job_id: JobId, services: ServicesDep, request: Request, response:
     },
 )
 async def stream_job_events(
-    job_id: JobId,
+    job_id: JobPath,
     services: ServicesDep,
     request: Request,
     last_event_id: Annotated[str | None, Header(max_length=100, description="Continue after this event.")] = None,
@@ -55,14 +62,15 @@ async def stream_job_events(
 
     A stream that ends without `end` was cut by us: connect again with the last id.
     """
+    job = await run_in_threadpool(services.jobs.get, job_id)
 
     async def read() -> Job:
-        return await run_in_threadpool(services.jobs.get, job_id)
+        return await run_in_threadpool(services.jobs.get, job.id)
 
     async def stopping() -> bool:
         return request.app.state.draining or await request.is_disconnected()
 
-    job, seen = await read(), events.Seen.of(last_event_id)
+    seen = events.Seen.of(last_event_id)
     if seen.covers(job):
         return Response(status_code=status.HTTP_204_NO_CONTENT)
     return StreamingResponse(

@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
-from uuid import UUID
 
 import pyarrow as pa
 from pydantic import ConfigDict, Field, StringConstraints
@@ -20,6 +19,7 @@ from app.ml.progress import Reporter
 from app.ml.report import Report, Reuse
 from app.ml.reuse import optimism
 from app.ml.schema import TableColumn
+from app.references import DatasetReference, JobName
 from app.wire import Body, Wire
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,100}$")]
@@ -29,6 +29,11 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,100}$")]
 class Request(Body):
     """What every request of work may say. A kind's own request is one of these."""
 
+    name: JobName | None = Field(
+        None,
+        description="A name for the job, by which `/v1/jobs/{job}` finds it as by its id: 1 to 100 characters of "
+        "a-z, 0-9, _ and -. Of several jobs with one name it means the newest. Null: the job has no name.",
+    )
     time_limit_seconds: float = Field(3600, gt=0, description="The job ends as timed_out when it runs longer.")
 
 
@@ -80,7 +85,7 @@ class Chosen(Body):
 class Needs(NamedTuple):
     """What a request rests on. It must exist, and stays what it is until the job has ended."""
 
-    datasets: tuple[UUID, ...] = ()
+    datasets: tuple[DatasetReference, ...] = ()
     models: tuple[Wanted, ...] = ()
 
 

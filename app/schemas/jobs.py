@@ -57,6 +57,7 @@ class Job(Wire):
 
     id: UUID
     kind: str = Field(description="What sort of work: train, …")
+    name: str | None = Field(None, description="The name given at submission; null: none was given.")
     state: JobState
     progress: float = Field(ge=0, le=1)
     message: str

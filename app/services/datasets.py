@@ -15,12 +15,12 @@ from app.ingest.parser import Parser
 from app.ingest.protocol import Order, Parsed
 from app.ingest.source import Limits
 from app.ml.sheet import iso
+from app.references import NAME_LENGTH, is_dataset_name
 from app.schemas.datasets import Dataset, DatasetPage, FileFormat, Rows
 from app.settings import Settings
 from app.store.identifiers import uuid7
 from app.store.work import Work, WorkFactory
 
-NAME_LENGTH = 200
 UNNAMED = "dataset"
 MOST_CELLS = 1_000_000
 """Values in one answer of rows."""
@@ -88,19 +88,20 @@ class Datasets:
             file_bytes=4 * s.max_upload_bytes,
         )
 
-    def get(self, dataset_id: UUID) -> Dataset:
+    def get(self, dataset: UUID | str) -> Dataset:
+        """By its id, or the newest of a name. Raises DatasetNotFound."""
         with self._work() as w:
-            return w.datasets.get(dataset_id)
+            return w.datasets.get(w.datasets.identify(dataset))
 
-    def page(self, limit: int, cursor: str | None = None) -> DatasetPage:
+    def page(self, limit: int, cursor: str | None = None, *, name: str | None = None) -> DatasetPage:
         """Newest first."""
         with self._work() as w:
-            return w.datasets.page(limit, None if cursor is None else _place(cursor))
+            return w.datasets.page(limit, None if cursor is None else _place(cursor), name)
 
-    def delete(self, dataset_id: UUID) -> None:
+    def delete(self, dataset: UUID | str) -> None:
         """Raises DatasetInUse while an unfinished job needs it."""
         with self._work() as w:
-            w.datasets.delete(dataset_id)
+            w.datasets.delete(w.datasets.identify(dataset))
 
     def payloads(self, dataset_id: UUID) -> Iterator[bytes]:
         """The table, a few MiB of rows at a time, each a compressed Arrow IPC stream; one transaction per piece."""
@@ -113,9 +114,9 @@ class Datasets:
             yield payload
             seq += 1
 
-    def rows(self, dataset_id: UUID, offset: int, limit: int, columns: Sequence[str] | None = None) -> Rows:
+    def rows(self, reference: UUID | str, offset: int, limit: int, columns: Sequence[str] | None = None) -> Rows:
         """A window of the table; only the chunks it lies in are read. It ends early where values are very long."""
-        dataset = self.get(dataset_id)
+        dataset = self.get(reference)
         names = _chosen([column.name for column in dataset.columns], columns)
         if limit * len(names) > MOST_CELLS:
             fault = Fault("/query/limit", f"At most {MOST_CELLS} values at a time: fewer rows or columns.", "too_many")
@@ -123,7 +124,7 @@ class Datasets:
         data: list[list[Any]] = []
         size, end = 0, min(offset + limit, dataset.rows)
         while offset + len(data) < end and size < MOST_BYTES:
-            window = self._window(dataset_id, offset + len(data), end, names)
+            window = self._window(dataset.id, offset + len(data), end, names)
             values = [[_plain(value) for value in column.to_pylist()] for column in window.columns]
             data += [list(row) for row in zip(*values, strict=True)]
             size += window.nbytes
@@ -141,12 +142,13 @@ class Datasets:
 
 
 def clean_name(name: str | None) -> str:
-    """Raises InvalidRequest unless it is 1 to 200 printable characters; absent, it is "dataset"."""
+    """Raises InvalidRequest for anything but a name that `app.references` accepts. None is "dataset"."""
     if name is None:
         return UNNAMED
-    if 1 <= len(name) <= NAME_LENGTH and name.isprintable() and not name.isspace():
+    if is_dataset_name(name):
         return name
-    fault = Fault("/query/name", f"A name is 1 to {NAME_LENGTH} printable characters.", "bad_name")
+    rule = f"A name is 1 to {NAME_LENGTH} printable characters that do not read as a UUID."
+    fault = Fault("/query/name", rule, "bad_name")
     raise InvalidRequest("The name cannot be used.", faults=[fault])
 
 

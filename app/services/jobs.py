@@ -41,17 +41,20 @@ class Jobs:
 
     # what clients ask
 
-    def get(self, job_id: UUID) -> Job:
+    def get(self, job: UUID | str) -> Job:
+        """By its id, or the newest of a name. Raises JobNotFound."""
         with self._work() as w:
-            return w.jobs.get(job_id)
+            return w.jobs.get(w.jobs.identify(job))
 
-    def page(self, limit: int, cursor: str | None = None, *, state: JobState | None = None) -> JobPage:
+    def page(
+        self, limit: int, cursor: str | None = None, *, state: JobState | None = None, name: str | None = None
+    ) -> JobPage:
         with self._work() as w:
-            return w.jobs.page(limit, cursor, state)
+            return w.jobs.page(limit, cursor, state=state, name=name)
 
-    def cancel(self, job_id: UUID) -> Job:
-        """Idempotent: asking twice, or too late, answers the job as it stands."""
-        return self._work.retry(lambda w: w.jobs.cancel(job_id), seconds=5)
+    def cancel(self, job: UUID | str) -> Job:
+        """Idempotent: a second time, or too late, it changes nothing. Raises JobNotFound."""
+        return self._work.retry(lambda w: w.jobs.cancel(w.jobs.identify(job)), seconds=5)
 
     # what workers do
 

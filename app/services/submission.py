@@ -26,6 +26,8 @@ from app.store.work import Work, WorkFactory
 class _Understood(NamedTuple):
     """A request without faults, and what it rests on."""
 
+    request: Request
+    """With the ids of datasets in place of their names."""
     checked: Checked
     pinned: Pinned
 
@@ -43,11 +45,12 @@ class Submission:
 
         Raises InvalidRequest with every fault, IdempotencyConflict, QueueFull, and that what it needs is not found.
         """
-        entry, written = kind_of(request), request.model_dump(mode="json")
+        entry = kind_of(request)
         new = NewJob(
             id=uuid7(),
             kind=entry.name,
-            request=written,
+            name=request.name,
+            request={},
             request_hash=_fingerprint(entry.name, request.model_dump(mode="json", exclude_defaults=True)),
             request_id=request_id,
             idempotency_key=idempotency_key,
@@ -93,11 +96,12 @@ class Submission:
 
     def _understand(self, w: Work, request: Request) -> _Understood:
         """Found, held until the end of the transaction, and checked. Raises InvalidRequest with every fault."""
-        kind = kind_of(request).kind
+        kind, request = kind_of(request).kind, _identified(w, request)
         needs = kind.needs(request)
-        for dataset_id in needs.datasets:
+        datasets = tuple(map(w.datasets.identify, needs.datasets))
+        for dataset_id in datasets:
             w.jobs.hold_dataset(dataset_id)
-        sheets = tuple(sheet(w.datasets.get(dataset_id)) for dataset_id in needs.datasets)
+        sheets = tuple(sheet(w.datasets.get(dataset_id)) for dataset_id in datasets)
         pointers = [w.models.pointer(one.model, version=one.version, alias=one.alias) for one in needs.models]
         versions = tuple(_version(w.models.version(at.model, at.version)) for at in pointers)
         faults = self._limit_faults(request)
@@ -108,7 +112,7 @@ class Submission:
         if faults:
             raise InvalidRequest(faults=faults)
         pins = tuple((at.model, at.version) for at in pointers)
-        return _Understood(checked, Pinned(needs.datasets, pins, checked.algorithms))
+        return _Understood(request, checked, Pinned(datasets, pins, checked.algorithms))
 
     def _limit_faults(self, request: Request) -> list[Fault]:
         longest = self._settings.max_time_limit_seconds
@@ -117,9 +121,16 @@ class Submission:
         return [Fault("/time_limit_seconds", f"The longest limit here is {longest:g} seconds.", "too_large")]
 
 
+def _identified(w: Work, request: Request) -> Request:
+    """The request with the id of the dataset that it names: what is stored means the same for ever."""
+    name = getattr(request, "dataset", None)
+    return request.model_copy(update={"dataset": w.datasets.identify(name)}) if isinstance(name, str) else request
+
+
 def _completed(new: NewJob, understood: _Understood) -> NewJob:
-    checked, pinned = understood
+    request, checked, pinned = understood
     return new._replace(
+        request=request.model_dump(mode="json"),
         inputs=pinned.written(),
         dataset_id=next(iter(pinned.datasets), None),
         model=checked.model,

@@ -48,6 +48,8 @@ class NewJob(NamedTuple):
     time_limit_seconds: float
     inputs: dict[str, Any] = {}
     """`Pinned.written`; without it the job needs its dataset and its algorithm."""
+    name: str | None = None
+    traceparent: str | None = None
 
 
 class Kept(NamedTuple):

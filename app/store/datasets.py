@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.errors import DatasetInUse, DatasetNotFound
 from app.schemas.datasets import Column, Dataset, DatasetPage
+from app.schemas.jobs import JobState
 from app.store.tables import DatasetChunkRow, DatasetRow, JobRow
 
 PAGE_COLUMNS = 20_000
@@ -70,12 +71,23 @@ class DatasetRepository:
         row = self.session.get(DatasetRow, dataset_id)
         return None if row is None else _dataset(row)
 
-    def page(self, limit: int, after: UUID | None = None) -> DatasetPage:
+    def identify(self, reference: UUID | str) -> UUID:
+        """The id itself, or that of the newest dataset of this name. Raises DatasetNotFound."""
+        if isinstance(reference, UUID):
+            return reference
+        newest = select(DatasetRow.id).where(DatasetRow.name == reference).order_by(DatasetRow.id.desc()).limit(1)
+        if (found := self.session.scalar(newest)) is None:
+            raise DatasetNotFound
+        return found
+
+    def page(self, limit: int, after: UUID | None = None, name: str | None = None) -> DatasetPage:
         """Newest first: the ids sort by time. The cursor is the last id of the page before.
 
         A page of very wide tables ends before `limit`.
         """
         sizes = select(DatasetRow.id, func.jsonb_array_length(DatasetRow.columns)).order_by(DatasetRow.id.desc())
+        if name is not None:
+            sizes = sizes.where(DatasetRow.name == name)
         if after is not None:
             sizes = sizes.where(DatasetRow.id < after)
         found = [(row[0], row[1]) for row in self.session.execute(sizes.limit(limit + 1))]
@@ -111,7 +123,7 @@ class DatasetRepository:
         if self.session.scalar(locked) is None:
             raise DatasetNotFound
         needed = or_(JobRow.dataset_id == dataset_id, JobRow.inputs.contains({"datasets": [str(dataset_id)]}))
-        unfinished = exists().where(needed, JobRow.finished_at.is_(None))
+        unfinished = exists().where(needed, JobRow.state.in_([s for s in JobState if not s.terminal]))
         if self.session.scalar(select(unfinished)):
             raise DatasetInUse
         self._delete_chunks(dataset_id)

@@ -4,31 +4,46 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, case, func, select
-from sqlalchemy.orm import Session, aliased, undefer
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session, load_only, undefer
 
 from app.ml.kinds import kinds
 from app.schemas.jobs import Curve, Job, JobState, Transition
 from app.schemas.problems import Problem
 from app.store.tables import JobRow, JobTransitionRow
 
+_SHOWN = load_only(
+    JobRow.kind, JobRow.name, JobRow.state, JobRow.progress, JobRow.message, JobRow.attempt, JobRow.max_attempts,
+    JobRow.created_at, JobRow.started_at, JobRow.finished_at, JobRow.dataset_id, JobRow.model, JobRow.version,
+    JobRow.algorithm, JobRow.curves, JobRow.warnings, JobRow.error,
+)  # fmt: skip
+
 
 def read_jobs(session: Session, *conditions: ColumnElement[bool], limit: int, whole: bool = False) -> list[Job]:
     """Newest first. `whole`: with their results, which may be large."""
-    other = aliased(JobRow)
-    ahead = select(func.count()).where(other.state == JobState.QUEUED, other.id < JobRow.id).scalar_subquery()
-    position = case((JobRow.state == JobState.QUEUED, ahead))
-    query = select(JobRow, position).where(*conditions).order_by(JobRow.id.desc()).limit(limit)
+    query = select(JobRow).options(_SHOWN).where(*conditions).order_by(JobRow.id.desc()).limit(limit)
     if whole:
         query = query.options(undefer(JobRow.result))
-    found = session.execute(query, execution_options={"populate_existing": True}).all()
-    record = _transitions(session, [row.id for row, _ in found])
-    return [_job(row, ahead_of_it, record[row.id], _result(row) if whole else None) for row, ahead_of_it in found]
+    found = session.scalars(query, execution_options={"populate_existing": True}).all()
+    record = _transitions(session, [row.id for row in found])
+    ahead = _ahead(session, [row.id for row in found if row.state == JobState.QUEUED])
+    return [_job(row, ahead.get(row.id), record[row.id], _result(row) if whole else None) for row in found]
 
 
 def _result(row: JobRow) -> dict[str, Any] | None:
     """What this release can read: none of kinds that a later one knows."""
     return row.result if row.kind in kinds() else None
+
+
+def _ahead(session: Session, ids: Sequence[UUID]) -> dict[UUID, int]:
+    """Queued jobs → how many were queued before each: one pass over the queue up to the last of them."""
+    if not ids:
+        return {}
+    number = func.row_number().over(order_by=JobRow.id) - 1
+    queue = select(JobRow.id, number.label("ahead")).where(JobRow.state == JobState.QUEUED, JobRow.id <= max(ids))
+    places = queue.subquery()
+    found = session.execute(select(places.c.id, places.c.ahead).where(places.c.id.in_(ids)))
+    return {row.id: row.ahead for row in found}
 
 
 def _transitions(session: Session, ids: Sequence[UUID]) -> dict[UUID, list[Transition]]:
@@ -45,6 +60,7 @@ def _job(row: JobRow, queue_position: int | None, transitions: list[Transition],
     return Job(
         id=row.id,
         kind=row.kind,
+        name=row.name,
         state=JobState(row.state),
         progress=row.progress,
         message=row.message,

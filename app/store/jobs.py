@@ -85,9 +85,22 @@ class JobRepository:
             raise JobNotFound
         return job
 
-    def page(self, limit: int, cursor: str | None = None, state: JobState | None = None) -> JobPage:
+    def identify(self, reference: UUID | str) -> UUID:
+        """The id itself, or that of the newest job of this name. Raises JobNotFound."""
+        if isinstance(reference, UUID):
+            return reference
+        newest = select(JobRow.id).where(JobRow.name == reference).order_by(JobRow.id.desc()).limit(1)
+        if (found := self.session.scalar(newest)) is None:
+            raise JobNotFound
+        return found
+
+    def page(
+        self, limit: int, cursor: str | None = None, *, state: JobState | None = None, name: str | None = None
+    ) -> JobPage:
         """Newest first; the cursor is the last id of the page before."""
         conditions = [JobRow.state == state] if state else []
+        if name is not None:
+            conditions.append(JobRow.name == name)
         if cursor is not None:
             conditions.append(JobRow.id < _id(cursor))
         jobs = read_jobs(self.session, *conditions, limit=limit + 1)

@@ -39,6 +39,7 @@ class Base(DeclarativeBase):
 
 class DatasetRow(Base):
     __tablename__ = "datasets"
+    __table_args__ = (Index("ix_datasets_name", "name", "id"),)
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
     name: Mapped[str]
@@ -77,17 +78,23 @@ class JobRow(Base):
         CheckConstraint("(finished_at is null) = (state in ('queued','running','cancelling'))", name="finished"),
         CheckConstraint("version is null or state = 'succeeded'", name="version"),
         CheckConstraint("result is null or state = 'succeeded'", name="result"),
-        Index("ix_jobs_unfinished", "state", "id", postgresql_where=text("finished_at is null")),
+        # The list of a state, the queue in its order, and counts by kind: none reads another row.
+        Index("ix_jobs_state", "state", "id", postgresql_include=["kind"]),
+        Index("ix_jobs_name", "name", "id", postgresql_where=text("name is not null")),
         Index("ix_jobs_dataset", "dataset_id"),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
     kind: Mapped[str]
+    name: Mapped[str | None]
+    """Given by the caller; not unique: it means the newest."""
     state: Mapped[str]
     request: Mapped[dict[str, Any]]
     """The validated request, as it was accepted."""
     request_id: Mapped[str | None]
     """Of the HTTP request, so that one id joins the logs."""
+    traceparent: Mapped[str | None]
+    """W3C trace context of the HTTP request; null: it had none."""
     idempotency_key: Mapped[str | None] = mapped_column(unique=True)
     request_hash: Mapped[str]
     first_answer: Mapped[dict[str, Any] | None]
@@ -208,9 +215,10 @@ class AliasMoveRow(Base):
     """The whole record of an alias's moves; it outlives the alias."""
 
     __tablename__ = "alias_moves"
+    __table_args__ = (Index("ix_alias_moves_alias", "model", "alias", "id"),)
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(), primary_key=True)
-    model: Mapped[str] = mapped_column(index=True)
+    model: Mapped[str]
     alias: Mapped[str]
     at: Mapped[datetime] = mapped_column(server_default=NOW)
     version: Mapped[int]

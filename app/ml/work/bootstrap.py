@@ -5,7 +5,6 @@ and for every measure, a rectangle that holds all coefficients at once, and elli
 """
 
 from typing import Any, Literal
-from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +20,7 @@ from app.ml.progress import Reporter, Stages
 from app.ml.refitting import Numbers, Refits, refit
 from app.ml.rows import read_rows
 from app.ml.schema import InputColumn, TableColumn
+from app.references import DatasetReference
 
 MOST_ROWS = 100
 MOST_LEFT_OUT = 10_000
@@ -30,7 +30,9 @@ MOST_LEFT_OUT = 10_000
 class BootstrapRequest(Request):
     """Refit a model's training, or any other, on resamples of a dataset."""
 
-    dataset: UUID = Field(description="The dataset whose rows are drawn.")
+    dataset: DatasetReference = Field(
+        description="The dataset whose rows are drawn: its id, or its name, which means the newest of that name."
+    )
     model: Name | None = Field(None, description="Fit what this model was trained by; or give `training`.")
     version: int | None = Field(None, ge=1, description="Of the model; absent: its champion, else the newest.")
     training: TrainSpec | None = Field(None, description="What to fit, if not a model. Its validation is idle.")

@@ -7,7 +7,6 @@ is judged on rows that none of its members has learned from.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
-from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +29,7 @@ from app.ml.residuals import residuals
 from app.ml.reuse import held_out_by_all, whole
 from app.ml.training import libraries
 from app.ml.views import View, common
+from app.references import DatasetReference
 
 COMMITTEE = "committee"
 
@@ -45,9 +45,9 @@ class CombineRequest(Request):
 
     model: Name = Field(description="The model that gets a new version; made if it does not exist.")
     members: list[CombinedMember] = Field(min_length=1, max_length=50, description="Who sits on it.")
-    dataset: UUID = Field(
-        description="The id of a dataset with the members' columns and their target: its rows judge the committee, "
-        "but for those that a member has learned from."
+    dataset: DatasetReference = Field(
+        description="The id or the name of a dataset with the members' columns and their target. Its rows judge the "
+        "committee, except those that a member was trained on. A name means the newest dataset of that name."
     )
     combine: Literal["mean", "majority"] = Field("mean", description="Of classes: probabilities, or a vote each.")
     share: float = Field(0.0, ge=0, le=1, description="Classes: what the best must have to be an answer.")

@@ -19,12 +19,15 @@ from app.ml.kind import Checked, Chosen, Inputs, Kind, Known, Needs, Outcome, Re
 from app.ml.progress import Reporter
 from app.ml.report import Reuse
 from app.ml.reuse import held_out, held_out_by_all, whole
+from app.references import DatasetReference
 
 
 class EvaluateRequest(Chosen, Request):
     """Judge a version of a model on the rows of a dataset."""
 
-    dataset: UUID = Field(description="The id of an uploaded dataset that has the model's columns.")
+    dataset: DatasetReference = Field(
+        description="A dataset that has the model's columns: its id, or its name, which means the newest of that name."
+    )
     target: str | None = Field(None, description="The column of the truth; absent: as in the model's training.")
     rows: Literal["all", "held_out"] | None = Field(
         None, description="Absent: those held out, if the model learned from this very dataset; else all."
@@ -85,7 +88,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
         model=version.model,
         version=version.version,
         digest=version.digest,
-        dataset=request.dataset,
+        dataset=UUID(str(request.dataset)),
         task=version.header.task,
         rests_on=f"The figures rest on {judged.rows.size} rows {whose}.",
         rows=judged.rows.size,

@@ -7,7 +7,6 @@ are better together the result tells the committee, ready to be trained.
 
 from collections.abc import Sequence
 from typing import Literal
-from uuid import UUID
 
 from pydantic import Field
 
@@ -21,6 +20,7 @@ from app.ml.planning import BASE_SECONDS, Plan, plan
 from app.ml.progress import Reporter, Stages
 from app.ml.searching import Q, Tried, rank
 from app.ml.training import train
+from app.references import DatasetReference
 
 CHOSEN = 0.9
 """How far a search is when it has chosen."""
@@ -32,7 +32,9 @@ class SearchRequest(SearchSpec, Request):
     """Try many settings, keep the one that validates best."""
 
     model: Name | None = Field(None, description="The model that gets the chosen one as a version; absent: none does.")
-    dataset: UUID = Field(description="The id of an uploaded dataset.")
+    dataset: DatasetReference = Field(
+        description="The id of an uploaded dataset, or its name: the newest dataset of that name."
+    )
     validation: Validation = Field(Validation(method="kfold"), description="Its method is kfold, for all alike.")
     measure: str | None = Field(
         None,

@@ -1,20 +1,21 @@
 """Train one algorithm on one dataset; the result is a new version of the model."""
 
-from uuid import UUID
-
 from pydantic import Field
 
 from app.ml.kind import Checked, Estimate, Inputs, Kind, Known, Name, Needs, Outcome, Request
 from app.ml.planning import TrainSpec, plan
 from app.ml.progress import Reporter
 from app.ml.training import train
+from app.references import DatasetReference
 
 
 class TrainRequest(TrainSpec, Request):
     """Train one algorithm on one dataset; the result is a new version of the model."""
 
     model: Name = Field(description="The model that gets a new version; made if it does not exist.")
-    dataset: UUID = Field(description="The id of an uploaded dataset.")
+    dataset: DatasetReference = Field(
+        description="The id of an uploaded dataset, or its name: the newest dataset of that name."
+    )
 
 
 class TrainEstimate(Estimate):
