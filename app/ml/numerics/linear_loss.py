@@ -13,6 +13,7 @@ import scipy
 
 from app.ml.contract import Matrix, Vector
 from app.ml.numerics.linalg import Centred, centred
+from app.ml.numerics.softmax import likelihood
 
 
 class Loss(IntEnum):
@@ -39,8 +40,7 @@ def losses(kind: Loss, scores: Matrix, targets: Matrix) -> Vector:
         case Loss.LOGISTIC:
             each = np.logaddexp(0.0, -targets * scores)
         case Loss.SOFTMAX:
-            own = np.where(targets > 0, scores, 0.0).sum(axis=1, keepdims=True)
-            return np.asarray(scipy.special.logsumexp(scores - own, axis=1))
+            return likelihood(scores, targets > 0).losses
     return np.asarray(each.sum(axis=1))
 
 

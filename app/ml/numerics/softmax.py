@@ -74,7 +74,7 @@ def losses(scores: Matrix, targets: Matrix) -> Vector:
     """Minus the log-likelihood of each row, (n,)."""
     if scores.shape[1] == 1:
         return np.logaddexp(0.0, np.where(targets > 0, -scores, scores))[:, 0]
-    return np.asarray(scipy.special.logsumexp(scores - (scores * targets).sum(axis=1, keepdims=True), axis=1))
+    return likelihood(scores, targets).losses
 
 
 class Likelihood(NamedTuple):
@@ -84,7 +84,7 @@ class Likelihood(NamedTuple):
     """(n, s)."""
 
 
-def likelihood(scores: Matrix, targets: Matrix) -> Likelihood:
+def likelihood(scores: Matrix, targets: Matrix | NDArray[np.bool_]) -> Likelihood:
     """`losses` and `probabilities` at once: one exponential for both, and small losses to all their digits."""
     if scores.shape[1] == 1:
         z, t = scores[:, 0], targets[:, 0]
