@@ -104,7 +104,7 @@ def up_folder(tmp_path_factory):
     return tmp_path_factory.mktemp("up") / "var"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_up_serves_and_stops_cleanly(up_folder, number):
     up = Up(up_folder)
     assert httpx.get(f"{up.address}/readyz").status_code == 200
@@ -127,6 +127,7 @@ def test_up_starts_again_what_dies(up_folder):
     assert "worker ended by itself" in said
 
 
+@pytest.mark.slow
 def test_up_after_a_kill_finds_the_folder_free(up_folder):
     first = Up(up_folder)
     uploaded = httpx.post(f"{first.address}/v1/datasets?name=kept&file_format=csv", content=b"a,b\n1,2\n3,4\n")

@@ -113,6 +113,7 @@ def test_the_quick_start_of_the_readme_runs_as_printed(shown):
     assert 500 < answers[-1]["predictions"][0] < 2000
 
 
+@pytest.mark.slow
 def test_once_ends_by_itself(tmp_path):
     process = demo(tmp_path / "var", "--once")
     said = process.communicate()[0]

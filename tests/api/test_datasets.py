@@ -283,6 +283,7 @@ def api_process(settings):
         process.wait()
 
 
+@pytest.mark.slow
 def test_a_large_upload_costs_little_memory(api_process):
     client, process = api_process
     header, block = (

@@ -74,6 +74,7 @@ def test_coefficients_spread_as_theory_says(linear):
         assert "±" in found.display
 
 
+@pytest.mark.slow
 def test_simulated_noise_spreads_as_the_textbook_says():
     """Refits of answers that the model itself could have given: the standard errors of equal, normal noise."""
     data = columns()

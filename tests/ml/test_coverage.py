@@ -79,6 +79,7 @@ def logit_normal(value):
     return integrate.quad(lambda x: density(x) * value(special.expit(x), special.expit(-x)), -40, 40)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [60, 200])
 def test_classification(n):
     """Calibrated probabilities. The exact interval of accuracy may hold more, never less."""

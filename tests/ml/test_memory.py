@@ -32,8 +32,8 @@ OUT = [("random_forest", {"trees": 3}, 1)]
     ("classes", "rows", "specs", "options"),
     [
         (0, 100_000, TREES, []),
-        (2, 100_000, TREES + WEAK, []),
-        (3, 400_000, BOOSTED + WEAK, []),
+        pytest.param(2, 100_000, TREES + WEAK, [], marks=pytest.mark.slow),
+        pytest.param(3, 400_000, BOOSTED + WEAK, [], marks=pytest.mark.slow),
         (0, 200_000, OUT, ["--kept"]),
     ],
     ids=["numbers", "two", "three", "grown out"],

@@ -157,6 +157,7 @@ def contract(tree, *arguments):
     return run(tree, "-m", "pytest", "tests/ml/contract", "-p", "no:cacheprovider", "-rf", "--tb=no", *arguments)
 
 
+@pytest.mark.slow
 def test_a_sixth_file_is_all_it_takes(copy):
     (copy / "app/ml/algorithms/line.py").write_text(LINE)
 

@@ -41,6 +41,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_what_does_not_fit_is_learned_in_batches(fleet, worker, large, name):
     algorithm, target, figure, expected = CASES[name]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import psutil
+import pytest
 from redis import Redis
 
 from app.processes import variables
@@ -52,6 +53,7 @@ def test_a_killed_worker_takes_its_trainer_along_and_its_job_is_done_by_another(
     assert (job.attempt, job.transitions[2].reason) == (2, "worker_lost")
 
 
+@pytest.mark.slow
 def test_a_worker_that_slept_past_its_lease_is_not_heard(fleet):
     fleet.keep(2)
     job_id = fleet.submit("work", seconds=1)
@@ -77,6 +79,7 @@ def test_a_worker_told_to_stop_gives_its_job_back_at_once(fleet):
     assert [line.reason for line in job.transitions] == [None, None, "worker_stopped", None, None]
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_small_jobs_are_neither_lost_nor_doubled(fleet):
     jobs = [fleet.submit("work", seconds=0.05 * (place % 3), max_attempts=5) for place in range(6)]
     for ended in (1, 4):
@@ -88,6 +91,7 @@ def test_killed_at_any_moment_small_jobs_are_neither_lost_nor_doubled(fleet):
         succeeded_once(fleet, job_id)
 
 
+@pytest.mark.slow
 def test_a_worker_told_to_stop_lets_a_short_job_end(fleet):
     for worker in fleet.workers:
         worker.kill()
@@ -102,6 +106,7 @@ def test_a_worker_told_to_stop_lets_a_short_job_end(fleet):
 # servers that are hurt, under one worker
 
 
+@pytest.mark.slow
 def test_a_broker_that_forgets_everything_loses_no_job(servers):
     stack, fleet = servers
     jobs = [fleet.submit("work", seconds=0.2) for _ in range(3)]
@@ -153,6 +158,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 def test_a_worker_that_hears_nothing_from_a_living_broker_leaves(fleet):
     settings = fleet.settings.model_copy(update={"watchdog_seconds": 1})
     command = [sys.executable, "-c", DEAF]

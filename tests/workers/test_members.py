@@ -76,6 +76,7 @@ def test_who_waits_comes_before_the_next_members_and_cancelling_ends_them_all(fl
     assert fleet.models(long) == 0
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_loses_nothing(fleet, worker, alone):
     job_id = bagging(fleet)
     forks = helped(fleet, worker, job_id)

@@ -144,6 +144,7 @@ def told(tmp_path_factory, database_factory):
     return answer
 
 
+@pytest.mark.slow
 def test_a_new_file_is_a_new_kind_of_work(told):
     job = told["done"]
     assert told["trained"]["version"] == 1

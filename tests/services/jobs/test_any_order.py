@@ -111,6 +111,7 @@ BREAKAGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("breakage", BREAKAGES)
 def test_the_machine_notices_what_is_broken(world, monkeypatch, breakage):
     place, instead = BREAKAGES[breakage]
