@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from app.errors import DatasetInUse, DatasetNotFound
 from app.schemas.datasets import Column, Dataset, DatasetPage
 from app.schemas.jobs import JobState
+from app.store.paging import of
 from app.store.tables import DatasetChunkRow, DatasetRow, JobRow
 
 PAGE_COLUMNS = 20_000
@@ -85,9 +86,8 @@ class DatasetRepository:
 
         A page of very wide tables ends before `limit`.
         """
-        sizes = select(DatasetRow.id, func.jsonb_array_length(DatasetRow.columns)).order_by(DatasetRow.id.desc())
-        if name is not None:
-            sizes = sizes.where(DatasetRow.name == name)
+        named, order = of([] if name is None else [(DatasetRow.name, name)], DatasetRow.id)
+        sizes = select(DatasetRow.id, func.jsonb_array_length(DatasetRow.columns)).where(*named).order_by(*order)
         if after is not None:
             sizes = sizes.where(DatasetRow.id < after)
         found = [(row[0], row[1]) for row in self.session.execute(sizes.limit(limit + 1))]

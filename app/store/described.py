@@ -19,9 +19,15 @@ _SHOWN = load_only(
 )  # fmt: skip
 
 
-def read_jobs(session: Session, *conditions: ColumnElement[bool], limit: int, whole: bool = False) -> list[Job]:
-    """Newest first. `whole`: with their results, which may be large."""
-    query = select(JobRow).options(_SHOWN).where(*conditions).order_by(JobRow.id.desc()).limit(limit)
+def read_jobs(
+    session: Session,
+    *conditions: ColumnElement[bool],
+    order: Sequence[ColumnElement[Any]],
+    limit: int,
+    whole: bool = False,
+) -> list[Job]:
+    """`whole`: with their results, which may be large."""
+    query = select(JobRow).options(_SHOWN).where(*conditions).order_by(*order).limit(limit)
     if whole:
         query = query.options(undefer(JobRow.result))
     found = session.scalars(query, execution_options={"populate_existing": True}).all()

@@ -19,6 +19,7 @@ from app.schemas.jobs import Job, JobPage, JobState
 from app.schemas.problems import Problem
 from app.store.claims import Capable, Claim, Kept, Lapsed, NewJob
 from app.store.described import read_jobs
+from app.store.paging import of
 from app.store.tables import DatasetRow, JobRow, JobTransitionRow
 
 SOURCES = {
@@ -76,7 +77,7 @@ class JobRepository:
     # reading
 
     def find(self, job_id: UUID) -> Job | None:
-        jobs = read_jobs(self.session, JobRow.id == job_id, limit=1, whole=True)
+        jobs = read_jobs(self.session, JobRow.id == job_id, order=(), limit=1, whole=True)
         return jobs[0] if jobs else None
 
     def get(self, job_id: UUID) -> Job:
@@ -98,12 +99,16 @@ class JobRepository:
         self, limit: int, cursor: str | None = None, *, state: JobState | None = None, name: str | None = None
     ) -> JobPage:
         """Newest first; the cursor is the last id of the page before."""
-        conditions = [JobRow.state == state] if state else []
-        if name is not None:
-            conditions.append(JobRow.name == name)
+        filters = [
+            (column, value) for column, value in ((JobRow.name, name), (JobRow.state, state)) if value is not None
+        ]
+        conditions, order = of(
+            filters[:1], JobRow.id
+        )  # a name has few jobs: of these, the state is looked at one by one
+        also = [column == value for column, value in filters[1:]]
         if cursor is not None:
-            conditions.append(JobRow.id < _id(cursor))
-        jobs = read_jobs(self.session, *conditions, limit=limit + 1)
+            also.append(JobRow.id < _id(cursor))
+        jobs = read_jobs(self.session, *conditions, *also, order=order, limit=limit + 1)
         return JobPage(items=jobs[:limit], next_cursor=str(jobs[limit - 1].id) if len(jobs) > limit else None)
 
     # moving

@@ -19,6 +19,7 @@ from app.errors import AliasNotFound, Fault, InvalidRequest, ModelNotFound, Vers
 from app.ml.model import read_header
 from app.ml.report import Report
 from app.schemas.models import Alias, AliasHistory, AliasRecord, Model, ModelPage, ModelVersion
+from app.store.paging import of
 from app.store.tables import AliasMoveRow, AliasRow, ModelChunkRow, ModelRow, ModelVersionRow
 
 CHAMPION = "champion"
@@ -237,10 +238,11 @@ class ModelRepository:
 
     def history(self, model: str, alias: str, limit: int, cursor: str | None = None) -> AliasHistory:
         """Moves, newest first; also of an alias or a model that is gone. Raises AliasNotFound if it never was."""
-        mine = select(AliasMoveRow).where(AliasMoveRow.model == model, AliasMoveRow.alias == alias)
+        own, order = of([(AliasMoveRow.model, model), (AliasMoveRow.alias, alias)], AliasMoveRow.id)
+        mine = select(AliasMoveRow).where(*own)
         if cursor is not None:
             mine = mine.where(AliasMoveRow.id < _move_id(cursor))
-        moves = self.session.scalars(mine.order_by(AliasMoveRow.id.desc()).limit(limit + 1)).all()
+        moves = self.session.scalars(mine.order_by(*order).limit(limit + 1)).all()
         if not moves and cursor is None:
             raise self._absent(model, AliasNotFound())
         return AliasHistory(
@@ -249,7 +251,10 @@ class ModelRepository:
         )
 
 
-_EXISTS = select(literal(1, Integer)).where(ModelVersionRow.model == ModelRow.name).exists()
+_EXISTS = (
+    select(literal(1, Integer)).where(ModelVersionRow.model == ModelRow.name).limit(1).scalar_subquery().is_not(None)
+)
+"""No EXISTS, of which the planner makes a join that may read all versions of all models."""
 
 
 def _move_id(cursor: str) -> int:
