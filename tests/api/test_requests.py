@@ -57,7 +57,7 @@ def lonely(settings):
         ("GET", f"/v1/jobs/{NOWHERE}", 404, "job_not_found"),
         ("POST", f"/v1/jobs/{NOWHERE}/cancel", 404, "job_not_found"),
         ("GET", f"/v1/jobs/{NOWHERE}/events", 404, "job_not_found"),
-        ("GET", "/v1/jobs/not-a-uuid", 422, "invalid_request"),
+        ("GET", "/v1/jobs/neither-id-nor-name!", 422, "invalid_request"),
         ("GET", "/v1/jobs?state=asleep", 422, "invalid_request"),
         ("GET", "/v1/algorithms/magic", 404, "algorithm_not_found"),
         ("DELETE", "/v1/jobs", 405, "method_not_allowed"),
@@ -129,7 +129,7 @@ def test_a_hostile_idempotency_key_is_refused(client, key):
 def test_all_faults_are_listed_at_once_with_pointers_into_the_body(client):
     body = {
         "model": "No Spaces Please",
-        "dataset": "x",
+        "dataset": 5,
         "algorithm": {"name": "ridge", "penalty": -1, "colour": CANARY},
         "seed": CANARY,
         "validation": {"method": CANARY, "test_fraction": 7},
