@@ -10,13 +10,10 @@ from uuid import UUID
 import structlog
 from celery import Celery
 
+from app import broker
+from app.broker import QUEUE, RUN
 from app.settings import Settings
 
-QUEUE = "valiant"
-RUN = "valiant.run"
-"""The name of the task that runs a job; its one argument is the id."""
-LEND = "valiant.lend"
-"""The name of the task that lends a slot to a job that runs in the same worker; its one argument is the id."""
 ANSWER_SECONDS = 0.5
 """A broker that stays silent for so long is taken for gone: nothing of ours takes it a millisecond."""
 
@@ -27,6 +24,7 @@ def make_celery(settings: Settings) -> Celery:
     """Connects to nothing yet."""
     if settings.broker_url is None:
         raise ValueError("There is no broker: set VALIANT_BROKER_URL, or run `valiant up`.")
+    broker.install()
     celery = Celery("valiant", broker=settings.broker_url.get_secret_value(), set_as_current=False)
     celery.conf.update(_CONFIGURATION, worker_concurrency=settings.worker_concurrency)
     return celery

@@ -6,7 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from app.queue import RUN, depth, make_celery, publish
+from app.broker import RUN
+from app.queue import depth, make_celery, publish
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from celery.exceptions import SecurityWarning
 from kombu.entity import Queue
 
 from app.bootstrap import build
+from app.broker import QUEUE
 from app.logs import configure
-from app.queue import QUEUE
 from app.settings import Settings
 from workers.runner import Runner
 from workers.spare import Spares

@@ -7,8 +7,9 @@ from uuid import UUID
 import structlog
 
 from app.bootstrap import Services
+from app.broker import LEND
 from app.errors import Cancelled, LeaseLost
-from app.queue import LEND, publish
+from app.queue import publish
 from app.store.claims import Claim
 from workers.spare import Spares
 from workers.supervisor import Attempt, Verdict
@@ -38,9 +39,13 @@ class Runner:
             return len(self._attempts) + self._lent >= self._services.settings.worker_concurrency
 
     def run(self, job_id: UUID) -> None:
-        """One attempt of this job; nothing if it is not to be had."""
+        """One attempt of this job, or of the one that has waited longest if this one has ended or never was.
+
+        So each message about an unknown job still brings a real one forward.
+        """
+        jobs = self._services.jobs
         with self._slots:
-            self._run(lambda: self._services.jobs.claim(job_id))
+            self._run(lambda: jobs.claim(job_id) or jobs.claim_oldest())
 
     def run_oldest(self) -> bool:
         """One attempt of whichever job has waited longest. False if there was no job or no free slot."""

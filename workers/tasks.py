@@ -6,10 +6,8 @@ from uuid import UUID
 import structlog
 from celery import Celery
 
-from app.queue import LEND, RUN
+from app.broker import CANARY, LEND, RUN
 from workers.runner import Runner
-
-CANARY = "valiant.canary"
 
 log = structlog.get_logger(__name__)
 

@@ -7,9 +7,9 @@ import time
 import structlog
 
 from app.bootstrap import Services
+from app.broker import CANARY, mend
 from app.queue import depth
 from workers.runner import Runner
-from workers.tasks import CANARY
 
 log = structlog.get_logger(__name__)
 
@@ -52,10 +52,13 @@ class Tending:
             self._stopping.wait(self._services.settings.sweep_seconds)
 
     def _once(self) -> None:
-        held = depth(self._services.celery)
+        held = depth(self._services.celery) if mend(self._services.celery) else None
+        if held is not None and not self._runner.busy:
+            held = held if self._watch() else None
+        else:
+            self.heard()
         if held is None:
             threading.Thread(target=self._stand_in, name="stand-in", daemon=True).start()
-        self._watch(broker_answers=held is not None)
         self._services.jobs.sweep(held)
 
     def _stand_in(self) -> None:
@@ -68,13 +71,17 @@ class Tending:
         finally:
             self._standing_in.release()
 
-    def _watch(self, *, broker_answers: bool) -> None:
-        if not broker_answers or self._runner.busy:
-            self.heard()
-        elif time.monotonic() - self._heard_at > self._services.settings.watchdog_seconds:
+    def _watch(self) -> bool:
+        """Leave if the consumer is lost, else send it a canary. False if the broker refuses it, as on a full disk."""
+        if time.monotonic() - self._heard_at > self._services.settings.watchdog_seconds:
             self._leave()
-        else:
+        try:
             self._services.celery.send_task(CANARY, queue=self._canary_queue)
+        except Exception as error:  # noqa: BLE001 - every transport has its own
+            log.warning("canary_refused", reason=type(error).__name__)
+            self.heard()
+            return False
+        return True
 
     def _leave(self) -> None:
         log.critical("consumer_lost")
