@@ -4,11 +4,14 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from celery import Celery
+from prometheus_client import CollectorRegistry, ProcessCollector
 
 from app.queue import make_celery, publish
 from app.services.admission import Admission
+from app.services.census import Census
 from app.services.datasets import Datasets
 from app.services.jobs import Jobs
+from app.services.measurements import Counted, Process, Served
 from app.services.models import Models
 from app.services.predictions import Predictions
 from app.services.submission import Submission
@@ -34,6 +37,9 @@ class Services:
     predictions: Predictions
     whatif: WhatIf
     admission: Admission
+    census: Census
+    registry: CollectorRegistry
+    """What this process tells Prometheus of itself."""
 
     def close(self) -> None:
         self.datasets.close()
@@ -52,6 +58,13 @@ def build(settings: Settings, *, role: str) -> Services:
     def announce(job_id: UUID) -> None:
         publish(celery, job_id)
 
+    registry, census = CollectorRegistry(), Census(work)
+    jobs, predictions = Jobs(work, announce, settings), Predictions(work, cache, settings)
+    ProcessCollector(registry=registry)
+    registry.register(Process(work.engine, jobs.attempts))
+    if role == "api":
+        registry.register(Served(predictions))
+        registry.register(Counted(census))
     return Services(
         settings=settings,
         work=work,
@@ -59,9 +72,11 @@ def build(settings: Settings, *, role: str) -> Services:
         celery=celery,
         datasets=Datasets(work, settings),
         submission=Submission(work, announce, settings),
-        jobs=Jobs(work, announce, settings),
+        jobs=jobs,
         models=Models(work, settings),
-        predictions=Predictions(work, cache, settings),
+        predictions=predictions,
         whatif=WhatIf(settings),
         admission=Admission(settings),
+        census=census,
+        registry=registry,
     )

@@ -63,6 +63,13 @@ class Settings(BaseSettings):
     worker_concurrency: PositiveInt = Field(
         1, description="Jobs one worker runs at once; what is free, an ensemble or a search may use."
     )
+    worker_metrics_port: int = Field(
+        0,
+        ge=0,
+        le=65535,
+        description="Port at which a worker serves its metrics, on `VALIANT_HOST`; 0: none. "
+        "The second worker of `valiant up` takes the next port.",
+    )
     watchdog_seconds: PositiveFloat = Field(60, description="An idle worker that hears nothing for so long restarts.")
     worker_grace_seconds: float = Field(10, ge=0, description="Time a running job gets when a worker stops.")
     parse_memory_bytes: PositiveInt = Field(2 * GiB, description="Memory of one process that parses an upload.")

@@ -14,6 +14,7 @@ from app.bootstrap import build
 from app.broker import QUEUE
 from app.logs import configure
 from app.settings import Settings
+from workers.metrics import serve
 from workers.runner import Runner
 from workers.spare import Spares
 from workers.tasks import register
@@ -33,6 +34,7 @@ def main(settings: Settings) -> int:
     incarnation = uuid4().hex  # a name that no earlier life of this worker had
     own_queue = f"{QUEUE}.{incarnation}"
     runner = Runner(services, spares, own_queue)
+    serve(services, runner)
     tending = Tending(services, runner, own_queue)
     register(services.celery, runner, tending.heard)
     services.celery.conf.task_queues = [

@@ -38,6 +38,12 @@ class Runner:
         with self._lock:
             return len(self._attempts) + self._lent >= self._services.settings.worker_concurrency
 
+    def slots(self) -> dict[str, int]:
+        """How many slots run attempts, are lent to attempts of other slots, and are idle."""
+        with self._lock:
+            running, lent = len(self._attempts), self._lent
+        return {"running": running, "lent": lent, "idle": self._services.settings.worker_concurrency - running - lent}
+
     def run(self, job_id: UUID) -> None:
         """One attempt of this job, or of the one that has waited longest if this one has ended or never was.
 

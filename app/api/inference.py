@@ -174,7 +174,7 @@ def _infer(wanted: Wanted, within: float | None, call: Call, body: Sent) -> Repl
     if served is None:
         return _in_turn(wanted, within, call, body)
     services.admission.check()
-    return _reply(served, _answer(call, body, served))
+    return _reply(call, served, _answer(call, body, served))
 
 
 def _answer(call: Call, body: Sent, served: Served) -> Inferred:
@@ -205,10 +205,11 @@ async def _in_turn(wanted: Wanted, within: float | None, call: Call, body: Sent)
             given = write(served, asked.request, predicted)
         else:
             given = await place.run(partial(_answer, call, body, served), large=True)
-    return _reply(served, given)
+    return _reply(call, served, given)
 
 
-def _reply(served: Served, given: Inferred) -> Reply:
+def _reply(call: Call, served: Served, given: Inferred) -> Reply:
+    call.app.services.predictions.tally.add(served.pointer.model, given.rows)
     headers = ((b"x-model-version", b"%d" % served.pointer.version),)
     if given.json_bytes is None:
         return Reply(given.body, b"application/json", headers)

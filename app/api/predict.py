@@ -133,7 +133,7 @@ def _predict(asked: _Asked, call: Call, body: Sent) -> Reply | Coroutine[Any, An
         return _in_turn(asked, call, body)
     services.admission.check()
     check_extras(served, asked.extras)
-    return _reply(asked, _answer(asked, call, body, served))
+    return _reply(asked, call, _answer(asked, call, body, served))
 
 
 def _answer(asked: _Asked, call: Call, body: Sent, served: Served) -> Answer:
@@ -155,10 +155,11 @@ async def _in_turn(asked: _Asked, call: Call, body: Sent) -> Reply:
             given = await predictions.answer_small(served, incoming, place.begin, asked.extras, write)
         else:
             given = await place.run(partial(_answer, asked, call, body, served), large=True)
-    return _reply(asked, given)
+    return _reply(asked, call, given)
 
 
-def _reply(asked: _Asked, given: Answer) -> Reply:
+def _reply(asked: _Asked, call: Call, given: Answer) -> Reply:
+    call.app.services.predictions.tally.add(asked.wanted.model, given.rows)
     headers: tuple[tuple[bytes, bytes], ...] = ((b"x-model-version", b"%d" % given.version),)
     if given.ignored:
         headers += ((b"x-ignored-columns", _listed(given.ignored).encode()),)

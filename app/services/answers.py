@@ -24,6 +24,8 @@ class Answer(NamedTuple):
     version: int
     ignored: Sequence[str]
     """Columns that were sent and not used."""
+    rows: int
+    """That were sent."""
 
 
 class Extras(NamedTuple):
@@ -56,7 +58,7 @@ def answer(
     if incoming.faults:
         document["errors"] = [fault._asdict() for fault in incoming.faults]
     written = orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
-    return Answer(_head(pointer, model.task) + written[1:], pointer.version, incoming.ignored)
+    return Answer(_head(pointer, model.task) + written[1:], pointer.version, incoming.ignored, incoming.rows)
 
 
 @lru_cache(maxsize=1024)

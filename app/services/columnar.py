@@ -25,9 +25,8 @@ def as_npy(
     if extras.confidence is not None:
         values = np.column_stack([values, intervals(predicted)])
     values = _spread(incoming, values)
-    return Answer(
-        _npy_header(values.shape) + values.astype("<f8", copy=False).tobytes(), pointer.version, incoming.ignored
-    )
+    body = _npy_header(values.shape) + values.astype("<f8", copy=False).tobytes()
+    return Answer(body, pointer.version, incoming.ignored, incoming.rows)
 
 
 @lru_cache(maxsize=256)
@@ -68,7 +67,7 @@ def as_arrow(
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    return Answer(sink.getvalue().to_pybytes(), pointer.version, incoming.ignored)
+    return Answer(sink.getvalue().to_pybytes(), pointer.version, incoming.ignored, incoming.rows)
 
 
 def _numbers(model: Model, predicted: Predicted | None) -> NDArray[np.float64]:

@@ -45,6 +45,8 @@ class Inferred(NamedTuple):
     body: bytes
     json_bytes: int | None
     """Where the JSON ends and binary tensors begin; None without any."""
+    rows: int
+    """That were predicted."""
 
 
 def inputs_of(model: Model) -> list[TensorMetadata]:
@@ -115,8 +117,8 @@ def write(served: Served, request: InferRequest, predicted: Predicted) -> Inferr
     document["outputs"] = [head for head, _ in parts]
     text = orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
     if not any(binary for _, binary in given):
-        return Inferred(text, None)
-    return Inferred(b"".join([text, *(tail for _, tail in parts)]), len(text))
+        return Inferred(text, None, len(predicted.predictions))
+    return Inferred(b"".join([text, *(tail for _, tail in parts)]), len(text), len(predicted.predictions))
 
 
 def _takes_matrix(columns: Sequence[InputColumn]) -> bool:

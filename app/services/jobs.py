@@ -3,7 +3,9 @@
 Whatever ends an attempt is written under its lease; of two writers the second gets LeaseLost.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
 from typing import NamedTuple, TypeVar
 from uuid import UUID, uuid4
 
@@ -33,11 +35,31 @@ class Swept(NamedTuple):
     """Queued jobs announced again."""
 
 
+class Attempts:
+    """Counts of attempts that this process began, and of how they ended."""
+
+    def __init__(self) -> None:
+        self.lost = 0
+        """Attempts of any process whose lease ran out, as this one found."""
+        self._counts: Counter[tuple[str, str, str]] = Counter()
+        self._lock = Lock()
+
+    def count(self, kind: str, event: str, reason: str = "") -> None:
+        with self._lock:
+            self._counts[kind, event, reason] += 1
+
+    def counts(self) -> dict[tuple[str, str, str], int]:
+        """By kind of job, event (`started`, or the state in which the attempt left the job) and reason."""
+        with self._lock:
+            return dict(self._counts)
+
+
 class Jobs:
     def __init__(self, work: WorkFactory, announce: Callable[[UUID], object], settings: Settings) -> None:
         self._work = work
         self._announce = announce
         self._settings = settings
+        self.attempts = Attempts()
 
     # what clients ask
 
@@ -62,7 +84,10 @@ class Jobs:
         """Begin an attempt: counted from now on, whatever becomes of it. None: there is nothing to run."""
         token = uuid4()
         lease = self._settings.lease_seconds
-        return self._work.retry(lambda w: w.jobs.claim(job_id, token, lease, _capable()))
+        claimed = self._work.retry(lambda w: w.jobs.claim(job_id, token, lease, _capable()))
+        if claimed is not None:
+            self.attempts.count(claimed.kind, "started")
+        return claimed
 
     def claim_oldest(self) -> Claim | None:
         """Begin an attempt of the job that has waited longest, asking no broker."""
@@ -90,7 +115,7 @@ class Jobs:
             version = None if told.trained is None else self._add_version(w, claim, told.trained)
             w.jobs.succeed(claim, version=version, result=told.result, warnings=told.warnings, curves=_lists(curves))
 
-        self._end(claim, publish)
+        self._end(claim, publish, "succeeded")
 
     def _add_version(self, w: Work, claim: Claim, trained: Trained) -> int:
         if claim.model is None or claim.dataset_id is None:
@@ -110,32 +135,35 @@ class Jobs:
         """End the job, or with `retry` queue it again while attempts are left. Raises Cancelled, LeaseLost."""
         if retry and claim.attempt < claim.max_attempts:
             pause = self._backoff(claim.attempt)
-            self._end(claim, lambda w: w.jobs.requeue(claim, reason=error.code, seconds=pause))
+            self._end(claim, lambda w: w.jobs.requeue(claim, reason=error.code, seconds=pause), "queued", error.code)
         else:
-            self._end(claim, lambda w: w.jobs.fail(claim, JobState.FAILED, error))
+            self._end(claim, lambda w: w.jobs.fail(claim, JobState.FAILED, error), "failed", error.code)
 
     def time_out(self, claim: Claim) -> None:
         """Raises Cancelled, LeaseLost."""
         late = TimedOut(f"It ran for {claim.time_limit_seconds:g} seconds.")
         error = Problem.of(late, request_id=claim.request_id)
-        self._end(claim, lambda w: w.jobs.fail(claim, JobState.TIMED_OUT, error))
+        self._end(claim, lambda w: w.jobs.fail(claim, JobState.TIMED_OUT, error), "timed_out", error.code)
 
     def stop(self, claim: Claim) -> None:
         """The attempt of a job in cancelling is over. Raises LeaseLost."""
         self._work.retry(lambda w: w.jobs.finish_cancel(claim))
+        self.attempts.count(claim.kind, "cancelled")
 
     def release(self, claim: Claim) -> None:
         """Give the job back because the worker stops; the attempt does not count. Raises Cancelled, LeaseLost."""
-        self._end(claim, lambda w: w.jobs.requeue(claim, reason="worker_stopped", charged=False))
+        reason = "worker_stopped"
+        self._end(claim, lambda w: w.jobs.requeue(claim, reason=reason, charged=False), "queued", reason)
         self._announce(claim.job_id)
 
-    def _end(self, claim: Claim, write: Callable[[Work], None]) -> None:
-        """Write the end of an attempt; a cancel that came first has the last word."""
+    def _end(self, claim: Claim, write: Callable[[Work], None], outcome: str, reason: str = "") -> None:
+        """Write the end of an attempt and count it; a cancel that came first has the last word."""
         try:
             self._work.retry(write)
         except LeaseLost:
             self.stop(claim)
             raise Cancelled from None
+        self.attempts.count(claim.kind, outcome, reason)
 
     # what nobody asks for
 
@@ -145,6 +173,7 @@ class Jobs:
         held: messages the broker still has; None if it does not answer.
         """
         recovered = sum(self._recovered(lapsed) for lapsed in self._work.retry(lambda w: w.jobs.lapsed(self._grace)))
+        self.attempts.lost += recovered
         if held is None:
             return Swept(recovered, 0)
         pause = self._settings.republish_seconds

@@ -24,6 +24,9 @@ class ModelMemory:
             pass
         return model
 
+    def __len__(self) -> int:
+        return len(self._models)
+
     def put(self, digest: str, model: Model) -> None:
         size = model.nbytes  # counted once, outside the lock
         with self._lock:

@@ -21,6 +21,7 @@ from app.services.loading import opened, stored
 from app.services.memory import ModelMemory
 from app.services.pointers import Pointers, Wanted
 from app.services.single_flight import SingleFlight
+from app.services.tally import Level, Tally
 from app.settings import KiB, MiB, Settings
 from app.store.cache import Cache
 from app.store.models import Pointer
@@ -53,7 +54,8 @@ class Predictions:
         self._cache = cache
         self._max_rows = settings.max_predict_rows
         self._pointers = Pointers(work, settings.pointer_seconds)
-        self._memory = ModelMemory(settings.model_memory_bytes)
+        self.memory = ModelMemory(settings.model_memory_bytes)
+        self.tally = Tally()
         self._loads: SingleFlight[str, Model] = SingleFlight(LOADS, "models")
         self._batching = Batching(settings)
         self._compiling = Compiling()
@@ -80,7 +82,12 @@ class Predictions:
         pointer = self._pointers.fresh(wanted)
         if pointer is None:
             pointer = await _landed(self._pointers.fetch(wanted))
-        return Served(pointer, self._memory.get(pointer.digest) or await self._loaded(pointer))
+        model = self.memory.get(pointer.digest)
+        if model is None:
+            self.tally.looked_up(Level.MEMORY, found=False)
+            return Served(pointer, await self._loaded(pointer))
+        self.tally.found_in_memory += 1
+        return Served(pointer, model)
 
     def at_hand(self, wanted: Wanted, size: int, within: float | None, *, plain: bool = False) -> Served | None:
         """As `ready`, if a body of so many bytes can be answered without waiting for anything or anybody.
@@ -90,12 +97,14 @@ class Predictions:
         """
         self._compiling.came(size)
         pointer = self._pointers.fresh(wanted) if within is None else None
-        model = None if pointer is None else self._memory.get(pointer.digest)
+        model = None if pointer is None else self.memory.get(pointer.digest)
         if pointer is None or model is None or self._batching.takes(model):
             return None
         served = Served(pointer, model)
-        quick = served.quick(size) or (plain and size * self._paces.get(pointer.digest, inf) <= QUICK_SECONDS)
-        return served if quick else None
+        if served.quick(size) or (plain and size * self._paces.get(pointer.digest, inf) <= QUICK_SECONDS):
+            self.tally.found_in_memory += 1
+            return served
+        return None
 
     def timed(self, served: Served, size: int, give: Callable[[], T], *, plain: bool) -> T:
         """What `give` gives for a body of so many bytes. How long a large plain one takes is remembered.
@@ -152,16 +161,28 @@ class Predictions:
         return served.model.predict_raw(raw)
 
     def _load(self, pointer: Pointer) -> Model:
-        kept = self._memory.get(pointer.digest)  # landed between the caller's look and now
+        kept = self.memory.get(pointer.digest)  # landed between the caller's look and now
         if kept is not None:
             return kept
+        begun = time.perf_counter()
         cached = self._cache.get(pointer.digest, pointer.size_bytes)
-        blob = stored(self._work, pointer) if cached is None else cached
+        self.tally.looked_up(Level.REDIS, found=cached is not None)
+        blob = self._stored(pointer) if cached is None else cached
         model = opened(self._work, pointer, blob)
         if cached is None:
             self._cache.put(pointer.digest, blob)
-        self._memory.put(pointer.digest, model)
+        self.memory.put(pointer.digest, model)
+        self.tally.loaded(time.perf_counter() - begun)
         return model
+
+    def _stored(self, pointer: Pointer) -> bytes:
+        found = False
+        try:
+            blob = stored(self._work, pointer)
+            found = True
+        finally:
+            self.tally.looked_up(Level.POSTGRES, found=found)
+        return blob
 
 
 def check_extras(served: Served, extras: Extras) -> None:

@@ -17,6 +17,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
+from app.store.census import Census
 from app.store.datasets import DatasetRepository
 from app.store.jobs import JobRepository
 from app.store.models import ModelRepository
@@ -34,6 +35,7 @@ class Work:
         self.jobs = JobRepository(self.session)
         self.models = ModelRepository(self.session)
         self.uses = UseRepository(self.session)
+        self.census = Census(self.session)
         self._afterwards: list[Callable[[], object]] = []
 
     def after_commit(self, action: Callable[[], object]) -> None:

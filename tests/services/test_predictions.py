@@ -216,7 +216,7 @@ def test_a_large_model_blocks_nobody_while_it_loads(process, published, large, n
     assert answered > 50  # they take microseconds, the loading hundreds of milliseconds
     assert order[0] == "other"  # which was asked for later, and was not in memory either
     assert size >= LARGE
-    assert predictions._memory.nbytes <= 2 * LARGE
+    assert predictions.memory.nbytes <= 2 * LARGE
 
 
 def test_a_model_larger_than_all_of_the_memory_is_served_and_not_kept(process, published, large, name):
@@ -248,7 +248,7 @@ def test_ten_times_the_memory_is_served_within_it(process, published, trained, n
         body = published(name, seed=seed)
         given = orjson.loads(answer(predictions, name, body, version=seed + 1))
         assert given["version"] == seed + 1
-        assert predictions._memory.nbytes <= 3 * size
+        assert predictions.memory.nbytes <= 3 * size
     assert orjson.loads(answer(predictions, name, body, version=1))["version"] == 1
 
 

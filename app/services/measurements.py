@@ -1,0 +1,93 @@
+"""What API and worker tell Prometheus of themselves, beside the requests they answer or the slots they have."""
+
+import platform
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import CounterMetricFamily as Counter
+from prometheus_client.core import GaugeMetricFamily as Gauge
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+from sqlalchemy import QueuePool
+
+from app.services.census import Census
+from app.services.jobs import Attempts
+from app.services.predictions import Predictions
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+
+class Process(Collector):
+    """The release, the pool of database connections, and attempts at jobs."""
+
+    def __init__(self, engine: "Engine", attempts: Attempts) -> None:
+        self._pool, self._attempts = engine.pool, attempts
+
+    def collect(self) -> Iterator[Metric]:
+        build = Gauge("valiant_build_info", "The release that runs; always 1.", labels=("version", "python"))
+        build.add_metric((version("valiant"), platform.python_version()), 1)
+        yield build
+        if isinstance(self._pool, QueuePool):
+            used = self._pool.checkedout()
+            yield Gauge("valiant_database_connections_in_use", "Connections of the pool that work now.", used)
+            yield Gauge("valiant_database_connections_limit", "Connections that the pool may open.", self._pool.size())
+        attempts = Counter(
+            "valiant_attempts",
+            "Attempts at jobs: those started, and those ended, by the state they left the job in and its reason.",
+            labels=("kind", "event", "reason"),
+        )
+        for (kind, event, reason), count in self._attempts.counts().items():
+            attempts.add_metric((kind, event, reason), count)
+        yield attempts
+        yield Counter(
+            "valiant_leases_expired", "Attempts of any worker that this process found dead.", self._attempts.lost
+        )
+
+
+class Served(Collector):
+    """Predictions, and where their models were found."""
+
+    def __init__(self, predictions: Predictions) -> None:
+        self._tally, self._memory = predictions.tally, predictions.memory
+
+    def collect(self) -> Iterator[Metric]:
+        requests = Counter("valiant_predictions", "Requests answered with predictions.", labels=("model",))
+        rows = Counter("valiant_predicted_rows", "Rows of these requests.", labels=("model",))
+        for model, count, total in self._tally.models():
+            requests.add_metric((model,), count)
+            rows.add_metric((model,), total)
+        yield from (requests, rows)
+        lookups = Counter(
+            "valiant_model_lookups",
+            "Looks for a model in memory, then in Redis, then in Postgres.",
+            labels=("level", "result"),
+        )
+        for level, found, count in self._tally.lookups():
+            lookups.add_metric((level, "hit" if found else "miss"), count)
+        yield lookups
+        yield Counter("valiant_model_loads", "Models decoded and checked.", self._tally.loads)
+        yield Counter("valiant_model_load_seconds", "Time this took.", self._tally.load_seconds)
+        yield Gauge("valiant_models_in_memory", "Decoded models in memory.", len(self._memory))
+        yield Gauge("valiant_model_memory_bytes", "Their size.", self._memory.nbytes)
+
+
+class Counted(Collector):
+    """What the database knows; nothing but that it is down while it does not answer."""
+
+    def __init__(self, census: Census) -> None:
+        self._census = census
+
+    def collect(self) -> Iterator[Metric]:
+        queue = self._census.queue
+        yield Gauge("valiant_database_up", "1 if the database answered this scrape in time.", int(queue is not None))
+        if queue is None:
+            return
+        jobs = Gauge("valiant_jobs", "Jobs in a state; finished ones as of the last minute.", labels=("kind", "state"))
+        for (kind, state), count in {**queue.jobs, **self._census.finished}.items():
+            jobs.add_metric((kind, state), count)
+        yield jobs
+        yield Gauge("valiant_queue_jobs", "Jobs that wait for a worker.", queue.waiting)
+        oldest = "How long the job at the head of the queue has waited; 0 if none waits."
+        yield Gauge("valiant_queue_oldest_seconds", oldest, queue.oldest_seconds)
