@@ -12,6 +12,7 @@ from app.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
+NGINX = (ROOT / "app" / "deployment" / "nginx.conf").read_text()
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES = COMPOSE["services"]
 OURS = {name: service for name, service in SERVICES.items() if service["image"] == "valiant"}
@@ -85,7 +86,22 @@ def test_every_service_is_locked_down(name):
 def test_one_door():
     assert [name for name, service in SERVICES.items() if "ports" in service] == ["nginx"]
     assert SERVICES["api"]["deploy"]["replicas"] == 2
-    assert "server api:8000 resolve" in COMPOSE["configs"]["nginx"]["content"]
+
+
+def test_nginx_reads_the_shipped_file():
+    """As a file: Compose cannot write an inline one into a container whose file system is read-only."""
+    (config,) = SERVICES["nginx"]["configs"]
+    assert COMPOSE["configs"] == {config["source"]: {"file": "app/deployment/nginx.conf"}}
+    command = SERVICES["nginx"]["command"]
+    assert command[command.index("-c") + 1] == config["target"]
+    assert command[command.index("-p") + 1] in SERVICES["nginx"]["tmpfs"]
+
+
+def test_nginx_finds_every_replica():
+    upstream = re.search(r"upstream api \{(.+?)\}", NGINX, re.DOTALL)[1]
+    assert re.search(r"resolver 127\.0\.0\.11 valid=2s;.*server api:8000 resolve max_fails=0;", upstream, re.DOTALL)
+    assert float(SERVICES["api"]["environment"]["VALIANT_DRAIN_SECONDS"]) > 2
+    assert (SERVICES["nginx"]["ports"], "listen 8080;" in NGINX) == (["8000:8080"], True)
 
 
 def test_dependencies_volumes_and_configs_exist():
