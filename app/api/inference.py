@@ -103,7 +103,10 @@ async def get_server_metadata(request: Request) -> ServerMetadata:
 
 @described.get("/models/{model}")
 async def get_model_metadata(model: ModelPath, services: ServicesDep) -> ModelMetadata:
-    """All versions, and the tensors of the one that answers: by alias `champion` if it is set, else the newest."""
+    """All versions, and the tensors of the default one: that of the alias `champion` if it is set, else the newest.
+
+    `parameters.labels` of the output `predict_proba` names the class of each of its columns.
+    """
     served = await services.predictions.serve(model)
     known = await run_in_threadpool(services.models.get, model)
     return _metadata(served, known.versions)
@@ -137,7 +140,8 @@ def infer_model(
 ) -> Respond:
     """Predict, as `/v1/models/{model}/predict` does, from tensors to tensors; JSON, binary or both.
 
-    A matrix `input-0` for models of numbers only, or a tensor per column. null, and NaN in bytes, are missing values.
+    A model of numbers only takes one matrix (rows, columns) of any name, with its columns in the order of the metadata.
+    Every model takes a tensor per column, by its name. null, and NaN in bytes, are missing values.
     """
     return partial(_infer, Wanted(model), seconds(x_request_timeout))
 

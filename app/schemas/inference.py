@@ -31,13 +31,24 @@ class ModelReadiness(Wire):
     ready: bool
 
 
+class TensorParameters(Wire):
+    """Names along the second dimension of a tensor, in order."""
+
+    columns: list[str] | None = Field(None, description="Names of the columns of an input matrix, in order.")
+    labels: list[bool | int | float | str] | None = Field(
+        None, description="Classes of the columns of `predict_proba`, in order."
+    )
+
+
 class TensorMetadata(Wire):
     """A tensor a model takes or gives; -1 stands for the number of rows."""
 
     name: str
     datatype: str
     shape: list[int]
-    parameters: Parameters | None = Field(None, description="columns: names of a matrix's columns, in order.")
+    parameters: TensorParameters | None = Field(
+        None, description="Names of the tensor's columns or classes; absent for a tensor of one value per row."
+    )
 
 
 class ModelMetadata(Wire):
@@ -66,10 +77,16 @@ class InferWanted(Body):
 
 
 class InferRequest(Body):
-    """One matrix named `input-0`, for models of numbers only, or one tensor per column, by its name."""
+    """One matrix (rows, columns) of any name, for models of numbers only, or one tensor per column, by its name."""
 
-    id: str | None = Field(None, description="Given back with the answer.")
-    parameters: Parameters | None = Field(None, description="binary_data_output: all outputs as bytes.")
+    id: str | None = Field(None, description="Identifier that the response repeats; null leaves it out.")
+    model_name: str | None = Field(None, description="Sent by KServe's SDK; ignored, the address names the model.")
+    model_version: str | None = Field(None, description="Sent by KServe's SDK; ignored, the address names the version.")
+    parameters: Parameters | None = Field(
+        None,
+        description="binary_data_output: true returns all outputs as bytes after the JSON. content_type: `np` returns "
+        "the first output only, unless `outputs` names others, as MLServer's NumpyRequestCodec reads one tensor.",
+    )
     inputs: list[InferInput] = Field(min_length=1, max_length=10_000)
     outputs: list[InferWanted] | None = Field(None, max_length=100, description="Absent: all.")
 

@@ -17,17 +17,21 @@ from app.ml.contract import Labels, Matrix, Task
 from app.ml.model import Model, Predicted
 from app.ml.rows import MAX_FAULTS
 from app.ml.schema import ColumnKind, InputColumn
-from app.schemas.inference import InferRequest, InferWanted, Parameters, TensorMetadata
+from app.schemas.inference import InferInput, InferRequest, InferWanted, Parameters, TensorMetadata, TensorParameters
 from app.services.predictions import Served
 from app.services.tensors import LENGTH, Tensor, read_tensors, refused
 
 T = TypeVar("T")
 MATRIX = "input-0"
 PLATFORM = "valiant"
+SHOWN = 20
+"""Columns named in an error."""
+ONE_ARRAY = "np"
+"""Content type of a request by MLServer's NumpyRequestCodec, which reads no response of several tensors."""
 NEVER_OFFERED = ("classification", "shared_memory_region")
 """Parameters of other servers' extensions: they ask for another answer, so they cannot be ignored."""
 DATATYPES: dict[type, str] = {bool: "BOOL", int: "INT64", float: "FP64", str: "BYTES"}
-KIND, NAME, NULLABLE = map(attrgetter, ("kind", "name", "nullable"))
+KIND, NULLABLE = map(attrgetter, ("kind", "nullable"))
 TENSOR_OF_KIND = {ColumnKind.NUMERIC: "FP64", ColumnKind.BOOLEAN: "BOOL"}
 
 
@@ -39,6 +43,8 @@ class Output(NamedTuple):
     values: NDArray[Any]
     labels: Sequence[Any] = ()
     """Of BYTES: what the values are the places of."""
+    classes: Sequence[Any] = ()
+    """Of the columns, where these are probabilities."""
 
 
 class Inferred(NamedTuple):
@@ -52,9 +58,10 @@ class Inferred(NamedTuple):
 def inputs_of(model: Model) -> list[TensorMetadata]:
     """One matrix where all columns are numbers, else a tensor per column."""
     names = [column.name for column in model.inputs]
-    if _takes_matrix(model.inputs):
+    if _all_numbers(model.inputs) and MATRIX not in names:
         shape = [-1, len(names)]
-        return [TensorMetadata(name=MATRIX, datatype="FP64", shape=shape, parameters={"columns": names})]
+        columns = TensorParameters(columns=names)
+        return [TensorMetadata(name=MATRIX, datatype="FP64", shape=shape, parameters=columns)]
     kinds = [TENSOR_OF_KIND.get(ColumnKind(column.kind), "BYTES") for column in model.inputs]
     return [TensorMetadata(name=n, datatype=kind, shape=[-1]) for n, kind in zip(names, kinds, strict=True)]
 
@@ -62,7 +69,16 @@ def inputs_of(model: Model) -> list[TensorMetadata]:
 def outputs_of(model: Model) -> list[TensorMetadata]:
     """As `infer` returns them: read off the answer to a row of missing values."""
     given = _outputs(model, model.predict_raw(np.full((1, len(model.inputs)), np.nan)))
-    return [TensorMetadata(name=o.name, datatype=o.datatype, shape=[-1, *o.values.shape[1:]]) for o in given]
+    return [_described(output) for output in given]
+
+
+def _described(output: Output) -> TensorMetadata:
+    return TensorMetadata(
+        name=output.name,
+        datatype=output.datatype,
+        shape=[-1, *output.values.shape[1:]],
+        parameters=TensorParameters(labels=list(output.classes)) if output.classes else None,
+    )
 
 
 class Asked(NamedTuple):
@@ -77,11 +93,11 @@ def read(model: Model, request: InferRequest, payload: memoryview, *, max_rows: 
 
     Raises InvalidTensor, NulCharacter, BodyTooLarge, and InvalidData for values the model's columns do not take.
     """
-    sent = [tensor.name for tensor in request.inputs]
-    whole = sent == [MATRIX] and _takes_matrix(model.inputs)
-    rows = _rows(request, len(model.inputs) if whole else 1, max_rows)
+    sent, names = [tensor.name for tensor in request.inputs], [column.name for column in model.inputs]
+    whole = len(sent) == 1 and _all_numbers(model.inputs) and _is_matrix(request.inputs[0], names)
+    rows = _rows(request, names if whole else None, max_rows)
     if not whole:
-        _demand(sent, [column.name for column in model.inputs])
+        _demand(sent, names)
     tensors = read_tensors(request.inputs, payload)
     if whole:
         return Asked(exact_matrix(tensors[0], model.inputs, rows), request)
@@ -98,7 +114,8 @@ def placed(model: Model, request: InferRequest, values: Matrix, *, flat: bool, m
     rows, *width = tensor.shape
     fits = math.prod(width) == len(model.inputs) and math.prod(tensor.shape) == values.size and rows <= max_rows
     as_said = flat or list(values.shape) == tensor.shape
-    if tensor.name != MATRIX or not (fits and as_said) or MATRIX in (model.preparation.numbers or (MATRIX,)):
+    names = model.preparation.numbers
+    if names is None or not (fits and as_said and _is_matrix(tensor, names)):
         return None
     return values.reshape(rows, len(model.inputs))
 
@@ -121,19 +138,38 @@ def write(served: Served, request: InferRequest, predicted: Predicted) -> Inferr
     return Inferred(b"".join([text, *(tail for _, tail in parts)]), len(text), len(predicted.predictions))
 
 
-def _takes_matrix(columns: Sequence[InputColumn]) -> bool:
-    return set(map(KIND, columns)) == {ColumnKind.NUMERIC} and MATRIX not in map(NAME, columns)
+def _all_numbers(columns: Sequence[InputColumn]) -> bool:
+    return set(map(KIND, columns)) == {ColumnKind.NUMERIC}
 
 
-def _rows(request: InferRequest, width: int, max_rows: int) -> int:
-    """How many, once every shape has proved to fit: nothing is read before."""
-    rows = request.inputs[0].shape[0]
+def _is_matrix(tensor: InferInput, names: Sequence[str]) -> bool:
+    """Whether the only tensor sent is the matrix (n, p): any of two dimensions, but for a column (n, 1) by its name."""
+    shape = tensor.shape
+    return (len(shape) == 2 or tensor.name == MATRIX) and (math.prod(shape[1:]) != 1 or tensor.name not in names)
+
+
+def _rows(request: InferRequest, names: Sequence[str] | None, max_rows: int) -> int:
+    """How many, once every shape has proved to fit: nothing is read before.
+
+    names: of the columns of a matrix, if it is one.
+    """
+    rows, width = request.inputs[0].shape[0], 1 if names is None else len(names)
     for i, tensor in enumerate(request.inputs):
         if tensor.shape[0] != rows or math.prod(tensor.shape[1:]) != width:
-            raise refused(f"/inputs/{i}/shape", f"As many rows as the other tensors are needed, of {width} each.")
+            raise refused(f"/inputs/{i}/shape", _misshapen(names, tensor.shape))
     if rows > max_rows:
         raise BodyTooLarge(f"There are {rows} rows; one request may carry {max_rows}.")
     return rows
+
+
+def _misshapen(names: Sequence[str] | None, shape: Sequence[int]) -> str:
+    if names is None:
+        return f"The shape {shape} does not fit: one tensor per column has as many rows as the others, of 1 value each."
+    shown = ", ".join(names[:SHOWN]) + ", …" * (len(names) > SHOWN)
+    return (
+        f"The shape {shape} does not fit: the matrix has {len(names)} columns ({shown}). "
+        "Send [rows, columns], or one tensor per column by its name."
+    )
 
 
 def _demand(sent: Sequence[str], names: Sequence[str]) -> None:
@@ -213,7 +249,7 @@ def _outputs(model: Model, predicted: Predicted) -> list[Output]:
         return [Output("predict", "FP64", np.asarray(predicted.values, np.float64))]
     kinds = {type(label) for label in predicted.classes}
     datatype = DATATYPES[kinds.pop()] if len(kinds) == 1 else "FP64"
-    odds = Output("predict_proba", "FP64", np.asarray(predicted.probabilities))
+    odds = Output("predict_proba", "FP64", np.asarray(predicted.probabilities), classes=predicted.classes)
     if datatype == "BYTES":
         return [Output("predict", datatype, predicted.values, predicted.classes), odds]
     dtype = {"BOOL": np.bool_, "INT64": np.int64, "FP64": np.float64}[datatype]
@@ -224,7 +260,8 @@ def _wanted(given: Sequence[Output], request: InferRequest) -> list[tuple[Output
     """The outputs asked for, in that order, and whether each is to be binary."""
     as_bytes = _flag(request.parameters, "binary_data_output", "", otherwise=False)
     if not request.outputs:
-        return list(zip(given, repeat(as_bytes)))
+        single = (request.parameters or {}).get("content_type") == ONE_ARRAY
+        return list(zip(given[:1] if single else given, repeat(as_bytes)))
     by_name = {output.name: output for output in given}
     if len({wanted.name for wanted in request.outputs}) < len(request.outputs):
         raise refused("/outputs", "An output is asked for twice.")

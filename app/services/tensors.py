@@ -23,6 +23,8 @@ DTYPES = {
 }
 """Of numbers."""
 LENGTH = struct.Struct("<I")
+ENCODED = frozenset({"base64", "pd_json"})
+"""Content types of MLServer's codecs whose strings stand for other values."""
 
 
 class InvalidTensor(ValiantError):
@@ -58,6 +60,7 @@ def read_tensors(inputs: Sequence[InferInput], payload: memoryview) -> list[Tens
         pointer = f"/inputs/{i}"
         if (tensor.data is None) == (size is None):
             raise refused(pointer, "A tensor has either data or a binary_data_size.")
+        _demand_plain(tensor.parameters, pointer)
         if size is None:
             found.append(_of_json(tensor, tensor.data or [], pointer))
         else:
@@ -72,6 +75,14 @@ def binary_size(parameters: Parameters | None, pointer: str) -> int | None:
     if size is not None and (type(size) is not int or size < 0):
         raise refused(f"{pointer}/parameters/binary_data_size", "A number of bytes is needed.")
     return size
+
+
+def _demand_plain(parameters: Parameters | None, pointer: str) -> None:
+    """Raises InvalidTensor where the strings are encoded once more: as they stand they would be unknown categories."""
+    kind = (parameters or {}).get("content_type")
+    if isinstance(kind, str) and kind in ENCODED:
+        detail = f"The content type {kind} is not supported. Send plain UTF-8 strings, as the content type str does."
+        raise refused(f"{pointer}/parameters/content_type", detail)
 
 
 def _width(tensor: InferInput) -> int:

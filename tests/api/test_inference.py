@@ -13,42 +13,8 @@ from hypothesis import strategies as st
 from app.schemas.inference import ModelMetadata
 
 JSON_BYTES = "Inference-Header-Content-Length"
-NUMBERS = {"x": np.linspace(-2, 2, 60), "y": np.cos(np.arange(60.0)), "z": np.arange(60.0) % 7}
-
-
-@pytest.fixture(scope="module")
-def numeric(services):
-    """`numeric(algorithm, target)`: the name of a model of numbers only."""
-    import pyarrow as pa
-
-    from app.ml.schema import TableColumn
-    from app.ml.training import TrainSpec, train
-
-    names = {}
-    table = pa.table(NUMBERS | {"label": np.where(NUMBERS["y"] > 0, "up", "down").astype(str).tolist()})
-
-    def name(algorithm="logistic", target="label"):
-        if (algorithm, target) not in names:
-            features = [column for column in NUMBERS if column != target]
-            asked = {"algorithm": {"name": algorithm}, "features": features}
-            spec = TrainSpec.model_validate(asked | ({"target": target} if target else {}))
-            columns = [TableColumn(column, "numeric", 0, 60) for column in NUMBERS]
-            columns.append(TableColumn("label", "categorical", 0, 2))
-            made = train(spec, table, columns=columns, data_digest="sha256:" + "0" * 64)
-            names[algorithm, target] = f"v-{uuid4()}"
-            with services.work() as w:
-                w.models.add_version(
-                    model=names[algorithm, target],
-                    job_id=uuid4(),
-                    dataset_id=uuid4(),
-                    blob=made.blob,
-                    report=made.report,
-                    golden=made.golden,
-                    chunk_bytes=1 << 20,
-                )
-        return names[algorithm, target]
-
-    return name
+COLUMNS = ("x", "y", "z")
+"""Of the models of numbers."""
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +74,7 @@ ROWS = [[0.1, 0.2, 3.0], [-1.5, 1 / 3, 6.0], [1e-17, -0.7, 0.0]]
 )
 def test_every_form_gives_the_bits_of_v1(client, numeric, infer, algorithm, target):
     name = numeric(algorithm, target)
-    columns = [column for column in NUMBERS if column != target]
+    columns = [column for column in COLUMNS if column != target]
     rows = [row[: len(columns)] for row in ROWS]
     v1 = client.post(f"/v1/models/{name}/predict", json={"columns": columns, "data": rows}).json()
     shape, flat = [3, len(columns)], [value for row in rows for value in row]
@@ -146,10 +112,58 @@ def test_metadata_describes_what_infer_takes_and_gives(client, numeric, infer, a
     assert metadata == client.get(f"/v2/models/{name}/versions/1").json()
     [taken] = metadata["inputs"]
     width = taken["shape"][1]
-    assert taken["parameters"]["columns"] == [column for column in NUMBERS if column != target]
+    assert taken["parameters"]["columns"] == [column for column in COLUMNS if column != target]
     found = infer(name, tensor(taken["name"], [2, width], taken["datatype"], [1] * 2 * width)).json()["outputs"]
     described = [(o["name"], o["datatype"], [2, *o["shape"][1:]]) for o in metadata["outputs"]]
     assert [(o["name"], o["datatype"], o["shape"]) for o in found] == described
+
+
+@pytest.mark.parametrize("name", ["input-0", "input-1", "x", "predict"])
+def test_one_numeric_tensor_of_two_dimensions_is_the_matrix_whatever_its_name(numeric, infer, name):
+    flat, packed = [value for row in ROWS for value in row], np.array(ROWS).tobytes()
+    expected = infer(numeric(), tensor("input-0", [3, 3], "FP64", ROWS))
+    for form in (
+        infer(numeric(), tensor(name, [3, 3], "FP64", ROWS)),
+        infer(numeric(), tensor(name, [3, 3], "FP64", flat)),
+        infer(numeric(), tensor(name, [3, 3], "FP64", [*flat[:-1], 0])),  # read by the general reader
+        infer(numeric(), tensor(name, [3, 3], "FP64", binary_data_size=len(packed)), payload=packed),
+    ):
+        assert outputs(form) == outputs(expected)
+
+
+def test_a_model_of_one_column_takes_it_in_every_form(numeric, infer):
+    single = numeric("ridge", "z", ("x",))
+    expected = outputs(infer(single, tensor("x", [2], "FP64", [5.5, 6.5])))
+    for name, shape, data in (
+        ("x", [2, 1], [5.5, 6.5]),
+        ("x", [2, 1], [[5.5], [6.5]]),
+        ("input-0", [2], [5.5, 6.5]),
+        ("input-7", [2, 1], [5.5, 6.5]),
+    ):
+        assert outputs(infer(single, tensor(name, shape, "FP64", data))) == expected
+
+
+def test_a_matrix_of_another_width_is_refused_with_the_columns(numeric, infer):
+    response = infer(numeric(), tensor("input-1", [2, 2], "FP64", [1, 2, 3, 4]))
+    assert refusal(response, 400, "invalid_tensor") == ["/inputs/0/shape"]
+    assert "3 columns (x, y, z)" in response.json()["detail"]
+    assert refusal(infer(numeric(), tensor("x", [2, 1], "FP64", [1, 2])), 422, "invalid_data") == ["/inputs"]
+
+
+def test_classes_of_the_probabilities_are_in_the_metadata(client, numeric, mixed, infer):
+    for name in (numeric(), mixed):
+        labels, odds = client.get(f"/v2/models/{name}").json()["outputs"]
+        v1 = client.get(f"/v1/models/{name}/versions/1").json()
+        assert "parameters" not in labels
+        assert odds["parameters"] == {"labels": sorted(odds["parameters"]["labels"])}
+        assert len(odds["parameters"]["labels"]) == odds["shape"][1]
+        assert v1["version"] == 1
+    found = outputs(infer(numeric(), tensor("m", [3, 3], "FP64", ROWS)))
+    columns = np.reshape(found["predict_proba"]["data"], (3, -1)).argmax(axis=1)
+    named = client.get(f"/v2/models/{numeric()}").json()["outputs"][1]["parameters"]["labels"]
+    assert [named[column] for column in columns] == found["predict"]["data"]
+    [only] = client.get(f"/v2/models/{numeric('ridge', 'z')}").json()["outputs"]
+    assert "parameters" not in only
 
 
 def test_all_versions_are_named(client, services, publish):

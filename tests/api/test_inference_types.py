@@ -1,16 +1,18 @@
-"""The Open Inference Protocol in MLServer's own types: they write our requests and read our answers.
+"""The Open Inference Protocol in MLServer's own types and codecs: they write requests and read responses.
 
-MLServer asks for an old FastAPI, so it cannot stand beside ours: its wheel is fetched without its requirements, and of
-it only the types are loaded, which need nothing but pydantic.
+MLServer requires an old FastAPI, so it cannot be installed beside ours: its wheel is fetched without its requirements,
+and only its types and codecs are imported, which need pydantic, numpy and pandas.
 """
 
-import importlib.util
+import importlib
 import subprocess
 import sys
-from pathlib import Path
+from types import ModuleType
 from uuid import uuid4
 
+import numpy as np
 import orjson
+import pandas as pd
 import pytest
 
 WHEEL = "mlserver==1.7.1"
@@ -19,20 +21,26 @@ JSON = {"Content-Type": "application/json"}
 
 @pytest.fixture(scope="module")
 def mlserver(tmp_path_factory):
-    """The module `mlserver.types`. Without the package index this fails, as the installation of the tests does."""
+    """The packages `mlserver.types` and `mlserver.codecs`.
+
+    Without the package index this fails, as the installation of the tests does.
+    """
     folder = tmp_path_factory.mktemp("mlserver")
     fetch = [sys.executable, "-m", "pip", "install", "--no-deps", "--only-binary=:all:", "--target", folder, WHEEL]
     done = subprocess.run(fetch, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, f"{WHEEL} could not be fetched: {done.stderr[-2000:]}"
-    place = Path(folder) / "mlserver" / "types"
-    found = importlib.util.spec_from_file_location(
-        "mlserver_types", place / "__init__.py", submodule_search_locations=[str(place)]
-    )
-    module = sys.modules[found.name] = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    yield module
-    for name in [name for name in sys.modules if name.partition(".")[0] == found.name]:
+    package = sys.modules["mlserver"] = ModuleType("mlserver")  # its own __init__ imports the server
+    package.__path__ = [str(folder / "mlserver")]
+    package.types = importlib.import_module("mlserver.types")
+    package.codecs = importlib.import_module("mlserver.codecs")
+    yield package
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mlserver"]:
         del sys.modules[name]
+
+
+@pytest.fixture(scope="module")
+def types(mlserver):
+    return mlserver.types
 
 
 KINDS = [("logistic", "species"), ("ridge", "length"), ("kmeans", None), ("pca", None), ("decision_tree", "size")]
@@ -71,25 +79,25 @@ def asked(types, inputs, **more):
     return types.InferenceRequest(id="r-1", inputs=tensors, **more).model_dump_json()
 
 
-def test_what_is_there(client, mlserver, model):
-    server = exactly(mlserver.MetadataServerResponse, client.get("/v2").content)
+def test_what_is_there(client, types, model):
+    server = exactly(types.MetadataServerResponse, client.get("/v2").content)
     assert "binary_tensor_data" in server.extensions
     for path in (f"/v2/models/{model}", f"/v2/models/{model}/versions/1"):
-        told = exactly(mlserver.MetadataModelResponse, client.get(path).content)
+        told = exactly(types.MetadataModelResponse, client.get(path).content)
         assert (told.name, told.versions) == (model, ["1"])
         for tensor in [*told.inputs, *told.outputs]:
-            assert mlserver.Datatype(tensor.datatype)
+            assert types.Datatype(tensor.datatype)
 
 
 @pytest.mark.parametrize("path", ["", "/versions/1"])
-def test_their_request_and_our_answer(client, mlserver, model, path):
-    told = mlserver.MetadataModelResponse.model_validate_json(client.get(f"/v2/models/{model}").content)
-    body = asked(mlserver, told.inputs, outputs=[mlserver.RequestOutput(name=one.name) for one in told.outputs])
+def test_their_request_and_our_answer(client, types, model, path):
+    told = types.MetadataModelResponse.model_validate_json(client.get(f"/v2/models/{model}").content)
+    body = asked(types, told.inputs, outputs=[types.RequestOutput(name=one.name) for one in told.outputs])
     response = client.post(
         f"/v2/models/{model}{path}/infer", content=body, headers={"Content-Type": "application/json"}
     )
     assert response.status_code == 200, response.text
-    answer = exactly(mlserver.InferenceResponse, response.content)
+    answer = exactly(types.InferenceResponse, response.content)
     assert (answer.model_name, answer.model_version, answer.id) == (model, "1", "r-1")
     assert [(one.name, one.datatype, len(one.shape)) for one in answer.outputs] == [
         (one.name, one.datatype, len(one.shape)) for one in told.outputs
@@ -102,13 +110,76 @@ def test_their_request_and_our_answer(client, mlserver, model, path):
         assert len(one.data.root) == count
 
 
-def test_our_refusals_are_theirs(client, mlserver, model):
-    told = mlserver.MetadataModelResponse.model_validate_json(client.get(f"/v2/models/{model}").content)
-    short = mlserver.InferenceRequest.model_validate_json(asked(mlserver, told.inputs))
+def test_our_refusals_are_theirs(client, types, model):
+    told = types.MetadataModelResponse.model_validate_json(client.get(f"/v2/models/{model}").content)
+    short = types.InferenceRequest.model_validate_json(asked(types, told.inputs))
     short.inputs[0].shape = [2]
     refused = client.post(f"/v2/models/{model}/infer", json=short.model_dump())
     assert refused.status_code == 400
-    assert mlserver.InferenceErrorResponse.model_validate_json(refused.content).error
+    assert types.InferenceErrorResponse.model_validate_json(refused.content).error
     gone = client.get("/v2/models/no-such")
     assert gone.status_code == 404
-    assert mlserver.MetadataModelErrorResponse.model_validate_json(gone.content).error
+    assert types.MetadataModelErrorResponse.model_validate_json(gone.content).error
+
+
+def infer_with(client, types, model, request):
+    response = client.post(f"/v2/models/{model}/infer", content=request.model_dump_json(), headers=JSON)
+    assert response.status_code == 200, response.text
+    return types.InferenceResponse.model_validate_json(response.content)
+
+
+@pytest.mark.parametrize("algorithm", ["ridge", "kmeans", "pca", "logistic", "decision_tree"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int64", "uint8"])
+def test_a_numpy_array_goes_through_their_request_codec_and_back(client, mlserver, numeric, algorithm, dtype):
+    targets = {"ridge": "z", "kmeans": None, "pca": None}
+    model = numeric(algorithm, targets.get(algorithm, "label"))
+    width = client.get(f"/v2/models/{model}").json()["inputs"][0]["shape"][1]
+    rows = np.arange(1, 1 + 2 * width).reshape(2, width).astype(dtype)
+    codec = mlserver.codecs.NumpyRequestCodec
+    answer = infer_with(client, mlserver.types, model, codec.encode_request(rows))
+    expected = client.post(
+        f"/v1/models/{model}/predict", json={"columns": ["x", "y", "z"][:width], "data": rows.tolist()}
+    ).json()["predictions"]
+    assert codec.decode_response(answer).tolist() == expected
+
+
+def test_nan_in_a_numpy_array_is_a_missing_value(client, mlserver, numeric):
+    codec = mlserver.codecs.NumpyRequestCodec
+    found = codec.decode_response(
+        infer_with(client, mlserver.types, numeric(), codec.encode_request(np.array([[np.nan, 0.5, 1.0]])))
+    )
+    v1 = client.post(f"/v1/models/{numeric()}/predict", json={"rows": [{"x": None, "y": 0.5, "z": 1}]}).json()
+    assert found.tolist() == v1["predictions"]
+
+
+def test_outputs_that_are_named_come_whatever_the_codec(client, mlserver, numeric):
+    request = mlserver.codecs.NumpyRequestCodec.encode_request(np.ones((1, 3)))
+    request.outputs = [mlserver.types.RequestOutput(name=name) for name in ("predict_proba", "predict")]
+    answer = infer_with(client, mlserver.types, numeric(), request)
+    assert [one.name for one in answer.outputs] == ["predict_proba", "predict"]
+
+
+def test_a_data_frame_goes_through_their_request_codec_and_back(client, mlserver, services, publish):
+    model = f"t-{uuid4()}"
+    publish(services.work, model)
+    frame = pd.DataFrame({"length": [5.1, None], "width": [1, 2], "size": pd.Series(["small", "naïve"], dtype=object)})
+    codec = mlserver.codecs.PandasCodec
+    asked = codec.encode_request(frame)
+    asked.outputs = [mlserver.types.RequestOutput(name="predict")]
+    found = codec.decode_response(infer_with(client, mlserver.types, model, asked))
+    rows = {"columns": list(frame), "data": [[5.1, 1, "small"], [None, 2, "naïve"]]}
+    assert found["predict"].tolist() == client.post(f"/v1/models/{model}/predict", json=rows).json()["predictions"]
+
+
+@pytest.mark.parametrize("kind", ["base64", "pd_json"])
+def test_strings_that_are_encoded_once_more_are_refused(client, mlserver, services, publish, kind):
+    model = f"t-{uuid4()}"
+    publish(services.work, model)
+    size = mlserver.codecs.Base64Codec.encode_input("size", [b"small"])
+    size.parameters.content_type = kind
+    size.shape = [1]
+    numbers = [mlserver.codecs.NumpyCodec.encode_input(name, np.array([1.5])) for name in ("length", "width")]
+    request = mlserver.types.InferenceRequest(inputs=[*numbers, size])
+    response = client.post(f"/v2/models/{model}/infer", content=request.model_dump_json(), headers=JSON)
+    assert response.status_code == 400, response.text
+    assert response.json()["errors"][0]["pointer"] == "/inputs/2/parameters/content_type"

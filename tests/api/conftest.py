@@ -1,0 +1,42 @@
+"""Models for the tests of predictions by HTTP."""
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def numeric(services):
+    """`numeric(algorithm, target, features)`: the name of a model of numbers only, of all other columns by default."""
+    from uuid import uuid4
+
+    import numpy as np
+    import pyarrow as pa
+
+    from app.ml.schema import TableColumn
+    from app.ml.training import TrainSpec, train
+
+    names = {}
+    numbers = {"x": np.linspace(-2, 2, 60), "y": np.cos(np.arange(60.0)), "z": np.arange(60.0) % 7}
+    table = pa.table(numbers | {"label": np.where(numbers["y"] > 0, "up", "down").astype(str).tolist()})
+
+    def name(algorithm="logistic", target="label", features=None):
+        if (algorithm, target, features) not in names:
+            others = [column for column in numbers if column != target]
+            asked = {"algorithm": {"name": algorithm}, "features": features or others}
+            spec = TrainSpec.model_validate(asked | ({"target": target} if target else {}))
+            columns = [TableColumn(column, "numeric", 0, 60) for column in numbers]
+            columns.append(TableColumn("label", "categorical", 0, 2))
+            made = train(spec, table, columns=columns, data_digest="sha256:" + "0" * 64)
+            names[algorithm, target, features] = f"v-{uuid4()}"
+            with services.work() as w:
+                w.models.add_version(
+                    model=names[algorithm, target, features],
+                    job_id=uuid4(),
+                    dataset_id=uuid4(),
+                    blob=made.blob,
+                    report=made.report,
+                    golden=made.golden,
+                    chunk_bytes=1 << 20,
+                )
+        return names[algorithm, target, features]
+
+    return name
