@@ -1,11 +1,12 @@
 r"""Rules: if all of these tests hold, then this class; the first rule that fires answers, else the last word does.
 
 A rule is a conjunction of tests of one column each (x ≤ t, x > t, x among categories, x is known, x is missing) with
-the shares of the classes among the training rows on which it fires. Rules are read off a tree, one for each way from
+the shares of the classes among the training rows that it answers. Rules are read off a tree, one for each way from
 its root to a leaf, which together are complete and free of contradiction. Each then loses the tests it can do without,
 as long as its error, taken pessimistically (the upper limit of a binomial share at confidence 0.75), does not grow;
-they are asked by this error, the surest first, and a rule that never comes first is dropped. Shorter rules may fire
-together: where two of them name different classes, the conflict is told with the training rows both fire on. A row on
+they are tried by this error, the surest first, and a rule that never comes first is dropped. What is left of a rule's
+training rows by those before it gives its probabilities, which on the training rows therefore have the classes' own
+frequencies as their mean. Shorter rules may fire together: where two of them name different classes, the conflict is told with the training rows both fire on. A row on
 which none fires gets the last word, the shares of the rows that are left over, or else of all.
 
 Rules may also be `given`. They are asked in their order and answer with the class they name, for sure or as sure as
@@ -140,7 +141,7 @@ def _learned(params: RuleSet, data: Data, context: Context) -> Fit[State]:
     for rule in ordered:
         first = left & rule.fires(data.x)
         if first.any():
-            kept.append(rule)
+            kept.append(_answering(rule, data, first))
             left &= ~first
     return Fit(State(tuple(kept), _last_word(data, left), _conflicts(kept, data)), iterations=len(kept))
 
@@ -231,13 +232,20 @@ def _shortened(tests: tuple[Condition, ...], data: Data) -> Rule:
 
 
 def _judged(tests: tuple[Condition, ...], data: Data, like: Rule | None = None) -> Rule:
-    """What the rule says of the training rows; its errors are those of the class that `like` names."""
+    """By all training rows on which it fires; its errors are those of the class that `like` names."""
     fires = together(tests, data.x)
     counts = data.weights[fires] @ data.targets[fires]
     total = float(counts.sum())
     shares = counts / total
     named = int(shares.argmax()) if like is None else int(like.shares.argmax())
     return Rule(tests, shares, total, float(np.delete(counts, named).sum()))
+
+
+def _answering(rule: Rule, data: Data, rows: Truths) -> Rule:
+    """With the shares of the classes among the rows that it answers, and the errors of the class these name."""
+    counts = data.weights[rows] @ data.targets[rows]
+    answering = rule._replace(shares=counts / counts.sum())
+    return _judged(rule.tests, data, like=answering)._replace(shares=answering.shares)
 
 
 def _pessimistic(rule: Rule) -> float:

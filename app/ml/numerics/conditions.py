@@ -55,7 +55,7 @@ def _compared(column: Vector, op: str, value: float) -> Truths:
 class Rule(NamedTuple):
     tests: tuple[Condition, ...]
     shares: Vector
-    """(k,) of the classes where it fires."""
+    """(k,) of the classes among the training rows that it answers: those on which no rule before it fires."""
     rows: float
     """Weight of the training rows on which it fires."""
     errors: float

@@ -36,13 +36,15 @@ def test_the_first_rule_that_fires_answers(load):
     assert (told.argmax(axis=1) == data.codes).mean() > 0.93
 
 
-def test_a_rule_tells_the_rows_it_was_made_of():
+def test_a_rule_counts_the_rows_on_which_it_fires_and_answers_with_the_shares_of_those_it_answers():
     data = of(load_breast_cancer)
     _, state = fitted(data)
+    left = np.ones(len(data.x), bool)
     for rule in state.rules:
         fires = rule.fires(data.x)
         assert rule.rows == fires.sum() > 0
-        np.testing.assert_allclose(rule.shares, data.targets[fires].mean(axis=0))
+        np.testing.assert_allclose(rule.shares, data.targets[left & fires].mean(axis=0))
+        left &= ~fires
         assert rule.errors == (data.codes[fires] != rule.shares.argmax()).sum()
 
 
@@ -52,6 +54,17 @@ def test_rules_are_shorter_than_the_ways_of_the_tree_and_no_worse():
     assert np.mean([len(rule.tests) for rule in state.rules]) < 3
     limits = [rules._pessimistic(rule) for rule in state.rules]
     assert limits == sorted(limits)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine])
+def test_probabilities_have_the_frequencies_of_the_classes_as_their_mean(load, weighted):
+    x, y = load(return_X_y=True)
+    weights = np.random.default_rng(0).integers(1, 4, len(y)).astype(float) if weighted else None
+    data = Data.of(Task.CLASSIFICATION, x, y, weights=weights)
+    params, state = fitted(data)
+    means = np.average(rules.predict(params, state, data.x), axis=0, weights=data.weights)
+    np.testing.assert_allclose(means, np.average(data.targets, axis=0, weights=data.weights), atol=1e-12)
 
 
 def test_conflicts_are_pairs_that_fire_together_and_disagree():
