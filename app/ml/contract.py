@@ -281,6 +281,8 @@ class Algorithm(Generic[P, S]):
     """Of a learner made of learners: which, and for what. It then accepts what all of them accept."""
     reads: bool = False
     """Of such a learner: it computes with columns itself, and accepts nothing but full numbers."""
+    through_origin: Callable[[P], bool] = lambda _: False
+    """Whether these parameters fix the prediction to 0 where all columns are 0: scaling then moves no column's 0."""
     faults: Callable[[P, Mapping[str, str]], Iterable[Fault]] | None = None
     """What the parameters ask of inputs that these do not have, told before any row is read: with pointers into the
     parameters, for the kind (`ColumnKind`) of each input by name."""

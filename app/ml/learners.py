@@ -72,6 +72,13 @@ def accepts(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> froze
     return frozenset.intersection(*inner) if inner else frozenset()
 
 
+def through_origin(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> bool:
+    """Whether the algorithm, or a learner within it, has no intercept that could take up a shift of the columns."""
+    members = algorithm.members(params, task) if algorithm.members else ()
+    within = (through_origin(entry_of(one.spec).algorithm, one.spec, one.task) for one in members if not one.above)
+    return algorithm.through_origin(params) or any(within)
+
+
 def seconds(algorithm: Algorithm[Any, Any], params: Params, task: Task, size: Size) -> float:
     """About how long a fit takes, with all fits of learners within it, one after the other, and as many answers."""
     total = algorithm.seconds(params, size)

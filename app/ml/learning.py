@@ -1,5 +1,7 @@
 """What the training rows teach a preparation: ranges and levels of the inputs, functions, how numbers are scaled."""
 
+import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -39,27 +41,33 @@ class _Fact(NamedTuple):
     missing: bool = False
 
 
-def learn(raw: Raw, rows: Labels, how: Preprocessing, *, scaled: bool) -> tuple[list[InputColumn], Basis, Learned]:
-    """scaled: whether the algorithm wants numbers on one scale at all. Raises InvalidData for undefined functions."""
+def learn(
+    raw: Raw, rows: Labels, how: Preprocessing, *, scaled: bool, centred: bool
+) -> tuple[list[InputColumn], Basis, Learned]:
+    """Ranges, levels, functions and scales of the columns. Raises InvalidData for undefined functions.
+
+    scaled: whether the algorithm wants numbers on one scale at all. centred: whether a column's 0 may move for it.
+    """
+    as_wanted = partial(_number, how=how, scaled=scaled, centred=centred)
     inputs, facts, found = [], [], {}
     for place, column in enumerate(raw.columns):
         values, words = raw.values[rows, place], raw.vocabularies[place]
         if words is None:
             found[column.name] = spread(values)
             inputs.append(_measured_input(column.name, column.kind, found[column.name]))
-            facts.append(_number(column.name, values, found[column.name], how, scaled=scaled))
+            facts.append(as_wanted(column.name, values, found[column.name]))
         else:
             levels, other = _levels(values, words, how.max_levels)
             inputs.append(InputColumn(name=column.name, kind=column.kind, levels=levels))
             facts.append(_Fact(0.0, 0.0, 1.0, other, bool(np.isnan(values).any())))
     numbers = [column.name for column in raw.columns if column.kind is ColumnKind.NUMERIC]
-    functions = learned(how.basis, numbers, found, scaled=how.scaling != "none")
+    functions = learned(how.basis, numbers, found, scaled=how.scaling != "none" and centred)
     basis = Basis(tuple(column.name for column in inputs), functions)
     if functions:
         table = basis.of(raw.values[rows])
         _defined(basis, raw.values[rows], table, how)
         columns = zip(basis.names, np.asfortranarray(table).T, strict=True)
-        facts += [_number(name, values, spread(values), how, scaled=scaled) for name, values in columns]
+        facts += [as_wanted(name, values, spread(values)) for name, values in columns]
     fill, offset, scale = (np.array([fact[i] for fact in facts], np.float64) for i in range(3))
     others, lacking = (np.array([fact[i] for fact in facts], np.bool_) for i in (3, 4))
     return inputs, basis, Learned(fill, offset, scale, others, lacking)
@@ -78,9 +86,9 @@ def _defined(basis: Basis, raw: Matrix, values: Matrix, how: Preprocessing) -> N
         raise InvalidData(f"The function {basis.names[nowhere[0]]} has no value in any training row.")
 
 
-def _number(name: str, values: Vector, found: Spread, how: Preprocessing, *, scaled: bool) -> _Fact:
+def _number(name: str, values: Vector, found: Spread, how: Preprocessing, *, scaled: bool, centred: bool) -> _Fact:
     """Raises InvalidData for numbers that, scaled as asked, are still too large to compute with."""
-    fact = _Fact(_fill(values, found, how), *(_scaling(found, how) if scaled else (0.0, 1.0)))
+    fact = _Fact(_fill(values, found, how), *(_scaling(found, how, centred=centred) if scaled else (0.0, 1.0)))
     if scaled and not max(fact.offset - found.low, found.high - fact.offset) / fact.scale <= FAR:  # nor NaN
         advice = "divide them" if how.scaling != "none" else "set preprocessing.scaling to standard"
         raise InvalidData(f"The numbers of the column {name!r} are too large to be multiplied: {advice}.")
@@ -99,10 +107,16 @@ def _fill(values: Vector, found: Spread, how: Preprocessing) -> float:
     return float(np.nanmedian(values))
 
 
-def _scaling(found: Spread, how: Preprocessing) -> tuple[float, float]:
-    """Offset and scale. A constant column becomes 0 by its offset alone."""
+def _scaling(found: Spread, how: Preprocessing, *, centred: bool) -> tuple[float, float]:
+    """Offset and scale. A constant column becomes 0 by its offset alone.
+
+    Without an offset the scale is measured from 0: the root mean square, or the largest absolute value.
+    """
     if how.scaling == "none":
         return 0.0, 1.0
+    if not centred:
+        reach = max(abs(found.low), abs(found.high))
+        return 0.0, (math.hypot(found.mean, found.deviation) if how.scaling == "standard" else reach) or 1.0
     offset, scale = (found.mean, found.deviation) if how.scaling == "standard" else (found.low, found.high - found.low)
     return (offset, scale) if found.deviation > 0 else (found.mean, 1.0)
 

@@ -90,7 +90,8 @@ class Material(NamedTuple):
     def prepare(self, rows: Labels) -> Preparation:
         """Learned from these rows and no other."""
         accepted = learners.accepts(self.algorithm, self.params, self.task)
-        return Preparation.fit(self.raw, self.target.rows[rows], self.preprocessing, accepted)
+        centred = not learners.through_origin(self.algorithm, self.params, self.task)
+        return Preparation.fit(self.raw, self.target.rows[rows], self.preprocessing, accepted, centred=centred)
 
     def data(self, preparation: Preparation, rows: Labels) -> Data:
         """These rows, at least one, as the algorithm gets them."""

@@ -50,15 +50,19 @@ class Preparation:
     """Inputs that formulas read stay columns of the matrix."""
 
     @classmethod
-    def fit(cls, raw: Raw, rows: Labels, how: Preprocessing, accepts: Collection[Accepts] = ()) -> Self:
+    def fit(
+        cls, raw: Raw, rows: Labels, how: Preprocessing, accepts: Collection[Accepts] = (), *, centred: bool = True
+    ) -> Self:
         """Learn from these rows of a table.
+
+        centred: whether scaling may move the 0 of a column; a model without an intercept needs it where it is.
 
         An algorithm that accepts missing values and categories gets neither scaling nor indicators; categories
         alone are not enough, for a category without a level is told as NaN.
         """
         keeps_missing = Accepts.MISSING in accepts
         keeps_categories = keeps_missing and Accepts.CATEGORIES in accepts
-        inputs, basis, learned = learn(raw, rows, how, scaled=not keeps_categories)
+        inputs, basis, learned = learn(raw, rows, how, scaled=not keeps_categories, centred=centred)
         return cls(tuple(inputs), learned, keeps_missing, keeps_categories, basis.functions, how.keep_inputs)
 
     def raw(self, table: pa.Table) -> Matrix:

@@ -64,7 +64,10 @@ class Preprocessing(Body):
     """How columns become numbers. Learned on the training rows, kept with the model, applied alike ever after."""
 
     scaling: Literal["standard", "minmax", "none"] = Field(
-        "standard", description="Of numeric inputs and of functions of them."
+        "standard",
+        description="How numeric inputs and functions of them are scaled: `standard` to mean 0 and standard deviation "
+        "1, `minmax` to the range from 0 to 1, `none` not at all. For a model without an intercept no column is "
+        "shifted: `standard` divides by the root mean square, `minmax` by the largest absolute value.",
     )
     imputation: Literal["mean", "median"] = Field(
         "mean", description="Of missing numbers; missing categories get a level of their own."

@@ -150,6 +150,40 @@ def test_leaving_one_out_is_what_the_hat_matrix_says():
     assert rmse(told).value == pytest.approx(np.abs(left_out).mean(), rel=1e-9)
 
 
+ORIGIN = [
+    ("linear", {}),
+    ("ridge", {"penalty": 0}),
+    ("linear_sgd", {}),
+    ("bagging", {"base": {"name": "ridge", "penalty": 0, "intercept": False}, "count": 3}),
+]
+
+
+@pytest.mark.parametrize("scaling", ["standard", "minmax", "none"])
+@pytest.mark.parametrize(("name", "params"), ORIGIN, ids=[name for name, _ in ORIGIN])
+def test_without_an_intercept_scaling_leaves_zero_where_it_is(name, params, scaling):
+    x = np.linspace(50, 60, 40)
+    own = params if "base" in params else {"intercept": False, **params}
+    model = decode(
+        run(
+            pa.table({"x": x, "same": np.full(40, 7.0), "y": 3 * x}),
+            name,
+            params=own,
+            target="y",
+            features=["x"],
+            preprocessing={"scaling": scaling},
+        ).blob
+    )
+    new = np.array([0.0, 1.0, 55.0, -20.0])
+    np.testing.assert_allclose(model.predict(pa.table({"x": new})).predictions, 3 * new, rtol=1e-3, atol=1e-9)
+
+
+def test_a_constant_column_serves_as_an_intercept_where_there_is_none():
+    x = np.linspace(50, 60, 40)
+    table = pa.table({"x": x, "same": np.full(40, 7.0), "y": 3 * x + 14})
+    model = decode(run(table, "linear", params={"intercept": False}, target="y", features=["x", "same"]).blob)
+    np.testing.assert_allclose(model.predict(table).predictions, 3 * x + 14, rtol=1e-9)
+
+
 def test_weights_count_as_rows():
     rng = np.random.default_rng(0)
     table = pa.table({"a": rng.normal(size=40), "y": rng.normal(size=40), "w": rng.integers(1, 4, 40).astype(float)})

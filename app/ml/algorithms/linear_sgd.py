@@ -297,6 +297,7 @@ ALGORITHM = Algorithm(
     update=update,
     passes=lambda params: params.epochs,
     predict=predict,
+    through_origin=lambda params: not params.intercept,
     rowwise=True,
     objective=objective,
     summary=summary,

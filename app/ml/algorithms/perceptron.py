@@ -199,6 +199,7 @@ ALGORITHM = Algorithm(
     update=update,
     passes=lambda params: params.epochs,
     predict=predict,
+    through_origin=lambda params: not params.intercept,
     seconds=lambda _, size: 5e-7 * size.cells,
     rowwise=True,
     summary=summary,

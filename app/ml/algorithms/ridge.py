@@ -206,6 +206,7 @@ ALGORITHM = Algorithm(
     scores="membership",
     fit=fit,
     predict=predict,
+    through_origin=lambda params: not params.intercept,
     seconds=lambda _, size: size.cells * (1e-8 + 1e-10 * size.columns),
     rowwise=True,
     objective=objective,

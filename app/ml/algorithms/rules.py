@@ -4,10 +4,10 @@ A rule is a conjunction of tests of one column each (x ≤ t, x > t, x among cat
 the shares of the classes among the training rows that it answers. Rules are read off a tree, one for each way from
 its root to a leaf, which together are complete and free of contradiction. Each then loses the tests it can do without,
 as long as its error, taken pessimistically (the upper limit of a binomial share at confidence 0.75), does not grow;
-they are tried by this error, the surest first, and a rule that never comes first is dropped. What is left of a rule's
-training rows by those before it gives its probabilities, which on the training rows therefore have the classes' own
-frequencies as their mean. Shorter rules may fire together: where two of them name different classes, the conflict is told with the training rows both fire on. A row on
-which none fires gets the last word, the shares of the rows that are left over, or else of all.
+they are tried by this error, the surest first, and a rule that never comes first is dropped. What the rules before
+it leave of a rule's training rows gives its probabilities; over all training rows these have the frequencies of the
+classes as their mean. Shorter rules may fire together: where two of them name different classes, the conflict is told
+with the training rows both fire on. A row on which none fires gets the last word, the shares of the rows that are left over, or else of all.
 
 Rules may also be `given`. They are asked in their order and answer with the class they name, for sure or as sure as
 they say; the training rows tell of each on how many it fires and errs, which contradict each other, and the last word,
