@@ -53,12 +53,9 @@ class Preparation:
     def fit(
         cls, raw: Raw, rows: Labels, how: Preprocessing, accepts: Collection[Accepts] = (), *, centred: bool = True
     ) -> Self:
-        """Learn from these rows of a table.
+        """Learn from these rows of a table; `centred`: scaling may move a column's 0, as an intercept makes up for it.
 
-        centred: whether scaling may move the 0 of a column; a model without an intercept needs it where it is.
-
-        An algorithm that accepts missing values and categories gets neither scaling nor indicators; categories
-        alone are not enough, for a category without a level is told as NaN.
+        An algorithm that accepts categories, and missing values too, gets neither scaling nor indicators.
         """
         keeps_missing = Accepts.MISSING in accepts
         keeps_categories = keeps_missing and Accepts.CATEGORIES in accepts

@@ -7,7 +7,8 @@ as long as its error, taken pessimistically (the upper limit of a binomial share
 they are tried by this error, the surest first, and a rule that never comes first is dropped. What the rules before
 it leave of a rule's training rows gives its probabilities; over all training rows these have the frequencies of the
 classes as their mean. Shorter rules may fire together: where two of them name different classes, the conflict is told
-with the training rows both fire on. A row on which none fires gets the last word, the shares of the rows that are left over, or else of all.
+with the training rows both fire on. A row on which none fires gets the last word, the
+shares of the rows that are left over, or else of all.
 
 Rules may also be `given`. They are asked in their order and answer with the class they name, for sure or as sure as
 they say; the training rows tell of each on how many it fires and errs, which contradict each other, and the last word,
