@@ -18,6 +18,8 @@ from structlog.types import EventDict, Processor
 PASSWORD = re.compile(r"(?<=://)([^\s:/@\"]*):[^\s/\"]*@")
 REQUEST_ID: ContextVar[str] = ContextVar(f"{structlog.contextvars.STRUCTLOG_KEY_PREFIX}request_id")
 """Set around each request of the API: structlog writes every variable of this prefix on every line."""
+TRACE_ID: ContextVar[str] = ContextVar(f"{structlog.contextvars.STRUCTLOG_KEY_PREFIX}trace_id")
+"""Set around a request that is part of a trace."""
 LIBRARIES = ("uvicorn", "uvicorn.error", "uvicorn.access", "celery", "celery.task", "celery.redirected")
 
 
@@ -74,6 +76,8 @@ def request(**facts: object) -> None:
         "level": "info",
         "timestamp": datetime.now(UTC),
     }
+    if trace_id := TRACE_ID.get(None):
+        event["trace_id"] = trace_id
     handler.acquire()
     try:
         handler.stream.write(f"{_written(event)}\n")

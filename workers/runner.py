@@ -11,6 +11,7 @@ from app.broker import LEND
 from app.errors import Cancelled, LeaseLost
 from app.queue import publish
 from app.store.claims import Claim
+from app.tracing import trace_id
 from workers.spare import Spares
 from workers.supervisor import Attempt, Verdict
 
@@ -95,6 +96,8 @@ class Runner:
         if claim is None:
             return False
         ids = {"job_id": str(claim.job_id), "request_id": claim.request_id, "attempt": claim.attempt}
+        if claim.traceparent is not None:
+            ids["trace_id"] = trace_id(claim.traceparent)
         with structlog.contextvars.bound_contextvars(**ids):
             self._attempt(claim)
         return True

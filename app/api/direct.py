@@ -23,8 +23,8 @@ from starlette.datastructures import QueryParams
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.arriving import BY_NAME, Headers, Sent, headers_of, read
-from app.api.heads import read_head
-from app.api.middleware import GONE, Known, Reply, Surroundings, Whole
+from app.api.heads import apart, read_head
+from app.api.middleware import GONE, Known, Own, Reply, Surroundings, Whole
 from app.bootstrap import Services
 from app.errors import EmptyBody, ValiantError
 from app.settings import Settings
@@ -158,8 +158,8 @@ class Question(NamedTuple):
     """Bytes of the body."""
     lead: int
     """How many of them come before its numbers."""
-    answer: Callable[[Sent], Whole | Coroutine[Any, Any, Whole]]
-    """To a body."""
+    answer: Callable[..., Whole | Coroutine[Any, Any, Whole]]
+    """To a body, as `Known.answer`."""
 
 
 class Application(FastAPI):
@@ -174,7 +174,8 @@ class Application(FastAPI):
         self._direct_routes = routes
         self._direct = surround(_answer)
         self._at = lru_cache(MOST)(self._find)
-        self.question = lru_cache(MOST)(self._question)
+        self._shared = lru_cache(MOST)(self._question)
+        self.question = lru_cache(MOST)(self._with_own)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST" and len(scope["path"]) <= LONGEST:
@@ -194,6 +195,14 @@ class Application(FastAPI):
                 return {"route": route, "path_params": found.groupdict()}
         return None
 
+    def _with_own(self, head: bytes) -> Question | None:
+        """As `_question`. Heads that differ in their request's id or trace only are worked out once."""
+        rest, own = apart(head)
+        found = self._shared(rest)
+        if found is None or not own:
+            return found
+        return Question(found.size, found.lead, partial(found.answer, own=Own.of(own)))
+
     def _question(self, head: bytes) -> Question | None:
         """None for any other, for an address with escapes or with what should be escaped, and where it is wrong."""
         asked = read_head(head)
@@ -210,7 +219,7 @@ class Application(FastAPI):
             respond = found["route"].respond(found["path_params"], query, headers)
         except (ValiantError, RequestValidationError):
             return None
-        known = Known(self._direct, {**own, **found}, headers)
+        known = Known(self._direct, {**own, **found})
         lead = found["route"].lead(headers)
         return Question(asked.size, lead, partial(known.answer, partial(respond, Call(self, asked.headers, headers))))
 

@@ -1,5 +1,6 @@
 """The head of a request: its first line and its headers, as the server's own parser reads them."""
 
+import re
 from typing import NamedTuple
 
 import httptools
@@ -16,6 +17,16 @@ class Head(NamedTuple):
     """Names in lower case."""
     size: int
     """Bytes of the body."""
+
+
+OWN = re.compile(rb"\r\n(traceparent|tracestate|x-request-id):([\x20-\x7e]*)(?=\r\n[^ \t])", re.IGNORECASE)
+"""Lines that differ with every request. Others of these names, oddly written ones, stay where they are."""
+
+
+def apart(text: bytes) -> tuple[bytes, list[tuple[bytes, bytes]]]:
+    """A head without the lines of `OWN`, and their names and values."""
+    own = [(name.lower(), value.strip(b" ")) for name, value in OWN.findall(text)]
+    return (OWN.sub(b"", text) if own else text), own
 
 
 UNUSUAL = frozenset({b"expect", b"transfer-encoding", b"upgrade"})

@@ -3,17 +3,17 @@
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import lru_cache
 from random import getrandbits
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app import logs
+from app import logs, tracing
 from app.api.arriving import BY_NAME, Headers, Sent, headers_of
 from app.api.metrics import Metrics
-from app.api.problems import MalformedRequest, answer
+from app.api.problems import CODE, MalformedRequest, answer
 
 GONE = 499
 """What is counted, as others do, where the caller did not wait for the answer."""
@@ -76,6 +76,7 @@ class Surroundings:
             return
         headers = scope[BY_NAME] = headers_of(scope)
         known = scope["request_id"] = _id(scope, headers)
+        trace = scope["traceparent"] = _traceparent(scope["headers"]) if b"traceparent" in headers else None
         status, begun = 0, time.perf_counter()
 
         def stamped(message: Message) -> Awaitable[None]:
@@ -86,6 +87,7 @@ class Surroundings:
             return send(message)
 
         bound = logs.REQUEST_ID.set(known)
+        traced = None if trace is None else logs.TRACE_ID.set(tracing.trace_id(trace))
         self.metrics.in_flight += 1
         try:
             if "\0" in scope["path"] or b"%00" in scope["query_string"]:
@@ -99,35 +101,60 @@ class Surroundings:
             await response(scope, receive, stamped)
         finally:
             self.metrics.in_flight -= 1
-            _Told(self, scope)(status, time.perf_counter() - begun)
+            _Told(self, scope)(status, time.perf_counter() - begun, scope.get(CODE))
             logs.REQUEST_ID.reset(bound)
+            if traced is not None:
+                logs.TRACE_ID.reset(traced)
+
+
+class Own(NamedTuple):
+    """What a request has of its own, though its head is that of others."""
+
+    request_id: str | None
+    """The caller's, if it sent a sane one."""
+    trace_id: str | None
+    """Of the caller's trace, if there is one."""
+
+    @classmethod
+    def of(cls, headers: Sequence[tuple[bytes, bytes]]) -> Self:
+        traceparent = _traceparent(headers)
+        return cls(_incoming(headers), None if traceparent is None else tracing.trace_id(traceparent))
 
 
 class Known:
     """What surrounds requests of which only the body changes. Their connection sends the answers."""
 
-    def __init__(self, surroundings: Surroundings, scope: Scope, headers: Headers) -> None:
+    def __init__(self, surroundings: Surroundings, scope: Scope) -> None:
         self._metrics = surroundings.metrics
         self._scope = scope
         self._told = _Told(surroundings, scope)
-        self._id = _incoming(scope) if b"x-request-id" in headers else None
+        self._own = Own.of(scope["headers"])
 
     def answer(
-        self, respond: Callable[[Sent], Reply | Coroutine[Any, Any, Reply]], body: Sent
+        self, respond: Callable[[Sent], Reply | Coroutine[Any, Any, Reply]], body: Sent, *, own: Own | None = None
     ) -> Whole | Coroutine[Any, Any, Whole]:
-        """A coroutine where there is something to wait for."""
-        begun, known = time.perf_counter(), self._id or drawn_id()
+        """A coroutine where there is something to wait for. own: where it is not in the head that is known."""
+        given, trace = own or self._own
+        begun, known = time.perf_counter(), given or drawn_id()
         bound = logs.REQUEST_ID.set(known)
+        traced = None if trace is None else logs.TRACE_ID.set(trace)
         try:
             reply = respond(body)
-            return self._whole(reply, known, begun) if isinstance(reply, Reply) else self._later(reply, known, begun)
+            if isinstance(reply, Reply):
+                return self._whole(reply, known, begun)
+            return self._later(reply, known, trace, begun)
         except Exception as error:  # noqa: BLE001  whatever it is, it is answered
-            return self._whole(self._refusal(error, known), known, begun)
+            return self._refusal(error, known, begun)
         finally:
             logs.REQUEST_ID.reset(bound)
+            if traced is not None:
+                logs.TRACE_ID.reset(traced)
 
-    async def _later(self, reply: Awaitable[Reply], known: str, begun: float) -> Whole:
-        bound = logs.REQUEST_ID.set(known)
+    async def _later(self, reply: Awaitable[Reply], known: str, trace: str | None, begun: float) -> Whole:
+        """In a task of its own, whose context ends with it."""
+        logs.REQUEST_ID.set(known)
+        if trace is not None:
+            logs.TRACE_ID.set(trace)
         self._metrics.in_flight += 1
         try:
             return self._whole(await reply, known, begun)
@@ -135,19 +162,21 @@ class Known:
             self._told(GONE, time.perf_counter() - begun)
             raise
         except Exception as error:  # noqa: BLE001  as above
-            return self._whole(self._refusal(error, known), known, begun)
+            return self._refusal(error, known, begun)
         finally:
             self._metrics.in_flight -= 1
-            logs.REQUEST_ID.reset(bound)
 
-    def _refusal(self, error: Exception, known: str) -> Reply:
-        response = answer({**self._scope, "request_id": known}, error)
+    def _refusal(self, error: Exception, known: str, begun: float) -> Whole:
+        scope = {**self._scope, "request_id": known}
+        response = answer(scope, error)
         own = tuple(pair for pair in response.raw_headers if pair[0] not in {b"content-type", b"content-length"})
-        return Reply(bytes(response.body), response.headers["content-type"].encode(), own, response.status_code)
+        media_type = response.headers["content-type"].encode()
+        reply = Reply(bytes(response.body), media_type, own, response.status_code)
+        return self._whole(reply, known, begun, scope.get(CODE))
 
-    def _whole(self, reply: Reply, known: str, begun: float) -> Whole:
+    def _whole(self, reply: Reply, known: str, begun: float, code: str | None = None) -> Whole:
         body, media_type, headers, status = reply
-        self._told(status, time.perf_counter() - begun)
+        self._told(status, time.perf_counter() - begun, code)
         lines = _lines(media_type, headers)
         return status, b"%s%d\r\nx-request-id: %s\r\n\r\n%s" % (lines, len(body), known.encode(), body)
 
@@ -161,20 +190,28 @@ class _Told:
         self._times = surroundings.metrics.of(route, method)
         self._facts = {"route": route, "method": method, **_named(scope)}
 
-    def __call__(self, status: int, seconds: float) -> None:
+    def __call__(self, status: int, seconds: float, code: str | None = None) -> None:
+        """code: of the problem that was the response, if any."""
         self._times.observe(status, seconds)
         if logs.tells_requests():
-            logs.request(**self._facts, status=status, ms=round(1e3 * seconds, 3))
+            facts = self._facts if code is None else {**self._facts, "code": code}
+            logs.request(**facts, status=status, ms=round(1e3 * seconds, 3))
 
 
 def _id(scope: Scope, headers: Headers) -> str:
-    return (b"x-request-id" in headers and _incoming(scope)) or drawn_id()
+    return (b"x-request-id" in headers and _incoming(scope["headers"])) or drawn_id()
 
 
-def _incoming(scope: Scope) -> str | None:
+def _incoming(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
     """The caller's id, if it is a sane one."""
-    sent = [value for name, value in scope["headers"] if name == b"x-request-id"]
+    sent = [value for name, value in headers if name == b"x-request-id"]
     return sent[0].decode() if len(sent) == 1 and SANE_ID.fullmatch(sent[0]) else None
+
+
+def _traceparent(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """The caller's trace context, if there is one and it is sound."""
+    sent = [value for name, value in headers if name == b"traceparent"]
+    return tracing.sound(sent[0].decode("latin-1")) if len(sent) == 1 else None
 
 
 def drawn_id() -> str:

@@ -21,6 +21,8 @@ from app.schemas.problems import Problem
 
 MEDIA_TYPE = "application/problem+json"
 LONGEST_POINTER = 300
+CODE = "valiant.code"
+"""Where the code of a problem is left in the scope, for the log."""
 log = structlog.get_logger(__name__)
 
 
@@ -69,6 +71,7 @@ def answer(scope: Scope, error: Exception) -> Response:
 
 
 def respond(request: Request, error: ValiantError) -> Response:
+    request.scope[CODE] = error.code
     problem = Problem.of(error, request_id=request_id(request))
     return Response(problem.model_dump_json(), error.status, error.headers, MEDIA_TYPE)
 

@@ -38,7 +38,10 @@ def _submitted(asked: type[Asked]) -> Callable[..., Job]:
         response: Response,
         idempotency_key: IdempotencyKey = None,
     ) -> Job:
-        job, _ = services.submission.submit(body, idempotency_key=idempotency_key, request_id=request_id)
+        traceparent: str | None = request.scope["traceparent"]
+        job, _ = services.submission.submit(
+            body, idempotency_key=idempotency_key, request_id=request_id, traceparent=traceparent
+        )
         point_to(job, request, response)
         return job
 

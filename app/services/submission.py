@@ -39,7 +39,12 @@ class Submission:
         self._settings = settings
 
     def submit(
-        self, request: Request, *, idempotency_key: str | None = None, request_id: str | None = None
+        self,
+        request: Request,
+        *,
+        idempotency_key: str | None = None,
+        request_id: str | None = None,
+        traceparent: str | None = None,
     ) -> tuple[Job, bool]:
         """The job, committed and announced; with True when the same key and body were accepted before.
 
@@ -53,6 +58,7 @@ class Submission:
             request={},
             request_hash=_fingerprint(entry.name, request.model_dump(mode="json", exclude_defaults=True)),
             request_id=request_id,
+            traceparent=traceparent,
             idempotency_key=idempotency_key,
             dataset_id=None,
             model=None,

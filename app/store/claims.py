@@ -69,6 +69,7 @@ class Claim(NamedTuple):
     kind: str
     request: dict[str, Any]
     request_id: str | None
+    traceparent: str | None
     dataset_id: UUID | None
     inputs: dict[str, Any]
     model: str | None
