@@ -24,13 +24,14 @@ ENV PATH=/opt/valiant/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     TMPDIR=/var/lib/valiant \
     VALIANT_DATA=/var/lib/valiant \
-    VALIANT_HOST=0.0.0.0
+    VALIANT_HOST=0.0.0.0 \
+    VALIANT_WORKER_METRICS_PORT=9000
 VOLUME /var/lib/valiant
 WORKDIR /var/lib/valiant
 USER 10001:10001
-EXPOSE 8000
+EXPOSE 8000 9000
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
-  CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/livez', timeout=4)"]
+HEALTHCHECK --interval=10s --timeout=6s --start-period=30s \
+  CMD ["valiant", "health"]
 ENTRYPOINT ["valiant"]
 CMD ["api"]

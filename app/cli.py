@@ -1,4 +1,4 @@
-"""The console command `valiant`: up, demo, api, worker, migrate.
+"""The console command `valiant`: up, demo, api, worker, migrate, health.
 
 What a command needs is imported when it runs: `valiant --help` must not wait for numpy.
 """
@@ -81,16 +81,32 @@ def _one_thread_for_linear_algebra() -> None:
 
 def _migrate(_: dict[str, Any], settings: Settings) -> None:
     _need(settings, "database_url")
+    from sqlalchemy.exc import OperationalError
+
     from migrations import upgrade
 
     assert settings.database_url is not None  # noqa: S101 - `_need` has just seen to that
-    upgrade(settings.database_url.get_secret_value())
+    try:
+        upgrade(settings.database_url.get_secret_value())
+    except OperationalError as error:
+        reason = " ".join(str(error.orig).split())
+        raise StartFailed(f"The database of VALIANT_DATABASE_URL cannot be migrated: {reason}") from error
+
+
+def _health(_: dict[str, Any], settings: Settings) -> None:
+    from app.health import check
+
+    check(settings)
 
 
 def _need(settings: Settings, *names: str) -> None:
     missing = [f"VALIANT_{name.upper()}" for name in names if getattr(settings, name) is None]
     if missing:
         raise StartFailed(f"Set {', '.join(missing)}, or use `valiant up`, which starts servers of its own.")
+    if settings.database_url is not None:
+        from app.store.engine import driver_url
+
+        driver_url(settings.database_url.get_secret_value())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -120,6 +136,7 @@ def _parser() -> argparse.ArgumentParser:
     add("api", _api, "run the API on servers given by VALIANT_…_URL", address)
     add("worker", _worker, "run one worker on servers given by VALIANT_…_URL")
     add("migrate", _migrate, "bring the database of VALIANT_DATABASE_URL up to date")
+    add("health", _health, "exit with 0 if the API or the worker on this machine responds", address)
     return parser
 
 

@@ -3,9 +3,8 @@
 import os
 import sys
 
-import httpx
-
 from app.embedded import Child, Folder
+from app.health import responds
 from app.ports import address
 from app.settings import Settings
 
@@ -26,7 +25,7 @@ def _process(command: str, settings: Settings, folder: Folder, *, to_terminal: b
         command=[sys.executable, "-P", "-m", "app.cli", command],
         folder=folder,
         cwd=folder.run,  # by which the next start recognises it
-        ready=(lambda: _alive(settings)) if command == "api" else (lambda: True),
+        ready=(lambda: responds(f"{address(settings)}/livez")) if command == "api" else (lambda: True),
         environment=os.environ | variables(settings),
         to_terminal=to_terminal,
     )
@@ -37,10 +36,3 @@ def variables(settings: Settings) -> dict[str, str]:
     plain = settings.model_dump(mode="json", exclude_none=True)
     secrets = {name: getattr(settings, name).get_secret_value() for name in plain if name.endswith("_url")}
     return {f"VALIANT_{name.upper()}": str(value) for name, value in (plain | secrets).items()}
-
-
-def _alive(settings: Settings) -> bool:
-    try:
-        return httpx.get(f"{address(settings)}/livez", timeout=5, trust_env=False).is_success
-    except httpx.TransportError:
-        return False

@@ -16,7 +16,11 @@ class Settings(BaseSettings):
 
     # where things live
     data: Path = Field(Path("var"), description="Folder of the embedded servers and of uploads on their way.")
-    database_url: SecretStr | None = Field(None, description="Postgres; absent: the embedded one.")
+    database_url: SecretStr | None = Field(
+        None,
+        description="URL of Postgres, as postgresql://user@host:5432/database; null starts the embedded one. "
+        "Without a password in the URL, libpq's PGPASSWORD or PGPASSFILE gives it.",
+    )
     broker_url: SecretStr | None = Field(None, description="Redis that carries job ids; absent: the embedded one.")
     cache_url: SecretStr | None = Field(None, description="Redis that keeps model bytes; absent: the embedded one.")
 

@@ -13,11 +13,13 @@ from app.store.engine import driver_url
 from app.store.tables import Base
 from migrations import LOCK
 
+CONNECT = {"application_name": "valiant-migrate", "connect_timeout": 10}
+
 
 def run() -> None:
     address = context.config.attributes.get("database_url") or driver_url(os.environ["VALIANT_DATABASE_URL"])
     patience = context.config.attributes.get("patience", "120s")
-    engine = create_engine(address, poolclass=NullPool, connect_args={"application_name": "valiant-migrate"})
+    engine = create_engine(address, poolclass=NullPool, connect_args=CONNECT)
     with engine.connect() as connection:
         connection.execute(text("select set_config('lock_timeout', :patience, false)"), {"patience": patience})
         connection.execute(text("select pg_advisory_lock(:key)"), {"key": LOCK})

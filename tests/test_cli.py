@@ -37,6 +37,39 @@ def test_commands_on_given_servers_name_what_is_not_given(capsys, command):
     assert "valiant up" in said
 
 
+def test_migrate_without_a_database_is_one_sentence(capsys, monkeypatch):
+    monkeypatch.setenv("VALIANT_DATABASE_URL", "postgresql://valiant:hidden@127.0.0.1:1/valiant")
+    code, printed = failure(capsys, "migrate")
+    assert code == 1
+    assert printed.startswith("valiant: The database of VALIANT_DATABASE_URL cannot be migrated: ")
+    assert "Connection refused" in printed
+    assert printed.count("\n") == 1
+    assert "hidden" not in printed
+
+
+@pytest.mark.parametrize("url", ["nonsense", "postgresql://u:pass@hidden@h/d", "postgresql://u:hidden@h:port/d"])
+@pytest.mark.parametrize("command", ["api", "worker", "migrate"])
+def test_what_is_no_url_of_a_database_is_one_sentence(capsys, monkeypatch, command, url):
+    monkeypatch.setenv("VALIANT_DATABASE_URL", url)
+    for name in ("VALIANT_BROKER_URL", "VALIANT_CACHE_URL"):
+        monkeypatch.setenv(name, "redis://127.0.0.1:1/0")
+    code, printed = failure(capsys, command)
+    assert code == 1
+    assert "VALIANT_DATABASE_URL is no URL of a database" in printed
+    assert "PGPASSWORD" in printed
+    assert "hidden" not in printed
+
+
+def test_health_follows_the_port(capsys, monkeypatch, api_factory):
+    _, address = api_factory()
+    monkeypatch.setenv("VALIANT_PORT", address.rpartition(":")[2])
+    assert failure(capsys, "health") == (0, "")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    monkeypatch.setenv("VALIANT_PORT", str(port))
+    assert failure(capsys, "health") == (1, f"valiant: Nothing responds at http://127.0.0.1:{port}/livez.\n")
+
+
 def test_wrong_settings_are_named_and_not_repeated(capsys, monkeypatch):
     monkeypatch.setenv("VALIANT_PORT", "secret")
     monkeypatch.setenv("VALIANT_MAX_ROWS", "0")

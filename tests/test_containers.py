@@ -2,13 +2,18 @@
 
 import re
 import shlex
+import time
 from pathlib import Path
 
+import psycopg
 import pytest
 import yaml
+from psycopg import sql
+from sqlalchemy import make_url, text
 
 from app.cli import main
 from app.settings import Settings
+from app.store.engine import make_engine
 
 ROOT = Path(__file__).parent.parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
@@ -52,7 +57,7 @@ def test_image_runs_as_nobody_in_particular():
     (user,) = instructions(LAST, "USER")
     assert int(user.split(":")[0]) >= 1000
     assert instructions(LAST, "STOPSIGNAL") == ["SIGTERM"]
-    assert "/livez" in instructions(LAST, "HEALTHCHECK")[0]
+    assert instructions(LAST, "HEALTHCHECK")[0].endswith('CMD ["valiant", "health"]')
     assert instructions(LAST, "ENTRYPOINT") == ['["valiant"]']
 
 
@@ -83,6 +88,76 @@ def test_every_service_is_locked_down(name):
     assert not service.get("privileged")
 
 
+@pytest.mark.parametrize("name", SERVICES)
+def test_no_service_fills_the_disk_or_takes_the_machine(name):
+    service = SERVICES[name]
+    assert set(service["logging"]["options"]) == {"max-size", "max-file"}
+    assert set(service["deploy"]["resources"]["limits"]) == {"memory", "pids"}
+
+
+def test_limits_leave_room_for_what_the_settings_allow():
+    memory = {name: bytes_of(service["deploy"]["resources"]["limits"]["memory"]) for name, service in SERVICES.items()}
+    settings = Settings()
+    assert memory["worker"] > settings.worker_concurrency * settings.job_memory_bytes
+    assert memory["api"] > settings.parse_concurrency * settings.parse_memory_bytes + settings.model_memory_bytes
+    for name in ("broker", "cache"):  # else it is killed before it refuses or forgets anything
+        command = SERVICES[name]["command"]
+        assert memory[name] > bytes_of(command[command.index("--maxmemory") + 1].removesuffix("b"))
+
+
+def bytes_of(text):
+    return int(text[:-1]) << {"m": 20, "g": 30}[text[-1]]
+
+
+def test_the_image_is_checked_the_same_whatever_it_runs():
+    assert {name for name, service in OURS.items() if "healthcheck" in service} == {"migrate"}  # which ends
+    assert "VALIANT_WORKER_METRICS_PORT=" in LAST
+
+
+def test_the_password_of_the_database_is_no_part_of_a_url():
+    expression = SERVICES["postgres"]["environment"]["POSTGRES_PASSWORD"]
+    for service in OURS.values():
+        assert service["environment"]["PGPASSWORD"] == expression
+        assert "$" not in service["environment"]["VALIANT_DATABASE_URL"]
+
+
+@pytest.fixture
+def guarded(settings):
+    """The URL of a role that needs a password, on the shared server, and a password that fits no URL."""
+    admin = psycopg.conninfo.make_conninfo(plain(settings.database_url.get_secret_value()))
+    with psycopg.connect(admin, autocommit=True) as connection:
+        rules = Path(connection.execute("show hba_file").fetchone()[0])
+        before = rules.read_text()
+        connection.execute(sql.SQL("create role guarded login password {}").format(PASSWORD))
+        rules.write_text(f"local all guarded scram-sha-256\n{before}")
+        connection.execute("select pg_reload_conf()")
+        yield make_url(settings.database_url.get_secret_value()).set(username="guarded").render_as_string()
+        rules.write_text(before)
+        connection.execute("select pg_reload_conf()")
+        connection.execute("drop role guarded")
+
+
+def plain(url):
+    return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+PASSWORD = "p@ss/w#rd:100%?&' \\ü"
+
+
+def test_any_password_opens_the_database(guarded, settings, monkeypatch, capsys):
+    monkeypatch.setenv("VALIANT_DATABASE_URL", guarded)
+    monkeypatch.setenv("PGPASSWORD", "wrong")
+    deadline = time.monotonic() + 10
+    while main(["migrate"]) == 0 and time.monotonic() < deadline:  # until the server has read its rules again
+        time.sleep(0.05)
+    assert 'password authentication failed for user "guarded"' in capsys.readouterr().err
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    engine = make_engine(Settings(), role="api")
+    with engine.connect() as connection:
+        assert connection.scalar(text("select current_user")) == "guarded"
+    engine.dispose()
+
+
 def test_one_door():
     assert [name for name, service in SERVICES.items() if "ports" in service] == ["nginx"]
     assert SERVICES["api"]["deploy"]["replicas"] == 2
@@ -101,7 +176,7 @@ def test_nginx_finds_every_replica():
     upstream = re.search(r"upstream api \{(.+?)\}", NGINX, re.DOTALL)[1]
     assert re.search(r"resolver 127\.0\.0\.11 valid=2s;.*server api:8000 resolve max_fails=0;", upstream, re.DOTALL)
     assert float(SERVICES["api"]["environment"]["VALIANT_DRAIN_SECONDS"]) > 2
-    assert (SERVICES["nginx"]["ports"], "listen 8080;" in NGINX) == (["8000:8080"], True)
+    assert (SERVICES["nginx"]["ports"], "listen 8080;" in NGINX) == (["127.0.0.1:8000:8080"], True)
 
 
 def test_dependencies_volumes_and_configs_exist():

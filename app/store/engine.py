@@ -1,7 +1,11 @@
 """The connection pool of one process."""
 
-from sqlalchemy import Engine, create_engine, make_url
+from contextlib import suppress
 
+from sqlalchemy import Engine, create_engine, make_url
+from sqlalchemy.exc import ArgumentError
+
+from app.errors import StartFailed
 from app.settings import Settings
 
 _OPTIONS = " ".join(
@@ -49,6 +53,12 @@ def pool_size(settings: Settings, *, role: str) -> int:
 
 
 def driver_url(address: str) -> str:
-    """`postgres://…` as SQLAlchemy wants it, with the driver named."""
-    url = make_url(address.replace("postgres://", "postgresql://", 1))
-    return url.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
+    """`postgres://…` as SQLAlchemy wants it, with the driver named. Raises StartFailed if it is no URL."""
+    with suppress(ArgumentError, ValueError):
+        if address.partition("?")[0].count("@") <= 1:  # else a part of the password would be logged, as the host
+            url = make_url(address.replace("postgres://", "postgresql://", 1))
+            return url.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
+    raise StartFailed(
+        "VALIANT_DATABASE_URL is no URL of a database: write postgresql://user@host:5432/database. The password goes "
+        "into PGPASSWORD as it is, or into the URL with @ / : # % as %40 %2F %3A %23 %25."
+    )

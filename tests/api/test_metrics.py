@@ -8,6 +8,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as families
 from starlette.testclient import TestClient
 
+from app.health import check
+
 ROWS = {"rows": [{"length": 5.0, "width": 0.2, "size": "small"}, {"length": 6.0, "width": 2.0, "size": "large"}]}
 
 
@@ -156,6 +158,7 @@ def test_a_worker_shows_its_attempts_and_slots(stack, client, add_iris, services
                 continue
             if not found.get(event):
                 client.post("/v1/jobs/train", json=body)  # another worker of this session may have taken the first
+        check(own.model_copy(update={"port": 1, "worker_metrics_port": port}))  # `valiant health` beside a worker
     finally:
         child.stop()
     assert found["valiant_attempts_total", ("event", "started"), ("kind", "train"), ("reason", "")] >= 1
