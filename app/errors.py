@@ -150,8 +150,8 @@ class NoExplanation(ValiantError):
 class NoInterval(ValiantError):
     code, status, title = "no_interval", 409, "The model knows no error bars of its answers"
     remedy = (
-        "Ask a regression that was trained with rows held out, or one of linear, bayesian_locally_weighted or "
-        "random_forest; or refit on resamples: bootstrap."
+        "Train a regression with rows held out, or use linear, bayesian_locally_weighted, or random_forest with "
+        "interval_of set to mean; or refit on resamples with a bootstrap job."
     )
 
 

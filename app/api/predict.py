@@ -91,10 +91,11 @@ def predict_rows(  # noqa: PLR0917  passed by name
 
     With `confidence` every answer of a regression has an interval: `intervals` in JSON, where `interval` says how they
     were found, the columns `lower` and `upper` in Arrow, and an npy answer has rows of prediction, lower, upper.
-    `linear` and `bayesian_locally_weighted` bound the mean answer of such rows, or one new row's where their
-    `interval_of` is `observation`; `random_forest` the opinions of its trees. All others bound a new row's target, by
-    their errors on the rows held out in training (split conformal prediction): with this confidence on average over
-    rows, whatever the distribution, if new rows are like those.
+    An interval bounds a new row's target. `linear` and `bayesian_locally_weighted` compute it from their model of the
+    noise; all others from their errors on the rows held out in training (split conformal prediction), which holds with
+    this confidence on average over rows, whatever the distribution, if new rows are like those. A model trained with
+    the parameter `interval_of` set to `mean` bounds the expected value instead; `random_forest` then gives percentiles
+    of its trees' predictions.
 
     A classifier may be asked to reject rows in doubt; `decisions` then says which. The report's `rejection` curve says
     what each threshold leaves. Of two classes `threshold` moves the border between the answers.

@@ -15,15 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from app.ml.contract import Algorithm, Matrix, Vector
+from app.ml.contract import Algorithm, Matrix, Params, Vector
 
 ROUNDING = 1e-12
 
 
-def with_intervals(algorithm: Algorithm[Any, Any], errors: Vector) -> Algorithm[Any, Any]:
-    """The algorithm, with intervals if it has none of its own. errors: of rows held out, ascending."""
-    if algorithm.interval or not errors.size:
+def has_own(algorithm: Algorithm[Any, Any], params: Params) -> bool:
+    """Whether the algorithm itself gives intervals under these parameters."""
+    return algorithm.interval is not None and algorithm.own_interval(params)
+
+
+def with_intervals(algorithm: Algorithm[Any, Any], params: Params, errors: Vector) -> Algorithm[Any, Any]:
+    """The algorithm with its own intervals, else those of `errors` on rows held out, ascending, else without any."""
+    if has_own(algorithm, params):
         return algorithm
+    if not errors.size:
+        return replace(algorithm, interval=None)
 
     def interval(params: Any, state: Any, x: Matrix, confidence: float) -> Matrix:
         middle = algorithm.predict(params, state, x)

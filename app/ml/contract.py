@@ -299,6 +299,8 @@ class Algorithm(Generic[P, S]):
     """What the fit minimises: nothing near the answer may be lower."""
     interval: Callable[[P, S, Matrix, float], Matrix] | None = None
     """(n, 2) bounds of the prediction at a confidence level."""
+    own_interval: Callable[[P], bool] = lambda _: True
+    """Whether `interval` serves these parameters; if not, errors on rows held out bound the target."""
     membership: Callable[[P, S, Matrix], Matrix] | None = None
     """(n, k) degrees of belonging to each cluster."""
     known: Callable[[P, Matrix], NDArray[np.bool_]] | None = None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from app.errors import AlgorithmNotFound, CorruptModel, NoInterval
 from app.ml import states, storage
 from app.ml.catalogue import find
-from app.ml.conformal import with_intervals
+from app.ml.conformal import has_own, with_intervals
 from app.ml.contract import JSON, Algorithm, Labels, Matrix, Params, Task, Vector
 from app.ml.doubts import Flagged
 from app.ml.labels import Class
@@ -105,7 +105,7 @@ class Model:
     @cached_property
     def algorithm(self) -> Algorithm[Any, Any]:
         """It answers in the target's own units."""
-        return turned_back(self.linearising, with_intervals(find(self.name).algorithm, self.errors))
+        return turned_back(self.linearising, with_intervals(find(self.name).algorithm, self.params, self.errors))
 
     @property
     def interval(self) -> Callable[[Any, Any, Matrix, float], Matrix]:
@@ -118,7 +118,7 @@ class Model:
     @property
     def interval_name(self) -> str:
         """How intervals are found."""
-        return "algorithm" if find(self.name).algorithm.interval else "split-conformal"
+        return "algorithm" if has_own(find(self.name).algorithm, self.params) else "split-conformal"
 
     @property
     def inputs(self) -> tuple[InputColumn, ...]:

@@ -58,12 +58,13 @@ def ask(client):
 
 WITH = [
     ("linear", {}),
-    ("linear", {"interval_of": "observation"}),
+    ("linear", {"interval_of": "mean"}),
     ("linear", {"transform": "log"}),
     ("linear", {"transform": "reciprocal"}),
     ("bayesian_locally_weighted", {"width": 2}),
     ("bayesian_locally_weighted", {"width": 2, "transform": "log"}),
-    ("random_forest", {"trees": 9}),
+    ("random_forest", {"trees": 9, "interval_of": "mean"}),
+    ("random_forest", {"trees": 9, "held_out": 0.5}),
     ("ridge", {"held_out": 0.5}),
     ("lasso", {"held_out": 0.5, "transform": "log"}),
     ("decision_tree", {"held_out": 0.5, "transform": "reciprocal"}),
@@ -96,11 +97,11 @@ def test_linear_as_statsmodels_has_it(made, ask, of):
 def test_the_logarithm_is_turned_back(made, ask):
     name, _ = made("linear", transform="log")
     fit = sm.OLS(np.log(Y), sm.add_constant(X)).fit()
-    expected = np.exp(fit.get_prediction(np.column_stack([np.ones(3), ASKED])).conf_int(alpha=0.2))
+    expected = np.exp(fit.get_prediction(np.column_stack([np.ones(3), ASKED])).conf_int(obs=True, alpha=0.2))
     np.testing.assert_allclose(ask(name, ASKED, confidence=0.8).json()["intervals"], expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("algorithm", ["linear", "random_forest"])
+@pytest.mark.parametrize("algorithm", ["linear", "bayesian_locally_weighted"])
 def test_every_way_in_gives_the_same(client, made, ask, algorithm):
     """Numbers cut from the body, any JSON, a body too large for the event loop, npy and CSV."""
     name, _ = made(algorithm)
@@ -160,7 +161,9 @@ def test_an_answer_that_nothing_bounds(made, ask):
     assert (table["lower"].to_pylist(), table["upper"].to_pylist()) == ([-np.inf] * 3, [np.inf] * 3)
 
 
-@pytest.mark.parametrize(("algorithm", "target"), [("ridge", "y"), ("linear", "label"), ("random_forest", "label")])
+@pytest.mark.parametrize(
+    ("algorithm", "target"), [("ridge", "y"), ("random_forest", "y"), ("linear", "label"), ("random_forest", "label")]
+)
 @pytest.mark.parametrize("accept", ["application/json", ARROW, NPY])
 def test_who_has_none_says_so(made, ask, algorithm, target, accept):
     name, _ = made(algorithm, target=target)

@@ -7,6 +7,7 @@ import pytest
 from app.errors import CorruptModel
 from app.ml import storage
 from app.ml.algorithms import knn, linear, ridge
+from app.ml.catalogue import catalogue
 from app.ml.conformal import reach, with_intervals
 from app.ml.contract import Context, Data, Task
 from app.ml.model import decode, encode
@@ -40,14 +41,32 @@ def test_95_of_100_new_targets_lie_within(kind, module, params):
         y = np.sin(2 * x[:, 0]) + x[:, 1] ** 2 + noise(kind, rng, x)
         state = module.fit(params, Data.of(Task.REGRESSION, x[:40], y[:40]), Context.of(0)).state
         errors = np.sort(np.abs(y[40:79] - module.predict(params, state, x[40:79])))
-        bounds = with_intervals(module.ALGORITHM, errors).interval(params, state, x[79:], 0.95)
+        bounds = with_intervals(module.ALGORITHM, params, errors).interval(params, state, x[79:], 0.95)
         within.append(((bounds[:, 0] <= y[79:]) & (y[79:] <= bounds[:, 1])).mean())
     assert 0.93 <= np.mean(within) <= 0.97
 
 
+REGRESSORS = [name for name, entry in catalogue().items() if Task.REGRESSION in entry.algorithm.tasks]
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_the_default_interval_of_every_regressor_is_for_a_new_row(name):
+    """95 % of fresh targets lie within; an interval for the mean alone holds few of them."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(3000, 2))
+    table = pa.table({"a": x[:, 0], "b": x[:, 1], "y": x @ [1.0, -0.5] + rng.normal(size=3000)})
+    spec = TrainSpec.model_validate({"target": "y", "algorithm": {"name": name}})
+    columns = [TableColumn(column, "numeric", 0, 1000) for column in table.column_names]
+    model = decode(train(spec, table.slice(0, 1000), columns=columns, data_digest="sha256:0").blob)
+    new = table.slice(1000)
+    low, high = model.predict(new, 0.95).intervals.T
+    y = new["y"].to_numpy()
+    assert 0.90 <= np.mean((low <= y) & (y <= high)) <= 0.99
+
+
 def test_an_algorithm_with_intervals_of_its_own_keeps_them():
-    assert with_intervals(linear.ALGORITHM, np.ones(99)) is linear.ALGORITHM
-    assert with_intervals(ridge.ALGORITHM, np.zeros(0)) is ridge.ALGORITHM
+    assert with_intervals(linear.ALGORITHM, linear.Linear(), np.ones(99)) is linear.ALGORITHM
+    assert with_intervals(ridge.ALGORITHM, ridge.Ridge(), np.zeros(0)) == ridge.ALGORITHM
 
 
 def trained(transform="none", test_fraction=0.25):

@@ -62,7 +62,8 @@ class BayesianLocallyWeighted(Params):
         "conjugate", description="Degrees of freedom of the interval: 2k + Σs², or k + Σs² as printed."
     )
     interval_of: Literal["mean", "observation"] = Field(
-        "mean", description="Whether the interval is for the plane, or for a new row with its noise."
+        "observation",
+        description="Target of a prediction interval: `observation`, a new row with its noise, or `mean`, the plane.",
     )
 
 

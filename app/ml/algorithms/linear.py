@@ -45,7 +45,9 @@ class Linear(Params):
         description="Noise (standard deviation) of a row of weight 1: 1 for weights of 1/σ². Absent: estimated.",
     )
     interval_of: Literal["mean", "observation"] = Field(
-        "mean", description="Whether the interval is for the mean answer, or for a new row of weight 1 with its noise."
+        "observation",
+        description="Target of a prediction interval: `observation`, a new row of weight 1 with its noise, or `mean`, "
+        "the expected value there.",
     )
 
 

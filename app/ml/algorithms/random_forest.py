@@ -100,6 +100,11 @@ class RandomForest(Params):
     min_samples_leaf: float = Field(1.0, gt=0, le=1e100, description="Weight of drawn rows that every leaf must have.")
     bins: int = Field(MOST, ge=2, le=MOST, description="Bins, at most, that the values of a column are put into.")
     importance: bool = Field(True, description="Whether to find out how much each column matters.")
+    interval_of: Literal["mean", "observation"] = Field(
+        "observation",
+        description="Target of a prediction interval: `observation`, a new row, by the errors on rows held out, or "
+        "`mean`, the forest's own prediction, by percentiles of its trees' predictions.",
+    )
 
 
 class State(NamedTuple):
@@ -309,6 +314,7 @@ ALGORITHM = Algorithm(
     seconds=_seconds,
     rowwise=True,
     interval=interval,
+    own_interval=lambda params: params.interval_of == "mean",
     explain=explain,
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},

@@ -132,7 +132,7 @@ def test_reduced_chi2_is_one_on_average_and_chi2_is_not():
 def test_intervals_cover_the_mean_as_often_as_they_say(sigma):
     rng = np.random.default_rng(1)
     x, query = rng.normal(size=(10, 2)), np.array([[0.5, -2.0]])
-    params, truth, inside = linear.Linear(sigma=sigma), 1 + query[0] @ [2, -1], 0
+    params, truth, inside = linear.Linear(sigma=sigma, interval_of="mean"), 1 + query[0] @ [2, -1], 0
     for _ in range(1000):
         state = fitted(x, 1 + x @ [2, -1] + 1.5 * rng.normal(size=10), sigma=sigma).state
         lower, upper = linear.interval(params, state, query, 0.95)[0]
@@ -158,11 +158,11 @@ def test_every_figure_agrees_with_the_peer(intercept, weighted):
     assert told["degrees_of_freedom"] == peer.df_resid
     if intercept:
         assert told["intercept_p_value"] == pytest.approx(peer.pvalues[0], rel=1e-7)
-    params = linear.Linear(intercept=intercept)
+    params = linear.Linear(intercept=intercept, interval_of="mean")
     bounds = linear.interval(params, fitted(x, y, weights=weights, intercept=intercept).state, x[:9], 0.9)
     rows = sm.add_constant(x)[:9] if intercept else x[:9]
     np.testing.assert_allclose(bounds, peer.get_prediction(rows).conf_int(alpha=0.1), rtol=1e-8)
-    params = linear.Linear(intercept=intercept, interval_of="observation")
+    params = linear.Linear(intercept=intercept)
     bounds = linear.interval(params, fitted(x, y, weights=weights, intercept=intercept).state, x[:9], 0.9)
     np.testing.assert_allclose(bounds, peer.get_prediction(rows).conf_int(alpha=0.1, obs=True), rtol=1e-8)
 

@@ -178,7 +178,7 @@ def test_posterior(prior_variance, answer, variance):
 @pytest.mark.parametrize(("dof", "freedom"), [("conjugate", 3.2241740), ("printed", 2.2241740)])
 def test_degrees_of_freedom(dof, freedom):
     """Erratum E12: 2k + Σs² goes with the printed σ²; what is printed, k + Σs², may be asked for."""
-    params = BayesianLocallyWeighted(width=1, prior_variance=1, k=1, theta=1, literal=True, dof=dof)
+    params = BayesianLocallyWeighted(width=1, prior_variance=1, k=1, theta=1, literal=True, dof=dof, interval_of="mean")
     state, query = learn(params, *PARABOLA), np.array([[2.5]])
     (told,) = bayes.explain(params, state, query)
     assert told["degrees_of_freedom"] == pytest.approx(freedom, abs=5e-8)
@@ -256,7 +256,7 @@ def test_intervals_hold_what_they_promise():
     rng = np.random.default_rng(0)
     x = rng.uniform(-3, 3, size=(1200, 1))
     y = np.sin(x[:, 0]) + 0.3 * rng.normal(size=1200)
-    params = BayesianLocallyWeighted(width=0.5, interval_of="observation")
+    params = BayesianLocallyWeighted(width=0.5)
     bounds = bayes.interval(params, learn(params, x[:400], y[:400]), x[400:], 0.9)
     covered = ((bounds[:, 0] <= y[400:]) & (y[400:] <= bounds[:, 1])).mean()
     assert covered == pytest.approx(0.9, abs=0.03)
