@@ -284,8 +284,7 @@ class Algorithm(Generic[P, S]):
     through_origin: Callable[[P], bool] = lambda _: False
     """Whether these parameters fix the prediction to 0 where all columns are 0: scaling then moves no column's 0."""
     faults: Callable[[P, Mapping[str, str]], Iterable[Fault]] | None = None
-    """What the parameters ask of inputs that these do not have, told before any row is read: with pointers into the
-    parameters, for the kind (`ColumnKind`) of each input by name."""
+    """Demands of the parameters that the inputs, with a `ColumnKind` by name, do not meet; before any row is read."""
     seconds: Callable[[P, Size], float] = lambda _, size: SECONDS_PER_CELL * size.cells
     """About how long it takes, on one core, to fit rows and to answer as many, learners within it left aside: right
     within a factor of three on a noisy table."""

@@ -58,14 +58,12 @@ from app.ml.numerics.growth import DEEPEST, Grower, Orchard, Rules, chosen, plan
 from app.ml.numerics.kernels.questions import ENTROPY, GINI, VARIANCE
 from app.ml.numerics.out_of_bag import JUDGES, OutOfBag, Unseen, importances, permuted_increases, unjudged, unseen
 from app.ml.numerics.tree_seconds import growing
-from app.ml.numerics.trees import Trees, each, stages, total
+from app.ml.numerics.trees import Trees, spread, stages, total
 
 POINTS = 50
 """Of the curve of the out-of-bag error, at most."""
 FEW = 4
 """Trees, at most, that grow as one piece of work: it keeps where their rows end."""
-ANSWERS = 2**20
-"""Answers of single trees held at a time."""
 DRAWS = 8192
 """Rows drawn at a time."""
 
@@ -248,17 +246,8 @@ def predict(params: RandomForest, state: State, x: Matrix) -> NDArray[np.float64
 
 
 def interval(params: RandomForest, state: State, x: Matrix, confidence: float) -> Matrix:
-    """Percentiles of the trees' answers (n, 2), widened to hold their mean. Bars of the forest's opinion, not of y."""
-    step = max(1, ANSWERS // state.trees.root.size)
-    return np.concatenate([_bars(state, x[i : i + step], confidence) for i in range(0, max(1, len(x)), step)])
-
-
-def _bars(state: State, x: Matrix, confidence: float) -> Matrix:
-    answers = each(state.trees, x)
-    outside = (1 - confidence) / 2
-    low, high = np.quantile(answers, [outside, 1 - outside], axis=1)
-    mean = answers.mean(axis=1)
-    return np.stack([np.minimum(low, mean), np.maximum(high, mean)], axis=1)
+    """Percentiles of the trees' predictions (n, 2), widened to hold their mean: of the forest's opinion, not of y."""
+    return spread(state.trees, x, confidence)
 
 
 def explain(params: RandomForest, state: State, x: Matrix) -> list[JSON]:

@@ -18,6 +18,8 @@ from app.ml.numerics.kernels.traversal import add_answers
 
 MANY = 6
 """Rows for which eight side by side cost less than each by itself, in eight trees at a time."""
+PREDICTIONS = 2**20
+"""Of single trees, held at a time."""
 LEAST_BLOCK, MOST_CELLS = 1024, 2**20
 """Rows that stay near the processor, and numbers, at most, of those that go together."""
 
@@ -195,3 +197,17 @@ def _is_sound(trees: Trees) -> bool:
     truths = np.where((levels > 0) & ~only_known, trees.threshold, 0.0)
     within = (truths >= 0) & (truths + np.where(only_known, 0, levels) <= trees.members.size)
     return bool((levels >= 0).all() and (forward & within)[asks].all())
+
+
+def spread(trees: Trees, x: Matrix, confidence: float) -> Matrix:
+    """Percentiles of the single trees' predictions (n, 2), widened to hold their mean; of numbers."""
+    step = max(1, PREDICTIONS // trees.root.size)
+    return np.concatenate([_spread(trees, x[i : i + step], confidence) for i in range(0, max(1, len(x)), step)])
+
+
+def _spread(trees: Trees, x: Matrix, confidence: float) -> Matrix:
+    predictions = each(trees, x)
+    outside = (1 - confidence) / 2
+    low, high = np.quantile(predictions, [outside, 1 - outside], axis=1)
+    mean = predictions.mean(axis=1)
+    return np.stack([np.minimum(low, mean), np.maximum(high, mean)], axis=1)
