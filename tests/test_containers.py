@@ -71,10 +71,11 @@ def test_image_installs_only_from_the_lock():
     assert "embedded" not in " ".join(installs)
 
 
-def test_what_the_image_copies_exists():
-    for line in instructions(FIRST, "COPY"):
-        for source in line.split()[:-1]:
-            assert (ROOT / source).exists()
+def test_the_engine_is_sent_what_the_image_copies_and_nothing_else():
+    copied = {source for line in instructions(FIRST, "COPY") for source in line.split()[:-1]}
+    assert all((ROOT / source).exists() for source in copied)
+    rules = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
+    assert rules == ["*", *(f"!{source}" for source in sorted(copied)), "**/__pycache__"]
 
 
 @pytest.mark.parametrize("name", SERVICES)
