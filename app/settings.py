@@ -32,8 +32,12 @@ class Settings(BaseSettings):
     upload_timeout_seconds: PositiveFloat = Field(60, description="Longest silence within an upload.")
 
     # limits on input
-    max_upload_bytes: PositiveInt = Field(8 * GiB, description="Largest dataset file.")
-    max_body_bytes: PositiveInt = Field(32 * MiB, description="Largest body of any other request.")
+    max_upload_bytes: PositiveInt = Field(
+        8 * GiB, description="Largest dataset file, in bytes, decompressed if it has a Content-Encoding."
+    )
+    max_body_bytes: PositiveInt = Field(
+        32 * MiB, description="Largest body of any other request, in bytes, decompressed if it has a Content-Encoding."
+    )
     max_json_depth: PositiveInt = Field(64, description="Deepest nesting of a JSON body.")
     max_rows: PositiveInt = Field(100_000_000, description="Most rows of a dataset.")
     max_columns: PositiveInt = Field(10_000, description="Most columns of a dataset.")

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
+from app.api.content_encoding import inflated, inflater_of
 from app.errors import BodyTooLarge, RequestTimeout
 from app.settings import Settings
 
@@ -26,8 +27,11 @@ def headers_of(scope: Scope) -> Headers:
 
 
 async def read(receive: Receive, headers: Headers, settings: Settings, *, most: int = sys.maxsize) -> bytes:
-    """The whole body, of at most `most` bytes and what the settings allow. Raises BodyTooLarge, RequestTimeout."""
-    most = min(most, settings.max_body_bytes)
+    """The whole body, decompressed, of at most `most` bytes and what the settings allow.
+
+    Raises UnsupportedEncoding, BodyTooLarge, RequestTimeout, MalformedEncoding.
+    """
+    most, inflater = min(most, settings.max_body_bytes), inflater_of(headers)
     declared = headers.get(b"content-length", b"")
     if declared.isdigit() and int(declared[:20]) > most:
         raise _too_large(most)
@@ -44,7 +48,8 @@ async def read(receive: Receive, headers: Headers, settings: Settings, *, most: 
         if size > most:
             raise _too_large(most)
         pieces.append(piece)
-    return b"".join(pieces)
+    body = b"".join(pieces)
+    return body if inflater is None else await inflated(body, inflater, most=most)
 
 
 def _too_large(most: int) -> BodyTooLarge:

@@ -52,7 +52,8 @@ async def create_dataset(
 ) -> Dataset:
     """The body is the file: CSV, Parquet, Arrow IPC, JSON lines or npy; the text ones also packed by gzip.
 
-    It is read as it comes and checked to the last line; a fault is named by its line and column.
+    It is read as it comes and checked to the last line; a fault is named by its line and column. A body that has the
+    `Content-Encoding` gzip or deflate is decompressed first, and the limit on size counts decompressed bytes.
     """
     demand_raw(request)
     with services.datasets.spool() as file:

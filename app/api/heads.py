@@ -29,7 +29,7 @@ def apart(text: bytes) -> tuple[bytes, list[tuple[bytes, bytes]]]:
     return (OWN.sub(b"", text) if own else text), own
 
 
-UNUSUAL = frozenset({b"expect", b"transfer-encoding", b"upgrade"})
+UNUSUAL = frozenset({b"content-encoding", b"expect", b"transfer-encoding", b"upgrade"})
 """Headers that ask for more than an answer to a body."""
 
 

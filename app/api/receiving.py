@@ -10,6 +10,8 @@ from typing import BinaryIO
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
+from app.api.arriving import BY_NAME
+from app.api.content_encoding import inflater_of
 from app.errors import BodyTooLarge, RequestTimeout, StorageFull, UnsupportedMediaType
 
 FORM = "multipart/form-data"
@@ -65,7 +67,7 @@ def demand_raw(request: Request) -> None:
 
 
 async def receive(request: Request, spool: Spool) -> None:
-    """The body into `spool`. Raises BodyTooLarge, RequestTimeout or StorageFull."""
+    """The body, decompressed, into `spool`. Raises what `pieces` does, and StorageFull."""
     spool.demand_room(declared(request))
     async for piece in pieces(request):
         await spool.write(piece)
@@ -82,7 +84,23 @@ def declared(request: Request) -> int:
 
 
 async def pieces(request: Request) -> AsyncIterator[bytes]:
-    """What arrives, whatever was announced, until it is too much or too late."""
+    """The body, decompressed, until it is too much or too late.
+
+    Raises UnsupportedEncoding, BodyTooLarge, RequestTimeout, MalformedEncoding.
+    """
+    inflater, size = inflater_of(request.scope[BY_NAME]), 0
+    async for arrived in _arriving(request):
+        for piece in (arrived,) if inflater is None else inflater.feed(arrived):
+            size += len(piece)
+            if size > request.app.settings.max_upload_bytes:
+                raise _too_large(request)
+            yield piece
+    if inflater is not None:
+        inflater.finish()
+
+
+async def _arriving(request: Request) -> AsyncIterator[bytes]:
+    """What arrives, whatever was announced."""
     settings, size = request.app.settings, 0
     stream = request.stream()
     while True:

@@ -63,6 +63,19 @@ def test_both_ways_and_both_forms(triton, model, expected, inward, outward):
     assert labels == expected["predictions"]
 
 
+@pytest.mark.parametrize("binary", [True, False], ids=["binary", "json"])
+@pytest.mark.parametrize("algorithm", ["gzip", "deflate"])
+def test_compressed_requests(triton, model, expected, algorithm, binary):
+    result = triton.infer(
+        model,
+        inputs(binary),
+        outputs=wanted(binary),
+        request_compression_algorithm=algorithm,
+        response_compression_algorithm=algorithm,  # which a server may leave out
+    )
+    assert result.as_numpy("predict_proba").tolist() == expected["probabilities"]
+
+
 def test_what_it_asks_before(triton, model):
     assert triton.is_server_live()
     assert triton.is_server_ready()
