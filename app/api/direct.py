@@ -162,6 +162,27 @@ class Question(NamedTuple):
     """To a body, as `Known.answer`."""
 
 
+class _Heads(dict[bytes, Question | None]):
+    """What heads ask, by all of their bytes. Heads that differ in their request's id or trace only share it.
+
+    Those are not kept: each comes once, and what stays for a while has to be cleared away by the collector of garbage.
+    """
+
+    def __init__(self, find: Callable[[bytes], Question | None]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, head: bytes) -> Question | None:
+        rest, own = apart(head)
+        found = self._find(rest)
+        if own:
+            return found and Question(found.size, found.lead, partial(found.answer, own=Own.of(own)))
+        if len(self) >= MOST:
+            self.clear()
+        self[head] = found
+        return found
+
+
 class Application(FastAPI):
     """Sends a request to the direct route at its address, any other to the framework."""
 
@@ -175,7 +196,7 @@ class Application(FastAPI):
         self._direct = surround(_answer)
         self._at = lru_cache(MOST)(self._find)
         self._shared = lru_cache(MOST)(self._question)
-        self.question = lru_cache(MOST)(self._with_own)
+        self.question = _Heads(self._shared).__getitem__
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST" and len(scope["path"]) <= LONGEST:
@@ -194,14 +215,6 @@ class Application(FastAPI):
             if found:
                 return {"route": route, "path_params": found.groupdict()}
         return None
-
-    def _with_own(self, head: bytes) -> Question | None:
-        """As `_question`. Heads that differ in their request's id or trace only are worked out once."""
-        rest, own = apart(head)
-        found = self._shared(rest)
-        if found is None or not own:
-            return found
-        return Question(found.size, found.lead, partial(found.answer, own=Own.of(own)))
 
     def _question(self, head: bytes) -> Question | None:
         """None for any other, for an address with escapes or with what should be escaped, and where it is wrong."""

@@ -19,14 +19,17 @@ class Head(NamedTuple):
     """Bytes of the body."""
 
 
-OWN = re.compile(rb"\r\n(traceparent|tracestate|x-request-id):([\x20-\x7e]*)(?=\r\n[^ \t])", re.IGNORECASE)
+OWN = re.compile(rb"\r\n([Tt]race(?:parent|state)|[Xx]-[Rr]equest-[Ii][Dd]):([\x20-\x7e]*)(?=\r\n[^ \t])")
 """Lines that differ with every request. Others of these names, oddly written ones, stay where they are."""
 
 
 def apart(text: bytes) -> tuple[bytes, list[tuple[bytes, bytes]]]:
     """A head without the lines of `OWN`, and their names and values."""
-    own = [(name.lower(), value.strip(b" ")) for name, value in OWN.findall(text)]
-    return (OWN.sub(b"", text) if own else text), own
+    parts = OWN.split(text)
+    if len(parts) == 1:
+        return text, []
+    own = [(name.lower(), value.strip(b" ")) for name, value in zip(parts[1::3], parts[2::3], strict=True)]
+    return b"".join(parts[::3]), own
 
 
 UNUSUAL = frozenset({b"content-encoding", b"expect", b"transfer-encoding", b"upgrade"})

@@ -87,7 +87,7 @@ def test_requests_that_differ_in_id_and_trace_only_share_what_is_known_of_their_
     for number in range(20):
         for own in (
             f"traceparent: 00-{number + 1:032x}-{1:016x}-01\r\n",
-            f"X-Request-Id: {number:08d}\r\nTRACESTATE:  a=b\r\n",
+            f"X-Request-Id: {number:08d}\r\nTracestate:  a=b\r\n",
         ):
             assert asked(own)[:2] == plain[:2]
     assert app._shared.cache_info().misses == 1
