@@ -4,17 +4,21 @@ from collections.abc import Iterator
 
 import structlog
 from prometheus_client import start_http_server
+from prometheus_client.core import CounterMetricFamily as Counter
 from prometheus_client.core import GaugeMetricFamily as Gauge
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from app.bootstrap import Services
+from app.broker import DROPPED
 from workers.runner import Runner
 
 log = structlog.get_logger(__name__)
 
 
-class Slots(Collector):
+class Measured(Collector):
+    """What only a worker knows."""
+
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
 
@@ -23,11 +27,17 @@ class Slots(Collector):
         for use, count in self._runner.slots().items():
             slots.add_metric((use,), count)
         yield slots
+        dropped = Counter(
+            "valiant_broker_dropped", "What was removed from the broker, being damaged.", labels=("what",)
+        )
+        for what in ("message", "key"):
+            dropped.add_metric((what,), DROPPED[what])
+        yield dropped
 
 
 def serve(services: Services, runner: Runner) -> None:
     """From a thread that ends with the process; nothing if no port is set. A taken port costs the metrics only."""
-    services.registry.register(Slots(runner))
+    services.registry.register(Measured(runner))
     host, port = services.settings.host, services.settings.worker_metrics_port
     if not port:
         return
