@@ -61,9 +61,16 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # the documented way
     for resource in (predict, inference, datasets, algorithms, jobs, models, whatif, pairs, health, metrics, docs):
         app.include_router(resource.router)
-    routes = [(route.original_route, route.path) for route in iter_route_contexts(app.routes)]
-    templates |= {id(route): path for route, path in routes if path is not None}
-    direct = [route for route, _ in routes if isinstance(route, DirectRoute)]
+    literal: dict[str, set[str]] = {}
+    for route in iter_route_contexts(app.routes):
+        if route.path is not None:
+            templates[id(route.original_route)] = route.path
+            if "{" not in route.path:
+                literal.setdefault(route.path, set()).update(route.methods or ())
+    app.literal_paths = literal
+    direct = [
+        one.original_route for one in iter_route_contexts(app.routes) if isinstance(one.original_route, DirectRoute)
+    ]
     app.answer_directly(partial(Surroundings, metrics=measured, templates=templates), direct)
     return app
 

@@ -196,4 +196,4 @@ def test_every_address_is_documented():
     app = create_app(Settings())
     served = {route.path for route in iter_route_contexts(app.routes)}
     twin = {"/v2/"}  # of /v2: the protocol has both, and a client needs one method
-    assert served - set(DOCUMENT["paths"]) == {"/openapi.json", "/docs"} | twin
+    assert served - set(DOCUMENT["paths"]) == {"/", "/openapi.json", "/docs"} | twin

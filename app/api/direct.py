@@ -8,7 +8,7 @@ function makes of them what answers a body, and that is remembered: the same add
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -189,6 +189,8 @@ class Application(FastAPI):
     settings: Settings
     services: Services
     """There while it runs."""
+    literal_paths: Mapping[str, Collection[str]] = {}
+    """Paths without parameters, such as /v1/datasets/upload, and their methods. None of them is a name in another."""
 
     def answer_directly(self, surround: Callable[[ASGIApp], Surroundings], routes: Sequence[DirectRoute]) -> None:
         """Once all routes are there: to these, with what is around the framework too."""

@@ -5,7 +5,7 @@ from html import escape
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.api.openapi import METHODS
 from app.api.strict_json import StrictRoute
@@ -18,6 +18,11 @@ section { margin: 1.5rem 0 } h3 { margin-bottom: 0 } td { vertical-align: top; p
 p { margin: .3rem 0; white-space: pre-line } .optional { color: #777 } a { color: #05a }
 """
 Schema = Mapping[str, Any]
+
+
+@router.get("/")
+async def read_root() -> RedirectResponse:
+    return RedirectResponse("/docs")
 
 
 @router.get("/docs", response_class=HTMLResponse)

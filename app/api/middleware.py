@@ -12,8 +12,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import logs, tracing
 from app.api.arriving import BY_NAME, Headers, Sent, headers_of
+from app.api.head import answer_head
 from app.api.metrics import Metrics
-from app.api.problems import CODE, MalformedRequest, answer
+from app.api.problems import CODE, MalformedRequest, answer, check_method
 
 GONE = 499
 """What is counted, as others do, where the caller did not wait for the answer."""
@@ -92,7 +93,11 @@ class Surroundings:
         try:
             if "\0" in scope["path"] or b"%00" in scope["query_string"]:
                 raise MalformedRequest("The address holds U+0000.")  # noqa: TRY301  answered as all others are
-            await self.app(scope, receive, stamped)
+            check_method(scope)
+            if scope["method"] == "HEAD":
+                await answer_head(self.app, scope, receive, stamped)
+            else:
+                await self.app(scope, receive, stamped)
         except Exception as error:
             if status:  # too late for an answer: the connection is cut, so that nobody takes a part for the whole
                 logs.unexpected(error)

@@ -1,6 +1,6 @@
 """Every failure as `application/problem+json`, in the one shape of `app.schemas.problems`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -104,7 +104,7 @@ def _http(request: Request, error: Exception) -> Response:
     """What the framework itself raises: unknown addresses and methods, and forms it cannot read."""
     assert isinstance(error, HTTPException)  # noqa: S101  registered for it
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        return respond(request, MethodNotAllowed(headers={"Allow": ", ".join(_methods(request))}))
+        return respond(request, _not_allowed(_methods(request)))
     return respond(request, FRAMEWORK.get(error.status_code, MalformedRequest)())
 
 
@@ -119,13 +119,23 @@ _HANDLERS: Mapping[type, Callable[[Request, Exception], Response]] = {
 }
 
 
-def _methods(request: Request) -> list[str]:
+def check_method(scope: Scope) -> None:
+    """Raises MethodNotAllowed where an address without parameters does not have the method."""
+    methods = scope["app"].literal_paths.get(scope["path"])
+    if methods and scope["method"] not in methods and not (scope["method"] == "HEAD" and "GET" in methods):
+        raise _not_allowed(methods)
+
+
+def _methods(request: Request) -> set[str]:
     """All methods of an address. The router knows only those of the first route that fits."""
-    found: set[str] = set()
-    for route in iter_route_contexts(request.app.routes):
-        if route.path_regex.match(request.scope["path"]):
-            found |= route.methods or set()
-    return sorted(found)
+    path = request.scope["path"]
+    fitting = (route for route in iter_route_contexts(request.app.routes) if route.path_regex.match(path))
+    return set().union(*(route.methods or () for route in fitting))
+
+
+def _not_allowed(methods: Collection[str]) -> MethodNotAllowed:
+    answered = {*methods, "HEAD"} if "GET" in methods else methods
+    return MethodNotAllowed(headers={"Allow": ", ".join(sorted(answered))})
 
 
 def validation_faults(errors: Sequence[Mapping[str, Any]], body: Any = None) -> list[Fault]:

@@ -108,6 +108,17 @@ def test_a_job_is_watched_to_its_end_and_once(api_factory, request_body):
         assert (again.status_code, again.content) == (204, b"")
 
 
+def test_head_of_the_events_of_a_waiting_job_ends_at_once(api_factory, request_body, services):
+    _, address = api_factory()
+    with httpx.Client(base_url=address, timeout=10) as http:
+        where = http.post("/v1/jobs/train", json=request_body).headers["location"]
+        head = http.head(f"{where}/events")
+        assert (head.status_code, head.content) == (200, b"")
+        assert head.headers["content-type"].startswith("text/event-stream")
+        assert http.get("/livez").status_code == 200
+        http.post(f"{where}/cancel")
+
+
 def test_shutting_down_is_announced_and_ends_streams_whole(stack_factory, request_body):
     """Also: hundreds of clients that hang up leave no connection to the database behind."""
     from app import ports, processes

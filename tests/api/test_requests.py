@@ -93,8 +93,33 @@ def test_a_sane_request_id_is_kept_and_any_other_replaced(client):
 
 
 def test_405_names_all_methods_of_the_address(client):
-    assert client.put("/v1/datasets/x").headers["allow"] == "DELETE, GET"
-    assert client.put("/v1/jobs").headers["allow"] == "GET"
+    assert client.put("/v1/datasets/x").headers["allow"] == "DELETE, GET, HEAD"
+    assert client.put("/v1/jobs").headers["allow"] == "GET, HEAD"
+    assert client.get("/v1/jobs/train").headers["allow"] == "POST"
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE"])
+def test_an_address_without_parameters_is_no_name_of_a_dataset(client, method):
+    response = client.request(method, "/v1/datasets/upload")
+    assert (response.status_code, response.headers["allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/docs", "/livez", "/v1/datasets", "/v1/algorithms/ridge", "/v1/datasets/none", "/nowhere", "/v1/jobs/train"],
+)
+def test_head_is_answered_wherever_get_is(client, path):
+    head, get = (client.request(method, path, follow_redirects=False) for method in ("HEAD", "GET"))
+    assert (head.status_code, head.content) == (get.status_code, b"")
+    differing = {"x-request-id", *({"content-length"} if get.is_error else {})}
+    assert {k: v for k, v in head.headers.items() if k not in differing} == {
+        k: v for k, v in get.headers.items() if k not in differing
+    }
+
+
+def test_the_root_sends_to_the_documentation(client):
+    assert client.get("/", follow_redirects=False).headers["location"] == "/docs"
+    assert client.get("/").headers["content-type"].startswith("text/html")
 
 
 @pytest.mark.parametrize("path", ["/v1/jobs/%00", "/%00", "/v1/models/a%00b", "/v1/jobs?cursor=%00", "/livez?a=b%00"])
