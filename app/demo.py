@@ -53,7 +53,7 @@ def demo(settings: Settings, *, workers: int, once: bool) -> None:
         console.print(f"\nThe API's documentation: [bold]{service.address}/docs[/]")
         if not once:
             console.print("Serving. Ctrl-C stops everything.")
-            keep(service.children)
+            keep(service)
 
 
 class _Show(NamedTuple):

@@ -105,6 +105,7 @@ class RequestTimeout(ValiantError):
 
 class StorageFull(ValiantError):
     code, status, title = "storage_full", 507, "There is no room left to store this"
+    remedy = "Free room on the disk of the service, then send it again. Jobs that were accepted end by themselves."
 
 
 class InvalidData(ValiantError):

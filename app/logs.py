@@ -82,6 +82,8 @@ def request(**facts: object) -> None:
     try:
         handler.stream.write(f"{_written(event)}\n")
         handler.stream.flush()
+    except OSError:  # a log on a full disk costs lines, not requests
+        pass
     finally:
         handler.release()
 

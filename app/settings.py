@@ -51,6 +51,12 @@ class Settings(BaseSettings):
 
     # storage
     spool: Path | None = Field(None, description="Where uploads wait to be parsed; absent: `spool` in `data`.")
+    reserve_bytes: int = Field(
+        64 * MiB,
+        ge=0,
+        description="Room that `valiant up` sets aside on the disk of `data` for a database whose disk is full. "
+        "Uploads and new jobs are refused while less than this is free; 0: neither.",
+    )
     chunk_bytes: PositiveInt = Field(4 * MiB, description="Size of one stored piece of a dataset or model.")
     database_pool: PositiveInt = Field(10, description="Database connections per process.")
     cache_memory_bytes: PositiveInt = Field(256 * MiB, description="Cap of the embedded cache.")

@@ -4,16 +4,19 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import NamedTuple
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from app import processes
+from app.disk import Reserve, free
 from app.embedded import Child, Stack
 from app.errors import StartFailed
 from app.ports import address, listen
-from app.settings import Settings
+from app.settings import MiB, Settings
 from app.store.engine import pool_size
 from migrations import upgrade
 
@@ -31,6 +34,7 @@ class Stopped(BaseException):
 class Running(NamedTuple):
     settings: Settings
     children: Sequence[Child]
+    reserve: Reserve
 
     @property
     def address(self) -> str:
@@ -42,7 +46,7 @@ def up(settings: Settings, *, workers: int) -> None:
     with stopping_on_signals(), running(settings, workers=workers, to_terminal=True) as service:
         print(f"Valiant is at {service.address}, its documentation at {service.address}/docs.", file=sys.stderr)
         print(f"Data are in {service.settings.data}. Ctrl-C stops everything.", file=sys.stderr)
-        keep(service.children)
+        keep(service)
 
 
 @contextmanager
@@ -66,30 +70,67 @@ def stopping_on_signals() -> Iterator[None]:
 
 @contextmanager
 def running(settings: Settings, *, workers: int, to_terminal: bool) -> Iterator[Running]:
-    """The stack, migrated, with an API that answers and `workers` workers. Stops them in the opposite order."""
+    """The stack, migrated, with an API that answers and `workers` workers. Stops them in the opposite order.
+
+    On a full disk this waits until there is room.
+    """
     settings = settings.model_copy(update={"port": _free_port(settings)})
-    with Stack(settings, connections=connections(settings, workers=workers)) as stack:
-        if stack.settings.database_url is None:
-            raise StartFailed("There is no database.")
-        upgrade(stack.settings.database_url.get_secret_value())
-        own = [
-            processes.api(stack.settings, stack.folder, to_terminal=to_terminal),
-            *(
-                processes.worker(stack.settings, stack.folder, number=number, to_terminal=to_terminal)
-                for number in range(1, workers + 1)
-            ),
-        ]
-        try:
-            for child in own:
-                child.spawn()
-            for child in own:
-                child.wait()
-            yield Running(stack.settings, [*stack.servers.values(), *own])
-        finally:
-            for child in own:
-                child.begin_stop()
-            for child in own:
-                child.stop()
+    reserve = Reserve(settings.data, settings.reserve_bytes)
+    while True:
+        _wait_for_room(reserve)
+        with ExitStack() as undo:
+            try:
+                stack, own = _start(settings, undo, workers=workers, to_terminal=to_terminal)
+            except (StartFailed, OSError, SQLAlchemyError):
+                if not reserve.short:
+                    raise
+                continue
+            yield Running(stack.settings, [*stack.servers.values(), *own], reserve)
+            return
+
+
+def _start(settings: Settings, undo: ExitStack, *, workers: int, to_terminal: bool) -> tuple[Stack, list[Child]]:
+    """The servers, and API and workers on them."""
+    stack = undo.enter_context(Stack(settings, connections=connections(settings, workers=workers)))
+    if stack.settings.database_url is None:
+        raise StartFailed("There is no database.")
+    upgrade(stack.settings.database_url.get_secret_value())
+    own = [
+        processes.api(stack.settings, stack.folder, to_terminal=to_terminal),
+        *(
+            processes.worker(stack.settings, stack.folder, number=number, to_terminal=to_terminal)
+            for number in range(1, workers + 1)
+        ),
+    ]
+    undo.callback(_stop, own)
+    for child in own:
+        child.spawn()
+    for child in own:
+        child.wait()
+    return stack, own
+
+
+def _stop(children: Sequence[Child]) -> None:
+    for child in children:
+        child.begin_stop()
+    for child in children:
+        child.stop()
+
+
+def _wait_for_room(reserve: Reserve) -> None:
+    reserve.release()
+    if reserve.short:
+        _say(
+            f"The disk of {reserve.folder} is full: {free(reserve.folder) // MiB} MiB are free, and a start needs "
+            f"{reserve.needed // MiB} MiB. Waiting for room; Ctrl-C ends."
+        )
+    while reserve.short:
+        time.sleep(LOOK_SECONDS)
+
+
+def _say(sentence: str) -> None:
+    with suppress(OSError):  # the terminal may be a file on a full disk
+        print(sentence, file=sys.stderr, flush=True)
 
 
 def connections(settings: Settings, *, workers: int) -> int:
@@ -106,6 +147,7 @@ def _free_port(settings: Settings) -> int:
 @dataclass
 class _Watched:
     child: Child
+    reserve: Reserve
     pause: float = FIRST_PAUSE
     since: float = 0.0
     due: float | None = None
@@ -116,17 +158,24 @@ class _Watched:
             if now - self.since > STABLE_SECONDS:
                 self.pause = FIRST_PAUSE
         elif self.due is None:
-            print(f"{self.child.name} ended by itself; starting it again in {self.pause} s.", file=sys.stderr)
+            _say(f"{self.child.name} ended by itself; starting it again in {self.pause} s.")
             self.due = now + self.pause
         elif now >= self.due:
+            self._start_again(now)
+
+    def _start_again(self, now: float) -> None:
+        if self.reserve.release():
+            _say(f"The disk of {self.reserve.folder} is full: the room that was set aside is given to the database.")
+        with suppress(OSError):  # a full disk: the child is still dead at the next look
             self.child.spawn()
-            self.since, self.due, self.pause = now, None, min(2 * self.pause, LONGEST_PAUSE)
+        self.since, self.due, self.pause = now, None, min(2 * self.pause, LONGEST_PAUSE)
 
 
-def keep(children: Sequence[Child]) -> None:
+def keep(service: Running) -> None:
     """Start again whatever ends, for ever, waiting longer each time it does not last."""
-    watched = [_Watched(child) for child in children]
+    watched = [_Watched(child, service.reserve) for child in service.children]
     while True:
         for each in watched:
             each.look(time.monotonic())
+        service.reserve.restore()
         time.sleep(LOOK_SECONDS)

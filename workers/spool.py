@@ -5,7 +5,6 @@ where temporary files go (TMPDIR) and is gone with the trainer, however that end
 """
 
 import ctypes
-import errno
 import mmap
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import IO
 
 import pyarrow as pa
 
+from app.disk import NO_ROOM
 from app.errors import StorageFull
 
 LARGE = 1 << 16
@@ -29,7 +29,7 @@ def spooled(batches: Iterator[pa.Table]) -> pa.Table:
             _write(file, batches)
             file.flush()
         except OSError as error:
-            if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            if error.errno in NO_ROOM:
                 raise StorageFull("There is no room for the dataset beside memory.") from None
             raise
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # stays when the file is closed

@@ -10,12 +10,14 @@ import select
 import selectors
 import signal
 import socket
+import tempfile
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from enum import Enum, auto
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -23,7 +25,8 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.bootstrap import Services
-from app.errors import Cancelled, LeaseLost, OutOfMemory, TrainerCrashed, ValiantError
+from app.disk import crowded
+from app.errors import Cancelled, LeaseLost, OutOfMemory, StorageFull, TrainerCrashed, ValiantError
 from app.schemas.datasets import Dataset
 from app.schemas.jobs import JobState
 from app.schemas.problems import Problem
@@ -242,7 +245,10 @@ class Attempt:
 
     def _fail(self, problem: Problem) -> None:
         log.warning("job_failed", code=problem.code, output=self._last_words())
-        self._services.jobs.fail(self._claim, problem)
+        if problem.code == StorageFull.code and crowded(Path(tempfile.gettempdir())):
+            self._services.jobs.postpone(self._claim, problem)  # others than this trainer, which is gone, fill the disk
+        else:
+            self._services.jobs.fail(self._claim, problem)
 
     def _crashed(self, status: int) -> None:
         """It died without a word. Out of memory is certain to come again; anything else gets another attempt."""

@@ -8,7 +8,8 @@ import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import iter_route_contexts
-from sqlalchemy.exc import InterfaceError, OperationalError
+from psycopg.errors import DiskFull
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -16,7 +17,7 @@ from starlette.types import Scope
 
 from app import logs
 from app.api.dependencies import request_id
-from app.errors import BodyTooLarge, Fault, InvalidRequest, UnsupportedMediaType, ValiantError, place
+from app.errors import BodyTooLarge, Fault, InvalidRequest, StorageFull, UnsupportedMediaType, ValiantError, place
 from app.schemas.problems import Problem
 
 MEDIA_TYPE = "application/problem+json"
@@ -84,6 +85,8 @@ def _named(request: Request, error: Exception) -> Response:
 
 
 def _no_database(request: Request, error: Exception) -> Response:
+    if isinstance(error, DBAPIError) and isinstance(error.orig, DiskFull):
+        return _named(request, StorageFull("The disk of the database is full."))
     log.error("database_unavailable", exc_info=error)
     return respond(request, DatabaseUnavailable(headers={"Retry-After": "2"}))
 

@@ -1,7 +1,6 @@
 """Files on their way in: from the socket to a spool file, never in memory, and no further than the limits."""
 
 import asyncio
-import errno
 import hashlib
 import os
 from collections.abc import AsyncIterator
@@ -12,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from app.api.arriving import BY_NAME
 from app.api.content_encoding import inflater_of
+from app.disk import NO_ROOM
 from app.errors import BodyTooLarge, RequestTimeout, StorageFull, UnsupportedMediaType
 
 FORM = "multipart/form-data"
@@ -56,7 +56,7 @@ class Spool:
             self.file.write(piece)
             self.file.flush()
         except OSError as error:
-            if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+            if error.errno in NO_ROOM:
                 raise StorageFull from None
             raise
 

@@ -3,7 +3,6 @@
 It is started ahead of time, so that a small upload does not pay for an interpreter and its imports.
 """
 
-import errno
 import os
 import resource
 import signal
@@ -16,6 +15,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from app.disk import NO_ROOM
 from app.errors import InvalidData, StorageFull, ValiantError
 from app.ingest import columnar, delimited, jsonl, npy
 from app.ingest.chunks import write_chunks
@@ -28,7 +28,6 @@ from app.schemas.datasets import FileFormat
 
 ORDER_BYTES = 1 << 16
 STATM = Path("/proc/self/statm")
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 READERS: dict[FileFormat, Callable[[Source, Limits], Reading]] = {
     FileFormat.CSV: delimited.read,
@@ -77,7 +76,7 @@ def _answer(order: Order, upload: int, output: int) -> Answer:
         detail = f"Reading this file takes more than the {order.memory_bytes} bytes of memory it may have."
         return Answer(refusal=Refusal(code=InvalidData.code, detail=detail))
     except OSError as error:
-        if error.errno in _NO_ROOM:
+        if error.errno in NO_ROOM:
             return Answer(refusal=Refusal(code=StorageFull.code, detail=StorageFull.title))
         return _unexpected()
     except Exception:  # noqa: BLE001  a file nobody thought of must not look like a fault of the service

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from app.disk import demand_room
 from app.errors import DatasetNotFound, Fault, InvalidRequest, StorageFull
 from app.ingest.parser import Parser
 from app.ingest.protocol import Order, Parsed
@@ -41,7 +42,11 @@ class Datasets:
         self._parser.close()
 
     def spool(self) -> BinaryIO:
-        """An open file on the chosen disk without a name: it is gone when it is closed, or its process ends."""
+        """An open file on the chosen disk without a name: it is gone when it is closed, or its process ends.
+
+        Raises StorageFull.
+        """
+        demand_room(self._settings)
         folder = self._settings.spool or self._settings.data / "spool"
         try:
             folder.mkdir(parents=True, exist_ok=True)

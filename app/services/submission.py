@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
+from app.disk import demand_room
 from app.errors import Fault, IdempotencyConflict, InvalidRequest, QueueFull
 from app.ml.kind import Checked, Estimate, Known, Request, Sheet, Version
 from app.ml.kinds import kind_of
@@ -48,7 +49,8 @@ class Submission:
     ) -> tuple[Job, bool]:
         """The job, committed and announced; with True when the same key and body were accepted before.
 
-        Raises InvalidRequest with every fault, IdempotencyConflict, QueueFull, and that what it needs is not found.
+        Raises InvalidRequest with every fault, IdempotencyConflict, QueueFull, StorageFull,
+        and that what it needs is not found.
         """
         entry = kind_of(request)
         new = NewJob(
@@ -82,6 +84,7 @@ class Submission:
         if replay := self._replay(w, new):
             return replay, True
         understood = self._understand(w, request)
+        demand_room(self._settings)
         w.jobs.lock_queue()
         if replay := self._replay(w, new):  # of those who waited for the lock, one has come first
             return replay, True

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TypeVar
 
+from psycopg.errors import DiskFull
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
@@ -62,8 +63,10 @@ class WorkFactory:
     def __call__(self) -> Work:
         return Work(self.engine)
 
-    def retry(self, decision: Callable[[Work], T], *, seconds: float = 30.0) -> T:
+    def retry(self, decision: Callable[[Work], T], *, seconds: float = 30.0, until_room: bool = False) -> T:
         """Run `decision` in a unit of work, again after each lost connection, for up to `seconds`.
+
+        until_room: again, too, while the disk of the database is full.
 
         The decision must be safe to repeat: the commit of a lost connection may have happened.
         """
@@ -73,11 +76,15 @@ class WorkFactory:
                 with self() as w:
                     return decision(w)
             except DBAPIError as error:
-                if not _transient(error) or time.monotonic() + pause > end:
+                if not (_transient(error) or (until_room and _full(error))) or time.monotonic() + pause > end:
                     raise
             time.sleep(pause)
             pause = min(2 * pause, 2.0)
 
 
 def _transient(error: DBAPIError) -> bool:
-    return error.connection_invalidated or isinstance(error, OperationalError | InterfaceError)
+    return error.connection_invalidated or (isinstance(error, OperationalError | InterfaceError) and not _full(error))
+
+
+def _full(error: DBAPIError) -> bool:
+    return isinstance(error.orig, DiskFull)
