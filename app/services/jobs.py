@@ -158,18 +158,13 @@ class Jobs:
         self._end(claim, lambda w: w.jobs.requeue(claim, reason=reason, charged=False), "queued", reason)
         self._announce(claim.job_id)
 
-<<<<<<< HEAD
-    def _end(self, claim: Claim, write: Callable[[Work], None], outcome: str, reason: str = "") -> None:
-        """Write the end of an attempt and count it; a cancel that came first has the last word."""
-=======
     def postpone(self, claim: Claim, error: Problem) -> None:
         """Give the job back for a while because the worker cannot run it now. Raises as `release`."""
-        pause = self._settings.republish_seconds
-        self._end(claim, lambda w: w.jobs.requeue(claim, reason=error.code, seconds=pause, charged=False))
+        reason, pause = error.code, self._settings.republish_seconds
+        self._end(claim, lambda w: w.jobs.requeue(claim, reason=reason, seconds=pause, charged=False), "queued", reason)
 
-    def _end(self, claim: Claim, write: Callable[[Work], None]) -> None:
-        """Write the end of an attempt; a cancel that came first has the last word."""
->>>>>>> ad7bb9b (A full disk needs no hands: uploads and jobs get 507, results wait for room, servers start again with the room that was set aside, and valiant up waits instead of ending)
+    def _end(self, claim: Claim, write: Callable[[Work], None], outcome: str, reason: str = "") -> None:
+        """Write the end of an attempt and count it; a cancel that came first has the last word."""
         try:
             self._work.retry(write, seconds=END_SECONDS, until_room=True)
         except LeaseLost:
