@@ -42,6 +42,9 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
     app = Application(
         title="Valiant",
         summary="Trains, certifies and serves classical machine-learning models.",
+        description=openapi.DESCRIPTION,
+        contact={"name": "The Valiant authors"},
+        license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
         version="0.1.0",
         docs_url=None,
         redoc_url=None,

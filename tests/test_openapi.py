@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.api.openapi import operations
+from app.api.portable_schema import subschemas
 from app.main import create_app
 from app.settings import Settings
 
@@ -108,23 +109,86 @@ def test_fields_are_flat_or_named(name):
 
 
 def _inner(schema):
-    for key in ("properties", "$defs"):
-        for field in schema.get(key, {}).values():
-            yield field
-            yield from _inner(field)
-    for key in ("items", "additionalProperties"):
-        if isinstance(schema.get(key), dict):
-            yield schema[key]
-            yield from _inner(schema[key])
-    for key in ("anyOf", "oneOf", "allOf"):
-        for member in schema.get(key, []):
-            yield member
-            yield from _inner(member)
+    for inner in subschemas(schema):
+        yield inner
+        yield from _inner(inner)
+
+
+@every_schema
+def test_unions_are_components(name):
+    """A union inside a field gets a name from each generator, another one wherever it stands."""
+    for schema in _inner(SCHEMAS[name]):
+        assert len(_members(schema)) <= 1, schema
+
+
+def _members(schema):
+    """The members of a union besides null."""
+    union = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    return [member for member in union if member != {"type": "null"}]
+
+
+def test_one_component_stands_for_every_algorithm_and_one_for_every_learner():
+    names = {name for name in SCHEMAS if name.endswith("Algorithm") and name != "Algorithm"}
+    for union in ("Algorithm", "Learner"):
+        assert {member["$ref"].rpartition("/")[2] for member in SCHEMAS[union]["oneOf"]} == names
+    assert SCHEMAS["TrainRequest"]["properties"]["algorithm"]["$ref"].endswith("/Algorithm")
+    assert SCHEMAS["BaggingAlgorithm"]["properties"]["base"]["$ref"].endswith("/Learner")
+
+
+def _schemas_of_parameters():
+    return [parameter["schema"] for operation in OPERATIONS.values() for parameter in operation.get("parameters", [])]
+
+
+def _every_schema():
+    for schema in [*SCHEMAS.values(), *_schemas_of_parameters()]:
+        yield schema
+        yield from _inner(schema)
+
+
+def test_every_number_has_a_width():
+    """Without one, generated clients take 32 bits."""
+    numbers = [schema for schema in _every_schema() if schema.get("type") in {"integer", "number"}]
+    assert numbers
+    for schema in numbers:
+        assert schema.get("format") == {"integer": "int64", "number": "double"}[schema["type"]], schema
+
+
+def test_bounds_of_integers_are_inclusive_and_fit_in_64_bits():
+    for schema in _every_schema():
+        if schema.get("type") == "integer":
+            assert not {"exclusiveMinimum", "exclusiveMaximum"} & set(schema), schema
+            for bound in {"minimum", "maximum"} & set(schema):
+                assert isinstance(schema[bound], int), schema
+                assert -(2**63) <= schema[bound] < 2**63, schema
+    assert SCHEMAS["TrainRequest"]["properties"]["seed"]["maximum"] == 2**63 - 1
+
+
+def test_no_default_is_an_object_or_stands_beside_a_reference():
+    """Go's clients copy such a default into the code, which then does not compile."""
+    for schema in _every_schema():
+        default = schema.get("default")
+        assert not isinstance(default, dict), schema
+        assert not (isinstance(default, list) and any(isinstance(item, dict) for item in default)), schema
+        assert default is None or ("$ref" not in schema and len(_members(schema)) <= 1), schema
+
+
+def test_no_list_stands_beside_another_type():
+    """Java's clients have no type for it."""
+    for schema in _every_schema():
+        kinds = {member.get("type") for member in _members(schema)}
+        assert "array" not in kinds or len(kinds) == 1, schema
+
+
+def test_the_document_declares_servers_security_licence_and_contact():
+    assert DOCUMENT["servers"]
+    assert DOCUMENT["security"] == []
+    assert {"contact", "license", "description", "summary"} <= DOCUMENT["info"].keys()
 
 
 def test_unions_are_told_apart_by_a_required_literal():
-    unions = [s for schema in SCHEMAS.values() for s in _inner(schema) if "oneOf" in s or _refs(s) > 1]
-    assert unions
+    unions = [schema for schema in _every_schema() if "oneOf" in schema or _refs(schema) > 1]
+    unions.remove(SCHEMAS["PredictRequest"])  # its members have no field in common
+    assert len(unions) > 1
     for union in unions:
         tag = union["discriminator"]["propertyName"]
         for reference in union["discriminator"]["mapping"].values():

@@ -1,5 +1,6 @@
 """The catalogue."""
 
+import json
 from itertools import islice
 from typing import Annotated
 
@@ -8,7 +9,7 @@ from fastapi import APIRouter, Path
 from app.api.dependencies import PAGE, Cursor, Limit
 from app.api.strict_json import StrictRoute
 from app.ml.catalogue import Entry, catalogue, find
-from app.ml.contract import Task
+from app.ml.contract import JSON, Params, Task
 from app.schemas.algorithms import AlgorithmCard, AlgorithmPage
 
 AlgorithmName = Annotated[str, Path(max_length=100, description="The algorithm's name.")]
@@ -17,9 +18,9 @@ router = APIRouter(prefix="/v1/algorithms", tags=["algorithms"], route_class=Str
 
 @router.get("")
 async def list_algorithms(limit: Limit = PAGE, cursor: Cursor = None) -> AlgorithmPage:
-    """Every algorithm there is, in alphabetical order."""
+    """List the algorithms in alphabetical order, without their `method`."""
     after = (entry for name, entry in catalogue().items() if cursor is None or name > cursor)
-    cards = [_card(entry) for entry in islice(after, limit + 1)]
+    cards = [_card(entry).model_copy(update={"method": None}) for entry in islice(after, limit + 1)]
     return AlgorithmPage(items=cards[:limit], next_cursor=cards[limit - 1].name if len(cards) > limit else None)
 
 
@@ -27,7 +28,7 @@ async def list_algorithms(limit: Limit = PAGE, cursor: Cursor = None) -> Algorit
 async def get_algorithm(
     name: AlgorithmName,
 ) -> AlgorithmCard:
-    """What an algorithm is for, its references, and the JSON Schema of its parameters."""
+    """Describe one algorithm: what it is for, how it works, its references and the JSON Schema of its parameters."""
     return _card(find(name))
 
 
@@ -44,5 +45,18 @@ def _card(entry: Entry) -> AlgorithmCard:
         references=list(entry.references),
         family=("generative" if algorithm.generative else "discriminative") if classifies else None,
         scores=algorithm.scores if classifies else None,
-        parameters=algorithm.params.model_json_schema(),
+        parameters=_parameters(algorithm.params),
     )
+
+
+def _parameters(params: type[Params]) -> JSON:
+    """The JSON Schema of the parameters. Learners within it refer to the OpenAPI document: written out, each would
+    repeat the parameters of every algorithm.
+    """
+    schema = params.model_json_schema()
+    definitions = schema.pop("$defs", {})
+    if "Learner" in definitions:
+        own = json.dumps(schema)
+        used = [name for name in definitions if f'"#/$defs/{name}"' in own]
+        definitions = {name: {"$ref": f"/openapi.json#/components/schemas/{name}"} for name in used}
+    return schema | ({"$defs": definitions} if definitions else {})

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
+from app.api.portable_schema import make_portable
 from app.api.problems import MEDIA_TYPE
 from app.schemas.problems import Problem
 from app.wire import without_null
@@ -25,6 +26,11 @@ TAGS = [
     {"name": "inference", "description": "The Open Inference Protocol v2."},
     {"name": "operations", "description": "For those who run the service."},
 ]
+DESCRIPTION = (
+    "Upload a table, train a model on it, wait for the job, and predict. Every failure is an RFC 9457 problem that "
+    "lists each fault of the request with its place. The service has no authentication of its own."
+)
+SERVERS = [{"url": "/", "description": "The service that serves this document."}]
 Declared = dict[int | str, dict[str, Any]]
 
 
@@ -45,7 +51,18 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 
 def _document(app: FastAPI) -> dict[str, Any]:
-    made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes, tags=TAGS)
+    made = get_openapi(
+        title=app.title,
+        version=app.version,
+        summary=app.summary,
+        description=app.description,
+        contact=app.contact,
+        license_info=app.license_info,
+        routes=app.routes,
+        tags=TAGS,
+        servers=SERVERS,
+    )
+    made["security"] = []  # no operation needs credentials
     _, problem = models_json_schema([(Problem, "serialization")], ref_template=COMPONENT)
     schemas = problem["$defs"] | made["components"]["schemas"]
     for unwanted in ("HTTPValidationError", "ValidationError"):
@@ -54,6 +71,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
         _without_field_titles(schema)
         if name.startswith("Body_"):  # a form, which cannot say null
             schema["properties"] = {field: without_null(of) for field, of in schema["properties"].items()}
+        make_portable(schema)
     for operation in operations(made):
         _finish(operation)
     made["components"]["schemas"] = dict(sorted(schemas.items()))
@@ -84,6 +102,7 @@ def _finish(operation: dict[str, Any]) -> None:
         parameter["schema"] = without_null(parameter["schema"])
         parameter["schema"].pop("title", None)
         parameter["schema"].pop("description", None)
+        make_portable(parameter["schema"])
         if parameter["in"] == "header":
             parameter["name"] = parameter["name"].title()
 

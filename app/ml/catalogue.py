@@ -11,6 +11,7 @@ from types import MappingProxyType, ModuleType
 from typing import Annotated, Any, Literal, Union
 
 from pydantic import Field, create_model
+from typing_extensions import TypeAliasType
 
 from app.errors import AlgorithmNotFound
 from app.ml import algorithms
@@ -43,20 +44,23 @@ def catalogue() -> Mapping[str, Entry]:
     names = sorted(module.name for module in pkgutil.iter_modules(algorithms.__path__))
     modules = [importlib.import_module(f"{algorithms.__name__}.{name}") for name in names]
     entries = {entry.name: entry for entry in map(_entry, modules)}
+    learner = _one_of("Learner", entries.values())
     for entry in entries.values():
         for parameters in (entry.algorithm.params, entry.spec):
-            parameters.model_rebuild(_types_namespace={"Learner": _one_of(entries.values())})
+            parameters.model_rebuild(_types_namespace={"Learner": learner})
     return MappingProxyType(entries)
 
 
-def learner() -> Any:
-    """The type of a request for any of them: what `contract.Learner` stands for."""
-    return _one_of(catalogue().values())
+@cache
+def any_algorithm() -> Any:
+    """The type of any algorithm with its parameters: `Algorithm` in the OpenAPI document."""
+    return _one_of("Algorithm", catalogue().values())
 
 
-def _one_of(entries: Iterable[Entry]) -> Any:
-    """Told apart by `name`."""
-    return Annotated[Union[tuple(entry.spec for entry in entries)], Field(discriminator="name")]  # noqa: UP007 - made from a tuple
+def _one_of(name: str, entries: Iterable[Entry]) -> Any:
+    """The discriminated union of the entries by `name`; JSON schemas refer to it by the union's own name."""
+    union: Any = Union[tuple(entry.spec for entry in entries)]  # noqa: UP007 - made from a tuple
+    return TypeAliasType(name, Annotated[union, Field(discriminator="name")])
 
 
 def find(name: str) -> Entry:

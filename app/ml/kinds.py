@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, Union
 
 from pydantic import Field
+from typing_extensions import TypeAliasType
 
 from app.ml import work
 from app.ml.kind import Kind, Request, Result
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
 else:
     _results = tuple(entry.kind.result for entry in kinds().values() if entry.kind.result)
     # One member per file that has a result, told apart by `kind`; a union of one is no union.
-    AnyResult = (
+    AnyResult = TypeAliasType(
+        "JobResult",
         Annotated[Union[_results], Field(discriminator="kind")]  # noqa: UP007 - made from a tuple
         if len(_results) > 1
-        else Union[_results or (Result,)]  # noqa: UP007 - as above
+        else Union[_results or (Result,)],  # noqa: UP007 - as above
     )

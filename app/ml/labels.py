@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
-from pydantic import ValidationError, ValidatorFunctionWrapHandler, WithJsonSchema, WrapValidator
+from pydantic import SkipValidation, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticCustomError
+from typing_extensions import TypeAliasType
 
 from app.ml.contract import Labels
 
@@ -22,11 +23,9 @@ def _one_fault(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
         raise PydanticCustomError("class_label", NO_LABEL) from None
 
 
-Label: TypeAlias = Annotated[Class, WrapValidator(_one_fault)]
-"""One in a request."""
-Unchecked: TypeAlias = Annotated[
-    Any, WithJsonSchema({"anyOf": [{"type": kind} for kind in ("boolean", "integer", "number", "string")]})
-]
+Label = TypeAliasType("Label", Annotated[Class, WrapValidator(_one_fault)])
+"""A class label in a request or a response: the component `Label` of the OpenAPI document."""
+Unchecked: TypeAlias = Annotated[Label, SkipValidation]
 """One of many in a request: validated by whoever reads them, at a tenth of the time."""
 
 

@@ -13,7 +13,7 @@ from pydantic import Field
 from app.errors import Fault, InvalidRequest
 from app.ml import learners
 from app.ml.basis_plan import function_faults, function_names, functions
-from app.ml.catalogue import learner
+from app.ml.catalogue import any_algorithm
 from app.ml.contract import Learner, Size, Task
 from app.ml.evaluation import Validation
 from app.ml.preprocessing import Preprocessing
@@ -41,7 +41,7 @@ SECONDS_PER_STREAMED_CELL = 4e-8
 if TYPE_CHECKING:
     AlgorithmSpec: TypeAlias = Learner
 else:
-    AlgorithmSpec = learner()
+    AlgorithmSpec = any_algorithm()
 
 
 class TrainSpec(Body):
@@ -62,8 +62,12 @@ class TrainSpec(Body):
     )
     task: Task | None = Field(None, description="Absent: regression for a numeric target, else classification.")
     algorithm: AlgorithmSpec
-    preprocessing: Preprocessing = Preprocessing()
-    validation: Validation = Validation()
+    preprocessing: Preprocessing = Field(
+        Preprocessing(), description="How columns become numbers. Absent: the default of each of its fields."
+    )
+    validation: Validation = Field(
+        Validation(), description="How the model is validated. Absent: the default of each of its fields."
+    )
     seed: int = Field(0, ge=0, lt=2**63, description="Same seed, same bytes.")
 
 

@@ -3,6 +3,7 @@
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, model_validator
+from typing_extensions import TypeAliasType
 
 from app.ml.expressions import MAX_LENGTH
 from app.wire import Body
@@ -56,7 +57,9 @@ class Picture(Body):
         return self
 
 
-BasisFunction: TypeAlias = Annotated[Polynomial | Expression | Picture, Field(discriminator="kind")]
+BasisFunction = TypeAliasType(
+    "BasisFunction", Annotated[Polynomial | Expression | Picture, Field(discriminator="kind")]
+)
 Linearising: TypeAlias = Literal["none", "log", "log1p", "sqrt", "square", "reciprocal"]
 
 

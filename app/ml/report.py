@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
+from app.ml.labels import Label
 from app.ml.residuals import Residuals
 from app.wire import Wire
 
@@ -47,7 +48,7 @@ class ConfusionCell(Wire):
 class ConfusionMatrix(Wire):
     """Rows are the true classes, columns the assigned ones."""
 
-    classes: list[bool | int | float | str]
+    classes: list[Label]
     counts: list[list[int]]
     cells: list[ConfusionCell] | None = Field(None, description="Examples, where asked for: mistakes before hits.")
 

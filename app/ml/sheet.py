@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pydantic import Field
+from typing_extensions import TypeAliasType
 
 from app.ml.order import Values
 from app.ml.report import Figure
@@ -43,6 +44,10 @@ Pieces = Callable[[], Iterator[pa.Array]]
 """Passes over one column, as often as asked; types as in `app.ml.schema`."""
 
 
+Extreme = TypeAliasType("Extreme", float | str)
+"""The smallest or largest value of a column."""
+
+
 class Level(Wire):
     value: str
     count: int
@@ -56,11 +61,11 @@ class Column(Wire):
     count: int = Field(description="Rows that have a value.")
     missing: int
     distinct: int | None = Field(None, description="Different values; absent where there were too many to count.")
-    minimum: float | str | None = Field(None, description="A number, or a time as ISO 8601 in UTC.")
+    minimum: Extreme | None = Field(None, description="Smallest value: a number, or a time as ISO 8601 in UTC.")
     first_quartile: float | None = None
     median: float | None = None
     third_quartile: float | None = None
-    maximum: float | str | None = None
+    maximum: Extreme | None = Field(None, description="Largest value: a number, or a time as ISO 8601 in UTC.")
     mean: float | None = None
     standard_deviation: float | None = Field(None, description="With n - 1 in the denominator.")
     lower_whisker: float | None = Field(None, description="Smallest value within 1.5 interquartile ranges of the box.")

@@ -14,7 +14,9 @@ class AlgorithmCard(Wire):
     title: str
     tasks: list[str]
     gist: str = Field(description="How it works, in three sentences at most.")
-    method: str = Field(description="How it works in full, with equations and conventions.")
+    method: str | None = Field(
+        None, description="How it works in full, with equations and conventions; only in `GET /v1/algorithms/{name}`."
+    )
     use_when: str = Field(description="When to choose it.")
     references: list[str]
     family: str | None = Field(
@@ -27,7 +29,10 @@ class AlgorithmCard(Wire):
         description="Of classifiers, what `probabilities` are. probability: estimates of it; membership: degrees "
         "between 0 and 1 that only say how clear a case is.",
     )
-    parameters: dict[str, Any] = Field(description="JSON Schema of the parameters beside `name`.")
+    parameters: dict[str, Any] = Field(
+        description="JSON Schema of the parameters beside `name`. One that is itself an algorithm refers to "
+        "`Learner` in `/openapi.json`."
+    )
 
 
 class AlgorithmPage(Wire):

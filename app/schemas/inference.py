@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StrictInt
 
+from app.ml.labels import Label
 from app.wire import Body, Wire
 
 Shape = Annotated[list[Annotated[StrictInt, Field(ge=1, lt=2**31)]], Field(min_length=1, max_length=2)]
@@ -35,9 +36,7 @@ class TensorParameters(Wire):
     """Names along the second dimension of a tensor, in order."""
 
     columns: list[str] | None = Field(None, description="Names of the columns of an input matrix, in order.")
-    labels: list[bool | int | float | str] | None = Field(
-        None, description="Classes of the columns of `predict_proba`, in order."
-    )
+    labels: list[Label] | None = Field(None, description="Classes of the columns of `predict_proba`, in order.")
 
 
 class TensorMetadata(Wire):

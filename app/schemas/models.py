@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from app.ml.labels import Label
 from app.ml.report import Figure, Report
 from app.ml.schema import InputColumn
 from app.wire import Body, Wire
@@ -41,7 +42,7 @@ class ModelVersion(Wire):
     task: str
     parameters: dict[str, Any]
     target: str | None = None
-    classes: list[bool | int | float | str] | None = None
+    classes: list[Label] | None = None
     inputs: list[InputColumn]
     metrics: list[Figure] = Field(description="On rows the model has not seen.")
     dataset: UUID

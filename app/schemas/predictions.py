@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import Field, RootModel
 
+from app.ml.labels import Label
 from app.schemas.problems import ProblemError
 from app.wire import Body, Wire
 
@@ -41,7 +42,7 @@ class Prediction(Wire):
     digest: str
     task: str
     predictions: list[Any]
-    classes: list[bool | int | float | str] | None = None
+    classes: list[Label] | None = None
     probabilities: list[list[float] | None] | None = None
     intervals: list[list[float | None] | None] | None = Field(
         None, description="Where `confidence` was given: lower and upper end of each; null where nothing bounds it."

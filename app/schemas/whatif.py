@@ -4,10 +4,9 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
+from app.ml.labels import Label
 from app.schemas.predictions import Flag
 from app.wire import Body, Wire
-
-Label = bool | int | float | str
 
 
 class SweepAxis(Body):
@@ -30,7 +29,7 @@ class SweepRequest(Body):
     """A response surface: some inputs vary, the others are fixed."""
 
     vary: list[SweepAxis] = Field(min_length=1, max_length=3)
-    fixed: dict[str, Any] = Field({}, description="Every other input, as in a row to predict.")
+    fixed: dict[str, Any] = Field({}, description="Every other input, as in a row to predict. Absent: none.")
 
 
 class SweptAxis(Wire):

@@ -27,7 +27,30 @@ def test_a_card_says_what_its_file_says(client, name):
     defaults = entry.algorithm.params().model_dump(mode="json")
     schema = card["parameters"]
     assert set(schema["properties"]) == set(defaults)
-    jsonschema_rs.validator_for(schema).validate(defaults)
+    jsonschema_rs.validator_for(schema, retriever=_retriever(client)).validate(defaults)
+
+
+def _retriever(client):
+    """References to the service's own documents are followed on the service."""
+
+    def retrieve(uri):
+        return client.get(uri.removeprefix("json-schema://")).json()
+
+    return retrieve
+
+
+def test_a_learner_is_checked_as_an_algorithm(client):
+    schema = client.get("/v1/algorithms/bagging").json()["parameters"]
+    validator = jsonschema_rs.validator_for(schema, retriever=_retriever(client))
+    assert validator.is_valid({"base": {"name": "ridge", "penalty": 2.0}})
+    assert not validator.is_valid({"base": {"name": "ridge", "penalty": "much"}})
+
+
+def test_the_catalogue_stays_small(client):
+    """Algorithms made of learners refer to the OpenAPI document instead of repeating every other algorithm."""
+    assert len(client.get("/v1/algorithms").content) < 100_000
+    schema = client.get("/v1/algorithms/bagging").json()["parameters"]
+    assert schema["$defs"] == {"Learner": {"$ref": "/openapi.json#/components/schemas/Learner"}}
 
 
 def test_classifiers_say_what_they_learn_and_what_their_shares_are(client):

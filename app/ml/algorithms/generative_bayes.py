@@ -75,7 +75,8 @@ class GenerativeBayes(Params):
     )
     priors: Literal["learned", "uniform"] | list[Share] = Field(
         "learned",
-        description="Shares of the classes: those of the rows, all alike, or given in the order of the classes.",
+        description="Prior probabilities of the classes. learned (the default): their shares of the training rows; "
+        "uniform: all alike; or a list of numbers from 0 to 1, one for each class, in the order of the classes.",
     )
     shrinkage: float = Field(
         0.0, ge=0, le=1, description="Part of the pooled variance in that of each class, normal densities only."
