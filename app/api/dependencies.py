@@ -64,7 +64,11 @@ Offset = Annotated[int, Query(ge=0, lt=2**53, description="Rows to leave out at 
 
 JobPath = Annotated[JobReference, Path(description="The job's id, or its name: the newest job of that name.")]
 DatasetPath = Annotated[
-    DatasetReference, Path(description="The dataset's id, or its name: the newest dataset of that name.")
+    DatasetReference,
+    Path(
+        description="The dataset's id, or its name: the newest dataset of that name. A name with a slash is found by "
+        "`GET /v1/datasets?name=` instead."
+    ),
 ]
 ModelPath = Annotated[str, Path(pattern=r"^[a-z0-9_-]{1,100}$", description="The model's name.")]
 AliasPath = Annotated[str, Path(pattern=r"^[a-z0-9_-]{1,100}$", description="The alias.")]

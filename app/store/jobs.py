@@ -142,8 +142,9 @@ class JobRepository:
 
     def oldest(self, able: Capable) -> UUID | None:
         """The queued job that has waited longest and may run now."""
-        ready = select(JobRow.id).where(*_READY, *_within(able))
-        return self.session.scalar(ready.order_by(JobRow.id).limit(1))
+        queue = select(JobRow.id).where(JobRow.state.between(JobState.QUEUED, JobState.QUEUED))  # as `of`, oldest first
+        ready = queue.where(JobRow.not_before <= _NOW, *_within(able))
+        return self.session.scalar(ready.order_by(JobRow.state, JobRow.id).limit(1))
 
     def beat(
         self, claim: Claim, lease_seconds: float, progress: float, message: str, curves: dict[str, list[float]]
