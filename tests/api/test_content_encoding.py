@@ -152,6 +152,7 @@ def test_other_encodings_are_refused_wherever_there_is_a_body(client):
         ("deflate", zlib.compress(b"{}") + b"{}"),
         ("deflate", raw_deflate(b"{}" * 50)[:-2]),
     ],
+    ids=range(10),
 )
 def test_a_damaged_body_is_a_400(client, numeric, url, name, body):
     headers = {"Content-Encoding": name, "Content-Type": JSON}
