@@ -19,11 +19,12 @@ from app.ml.rows import MAX_FAULTS
 from app.ml.schema import ColumnKind, InputColumn
 from app.schemas.inference import InferInput, InferRequest, InferWanted, Parameters, TensorMetadata, TensorParameters
 from app.services.predictions import Served
-from app.services.tensors import LENGTH, Tensor, read_tensors, refused
+from app.services.tensors import LENGTH, InvalidTensor, Tensor, read_tensors, refused
 
 T = TypeVar("T")
 MATRIX = "input-0"
 PLATFORM = "valiant"
+UNKNOWN = "The model has no column of this name."
 SHOWN = 20
 """Columns named in an error."""
 ONE_ARRAY = "np"
@@ -95,9 +96,9 @@ def read(model: Model, request: InferRequest, payload: memoryview, *, max_rows: 
     """
     sent, names = [tensor.name for tensor in request.inputs], [column.name for column in model.inputs]
     whole = len(sent) == 1 and _all_numbers(model.inputs) and _is_matrix(request.inputs[0], names)
-    rows = _rows(request, names if whole else None, max_rows)
     if not whole:
         _demand(sent, names)
+    rows = _rows(request, names if whole else None, max_rows)
     tensors = read_tensors(request.inputs, payload)
     if whole:
         return Asked(exact_matrix(tensors[0], model.inputs, rows), request)
@@ -143,9 +144,8 @@ def _all_numbers(columns: Sequence[InputColumn]) -> bool:
 
 
 def _is_matrix(tensor: InferInput, names: Sequence[str]) -> bool:
-    """Whether the only tensor sent is the matrix (n, p): any of two dimensions, but for a column (n, 1) by its name."""
-    shape = tensor.shape
-    return (len(shape) == 2 or tensor.name == MATRIX) and (math.prod(shape[1:]) != 1 or tensor.name not in names)
+    """Whether the only tensor sent is the matrix (n, p): any is, but for a column (n) or (n, 1) by its name."""
+    return math.prod(tensor.shape[1:]) != 1 or tensor.name not in names
 
 
 def _rows(request: InferRequest, names: Sequence[str] | None, max_rows: int) -> int:
@@ -164,23 +164,27 @@ def _rows(request: InferRequest, names: Sequence[str] | None, max_rows: int) -> 
 
 def _misshapen(names: Sequence[str] | None, shape: Sequence[int]) -> str:
     if names is None:
-        return f"The shape {shape} does not fit: one tensor per column has as many rows as the others, of 1 value each."
+        return f"The shape {list(shape)} does not fit: each column is [rows] or [rows, 1], with the rows of the others."
     shown = ", ".join(names[:SHOWN]) + ", …" * (len(names) > SHOWN)
     return (
-        f"The shape {shape} does not fit: the matrix has {len(names)} columns ({shown}). "
+        f"The shape {list(shape)} does not fit: the matrix has {len(names)} columns ({shown}). "
         "Send [rows, columns], or one tensor per column by its name."
     )
 
 
 def _demand(sent: Sequence[str], names: Sequence[str]) -> None:
+    """Raises InvalidTensor, InvalidData unless each column has a tensor, and each tensor a column."""
     known, given = set(names), set(sent)
     if len(given) < len(sent):
         raise refused("/inputs", "Two tensors have the same name.")
+    unknown = [Fault(f"/inputs/{i}/name", UNKNOWN, "unknown_column") for i, n in enumerate(sent) if n not in known]
     if absent := [name for name in names if name not in given]:
         detail = f"The model also needs the columns {', '.join(absent)}."
-        raise InvalidData(detail, faults=[Fault("/inputs", detail, "missing_columns")])
-    if strange := [i for i, name in enumerate(sent) if name not in known]:
-        raise refused(f"/inputs/{strange[0]}/name", "The model has no column of this name.")
+        faults = [Fault("/inputs", detail, "missing_columns"), *unknown[:MAX_FAULTS]]
+        other = f" {len(unknown)} of the tensors sent belong to no column." if unknown else ""
+        raise InvalidData(detail + other, faults=faults)
+    if unknown:
+        raise InvalidTensor(UNKNOWN, faults=unknown[:MAX_FAULTS])
 
 
 def exact_matrix(tensor: Tensor, columns: Sequence[InputColumn], rows: int) -> Matrix:

@@ -7,13 +7,14 @@ row-major; elements of BYTES carry their length, four bytes, before them.
 import math
 import struct
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.errors import Fault, NulCharacter, ValiantError
+from app.ml.rows import MAX_FAULTS
 from app.schemas.inference import InferInput, Parameters
 
 DTYPES = {
@@ -25,6 +26,10 @@ DTYPES = {
 LENGTH = struct.Struct("<I")
 ENCODED = frozenset({"base64", "pd_json"})
 """Content types of MLServer's codecs whose strings stand for other values."""
+
+
+LOOKED_AT = 20_000
+"""Values of a tensor among which those that do not fit are looked for, one by one."""
 
 
 class InvalidTensor(ValiantError):
@@ -98,37 +103,59 @@ def _of_json(tensor: InferInput, data: list[Any], pointer: str) -> Tensor:
         data = list(chain.from_iterable(data))
     if len(data) != math.prod(tensor.shape):
         raise refused(f"{pointer}/data", "The number of values is not the product of the shape.")
-    return Tensor(_typed(tensor.datatype, data, pointer), width, pointer, nested)
+    values = _typed(_kind(tensor.datatype, pointer), data)
+    if values is None:
+        raise _misfit(tensor.datatype, Tensor(data, width, pointer, nested))
+    return Tensor(values, width, pointer, nested)
 
 
-def _typed(datatype: str, data: list[Any], pointer: str) -> NDArray[Any] | list[Any]:
-    types = set(map(type, data))
-    if datatype in ("BOOL", "BYTES"):
-        if not types <= {bool if datatype == "BOOL" else str, type(None)}:
-            raise _misfit(datatype, pointer)
-        return data
+class _Kind(NamedTuple):
+    """What JSON has for a datatype."""
+
+    types: frozenset[type]
+    takes: str
+    dtype: np.dtype[Any] | None
+    """None for values that stay objects."""
+
+
+NONE = type(None)
+TEXTS = {
+    "BOOL": _Kind(frozenset({bool, NONE}), "true, false and null", None),
+    "BYTES": _Kind(frozenset({str, NONE}), "strings and null", None),
+}
+
+
+def _kind(datatype: str, pointer: str) -> _Kind:
+    if datatype in TEXTS:
+        return TEXTS[datatype]
     dtype = _dtype(datatype, pointer)
-    if not types <= ({int} if dtype.kind in "ui" else {int, float, type(None)}):
-        raise _misfit(datatype, pointer)
-    return _integers(dtype, data, pointer) if dtype.kind in "ui" else _floats(dtype, data, types, pointer)
+    if dtype.kind in "ui":
+        return _Kind(frozenset({int}), "whole numbers, and has no missing value: send FP64 with null for one", dtype)
+    return _Kind(frozenset({int, float, NONE}), "numbers and null", dtype)
 
 
-def _integers(dtype: np.dtype[Any], data: list[int], pointer: str) -> NDArray[Any]:
+def _typed(kind: _Kind, data: list[Any]) -> NDArray[Any] | list[Any] | None:
+    """None if a value does not fit."""
+    types = set(map(type, data))
+    if not types <= kind.types:
+        return None
+    if kind.dtype is None:
+        return data
+    return _integers(kind.dtype, data) if kind.dtype.kind in "ui" else _floats(kind.dtype, data, types)
+
+
+def _integers(dtype: np.dtype[Any], data: list[int]) -> NDArray[Any] | None:
     bounds = np.iinfo(dtype)
-    if not bounds.min <= min(data) <= max(data) <= bounds.max:
-        raise _misfit(f"{'U' if dtype.kind == 'u' else ''}INT{8 * dtype.itemsize}", pointer)
-    return np.array(data, dtype)
+    return np.array(data, dtype) if bounds.min <= min(data) <= max(data) <= bounds.max else None
 
 
-def _floats(dtype: np.dtype[Any], data: list[Any], types: set[type], pointer: str) -> NDArray[Any]:
+def _floats(dtype: np.dtype[Any], data: list[Any], types: set[type]) -> NDArray[Any] | None:
     """The nearest value of the type to each decimal number; a whole number must be exactly one of them."""
     with np.errstate(over="ignore"):
         values = np.array(data, np.float64).astype(dtype)
     whole = [(i, value) for i, value in enumerate(data) if type(value) is int] if int in types else []
     exact = all(math.isfinite(values[i]) and int(values[i]) == value for i, value in whole)
-    if not exact or np.isinf(values).any():
-        raise _misfit(f"FP{8 * dtype.itemsize}", pointer)
-    return values
+    return values if exact and not np.isinf(values).any() else None
 
 
 def _dtype(datatype: str, pointer: str) -> np.dtype[Any]:
@@ -137,8 +164,25 @@ def _dtype(datatype: str, pointer: str) -> np.dtype[Any]:
     return DTYPES[datatype]
 
 
-def _misfit(datatype: str, pointer: str) -> InvalidTensor:
-    return refused(f"{pointer}/data", f"A value is not a {datatype}, or would lose digits as one.")
+def _misfit(datatype: str, tensor: Tensor) -> InvalidTensor:
+    """The refusal of values from JSON, which names their places."""
+    kind = _kind(datatype, tensor.pointer)
+    begin = list(tensor.values[:LOOKED_AT])
+    strange = (i for i, value in enumerate(begin) if _typed(kind, [value]) is None)
+    faults = [
+        Fault(
+            tensor.place(i),
+            f"{datatype} takes {kind.takes}."
+            if type(begin[i]) not in kind.types
+            else f"{datatype} cannot hold this number without a loss: send a wider datatype.",
+            InvalidTensor.code,
+        )
+        for i in islice(strange, MAX_FAULTS)
+    ]
+    if not faults:
+        return refused(f"{tensor.pointer}/data", f"A value is beyond {datatype}, which takes {kind.takes}.")
+    more = f" {len(faults)} values are alike: see errors." if len(faults) > 1 else ""
+    return InvalidTensor(f"{faults[0].detail}{more}", faults=faults)
 
 
 def _of_bytes(tensor: InferInput, raw: memoryview, pointer: str) -> NDArray[Any] | list[Any]:
@@ -152,7 +196,7 @@ def _of_bytes(tensor: InferInput, raw: memoryview, pointer: str) -> NDArray[Any]
     if tensor.datatype != "BOOL":
         return values
     if values.max(initial=0) > 1:
-        raise _misfit("BOOL", pointer)
+        raise refused(pointer, "The bytes of BOOL are 0 and 1.")
     return values.astype(np.bool_).tolist()  # type: ignore[no-any-return]  # one dimension: a list
 
 

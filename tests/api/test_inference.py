@@ -139,14 +139,12 @@ def test_a_model_of_one_column_takes_it_in_every_form(numeric, infer):
         ("x", [2, 1], [[5.5], [6.5]]),
         ("input-0", [2], [5.5, 6.5]),
         ("input-7", [2, 1], [5.5, 6.5]),
+        ("predict", [2], [5.5, 6.5]),
     ):
         assert outputs(infer(single, tensor(name, shape, "FP64", data))) == expected
 
 
-def test_a_matrix_of_another_width_is_refused_with_the_columns(numeric, infer):
-    response = infer(numeric(), tensor("input-1", [2, 2], "FP64", [1, 2, 3, 4]))
-    assert refusal(response, 400, "invalid_tensor") == ["/inputs/0/shape"]
-    assert "3 columns (x, y, z)" in response.json()["detail"]
+def test_one_column_of_several_is_no_matrix(numeric, infer):
     assert refusal(infer(numeric(), tensor("x", [2, 1], "FP64", [1, 2])), 422, "invalid_data") == ["/inputs"]
 
 
@@ -284,6 +282,46 @@ def test_booleans_and_binary_booleans(services):
 )
 def test_nothing_is_rounded_or_guessed(numeric, infer, datatype, data):
     assert refusal(infer(numeric(), tensor("input-0", [1, 3], datatype, data)), 400, "invalid_tensor")
+
+
+@pytest.mark.parametrize(
+    ("sent", "places", "words"),
+    [
+        (([2, 3], "INT64", [1, None, 3, 4, 5, 0.5]), ["1", "5"], "send FP64 with null"),
+        (([2, 3], "INT8", [[1, 2, 3], [4, 500, True]]), ["1/1", "1/2"], "INT8 cannot hold this number"),
+        (([2, 3], "FP64", [[1, 2, "3"], [False, 5, None]]), ["0/2", "1/0"], "FP64 takes numbers and null."),
+        (([1, 3], "FP16", [1, 1e6, 2049]), ["1", "2"], "a wider datatype"),
+        (([1, 3], "BYTES", ["a", 1, None]), ["1"], "BYTES takes strings and null."),
+    ],
+)
+def test_every_value_that_does_not_fit_is_named(numeric, infer, sent, places, words):
+    response = infer(numeric(), tensor("m", *sent))
+    assert refusal(response, 400, "invalid_tensor") == [f"/inputs/0/data/{place}" for place in places]
+    assert words in response.json()["error"]
+    assert ("see errors" in response.json()["error"]) == (len(places) > 1)
+
+
+def test_values_that_do_not_fit_are_looked_for_within_bounds(numeric, infer):
+    data = [1] * 3 * 8000 + [0.5] * 3
+    response = infer(numeric(), tensor("m", [8001, 3], "INT64", data))
+    assert refusal(response, 400, "invalid_tensor") == ["/inputs/0/data"]
+
+
+def test_names_that_fit_no_column_are_listed_with_those_that_lack_a_tensor(mixed, numeric, infer):
+    numbers = [tensor(name, [1], "FP64", [1.5]) for name in ("length", "wdth", "more")]
+    assert refusal(infer(mixed, *numbers), 422, "invalid_data") == ["/inputs", "/inputs/1/name", "/inputs/2/name"]
+    refused = infer(mixed, tensor("m", [1, 3], "FP64", [1, 2, 3]))
+    assert refusal(refused, 422, "invalid_data") == ["/inputs", "/inputs/0/name"]
+    assert "length, width, size" in refused.json()["error"]
+    four = [tensor(name, [1], "FP64", [1]) for name in ("x", "a", "y", "z", "b")]
+    assert refusal(infer(numeric(), *four), 400, "invalid_tensor") == ["/inputs/1/name", "/inputs/4/name"]
+
+
+@pytest.mark.parametrize("shape", [[3], [2, 2], [3, 1]])
+def test_a_matrix_of_another_shape_is_refused_with_what_it_should_be(numeric, infer, shape):
+    response = infer(numeric(), tensor("m", shape, "FP64", [1] * math.prod(shape)))
+    assert refusal(response, 400, "invalid_tensor") == ["/inputs/0/shape"]
+    assert "the matrix has 3 columns (x, y, z)" in response.json()["error"]
 
 
 def test_values_a_column_does_not_take(numeric, mixed, infer):
