@@ -190,6 +190,11 @@ def test_dependencies_volumes_and_configs_exist():
         assert {config["source"] for config in service.get("configs", [])} <= set(COMPOSE["configs"])
 
 
+def test_an_upgrade_starts_one_replica_more_than_there_are():
+    scales = re.findall(r"--scale api=(\d+)", (ROOT / "README.md").read_text())
+    assert scales == [str(SERVICES["api"]["deploy"]["replicas"] + 1)]
+
+
 def test_migrations_come_first_and_once():
     assert SERVICES["migrate"]["restart"] == "on-failure"
     for name in ("api", "worker"):

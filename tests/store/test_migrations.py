@@ -51,6 +51,17 @@ def test_down_and_up_again(empty, engine):
     assert set(inspect(engine).get_table_names()) == {"alembic_version", *Base.metadata.tables}
 
 
+def test_a_release_serves_on_the_schema_of_the_next(empty, engine):
+    """Replicas of both run side by side while they are replaced one by one."""
+    migrations.upgrade(url(empty))
+    with engine.begin() as connection:
+        connection.execute(text("update alembic_version set version_num = '9999'"))
+    assert migrations.current(engine)
+    with engine.begin() as connection:
+        connection.execute(text("update alembic_version set version_num = '0001'"))
+    assert not migrations.current(engine)
+
+
 def test_five_processes_at_once(empty, engine):
     program = "import sys, migrations; migrations.upgrade(sys.argv[1])"
     racers = [
