@@ -1,12 +1,29 @@
 """Where the API listens, and what that is called from outside."""
 
+import ctypes
+import select
 import socket
+import struct
+import sys
 
 from app.errors import StartFailed
 from app.settings import Settings
 
 BACKLOG = 2048
 ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - recognised here, not bound
+
+ATTACH_FILTER = 26
+"""SO_ATTACH_FILTER of Linux, which the standard library does not name."""
+NO_SYN = b"".join(
+    struct.pack("=HBBI", *instruction)
+    for instruction in (
+        (0x30, 0, 0, 13),  # load the flags of the TCP header
+        (0x45, 0, 1, 0x02),  # unless SYN is set, go on behind the next one
+        (0x06, 0, 0, 0),  # drop the packet
+        (0x06, 0, 0, 0xFFFFFFFF),  # accept it
+    )
+)
+"""A program for the kernel's packet filter."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -24,3 +41,26 @@ def address(settings: Settings) -> str:
     """How a client on this machine reaches the API."""
     host = ANYWHERE.get(settings.host, settings.host)
     return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
+
+
+def refuse_new(listener: socket.socket) -> bool:
+    """Drop attempts to connect from now on; connections in the queue stay. False where the system cannot do that.
+
+    Whoever tries again, as TCP does after a second, finds the port closed, and a proxy goes on to another server.
+    """
+    if sys.platform != "linux":
+        return False
+    program = ctypes.create_string_buffer(NO_SYN, len(NO_SYN))
+    described = struct.pack("HL", len(NO_SYN) // 8, ctypes.addressof(program))
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, ATTACH_FILTER, described)
+    except OSError:
+        return False
+    return True
+
+
+def accepts(listener: socket.socket) -> bool:
+    """Whether a connection waits to be accepted."""
+    waiting = select.poll()
+    waiting.register(listener, select.POLLIN)
+    return bool(waiting.poll(0))

@@ -1,5 +1,7 @@
 """The API on one port: one process, drained before it stops."""
 
+import asyncio
+import socket
 import threading
 from types import FrameType
 
@@ -7,10 +9,15 @@ import uvicorn
 from fastapi import FastAPI
 
 from app import logs
-from app.api.connection import Receiver
+from app.api.connection import LAST, Connection, Receiver
 from app.lean import settle
-from app.ports import listen
+from app.ports import accepts, listen, refuse_new
 from app.settings import Settings
+
+HANDSHAKE_SECONDS = 0.01
+"""Within a data centre a connection is established in less. Those who connect meanwhile are delayed by a second."""
+LATE_SECONDS = 0.5
+"""Time for the request of a caller who connected just before the listener closed."""
 
 
 def serve(app: FastAPI, settings: Settings) -> None:
@@ -35,7 +42,12 @@ def configured(app: FastAPI) -> uvicorn.Config:
 
 
 class _Draining(uvicorn.Server):
-    """On the first signal answers "not ready", waits so that load balancers notice, and then closes."""
+    """Loses no request of a proxy when it stops.
+
+    On the first signal it is not ready, and every response closes its connection: the proxy's idle connections are used
+    up one by one, none is closed while a request may be on its way. After `drain_seconds` it stops to accept, serves
+    those who had connected, and closes what is idle still.
+    """
 
     def __init__(self, config: uvicorn.Config, app: FastAPI, drain_seconds: float) -> None:
         super().__init__(config)
@@ -43,14 +55,42 @@ class _Draining(uvicorn.Server):
         self._drain_seconds = drain_seconds
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn's signature
-        """Unlike uvicorn's own, does not raise the signal again at the end: being asked to stop is no failure."""
+        """Unlike uvicorn's own, does not raise the signal again at the end: a stop on request is no failure."""
         if self._app.state.draining:
-            self.should_exit = True  # asked twice
+            self.should_exit = True  # the second signal
             return
         self._app.state.draining = True
+        if self.started:
+            self._end_connections()
         timer = threading.Timer(self._drain_seconds, self._close)
         timer.daemon = True
         timer.start()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._drain_seconds:
+            for listener in sockets or ():
+                await _accept_rest(listener)
+                listener.close()
+            for server in self.servers:
+                server.close()
+            await asyncio.sleep(LATE_SECONDS)
+        await super().shutdown(sockets)
+
     def _close(self) -> None:
         self.should_exit = True
+
+    def _end_connections(self) -> None:
+        """Each with its next response."""
+        self.config.encoded_headers.append(LAST)  # from which the headers of all responses are made each second
+        self.server_state.default_headers = [*self.server_state.default_headers, LAST]
+        for connection in tuple(self.server_state.connections):
+            if isinstance(connection, Connection):
+                connection.end()
+
+
+async def _accept_rest(listener: socket.socket) -> None:
+    """A listener that closes resets the connections it has not accepted: so these are accepted, and no new ones."""
+    if refuse_new(listener):
+        await asyncio.sleep(HANDSHAKE_SECONDS)
+        while accepts(listener):  # noqa: ASYNC110 - the kernel tells nobody when it is empty
+            await asyncio.sleep(HANDSHAKE_SECONDS)

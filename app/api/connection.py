@@ -22,6 +22,8 @@ from app.settings import KiB
 
 PATIENCE = 1.0
 """Seconds after which a question of which no more came takes the usual way, which has clocks of its own."""
+LAST = b"connection", b"close"
+"""The header of a response after which its connection is closed."""
 READ, AHEAD = 256 * KiB, 16
 """Bytes read at a time; how many times what came of a body there may be room for."""
 
@@ -97,6 +99,11 @@ class Connection(HttpToolsProtocol):
         self._ending = True
         return True
 
+    def end(self) -> None:
+        """Close the connection with its next response. uvicorn adds its header, and so does `_Beginning`."""
+        if self.cycle is not None and not self.cycle.response_started:
+            self.cycle.keep_alive = False
+
     def shutdown(self) -> None:
         self._tell()  # and it is waited for
         if self._answering is not None:
@@ -153,6 +160,8 @@ class Connection(HttpToolsProtocol):
                 return
             start = end + question.size
             self._answer(question, bytes(view[end:start]))
+            if self._ending:
+                return
 
     def _at_rest(self) -> bool:
         """Whether uvicorn has nothing under way, and the other end reads what it is sent."""
@@ -192,7 +201,6 @@ class Connection(HttpToolsProtocol):
             return
         self._send(told)
         if self._ending:
-            self.transport.close()
             return
         self.flow.resume_reading()
         rest, self._rest = self._rest, b""
@@ -202,6 +210,10 @@ class Connection(HttpToolsProtocol):
         status, text = answer
         self.transport.write(b"%s%s%s" % (STATUS_LINE[status], _beginning(self.server_state.default_headers), text))
         self.server_state.total_requests += 1
+        if _beginning.last or self._ending:
+            self._ending = True
+            self.transport.close()
+            return
         self._asked = True
         if self.timeout_keep_alive_task is None:
             self._set_clock()
@@ -246,10 +258,13 @@ class _Beginning:
     def __init__(self) -> None:
         self._headers: Sequence[tuple[bytes, bytes]] = ()
         self._text = b""
+        self.last = False
+        """Whether these headers end the connection."""
 
     def __call__(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
         if headers is not self._headers:
             self._headers = headers
+            self.last = LAST in headers
             self._text = b"".join(map(line, (*headers, *STAMPS)))
         return self._text
 

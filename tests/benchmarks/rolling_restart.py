@@ -1,0 +1,133 @@
+"""Requests lost while two replicas behind nginx restart in turn: python -m tests.benchmarks.rolling_restart.
+
+Needs nginx on the PATH. Prints a line per restart: requests, requests per second, failures and the slowest response.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import re
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import orjson
+
+from app import ports, processes
+from app.settings import Settings
+from app.up import running
+from tests.benchmarks.serving.contestants import _train
+from tests.nginx import nginx
+
+DRAIN_SECONDS = 1.0
+CONNECTIONS = 32
+STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
+LENGTH = re.compile(rb"\r\ncontent-length: (\d+)\r\n", re.IGNORECASE)
+
+
+@dataclass
+class Tally:
+    """What became of the requests since the last look."""
+
+    requests: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    slowest: float = 0.0
+
+    def take(self):
+        taken = Tally(self.requests, self.failures, self.slowest)
+        self.__init__()
+        return taken
+
+
+def predictions(model, body):
+    """POST on both request paths, and reads: all that a client of a model sends."""
+    head = f"POST /v1/models/{model}/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    own = f"Content-Length: {len(body)}\r\n\r\n"
+    reads = [f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() for path in ("/v1/models", "/livez")]
+    return [(head + long + own).encode() + body for long in ("", f"X-Long: {3000 * 'x'}\r\n", "")] + reads
+
+
+@contextlib.asynccontextmanager
+async def load(address, requests, tally, connections=CONNECTIONS):
+    """Each connection sends them in turn, the next one when it has the response, until the block ends."""
+    url, over = httpx.URL(address), asyncio.Event()
+    callers = [asyncio.create_task(_call(url, requests, place, tally, over)) for place in range(connections)]
+    try:
+        yield
+    finally:
+        over.set()
+        await asyncio.gather(*callers)
+
+
+async def _call(url, requests, place, tally, over):
+    while not over.is_set():
+        try:
+            reader, writer = await asyncio.open_connection(url.host, url.port)
+            with contextlib.closing(writer):
+                while not over.is_set():
+                    begun, place = time.perf_counter(), place + 1
+                    writer.write(requests[place % len(requests)])
+                    tally.requests += 1
+                    status = await asyncio.wait_for(_status(reader), 20)
+                    tally.slowest = max(tally.slowest, time.perf_counter() - begun)
+                    if status != b"200":
+                        tally.failures[status.decode()] += 1
+        except (OSError, EOFError, TimeoutError) as error:
+            tally.failures[type(error).__name__] += 1
+
+
+async def _status(reader):
+    head = await reader.readuntil(b"\r\n\r\n")
+    await reader.readexactly(int(LENGTH.search(head)[1]))
+    return STATUS.match(head)[1]
+
+
+async def restarted(replicas, times, tally):
+    """Yields after each of so many restarts what became of the requests meanwhile, and the seconds it took."""
+    tally.take()
+    for number in range(times):
+        begun, replica = time.perf_counter(), replicas[number % len(replicas)]
+        await asyncio.to_thread(replica.stop)
+        replica.spawn()
+        await asyncio.to_thread(replica.wait)
+        yield tally.take(), time.perf_counter() - begun
+
+
+def two_replicas(settings, folder):
+    """Their processes, and their ports."""
+    found = []
+    for _ in range(2):
+        with ports.listen("127.0.0.1", 0) as free:
+            found.append(free.getsockname()[1])
+    own = [settings.model_copy(update={"port": port, "drain_seconds": DRAIN_SECONDS}) for port in found]
+    return [processes.api(each, folder, to_terminal=False) for each in own], found
+
+
+async def measure(times):
+    with contextlib.ExitStack() as undo:
+        data = undo.enter_context(tempfile.TemporaryDirectory(prefix="valiant-"))
+        first = Settings(data=Path(data), port=0, log_level="WARNING")
+        service = undo.enter_context(running(first, workers=1, to_terminal=False))
+        names = _train(service.address)["logistic"]
+        replicas, found = two_replicas(service.settings, service.children[-1].folder)
+        for replica in replicas:
+            replica.start()
+            undo.callback(replica.stop)
+        address = undo.enter_context(nginx(*found))
+        body, tally = orjson.dumps({"columns": names, "data": [[1.0] * len(names)]}), Tally()
+        async with load(address, predictions("logistic", body), tally):
+            await asyncio.sleep(2)
+            async for seen, seconds in restarted(replicas, times, tally):
+                rate = seen.requests / seconds
+                print(f"{seen.requests:7d} {rate:7.0f}/s {seen.failures.total():4d} {seen.slowest:6.2f} s", flush=True)  # noqa: T201
+                if seen.failures:
+                    print(dict(seen.failures))  # noqa: T201
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.rolling_restart", description=__doc__)
+    parser.add_argument("--restarts", type=int, default=20, help="how many")
+    asyncio.run(measure(parser.parse_args().restarts))
