@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.errors import DatasetInUse, DatasetNotFound
 from app.schemas.datasets import Column, Dataset, DatasetPage
 from app.schemas.jobs import JobState
-from app.store.paging import of
+from app.store.paging import newest, of
 from app.store.tables import DatasetChunkRow, DatasetRow, JobRow
 
 PAGE_COLUMNS = 20_000
@@ -74,10 +74,8 @@ class DatasetRepository:
 
     def identify(self, reference: UUID | str) -> UUID:
         """The id itself, or that of the newest dataset of this name. Raises DatasetNotFound."""
-        if isinstance(reference, UUID):
-            return reference
-        newest = select(DatasetRow.id).where(DatasetRow.name == reference).order_by(DatasetRow.id.desc()).limit(1)
-        if (found := self.session.scalar(newest)) is None:
+        found = newest(self.session, reference, DatasetRow.name, DatasetRow.id)
+        if found is None:
             raise DatasetNotFound
         return found
 

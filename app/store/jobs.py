@@ -19,7 +19,7 @@ from app.schemas.jobs import Job, JobPage, JobState
 from app.schemas.problems import Problem
 from app.store.claims import Capable, Claim, Kept, Lapsed, NewJob
 from app.store.described import read_jobs
-from app.store.paging import of
+from app.store.paging import newest, of
 from app.store.tables import DatasetRow, JobRow, JobTransitionRow
 
 SOURCES = {
@@ -88,10 +88,8 @@ class JobRepository:
 
     def identify(self, reference: UUID | str) -> UUID:
         """The id itself, or that of the newest job of this name. Raises JobNotFound."""
-        if isinstance(reference, UUID):
-            return reference
-        newest = select(JobRow.id).where(JobRow.name == reference).order_by(JobRow.id.desc()).limit(1)
-        if (found := self.session.scalar(newest)) is None:
+        found = newest(self.session, reference, JobRow.name, JobRow.id)
+        if found is None:
             raise JobNotFound
         return found
 

@@ -1,10 +1,11 @@
-"""Pages of a list that has one value in a column, newest first, read from the index of that column and the id."""
+"""Rows that have one value in a column, newest first, read from the index of that column and the id."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+from uuid import UUID
 
-from sqlalchemy import ColumnElement
-from sqlalchemy.orm import InstrumentedAttribute
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 Column = InstrumentedAttribute[Any]
 
@@ -24,3 +25,12 @@ def of(keys: Sequence[tuple[Column, object]], row_id: Column) -> Of:
     """keys: the columns of an index before the id, each with its value; none for all rows."""
     equal = [column.between(value, value) for column, value in keys]
     return Of(equal, [*(column.desc() for column, _ in keys), row_id.desc()])
+
+
+def newest(session: Session, reference: UUID | str, name: Column, row_id: Column) -> UUID | None:
+    """The id itself, or that of the newest row of this name; None if no row has it."""
+    if isinstance(reference, UUID):
+        return reference
+    named, order = of([(name, reference)], row_id)
+    found: UUID | None = session.scalar(select(row_id).where(*named).order_by(*order).limit(1))
+    return found
