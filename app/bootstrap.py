@@ -73,7 +73,7 @@ def build(settings: Settings, *, role: str) -> Services:
         datasets=Datasets(work, settings),
         submission=Submission(work, announce, settings),
         jobs=jobs,
-        models=Models(work, settings),
+        models=Models(work, predictions.pointers),
         predictions=predictions,
         whatif=WhatIf(settings),
         admission=Admission(settings),

@@ -187,6 +187,19 @@ class QueueFull(ValiantError):
     remedy = "Wait for the time in Retry-After, then submit again."
 
 
+class RevisionNotReached(ValiantError):
+    code, status, title = "revision_not_reached", 412, "The alias has not reached the revision in X-Min-Revision"
+    remedy = "Send the revision that a move of this alias returned; it counts the moves of one alias of one model."
+
+
+class DatabaseUnavailable(ValiantError):
+    code, status, title = "database_unavailable", 503, "The database does not answer at present"
+    remedy = "Send the request again after the time in Retry-After."
+
+    def __init__(self) -> None:
+        super().__init__(headers={"Retry-After": "2"})
+
+
 class NotReady(ValiantError):
     code, status, title = "not_ready", 503, "The service is not ready"
 

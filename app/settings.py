@@ -63,7 +63,12 @@ class Settings(BaseSettings):
     cache_timeout_seconds: PositiveFloat = Field(0.05, description="A slower cache is done without.")
     cache_value_bytes: PositiveInt = Field(16 * MiB, description="Larger models skip Redis.")
     model_memory_bytes: PositiveInt = Field(512 * MiB, description="Decoded models kept per process.")
-    pointer_seconds: float = Field(1.0, ge=0, description="How long an alias may be stale.")
+    pointer_seconds: float = Field(
+        1.0, ge=0, description="Longest time in which a move of an alias by another process goes unseen."
+    )
+    stale_seconds: float = Field(
+        900, ge=0, description="How long warm models predict while the database is away; 0: not at all."
+    )
 
     # jobs
     lease_seconds: PositiveFloat = Field(30, description="A running job unheard of for so long is taken up again.")

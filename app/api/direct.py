@@ -57,7 +57,7 @@ class Call(NamedTuple):
 
 Respond = Callable[[Call, Sent], Reply | Coroutine[Any, Any, Reply]]
 """The answer to a body. A coroutine where there is something to wait for."""
-READ = (b"content-type", b"accept", b"x-request-timeout")
+READ = (b"content-type", b"accept", b"x-request-timeout", b"x-min-revision")
 """Headers that say, with the address, what is asked of a body."""
 
 
@@ -113,9 +113,9 @@ class DirectRoute(APIRoute):
 
     def respond(self, path: Mapping[str, str], query: bytes, headers: Headers) -> Respond:
         """What answers bodies. Raises UnsupportedMediaType, RequestValidationError, and what the function raises."""
-        kind, accept, timeout = map(headers.get, READ)
-        short = len(query) + len(kind or b"") + len(accept or b"") + len(timeout or b"") <= LONGEST
-        return (self._remembered if short else self._respond)(tuple(path.items()), query, kind, accept, timeout)
+        values = [headers.get(name) for name in READ]
+        short = len(query) + sum(len(value or b"") for value in values) <= LONGEST
+        return (self._remembered if short else self._respond)(tuple(path.items()), query, *values)
 
     def _respond(self, path: tuple[tuple[str, str], ...], query: bytes, *values: bytes | None) -> Respond:
         sent = {name: value for name, value in zip(READ, values, strict=True) if value is not None}

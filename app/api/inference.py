@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from app.api.arriving import Headers, Sent
 from app.api.dependencies import ModelPath, RequestTimeout, ServicesDep, VersionPath, seconds
 from app.api.direct import Call, DirectRoute, Holds, Respond
+from app.api.freshness import DESCRIPTION, STALE, MinRevision, stale_header
 from app.api.health import check_readiness
 from app.api.middleware import Reply
 from app.api.numbers import STANDS, cut
@@ -42,9 +43,13 @@ HEADER = JSON_BYTES.lower().encode()
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 INFERRED = declare(
     200,
-    {"X-Model-Version": "The version that answered.", JSON_BYTES: "Of a binary answer: where its JSON ends."},
+    {
+        "X-Model-Version": "The version that answered.",
+        STALE: DESCRIPTION,
+        JSON_BYTES: "Of a binary answer: where its JSON ends.",
+    },
+    optional=(STALE, JSON_BYTES),
 )
-INFERRED[200]["headers"][JSON_BYTES]["required"] = False
 INFERRED[200]["content"] = BINARY
 BINARY_TOO: dict[str, Any] = {
     "requestBody": {"content": BINARY},
@@ -137,13 +142,14 @@ def infer_model(
     model: ModelPath,
     body: InferBody,  # noqa: ARG001  for the OpenAPI document
     x_request_timeout: RequestTimeout = None,
+    x_min_revision: MinRevision = None,
 ) -> Respond:
     """Predict, as `/v1/models/{model}/predict` does, from tensors to tensors; JSON, binary or both.
 
     A model of numbers only takes one matrix (rows, columns) of any name, with its columns in the order of the metadata.
     Every model takes a tensor per column, by its name. null, and NaN in bytes, are missing values.
     """
-    return partial(_infer, Wanted(model), seconds(x_request_timeout))
+    return partial(_infer, Wanted(model), seconds(x_request_timeout), x_min_revision or 0)
 
 
 @inferring.post(
@@ -159,7 +165,7 @@ def infer_version(
     x_request_timeout: RequestTimeout = None,
 ) -> Respond:
     """As `infer_model`, by this version."""
-    return partial(_infer, Wanted(model, version), seconds(x_request_timeout))
+    return partial(_infer, Wanted(model, version), seconds(x_request_timeout), 0)
 
 
 def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
@@ -172,11 +178,13 @@ def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
     )
 
 
-def _infer(wanted: Wanted, within: float | None, call: Call, body: Sent) -> Reply | Coroutine[Any, Any, Reply]:
+def _infer(
+    wanted: Wanted, within: float | None, least: int, call: Call, body: Sent
+) -> Reply | Coroutine[Any, Any, Reply]:
     services = call.app.services
-    served = services.predictions.at_hand(wanted, len(body), within, plain=_is_plain(call))
+    served = services.predictions.at_hand(wanted, len(body), within, least, plain=_is_plain(call))
     if served is None:
-        return _in_turn(wanted, within, call, body)
+        return _in_turn(wanted, within, least, call, body)
     services.admission.check()
     return _reply(call, served, _answer(call, body, served))
 
@@ -199,10 +207,10 @@ def _lead(headers: Headers) -> int:
     return end if end <= LONGEST_HEAD else 0
 
 
-async def _in_turn(wanted: Wanted, within: float | None, call: Call, body: Sent) -> Reply:
+async def _in_turn(wanted: Wanted, within: float | None, least: int, call: Call, body: Sent) -> Reply:
     services = call.app.services
     async with services.admission.enter(within) as place:
-        served = await services.predictions.ready(wanted)
+        served = await services.predictions.ready(wanted, least)
         if served.quick(len(body)):
             asked = _read(call, body, served)
             predicted = await services.predictions.predicted(served, asked.raw, place.begin)
@@ -214,7 +222,7 @@ async def _in_turn(wanted: Wanted, within: float | None, call: Call, body: Sent)
 
 def _reply(call: Call, served: Served, given: Inferred) -> Reply:
     call.app.services.predictions.tally.add(served.pointer.model, given.rows)
-    headers = ((b"x-model-version", b"%d" % served.pointer.version),)
+    headers = ((b"x-model-version", b"%d" % served.pointer.version), *stale_header(served))
     if given.json_bytes is None:
         return Reply(given.body, b"application/json", headers)
     return Reply(given.body, b"application/octet-stream", (*headers, (HEADER, b"%d" % given.json_bytes)))

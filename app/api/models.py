@@ -21,7 +21,7 @@ from app.api.strict_json import StrictRoute
 from app.schemas.models import Alias, AliasHistory, AliasMove, Model, ModelPage, ModelVersion, Report
 
 router = APIRouter(prefix="/v1/models", tags=["models"], route_class=StrictRoute)
-ETAG = {"ETag": "The state of the alias, for If-Match."}
+ETAG = {"ETag": "The revision of the alias in quotes, for If-Match; its number is what X-Min-Revision takes."}
 
 
 @router.get("")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from fastapi import FastAPI
@@ -34,9 +34,10 @@ SERVERS = [{"url": "/", "description": "The service that serves this document."}
 Declared = dict[int | str, dict[str, Any]]
 
 
-def declare(status: int, headers: Mapping[str, str]) -> Declared:
-    """Headers of an answer, by name and what they say, for a route's `responses`."""
-    return {status: {"headers": {name: _header(description) for name, description in headers.items()}}}
+def declare(status: int, headers: Mapping[str, str], optional: Collection[str] = ()) -> Declared:
+    """Headers of a response, by name and description, for a route's `responses`."""
+    made = {name: {**_header(description), "required": name not in optional} for name, description in headers.items()}
+    return {status: {"headers": made}}
 
 
 def _header(description: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from app.api.deciding import AcceptAbove, CostRows, GapAbove, RejectCost, Reject
 from app.api.dependencies import CONFIDENCE, ModelPath, RequestTimeout, seconds
 from app.api.direct import Call, DirectRoute, Holds, Respond, by_the_route
 from app.api.forms import ARROW, BINARY, CSV, NPY, WRITERS, accepted, kind_of, npy_rows
+from app.api.freshness import DESCRIPTION, STALE, MinRevision, stale_header
 from app.api.middleware import Reply
 from app.api.numbers import STANDS, cut, order_of
 from app.api.openapi import declare
@@ -48,9 +49,10 @@ HEADERS = declare(
     {
         "X-Model-Version": "The version that answered.",
         "X-Ignored-Columns": "Columns the model does not know, if any: percent-encoded, separated by commas.",
+        STALE: DESCRIPTION,
     },
+    optional=("X-Ignored-Columns", STALE),
 )
-HEADERS[200]["headers"]["X-Ignored-Columns"]["required"] = False
 HEADERS[200]["content"] = {ARROW: BINARY, NPY: BINARY}
 FORMS = {"requestBody": {"content": {CSV: BINARY, NPY: BINARY, ARROW: BINARY}}}
 
@@ -76,6 +78,7 @@ def predict_rows(  # noqa: PLR0917  passed by name
     reject_cost: RejectCost = None,
     threshold: Threshold = None,
     x_request_timeout: RequestTimeout = None,
+    x_min_revision: MinRevision = None,
 ) -> Respond:
     """Predict. Without `version` and `alias`: by the alias `champion` if it is set, else by the newest version.
 
@@ -101,8 +104,10 @@ def predict_rows(  # noqa: PLR0917  passed by name
     what each threshold leaves. Of two classes `threshold` moves the border between the answers.
     """
     band, prices = (reject_low, reject_high), (costs, reject_cost)
+    least = x_min_revision or 0
     asked = _Asked(
-        wanted_of(model, version, alias),
+        wanted_of(model, version, alias, least),
+        least,
         forms,
         Extras(policy_of(accept_above, gap_above, band, prices, threshold), confidence),
         on_error == "null",
@@ -115,6 +120,8 @@ class _Asked(NamedTuple):
     """Of bodies sent to one address."""
 
     wanted: Wanted
+    least: int
+    """Smallest acceptable revision of the alias."""
     forms: _Forms
     extras: Extras
     let_bad_rows_pass: bool
@@ -129,12 +136,12 @@ class _Asked(NamedTuple):
 
 def _predict(asked: _Asked, call: Call, body: Sent) -> Reply | Coroutine[Any, Any, Reply]:
     services = call.app.services
-    served = services.predictions.at_hand(asked.wanted, len(body), asked.within, plain=asked.plain)
+    served = services.predictions.at_hand(asked.wanted, len(body), asked.within, asked.least, plain=asked.plain)
     if served is None:
         return _in_turn(asked, call, body)
     services.admission.check()
     check_extras(served, asked.extras)
-    return _reply(asked, call, _answer(asked, call, body, served))
+    return _reply(asked, call, served, _answer(asked, call, body, served))
 
 
 def _answer(asked: _Asked, call: Call, body: Sent, served: Served) -> Answer:
@@ -149,19 +156,20 @@ def _answer(asked: _Asked, call: Call, body: Sent, served: Served) -> Answer:
 async def _in_turn(asked: _Asked, call: Call, body: Sent) -> Reply:
     predictions = call.app.services.predictions
     async with call.app.services.admission.enter(asked.within) as place:
-        served = await predictions.ready(asked.wanted)
+        served = await predictions.ready(asked.wanted, asked.least)
         check_extras(served, asked.extras)
         if served.quick(len(body)):
             incoming, write = _read(asked, call, body, served), WRITERS[asked.forms.answer]
             given = await predictions.answer_small(served, incoming, place.begin, asked.extras, write)
         else:
             given = await place.run(partial(_answer, asked, call, body, served), large=True)
-    return _reply(asked, call, given)
+    return _reply(asked, call, served, given)
 
 
-def _reply(asked: _Asked, call: Call, given: Answer) -> Reply:
+def _reply(asked: _Asked, call: Call, served: Served, given: Answer) -> Reply:
     call.app.services.predictions.tally.add(asked.wanted.model, given.rows)
     headers: tuple[tuple[bytes, bytes], ...] = ((b"x-model-version", b"%d" % given.version),)
+    headers += stale_header(served)
     if given.ignored:
         headers += ((b"x-ignored-columns", _listed(given.ignored).encode()),)
     return Reply(given.body, asked.forms.answer.encode(), headers)

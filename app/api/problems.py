@@ -17,7 +17,16 @@ from starlette.types import Scope
 
 from app import logs
 from app.api.dependencies import request_id
-from app.errors import BodyTooLarge, Fault, InvalidRequest, StorageFull, UnsupportedMediaType, ValiantError, place
+from app.errors import (
+    BodyTooLarge,
+    DatabaseUnavailable,
+    Fault,
+    InvalidRequest,
+    StorageFull,
+    UnsupportedMediaType,
+    ValiantError,
+    place,
+)
 from app.schemas.problems import Problem
 
 MEDIA_TYPE = "application/problem+json"
@@ -40,11 +49,6 @@ class MalformedRequest(ValiantError):
 
 
 FRAMEWORK = {404: NotFound, 413: BodyTooLarge, 415: UnsupportedMediaType}
-
-
-class DatabaseUnavailable(ValiantError):
-    code, status, title = "database_unavailable", 503, "The database does not answer at present"
-    remedy = "Ask again after the time in Retry-After."
 
 
 class InternalError(ValiantError):
@@ -88,7 +92,7 @@ def _no_database(request: Request, error: Exception) -> Response:
     if isinstance(error, DBAPIError) and isinstance(error.orig, DiskFull):
         return _named(request, StorageFull("The disk of the database is full."))
     log.error("database_unavailable", exc_info=error)
-    return respond(request, DatabaseUnavailable(headers={"Retry-After": "2"}))
+    return respond(request, DatabaseUnavailable())
 
 
 def _gone(_: Request, __: Exception) -> Response:

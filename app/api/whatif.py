@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from typing import Annotated, TypeVar
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Response
 
 from app.api.dependencies import CONFIDENCE, ModelPath, RequestTimeout, ServicesDep, seconds
+from app.api.freshness import DESCRIPTION, STALE, MinRevision, stale_header
+from app.api.openapi import declare
 from app.api.strict_json import StrictRoute
 from app.schemas.predictions import PredictRequest
 from app.schemas.whatif import Explanations, Intervals, Linearisation, LineariseRequest, Sweep, SweepRequest
@@ -13,22 +15,26 @@ from app.services.predictions import Served
 from app.services.whatif import WhatIf
 
 router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=StrictRoute)
+HEADERS = declare(200, {STALE: DESCRIPTION}, optional=(STALE,))
 T = TypeVar("T")
 
 
 class _Asked:
     """The version that is meant, and who may be asked when."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917  FastAPI passes them by name
         self,
         services: ServicesDep,
+        response: Response,
         version: Annotated[int | None, Query(ge=1, lt=2**31, description="This version.")] = None,
         alias: Annotated[
             str | None, Query(pattern=r"^[a-z0-9_-]{1,100}$", description="The version this alias points at.")
         ] = None,
         x_request_timeout: RequestTimeout = None,
+        x_min_revision: MinRevision = None,
     ) -> None:
-        self._wanted = version, alias
+        self._wanted = version, alias, x_min_revision or 0
+        self._response = response
         self._services = services
         self._timeout = x_request_timeout
 
@@ -36,25 +42,27 @@ class _Asked:
         """Off the event loop, in turn with other large predictions."""
         async with self._services.admission.enter(seconds(self._timeout)) as place:
             served = await self._services.predictions.serve(model, *self._wanted)
+            for name, value in stale_header(served):
+                self._response.headers[name.decode()] = value.decode()
             return await place.run(lambda: ask(self._services.whatif, served), large=True)
 
 
 Asked = Annotated[_Asked, Depends()]
 
 
-@router.post("/{model}/sweep")
+@router.post("/{model}/sweep", responses=HEADERS)
 async def sweep_model(model: ModelPath, asked: Asked, body: SweepRequest) -> Sweep:
     """The response surface: predictions over a grid of one to three inputs, the others held fixed."""
     return await asked.answer(model, lambda whatif, served: whatif.sweep(served, body))
 
 
-@router.post("/{model}/linearise")
+@router.post("/{model}/linearise", responses=HEADERS)
 async def linearise_model(model: ModelPath, asked: Asked, body: LineariseRequest) -> Linearisation:
     """The tangent of the model at a row, by central differences, and from where to where it can be trusted."""
     return await asked.answer(model, lambda whatif, served: whatif.linearise(served, body))
 
 
-@router.post("/{model}/intervals")
+@router.post("/{model}/intervals", responses=HEADERS)
 async def estimate_intervals(
     model: ModelPath,
     asked: Asked,
@@ -66,7 +74,7 @@ async def estimate_intervals(
     return await asked.answer(model, lambda whatif, served: whatif.intervals(served, sent, confidence))
 
 
-@router.post("/{model}/explain")
+@router.post("/{model}/explain", responses=HEADERS)
 async def explain_rows(model: ModelPath, asked: Asked, body: PredictRequest) -> Explanations:
     """Why these rows get the answers they get: the path through a tree, the neighbours, what members or stages say,
     the local coefficients. At most 32 MiB of it.

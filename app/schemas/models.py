@@ -15,6 +15,7 @@ from app.wire import Body, Wire
 class Alias(Wire):
     alias: str
     version: int
+    revision: int = Field(description="Number of moves of this alias so far; predictions take it in X-Min-Revision.")
     updated_at: datetime
     etag: str = Field(description="Send it in If-Match to move the alias only if nobody else has.")
 

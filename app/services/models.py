@@ -5,15 +5,16 @@ from collections.abc import Iterator
 from app.errors import PreconditionFailed
 from app.schemas.models import Alias, AliasHistory, Model, ModelPage, ModelVersion, Report
 from app.services.loading import chunks, opened, stored
-from app.settings import Settings
+from app.services.pointers import Pointers
 from app.store.models import Pointer
 from app.store.work import WorkFactory
 
 
 class Models:
-    def __init__(self, work: WorkFactory, settings: Settings) -> None:
+    def __init__(self, work: WorkFactory, pointers: Pointers) -> None:
+        """pointers: those of the predictions of this process, which see each change at once."""
         self._work = work
-        self._settings = settings
+        self._pointers = pointers
 
     def page(self, limit: int, cursor: str | None = None) -> ModelPage:
         with self._work() as w:
@@ -27,6 +28,7 @@ class Models:
         """All versions and aliases; the record of alias moves stays."""
         with self._work() as w:
             w.models.delete(model)
+            w.after_commit(lambda: self._pointers.deleted(model))
 
     def version(self, model: str, version: int) -> ModelVersion:
         with self._work() as w:
@@ -40,6 +42,7 @@ class Models:
         """Raises VersionInUse while an alias points at it."""
         with self._work() as w:
             w.models.delete_version(model, version)
+            w.after_commit(lambda: self._pointers.deleted(model, version))
 
     def pointer(self, model: str, version: int) -> Pointer:
         with self._work() as w:
@@ -62,6 +65,7 @@ class Models:
         pointer = self.pointer(model, version)
         opened(self._work, pointer, stored(self._work, pointer))
         with self._work() as w:
+            w.after_commit(lambda: self._pointers.alias_moved(model, alias))
             before = w.models.lock_alias(model, alias)
             _demand(if_match, before)
             if before is not None and before.version == version:

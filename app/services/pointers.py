@@ -1,16 +1,27 @@
-"""Which version is meant, remembered for a moment."""
+"""Which version serves a model: read from the database, and kept for a moment, or longer while the database is away."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import NamedTuple
+from contextlib import suppress
+from threading import Lock
+from typing import NamedTuple, TypeVar
 
+import structlog
+
+from app.errors import DatabaseUnavailable, RevisionNotReached, ValiantError
+from app.services.outage import COLD_SECONDS, Outage
 from app.services.single_flight import SingleFlight
-from app.store.models import Pointer
+from app.store.models import CHAMPION, Pointer
 from app.store.work import WorkFactory
 
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
 MOST = 10_000
 """Pointers remembered. Only names that exist are, so this is many models."""
+LATE_SECONDS = 0.04
+"""A renewal that takes longer no longer holds up a request that an older pointer can serve."""
 
 
 class Wanted(NamedTuple):
@@ -21,31 +32,171 @@ class Wanted(NamedTuple):
     alias: str | None = None
 
 
-class Pointers:
-    """A pointer serves for `seconds` from before it was asked for: what was deleted is gone by then."""
+class Found(NamedTuple):
+    pointer: Pointer
+    stale_seconds: int | None = None
+    """Age of a pointer that could not be renewed; None for a fresh one."""
 
-    def __init__(self, work: WorkFactory, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+
+class _Known(NamedTuple):
+    found: Found
+    read_at: float
+
+
+class Pointers:
+    """A pointer is fresh for `seconds` from before it was read, and usable for `stale_seconds` in an outage.
+
+    A change made by this process is seen by every read that begins afterwards: each change starts a new generation,
+    and a read that began in an older one is neither joined nor kept.
+    """
+
+    def __init__(
+        self,
+        work: WorkFactory,
+        seconds: float,
+        stale_seconds: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._work = work
         self._seconds = seconds
+        self._stale_seconds = stale_seconds
         self._clock = clock
-        self._flights: SingleFlight[Wanted, Pointer] = SingleFlight(2, "pointers")
-        self._known: dict[Wanted, tuple[Pointer, float]] = {}
+        self._flights: SingleFlight[tuple[Wanted, int, int], Pointer] = SingleFlight(2, "pointers")
+        self._known: dict[Wanted, _Known] = {}
+        self._lock = Lock()
+        self._generation = 0
+        self._attempt: Future[Pointer] | None = None
+        self.outage = Outage(clock)
 
-    def fresh(self, wanted: Wanted) -> Pointer | None:
-        pointer, until = self._known.get(wanted, (None, 0.0))
-        return pointer if self._clock() < until else None
+    def at_hand(self, wanted: Wanted, least: int = 0) -> Found | None:
+        """A fresh pointer, or in an outage an older one, that has at least this revision."""
+        known = self._known.get(wanted)
+        if known is None or known.found.pointer.revision < least:
+            return None
+        if self._clock() - known.read_at < self._seconds:
+            return known.found
+        if self.outage.since is None:
+            return None
+        stale = self._stale(wanted, least)
+        if stale is not None:
+            self._retry(wanted)
+        return stale
 
-    def fetch(self, wanted: Wanted) -> Future[Pointer]:
+    async def current(self, wanted: Wanted, least: int = 0) -> Found:
+        """As `at_hand`, else from the database.
+
+        Raises ModelNotFound, VersionNotFound, AliasNotFound, RevisionNotReached, DatabaseUnavailable.
+        """
+        found = self.at_hand(wanted, least) or await self._renewed(wanted, least)
+        if found.pointer.revision < least:  # that read may have begun before the move that the caller knows of
+            found = await self._renewed(wanted, least)
+        if found.pointer.revision < least:
+            raise RevisionNotReached(f"The alias is at revision {found.pointer.revision}.")
+        return found
+
+    async def demand_database(self, wanted: Wanted) -> None:
+        """Raises DatabaseUnavailable while the database is away."""
+        await self.current(wanted)
+        if not self.outage.seconds_left():
+            raise DatabaseUnavailable
+
+    def fetch(self, wanted: Wanted, least: int = 0) -> Future[Pointer]:
         """From the database. The outcome may be ModelNotFound, VersionNotFound or AliasNotFound."""
-        return self._flights.join(wanted, lambda: self._read(wanted))
+        generation = self._generation
+        return self._flights.join((wanted, least, generation), lambda: self._read(wanted, least, generation))
 
-    def _read(self, wanted: Wanted) -> Pointer:
-        if pointer := self.fresh(wanted):  # landed between the caller's look and now
-            return pointer
-        until = self._clock() + self._seconds
-        with self._work() as w:
-            pointer = w.models.pointer(wanted.model, version=wanted.version, alias=wanted.alias)
-        if len(self._known) >= MOST:
-            self._known.clear()
-        self._known[wanted] = pointer, until
+    def alias_moved(self, model: str, alias: str) -> None:
+        """Read anew what the move changed, once it is committed."""
+        changed = [Wanted(model, alias=alias), *([Wanted(model)] if alias == CHAMPION else [])]
+        self._forget(changed.__contains__)
+        for wanted in changed:
+            with suppress(Exception):  # the move is done; the next read tries again
+                self.fetch(wanted).result(COLD_SECONDS)
+
+    def deleted(self, model: str, version: int | None = None) -> None:
+        """Forget all versions of a model, or one."""
+        self._forget(
+            lambda wanted: wanted.model == model and version in {None, self._known[wanted].found.pointer.version}
+        )
+
+    def seconds_left(self) -> float:
+        """How long the pointer read last can still serve without the database; 0 if there is none."""
+        newest = max((known.read_at for known in list(self._known.values())), default=None)
+        return 0.0 if newest is None else max(0.0, self._stale_seconds - (self._clock() - newest))
+
+    def _forget(self, changed: Callable[[Wanted], bool]) -> None:
+        with self._lock:
+            self._generation += 1
+            for wanted in list(filter(changed, self._known)):
+                del self._known[wanted]
+
+    def _read(self, wanted: Wanted, least: int, generation: int) -> Pointer:
+        known, began = self._known.get(wanted), self._clock()
+        if known is not None and began - known.read_at < self._seconds and known.found.pointer.revision >= least:
+            return known.found.pointer  # landed between the caller's look and now
+        try:
+            with self._work() as w:
+                pointer = w.models.pointer(wanted.model, version=wanted.version, alias=wanted.alias)
+        except ValiantError:
+            self._land(wanted, None, generation)
+            raise
+        except Exception as error:
+            self.outage.begin(failed=True)
+            log.warning("pointer_not_read", error=type(error).__name__)
+            raise
+        self._land(wanted, _Known(Found(pointer), began), generation)
         return pointer
+
+    def _land(self, wanted: Wanted, known: _Known | None, generation: int) -> None:
+        self.outage.end()
+        with self._lock:
+            if generation != self._generation:
+                return
+            self._known.pop(wanted, None)
+            if known is not None:
+                if len(self._known) >= MOST:
+                    self._known.clear()
+                self._known[wanted] = known
+
+    def _stale(self, wanted: Wanted, least: int) -> Found | None:
+        known = self._known.get(wanted)
+        if known is None or known.found.pointer.revision < least:
+            return None
+        age = self._clock() - known.read_at
+        return Found(known.found.pointer, int(age)) if age < self._stale_seconds else None
+
+    def _retry(self, wanted: Wanted) -> Future[Pointer] | None:
+        """In an outage: another attempt, one at a time, if it is due."""
+        with self._lock:
+            if (self._attempt is not None and not self._attempt.done()) or not self.outage.retries():
+                return None
+        self._attempt = self.fetch(wanted)
+        return self._attempt
+
+    async def _renewed(self, wanted: Wanted, least: int) -> Found:
+        """From the database; what is known already if that takes long or fails."""
+        if self.outage.seconds_left():
+            flight, patience = self.fetch(wanted, least), self.outage.seconds_left()
+        else:
+            attempt = self._retry(wanted)
+            if attempt is None:
+                raise DatabaseUnavailable
+            flight, patience = attempt, COLD_SECONDS
+        if self._stale(wanted, least) is not None:
+            patience = LATE_SECONDS
+        if not await within(flight, patience):
+            self.outage.begin(failed=False)
+        elif flight.exception() is None or isinstance(flight.exception(), ValiantError):
+            return Found(flight.result())
+        stale = self._stale(wanted, least)
+        if stale is None:
+            raise DatabaseUnavailable
+        return stale
+
+
+async def within(flight: Future[T], seconds: float) -> bool:
+    """Whether a flight that others share lands in time. A caller who hangs up does not call it back."""
+    landing = asyncio.wrap_future(flight)
+    landing.add_done_callback(lambda done: done.cancelled() or done.exception())
+    await asyncio.wait({landing}, timeout=seconds)
+    return flight.done()

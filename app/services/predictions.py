@@ -1,9 +1,7 @@
 """Predictions from the process's own memory, else from Redis, else from Postgres."""
 
-import asyncio
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from math import inf
 from typing import NamedTuple, TypeVar
 
@@ -19,7 +17,7 @@ from app.services.batching import Batching
 from app.services.compiling import Compiling
 from app.services.loading import opened, stored
 from app.services.memory import ModelMemory
-from app.services.pointers import Pointers, Wanted
+from app.services.pointers import Found, Pointers, Wanted, within
 from app.services.single_flight import SingleFlight
 from app.services.tally import Level, Tally
 from app.settings import KiB, MiB, Settings
@@ -33,6 +31,8 @@ QUICK_BODY, QUICK_MODEL = 64 * KiB, 8 * MiB
 QUICK_SECONDS, MEMORY, MOST_PACES = 1e-3, 0.9, 10_000
 """CPU time up to which a larger one of plain numbers stays there too, at the pace of the slowest to this version of
 late: what one of them took counts less with each that follows."""
+PROBE_SECONDS = 1.0
+"""How often a request that waits for a model makes sure that the database is there."""
 LOADS = 2
 """Models read at a time, per process: the bound on what cold requests ask of Postgres."""
 
@@ -42,6 +42,8 @@ class Served(NamedTuple):
 
     pointer: Pointer
     model: Model
+    stale_seconds: int | None = None
+    """Age of a pointer that could not be renewed; None for a fresh one."""
 
     def quick(self, size: int) -> bool:
         """Whether a body of so many bytes is best answered on the event loop."""
@@ -53,7 +55,7 @@ class Predictions:
         self._work = work
         self._cache = cache
         self._max_rows = settings.max_predict_rows
-        self._pointers = Pointers(work, settings.pointer_seconds)
+        self.pointers = Pointers(work, settings.pointer_seconds, settings.stale_seconds)
         self.memory = ModelMemory(settings.model_memory_bytes)
         self.tally = Tally()
         self._loads: SingleFlight[str, Model] = SingleFlight(LOADS, "models")
@@ -62,45 +64,41 @@ class Predictions:
         self._paces: dict[str, float] = {}
         """Seconds a byte, by digest, of large bodies of plain numbers."""
 
-    def resolve(self, model: str, version: int | None = None, alias: str | None = None) -> Pointer:
-        """Which version is meant, no older than `pointer_seconds`.
+    async def serve(self, model: str, version: int | None = None, alias: str | None = None, least: int = 0) -> Served:
+        """The version that is meant, ready to predict. While another thread reads the database, the event loop is free.
 
-        Raises ModelNotFound, VersionNotFound, AliasNotFound.
+        Raises ModelNotFound, VersionNotFound, AliasNotFound, RevisionNotReached, DatabaseUnavailable, CorruptModel,
+        GoldenMismatch.
         """
-        wanted = wanted_of(model, version, alias)
-        return self._pointers.fresh(wanted) or self._pointers.fetch(wanted).result()
+        return await self.ready(wanted_of(model, version, alias, least), least)
 
-    async def serve(self, model: str, version: int | None = None, alias: str | None = None) -> Served:
-        """What `resolve` means, ready to predict. While another thread asks the database, the event loop is free.
-
-        Raises besides: CorruptModel, GoldenMismatch.
-        """
-        return await self.ready(wanted_of(model, version, alias))
-
-    async def ready(self, wanted: Wanted) -> Served:
+    async def ready(self, wanted: Wanted, least: int = 0) -> Served:
         """As `serve`."""
-        pointer = self._pointers.fresh(wanted)
-        if pointer is None:
-            pointer = await _landed(self._pointers.fetch(wanted))
-        model = self.memory.get(pointer.digest)
+        found = await self.pointers.current(wanted, least)
+        model = self.memory.get(found.pointer.digest)
         if model is None:
             self.tally.looked_up(Level.MEMORY, found=False)
-            return Served(pointer, await self._loaded(pointer))
+            return Served(found.pointer, await self._loaded(wanted, found), found.stale_seconds)
         self.tally.found_in_memory += 1
-        return Served(pointer, model)
+        return Served(found.pointer, model, found.stale_seconds)
 
-    def at_hand(self, wanted: Wanted, size: int, within: float | None, *, plain: bool = False) -> Served | None:
+    def at_hand(
+        self, wanted: Wanted, size: int, seconds: float | None, least: int = 0, *, plain: bool = False
+    ) -> Served | None:
         """As `ready`, if a body of so many bytes can be answered without waiting for anything or anybody.
 
-        within: seconds, if the caller set any: whoever has a deadline may wait. plain: whether it is numbers and
+        seconds: the caller's deadline, if there is one: such a request may wait. plain: whether it is numbers and
         nothing else, so that its size says how much there is to do.
         """
         self._compiling.came(size)
-        pointer = self._pointers.fresh(wanted) if within is None else None
-        model = None if pointer is None else self.memory.get(pointer.digest)
-        if pointer is None or model is None or self._batching.takes(model):
+        found = self.pointers.at_hand(wanted, least) if seconds is None else None
+        if found is None:
             return None
-        served = Served(pointer, model)
+        pointer, stale_seconds = found
+        model = self.memory.get(pointer.digest)
+        if model is None or self._batching.takes(model):
+            return None
+        served = Served(pointer, model, stale_seconds)
         if served.quick(size) or (plain and size * self._paces.get(pointer.digest, inf) <= QUICK_SECONDS):
             self.tally.found_in_memory += 1
             return served
@@ -122,8 +120,13 @@ class Predictions:
             pace = (time.thread_time() - begun) / size
             self._paces[digest] = max(pace, MEMORY * self._paces.get(digest, 0.0))
 
-    async def _loaded(self, pointer: Pointer) -> Model:
-        return await _landed(self._loads.join(pointer.digest, lambda: self._load(pointer)))
+    async def _loaded(self, wanted: Wanted, found: Found) -> Model:
+        if found.stale_seconds is not None:
+            await self.pointers.demand_database(wanted)
+        flight = self._loads.join(found.pointer.digest, lambda: self._load(found.pointer))
+        while not await within(flight, PROBE_SECONDS):
+            await self.pointers.demand_database(wanted)
+        return flight.result()
 
     def read(self, served: Served, body: object, *, let_bad_rows_pass: bool = False) -> Incoming:
         """Rows as parsed from JSON. Raises what `app.ml.rows.read_rows` raises."""
@@ -203,12 +206,14 @@ def check_policy(served: Served, policy: Policy) -> None:
         raise InvalidRequest(faults=faults)
 
 
-def wanted_of(model: str, version: int | None, alias: str | None) -> Wanted:
+def wanted_of(model: str, version: int | None, alias: str | None, least: int = 0) -> Wanted:
+    """least: the revision in X-Min-Revision. Raises InvalidRequest for what excludes each other."""
+    faults = []
     if version is not None and alias is not None:
-        raise InvalidRequest(faults=[Fault("/query/alias", "Ask for a version or for an alias, not for both.")])
+        faults += [Fault("/query/alias", "Ask for a version or for an alias, not for both.")]
+    if version is not None and least:
+        detail = "A version never moves; send X-Min-Revision with an alias, or without a version."
+        faults += [Fault("/header/X-Min-Revision", detail)]
+    if faults:
+        raise InvalidRequest(faults=faults)
     return Wanted(model, version, alias)
-
-
-async def _landed(flight: Future[T]) -> T:
-    """Wait for a flight that others share: a caller who hangs up does not call it back."""
-    return await asyncio.shield(asyncio.wrap_future(flight))

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Integer, Select, bindparam, delete, func, literal, select
+from sqlalchemy import Integer, Select, and_, bindparam, delete, func, literal, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -32,19 +32,23 @@ class Pointer(NamedTuple):
     version: int
     digest: str
     size_bytes: int
+    revision: int = 0
+    """Moves so far of the alias that led here; 0 if none did."""
 
 
 @lru_cache
-def _meant(*, version: bool, alias: bool) -> Select[tuple[str, int, str, int]]:
-    """The pointer, by what is told. It is asked for all the time: to write it takes longer than to ask."""
+def _meant(*, version: bool, alias: bool) -> Select[tuple[str, int, str, int, int]]:
+    """The pointer, by what the caller names. Cached, because writing the statement takes longer than running it."""
     row, aliases = ModelVersionRow.__table__.c, AliasRow.__table__.c
-    wanted = select(row.model, row.version, row.digest, row.size_bytes).where(row.model == bindparam("model"))
+    of_model = row.model == bindparam("model")
     if version:
-        wanted = wanted.where(row.version == bindparam("version"))
-    else:
-        at = select(aliases.version).where(aliases.model == bindparam("model"), aliases.alias == bindparam("alias"))
-        aimed = row.version == at.scalar_subquery()
-        wanted = wanted.where(aimed) if alias else wanted.order_by(func.coalesce(aimed, False).desc())
+        wanted = select(row.model, row.version, row.digest, row.size_bytes, literal(0, Integer))
+        return wanted.where(of_model, row.version == bindparam("version"))
+    named = and_(aliases.model == row.model, aliases.alias == bindparam("alias"))
+    wanted = select(row.model, row.version, row.digest, row.size_bytes, func.coalesce(aliases.revision, 0))
+    wanted = wanted.outerjoin_from(ModelVersionRow.__table__, AliasRow.__table__, named).where(of_model)
+    aimed = row.version == aliases.version
+    wanted = wanted.where(aimed) if alias else wanted.order_by(func.coalesce(aimed, False).desc())
     return wanted.order_by(row.version.desc()).limit(1)
 
 
@@ -286,7 +290,13 @@ def _version(row: ModelVersionRow) -> ModelVersion:
 
 
 def _alias(row: AliasRow) -> Alias:
-    return Alias(alias=row.alias, version=row.version, updated_at=row.updated_at, etag=f'"{row.revision}"')
+    return Alias(
+        alias=row.alias,
+        version=row.version,
+        revision=row.revision,
+        updated_at=row.updated_at,
+        etag=f'"{row.revision}"',
+    )
 
 
 def _record(move: AliasMoveRow) -> AliasRecord:

@@ -343,7 +343,8 @@ def until(holds):
 
 def test_who_asks_no_more_and_still_reads_is_answered(settings, name, usual):
     """Also where that takes a look into the database."""
-    with serving(create_app(settings.model_copy(update={"pointer_seconds": 0.001}))) as (port, _):
+    strict = settings.model_copy(update={"pointer_seconds": 0.001, "stale_seconds": 0.0})
+    with serving(create_app(strict)) as (port, _):
         for _ in range(20):
             with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
                 line.sendall(question(name, ROWS))

@@ -22,7 +22,9 @@ def name(services, publish):
 @pytest.fixture(scope="module")
 def exact(settings):
     """A client of a service whose pointers are never stale."""
-    with TestClient(create_app(settings.model_copy(update={"pointer_seconds": 0.0}))) as connected:
+    with TestClient(
+        create_app(settings.model_copy(update={"pointer_seconds": 0.0, "stale_seconds": 0.0}))
+    ) as connected:
         yield connected
 
 

@@ -28,7 +28,7 @@ from app.main import create_app
 from app.ml.model import decode
 from app.ml.schema import TableColumn
 from app.ml.training import TrainSpec, train
-from app.services.pointers import Wanted
+from app.services.pointers import Found, Wanted, _Known
 from app.settings import Settings
 from app.store.models import Pointer
 from tests.benchmarks.serving import bodies, floor
@@ -53,8 +53,9 @@ def application(blob):
     """Ours, with the model in memory and meant for ever: no server is asked."""
     settings = Settings(database_url=NOWHERE, broker_url="redis://127.0.0.1:1", cache_url="redis://127.0.0.1:1")
     services, digest = build(settings, role="api"), "sha256:" + 64 * "0"
-    services.predictions._memory.put(digest, decode(blob))
-    services.predictions._pointers._known[Wanted("cancer")] = Pointer("cancer", 1, digest, len(blob)), inf
+    services.predictions.memory.put(digest, decode(blob))
+    found = Found(Pointer("cancer", 1, digest, len(blob)))
+    services.predictions.pointers._known[Wanted("cancer")] = _Known(found, inf)
     return create_app(settings, services)
 
 

@@ -290,11 +290,11 @@ def test_which_version_is_meant(services, process, publish, name):
     for seed in range(3):
         publish(services.work, name, seed=seed)
     services.models.move_alias(name, "canary", 2, if_match=None, request_id=None)
-    assert process().resolve(name).version == 3
-    assert process().resolve(name, alias="canary").version == 2
+    assert asyncio.run(process().serve(name)).pointer.version == 3
+    assert asyncio.run(process().serve(name, alias="canary")).pointer.version == 2
     services.models.move_alias(name, "champion", 1, if_match=None, request_id=None)
-    assert process().resolve(name).version == 1
-    assert process().resolve(name, version=3).version == 3
+    assert asyncio.run(process().serve(name)).pointer.version == 1
+    assert asyncio.run(process().serve(name, version=3)).pointer.version == 3
     for wanted, error in [
         ({"model": "no-such"}, ModelNotFound),
         ({"model": name, "version": 4}, VersionNotFound),
@@ -302,29 +302,28 @@ def test_which_version_is_meant(services, process, publish, name):
         ({"model": name, "alias": "canary", "version": 1}, InvalidRequest),
     ]:
         with pytest.raises(error):
-            process().resolve(**wanted)
-        with pytest.raises(error):
             asyncio.run(process().serve(**wanted))
 
 
 def test_a_pointer_lives_for_its_seconds_and_no_longer(services, publish, name):
     publish(services.work, name)
     clock = type("Clock", (), {"now": 0.0, "__call__": lambda self: self.now})()
-    pointers, wanted = Pointers(services.work, 1.0, clock), Wanted(name)
-    assert pointers.fresh(wanted) is None
+    pointers, wanted = Pointers(services.work, 1.0, clock=clock), Wanted(name)
+    assert pointers.at_hand(wanted) is None
     pointer = pointers.fetch(wanted).result()
-    services.models.delete(name)
+    with services.work() as w:
+        w.models.delete(name)
     clock.now = 0.999
-    assert pointers.fresh(wanted) == pointer
+    assert pointers.at_hand(wanted) == (pointer, None)
     clock.now = 1.0
-    assert pointers.fresh(wanted) is None
+    assert pointers.at_hand(wanted) is None
     with pytest.raises(ModelNotFound):
         pointers.fetch(wanted).result()
 
 
 def test_without_staleness_a_deletion_is_seen_at_once(services, process, published, name):
     body = published(name)
-    replicas = [process(pointer_seconds=0.0) for _ in range(3)]
+    replicas = [process(pointer_seconds=0.0, stale_seconds=0.0) for _ in range(3)]
     for replica in replicas:
         answer(replica, name, body)
     services.models.delete(name)

@@ -140,7 +140,7 @@ def test_pointers(work, publish, name):
     with work() as w:
         digest = w.models.version(name, 1).digest
         size = w.models.version(name, 1).size_bytes
-        assert w.models.pointer(name) == Pointer(name, 1, digest, size)
+        assert w.models.pointer(name) == Pointer(name, 1, digest, size, revision=1)
 
 
 def test_what_is_not_there(work, publish, name):

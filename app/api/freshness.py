@@ -1,0 +1,29 @@
+"""Headers that say how new an alias must be, and how old the knowledge of it is."""
+
+from typing import Annotated
+
+from fastapi import Header
+
+from app.services.predictions import Served
+
+MinRevision = Annotated[
+    int | None,
+    Header(
+        ge=1,
+        lt=2**31,
+        description="Smallest acceptable revision of the alias, as the move of an alias returns it; an older one is "
+        "read anew from the database. Without `alias` it refers to `champion`.",
+    ),
+]
+"""With a default of None: `x_min_revision: MinRevision = None`."""
+STALE = "X-Model-Stale-Seconds"
+DESCRIPTION = (
+    "Age in seconds of what is known about the version or alias, sent only if the database could not confirm it in "
+    "time: a newer move or deletion may be missing from this response."
+)
+_NAME = STALE.lower().encode()
+
+
+def stale_header(served: Served) -> tuple[tuple[bytes, bytes], ...]:
+    """Empty for a fresh pointer."""
+    return () if served.stale_seconds is None else ((_NAME, b"%d" % served.stale_seconds),)
