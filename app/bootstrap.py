@@ -58,7 +58,7 @@ def build(settings: Settings, *, role: str) -> Services:
     def announce(job_id: UUID) -> None:
         publish(celery, job_id)
 
-    registry, census = CollectorRegistry(), Census(work)
+    registry, census = CollectorRegistry(), Census(work, silent_seconds=settings.lease_seconds)
     jobs, predictions = Jobs(work, announce, settings), Predictions(work, cache, settings)
     ProcessCollector(registry=registry)
     registry.register(Process(work.engine, jobs.attempts))

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from app.errors import StartFailed
 from app.settings import Settings
-from app.up import Running, keep, running, stopping_on_signals
+from app.up import Running, running, stopping_on_signals
 
 POLL_SECONDS = 0.1
 FINISHED = {"succeeded", "failed", "cancelled", "timed_out"}
@@ -53,7 +53,7 @@ def demo(settings: Settings, *, workers: int, once: bool) -> None:
         console.print(f"\nThe API's documentation: [bold]{service.address}/docs[/]")
         if not once:
             console.print("Serving. Ctrl-C stops everything.")
-            keep(service)
+            service.keep()
 
 
 class _Show(NamedTuple):

@@ -15,8 +15,11 @@ def api(settings: Settings, folder: Folder, *, to_terminal: bool) -> Child:
 
 def worker(settings: Settings, folder: Folder, *, number: int = 1, to_terminal: bool = False) -> Child:
     port = settings.worker_metrics_port
-    own = settings.model_copy(update={"worker_metrics_port": port and port + number - 1})
-    return _process("worker", own, folder, number=number, to_terminal=to_terminal)
+    beat = folder.run / f"worker-{number}.beat"
+    own = settings.model_copy(update={"worker_metrics_port": port and port + number - 1, "beat_file": beat})
+    child = _process("worker", own, folder, number=number, to_terminal=to_terminal)
+    child.beat = beat
+    return child
 
 
 def _process(command: str, settings: Settings, folder: Folder, *, to_terminal: bool, number: int = 1) -> Child:

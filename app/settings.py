@@ -89,6 +89,11 @@ class Settings(BaseSettings):
         description="Port at which a worker serves its metrics, on `VALIANT_HOST`; 0: none. "
         "The second worker of `valiant up` takes the next port.",
     )
+    beat_file: Path | None = Field(
+        None,
+        description="File whose time of modification a worker renews every second; absent: none. `valiant up` gives "
+        "one to each of its workers, and replaces a worker that lets it be for `lease_seconds`.",
+    )
     watchdog_seconds: PositiveFloat = Field(60, description="An idle worker that hears nothing for so long restarts.")
     worker_grace_seconds: float = Field(10, ge=0, description="Time a running job gets when a worker stops.")
     parse_memory_bytes: PositiveInt = Field(2 * GiB, description="Memory of one process that parses an upload.")

@@ -4,8 +4,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import NamedTuple
 
@@ -18,11 +17,9 @@ from app.errors import StartFailed
 from app.ports import address, listen
 from app.settings import MiB, Settings
 from app.store.engine import pool_size
+from app.supervising import LOOK_SECONDS, keep, say
 from migrations import upgrade
 
-LOOK_SECONDS = 0.25
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
-STABLE_SECONDS = 60.0  # alive for so long, a child's earlier deaths are forgotten
 SPARE_CONNECTIONS = 20
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -40,13 +37,17 @@ class Running(NamedTuple):
     def address(self) -> str:
         return address(self.settings)
 
+    def keep(self) -> None:
+        """Start again whatever ends or freezes, until a signal to stop."""
+        keep(self.children, self.reserve, patience=self.settings.lease_seconds)
+
 
 def up(settings: Settings, *, workers: int) -> None:
     """Run everything until SIGTERM, SIGINT or SIGHUP."""
     with stopping_on_signals(), running(settings, workers=workers, to_terminal=True) as service:
         print(f"Valiant is at {service.address}, its documentation at {service.address}/docs.", file=sys.stderr)
         print(f"Data are in {service.settings.data}. Ctrl-C stops everything.", file=sys.stderr)
-        keep(service)
+        service.keep()
 
 
 @contextmanager
@@ -120,17 +121,12 @@ def _stop(children: Sequence[Child]) -> None:
 def _wait_for_room(reserve: Reserve) -> None:
     reserve.release()
     if reserve.short:
-        _say(
+        say(
             f"The disk of {reserve.folder} is full: {free(reserve.folder) // MiB} MiB are free, and a start needs "
             f"{reserve.needed // MiB} MiB. Waiting for room; Ctrl-C ends."
         )
     while reserve.short:
         time.sleep(LOOK_SECONDS)
-
-
-def _say(sentence: str) -> None:
-    with suppress(OSError):  # the terminal may be a file on a full disk
-        print(sentence, file=sys.stderr, flush=True)
 
 
 def connections(settings: Settings, *, workers: int) -> int:
@@ -142,40 +138,3 @@ def _free_port(settings: Settings) -> int:
     """The port to use, or StartFailed: found out here, before anything has started."""
     with listen(settings.host, settings.port) as probe:
         return int(probe.getsockname()[1])
-
-
-@dataclass
-class _Watched:
-    child: Child
-    reserve: Reserve
-    pause: float = FIRST_PAUSE
-    since: float = 0.0
-    due: float | None = None
-    """When to start it again, if it is dead."""
-
-    def look(self, now: float) -> None:
-        if self.child.alive:
-            if now - self.since > STABLE_SECONDS:
-                self.pause = FIRST_PAUSE
-        elif self.due is None:
-            _say(f"{self.child.name} ended by itself; starting it again in {self.pause} s.")
-            self.due = now + self.pause
-        elif now >= self.due:
-            self._start_again(now)
-
-    def _start_again(self, now: float) -> None:
-        if self.reserve.release():
-            _say(f"The disk of {self.reserve.folder} is full: the room that was set aside is given to the database.")
-        with suppress(OSError):  # a full disk: the child is still dead at the next look
-            self.child.spawn()
-        self.since, self.due, self.pause = now, None, min(2 * self.pause, LONGEST_PAUSE)
-
-
-def keep(service: Running) -> None:
-    """Start again whatever ends, for ever, waiting longer each time it does not last."""
-    watched = [_Watched(child, service.reserve) for child in service.children]
-    while True:
-        for each in watched:
-            each.look(time.monotonic())
-        service.reserve.restore()
-        time.sleep(LOOK_SECONDS)

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import httpx
 import psutil
@@ -110,8 +111,8 @@ def test_migrate_on_a_given_database(stack_factory, monkeypatch):
 class Up:
     """A running `valiant up`, and what it says."""
 
-    def __init__(self, folder):
-        self.process = valiant("up", "--data", folder, "--port", 0, VALIANT_LOG_LEVEL="ERROR")
+    def __init__(self, folder, **environment):
+        self.process = valiant("up", "--data", folder, "--port", 0, VALIANT_LOG_LEVEL="ERROR", **environment)
         self.said = []
         while (line := self.process.stderr.readline()) and "Ctrl-C" not in line:
             self.said.append(line)
@@ -158,6 +159,35 @@ def test_up_starts_again_what_dies(up_folder):
     assert (code, alive) == (0, [])
     assert "api ended by itself" in said
     assert "worker ended by itself" in said
+
+
+@pytest.mark.slow
+def test_up_replaces_a_worker_that_froze_and_its_jobs_end(up_folder):
+    hasty = {"LEASE_SECONDS": 4, "SWEEP_SECONDS": 0.5, "REPUBLISH_SECONDS": 1}
+    poison = str(Path(__file__).with_name("workers") / "poison")
+    up = Up(up_folder, PYTHONPATH=poison, **{f"VALIANT_{name}": str(value) for name, value in hasty.items()})
+    with httpx.Client(base_url=up.address, timeout=30, trust_env=False) as api:
+        rows = "x,y\n" + "".join(f"{n % 11},{n % 7}\n" for n in range(50))
+        dataset = api.post("/v1/datasets?name=rows", content=rows.encode()).json()["id"]
+        algorithm = {"name": "poison", "how": "work", "seconds": 2}
+        request = {"dataset": dataset, "target": "y", "model": "m", "algorithm": algorithm}
+        accepted = [api.post("/v1/jobs/train", json=request) for _ in range(2)]
+        assert [one.status_code for one in accepted] == [202, 202], accepted[0].text
+        jobs = [one.json()["id"] for one in accepted]
+
+        def job(number):
+            return api.get(f"/v1/jobs/{jobs[number]}").json()
+
+        _until(lambda: job(0)["state"] == "running")
+        frozen = up.of("worker")
+        frozen.suspend()
+        for number in range(2):
+            _until(lambda number=number: job(number)["state"] == "succeeded")
+        assert job(0)["attempt"] == 2
+        assert not frozen.is_running()
+    code, alive, said = up.end()
+    assert (code, alive) == (0, [])
+    assert "worker is frozen" in said
 
 
 @pytest.mark.slow

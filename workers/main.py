@@ -15,6 +15,7 @@ from app.broker import QUEUE
 from app.logs import configure
 from app.settings import Settings
 from workers.metrics import serve
+from workers.pulse import beat
 from workers.runner import Runner
 from workers.spare import Spares
 from workers.tasks import register
@@ -29,6 +30,8 @@ def main(settings: Settings) -> int:
     for chatty in ("celery.worker.strategy", "celery.app.trace"):  # two lines a message, canaries included
         logging.getLogger(chatty).setLevel(logging.WARNING)
     warnings.simplefilter("ignore", SecurityWarning)  # it is about root and pickle; nothing here reads pickle
+    if settings.beat_file is not None:
+        beat(settings.beat_file)
     services = build(settings, role="worker")
     spares = Spares()
     incarnation = uuid4().hex  # a name that no earlier life of this worker had
@@ -64,6 +67,7 @@ def main(settings: Settings) -> int:
     tending.start()
     celery.start()
     runner.join()
+    tending.leave()
     spares.close()
     services.close()
     return int(celery.exitcode or 0)

@@ -1,14 +1,18 @@
 """What every worker does beside its jobs, every few seconds: sweep, stand in for the broker, watch itself."""
 
 import os
+import socket
 import threading
 import time
+from contextlib import suppress
 
 import structlog
+from sqlalchemy.exc import SQLAlchemyError
 
 from app.bootstrap import Services
 from app.broker import CANARY, mend
 from app.queue import depth
+from app.settings import Settings
 from workers.runner import Runner
 
 log = structlog.get_logger(__name__)
@@ -16,6 +20,11 @@ log = structlog.get_logger(__name__)
 EX_TEMPFAIL = 75
 """Exit status of a worker that wants to be started again (sysexits.h)."""
 FAREWELL_SECONDS = 5.0
+
+
+def name(settings: Settings) -> str:
+    """Of this worker, and of the one that takes its place: whoever has the same heartbeat, or pid, on the same host."""
+    return f"{socket.gethostname()}:{settings.beat_file or os.getpid()}"
 
 
 class Tending:
@@ -27,6 +36,7 @@ class Tending:
     """
 
     def __init__(self, services: Services, runner: Runner, canary_queue: str) -> None:
+        self._name = name(services.settings)
         self._services = services
         self._runner = runner
         self._canary_queue = canary_queue
@@ -39,6 +49,11 @@ class Tending:
 
     def stop(self) -> None:
         self._stopping.set()
+
+    def leave(self) -> None:
+        """Sign off: a worker that stops as it was told to is not a silent one."""
+        with suppress(SQLAlchemyError), self._services.work() as w:
+            w.workers.left(self._name)
 
     def heard(self) -> None:
         self._heard_at = time.monotonic()
@@ -60,6 +75,8 @@ class Tending:
         if held is None:
             threading.Thread(target=self._stand_in, name="stand-in", daemon=True).start()
         self._services.jobs.sweep(held)
+        with self._services.work() as w:
+            w.workers.seen(self._name)
 
     def _stand_in(self) -> None:
         """Jobs from the database, while there are any and the broker is silent."""

@@ -38,6 +38,8 @@ class Child:
     to_terminal: bool = False
     before: Callable[[], None] = lambda: None
     """Done before each start."""
+    beat: Path | None = None
+    """A file that the program touches again and again for as long as it is well."""
     process: subprocess.Popen[bytes] | None = field(default=None, init=False)
     _stopping: bool = field(default=False, init=False)
 
@@ -52,12 +54,22 @@ class Child:
         return self.process.pid
 
     @property
+    def beaten(self) -> int | None:
+        """When it last touched its file, in nanoseconds; None before it has done so for the first time."""
+        try:
+            return None if self.beat is None else self.beat.stat().st_mtime_ns
+        except FileNotFoundError:
+            return None
+
+    @property
     def logfile(self) -> Path:
         return self.folder.log / f"{self.name}.log"
 
     def spawn(self) -> None:
         """Start without waiting. It dies when the calling *thread* does: call from the main one."""
         self.before()
+        if self.beat is not None:
+            self.beat.unlink(missing_ok=True)
         self._stopping = False
         with self._output() as output:
             self.process = subprocess.Popen(  # noqa: S603 - our own programs, no shell

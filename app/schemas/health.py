@@ -15,6 +15,7 @@ class Check(Wire):
     name: str
     ok: bool
     required: bool = Field(description="Whether the process is not ready without it.")
+    detail: str | None = Field(None, description="What was found; absent if `ok` says all there is to say.")
 
 
 class Readiness(Wire):

@@ -10,6 +10,7 @@ import structlog
 from app.services.single_flight import SingleFlight
 from app.store.census import Counts, Queue
 from app.store.work import Work, WorkFactory
+from app.store.workers import Workers
 
 T = TypeVar("T")
 FRESH_SECONDS, COUNTED_SECONDS = 5.0, 60.0
@@ -41,12 +42,19 @@ class Figure(Generic[T]):
 
 
 class Census:
-    def __init__(self, work: WorkFactory) -> None:
+    def __init__(self, work: WorkFactory, *, silent_seconds: float) -> None:
+        """silent_seconds: after so long a worker that was not seen counts as silent."""
+        self._workers = Figure(work, lambda w: w.workers.count(silent_seconds), FRESH_SECONDS)
         self._queue = Figure(work, lambda w: w.census.queue(), FRESH_SECONDS)
         self._finished = Figure(work, lambda w: w.census.finished(), COUNTED_SECONDS)
         self._flights: SingleFlight[int, None] = SingleFlight(2, "census")
         self.queue: Queue | None = None
         """As of the last refresh; None if the database did not answer."""
+
+    @property
+    def workers(self) -> Workers | None:
+        """As of the last refresh; None if the database did not answer."""
+        return None if self._workers.due else self._workers.value
 
     @property
     def finished(self) -> Counts:
@@ -61,5 +69,5 @@ class Census:
         self.queue = None if self._queue.due else self._queue.value
 
     @property
-    def _figures(self) -> tuple[Figure[Queue], Figure[Counts]]:
-        return self._queue, self._finished
+    def _figures(self) -> tuple[Figure[Queue], Figure[Workers], Figure[Counts]]:
+        return self._queue, self._workers, self._finished

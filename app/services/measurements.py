@@ -84,6 +84,11 @@ class Counted(Collector):
         yield Gauge("valiant_database_up", "1 if the database answered this scrape in time.", int(queue is not None))
         if queue is None:
             return
+        if (workers := self._census.workers) is not None:
+            lives = Gauge("valiant_workers", "Workers, by whether they were seen within a lease.", labels=("state",))
+            lives.add_metric(("alive",), workers.alive)
+            lives.add_metric(("silent",), workers.silent)
+            yield lives
         jobs = Gauge("valiant_jobs", "Jobs in a state; finished ones as of the last minute.", labels=("kind", "state"))
         for (kind, state), count in {**queue.jobs, **self._census.finished}.items():
             jobs.add_metric((kind, state), count)

@@ -224,3 +224,12 @@ class AliasMoveRow(Base):
     version: Mapped[int]
     previous_version: Mapped[int | None]
     request_id: Mapped[str | None]
+
+
+class WorkerRow(Base):
+    """A worker that has not left. Its job and its lease are in the job's row; this one is only to be looked at."""
+
+    __tablename__ = "workers"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    seen_at: Mapped[datetime] = mapped_column(server_default=NOW)

@@ -23,6 +23,7 @@ from app.store.datasets import DatasetRepository
 from app.store.jobs import JobRepository
 from app.store.models import ModelRepository
 from app.store.uses import UseRepository
+from app.store.workers import WorkerRepository
 
 T = TypeVar("T")
 
@@ -36,6 +37,7 @@ class Work:
         self.jobs = JobRepository(self.session)
         self.models = ModelRepository(self.session)
         self.uses = UseRepository(self.session)
+        self.workers = WorkerRepository(self.session)
         self.census = Census(self.session)
         self._afterwards: list[Callable[[], object]] = []
 

@@ -8,9 +8,11 @@ import sys
 import psutil
 import pytest
 from redis import Redis
+from sqlalchemy import delete
 
 from app.processes import variables
 from app.schemas.jobs import JobState
+from app.store.tables import WorkerRow
 from workers.tending import EX_TEMPFAIL
 
 
@@ -31,6 +33,11 @@ def gone(fleet, processes):
 def flushed(stack):
     with Redis(unix_socket_path=str(stack.folder.sockets / "broker.sock")) as client:
         client.flushall()
+
+
+def seen(fleet):
+    with fleet.services.work() as w:
+        return w.workers.count(fleet.settings.lease_seconds)
 
 
 def listening(stack):
@@ -61,6 +68,7 @@ def test_a_worker_that_slept_past_its_lease_is_not_heard(fleet):
     os.kill(owner.pid, signal.SIGSTOP)
     done = succeeded_once(fleet, job_id)
     assert done.attempt == 2
+    fleet.until(lambda: seen(fleet).silent >= 1, "its silence")
     os.kill(owner.pid, signal.SIGCONT)
     fleet.until(lambda: any("lease_lost" in line for line in fleet.log_of(owner, job_id)), "the refusal")
     assert fleet.job(job_id) == done
@@ -95,12 +103,16 @@ def test_killed_at_any_moment_small_jobs_are_neither_lost_nor_doubled(fleet):
 def test_a_worker_told_to_stop_lets_a_short_job_end(fleet):
     for worker in fleet.workers:
         worker.kill()
+    with fleet.services.work() as w:
+        w.session.execute(delete(WorkerRow))  # those who were killed
     worker = fleet.start(worker_grace_seconds=60)
     job_id = fleet.submit("work", seconds=1)
     fleet.owner(job_id)
     worker.process.send_signal(signal.SIGTERM)
+    assert seen(fleet).alive == 1
     assert worker.process.wait(60) == 0
     assert succeeded_once(fleet, job_id).attempt == 1
+    assert seen(fleet) == (0, 0, 0)
 
 
 # servers that are hurt, under one worker

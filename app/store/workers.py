@@ -1,0 +1,45 @@
+"""Which workers there are, and how long each has been silent, by the clock of the database."""
+
+from datetime import timedelta
+from typing import NamedTuple
+
+from sqlalchemy import delete, extract, func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from app.store.tables import NOW, WorkerRow
+
+FORGOTTEN = timedelta(minutes=10)
+"""A worker that was silent for so long is gone for good."""
+
+
+class Workers(NamedTuple):
+    """Workers by whether they were seen lately."""
+
+    alive: int
+    silent: int
+    longest_silence_seconds: float
+    """Of the silent ones; 0 if there is none."""
+
+
+class WorkerRepository:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def seen(self, name: str) -> None:
+        """The worker of this name lives. Those who have been silent for very long are forgotten."""
+        self.session.execute(delete(WorkerRow).where(WorkerRow.seen_at < func.clock_timestamp() - FORGOTTEN))
+        first = insert(WorkerRow).values(name=name, seen_at=NOW)
+        self.session.execute(
+            first.on_conflict_do_update(index_elements=[WorkerRow.name], set_={"seen_at": func.clock_timestamp()})
+        )
+
+    def left(self, name: str) -> None:
+        self.session.execute(delete(WorkerRow).where(WorkerRow.name == name))
+
+    def count(self, silent_seconds: float) -> Workers:
+        """silent_seconds: after so long a worker counts as silent."""
+        age = extract("epoch", func.clock_timestamp() - WorkerRow.seen_at)
+        ages = [float(seconds) for seconds in self.session.scalars(select(age))]
+        silent = [seconds for seconds in ages if seconds > silent_seconds]
+        return Workers(len(ages) - len(silent), len(silent), max(silent, default=0.0))
