@@ -83,8 +83,8 @@ class InferRequest(Body):
     model_version: str | None = Field(None, description="Sent by KServe's SDK; ignored, the address names the version.")
     parameters: Parameters | None = Field(
         None,
-        description="binary_data_output: true returns all outputs as bytes after the JSON. content_type: `np` returns "
-        "the first output only, unless `outputs` names others, as MLServer's NumpyRequestCodec reads one tensor.",
+        description="binary_data_output: true returns all outputs as bytes after the JSON. content_type: `np` and "
+        "`pd`, as MLServer's codecs send, return the first output only, unless `outputs` names others.",
     )
     inputs: list[InferInput] = Field(min_length=1, max_length=10_000)
     outputs: list[InferWanted] | None = Field(None, max_length=100, description="Absent: all.")

@@ -27,8 +27,8 @@ PLATFORM = "valiant"
 UNKNOWN = "The model has no column of this name."
 SHOWN = 20
 """Columns named in an error."""
-ONE_ARRAY = "np"
-"""Content type of a request by MLServer's NumpyRequestCodec, which reads no response of several tensors."""
+ONE_OUTPUT = ("np", "pd")
+"""Content types of requests by MLServer's codecs: they read one array, and a table of one value per row and output."""
 NEVER_OFFERED = ("classification", "shared_memory_region")
 """Parameters of other servers' extensions: they ask for another answer, so they cannot be ignored."""
 DATATYPES: dict[type, str] = {bool: "BOOL", int: "INT64", float: "FP64", str: "BYTES"}
@@ -190,7 +190,7 @@ def _demand(sent: Sequence[str], names: Sequence[str]) -> None:
 def exact_matrix(tensor: Tensor, columns: Sequence[InputColumn], rows: int) -> Matrix:
     """The raw matrix (n, p) of one tensor. Raises InvalidTensor, InvalidData."""
     if isinstance(tensor.values, list):
-        raise refused(f"{tensor.pointer}/datatype", "The matrix is of numbers.")
+        raise refused(f"{tensor.pointer}/datatype", "The column takes numbers: send a numeric datatype, such as FP64.")
     _refuse_flaws(tensor, columns)
     return np.asarray(tensor.values, np.float64).reshape(rows, len(columns))
 
@@ -264,7 +264,7 @@ def _wanted(given: Sequence[Output], request: InferRequest) -> list[tuple[Output
     """The outputs asked for, in that order, and whether each is to be binary."""
     as_bytes = _flag(request.parameters, "binary_data_output", "", otherwise=False)
     if not request.outputs:
-        single = (request.parameters or {}).get("content_type") == ONE_ARRAY
+        single = (request.parameters or {}).get("content_type") in ONE_OUTPUT
         return list(zip(given[:1] if single else given, repeat(as_bytes)))
     by_name = {output.name: output for output in given}
     if len({wanted.name for wanted in request.outputs}) < len(request.outputs):

@@ -88,7 +88,7 @@ def test_every_form_gives_the_bits_of_v1(client, numeric, infer, algorithm, targ
         infer(name, tensor("input-0", shape, "FP64", rows)),
         infer(name, tensor("input-0", shape, "FP64", flat)),
         infer(name, tensor("input-0", shape, "FP64", binary_data_size=len(packed)), payload=packed),
-        infer(name, *per_column, parameters={"content_type": "pd"}),
+        infer(name, *per_column),
         infer(name, *reversed([column | {"shape": [3, 1]} for column in per_column])),
         infer(name, tensor("input-0", shape, "FP64", rows), path="/versions/1"),
     ]
@@ -470,6 +470,45 @@ def test_not_ready_says_when_to_ask_again(settings, services):
     response = TestClient(app).get("/v2/health/ready")
     refusal(response, 503, "not_ready")
     assert int(response.headers["retry-after"]) > 0
+
+
+TOO_LARGE = {"inputs": [tensor("m", [2**31 - 1, 3], "FP64", [0.5] * 30)]}
+REFUSED = [
+    ("GET", "/v2/nothing", {}, 404),
+    ("GET", "/v2/models/no-such", {}, 404),
+    ("GET", "/v2/models/no-such/ready", {}, 404),
+    ("GET", "/v2/models/Not%20a%20name", {}, 422),
+    ("GET", "/v2/models/{model}/versions/7", {}, 404),
+    ("GET", "/v2/models/{model}/versions/7/ready", {}, 404),
+    ("GET", "/v2/models/{model}/versions/x", {}, 422),
+    ("GET", "/v2/models/{model}/infer", {}, 405),
+    ("DELETE", "/v2", {}, 405),
+    ("POST", "/v2/models/no-such/infer", {"json": {"inputs": [MATRIX]}}, 404),
+    ("POST", "/v2/models/{model}/versions/7/infer", {"json": {"inputs": [MATRIX]}}, 404),
+    ("POST", "/v2/models/{model}/versions/0/infer", {"json": {"inputs": [MATRIX]}}, 422),
+    ("POST", "/v2/models/{model}/infer", {"json": {}}, 422),
+    ("POST", "/v2/models/{model}/infer", {"json": {"inputs": [tensor("m", [1, 2], "FP64", [1, 2])]}}, 400),
+    ("POST", "/v2/models/{model}/infer", {"json": TOO_LARGE}, 413),
+    ("POST", "/v2/models/{model}/infer", {"content": b"{"}, 400),
+    ("POST", "/v2/models/{model}/infer", {"content": b""}, 400),
+    ("POST", "/v2/models/{model}/infer", {"content": b"1", "headers": {"Content-Type": "text/csv"}}, 415),
+    ("POST", "/v2/models/{model}/infer", {"content": b"1", "headers": {"Content-Encoding": "br"}}, 415),
+    ("POST", "/v2/models/{model}/infer", {"content": b"1", "headers": {"Content-Encoding": "gzip"}}, 400),
+    ("POST", "/v2/models/{model}/infer", {"content": b"{}", "headers": {JSON_BYTES: "9"}}, 400),
+    ("POST", "/v2/models/{model}/infer", {"json": {"inputs": [MATRIX]}, "headers": {"X-Request-Timeout": "0"}}, 422),
+]
+
+
+@pytest.mark.parametrize("refused", REFUSED, ids=range(len(REFUSED)))
+def test_every_refusal_has_the_protocols_error_and_the_members_of_a_problem(client, numeric, refused):
+    method, path, body, status = refused
+    response = client.request(method, path.format(model=numeric()), **body)
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    given = response.json()
+    assert given["error"] == given["detail"]
+    assert {"type", "title", "status", "detail", "code", "instance", "errors", "request_id"} <= given.keys()
+    assert given["status"] == status
 
 
 def test_other_media_types_are_refused(client, numeric):

@@ -164,11 +164,18 @@ def test_a_data_frame_goes_through_their_request_codec_and_back(client, mlserver
     publish(services.work, model)
     frame = pd.DataFrame({"length": [5.1, None], "width": [1, 2], "size": pd.Series(["small", "naïve"], dtype=object)})
     codec = mlserver.codecs.PandasCodec
-    asked = codec.encode_request(frame)
-    asked.outputs = [mlserver.types.RequestOutput(name="predict")]
-    found = codec.decode_response(infer_with(client, mlserver.types, model, asked))
+    found = codec.decode_response(infer_with(client, mlserver.types, model, codec.encode_request(frame)))
     rows = {"columns": list(frame), "data": [[5.1, 1, "small"], [None, 2, "naïve"]]}
+    assert list(found) == ["predict"]
     assert found["predict"].tolist() == client.post(f"/v1/models/{model}/predict", json=rows).json()["predictions"]
+
+
+def test_booleans_are_no_numbers(client, mlserver, numeric):
+    request = mlserver.codecs.NumpyRequestCodec.encode_request(np.ones((1, 3), bool))
+    response = client.post(f"/v2/models/{numeric()}/infer", content=request.model_dump_json(), headers=JSON)
+    assert response.status_code == 400
+    assert response.json()["errors"][0]["pointer"] == "/inputs/0/datatype"
+    assert "send a numeric datatype" in response.json()["error"]
 
 
 @pytest.mark.parametrize("kind", ["base64", "pd_json"])
