@@ -179,6 +179,12 @@ def test_no_list_stands_beside_another_type():
         assert "array" not in kinds or len(kinds) == 1, schema
 
 
+def test_unions_of_components_are_exclusive():
+    """TypeScript's clients merge the members of anyOf into one interface."""
+    for schema in _every_schema():
+        assert len(_members(schema)) < 2 or "oneOf" in schema or _refs(schema) == 0, schema
+
+
 def test_the_document_declares_servers_security_licence_and_contact():
     assert DOCUMENT["servers"]
     assert DOCUMENT["security"] == []

@@ -9,7 +9,7 @@ Schema = dict[str, Any]
 
 
 def make_portable(schema: Schema) -> None:
-    """State the width of each number, give integers whole inclusive bounds, and remove defaults that are objects."""
+    """State the width of each number, include the bounds of integers, and leave out what generators stumble over."""
     for inner in subschemas(schema):
         make_portable(inner)
     kind = schema.get("type")
@@ -17,6 +17,9 @@ def make_portable(schema: Schema) -> None:
         schema["format"] = WIDTHS[kind]
     if kind == "integer":
         _include_bounds(schema)
+    members = schema.get("anyOf", ())
+    if len(members) > 1 and all("$ref" in member for member in members):
+        schema["oneOf"] = schema.pop("anyOf")  # TypeScript's clients merge the members of anyOf into one interface
     if {"array"} < _types(schema):
         del schema["anyOf"]  # Java's clients have no type for a list beside another type; the description names both
         schema.pop("default", None)
