@@ -42,14 +42,14 @@ def _result(row: JobRow) -> dict[str, Any] | None:
 
 
 def _ahead(session: Session, ids: Sequence[UUID]) -> dict[UUID, int]:
-    """Queued jobs → how many were queued before each: one pass over the queue up to the last of them."""
+    """Queued jobs → how many were queued before each: those before the first of them are counted once."""
     if not ids:
         return {}
-    number = func.row_number().over(order_by=JobRow.id) - 1
-    queue = select(JobRow.id, number.label("ahead")).where(JobRow.state == JobState.QUEUED, JobRow.id <= max(ids))
-    places = queue.subquery()
-    found = session.execute(select(places.c.id, places.c.ahead).where(places.c.id.in_(ids)))
-    return {row.id: row.ahead for row in found}
+    queue, first = select(JobRow.id).where(JobRow.state == JobState.QUEUED), min(ids)
+    before = session.scalars(select(func.count()).where(JobRow.state == JobState.QUEUED, JobRow.id < first)).one()
+    from_first = queue.where(JobRow.id >= first, JobRow.id <= max(ids)).order_by(JobRow.id)
+    places = {job_id: before + number for number, job_id in enumerate(session.scalars(from_first))}
+    return {job_id: places[job_id] for job_id in ids if job_id in places}
 
 
 def _transitions(session: Session, ids: Sequence[UUID]) -> dict[UUID, list[Transition]]:
