@@ -31,7 +31,7 @@ WORKDIR /var/lib/valiant
 USER 10001:10001
 EXPOSE 8000 9000
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=6s --start-period=30s \
+HEALTHCHECK --interval=15s --timeout=10s --start-period=30s \
   CMD ["valiant", "health"]
 ENTRYPOINT ["valiant"]
 CMD ["api"]
