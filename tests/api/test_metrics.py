@@ -102,7 +102,9 @@ def test_counts_jobs_and_the_age_of_the_queue(database_factory, add_iris):
         body = {"model": "m", "dataset": dataset, "target": "species", "algorithm": {"name": "ridge"}}
         first, *_ = [client.post("/v1/jobs/train", json=body).json()["id"] for _ in range(3)]
         client.post(f"/v1/jobs/{first}/cancel")
-        found = samples(client.get("/metrics").text)
+        found = {}
+        while not found.get(("valiant_database_up",)):  # a scrape waits for the database no longer than a second
+            found = samples(client.get("/metrics").text)
     services.close()
     assert found["valiant_database_up",] == 1
     assert found["valiant_jobs", ("kind", "train"), ("state", "queued")] == 2
