@@ -14,6 +14,7 @@ from app.services.jobs import Jobs
 from app.services.measurements import Counted, Process, Served
 from app.services.models import Models
 from app.services.predictions import Predictions
+from app.services.readiness import Dependencies
 from app.services.submission import Submission
 from app.services.whatif import WhatIf
 from app.settings import Settings
@@ -38,6 +39,7 @@ class Services:
     whatif: WhatIf
     admission: Admission
     census: Census
+    dependencies: Dependencies
     registry: CollectorRegistry
     """What this process tells Prometheus of itself."""
 
@@ -78,5 +80,6 @@ def build(settings: Settings, *, role: str) -> Services:
         whatif=WhatIf(settings),
         admission=Admission(settings),
         census=census,
+        dependencies=Dependencies(work, cache, celery, predictions.pointers),
         registry=registry,
     )

@@ -1,22 +1,20 @@
 """Which version serves a model: read from the database, and kept for a moment, or longer while the database is away."""
 
-import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from threading import Lock
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import structlog
 
 from app.errors import DatabaseUnavailable, RevisionNotReached, ValiantError
 from app.services.outage import COLD_SECONDS, Outage
-from app.services.single_flight import SingleFlight
+from app.services.single_flight import SingleFlight, within
 from app.store.models import CHAMPION, Pointer
 from app.store.work import WorkFactory
 
-T = TypeVar("T")
 log = structlog.get_logger(__name__)
 MOST = 10_000
 """Pointers remembered. Only names that exist are, so this is many models."""
@@ -192,11 +190,3 @@ class Pointers:
         if stale is None:
             raise DatabaseUnavailable
         return stale
-
-
-async def within(flight: Future[T], seconds: float) -> bool:
-    """Whether a flight that others share lands in time. A caller who hangs up does not call it back."""
-    landing = asyncio.wrap_future(flight)
-    landing.add_done_callback(lambda done: done.cancelled() or done.exception())
-    await asyncio.wait({landing}, timeout=seconds)
-    return flight.done()

@@ -17,8 +17,8 @@ from app.services.batching import Batching
 from app.services.compiling import Compiling
 from app.services.loading import opened, stored
 from app.services.memory import ModelMemory
-from app.services.pointers import Found, Pointers, Wanted, within
-from app.services.single_flight import SingleFlight
+from app.services.pointers import Found, Pointers, Wanted
+from app.services.single_flight import SingleFlight, within
 from app.services.tally import Level, Tally
 from app.settings import KiB, MiB, Settings
 from app.store.cache import Cache

@@ -1,5 +1,6 @@
 """Work that many ask for at once is done once."""
 
+import asyncio
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
@@ -34,3 +35,11 @@ class SingleFlight(Generic[K, T]):
         finally:
             with self._lock:
                 del self._under_way[key]
+
+
+async def within(flight: Future[T], seconds: float) -> bool:
+    """Whether a flight that others share lands in time. A caller who hangs up does not call it back."""
+    landing = asyncio.wrap_future(flight)
+    landing.add_done_callback(lambda done: done.cancelled() or done.exception())
+    await asyncio.wait({landing}, timeout=seconds)
+    return flight.done()

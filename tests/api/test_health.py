@@ -1,13 +1,16 @@
 import re
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from starlette.testclient import TestClient
 
 from app.main import create_app
 from app.services import census
 from app.store.tables import WorkerRow
 from migrations import downgrade, upgrade
+from tests.api.test_database_away import frozen
 
 
 def checks(client):
@@ -27,7 +30,7 @@ def failing(client):
 
 def test_a_whole_process_is_ready(client):
     assert client.get("/livez").json() == {"status": "alive"}
-    assert checks(client) == {"not_draining": True, "database": True, "cache": True, "broker": True}
+    assert checks(client) == {"not_draining": True, "database": True, "schema": True, "cache": True, "broker": True}
 
 
 def test_workers_are_counted_and_needed_for_nothing(database_factory, monkeypatch):
@@ -81,10 +84,16 @@ def test_liveness_touches_nothing_and_readiness_only_what_is_needed(stack_factor
 
         stack.servers["cache"].kill()
         stack.servers["broker"].kill()
-        assert checks(client) == {"not_draining": True, "database": True, "cache": False, "broker": False}
+        assert checks(client) == {
+            "not_draining": True,
+            "database": True,
+            "schema": True,
+            "cache": False,
+            "broker": False,
+        }
 
         downgrade(address, "base")
-        assert failing(client) == {"database"}
+        assert failing(client) == {"schema"}
         upgrade(address)
         assert checks(client)["database"]
 
@@ -92,3 +101,46 @@ def test_liveness_touches_nothing_and_readiness_only_what_is_needed(stack_factor
         assert failing(client) == {"database"}
         stack.servers["postgres"].start()
         assert checks(client)["database"]
+
+
+@pytest.mark.parametrize("server", ["postgres", "cache", "broker"])
+def test_readiness_is_known_within_a_second_whatever_hangs(stack_factory, server):
+    stack = stack_factory()
+    name = "database" if server == "postgres" else server
+    with TestClient(create_app(stack.settings)) as client:
+        assert checks(client)[name]
+        with frozen(stack.servers[server]):
+            time.sleep(0.1)
+            threads = []
+            for _ in range(6):
+                begun = time.monotonic()
+                response = client.get("/readyz")
+                assert time.monotonic() - begun < 1
+                threads.append(threading.active_count())
+                assert response.status_code == (503 if server == "postgres" else 200)
+                shown = response.json()
+                bad = [one["code"] for one in shown.get("errors", ())]
+                bad += [one["name"] for one in shown.get("checks", ()) if not one["ok"] and one["name"] != "workers"]
+                assert bad == [name]
+            assert threads[-1] == threads[0]
+        end = time.monotonic() + 20
+        while not client.get("/readyz").is_success or not checks(client)[name]:
+            assert time.monotonic() < end
+
+
+def test_a_process_with_warm_models_stays_ready_without_the_database(stack_factory, publish):
+    stack = stack_factory()
+    strict = stack.settings.model_copy(update={"stale_seconds": 0.0})
+    rows = {"columns": ["length", "width", "size"], "data": [[5.1, 0.2, "small"]]}
+    with TestClient(create_app(stack.settings)) as warm, TestClient(create_app(strict)) as other:
+        publish(warm.app.services.work, "one")
+        for client in (warm, other):
+            assert client.post("/v1/models/one/predict", json=rows).status_code == 200
+        stack.servers["postgres"].kill()
+        response = warm.get("/readyz")
+        assert response.status_code == 200
+        (check,) = [check for check in response.json()["checks"] if check["name"] == "database"]
+        assert (check["ok"], check["required"]) == (False, False)
+        assert "Warm models predict for up to" in check["detail"]
+        assert failing(other) == {"database"}
+        stack.servers["postgres"].start()

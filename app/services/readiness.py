@@ -1,0 +1,73 @@
+"""The servers that a process depends on: each is checked within a deadline and in a thread of its own."""
+
+import asyncio
+from concurrent.futures import Future
+
+import structlog
+from celery import Celery
+
+from app.queue import reachable
+from app.schemas.health import Check
+from app.services.pointers import Pointers
+from app.services.single_flight import SingleFlight, within
+from app.store.cache import Cache
+from app.store.work import WorkFactory
+from migrations import current
+
+CHECK_SECONDS = 0.5
+"""A server that has not responded by then does not respond."""
+log = structlog.get_logger(__name__)
+
+
+class Dependencies:
+    """Polls join a check that is under way, so a server that hangs holds one thread, however often it is checked."""
+
+    def __init__(self, work: WorkFactory, cache: Cache, celery: Celery, pointers: Pointers) -> None:
+        self._pointers = pointers
+        self._calls = {
+            "database": lambda: current(work.engine),
+            "cache": cache.reachable,
+            "broker": lambda: reachable(celery),
+        }
+        self._flights: SingleFlight[str, bool] = SingleFlight(len(self._calls), "readiness")
+
+    async def check(self) -> list[Check]:
+        """All of them, `CHECK_SECONDS` from now at the latest."""
+        flights = {name: self._flights.join(name, call) for name, call in self._calls.items()}
+        await asyncio.gather(*(within(flight, CHECK_SECONDS) for flight in flights.values()))
+        others = [
+            Check(name=name, ok=_holds(flights[name]), required=False, detail=_trouble(flights[name]))
+            for name in ("cache", "broker")
+        ]
+        return [*self._database(flights["database"]), *others]
+
+    def _database(self, flight: Future[bool]) -> list[Check]:
+        """The database itself, and its schema. Neither is required while warm models can predict without them."""
+        if flight.done() and flight.exception() is None:
+            detail = None if flight.result() else "The schema is not the one of this release: run `valiant migrate`."
+            return [
+                Check(name="database", ok=True, required=True),
+                Check(name="schema", ok=flight.result(), required=True, detail=detail),
+            ]
+        left, trouble = self._pointers.seconds_left(), _trouble(flight)
+        if left:
+            trouble = f"{trouble} Warm models predict for up to {left:.0f} s more."
+        return [
+            Check(name="database", ok=False, required=not left, detail=trouble),
+            Check(name="schema", ok=False, required=False, detail="Unknown while the database is away."),
+        ]
+
+
+def _holds(flight: Future[bool]) -> bool:
+    return flight.done() and flight.exception() is None and flight.result()
+
+
+def _trouble(flight: Future[bool]) -> str | None:
+    if _holds(flight):
+        return None
+    error = flight.exception() if flight.done() else None
+    reason = f"It cannot be reached ({type(error).__name__})." if error else "It cannot be reached."
+    if not flight.done():
+        reason = f"It did not respond within {CHECK_SECONDS} s."
+    log.warning("not_ready", reason=reason)
+    return reason
