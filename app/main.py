@@ -29,6 +29,7 @@ from app.api import (
     whatif,
 )
 from app.api.direct import Application, DirectRoute
+from app.api.hosts import Hosts
 from app.api.metrics import Metrics
 from app.api.middleware import Surroundings
 from app.bootstrap import Services, build
@@ -56,6 +57,7 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
         middleware=[Middleware(Surroundings, measured, templates)],
     )
     app.settings = settings
+    app.hosts = Hosts(settings.hosts.split(","), settings.host)
     app.state.metrics = measured
     app.state.draining = False
     if services is not None:

@@ -27,6 +27,11 @@ class Settings(BaseSettings):
     # the HTTP front end
     host: str = Field("127.0.0.1", description="Address the API listens on.")
     port: int = Field(8000, ge=0, le=65535, description="Port it listens on; 0: any free one.")
+    hosts: str = Field(
+        "",
+        description="Host names under which clients reach the API, separated by commas, without scheme and port; "
+        "localhost and IP addresses always work. `*` admits every name, also one that a web page rebinds to the API.",
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="What is worth a log line.")
     drain_seconds: float = Field(0, ge=0, description="Time between not-ready and shutdown.")
     upload_timeout_seconds: PositiveFloat = Field(60, description="Longest silence within an upload.")

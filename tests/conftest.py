@@ -16,6 +16,9 @@ import pytest
 hypothesis.settings.register_profile("timeless", hypothesis.settings.default, deadline=None)
 hypothesis.settings.load_profile("timeless")
 
+HOSTS = "testserver,here"
+"""Under which starlette's client, and tests over raw sockets, address the API."""
+
 
 @contextmanager
 def _folder():
@@ -33,7 +36,7 @@ def _migrated_stack(**settings):
     from app.settings import Settings
     from migrations import upgrade
 
-    with _folder() as data, Stack(Settings(data=data, **settings)) as stack:
+    with _folder() as data, Stack(Settings(data=data, hosts=HOSTS, **settings)) as stack:
         upgrade(stack.settings.database_url.get_secret_value())
         yield stack
 

@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.arriving import BY_NAME, Headers, Sent, headers_of, read
 from app.api.heads import apart, read_head
+from app.api.hosts import Hosts
 from app.api.middleware import GONE, Known, Own, Reply, Surroundings, Whole
 from app.bootstrap import Services
 from app.errors import EmptyBody, ValiantError
@@ -189,6 +190,7 @@ class Application(FastAPI):
     settings: Settings
     services: Services
     """There while it runs."""
+    hosts: Hosts
     literal_paths: Mapping[str, Collection[str]] = {}
     """Paths without parameters, such as /v1/datasets/upload, and their methods. None of them is a name in another."""
 
@@ -231,6 +233,7 @@ class Application(FastAPI):
         own = {"type": "http", "app": self, "method": "POST", "path": path, "headers": asked.headers}
         headers = headers_of(own)
         try:
+            self.hosts.check(asked.headers)
             respond = found["route"].respond(found["path_params"], query, headers)
         except (ValiantError, RequestValidationError):
             return None

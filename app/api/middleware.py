@@ -91,6 +91,7 @@ class Surroundings:
         traced = None if trace is None else logs.TRACE_ID.set(tracing.trace_id(trace))
         self.metrics.in_flight += 1
         try:
+            scope["app"].hosts.check(scope["headers"], scope["http_version"])
             if "\0" in scope["path"] or b"%00" in scope["query_string"]:
                 raise MalformedRequest("The address holds U+0000.")  # noqa: TRY301  answered as all others are
             check_method(scope)

@@ -25,6 +25,7 @@ from tests.nginx import nginx
 DRAIN_SECONDS = 1.0
 CONNECTIONS = 32
 STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
+CLOSE = re.compile(rb"\r\nconnection: close\r\n", re.IGNORECASE)
 LENGTH = re.compile(rb"\r\ncontent-length: (\d+)\r\n", re.IGNORECASE)
 
 
@@ -67,11 +68,12 @@ async def _call(url, requests, place, tally, over):
         try:
             reader, writer = await asyncio.open_connection(url.host, url.port)
             with contextlib.closing(writer):
-                while not over.is_set():
+                last = False  # nginx ends a connection after 1,000 requests
+                while not (last or over.is_set()):
                     begun, place = time.perf_counter(), place + 1
                     writer.write(requests[place % len(requests)])
                     tally.requests += 1
-                    status = await asyncio.wait_for(_status(reader), 20)
+                    status, last = await asyncio.wait_for(_read(reader), 20)
                     tally.slowest = max(tally.slowest, time.perf_counter() - begun)
                     if status != b"200":
                         tally.failures[status.decode()] += 1
@@ -79,10 +81,11 @@ async def _call(url, requests, place, tally, over):
             tally.failures[type(error).__name__] += 1
 
 
-async def _status(reader):
+async def _read(reader):
+    """The status of a response, and whether it is the last of its connection."""
     head = await reader.readuntil(b"\r\n\r\n")
     await reader.readexactly(int(LENGTH.search(head)[1]))
-    return STATUS.match(head)[1]
+    return STATUS.match(head)[1], CLOSE.search(head) is not None
 
 
 async def restarted(replicas, times, tally):
