@@ -22,7 +22,8 @@ def exposed(client, services):
     from workers.spare import Spares
 
     spares = Spares()
-    while client.app.services.census.queue is None:  # a scrape waits for the database no longer than a second
+    census = client.app.services.census
+    while census.queue is None or census.workers is None:  # a scrape waits for the database no longer than a second
         client.get("/metrics")
     families = [*client.app.state.metrics.registry.collect(), *client.app.services.registry.collect()]
     families += Measured(Runner(services, spares, "nowhere")).collect()
