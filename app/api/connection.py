@@ -5,6 +5,7 @@ answer in messages, costs more than a small prediction. Whatever is not quite pl
 """
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,13 +18,18 @@ from app.api.arriving import Sent
 from app.api.direct import Application, Question
 from app.api.heads import END, LONGEST
 from app.api.middleware import STAMPS, Whole, line
+from app.api.problems import AddressTooLong, HeadTooLarge, MalformedRequest
 from app.api.turns import Gathering, turn_of
+from app.errors import ValiantError
 from app.settings import KiB
 
 PATIENCE = 1.0
 """Seconds after which a question of which no more came takes the usual way, which has clocks of its own."""
 LAST = b"connection", b"close"
 """The header of a response after which its connection is closed."""
+LONGEST_ADDRESS, LONGEST_HEAD = 64 * KiB - 1, 256 * KiB
+"""Bytes of an address, and of all header fields of a request."""
+CLOSE = {"Connection": "close"}
 READ, AHEAD = 256 * KiB, 16
 """Bytes read at a time; how many times what came of a body there may be room for."""
 
@@ -72,6 +78,8 @@ class Connection(HttpToolsProtocol):
     """What came meanwhile."""
     _ending = False
     """Whether that answer is the last."""
+    _head_size = 0
+    """Bytes of the header fields that uvicorn has parsed."""
     _asked = False
     """Whether anything was answered here since the clock of an idle connection was set."""
 
@@ -125,8 +133,31 @@ class Connection(HttpToolsProtocol):
             self._arriving = None
             self._answer(arriving.question, arriving.body)
 
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        if len(self.url) > LONGEST_ADDRESS:
+            raise AddressTooLong(f"It may have {LONGEST_ADDRESS} bytes.", headers=CLOSE)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value)
+        self._head_size += len(name) + len(value)
+        if self._head_size > LONGEST_HEAD:
+            raise HeadTooLarge(f"Together they may have {LONGEST_HEAD} bytes.", headers=CLOSE)
+
+    def send_400_response(self, msg: str) -> None:
+        """The parser has failed, or a limit of ours was passed while it read."""
+        if not isinstance(self.app, Application):
+            super().send_400_response(msg)
+            return
+        failed = sys.exc_info()[1]
+        cause = failed and failed.__context__
+        error = cause if isinstance(cause, ValiantError) else MalformedRequest(headers=CLOSE)
+        self._send(self.app.refuse(error))
+        self.transport.close()
+
     def on_message_begin(self) -> None:
         self._between = False
+        self._head_size = 0
         super().on_message_begin()
 
     def on_message_complete(self) -> None:

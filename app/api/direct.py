@@ -212,6 +212,17 @@ class Application(FastAPI):
                 return
         await super().__call__(scope, receive, send)
 
+    def refuse(self, error: ValiantError) -> Whole:
+        """The response to what is no request."""
+
+        def respond(_: Sent) -> Reply:
+            raise error
+
+        nothing = {"type": "http", "app": self, "method": "", "path": "", "headers": []}
+        refusal = Known(self._direct, nothing).answer(respond, b"")
+        assert isinstance(refusal, tuple)  # noqa: S101  nothing is waited for
+        return refusal
+
     def _find(self, path: str) -> Mapping[str, Any] | None:
         """What the framework would add to the scope."""
         for route in self._direct_routes:

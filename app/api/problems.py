@@ -44,6 +44,15 @@ class MethodNotAllowed(ValiantError):
     code, status, title = "method_not_allowed", 405, "This address does not know this method"
 
 
+class AddressTooLong(ValiantError):
+    code, status, title = "uri_too_long", 414, "The address is too long"
+    remedy = "Send long input in the body."
+
+
+class HeadTooLarge(ValiantError):
+    code, status, title = "header_too_large", 431, "The header fields are too large"
+
+
 class MalformedRequest(ValiantError):
     code, status, title = "malformed_request", 400, "The request could not be read"
 

@@ -378,6 +378,27 @@ def test_what_says_more_than_a_question_comes_the_usual_way(talk, name, usual, h
         assert talk.line.recv(1) == b""  # and it is closed
 
 
+@pytest.mark.parametrize(
+    ("text", "status", "code"),
+    [
+        (b"GET /" + 70_000 * b"a" + b" HTTP/1.1\r\nHost: here\r\n\r\n", 414, "uri_too_long"),
+        (b"GET / HTTP/1.1\r\nHost: here\r\nX: " + 300_000 * b"a" + b"\r\n\r\n", 431, "header_too_large"),
+        (b"GARBAGE\r\n\r\n", 400, "malformed_request"),
+        (b"GET http://[ HTTP/1.1\r\nHost: here\r\n\r\n", 400, "malformed_request"),
+        (b"GET / HTTP/1.1\r\nHost: here\r\nContent-Length: x\r\n\r\n", 400, "malformed_request"),
+    ],
+    ids=["address", "header", "line", "url", "length"],
+)
+def test_what_cannot_be_parsed_is_a_problem_too(talk, text, status, code):
+    (response,) = talk(text)
+    head, _, body = response.partition(END)
+    assert head.startswith(b"HTTP/1.1 %d " % status)
+    for header in (b"content-type: application/problem+json", b"connection: close", b"x-content-type-options: nosniff"):
+        assert b"\r\n" + header + b"\r\n" in head
+    assert (json.loads(body)["code"], json.loads(body)["status"]) == (code, status)
+    assert talk.line.recv(1) == b""
+
+
 @pytest.mark.parametrize("length", [b"content-length: 4\r\n", b"transfer-encoding: chunked\r\n"])
 def test_what_is_no_request_is_refused(talk, name, length):
     path = f"/v1/models/{name}/predict".encode()
