@@ -26,6 +26,19 @@ def place(*steps: object) -> str:
     return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in steps)
 
 
+def summary(faults: Sequence[Fault], what: str = "problems") -> str:
+    """The first fault with its place, and how many there are.
+
+    >>> summary([Fault("/seed", "Must be an integer."), Fault("/target", "Is required.")])
+    '2 problems; the first: seed: Must be an integer.'
+    """
+    if not faults:
+        return ""
+    where = ".".join(step.replace("~1", "/").replace("~0", "~") for step in faults[0].pointer.split("/")[1:])
+    first = f"{where}: {faults[0].detail}" if where else faults[0].detail
+    return first if len(faults) == 1 else f"{len(faults)} {what}; the first: {first}"
+
+
 class ValiantError(Exception):
     """The root of all named failures."""
 
@@ -41,8 +54,8 @@ class ValiantError(Exception):
         faults: Sequence[Fault] = (),
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        self.detail = detail or self.title
         self.faults = tuple(faults)
+        self.detail = detail or summary(self.faults) or self.title
         self.headers = dict(headers or {})
         super().__init__(self.detail)
 

@@ -49,4 +49,4 @@ def without_null(schema: JsonSchemaValue) -> JsonSchemaValue:
 class Body(BaseModel):
     """A request. A field nobody knows is a mistake worth telling."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)

@@ -17,7 +17,6 @@ from app.api.health import check_readiness
 from app.api.middleware import Reply
 from app.api.numbers import STANDS, cut
 from app.api.openapi import declare
-from app.api.problems import validation_faults
 from app.api.strict_json import StrictRoute, demand_json, parse
 from app.errors import InvalidRequest
 from app.ml.model import Model
@@ -37,6 +36,7 @@ from app.services.pointers import Wanted
 from app.services.predictions import Served
 from app.services.tensors import binary_size, refused
 from app.settings import KiB, Settings
+from app.validation import validation_faults
 
 JSON_BYTES = "Inference-Header-Content-Length"
 HEADER = JSON_BYTES.lower().encode()
@@ -275,10 +275,9 @@ def _request(document: object) -> InferRequest:
     try:
         return InferRequest.model_validate(document)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False)
-        placed = [{**one, "loc": ("body", *one["loc"])} for one in found[:MAX_FAULTS]]
-        count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
-        raise InvalidRequest(f"{count}: see errors.", faults=validation_faults(placed, document)) from None
+        found = error.errors(include_url=False)[:MAX_FAULTS]
+        placed = [{**one, "loc": ("body", *one["loc"])} for one in found]
+        raise InvalidRequest(faults=validation_faults(placed, InferRequest)) from None
 
 
 router = APIRouter()

@@ -1,8 +1,7 @@
 """Every failure as `application/problem+json`, in the one shape of `app.schemas.problems`."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from http import HTTPStatus
-from typing import Any
 
 import structlog
 from fastapi import FastAPI, Request, Response
@@ -20,17 +19,15 @@ from app.api.dependencies import request_id
 from app.errors import (
     BodyTooLarge,
     DatabaseUnavailable,
-    Fault,
     InvalidRequest,
     StorageFull,
     UnsupportedMediaType,
     ValiantError,
-    place,
 )
 from app.schemas.problems import Problem
+from app.validation import validation_faults
 
 MEDIA_TYPE = "application/problem+json"
-LONGEST_POINTER = 300
 CODE = "valiant.code"
 """Where the code of a problem is left in the scope, for the log."""
 log = structlog.get_logger(__name__)
@@ -111,9 +108,7 @@ def _gone(_: Request, __: Exception) -> Response:
 
 def _validation(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101  registered for it
-    faults = validation_faults(error.errors(), error.body)
-    count = "1 problem" if len(faults) == 1 else f"{len(faults)} problems"
-    return respond(request, InvalidRequest(f"{count}: see errors.", faults=faults))
+    return respond(request, InvalidRequest(faults=validation_faults(error.errors())))
 
 
 def _http(request: Request, error: Exception) -> Response:
@@ -152,49 +147,3 @@ def _methods(request: Request) -> set[str]:
 def _not_allowed(methods: Collection[str]) -> MethodNotAllowed:
     answered = {*methods, "HEAD"} if "GET" in methods else methods
     return MethodNotAllowed(headers={"Allow": ", ".join(sorted(answered))})
-
-
-def validation_faults(errors: Sequence[Mapping[str, Any]], body: Any = None) -> list[Fault]:
-    """Pydantic's errors as faults: all of them, without the input they quote."""
-    return [Fault(_pointer(error["loc"], body), _sentence(error), error["type"]) for error in errors]
-
-
-def _pointer(loc: Sequence[str | int], body: Any) -> str:
-    where, *steps = loc
-    kept: list[str | int]
-    if where == "header":
-        kept = [where, str(steps[0]).title()]
-    else:
-        kept = [where, *steps] if where in {"query", "path"} else _without_tags(steps, body)
-    text = place(*kept)
-    return text if len(text) <= LONGEST_POINTER else f"{text[:LONGEST_POINTER]}…"
-
-
-def _without_tags(steps: Sequence[str | int], body: Any) -> list[str | int]:
-    """Pydantic names the chosen member of a union within the place; the body has no such step."""
-    kept: list[str | int] = []
-    here = body
-    for number, step in enumerate(steps):
-        inner = number < len(steps) - 1
-        if isinstance(here, dict):
-            strange, tag = step not in here, step in (here.get("name"), here.get("kind"))
-            if (strange and tag) or (inner and (strange or tag)):
-                continue
-        kept.append(step)
-        if isinstance(here, dict):
-            here = here.get(step)
-        elif isinstance(here, list) and isinstance(step, int) and step < len(here):
-            here = here[step]
-        else:
-            here = None
-    return kept
-
-
-def _sentence(error: Mapping[str, Any]) -> str:
-    """Pydantic's own words, but for those that quote the input."""
-    kind = error["type"]
-    if kind == "union_tag_invalid":
-        return f"It should be one of {error['ctx']['expected_tags']}."
-    if kind.startswith("uuid"):
-        return "Input should be a valid UUID"
-    return str(error["msg"]).removeprefix("Value error, ")

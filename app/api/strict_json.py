@@ -6,12 +6,13 @@ overwrite, NUL (which Postgres cannot store), our own depth, and to name the cau
 """
 
 import re
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import orjson
 from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.params import Form
 from fastapi.routing import APIRoute
 
@@ -19,7 +20,9 @@ from app.api.arriving import BY_NAME, Headers, read
 from app.errors import (
     DuplicateKey,
     EmptyBody,
+    Fault,
     InvalidEncoding,
+    InvalidRequest,
     LoneSurrogate,
     MalformedJSON,
     NonFiniteNumber,
@@ -29,6 +32,7 @@ from app.errors import (
     UnsupportedMediaType,
 )
 from app.settings import KiB, MiB, Settings
+from app.validation import in_document_order, validation_faults
 
 # Possessive, and a string that never ends is a match too: no text makes these go over it twice.
 STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
@@ -161,6 +165,7 @@ class StrictRoute(APIRoute):
         handle = super().get_route_handler()
         if self.body_field is None or isinstance(self.body_field.field_info, Form):
             return handle
+        kind = self.body_field.field_info.annotation
 
         async def strict(request: Request) -> Response:
             settings: Settings = request.app.settings
@@ -168,6 +173,20 @@ class StrictRoute(APIRoute):
             body = await read(request.receive, headers, settings, most=FORM_BYTES)
             if body:
                 demand_json(headers)
-            return await handle(_Read(request, body, parse(body, settings.max_json_depth)))
+            value = parse(body, settings.max_json_depth)
+            try:
+                return await handle(_Read(request, body, value))
+            except RequestValidationError as error:
+                faults = validation_faults(error.errors(), kind)
+                faults += await self.further_faults(request, value, faults)
+            except InvalidRequest as error:
+                faults = [*error.faults]
+                if not faults:
+                    raise
+            raise InvalidRequest(faults=in_document_order(faults, value))
 
         return strict
+
+    async def further_faults(self, _request: Request, _body: object, _found: Sequence[Fault]) -> Sequence[Fault]:
+        """Faults of a JSON body beyond those of its schema."""
+        return ()

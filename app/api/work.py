@@ -1,12 +1,14 @@
 """Asking for work: a route for every kind there is, and one for its dry run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from fastapi import APIRouter, Request, Response, status
+from fastapi.concurrency import run_in_threadpool
 
 from app.api.dependencies import IdempotencyKey, RequestIdDep, ServicesDep
 from app.api.openapi import declare
 from app.api.strict_json import StrictRoute
+from app.errors import Fault
 from app.ml.kind import Estimate
 from app.ml.kind import Request as Asked
 from app.ml.kinds import Entry, kinds
@@ -19,7 +21,18 @@ ACCEPTED = declare(
     202, {"Location": "Where the job is.", "Retry-After": "Seconds after which it is worth looking at the job."}
 )
 RETRY_SECONDS = "1"
-router = APIRouter(route_class=StrictRoute)
+
+
+class CompleteRoute(StrictRoute):
+    """A route that names faults of meaning, such as a column that does not exist, beside those of the schema."""
+
+    async def further_faults(self, request: Request, body: object, found: Sequence[Fault]) -> Sequence[Fault]:
+        assert self.body_field is not None  # noqa: S101  every kind of work has a request
+        kind, submission = self.body_field.field_info.annotation, request.app.services.submission
+        return await run_in_threadpool(submission.further_faults, kind, body, found)
+
+
+router = APIRouter(route_class=CompleteRoute)
 
 
 def point_to(job: Job, request: Request, response: Response) -> None:

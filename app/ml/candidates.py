@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from app.errors import Fault, InvalidRequest
 from app.ml.planning import AlgorithmSpec, TrainSpec
+from app.validation import sentence
 from app.wire import Body
 
 MOST = 1000
@@ -184,4 +185,4 @@ def _axes(spec: SearchSpec) -> Iterator[tuple[str, Grid | Draw]]:
 
 def _said(error: ValidationError) -> str:
     """In words, without the value."""
-    return "; ".join(dict.fromkeys(one["msg"] for one in error.errors(include_input=False, include_url=False)))
+    return " ".join(dict.fromkeys(sentence(one) for one in error.errors(include_url=False)))

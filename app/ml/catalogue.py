@@ -15,7 +15,8 @@ from typing_extensions import TypeAliasType
 
 from app.errors import AlgorithmNotFound
 from app.ml import algorithms
-from app.ml.contract import Algorithm, Params
+from app.ml.contract import Algorithm, Learner, Params
+from app.suggestions import did_you_mean, quoted
 
 _EXAMPLES = re.compile(r"[.:]?(\s*>>>.*?(?=\n\s*\n|\Z))+", re.DOTALL)
 """Doctests, and the end of the sentence before them: who reads the catalogue has no use for them."""
@@ -45,9 +46,13 @@ def catalogue() -> Mapping[str, Entry]:
     modules = [importlib.import_module(f"{algorithms.__name__}.{name}") for name in names]
     entries = {entry.name: entry for entry in map(_entry, modules)}
     learner = _one_of("Learner", entries.values())
+    several: Any = list
+    meant: dict[Any, Any] = {Learner: learner, list[Learner]: several[learner]}
     for entry in entries.values():
         for parameters in (entry.algorithm.params, entry.spec):
             parameters.model_rebuild(_types_namespace={"Learner": learner})
+            for field in parameters.model_fields.values():  # pydantic leaves the forward reference there
+                field.annotation = meant.get(field.annotation, field.annotation)
     return MappingProxyType(entries)
 
 
@@ -68,7 +73,10 @@ def find(name: str) -> Entry:
     try:
         return catalogue()[name]
     except KeyError:
-        raise AlgorithmNotFound(f"The algorithms are {', '.join(catalogue())}.") from None
+        near = did_you_mean(name, catalogue())
+        raise AlgorithmNotFound(
+            f"There is no algorithm {quoted(name)}{near} The algorithms are {', '.join(catalogue())}."
+        ) from None
 
 
 def _entry(module: ModuleType) -> Entry:

@@ -82,7 +82,7 @@ def measure(pairs: NumberPairs | ClassPairs) -> Metrics:
         classes = [] if unreadable else _classes(pairs)
         faults += unreadable or _class_faults(pairs, classes)
     if faults:
-        raise InvalidRequest(f"The request has {len(faults)} faults." if len(faults) > 1 else "", faults=faults)
+        raise InvalidRequest(faults=faults)
     weights = None if pairs.weights is None else np.array(pairs.weights)
     rng = np.random.Generator(np.random.PCG64(pairs.seed))
     rows = Rows(Resamples.of(len(pairs.truth), rng), weights)

@@ -5,7 +5,7 @@ Every fault is found at once, each with its JSON pointer into the request.
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pydantic import Field
@@ -18,6 +18,7 @@ from app.ml.contract import Learner, Size, Task
 from app.ml.evaluation import Validation
 from app.ml.preprocessing import Preprocessing
 from app.ml.schema import ColumnKind, TableColumn
+from app.suggestions import did_you_mean, quoted
 from app.wire import Body
 
 MANY_FITS = 200
@@ -60,7 +61,9 @@ class TrainSpec(Body):
         description="A numeric column with the error (standard deviation) of each row's target: instead of weights, a "
         "row counts as 1/sigma². Algorithms that judge themselves by known errors (linear) take them as known.",
     )
-    task: Task | None = Field(None, description="Absent: regression for a numeric target, else classification.")
+    task: Task | None = Field(
+        None, strict=False, description="Null: regression for a numeric target, else classification."
+    )
     algorithm: AlgorithmSpec
     preprocessing: Preprocessing = Field(
         Preprocessing(), description="How columns become numbers. Absent: the default of each of its fields."
@@ -110,7 +113,7 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
     if not features and not faults:
         faults.append(Fault("/features", "No column is left to learn from.", "missing"))
     if faults or task is None:
-        raise InvalidRequest(f"The request has {len(faults)} faults." if len(faults) > 1 else "", faults=faults)
+        raise InvalidRequest(faults=faults)
     usable = rows - (known[spec.target].missing if spec.target is not None else 0)
     chosen = [known[name] for name in features]
     width = functions(spec.preprocessing, kinds) + _width(spec, chosen)
@@ -151,6 +154,12 @@ def _not_offered(spec: TrainSpec, name: str, task: Task, offered: Sequence[Task]
     return Fault(pointer, f"{name} does {' and '.join(offered)}, not {task}.{advice}")
 
 
+def no_column(at: str, name: str, known: Iterable[str]) -> Fault:
+    """The dataset has no column of this name; with the closest name that it has."""
+    detail = f"The dataset has no column {quoted(name)}{did_you_mean(name, known)}"
+    return Fault(at, detail, "unknown_column")
+
+
 def _target_faults(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task | None, rows: int) -> Iterator[Fault]:
     at = "/target"
     if spec.target is None:
@@ -159,7 +168,7 @@ def _target_faults(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task
         return
     column = known.get(spec.target)
     if column is None:
-        yield Fault(at, "The dataset has no such column.", "unknown_column")
+        yield no_column(at, spec.target, known)
         return
     usable = rows - column.missing
     if usable == 0:
@@ -187,7 +196,7 @@ def _weight_faults(spec: TrainSpec, known: Mapping[str, TableColumn]) -> Iterato
             continue
         column = known.get(name)
         if column is None:
-            yield Fault(at, "The dataset has no such column.", "unknown_column")
+            yield no_column(at, name, known)
         elif column.kind != ColumnKind.NUMERIC:
             yield Fault(at, f"Numbers are needed; this column is {column.kind}.")
         if name == spec.target:
@@ -202,7 +211,7 @@ def _feature_faults(spec: TrainSpec, known: Mapping[str, TableColumn], rows: int
         at = f"/features/{place}"
         column = known.get(name)
         if column is None:
-            yield Fault(at, "The dataset has no such column.", "unknown_column")
+            yield no_column(at, name, known)
         elif name == spec.target:
             yield Fault(at, "The target cannot be a feature too.")
         elif name in {spec.weights, spec.sigma}:

@@ -20,6 +20,7 @@ from app.errors import BodyTooLarge, Fault, InvalidData, InvalidRequest, place
 from app.ml.cells import Flaw, flaw, read_cells
 from app.ml.contract import Matrix
 from app.ml.schema import InputColumn
+from app.suggestions import closest, quoted
 
 MAX_FAULTS = 100
 """Faults listed in one refusal; its detail says how many there are."""
@@ -152,8 +153,11 @@ def _refused(pointer: str, detail: str) -> InvalidRequest:
     return InvalidRequest(detail, faults=[Fault(pointer, detail)])
 
 
-def _absent(names: Sequence[str], pointer: str) -> InvalidData:
-    detail = f"The model also needs the columns {', '.join(names)}."
+def _absent(names: Sequence[str], surplus: Sequence[str], pointer: str) -> InvalidData:
+    """surplus: names that were sent and that the model does not have."""
+    near = {name: closest(name, surplus) for name in names[:MAX_NAMES]} if surplus else {}
+    hints = "".join(f" {quoted(sent)} may be meant for {quoted(name)}." for name, sent in near.items() if sent)
+    detail = f"The model also needs the columns {', '.join(names)}.{hints}"
     return InvalidData(detail, faults=[Fault(pointer, detail, "missing_columns")])
 
 
@@ -184,7 +188,7 @@ def _broken_rows(rows: list[Any], names: list[str]) -> dict[int, Flaw]:
     objects = [row for row in rows if isinstance(row, dict)]
     anywhere = set(chain.from_iterable(objects))
     if objects and (nowhere := [name for name in names if name not in anywhere]):
-        raise _absent(nowhere, "/rows")
+        raise _absent(nowhere, [name for name in anywhere if name not in names], "/rows")
     return {i: found for i, row in enumerate(rows) if (found := _broken_row(row, names))}
 
 
@@ -202,7 +206,7 @@ def _broken_row(row: object, names: list[str]) -> Flaw | None:
 def _by_column(header: object, data: list[Any], names: list[str]) -> _Sent:
     position = _positions(header)
     if nowhere := [name for name in names if name not in position]:
-        raise _absent(nowhere, "/columns")
+        raise _absent(nowhere, [name for name in position if name not in names], "/columns")
     width = len(position)
     ragged = Flaw("ragged_row", f"A row is a list of {width} values, one for each column.")
     broken = {i: ragged for i, row in enumerate(data) if not isinstance(row, list) or len(row) != width}

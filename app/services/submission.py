@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 from uuid import UUID
@@ -18,6 +18,7 @@ from app.ml.smoothness import rough
 from app.schemas.datasets import Dataset
 from app.schemas.jobs import Job
 from app.schemas.models import ModelVersion
+from app.services.partial_check import further_faults
 from app.settings import Settings
 from app.store.claims import NewJob, Pinned
 from app.store.identifiers import uuid7
@@ -78,6 +79,10 @@ class Submission:
         """What the job would take. Raises what `submit` would raise of the request."""
         with self._work() as w:
             return self._understand(w, request).checked.estimate
+
+    def further_faults(self, kind: type[Request], body: object, found: Sequence[Fault]) -> list[Fault]:
+        """Faults of a body beyond those of its schema, `found`."""
+        return further_faults(kind, body, found, self.validate)
 
     def _accept(self, w: Work, *, request: Request, new: NewJob) -> tuple[Job, bool]:
         """Safe to repeat: a job whose commit was not heard of is found again by its id or its key."""

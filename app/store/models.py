@@ -21,6 +21,7 @@ from app.ml.report import Report
 from app.schemas.models import Alias, AliasHistory, AliasRecord, Model, ModelPage, ModelVersion
 from app.store.paging import of
 from app.store.tables import AliasMoveRow, AliasRow, ModelChunkRow, ModelRow, ModelVersionRow
+from app.suggestions import did_you_mean, quoted
 
 CHAMPION = "champion"
 
@@ -50,6 +51,10 @@ def _meant(*, version: bool, alias: bool) -> Select[tuple[str, int, str, int, in
     aimed = row.version == aliases.version
     wanted = wanted.where(aimed) if alias else wanted.order_by(func.coalesce(aimed, False).desc())
     return wanted.order_by(row.version.desc()).limit(1)
+
+
+NEIGHBOURS = 500
+"""Names before and after one that does not exist, among which the closest is looked for."""
 
 
 class ModelRepository:
@@ -159,7 +164,7 @@ class ModelRepository:
     def get(self, model: str) -> Model:
         found = self._described([model])
         if not found:
-            raise ModelNotFound
+            raise self._not_found(model)
         return found[0]
 
     def delete(self, model: str) -> None:
@@ -168,7 +173,7 @@ class ModelRepository:
         self.session.execute(delete(AliasRow).where(AliasRow.model == model))
         gone = self.session.execute(delete(ModelVersionRow).where(ModelVersionRow.model == model))
         if not gone.rowcount:  # type: ignore[attr-defined] # the result of a DELETE is a CursorResult
-            raise ModelNotFound
+            raise self._not_found(model)
 
     def _described(self, names: Sequence[str]) -> list[Model]:
         """In the order of `names`; those without a version are left out."""
@@ -202,7 +207,19 @@ class ModelRepository:
     def _absent(self, model: str, within: Exception) -> Exception:
         """`within` if the model exists, else that the model does not."""
         there = self.session.scalar(select(ModelRow.name).where(ModelRow.name == model, _EXISTS))
-        return within if there else ModelNotFound()
+        return within if there else self._not_found(model)
+
+    def _not_found(self, model: str) -> ModelNotFound:
+        """With the closest of the names that stand near it in alphabetical order."""
+        near = (
+            select(ModelRow.name).where(side, _EXISTS).order_by(order).limit(NEIGHBOURS)
+            for side, order in (
+                (ModelRow.name < model, ModelRow.name.desc()),
+                (ModelRow.name > model, ModelRow.name),
+            )
+        )
+        names = [name for query in near for name in self.session.scalars(query)]
+        return ModelNotFound(f"There is no model {quoted(model)}{did_you_mean(model, names)}")
 
     # pointers and aliases
 

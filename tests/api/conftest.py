@@ -19,17 +19,18 @@ def numeric(services):
     table = pa.table(numbers | {"label": np.where(numbers["y"] > 0, "up", "down").astype(str).tolist()})
 
     def name(algorithm="logistic", target="label", features=None):
-        if (algorithm, target, features) not in names:
+        key = algorithm, target, *(features or ())
+        if key not in names:
             others = [column for column in numbers if column != target]
             asked = {"algorithm": {"name": algorithm}, "features": features or others}
             spec = TrainSpec.model_validate(asked | ({"target": target} if target else {}))
             columns = [TableColumn(column, "numeric", 0, 60) for column in numbers]
             columns.append(TableColumn("label", "categorical", 0, 2))
             made = train(spec, table, columns=columns, data_digest="sha256:" + "0" * 64)
-            names[algorithm, target, features] = f"v-{uuid4()}"
+            names[key] = f"v-{uuid4()}"
             with services.work() as w:
                 w.models.add_version(
-                    model=names[algorithm, target, features],
+                    model=names[key],
                     job_id=uuid4(),
                     dataset_id=uuid4(),
                     blob=made.blob,
@@ -37,6 +38,6 @@ def numeric(services):
                     golden=made.golden,
                     chunk_bytes=1 << 20,
                 )
-        return names[algorithm, target, features]
+        return names[key]
 
     return name

@@ -133,7 +133,7 @@ def test_one_numeric_tensor_of_two_dimensions_is_the_matrix_whatever_its_name(nu
 
 
 def test_a_model_of_one_column_takes_it_in_every_form(numeric, infer):
-    single = numeric("ridge", "z", ("x",))
+    single = numeric("ridge", "z", ["x"])
     expected = outputs(infer(single, tensor("x", [2], "FP64", [5.5, 6.5])))
     for name, shape, data in (
         ("x", [2, 1], [5.5, 6.5]),

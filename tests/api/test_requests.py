@@ -148,7 +148,7 @@ def test_a_hostile_idempotency_key_is_refused(client, key):
         headers={"Idempotency-Key": key.encode("latin-1")},
     )
     found = problem(response, 422, "invalid_request")
-    assert [error.pointer for error in found.errors] == ["/header/Idempotency-Key"]
+    assert [error.pointer for error in found.errors] == ["/header/Idempotency-Key", "/dataset"]
 
 
 def test_all_faults_are_listed_at_once_with_pointers_into_the_body(client):
@@ -174,8 +174,8 @@ def test_all_faults_are_listed_at_once_with_pointers_into_the_body(client):
 ])  # fmt: skip
 def test_a_fault_of_several_fields_points_at_what_has_them(client, more, at):
     body = {"model": "m", "dataset": "0198c0de-0000-7000-8000-000000000000", "target": "y"} | more
-    (found,) = problem(client.post("/v1/jobs/train", json=body), 422, "invalid_request").errors
-    assert found.pointer == at
+    missing, found = problem(client.post("/v1/jobs/train", json=body), 422, "invalid_request").errors
+    assert (missing.pointer, found.pointer) == ("/dataset", at)
     assert not found.detail.startswith("Value error")
 
 

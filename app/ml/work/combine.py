@@ -65,7 +65,7 @@ def check(request: CombineRequest, known: Known) -> Checked:
     for version in known.models:
         faults += column_faults(version.header, version.header.target, sheet.columns, sheet.rows)
     if faults := list(dict.fromkeys(faults)):
-        raise InvalidRequest(f"The request has {len(faults)} faults." if len(faults) > 1 else "", faults=faults)
+        raise InvalidRequest(faults=faults)
     names = dict.fromkeys([COMMITTEE, *(version.header.algorithm for version in known.models)])
     return Checked(request.model, algorithms=tuple(names))
 

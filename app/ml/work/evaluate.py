@@ -62,7 +62,7 @@ def check(request: EvaluateRequest, known: Known) -> Checked:
     (sheet,), (version,) = known.datasets, known.models
     faults = list(_faults(request, version, sheet))
     if faults:
-        raise InvalidRequest(f"The request has {len(faults)} faults." if len(faults) > 1 else "", faults=faults)
+        raise InvalidRequest(faults=faults)
     return Checked(request.model, algorithms=(version.header.algorithm,))
 
 

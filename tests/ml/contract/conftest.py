@@ -96,7 +96,8 @@ def _kept(schema: Mapping[str, Any]) -> bool:
     inner = [schema["items"]] if isinstance(schema.get("items"), dict) else schema.get("anyOf", [])
     name = schema.get("type") == "string" and "enum" not in schema and "const" not in schema
     lists = schema.get("items", {}).get("type") == "array" or "$ref" in schema.get("items", {})
-    return "discriminator" in schema or name or lists or any(map(_kept, inner))
+    learner = schema.get("$ref", "").endswith("/Learner")
+    return learner or name or lists or any(map(_kept, inner))
 
 
 def drawn(task: Task, rows: int, columns: int, classes: int, seed: int) -> tuple[Any, Any]:

@@ -1,0 +1,50 @@
+"""Closest names: which of the names that exist was probably meant by one that does not."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from itertools import islice
+
+LONGEST = 80
+"""Characters of a name that a message repeats."""
+MOST = 1000
+"""Names compared with one that does not exist: each comparison takes microseconds."""
+LISTED = 12
+"""Names listed where none of them is close."""
+
+
+def quoted(name: str) -> str:
+    """A name for a message: in quotes, on one line, no longer than `LONGEST`."""
+    clean = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name[:LONGEST])
+    return f"'{clean}…'" if len(name) > LONGEST else f"'{clean}'"
+
+
+def did_you_mean(name: object, names: Iterable[str]) -> str:
+    """`; did you mean 'price'?` for 'pricee' of names with 'price', a full stop if none is close.
+
+    >>> "The dataset has no such column" + did_you_mean("PRICEE", ["area", "price"])
+    "The dataset has no such column; did you mean 'price'?"
+    """
+    found = closest(name, names)
+    return f"; did you mean {quoted(found)}?" if found is not None else "."
+
+
+def closest(name: object, names: Iterable[str]) -> str | None:
+    """The name most like this one, upper case or lower, or None if none is much like it."""
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST:
+        return None
+    near = (other for other in names if other and abs(len(other) - len(name)) <= 2 + len(name) // 2)
+    by_key = {other.casefold(): other for other in islice(near, MOST)}
+    found = get_close_matches(name.casefold(), by_key, n=1)
+    return by_key[found[0]] if found else None
+
+
+def one_of(name: object, names: Iterable[str]) -> str:
+    """`; did you mean 'price'?`, else the names that there are if they are few.
+
+    >>> one_of("x", ["area", "price"])
+    '; known are area, price.'
+    """
+    known = list(names)
+    if closest(name, known) is None and 0 < len(known) <= LISTED:
+        return f"; known are {', '.join(known)}."
+    return did_you_mean(name, known)

@@ -1,0 +1,154 @@
+"""A wrong request lists every problem, in our own words, with the closest of the names that exist."""
+
+import copy
+import re
+from pathlib import Path
+from string import Formatter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core._pydantic_core import list_all_errors
+
+from app.ml.kinds import kinds
+from app.validation import sentence, validation_faults
+
+IRIS = (Path(__file__).parents[2] / "app" / "samples" / "iris.csv").read_bytes()
+
+
+def template(text):
+    """A pattern of the sentences that a template of pydantic's makes."""
+    parts = Formatter().parse(text)
+    return re.compile("".join(re.escape(plain) + ".*" * (name is not None) for plain, name, *_ in parts))
+
+
+TEMPLATES = [
+    template(text)
+    for error in list_all_errors()
+    for text in {error["message_template_python"], error.get("message_template_json", error["message_template_python"])}
+    if not text.startswith("{")
+]
+
+
+@pytest.fixture(scope="module")
+def body(client):
+    dataset = client.post("/v1/datasets", params={"name": "faults"}, content=IRIS).json()["id"]
+    return {"model": "faults", "dataset": dataset, "target": "species", "algorithm": {"name": "ridge"}}
+
+
+@pytest.fixture
+def faults(client, body):
+    """`faults(kind, **changes)`: the detail by pointer of a job request that is wrong."""
+
+    def ask(path="train", **changes):
+        problem = client.post(f"/v1/jobs/{path}", json=body | changes)
+        assert problem.status_code == 422, problem.text
+        return {error["pointer"]: error["detail"] for error in problem.json()["errors"]}, problem.json()["detail"]
+
+    return ask
+
+
+@pytest.mark.parametrize("path", ["train", "train:validate"])
+def test_faults_of_the_schema_hide_no_fault_of_meaning(faults, path):
+    found, detail = faults(
+        path,
+        model="No Name",
+        target="speciess",
+        features=["sepal_lenght_cm"],
+        algorithm={"name": "ridge", "penalty": "1.0", "penalti": 1},
+        seed=True,
+        preprocesing={},
+    )
+    assert found == {
+        "/model": "Must be 1 to 100 characters of a-z, 0-9, _ and -.",
+        "/target": "The dataset has no column 'speciess'; did you mean 'species'?",
+        "/features/0": "The dataset has no column 'sepal_lenght_cm'; did you mean 'sepal_length_cm'?",
+        "/algorithm/penalty": "Must be a number, not a string.",
+        "/algorithm/penalti": "Is no known field; did you mean 'penalty'?",
+        "/seed": "Must be an integer, not a boolean.",
+        "/preprocesing": "Is no known field; did you mean 'preprocessing'?",
+    }
+    assert detail.startswith("7 problems; the first: model: Must be 1 to")
+
+
+def test_an_unknown_algorithm_hides_no_misspelt_column(faults):
+    found, _ = faults(target="speciess", algorithm={"name": "rigde"})
+    assert found["/algorithm/name"].endswith("did you mean 'ridge'?")
+    assert found["/target"].endswith("did you mean 'species'?")
+    assert len(found) == 2
+
+
+def test_a_dataset_or_model_that_does_not_exist_stands_beside_other_faults(faults):
+    found, _ = faults(dataset="no such table", algorithm={"name": "ridge", "penalty": -1})
+    assert set(found) == {"/dataset", "/algorithm/penalty"}
+    found, _ = faults("evaluate", target=None, algorithm=None, costs=3)
+    assert {"/model", "/costs", "/algorithm"} <= set(found)
+
+
+def test_the_only_problem_is_the_detail(faults):
+    _, detail = faults(target="Species")
+    assert detail == "target: The dataset has no column 'Species'; did you mean 'species'?"
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [("penalty", "1.0"), ("penalty", True), ("intercept", 1), ("intercept", "true"), ("folds", 5.5), ("folds", "5")],
+)
+def test_strings_and_booleans_are_no_numbers_and_the_reverse(faults, field, wrong):
+    found, _ = faults(algorithm={"name": "ridge", field: wrong})
+    assert list(found) == [f"/algorithm/{field}"]
+    nested, _ = faults(algorithm={"name": "bagging", "base": {"name": "ridge", field: wrong}})
+    assert list(nested) == [f"/algorithm/base/{field}"]
+
+
+def test_a_model_or_column_that_does_not_exist_gets_the_closest_name(client, trained, services):
+    from uuid import uuid4
+
+    model, one = f"churn-{uuid4().hex[:6]}", trained("ridge", target="species")
+    with services.work() as w:
+        w.models.add_version(
+            model=model, job_id=uuid4(), dataset_id=uuid4(), blob=one.blob, report=one.report, golden=one.golden,
+            chunk_bytes=1 << 20,
+        )  # fmt: skip
+    for path in (f"/v1/models/{model}x", f"/v1/models/x{model}"):
+        assert client.get(path).json()["detail"].endswith(f"; did you mean '{model}'?")
+    detail = client.post(f"/v1/models/{model}/predict", json={"rows": [{"lenght": 1}]}).json()["detail"]
+    assert "'lenght' may be meant for 'length'." in detail
+
+
+def test_every_type_of_error_of_our_schemas_has_a_sentence_of_ours():
+    for error in list_all_errors():
+        text = sentence({"type": error["type"], "loc": ("x",), "msg": "pydantic's", "ctx": _context(error), "input": 1})
+        assert text.endswith((".", "?")), (error["type"], text)
+        assert "pydantic's" not in text
+        assert not any(one.search(text) for one in TEMPLATES), (error["type"], text)
+    assert sentence({"type": "class_label", "loc": (), "msg": "Ours."}) == "Ours."
+
+
+def _context(error):
+    names = {"expected": "'a' or 'b'", "expected_tags": "'a', 'b'", "error": "Ours.", "pattern": "x"}
+    return dict.fromkeys(error.get("example_context") or {}, 1) | names
+
+
+WRONG = st.sampled_from([None, True, 0, -1, 1.5, 1e300, "", "x", "1", [], [1], {}, {"name": 1}, {"kind": "x"}])
+KINDS = {name: (entry.kind.request, TypeAdapter(entry.kind.request)) for name, entry in kinds().items()}
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_no_sentence_of_the_library_reaches_a_caller(body, data):
+    kind, adapter = KINDS[data.draw(st.sampled_from(sorted(KINDS)))]
+    wrong = copy.deepcopy(body) | {"preprocessing": {"basis": [{"kind": "polynomial"}]}, "validation": {}}
+    for _ in range(data.draw(st.integers(1, 3))):
+        holder = data.draw(st.sampled_from([wrong, *(one for one in wrong.values() if isinstance(one, dict))]))
+        names = [*holder, *kind.model_fields, "penalty", "odd"]
+        holder[data.draw(st.sampled_from(names))] = copy.deepcopy(data.draw(WRONG))
+    try:
+        adapter.validate_python(wrong)
+    except ValidationError as error:
+        errors = [{**one, "loc": ("body", *one["loc"])} for one in error.errors(include_url=False)]
+        found = validation_faults(errors, kind)
+        assert found
+        assert len({fault.pointer for fault in found}) == len(found)
+        assert not [fault for fault in found for one in TEMPLATES if one.search(fault.detail)]
