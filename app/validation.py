@@ -9,7 +9,7 @@ from pydantic import BaseModel, RootModel
 from pydantic_core.core_schema import ErrorType
 
 from app.errors import Fault, place
-from app.suggestions import closest, one_of
+from app.suggestions import LISTED, closest, one_of
 
 LONGEST_POINTER = 300
 OUTSIDE = ("query", "path", "header")
@@ -48,7 +48,7 @@ TEXTS: Mapping[str, str] = {
     "less_than": "Must be less than {lt}.",
     "less_than_equal": "Must be at most {le}.",
     "multiple_of": "Must be a multiple of {multiple_of}.",
-    "too_short": "Must have at least {min_length} items.",
+    "too_short": "Must have {min_length} or more items.",
     "too_long": "Must have at most {max_length} items.",
     "uuid_type": "Must be a UUID as a string{given}.",
     "uuid_parsing": "Must be a UUID.",
@@ -148,8 +148,10 @@ def sentence(error: Mapping[str, Any], models: Sequence[type[BaseModel]] = ()) -
 
 
 def _choice(given: object, names: Sequence[str]) -> str:
-    text = f"Must be one of {', '.join(names)}" if len(names) > 1 else f"Must be {names[0]}"
     near = closest(given, names) if len(names) > 1 else None
+    if near is not None and len(names) > LISTED:
+        return f"Is none of the {len(names)} names that are known here; did you mean '{near}'?"
+    text = f"Must be one of {', '.join(names)}" if len(names) > 1 else f"Must be {names[0]}"
     return f"{text}." if near is None else f"{text}; did you mean '{near}'?"
 
 

@@ -211,13 +211,8 @@ class ModelRepository:
 
     def _not_found(self, model: str) -> ModelNotFound:
         """With the closest of the names that stand near it in alphabetical order."""
-        near = (
-            select(ModelRow.name).where(side, _EXISTS).order_by(order).limit(NEIGHBOURS)
-            for side, order in (
-                (ModelRow.name < model, ModelRow.name.desc()),
-                (ModelRow.name > model, ModelRow.name),
-            )
-        )
+        sides = (ModelRow.name < model, ModelRow.name.desc()), (ModelRow.name > model, ModelRow.name)
+        near = [select(ModelRow.name).where(side, _EXISTS).order_by(by).limit(NEIGHBOURS) for side, by in sides]
         names = [name for query in near for name in self.session.scalars(query)]
         return ModelNotFound(f"There is no model {quoted(model)}{did_you_mean(model, names)}")
 
