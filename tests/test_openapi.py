@@ -260,6 +260,18 @@ def test_headers_are_declared(operation, place, header):
     assert header in names
 
 
+def test_the_event_stream_says_what_each_event_carries():
+    from app.api.events import DATA
+
+    media = OPERATIONS["stream_job_events"]["responses"]["200"]["content"]["text/event-stream"]
+    events = media["schema"]["x-events"]
+    assert set(events) == set(DATA)
+    for name, data in events.items():
+        assert f"`{name}`" in media["schema"]["description"] or f"`event: {name}`" in media["schema"]["description"]
+        assert data["$ref"].removeprefix("#/components/schemas/") in SCHEMAS
+    assert media["example"].startswith("event: state\ndata: {")
+
+
 def test_every_address_is_documented():
     from fastapi.routing import iter_route_contexts
 

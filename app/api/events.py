@@ -1,12 +1,7 @@
 """A job's progress as server-sent events.
 
-    state      a transition, as it stands in the job's record
-    progress   {"progress": 0.4, "message": "…"}
-    curve      new points of one monitored measure, with the index of the first
-    end        the whole job, once it is over; nothing follows
-
-Each batch ends with an id that says what was sent, so that `Last-Event-ID` continues where the line broke, on
-any replica: nothing is remembered here.
+`DATA` says what each event carries. Each batch ends with an id that says what was sent, so that `Last-Event-ID`
+continues where the stream was cut, on any replica: nothing is remembered here.
 """
 
 import re
@@ -17,12 +12,30 @@ from typing import Self
 import anyio
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 
-from app.schemas.jobs import CurvePoints, Job, JobProgress
+from app.schemas.jobs import CurvePoints, Job, JobProgress, Transition
 from app.wire import Wire
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
 KEEPALIVE_SECONDS = 15.0
 EVENT_ID = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
+DATA: Mapping[str, type[Wire]] = {"state": Transition, "progress": JobProgress, "curve": CurvePoints, "end": Job}
+"""The JSON object that an event carries, by the event's name."""
+SCHEMA = {
+    "type": "string",
+    "description": "Server-sent events. `event: state` carries a `Transition` of the job, `progress` a `JobProgress`, "
+    "`curve` a `CurvePoints` with new values of one monitored measure, and `end` the finished `Job`, after which "
+    "nothing follows. `data` is one JSON object on one line. The `id` of the last event, sent back as Last-Event-ID, "
+    "continues a stream that was cut. A line that begins with a colon keeps the connection alive.",
+    "x-events": {name: {"$ref": f"#/components/schemas/{data.__name__}"} for name, data in DATA.items()},
+}
+EXAMPLE = """event: state
+data: {"at":"2026-05-04T10:00:00Z","state":"running","attempt":1}
+
+event: progress
+data: {"progress":0.4,"message":"fitting"}
+id: 2.1.0
+
+"""
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,8 @@ def cancel_job(job_id: JobPath, services: ServicesDep, request: Request, respons
     "/{job_id}/events",
     response_class=StreamingResponse,
     responses={
-        200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
-        204: {"description": "The job is over and Last-Event-ID says that all was heard."},
+        200: {"content": {"text/event-stream": {"schema": events.SCHEMA, "example": events.EXAMPLE}}},
+        204: {"description": "The job is over, and the event of Last-Event-ID was its last."},
     },
 )
 async def stream_job_events(

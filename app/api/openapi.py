@@ -9,10 +9,11 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
+from app.api.events import DATA
 from app.api.portable_schema import make_portable
 from app.api.problems import MEDIA_TYPE
 from app.schemas.problems import Problem
-from app.wire import without_null
+from app.wire import Wire, without_null
 
 METHODS = {"get", "put", "post", "delete", "patch", "head", "options"}
 COMPONENT = "#/components/schemas/{model}"
@@ -30,6 +31,8 @@ DESCRIPTION = (
     "Upload a table, train a model on it, wait for the job, and predict. Every failure is an RFC 9457 problem that "
     "lists each fault of the request with its place. The service has no authentication of its own."
 )
+BESIDE_ROUTES: list[type[Wire]] = [Problem, *DATA.values()]
+"""Schemas that no route returns as its body."""
 SERVERS = [{"url": "/", "description": "The service that serves this document."}]
 Declared = dict[int | str, dict[str, Any]]
 
@@ -64,8 +67,8 @@ def _document(app: FastAPI) -> dict[str, Any]:
         servers=SERVERS,
     )
     made["security"] = []  # no operation needs credentials
-    _, problem = models_json_schema([(Problem, "serialization")], ref_template=COMPONENT)
-    schemas = problem["$defs"] | made["components"]["schemas"]
+    _, beside = models_json_schema([(one, "serialization") for one in BESIDE_ROUTES], ref_template=COMPONENT)
+    schemas = beside["$defs"] | made["components"]["schemas"]
     for unwanted in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unwanted, None)
     for name, schema in schemas.items():

@@ -26,9 +26,11 @@ class JobState(StrEnum):
 
 
 class Transition(Wire):
-    at: datetime
-    state: JobState
-    attempt: int
+    """A change of a job's state."""
+
+    at: datetime = Field(description="Time of the change.")
+    state: JobState = Field(description="State after it.")
+    attempt: int = Field(description="Number of attempts begun by then.")
     reason: str | None = Field(None, description="A stable code, where there is more to say than the state.")
 
 
@@ -40,16 +42,18 @@ class Curve(Wire):
 
 
 class CurvePoints(Wire):
-    """New values of one monitored measure, told as they come."""
+    """New values of one monitored measure."""
 
-    name: str
+    name: str = Field(description="Name of the measure.")
     start: int = Field(description="Index of the first of these values within the curve.")
-    values: list[float]
+    values: list[float] = Field(description="Values from there on, one for each report of progress.")
 
 
 class JobProgress(Wire):
-    progress: float = Field(ge=0, le=1)
-    message: str
+    """How far a job is."""
+
+    progress: float = Field(ge=0, le=1, description="Share of the work that is done.")
+    message: str = Field(description="Name of the present step.")
 
 
 class Job(Wire):

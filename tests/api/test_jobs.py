@@ -6,6 +6,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from app.api.events import DATA
 from app.schemas.jobs import Job, JobState
 
 IRIS = Path(__file__).parents[2] / "app" / "samples" / "iris.csv"
@@ -98,6 +99,8 @@ def test_a_job_is_watched_to_its_end_and_once(api_factory, request_body):
             assert stream.headers["content-type"].startswith("text/event-stream")
             assert stream.headers["x-request-id"]
             events = list(parsed(stream))
+        for event, data, _ in events:
+            assert DATA[event].model_validate(data).model_dump(mode="json") == data
         states = [data["state"] for event, data, _ in events if event == "state"]
         assert states[0] == "queued"
         assert states[-1] == "succeeded"
