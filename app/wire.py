@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import (
     BaseModel,
     ConfigDict,
+    GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     SerializerFunctionWrapHandler,
     model_serializer,
@@ -46,7 +47,28 @@ def without_null(schema: JsonSchemaValue) -> JsonSchemaValue:
     return rest | {"anyOf": members} if members else rest
 
 
+WRITTEN = frozenset({"uuid", "datetime", "date", "time", "timedelta", "enum", "tuple"})
+"""Types that JSON writes as a string or an array, and that strict validation would refuse so."""
+
+
+def _read_from_json(schema: Any) -> None:
+    if isinstance(schema, dict):
+        if schema.get("type") in WRITTEN:
+            schema["strict"] = False
+        for inner in schema.values():
+            _read_from_json(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            _read_from_json(inner)
+
+
 class Body(BaseModel):
-    """A request. A field nobody knows is a mistake worth telling."""
+    """A request. An unknown field is a fault; strings and booleans are no numbers, and numbers are neither."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        _read_from_json(schema)
+        return schema

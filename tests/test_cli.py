@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -153,7 +154,7 @@ def test_up_starts_again_what_dies(up_folder):
     for victim in victims:
         victim.kill()
     for part in ("api", "worker"):
-        _until(lambda part=part: any(part in child.cmdline() for child in up.children()))
+        _until(lambda part=part: any(part in _command(child) for child in up.children()))
     _until(lambda: _ready(up.address))
     code, alive, said = up.end()
     assert (code, alive) == (0, [])
@@ -209,6 +210,13 @@ def _ready(address):
         return httpx.get(f"{address}/readyz").is_success
     except httpx.TransportError:
         return False
+
+
+def _command(process):
+    """The words of its command; none if it has just ended."""
+    with suppress(psutil.Error):
+        return process.cmdline()
+    return []
 
 
 def _until(true, seconds=60):

@@ -97,7 +97,7 @@ from app.settings import Settings
 from app.main import create_app
 from starlette.testclient import TestClient
 logs.configure("DEBUG")
-with TestClient(create_app(Settings())) as client:
+with TestClient(create_app(Settings()), base_url="http://localhost") as client:
     print(client.get("/readyz").text, client.get("/v1/jobs").status_code)
 """
     where = f"user:{SECRET}@127.0.0.1:1/0"

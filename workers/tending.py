@@ -27,6 +27,10 @@ def name(settings: Settings) -> str:
     return f"{socket.gethostname()}:{settings.beat_file or os.getpid()}"
 
 
+UNHEARD_SWEEPS = 3
+"""Canaries that may be unheard before jobs are taken from the database."""
+
+
 class Tending:
     """A thread that lives as long as the worker and survives whatever happens in it.
 
@@ -89,8 +93,13 @@ class Tending:
             self._standing_in.release()
 
     def _watch(self) -> bool:
-        """Leave if the consumer is lost, else send it a canary. False if the broker refuses it, as on a full disk."""
-        if time.monotonic() - self._heard_at > self._services.settings.watchdog_seconds:
+        """Leave if the consumer is lost, else send it a canary.
+
+        False if the broker refuses it, as on a full disk, or if the last ones were not heard: jobs do not wait for the
+        consumer then.
+        """
+        settings, silence = self._services.settings, time.monotonic() - self._heard_at
+        if silence > settings.watchdog_seconds:
             self._leave()
         try:
             self._services.celery.send_task(CANARY, queue=self._canary_queue)
@@ -98,7 +107,7 @@ class Tending:
             log.warning("canary_refused", reason=type(error).__name__)
             self.heard()
             return False
-        return True
+        return silence <= UNHEARD_SWEEPS * settings.sweep_seconds
 
     def _leave(self) -> None:
         log.critical("consumer_lost")

@@ -15,7 +15,7 @@ from typing import Annotated, Self, TypeAlias
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from app.ml.contract import Affine, Labels, Matrix
 from app.ml.expressions import Formula, columns, evaluate, parse, quoted
@@ -36,8 +36,6 @@ Term: TypeAlias = tuple[int, ...]
 
 class Powers(Body):
     """The terms of degree 2 and more of u = (x − middle)/unit, for some columns x."""
-
-    model_config = ConfigDict(strict=False)  # read back from JSON, where a tuple is an array
 
     columns: tuple[str, ...]
     degree: int = Field(ge=2, le=MAX_DEGREE)

@@ -16,7 +16,7 @@ from typing_extensions import TypeAliasType
 from app.errors import AlgorithmNotFound
 from app.ml import algorithms
 from app.ml.contract import Algorithm, Learner, Params
-from app.suggestions import did_you_mean, quoted
+from app.suggestions import did_you_mean
 
 _EXAMPLES = re.compile(r"[.:]?(\s*>>>.*?(?=\n\s*\n|\Z))+", re.DOTALL)
 """Doctests, and the end of the sentence before them: who reads the catalogue has no use for them."""
@@ -74,9 +74,7 @@ def find(name: str) -> Entry:
         return catalogue()[name]
     except KeyError:
         near = did_you_mean(name, catalogue())
-        raise AlgorithmNotFound(
-            f"There is no algorithm {quoted(name)}{near} The algorithms are {', '.join(catalogue())}."
-        ) from None
+        raise AlgorithmNotFound(f"No such algorithm{near} The algorithms are {', '.join(catalogue())}.") from None
 
 
 def _entry(module: ModuleType) -> Entry:

@@ -12,7 +12,7 @@ Reference: Battiti & Brunato, The LION Way, ch. 3.
 from functools import cached_property
 
 import numpy as np
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from app.ml.contract import Matrix, Vector
 from app.ml.numerics.linalg import EPS
@@ -21,8 +21,6 @@ from app.wire import Body
 
 class Pixels(Body):
     """Pixels in columns, and the features that are made of them."""
-
-    model_config = ConfigDict(strict=False)  # read back from JSON, where a tuple is an array
 
     pixels: tuple[str, ...] = Field(min_length=1)
     width: int = Field(ge=1)

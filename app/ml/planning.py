@@ -61,9 +61,7 @@ class TrainSpec(Body):
         description="A numeric column with the error (standard deviation) of each row's target: instead of weights, a "
         "row counts as 1/sigma². Algorithms that judge themselves by known errors (linear) take them as known.",
     )
-    task: Task | None = Field(
-        None, strict=False, description="Null: regression for a numeric target, else classification."
-    )
+    task: Task | None = Field(None, description="Null: regression for a numeric target, else classification.")
     algorithm: AlgorithmSpec
     preprocessing: Preprocessing = Field(
         Preprocessing(), description="How columns become numbers. Absent: the default of each of its fields."

@@ -186,7 +186,8 @@ def run_asgi(app, body, headers, path="/v1/datasets"):
 
     scope = {
         "type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
-        "scheme": "http", "http_version": "1.1", "headers": headers, "server": ("test", 80), "client": ("test", 1),
+        "scheme": "http", "http_version": "1.1", "headers": [(b"host", b"localhost"), *headers],
+        "server": ("test", 80), "client": ("test", 1),
     }  # fmt: skip
     asyncio.run(app(scope, receive, send))
     return httpx.Response(answer["status"], headers=answer["headers"], content=answer["body"])

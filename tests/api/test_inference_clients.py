@@ -90,7 +90,7 @@ def test_what_it_asks_before(triton, model):
 def test_it_understands_what_went_wrong(triton, model):
     with pytest.raises(InferenceServerException, match="outputs are predict, predict_proba"):
         triton.infer(model, inputs(binary=True), outputs=[InferRequestedOutput("unknown")])
-    with pytest.raises(InferenceServerException, match="No such model") as gone:
+    with pytest.raises(InferenceServerException, match="There is no model") as gone:
         triton.get_model_metadata("no-such")
     assert gone.value.status() == "404"
 

@@ -78,7 +78,8 @@ def test_requests_that_differ_in_id_and_trace_only_share_what_is_known_of_their_
     from app.main import create_app
 
     app = create_app(settings, services)
-    head = "POST /v1/models/m/predict HTTP/1.1\r\nContent-Type: application/json\r\n{}Content-Length: 5\r\n\r\n"
+    head = "POST /v1/models/m/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head += "{}Content-Length: 5\r\n\r\n"
 
     def asked(own):
         return app.question(head.format(own).encode())

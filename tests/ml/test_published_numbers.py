@@ -26,7 +26,10 @@ def test_critical_values_of_anderson_and_darling(adjusted, alpha):
 @pytest.mark.parametrize(("confidence", "errors"), [(0.6826895, 1), (0.9544997, 2), (0.9930234, 2.697959)])
 def test_shares_of_a_normal_law(confidence, errors):
     """B5.13, B5.16: a mean of 9 rows of noise 3, whose standard error is 1."""
-    params, data = linear.Linear(sigma=3), Data.of(Task.REGRESSION, np.zeros((9, 1)), np.arange(9.0))
+    params, data = (
+        linear.Linear(sigma=3, interval_of="mean"),
+        Data.of(Task.REGRESSION, np.zeros((9, 1)), np.arange(9.0)),
+    )
     state = linear.fit(params, data, Context.of(0)).state
     bounds = linear.interval(params, state, np.zeros((1, 1)), confidence)
     np.testing.assert_allclose(bounds, [[4 - errors, 4 + errors]], atol=1e-5)

@@ -228,7 +228,7 @@ def test_over_http_every_caller_gets_what_he_would_get_alone(settings, name):
         app = create_app(own)
         async with (
             app.router.lifespan_context(app),
-            httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x") as client,
+            httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client,
         ):
             limit = asyncio.Semaphore(at_once)
 
