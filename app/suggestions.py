@@ -28,6 +28,15 @@ def did_you_mean(name: object, names: Iterable[str]) -> str:
     return f"; did you mean {quoted(found)}?" if found is not None else "."
 
 
+def no_such(lack: str, name: str, names: Iterable[str]) -> str:
+    """A sentence about a name that does not exist, with the closest that does.
+
+    >>> no_such("The dataset has no column", "pricee", ["area", "price"])
+    "The dataset has no column 'pricee'; did you mean 'price'?"
+    """
+    return f"{lack} {quoted(name)}{did_you_mean(name, names)}"
+
+
 def closest(name: object, names: Iterable[str]) -> str | None:
     """The name most like this one, upper case or lower, or None if none is much like it."""
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST:

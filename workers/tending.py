@@ -20,15 +20,13 @@ log = structlog.get_logger(__name__)
 EX_TEMPFAIL = 75
 """Exit status of a worker that wants to be started again (sysexits.h)."""
 FAREWELL_SECONDS = 5.0
+UNHEARD_SWEEPS = 3
+"""Canaries that may be unheard before jobs are taken from the database."""
 
 
 def name(settings: Settings) -> str:
     """Of this worker, and of the one that takes its place: whoever has the same heartbeat, or pid, on the same host."""
     return f"{socket.gethostname()}:{settings.beat_file or os.getpid()}"
-
-
-UNHEARD_SWEEPS = 3
-"""Canaries that may be unheard before jobs are taken from the database."""
 
 
 class Tending:

@@ -7,6 +7,7 @@ from app.ml.basis import MOST_COLUMNS, learned, term_count
 from app.ml.expressions import Misread, columns, parse
 from app.ml.preprocessing import BasisFunction, Expression, Picture, Polynomial, Preprocessing
 from app.ml.schema import ColumnKind
+from app.suggestions import no_such
 
 AT = "/preprocessing/basis"
 
@@ -70,6 +71,6 @@ def _formula_faults(one: Expression, at: str, features: Mapping[str, str]) -> It
 
 def _column_faults(name: str, at: str, features: Mapping[str, str]) -> Iterator[Fault]:
     if name not in features:
-        yield Fault(at, f"{name!r} is not among the columns to learn from.", "unknown_column")
+        yield Fault(at, no_such("The features have no column", name, features), "unknown_column")
     elif not ColumnKind(features[name]).measured:
         yield Fault(at, f"{name!r} is {features[name]}: functions are of numbers.", "not_a_number")

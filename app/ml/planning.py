@@ -18,7 +18,7 @@ from app.ml.contract import Learner, Size, Task
 from app.ml.evaluation import Validation
 from app.ml.preprocessing import Preprocessing
 from app.ml.schema import ColumnKind, TableColumn
-from app.suggestions import did_you_mean, quoted
+from app.suggestions import no_such
 from app.wire import Body
 
 MANY_FITS = 200
@@ -154,8 +154,7 @@ def _not_offered(spec: TrainSpec, name: str, task: Task, offered: Sequence[Task]
 
 def no_column(at: str, name: str, known: Iterable[str]) -> Fault:
     """The dataset has no column of this name; with the closest name that it has."""
-    detail = f"The dataset has no column {quoted(name)}{did_you_mean(name, known)}"
-    return Fault(at, detail, "unknown_column")
+    return Fault(at, no_such("The dataset has no column", name, known), "unknown_column")
 
 
 def _target_faults(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task | None, rows: int) -> Iterator[Fault]:

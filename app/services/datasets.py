@@ -21,6 +21,7 @@ from app.schemas.datasets import Dataset, DatasetPage, FileFormat, Rows
 from app.settings import Settings
 from app.store.identifiers import uuid7
 from app.store.work import Work, WorkFactory
+from app.suggestions import no_such
 
 UNNAMED = "dataset"
 MOST_CELLS = 1_000_000
@@ -190,7 +191,7 @@ def _chosen(names: list[str], wanted: Sequence[str] | None) -> list[str]:
         return names
     known = set(names)
     faults = [
-        Fault(f"/query/columns/{at}", "The dataset has no such column.", "unknown_column")
+        Fault(f"/query/columns/{at}", no_such("The dataset has no column", name, names), "unknown_column")
         for at, name in enumerate(wanted)
         if name not in known
     ]

@@ -32,6 +32,7 @@ from app.schemas.whatif import (
 )
 from app.services.predictions import Served
 from app.settings import Settings
+from app.suggestions import no_such
 
 MOST_TOLD = 2**25
 """Bytes of the explanations of one request: each row may be told what every one of many trees says."""
@@ -151,7 +152,9 @@ class WhatIf:
             at = f"/vary/{i}"
             column = known.get(axis.column)
             if column is None:
-                faults.append(Fault(f"{at}/column", "The model has no such input.", "unknown_column"))
+                faults.append(
+                    Fault(f"{at}/column", no_such("The model has no input", axis.column, known), "unknown_column")
+                )
             elif axis.column in names[:i]:
                 faults.append(Fault(f"{at}/column", "This input is varied twice.", "duplicate"))
             else:
@@ -251,7 +254,7 @@ def _movable(model: Model, row: Vector, names: Sequence[str] | None) -> Iterator
     faults = []
     for i, name in enumerate(names or ()):
         if name not in places:
-            faults.append(Fault(f"/inputs/{i}", "The model has no such input.", "unknown_column"))
+            faults.append(Fault(f"/inputs/{i}", no_such("The model has no input", name, places), "unknown_column"))
         elif name not in movable:
             faults.append(Fault(f"/inputs/{i}", "Only a number or datetime that the row has can move."))
     if faults:

@@ -21,7 +21,7 @@ from app.ml.report import Report
 from app.schemas.models import Alias, AliasHistory, AliasRecord, Model, ModelPage, ModelVersion
 from app.store.paging import of
 from app.store.tables import AliasMoveRow, AliasRow, ModelChunkRow, ModelRow, ModelVersionRow
-from app.suggestions import did_you_mean, quoted
+from app.suggestions import no_such
 
 CHAMPION = "champion"
 
@@ -214,7 +214,7 @@ class ModelRepository:
         sides = (ModelRow.name < model, ModelRow.name.desc()), (ModelRow.name > model, ModelRow.name)
         near = [select(ModelRow.name).where(side, _EXISTS).order_by(by).limit(NEIGHBOURS) for side, by in sides]
         names = [name for query in near for name in self.session.scalars(query)]
-        return ModelNotFound(f"There is no model {quoted(model)}{did_you_mean(model, names)}")
+        return ModelNotFound(no_such("There is no model", model, names))
 
     # pointers and aliases
 

@@ -83,6 +83,7 @@ from app.ml.numerics.tree import depth, importances, path
 from app.ml.numerics.tree_pruning import prune
 from app.ml.numerics.tree_seconds import growing
 from app.ml.numerics.trees import Trees, total
+from app.suggestions import no_such
 
 EXACT = 50_000
 """Up to so many rows every value may divide a column, unless asked otherwise."""
@@ -173,7 +174,9 @@ def faults(params: DecisionTree, kinds: Mapping[str, str]) -> Iterator[Fault]:
     """Exceptions that are no inputs."""
     for place, name in enumerate(params.missing_exceptions):
         if name not in kinds:
-            yield Fault(f"/missing_exceptions/{place}", "The inputs have no such column.", "unknown_column")
+            yield Fault(
+                f"/missing_exceptions/{place}", no_such("The inputs have no column", name, kinds), "unknown_column"
+            )
 
 
 def rules(params: DecisionTree, data: Data) -> Rules:

@@ -11,6 +11,7 @@ from app.errors import Fault, InvalidData
 from app.ml.contract import Data, Matrix, Vector
 from app.ml.labels import Class, Label
 from app.ml.schema import ColumnKind
+from app.suggestions import no_such
 from app.wire import Body
 
 OPS = ("<=", ">", "in", "known", "missing", "<", ">=", "==", "!=")
@@ -107,7 +108,7 @@ def _test_faults(test: GivenTest, at: str, kinds: Mapping[str, str]) -> Iterator
     if (test.values is not None) != several:
         yield Fault(f"{at}/values", f"{test.op} {'needs' if several else 'takes no'} values.")
     if test.column not in kinds:
-        yield Fault(f"{at}/column", "The inputs have no such column.", "unknown_column")
+        yield Fault(f"{at}/column", no_such("The inputs have no column", test.column, kinds), "unknown_column")
     elif ColumnKind(kinds[test.column]).measured:
         if several:
             yield Fault(f"{at}/op", "Numbers are compared: a list of categories says nothing about them.")

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from app.errors import Fault
+from app.suggestions import no_such
 
 
 def unknown(names: Iterable[str], at: str, kinds: Mapping[str, str]) -> Iterator[Fault]:
@@ -12,4 +13,4 @@ def unknown(names: Iterable[str], at: str, kinds: Mapping[str, str]) -> Iterator
     """
     for place, name in enumerate(names):
         if name not in kinds and name.rpartition("=")[0] not in kinds and name.partition("=")[0] not in kinds:
-            yield Fault(f"{at}/{place}", "The inputs have no such column.", "unknown_column")
+            yield Fault(f"{at}/{place}", no_such("The inputs have no column", name, kinds), "unknown_column")
