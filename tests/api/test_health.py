@@ -103,7 +103,9 @@ def test_liveness_touches_nothing_and_readiness_only_what_is_needed(stack_factor
         assert checks(client)["database"]
 
 
-@pytest.mark.parametrize("server", ["postgres", "cache", "broker"])
+@pytest.mark.parametrize(
+    "server", ["postgres", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cache", "broker"))]
+)
 def test_readiness_is_known_within_a_second_whatever_hangs(stack_factory, server):
     stack = stack_factory()
     name = "database" if server == "postgres" else server
