@@ -14,6 +14,7 @@ import pytest
 
 from app.processes import variables
 
+pytestmark = pytest.mark.slow  # a copy of the tree compiles anew
 ROOT = Path(__file__).parents[2]
 
 TALLY = '''"""Tally the rows of a dataset that a model would answer with one of its classes."""
@@ -144,7 +145,6 @@ def told(tmp_path_factory, database_factory):
     return answer
 
 
-@pytest.mark.slow
 def test_a_new_file_is_a_new_kind_of_work(told):
     job = told["done"]
     assert told["trained"]["version"] == 1
