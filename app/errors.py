@@ -26,6 +26,15 @@ def place(*steps: object) -> str:
     return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in steps)
 
 
+def steps(pointer: str) -> list[str]:
+    """The steps of a JSON pointer: the reverse of `place`.
+
+    >>> steps(place("line", 3, "a/b~"))
+    ['line', '3', 'a/b~']
+    """
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+
+
 def summary(faults: Sequence[Fault], what: str = "problems") -> str:
     """The first fault with its place, and how many there are.
 
@@ -34,7 +43,7 @@ def summary(faults: Sequence[Fault], what: str = "problems") -> str:
     """
     if not faults:
         return ""
-    where = ".".join(step.replace("~1", "/").replace("~0", "~") for step in faults[0].pointer.split("/")[1:])
+    where = ".".join(steps(faults[0].pointer))
     first = f"{where}: {faults[0].detail}" if where else faults[0].detail
     return first if len(faults) == 1 else f"{len(faults)} {what}; the first: {first}"
 

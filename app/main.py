@@ -32,6 +32,7 @@ from app.api.direct import Application, DirectRoute
 from app.api.hosts import Hosts
 from app.api.metrics import Metrics
 from app.api.middleware import Surroundings
+from app.api.problems import with_head
 from app.bootstrap import Services, build
 from app.settings import Settings
 
@@ -67,15 +68,15 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
     for resource in (predict, inference, datasets, algorithms, jobs, models, whatif, pairs, health, metrics, docs):
         app.include_router(resource.router)
     literal: dict[str, set[str]] = {}
+    direct: list[DirectRoute] = []
     for route in iter_route_contexts(app.routes):
+        if isinstance(route.original_route, DirectRoute):
+            direct.append(route.original_route)
         if route.path is not None:
             templates[id(route.original_route)] = route.path
             if "{" not in route.path:
                 literal.setdefault(route.path, set()).update(route.methods or ())
-    app.literal_paths = literal
-    direct = [
-        one.original_route for one in iter_route_contexts(app.routes) if isinstance(one.original_route, DirectRoute)
-    ]
+    app.literal_paths = {path: with_head(methods) for path, methods in literal.items()}
     app.answer_directly(partial(Surroundings, metrics=measured, templates=templates), direct)
     return app
 

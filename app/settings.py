@@ -96,8 +96,8 @@ class Settings(BaseSettings):
     )
     beat_file: Path | None = Field(
         None,
-        description="File whose time of modification a worker renews every second; absent: none. `valiant up` gives "
-        "one to each of its workers, and replaces a worker that lets it be for `lease_seconds`.",
+        description="File whose time of modification a worker renews every second; null: no such file. `valiant up` "
+        "gives one to each of its workers, and replaces a worker that does not renew it for `lease_seconds`.",
     )
     watchdog_seconds: PositiveFloat = Field(60, description="An idle worker that hears nothing for so long restarts.")
     worker_grace_seconds: float = Field(10, ge=0, description="Time a running job gets when a worker stops.")

@@ -9,6 +9,7 @@ from pydantic import BaseModel, RootModel
 from pydantic_core.core_schema import ErrorType
 
 from app.errors import Fault, place
+from app.errors import steps as steps_of
 from app.suggestions import LISTED, closest, one_of
 
 LONGEST_POINTER = 300
@@ -110,8 +111,7 @@ def in_document_order(faults: Iterable[Fault], body: object) -> list[Fault]:
 
     def position(fault: Fault) -> list[int]:
         here, found = body, list[int]()
-        for part in fault.pointer.split("/")[1:]:
-            step = part.replace("~1", "/").replace("~0", "~")
+        for step in steps_of(fault.pointer):
             if isinstance(here, dict):
                 if id(here) not in places:
                     places[id(here)] = {key: place for place, key in enumerate(here)}

@@ -133,17 +133,21 @@ _HANDLERS: Mapping[type, Callable[[Request, Exception], Response]] = {
 def check_method(scope: Scope) -> None:
     """Raises MethodNotAllowed where an address without parameters does not have the method."""
     methods = scope["app"].literal_paths.get(scope["path"])
-    if methods and scope["method"] not in methods and not (scope["method"] == "HEAD" and "GET" in methods):
+    if methods and scope["method"] not in methods:
         raise _not_allowed(methods)
 
 
-def _methods(request: Request) -> set[str]:
+def with_head(methods: Collection[str]) -> Collection[str]:
+    """HEAD is answered wherever GET is."""
+    return {*methods, "HEAD"} if "GET" in methods else methods
+
+
+def _methods(request: Request) -> Collection[str]:
     """All methods of an address. The router knows only those of the first route that fits."""
     path = request.scope["path"]
     fitting = (route for route in iter_route_contexts(request.app.routes) if route.path_regex.match(path))
-    return set().union(*(route.methods or () for route in fitting))
+    return with_head(set().union(*(route.methods or () for route in fitting)))
 
 
 def _not_allowed(methods: Collection[str]) -> MethodNotAllowed:
-    answered = {*methods, "HEAD"} if "GET" in methods else methods
-    return MethodNotAllowed(headers={"Allow": ", ".join(sorted(answered))})
+    return MethodNotAllowed(headers={"Allow": ", ".join(sorted(methods))})

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
-from app.errors import Fault, InvalidRequest
+from app.errors import Fault, InvalidRequest, steps
 from app.ml.planning import AlgorithmSpec, TrainSpec
 from app.validation import sentence
 from app.wire import Body
@@ -126,8 +126,7 @@ def _set(spec: SearchSpec, place: int, settings: Mapping[str, Any]) -> TrainSpec
     body["algorithm"] = [spec.algorithm, *spec.alternatives][place].model_dump(mode="json")
     body["validation"] = {"method": "holdout", "test_fraction": spec.validation.test_fraction}
     for pointer, value in settings.items():
-        parts = pointer.replace(_root(place), "/algorithm/", 1).split("/")[1:]
-        parts = [part.replace("~1", "/").replace("~0", "~") for part in parts]
+        parts = steps(pointer.replace(_root(place), "/algorithm/", 1))
         inner: Any = body
         for part in parts[:-1]:
             if isinstance(inner, dict) and inner.get(part) is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from app.errors import DatasetNotFound, Fault, InvalidRequest, ModelNotFound, ValiantError
+from app.errors import DatasetNotFound, Fault, InvalidRequest, ModelNotFound, ValiantError, steps
 from app.ml.kind import Request
 
 STAND_INS = {"model": "stand-in", "algorithm": {"name": "decision_tree"}}
@@ -47,8 +47,7 @@ def _without(body: dict[str, Any], pointers: Sequence[str], required: set[str]) 
     """The body without what is at the pointers, and those of the required fields that got a stand-in."""
     rest = copy.deepcopy(body)
     for pointer in pointers:
-        steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
-        _remove(rest, steps)
+        _remove(rest, steps(pointer))
     algorithm = rest.get("algorithm")
     if isinstance(algorithm, dict) and "name" not in algorithm:
         del rest["algorithm"]
@@ -56,9 +55,9 @@ def _without(body: dict[str, Any], pointers: Sequence[str], required: set[str]) 
     return rest | {name: copy.deepcopy(STAND_INS[name]) for name in lost}, lost
 
 
-def _remove(holder: Any, steps: Sequence[str]) -> None:
-    """Delete the field at the end of the steps; a list with a faulty item goes as a whole."""
-    for step, after in zip(steps, [*steps[1:], None], strict=True):
+def _remove(holder: Any, path: Sequence[str]) -> None:
+    """Delete the field at the end of the path; a list with a faulty item goes as a whole."""
+    for step, after in zip(path, [*path[1:], None], strict=True):
         if not isinstance(holder, dict) or step not in holder:
             return
         if after is None or not isinstance(holder[step], dict):
