@@ -162,6 +162,14 @@ class Size(NamedTuple):
         return self.rows * self.columns
 
 
+class Inputs(NamedTuple):
+    """What is known of a table before any row is read."""
+
+    kinds: Mapping[str, str]
+    """`ColumnKind` of each input, and of functions of inputs, by name."""
+    size: Size
+
+
 def _once(size: Size) -> tuple[float, Size]:
     return 1.0, size
 
@@ -268,8 +276,8 @@ class Algorithm(Generic[P, S]):
     """Of such a learner: it computes with columns itself, and accepts nothing but full numbers."""
     through_origin: Callable[[P], bool] = lambda _: False
     """Whether these parameters fix the prediction to 0 where all columns are 0: scaling then moves no column's 0."""
-    faults: Callable[[P, Mapping[str, str]], Iterable[Fault]] | None = None
-    """Demands of the parameters that the inputs, with a `ColumnKind` by name, do not meet; before any row is read."""
+    faults: Callable[[P, Inputs], Iterable[Fault]] | None = None
+    """Demands of the parameters that the table does not meet; before any row is read."""
     seconds: Callable[[P, Size], float] = lambda _, size: SECONDS_PER_CELL * size.cells
     """About how long it takes, on one core, to fit rows and to answer as many, learners within it left aside: right
     within a factor of three on a noisy table."""

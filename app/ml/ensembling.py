@@ -14,7 +14,7 @@ from pydantic import Field
 
 from app.ml import learners
 from app.ml.catalogue import find
-from app.ml.contract import Labels, Matrix, Task, Vector
+from app.ml.contract import Inputs, Labels, Matrix, Size, Task, Vector
 from app.ml.evaluation import Evaluation, of_classes, of_numbers
 from app.ml.figures import MEASURES, fold_mean
 from app.ml.intervals import Resamples
@@ -156,7 +156,8 @@ def _alike(contenders: Sequence[Contender], material: Material) -> list[Contende
 def _refused(spec: TrainSpec, material: Material) -> bool:
     entry, kinds = find("committee"), {column.name: str(column.kind) for column in material.raw.columns}
     alone = entry.algorithm.params.model_validate({"members": [spec.algorithm.model_dump(mode="json")]})
-    return any(learners.faults(entry.algorithm, alone, material.task, "", kinds))
+    inputs = Inputs(kinds, Size(material.rows, len(kinds), len(material.classes)))
+    return any(learners.faults(entry.algorithm, alone, material.task, "", inputs))
 
 
 def _gram(pool: Sequence[Contender], wanted: NDArray[np.float64], rows: Labels) -> NDArray[np.float64]:

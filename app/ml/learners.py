@@ -1,6 +1,6 @@
 """Learners made of learners: what may stand inside what, and how the inner ones are fitted."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from app.ml.contract import (
     Context,
     Data,
     Each,
+    Inputs,
     Learned,
     Learner,
     Lesson,
@@ -90,10 +91,10 @@ def seconds(algorithm: Algorithm[Any, Any], params: Params, task: Task, size: Si
 
 
 def faults(
-    algorithm: Algorithm[Any, Any], params: Params, task: Task, at: str, kinds: Mapping[str, str], *, depth: int = 0
+    algorithm: Algorithm[Any, Any], params: Params, task: Task, at: str, inputs: Inputs, *, depth: int = 0
 ) -> Iterator[Fault]:
-    """Members that cannot do what they are wanted for, or not with inputs of these kinds, however deep."""
-    for fault in algorithm.faults(params, kinds) if algorithm.faults else ():
+    """Members that cannot do what they are wanted for, or not with a table of these inputs, however deep."""
+    for fault in algorithm.faults(params, inputs) if algorithm.faults else ():
         yield fault._replace(pointer=f"{at}{fault.pointer}")
     for member in algorithm.members(params, task) if algorithm.members else ():
         where, entry = f"{at}{member.pointer}", entry_of(member.spec)
@@ -102,5 +103,5 @@ def faults(
         elif member.task not in entry.algorithm.tasks:
             yield Fault(f"{where}/name", f"{entry.name} does not do {member.task}, which is needed here.")
         else:
-            seen = {} if member.above else kinds
-            yield from faults(entry.algorithm, member.spec, member.task, where, seen, depth=depth + 1)
+            within = Inputs({} if member.above else inputs.kinds, member.fits(inputs.size)[1])
+            yield from faults(entry.algorithm, member.spec, member.task, where, within, depth=depth + 1)

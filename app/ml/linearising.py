@@ -61,14 +61,28 @@ def check_domain(how: Linearising, y: Vector, rows: Labels, name: str) -> None:
 
 
 def _check_defined(how: Linearising, y: Vector, rows: Labels, name: str) -> None:
-    transform = _TRANSFORMS[how]
-    with np.errstate(over="ignore"):
-        wrong = rows[~(transform.defined(y) & np.isfinite(transform.forward(np.where(transform.defined(y), y, 1.0))))]
+    wrong = rows[~defined(how, y)]
     if wrong.size:
         raise InvalidData(
-            f"The {how} of the target {name!r} exists for numbers {transform.domain}; {wrong.size} rows have others.",
+            f"{domain(how, name)} {wrong.size} rows have others.",
             faults=[Fault(pointer(row, name), "The function has no value here.", "undefined") for row in wrong[:SHOWN]],
         )
+
+
+def defined(how: Linearising, y: Vector) -> NDArray[np.bool_]:
+    """(n,) which targets have such a function."""
+    if how == "none":
+        return np.ones(y.shape, np.bool_)
+    transform = _TRANSFORMS[how]
+    inside = transform.defined(y)
+    with np.errstate(over="ignore"):
+        found: NDArray[np.bool_] = inside & np.isfinite(transform.forward(np.where(inside, y, 1.0)))
+    return found
+
+
+def domain(how: Linearising, name: str) -> str:
+    """One sentence: for which targets it is defined."""
+    return f"The {how} of the target {name!r} exists for numbers {_TRANSFORMS[how].domain}."
 
 
 def transformed(how: Linearising, data: Data, *, errors_known: bool) -> Data:

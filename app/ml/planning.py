@@ -14,8 +14,10 @@ from app.errors import Fault, InvalidRequest
 from app.ml import learners
 from app.ml.basis_plan import function_faults, function_names, functions
 from app.ml.catalogue import any_algorithm
-from app.ml.contract import Learner, Size, Task
+from app.ml.contract import Inputs, Learner, Size, Task
 from app.ml.evaluation import Validation
+from app.ml.foreseen import value_faults
+from app.ml.plan_cost import closed_form, cost_of, encoded_width
 from app.ml.preprocessing import Preprocessing
 from app.ml.schema import ColumnKind, TableColumn
 from app.suggestions import no_such
@@ -25,19 +27,6 @@ MANY_FITS = 200
 """More are worth a warning."""
 MAX_CLASSES = 1000
 """A target with more different values is not a set of classes."""
-BASE_BYTES, BASE_SECONDS = 150 << 20, 0.25
-"""What the training process costs before the first row."""
-SECONDS_PER_CELL = 8e-8
-"""Of reading, preparation and figures, per number of the matrix and for every fit."""
-
-LOT = 1 << 19
-"""Numbers learned at a time where memory does not hold all."""
-FEWEST = 1000
-"""Rows learned at a time at least, however wide."""
-HELD = 5
-"""Lots held at once: rows held out, the sample, the batch, and copies on the way."""
-SECONDS_PER_STREAMED_CELL = 4e-8
-"""Of one pass over what memory does not hold: mostly reading and preparing."""
 
 if TYPE_CHECKING:
     AlgorithmSpec: TypeAlias = Learner
@@ -96,27 +85,28 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
     known = {column.name: column for column in columns}
     task, faults = _task(spec, known)
     faults += [*_target_faults(spec, known, task, rows), *_weight_faults(spec, known)]
-    faults += _feature_faults(spec, known, rows)
+    faults += [*_feature_faults(spec, known, rows), *value_faults(spec, known)]
     if spec.validation.method == "loo" and spec.target is None:
         faults.append(Fault("/validation/method", "Leave-one-out compares predictions with a target: take kfold."))
     features, warnings = _features(spec, columns, rows)
-    kinds = {name: known[name].kind for name in features if name in known}
+    chosen = [known[name] for name in features if name in known]
+    kinds = {column.name: column.kind for column in chosen}
     functional = [*(function_faults(spec.preprocessing, kinds) if kinds else ())]
+    size = Size(rows, encoded_width(spec, chosen), _classes(spec, known, task))
+    if not functional:
+        size = size._replace(columns=size.columns + functions(spec.preprocessing, kinds))
     if task is not None:
         algorithm = learners.entry_of(spec.algorithm).algorithm
         made = function_names(spec.preprocessing, kinds) if kinds and not functional else ()
         named = kinds | dict.fromkeys(made, ColumnKind.NUMERIC)
-        faults += learners.faults(algorithm, spec.algorithm, task, "/algorithm", named)
+        faults += learners.faults(algorithm, spec.algorithm, task, "/algorithm", Inputs(named, size))
     faults += [*functional, *_transform_faults(spec, task)]
     if not features and not faults:
         faults.append(Fault("/features", "No column is left to learn from.", "missing"))
     if faults or task is None:
         raise InvalidRequest(faults=faults)
     usable = rows - (known[spec.target].missing if spec.target is not None else 0)
-    chosen = [known[name] for name in features]
-    width = functions(spec.preprocessing, kinds) + _width(spec, chosen)
-    classes = known[spec.target].distinct or 0 if spec.target is not None and task is Task.CLASSIFICATION else 0
-    cost = _cost(spec, task, chosen, Size(rows, width, classes), memory_bytes)
+    cost = cost_of(spec, task, chosen, size, memory_bytes)
     warnings += [*_warnings(spec, chosen, known, usable), *_lot_warnings(cost.lot)]
     return Plan(task, features, usable, cost.memory_bytes, cost.seconds, tuple(warnings), cost.lot)
 
@@ -150,6 +140,12 @@ def _not_offered(spec: TrainSpec, name: str, task: Task, offered: Sequence[Task]
     if spec.task is None and task is Task.REGRESSION:
         advice = " To take the numbers of the target for classes, set task to classification."
     return Fault(pointer, f"{name} does {' and '.join(offered)}, not {task}.{advice}")
+
+
+def _classes(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task | None) -> int:
+    """Of the target; 0 where there are none, or nothing is known of them."""
+    target = known.get(spec.target or "")
+    return target.distinct or 0 if target is not None and task is Task.CLASSIFICATION else 0
 
 
 def no_column(at: str, name: str, known: Iterable[str]) -> Fault:
@@ -258,24 +254,10 @@ def _warnings(
             f"Rows that are near each other in the other columns are hardly more alike in {spec.target!r} than "
             "any two: there may be little to learn."
         )
-    if spec.validation.fits(usable) > MANY_FITS and not _closed_form(spec, chosen):
+    if spec.validation.fits(usable) > MANY_FITS and not closed_form(spec, chosen):
         yield f"The model is fitted about {spec.validation.fits(usable)} times."
     if spec.validation.method == "kfold" and spec.validation.folds > usable:
         yield f"There are fewer rows than the {spec.validation.folds} folds asked for."
-
-
-def _closed_form(spec: TrainSpec, chosen: Sequence[TableColumn]) -> bool:
-    """Whether leave-one-out will hardly need a fit: see `app.ml.leave_one_out`."""
-    form, how = learners.entry_of(spec.algorithm).algorithm.leave_one_out, spec.preprocessing
-    return (
-        spec.validation.method == "loo"
-        and form is not None
-        and not how.basis
-        and how.target == "none"
-        and (how.scaling == "none" or form.unscaled(spec.algorithm))
-        and not any(column.missing for column in chosen if ColumnKind(column.kind).measured)
-        and all((column.distinct or MAX_CLASSES) <= how.max_levels for column in chosen if column.kind == "categorical")
-    )
 
 
 def _lot_warnings(lot: int | None) -> Iterator[str]:
@@ -284,30 +266,3 @@ def _lot_warnings(lot: int | None) -> Iterator[str]:
             f"Too large for the memory of a job: learned in batches of about {lot} rows. Scales, levels, figures and "
             f"any cross-validation rest on random samples of about as many."
         )
-
-
-class _Cost(NamedTuple):
-    memory_bytes: int
-    seconds: float
-    lot: int | None
-
-
-def _width(spec: TrainSpec, chosen: Sequence[TableColumn]) -> int:
-    """Columns of the matrix that stand for these."""
-    limit = spec.preprocessing.max_levels
-    return sum(1 if ColumnKind(column.kind).measured else min(limit, column.distinct or limit) + 1 for column in chosen)
-
-
-def _cost(spec: TrainSpec, task: Task, chosen: Sequence[TableColumn], size: Size, memory_bytes: float) -> _Cost:
-    """Rough bytes and seconds: the table, the raw matrix, the matrix and the fit's own copies of it."""
-    rows, width = int(size.rows), int(size.columns)
-    row_bytes = 8 * (2 * len(chosen) + 5 * width)
-    fits = 3 if _closed_form(spec, chosen) else spec.validation.fits(rows)
-    algorithm = learners.entry_of(spec.algorithm).algorithm
-    each = SECONDS_PER_CELL * size.cells + learners.seconds(algorithm, spec.algorithm, task, size)
-    memory, seconds = BASE_BYTES + row_bytes * rows, fits * each
-    lot = max(FEWEST, LOT // max(width, len(chosen)))
-    if algorithm.update is None or memory <= memory_bytes or rows <= HELD * lot:
-        return _Cost(memory, round(BASE_SECONDS + seconds, 2), None)
-    seconds = SECONDS_PER_STREAMED_CELL * size.cells * (1 + algorithm.passes(spec.algorithm))
-    return _Cost(BASE_BYTES + row_bytes * HELD * lot, round(BASE_SECONDS + seconds, 2), lot)

@@ -42,6 +42,9 @@ class TableColumn(NamedTuple):
     identifier_like: bool = False
     rough: bool = False
     """Nothing shows that rows near each other in the other columns are alike in this one (`app.ml.smoothness`)."""
+    minimum: float | None = None
+    """Smallest number; None of other kinds and where nothing is known."""
+    maximum: float | None = None
 
 
 class InputColumn(Wire):

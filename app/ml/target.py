@@ -75,10 +75,8 @@ def read_weights(cells: Cells, name: str, rows: Labels, exponent: int = 1) -> Ve
 
     Raises InvalidData for those that are missing, not above zero or out of all proportion.
     """
-    values = measured(cells, name)[rows]
-    with np.errstate(all="ignore"):
-        weights = values**exponent
-    wrong = rows[~((values > 0) & (weights >= 1 / FAR) & (weights <= FAR))]
+    weights, usable = usable_weights(measured(cells, name)[rows], exponent)
+    wrong = rows[~usable]
     if wrong.size:
         what, most = ("Row weights", FAR) if exponent == 1 else ("Errors of rows", FAR**0.5)
         raise InvalidData(
@@ -86,6 +84,13 @@ def read_weights(cells: Cells, name: str, rows: Labels, exponent: int = 1) -> Ve
             faults=list(_weight_faults(wrong[:SHOWN], name)),
         )
     return weights
+
+
+def usable_weights(values: Vector, exponent: int) -> tuple[Vector, NDArray[np.bool_]]:
+    """The values to this power, and which of them can weigh a row."""
+    with np.errstate(all="ignore"):
+        weights = values**exponent
+    return weights, (values > 0) & (weights >= 1 / FAR) & (weights <= FAR)
 
 
 def _weight_faults(rows: Labels, name: str) -> Iterator[Fault]:

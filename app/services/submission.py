@@ -14,6 +14,7 @@ from app.ml.kind import Checked, Estimate, Known, Request, Sheet, Version
 from app.ml.kinds import kind_of
 from app.ml.model import Header
 from app.ml.schema import TableColumn
+from app.ml.sheet import Column
 from app.ml.smoothness import rough
 from app.schemas.datasets import Dataset
 from app.schemas.jobs import Job
@@ -155,11 +156,12 @@ def _completed(new: NewJob, understood: _Understood) -> NewJob:
 
 def sheet(dataset: Dataset) -> Sheet:
     """What the core may know of a dataset."""
-    columns = (
-        TableColumn(c.name, c.kind, c.missing, c.distinct, c.identifier_like, rough(c.smoothness))
-        for c in dataset.columns
-    )
-    return Sheet(dataset.digest, dataset.rows, tuple(columns))
+    return Sheet(dataset.digest, dataset.rows, tuple(map(_column, dataset.columns)))
+
+
+def _column(of: Column) -> TableColumn:
+    low, high = (end if isinstance(end, float) else None for end in (of.minimum, of.maximum))
+    return TableColumn(of.name, of.kind, of.missing, of.distinct, of.identifier_like, rough(of.smoothness), low, high)
 
 
 def _version(of: ModelVersion) -> Version:

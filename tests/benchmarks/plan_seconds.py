@@ -15,7 +15,7 @@ import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
 from app.errors import InvalidRequest
-from app.ml.planning import BASE_SECONDS
+from app.ml.plan_cost import BASE_SECONDS
 from app.ml.schema import TableColumn
 from app.ml.training import TrainSpec, plan, train
 

@@ -10,7 +10,8 @@ from app.ml import learners
 from app.ml.catalogue import catalogue, find
 from app.ml.contract import Data, Size, Task
 from app.ml.kind import Known, Sheet
-from app.ml.planning import BASE_SECONDS, TrainSpec, plan
+from app.ml.plan_cost import BASE_SECONDS
+from app.ml.planning import TrainSpec, plan
 from app.ml.schema import TableColumn
 from app.ml.work.search import SearchRequest, check
 

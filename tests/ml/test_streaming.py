@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from app.errors import InvalidData
-from app.ml import planning, streaming
+from app.ml import plan_cost, streaming
 from app.ml.batches import fit_batches
 from app.ml.catalogue import find
 from app.ml.contract import Context, Data, Task
@@ -23,8 +23,8 @@ SMALL = 1.0
 @pytest.fixture(autouse=True)
 def _small_lots(monkeypatch):
     """So that few rows make many batches."""
-    monkeypatch.setattr(planning, "LOT", 6000)
-    monkeypatch.setattr(planning, "FEWEST", 100)
+    monkeypatch.setattr(plan_cost, "LOT", 6000)
+    monkeypatch.setattr(plan_cost, "FEWEST", 100)
     monkeypatch.setattr(streaming, "BLOCK", 64)
 
 

@@ -52,7 +52,7 @@ Menze et al. (2011), ECML: 453 (by the ridge); Quinlan (1992), Learning with con
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -67,6 +67,7 @@ from app.ml.contract import (
     Context,
     Data,
     Fit,
+    Inputs,
     Matrix,
     Params,
     Symmetry,
@@ -170,12 +171,14 @@ def _grown(params: DecisionTree, data: Data, context: Context) -> tuple[Grown, F
     return grow_oblique(data, how, params.oblique, exact=exact, heard=context.progress)
 
 
-def faults(params: DecisionTree, kinds: Mapping[str, str]) -> Iterator[Fault]:
+def faults(params: DecisionTree, inputs: Inputs) -> Iterator[Fault]:
     """Exceptions that are no inputs."""
     for place, name in enumerate(params.missing_exceptions):
-        if name not in kinds:
+        if name not in inputs.kinds:
             yield Fault(
-                f"/missing_exceptions/{place}", no_such("The inputs have no column", name, kinds), "unknown_column"
+                f"/missing_exceptions/{place}",
+                no_such("The inputs have no column", name, inputs.kinds),
+                "unknown_column",
             )
 
 

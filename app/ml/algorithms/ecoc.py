@@ -27,6 +27,7 @@ References: Dietterich & Bakiri (1995), J. Artif. Intell. Res. 2:263; Battiti & 
 """
 
 import math
+from collections.abc import Iterator
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
@@ -34,13 +35,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from app.errors import InvalidData
+from app.errors import Fault, InvalidData
 from app.ml.contract import (
     JSON,
     Algorithm,
     Context,
     Data,
     Fit,
+    Inputs,
     Learned,
     Learner,
     Lesson,
@@ -55,6 +57,8 @@ from app.ml.contract import (
 
 MOST_CLASSES = 10
 """That the exhaustive code takes: 511 bits."""
+TOO_LONG = "The exhaustive code of {} classes is too long: take random."
+NO_WORDS = "The code needs a codeword for each of the {} classes."
 DRAWS = 100
 TINY = 1e-12
 """A learner of a bit is never taken for surer than this."""
@@ -169,6 +173,15 @@ def summary(params: ECOC, state: State) -> JSON:
     }
 
 
+def faults(params: ECOC, inputs: Inputs) -> Iterator[Fault]:
+    """Codes that are none for so many classes."""
+    k = inputs.size.classes
+    if params.words is not None and k and len(params.words) != k:
+        yield Fault("/words", NO_WORDS.format(k), "wrong_length")
+    elif params.words is None and k > MOST_CLASSES and _kind(params, k) == "exhaustive":
+        yield Fault("/code", TOO_LONG.format(k))
+
+
 def _code(params: ECOC, k: int, rng: np.random.Generator) -> Code:
     """Raises InvalidData for a code that is none for k classes."""
     if params.words is not None:
@@ -180,7 +193,7 @@ def _code(params: ECOC, k: int, rng: np.random.Generator) -> Code:
         return np.eye(k, dtype=np.int8)[:, : 1 if k == 2 else k]
     if kind == "exhaustive":
         if k > MOST_CLASSES:
-            raise InvalidData(f"The exhaustive code of {k} classes is too long: take random.")
+            raise InvalidData(TOO_LONG.format(k))
         return exhaustive(k)
     return _random(k, _bits(params, k), rng)
 
@@ -231,7 +244,7 @@ def _columns(k: int, bits: int, rng: np.random.Generator) -> Code:
 
 def _given(words: list[list[int]], k: int) -> Code:
     if len(words) != k:
-        raise InvalidData(f"The code needs a word for each of the {k} classes.")
+        raise InvalidData(NO_WORDS.format(k))
     return np.array(words, np.int8).reshape(k, -1)
 
 
@@ -256,6 +269,7 @@ ALGORITHM = Algorithm(
     members=lambda params, task: [Member("/base", params.base, task, partial(_fits, params))],
     explain=explain,
     summary=summary,
+    faults=faults,
     breaks={
         Symmetry.COLUMN_ORDER: "a tree as the learner takes the first of equally good columns",
         Symmetry.LABEL_NAMES: "the first class has a 1 in every bit of the exhaustive code",

@@ -130,7 +130,7 @@ ALGORITHM = Algorithm(
     ],
     reads=True,
     summary=summary,
-    faults=lambda params, kinds: unknown(params.meta_features, "/meta_features", kinds),
+    faults=lambda params, inputs: unknown(params.meta_features, "/meta_features", inputs.kinds),
     breaks={
         Symmetry.ROW_ORDER: "rows are dealt into folds by their place",
         Symmetry.COLUMN_ORDER: "a tree among the members takes the first of equally good columns",

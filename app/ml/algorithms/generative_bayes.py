@@ -31,6 +31,7 @@ Hastie, Tibshirani & Friedman (2009), The Elements of Statistical Learning, ch. 
 Battiti & Brunato, The LION Way, ch. 3.
 """
 
+from collections.abc import Iterator
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -38,8 +39,8 @@ import scipy
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import InvalidData
-from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Task, Vector
+from app.errors import Fault, InvalidData
+from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Inputs, Matrix, Params, Task, Vector
 from app.ml.numerics.inference import told
 from app.ml.numerics.nonparametric import (
     Histograms,
@@ -64,6 +65,7 @@ from app.ml.numerics.softmax import of_two
 
 BLOCK = 2**18
 """Numbers worked on at a time: with fewer, the calls for a block cost more than its rows."""
+NO_PRIORS = "There are {} priors for {} classes."
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -178,11 +180,18 @@ def _impossible(state: State, densities: Matrix) -> NDArray[np.bool_]:
     return np.asarray(np.isneginf(densities[:, np.isfinite(state.log_priors)]).all(axis=1))
 
 
+def faults(params: GenerativeBayes, inputs: Inputs) -> Iterator[Fault]:
+    """Priors that are not one for each class."""
+    k = inputs.size.classes
+    if isinstance(params.priors, list) and k and len(params.priors) != k:
+        yield Fault("/priors", NO_PRIORS.format(len(params.priors), k), "wrong_length")
+
+
 def _priors(params: GenerativeBayes, data: Data) -> tuple[Vector, list[str]]:
     mass = data.weights @ data.targets
     k, present = len(mass), mass > 0
     if isinstance(params.priors, list) and len(params.priors) != k:
-        raise InvalidData(f"There are {len(params.priors)} priors for {k} classes.")
+        raise InvalidData(NO_PRIORS.format(len(params.priors), k))
     wanted = mass if params.priors == "learned" else np.ones(k) if params.priors == "uniform" else params.priors
     shares = np.where(present, np.asarray(wanted, np.float64), 0.0)
     lost = [] if isinstance(params.priors, str) else np.flatnonzero((np.array(params.priors) > 0) & ~present).tolist()
@@ -222,4 +231,5 @@ ALGORITHM = Algorithm(
     seconds=lambda _, size: size.cells * (1e-8 + 1e-10 * size.columns) * max(1, size.classes),
     explain=explain,
     summary=summary,
+    faults=faults,
 )

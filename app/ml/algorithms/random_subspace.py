@@ -21,7 +21,7 @@ True
 References: Ho (1998), IEEE Trans. Pattern Anal. 20:832; Battiti & Brunato, The LION Way, ch. 11.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import Annotated, NamedTuple
 
@@ -36,6 +36,7 @@ from app.ml.contract import (
     Context,
     Data,
     Fit,
+    Inputs,
     Labels,
     Learned,
     Learner,
@@ -100,9 +101,9 @@ def summary(params: RandomSubspace, state: State) -> JSON:
     return {"members": len(state.members), "columns": [places.tolist() for places in state.columns]}
 
 
-def faults(params: RandomSubspace, kinds: Mapping[str, str]) -> Iterator[Fault]:
+def faults(params: RandomSubspace, inputs: Inputs) -> Iterator[Fault]:
     for place, group in enumerate(params.groups or ()):
-        yield from unknown(group, f"/groups/{place}", kinds)
+        yield from unknown(group, f"/groups/{place}", inputs.kinds)
 
 
 def _fits(params: RandomSubspace, size: Size) -> tuple[float, Size]:

@@ -286,6 +286,6 @@ ALGORITHM = Algorithm(
     explain=explain,
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
-    faults=lambda params, kinds: given_faults(params.given or (), kinds),
+    faults=lambda params, inputs: given_faults(params.given or (), inputs.kinds),
     breaks={Symmetry.COLUMN_ORDER: "of equally good questions that of the first column is asked"},
 )

@@ -15,7 +15,8 @@ from app.ml.bootstrap import Distribution, Ellipse, Rectangle, distribution, ell
 from app.ml.contract import Task
 from app.ml.kind import Checked, Estimate, Inputs, Kind, Known, Name, Needs, Outcome, Request, Result, Version, Wanted
 from app.ml.material import Material
-from app.ml.planning import BASE_SECONDS, Plan, TrainSpec, plan
+from app.ml.plan_cost import BASE_SECONDS
+from app.ml.planning import Plan, TrainSpec, plan
 from app.ml.progress import Reporter, Stages
 from app.ml.refitting import Numbers, Refits, refit
 from app.ml.rows import read_rows

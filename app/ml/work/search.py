@@ -16,7 +16,8 @@ from app.ml.ensembling import Ensemble
 from app.ml.evaluation import Validation
 from app.ml.figures import MEASURES
 from app.ml.kind import Checked, Estimate, Inputs, Kind, Known, Name, Needs, Outcome, Request, Result, Sheet
-from app.ml.planning import BASE_SECONDS, Plan, plan
+from app.ml.plan_cost import BASE_SECONDS
+from app.ml.planning import Plan, plan
 from app.ml.progress import Reporter, Stages
 from app.ml.searching import Q, Tried, rank
 from app.ml.training import train
