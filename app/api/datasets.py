@@ -9,9 +9,11 @@ from pydantic import WithJsonSchema
 from app.api.dependencies import PAGE, Cursor, DatasetPath, Limit, Offset, ServicesDep
 from app.api.file_form import FileFormRoute
 from app.api.openapi import declare
+from app.api.reading_options import OptionsOfForm, OptionsOfQuery
 from app.api.receiving import Spool, demand_raw, receive
 from app.bootstrap import Services
 from app.errors import InvalidData
+from app.ingest.options import ReadOptions
 from app.references import NAME_LENGTH, as_id
 from app.schemas.datasets import Dataset, DatasetPage, FileFormat, Rows
 
@@ -47,6 +49,8 @@ async def create_dataset(
     request: Request,
     response: Response,
     services: ServicesDep,
+    options: OptionsOfQuery,
+    *,
     name: Name = None,
     file_format: Annotated[FileFormat | None, Query(description=FORMAT)] = None,
 ) -> Dataset:
@@ -59,7 +63,7 @@ async def create_dataset(
     with services.datasets.spool() as file:
         spool = Spool(file)
         await receive(request, spool)
-        return await _keep(services, response, spool, name, file_format)
+        return await _keep(services, response, spool, name, file_format=file_format, options=options)
 
 
 @forms.post("/upload", status_code=status.HTTP_201_CREATED, responses=CREATED)
@@ -67,6 +71,7 @@ async def upload_dataset(
     request: Request,
     response: Response,
     services: ServicesDep,
+    options: OptionsOfForm,
     *,
     file: Annotated[UploadFile, File(description="The file."), WithJsonSchema(BINARY)],
     name: Annotated[
@@ -76,14 +81,20 @@ async def upload_dataset(
 ) -> Dataset:
     """The same as a form, for browsers and `curl -F file=@table.csv`."""
     spool: Spool = request.scope["spool"]
-    return await _keep(services, response, spool, name or _own_name(file), file_format)
+    return await _keep(services, response, spool, name or _own_name(file), file_format=file_format, options=options)
 
 
 router.include_router(forms)
 
 
 async def _keep(
-    services: Services, response: Response, spool: Spool, name: str | None, file_format: FileFormat | None
+    services: Services,
+    response: Response,
+    spool: Spool,
+    name: str | None,
+    *,
+    file_format: FileFormat | None,
+    options: ReadOptions,
 ) -> Dataset:
     """In asyncio's threads, which nothing else uses: uploads that wait for their turn hold up no other request."""
     if not spool.size:
@@ -93,6 +104,7 @@ async def _keep(
         spool.file,
         name=name,
         file_format=file_format,
+        options=options,
         size_bytes=spool.size,
         digest=spool.digest,
     )

@@ -11,9 +11,12 @@ from starlette.datastructures import FormData, UploadFile
 
 from app.api.receiving import FORM, Spool, declared, pieces
 from app.errors import InvalidRequest, UnsupportedMediaType
+from app.settings import MiB
 
 FIELD_BYTES = 4096
-MOST_PARTS = 10
+LONG_FIELDS = {"kinds": 4 * MiB}
+"""Fields that hold something for every column of a wide table."""
+MOST_PARTS = 120
 
 
 class FileFormRoute(APIRoute):
@@ -58,7 +61,7 @@ class _FileForm(Request):
                 await self._spool.write(data)
         form.finish()
         await self._spool.flush()
-        fields: list[tuple[str, str | UploadFile]] = list(form.fields.items())
+        fields: list[tuple[str, str | UploadFile]] = [*form.fields]
         if form.filename is not None:
             fields.append(("file", UploadFile(self._spool.file, size=self._spool.size, filename=form.filename)))
         return FormData(fields)
@@ -68,7 +71,7 @@ class _Form:
     """One file, named `file`, handed on as it comes, and a few short fields."""
 
     def __init__(self, boundary: bytes) -> None:
-        self.fields: dict[str, str] = {}
+        self.fields: list[tuple[str, str]] = []
         self.filename: str | None = None
         self._parts = 0
         self._headers: dict[bytes, bytes] = {}
@@ -134,12 +137,13 @@ class _Form:
             self._file.append(data[start:end])
             return
         self._text += data[start:end]
-        if len(self._text) > FIELD_BYTES:
-            raise InvalidRequest(f"A field of a form has at most {FIELD_BYTES} bytes.")
+        most = LONG_FIELDS.get(self._field, FIELD_BYTES)
+        if len(self._text) > most:
+            raise InvalidRequest(f"This field of a form has at most {most} bytes.")
 
     def _end(self) -> None:
         if self._field is not None:
-            self.fields[self._field] = self._text.decode("utf-8", "replace")
+            self.fields.append((self._field, self._text.decode("utf-8", "replace")))
 
     def _ended(self) -> None:
         self._complete = True

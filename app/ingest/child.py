@@ -20,16 +20,16 @@ from app.errors import InvalidData, StorageFull, ValiantError
 from app.ingest import columnar, delimited, jsonl, npy
 from app.ingest.chunks import write_chunks
 from app.ingest.columns import Settled
-from app.ingest.protocol import Answer, Order, Parsed, Refusal
+from app.ingest.options import ReadOptions
+from app.ingest.protocol import LENGTH, Answer, Order, Parsed, Refusal
 from app.ingest.reading import Reading
 from app.ingest.sheets import compared, sheets
 from app.ingest.source import Limits, Source, sniff
-from app.schemas.datasets import FileFormat
+from app.schemas.datasets import FileFormat, FileReading
 
-ORDER_BYTES = 1 << 16
 STATM = Path("/proc/self/statm")
 
-READERS: dict[FileFormat, Callable[[Source, Limits], Reading]] = {
+READERS: dict[FileFormat, Callable[[Source, Limits, ReadOptions], Reading]] = {
     FileFormat.CSV: delimited.read,
     FileFormat.JSONL: jsonl.read,
     FileFormat.PARQUET: columnar.read_parquet,
@@ -43,14 +43,19 @@ def main() -> None:
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
     channel = socket.socket(fileno=int(sys.argv[1]))
-    message, files, *_ = socket.recv_fds(channel, ORDER_BYTES, 2)
-    if not message:
+    length, files, *_ = socket.recv_fds(channel, LENGTH.size, 2)
+    if not length:
         return
-    order = Order.model_validate_json(message)
+    order = Order.model_validate_json(_message(channel, *LENGTH.unpack(length)))
     _limit(order)
     channel.sendall(_answer(order, *files).model_dump_json().encode())
     channel.close()
     os._exit(0)  # nothing is left to save
+
+
+def _message(channel: socket.socket, length: int) -> bytes:
+    with channel.makefile("rb") as file:
+        return file.read(length)
 
 
 def _limit(order: Order) -> None:
@@ -94,12 +99,29 @@ def parse(order: Order, upload: int, chunks: BinaryIO) -> Parsed:
     if not source.size:
         raise InvalidData("The file is empty.")
     file_format = sniff(source, order.name, order.file_format)
-    reading = READERS[file_format](source, order.limits)
+    reading = READERS[file_format](source, order.limits, order.options)
+    order.options.check_columns(reading.names)
     settled = Settled(reading, order.limits)
     places = list(write_chunks(settled, chunks, order.limits.chunk_bytes))
     chunks.flush()
     columns = compared(list(sheets(settled, chunks, places)), chunks, places)
-    return Parsed(file_format=file_format, rows=settled.rows, columns=columns, warnings=reading.warnings, chunks=places)
+    return Parsed(
+        reading=_how(file_format, reading, order.options),
+        rows=settled.rows,
+        columns=columns,
+        warnings=reading.warnings,
+        chunks=places,
+    )
+
+
+def _how(file_format: FileFormat, reading: Reading, options: ReadOptions) -> FileReading:
+    return FileReading(
+        file_format=file_format,
+        delimiter=reading.delimiter,
+        encoding=reading.encoding,
+        header=reading.header,
+        missing=options.missing,
+    )
 
 
 if __name__ == "__main__":

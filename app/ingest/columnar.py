@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from app.errors import Fault, InvalidData, place
 from app.ingest.columns import own_type
+from app.ingest.options import ReadOptions
 from app.ingest.reading import Reading, check_names, refuse
 from app.ingest.source import Limits, Source
 
@@ -21,7 +22,7 @@ BATCH_ROWS = 1 << 16
 Batches = Iterator[pa.RecordBatch]
 
 
-def read_parquet(source: Source, limits: Limits) -> Reading:
+def read_parquet(source: Source, limits: Limits, _options: ReadOptions) -> Reading:
     with _named("Parquet"):
         file = pq.ParquetFile(source.open(), pre_buffer=False)
         rows, schema = file.metadata.num_rows, file.schema_arrow
@@ -30,7 +31,7 @@ def read_parquet(source: Source, limits: Limits) -> Reading:
     return _reading("Parquet", schema, lambda: file.iter_batches(BATCH_ROWS, use_threads=False), limits)
 
 
-def read_arrow(source: Source, limits: Limits) -> Reading:
+def read_arrow(source: Source, limits: Limits, _options: ReadOptions) -> Reading:
     with _named("Arrow IPC"):
         schema, batches = _open_ipc(source.open())
     return _reading("Arrow IPC", schema, batches, limits)

@@ -17,6 +17,7 @@ import pyarrow.csv as arrow_csv
 from app.errors import Fault, InvalidData, place
 from app.ingest.diagnosis import diagnose
 from app.ingest.forms import MISSING, Form, narrow, read_as
+from app.ingest.options import HeaderRow, ReadOptions
 from app.ingest.reading import Reading, check_names, refuse
 from app.ingest.source import HEAD, Limits, Source
 
@@ -39,7 +40,7 @@ class _Refused(Exception):
     """Something is wrong somewhere: `diagnose` finds out where."""
 
 
-def read(source: Source, limits: Limits) -> Reading:
+def read(source: Source, limits: Limits, options: ReadOptions) -> Reading:
     csv.field_size_limit(BLOCK)  # for the whole process, which reads this one file
     layout = _layout(source, limits)
     try:
@@ -50,7 +51,15 @@ def read(source: Source, limits: Limits) -> Reading:
         [read_as(values, form) for values, form in zip(batch.columns, forms, strict=True)]
         for batch in _batches(_Rows(source, layout), layout)
     )
-    return Reading(layout.names, [form.type for form in forms], converted, _doubts(layout))
+    return Reading(
+        layout.names,
+        [form.type for form in forms],
+        converted,
+        [] if options.header is HeaderRow.PRESENT else _doubts(layout),
+        delimiter=layout.delimiter,
+        encoding="utf-8",
+        header=True,
+    )
 
 
 _ROWLESS = Fault("", "The file has no rows.", "no_rows")

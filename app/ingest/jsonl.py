@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from app.errors import Fault, InvalidData, place
 from app.ingest.forms import Form, narrow, read_as
+from app.ingest.options import ReadOptions
 from app.ingest.reading import FAULTS_LISTED, Reading, check_names, refuse
 from app.ingest.source import Limits, Source
 
@@ -37,7 +38,7 @@ class _Kind(NamedTuple):
     """The first that said so."""
 
 
-def read(source: Source, limits: Limits) -> Reading:
+def read(source: Source, limits: Limits, _options: ReadOptions) -> Reading:
     survey = _Survey(limits)
     for block in _blocks(source):
         survey.add(block)
@@ -48,7 +49,7 @@ def read(source: Source, limits: Limits) -> Reading:
     forms = survey.forms()
     check_names(list(forms), limits)
     batches = ([_column(block, name, form) for name, form in forms.items()] for block in _blocks(source))
-    return Reading(list(forms), [form.type for form in forms.values()], batches)
+    return Reading(list(forms), [form.type for form in forms.values()], batches, encoding="utf-8")
 
 
 def _column(block: Block, name: str, form: Form) -> pa.Array:

@@ -13,6 +13,7 @@ from numpy.lib import format as npy_format
 
 from app.errors import InvalidData
 from app.ingest.columns import own_type
+from app.ingest.options import ReadOptions
 from app.ingest.reading import Reading, check_names
 from app.ingest.source import Limits, Source
 
@@ -21,7 +22,7 @@ HEADER_LENGTH = 10_000
 _READERS = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
 
 
-def read(source: Source, limits: Limits) -> Reading:
+def read(source: Source, limits: Limits, _options: ReadOptions) -> Reading:
     shape, by_columns, dtype, offset = _header(source)
     n, p = shape if len(shape) == 2 else (*shape, 1)
     if n > limits.max_rows:

@@ -17,7 +17,7 @@ import structlog
 from pydantic import ValidationError
 
 from app.errors import BodyTooLarge, InvalidData, StorageFull
-from app.ingest.protocol import Answer, Order, Parsed, Refusal
+from app.ingest.protocol import LENGTH, Answer, Order, Parsed, Refusal
 
 ERRORS = {error.code: error for error in (InvalidData, BodyTooLarge, StorageFull)}
 _PASSED_ON = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "HOME")
@@ -94,7 +94,10 @@ def _ask(child: _Child, order: Order, upload: int, chunks: int) -> Answer:
     end = time.monotonic() + order.seconds
     received = bytearray()
     try:
-        socket.send_fds(child.channel, [order.model_dump_json().encode()], [upload, chunks])
+        message = order.model_dump_json().encode()
+        child.channel.settimeout(order.seconds)
+        socket.send_fds(child.channel, [LENGTH.pack(len(message))], [upload, chunks])
+        child.channel.sendall(message)
         while True:
             child.channel.settimeout(max(0.001, end - time.monotonic()))
             piece = child.channel.recv(1 << 16)

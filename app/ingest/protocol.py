@@ -1,10 +1,16 @@
 """What the service and the parsing child say to each other: one JSON message each way."""
 
+from struct import Struct
+
 from app.errors import Fault
+from app.ingest.options import ReadOptions
 from app.ingest.source import Limits
 from app.ml.sheet import Column
-from app.schemas.datasets import FileFormat
+from app.schemas.datasets import FileFormat, FileReading
 from app.wire import Wire
+
+LENGTH = Struct("!Q")
+"""The bytes of an order, in front of it."""
 
 
 class Order(Wire):
@@ -12,6 +18,7 @@ class Order(Wire):
 
     name: str
     file_format: FileFormat | None
+    options: ReadOptions = ReadOptions()
     limits: Limits
     memory_bytes: int
     seconds: int
@@ -30,7 +37,7 @@ class ChunkPlace(Wire):
 class Parsed(Wire):
     """The chunks are written; this is the table."""
 
-    file_format: FileFormat
+    reading: FileReading
     rows: int
     columns: list[Column]
     warnings: list[str]

@@ -22,6 +22,12 @@ class Reading:
     batches: Iterator[Sequence[pa.Array]]
     """Of any type that `columns.settle` turns into the column's own."""
     warnings: list[str] = field(default_factory=list)
+    delimiter: str | None = None
+    """Of a CSV file."""
+    encoding: str | None = None
+    """Of a text file."""
+    header: bool | None = None
+    """Whether the first row held the names; None where the format has names of its own."""
 
 
 def refuse(faults: Sequence[Fault]) -> NoReturn:

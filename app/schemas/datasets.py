@@ -11,7 +11,7 @@ from app.ml.sheet import Column, Level
 from app.ml.spread import Bin
 from app.wire import Wire
 
-__all__ = ["Bin", "Column", "Dataset", "DatasetPage", "FileFormat", "Level", "Rows"]
+__all__ = ["Bin", "Column", "Dataset", "DatasetPage", "FileFormat", "FileReading", "Level", "Rows"]
 
 
 class FileFormat(StrEnum):
@@ -20,6 +20,20 @@ class FileFormat(StrEnum):
     ARROW = "arrow"
     JSONL = "jsonl"
     NPY = "npy"
+
+
+class FileReading(Wire):
+    """How the file of a dataset was read: another file of the same origin is read alike."""
+
+    file_format: FileFormat = Field(description="Format of the file, given or detected.")
+    delimiter: str | None = Field(None, description="Character between the fields of a row; null: not a CSV file.")
+    encoding: str | None = Field(None, description="Encoding of the text; null: not a text file.")
+    header: bool | None = Field(
+        None, description="Whether the first row held the names of the columns; null: the format has names of its own."
+    )
+    missing: list[str] = Field(
+        [], description="Cells given at upload as markers of a missing value, beside the usual ones."
+    )
 
 
 class Dataset(Wire):
@@ -33,6 +47,9 @@ class Dataset(Wire):
     rows: int
     digest: str = Field(description="sha256: of the uploaded bytes.")
     columns: list[Column]
+    reading: FileReading | None = Field(
+        None, description="How the file was read; null for datasets of earlier releases."
+    )
     warnings: list[str] = []
 
 

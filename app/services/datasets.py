@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from app.disk import demand_room
 from app.errors import DatasetNotFound, Fault, InvalidRequest, StorageFull
+from app.ingest.options import ReadOptions
 from app.ingest.parser import Parser
 from app.ingest.protocol import Order, Parsed
 from app.ingest.source import Limits
@@ -61,19 +62,22 @@ class Datasets:
         *,
         name: str | None,
         file_format: FileFormat | str | None,
+        options: ReadOptions = ReadOptions(),  # noqa: B008  frozen
         size_bytes: int,
         digest: str,
     ) -> Dataset:
         """Parse an uploaded file and keep it. Raises InvalidData, BodyTooLarge or StorageFull; then nothing is kept.
 
-        `digest` is "sha256:…" of the uploaded bytes. Without a `file_format` it is found out.
+        `digest` is "sha256:…" of the uploaded bytes. Without a `file_format` it is detected.
         """
         if isinstance(spool, Path):
             with spool.open("rb") as file:
-                return self.ingest(file, name=name, file_format=file_format, size_bytes=size_bytes, digest=digest)
+                return self.ingest(
+                    file, name=name, file_format=file_format, options=options, size_bytes=size_bytes, digest=digest
+                )
         name = clean_name(name)
         with self.spool() as chunks:
-            order = self._order(name, None if file_format is None else FileFormat(file_format))
+            order = self._order(name, None if file_format is None else FileFormat(file_format), options)
             parsed = self._parser.parse(order, spool.fileno(), chunks.fileno())
             dataset_id = uuid7()
 
@@ -83,11 +87,12 @@ class Datasets:
 
             return self._work.retry(keep)
 
-    def _order(self, name: str, file_format: FileFormat | None) -> Order:
+    def _order(self, name: str, file_format: FileFormat | None, options: ReadOptions) -> Order:
         s = self._settings
         return Order(
             name=name,
             file_format=file_format,
+            options=options,
             limits=Limits(s.max_rows, s.max_columns, s.max_upload_bytes, s.chunk_bytes),
             memory_bytes=s.parse_memory_bytes,
             seconds=int(s.parse_seconds) + 1,
@@ -165,11 +170,12 @@ def _keep(
     dataset = w.datasets.add(
         dataset_id,
         name=name,
-        file_format=parsed.file_format,
+        file_format=parsed.reading.file_format,
         size_bytes=size_bytes,
         rows=parsed.rows,
         digest=digest,
         columns=parsed.columns,
+        reading=parsed.reading,
         warnings=parsed.warnings,
     )
     for seq, place in enumerate(parsed.chunks):

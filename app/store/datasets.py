@@ -9,7 +9,7 @@ from sqlalchemy import delete, exists, func, insert, or_, select
 from sqlalchemy.orm import Session
 
 from app.errors import DatasetInUse, DatasetNotFound
-from app.schemas.datasets import Column, Dataset, DatasetPage
+from app.schemas.datasets import Column, Dataset, DatasetPage, FileReading
 from app.schemas.jobs import JobState
 from app.store.paging import newest, of
 from app.store.tables import DatasetChunkRow, DatasetRow, JobRow
@@ -40,6 +40,7 @@ class DatasetRepository:
         rows: int,
         digest: str,
         columns: Sequence[Column],
+        reading: FileReading | None = None,
         warnings: Sequence[str],
     ) -> Dataset:
         """Its chunks follow with `add_chunk`, in the same transaction: nobody sees it half-written."""
@@ -51,6 +52,7 @@ class DatasetRepository:
             rows=rows,
             digest=digest,
             columns=[column.model_dump(mode="json") for column in columns],
+            reading=None if reading is None else reading.model_dump(mode="json"),
             warnings=list(warnings),
         )
         self.session.add(row)
@@ -155,5 +157,6 @@ def _dataset(row: DatasetRow) -> Dataset:
         rows=row.rows,
         digest=row.digest,
         columns=row.columns,
+        reading=row.reading,
         warnings=row.warnings,
     )

@@ -50,6 +50,8 @@ class DatasetRow(Base):
     digest: Mapped[str]
     columns: Mapped[list[Any]]
     """Data sheets, `app.schemas.datasets.Column` each."""
+    reading: Mapped[dict[str, Any] | None]
+    """An `app.schemas.datasets.FileReading`; null for datasets of earlier releases."""
     warnings: Mapped[list[Any]] = mapped_column(server_default=text("'[]'"))
 
 

@@ -2,6 +2,7 @@ import asyncio
 import gzip
 import hashlib
 import io
+import json
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from app.api.file_form import MOST_PARTS
 from app.api.receiving import WRITE_BYTES, Spool
 from app.errors import StorageFull
 
@@ -131,7 +133,7 @@ def test_forms_that_do_not_fit(client):
     cut = part % (b"file", b'; filename="x"', CSV)
     problem(client.post(path, content=cut, headers=head), 422, "invalid_request")
     problem(client.post(path, content=cut * 2 + b"--b--\r\n", headers=head), 422, "invalid_request")
-    many = part % (b"name", b"", b"x") * 11 + b"--b--\r\n"
+    many = part % (b"name", b"", b"x") * (MOST_PARTS + 1) + b"--b--\r\n"
     problem(client.post(path, content=many, headers=head), 422, "invalid_request")
     long = part % (b"name", b"", b"x" * 5000) + b"--b--\r\n"
     problem(client.post(path, content=long, headers=head), 422, "invalid_request")
@@ -250,7 +252,7 @@ def test_the_document_says_how_to_send_a_file(client):
     form = document["paths"]["/v1/datasets/upload"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
     fields = document["components"]["schemas"][form["$ref"].rpartition("/")[2]]["properties"]
     assert fields["file"]["format"] == "binary"
-    assert fields.keys() == {"file", "name", "file_format"}
+    assert fields.keys() == {"file", "name", "file_format", "header", "encoding", "missing", "kinds", "sheet"}
 
 
 API = """
@@ -306,3 +308,49 @@ def test_a_large_upload_costs_little_memory(api_process):
     watching.join()
     assert answer.json()["rows"] == count * 40_000
     assert most[0] - start < 40_000_000
+
+
+SAID = {"header": "present", "encoding": "utf-8", "missing": ["-", "n.b."], "kinds": '{"age": "numeric"}'}
+
+
+def test_an_upload_says_how_its_file_is_read(client):
+    """In the address and in a form alike, and the dataset remembers it."""
+    read = {"file_format": "csv", "delimiter": ",", "encoding": "utf-8", "header": True, "missing": ["-", "n.b."]}
+    for made in (upload(client, CSV, **SAID), client.post("/v1/datasets/upload", files={"file": CSV}, data=SAID)):
+        assert made.status_code == 201, made.text
+        assert made.json()["reading"] == read
+        assert client.get(made.headers["location"]).json()["reading"] == read
+
+
+def test_wrong_ways_to_read_are_all_named(client):
+    wrong = {"encoding": "latin-l", "kinds": '{"age": "numbr", "plan": 3}'}
+    found = problem(upload(client, CSV, **wrong), 422, "invalid_request")
+    assert {error["pointer"]: error["detail"] for error in found["errors"]} == {
+        "/query/encoding": "There is no encoding 'latin-l'; did you mean 'latin-1'?",
+        "/query/kinds/age": "There is no kind 'numbr'; did you mean 'numeric'?",
+        "/query/kinds/plan": "Must be the name of a kind, as a string.",
+    }
+    form = client.post("/v1/datasets/upload", files={"file": CSV}, data={"kinds": '["age"]'})
+    assert problem(form, 422, "invalid_request")["errors"][0]["pointer"] == "/kinds"
+    problem(upload(client, CSV, kinds="{"), 400, "malformed_json")
+    assert (
+        problem(upload(client, CSV, header="none"), 422, "invalid_request")["errors"][0]["pointer"] == "/query/header"
+    )
+
+
+def test_a_kind_of_a_column_that_does_not_exist_is_refused_with_the_closest_name(client):
+    before = client.get("/v1/datasets").json()["items"][:1]
+    found = problem(upload(client, CSV, kinds='{"agee": "text"}'), 422, "invalid_data")
+    assert found["errors"][0] == {
+        "pointer": "/kinds/agee",
+        "detail": "The file has no column 'agee'; did you mean 'age'?",
+        "code": "unknown_column",
+    }
+    assert client.get("/v1/datasets").json()["items"][:1] == before
+
+
+def test_kinds_of_ten_thousand_columns_fit(client):
+    names = [f"a column with quite a long name, number {number}" for number in range(10_000)]
+    kinds = json.dumps(dict.fromkeys(names, "numeric"))
+    found = problem(client.post("/v1/datasets/upload", files={"file": CSV}, data={"kinds": kinds}), 422, "invalid_data")
+    assert "10000 columns" in found["detail"]

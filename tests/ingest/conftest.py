@@ -16,14 +16,18 @@ def _processes_own_limit():
 @pytest.fixture
 def order():
     """An order for the parser with room for everything small."""
+    from app.ingest.options import ReadOptions
     from app.ingest.protocol import Order
     from app.ingest.source import Limits
 
-    def make(name="table", file_format=None, memory_bytes=1 << 30, seconds=60, file_bytes=1 << 30, **limits):
+    def make(
+        *, name="table", file_format=None, memory_bytes=1 << 30, seconds=60, file_bytes=1 << 30, options=None, **limits
+    ):
         roomy = {"max_rows": 10**7, "max_columns": 2000, "unpacked_bytes": 1 << 28, "chunk_bytes": 1 << 20}
         return Order(
             name=name,
             file_format=file_format,
+            options=ReadOptions(**(options or {})),
             limits=Limits(**(roomy | limits)),
             memory_bytes=memory_bytes,
             seconds=seconds,

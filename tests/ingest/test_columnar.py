@@ -55,7 +55,7 @@ WRITERS = {
 @pytest.mark.parametrize("writer", WRITERS)
 def test_every_flat_type_finds_its_kind(parse, writer):
     parsed, found = parse(WRITERS[writer](TABLE))
-    assert parsed.file_format == writer.split()[0]
+    assert parsed.reading.file_format == writer.split()[0]
     assert found.column("small").to_pylist() == [1, None, 3]
     assert found.column("large").to_pylist() == [2**63 - 1, 0, None]
     assert found.column("unsigned").to_pylist() == [2.0**64, 0.0, None]

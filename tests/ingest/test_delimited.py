@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from app.errors import BodyTooLarge, InvalidData
 from app.ingest import delimited
+from app.ingest.options import ReadOptions
 from app.ingest.source import Limits, Source
 
 FILLER = b"".join(b"%d,filler,%d\n" % (i, i) for i in range(2, 5000))
@@ -173,6 +174,6 @@ def test_quoted_text_comes_back_as_it_was(rows):
     with tempfile.TemporaryFile() as file:
         file.write(written.getvalue().encode())
         file.flush()
-        reading = delimited.read(Source.of(file.fileno(), 1 << 20), Limits(100, 2, 1 << 20, 1 << 20))
+        reading = delimited.read(Source.of(file.fileno(), 1 << 20), Limits(100, 2, 1 << 20, 1 << 20), ReadOptions())
         found = [row for batch in reading.batches for row in zip(*(c.to_pylist() for c in batch), strict=True)]
     assert found == rows

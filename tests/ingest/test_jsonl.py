@@ -59,5 +59,5 @@ def test_a_kind_that_shows_late_and_strings_that_stop_being_times(parse):
 
 def test_packed_with_gzip_and_a_byte_order_mark(parse):
     parsed, table = parse(gzip.compress(b'\xef\xbb\xbf{"a": 1}\r\n{"a": 2}'))
-    assert parsed.file_format == "jsonl"
+    assert parsed.reading.file_format == "jsonl"
     assert table.to_pydict() == {"a": [1, 2]}

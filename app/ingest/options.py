@@ -1,0 +1,75 @@
+"""How an uploaded file is to be read: its header row, text encoding, missing markers, sheet and kinds of columns."""
+
+from collections.abc import Sequence
+from encodings import normalize_encoding
+from encodings.aliases import aliases
+from enum import StrEnum
+
+from pydantic import Field
+
+from app.errors import Fault, InvalidData, place
+from app.ml.schema import ColumnKind
+from app.suggestions import no_such
+from app.wire import Wire
+
+KINDS = {kind.value: kind for kind in ColumnKind} | {"date": ColumnKind.DATETIME}
+"""By the name that an upload gives."""
+LISTED = 20
+"""Unknown columns listed in one refusal."""
+ENCODINGS = (
+    "utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1", "iso8859-2", "iso8859-5", "iso8859-7",
+    "iso8859-9", "iso8859-15", "windows-1250", "windows-1251", "windows-1252", "windows-1253", "windows-1254",
+    "windows-1255", "windows-1256", "windows-1257", "cp437", "cp850", "cp852", "koi8-r", "koi8-u", "mac-roman",
+    "gb18030", "gbk", "big5", "shift-jis", "euc-jp", "euc-kr",
+)  # fmt: skip
+"""Encodings that a text file may have."""
+
+
+class HeaderRow(StrEnum):
+    """Whether the first row of a table holds the names of its columns."""
+
+    PRESENT = "present"
+    ABSENT = "absent"
+    DETECT = "detect"
+
+
+class ReadOptions(Wire):
+    """What an upload says about its file; the defaults are found out from the file."""
+
+    header: HeaderRow = Field(
+        HeaderRow.DETECT,
+        description="`present`: the first row holds the names; `absent`: it holds values, and the columns are named "
+        "column_1, column_2, …; `detect`: it holds values if all of its cells are numbers or missing.",
+    )
+    encoding: str | None = Field(
+        None, description="Encoding of a text file; null: UTF-8, or UTF-16 if a byte order mark says so."
+    )
+    missing: list[str] = Field([], description="Cells that stand for a missing value, beside the usual markers.")
+    kinds: dict[str, ColumnKind] = Field({}, description="Kinds of columns by name; those of the others are detected.")
+    sheet: str | None = Field(
+        None, description="Sheet of a workbook, by its name or its number from 1; null: the first."
+    )
+
+    def check_columns(self, names: Sequence[str]) -> None:
+        """Raises InvalidData if a column whose kind is given does not exist."""
+        known = set(names)
+        unknown = [name for name in self.kinds if name not in known]
+        if unknown:
+            faults = [
+                Fault(place("kinds", name), no_such("The file has no column", name, names), "unknown_column")
+                for name in unknown[:LISTED]
+            ]
+            raise InvalidData(f"The kinds of {len(unknown)} columns that do not exist are given.", faults=faults)
+
+
+def encoding_named(name: str) -> str | None:
+    """The encoding of `ENCODINGS` that goes by this name or an alias of it; None if there is none."""
+    return _BY_NAME.get(_key(name))
+
+
+def _key(name: str) -> str:
+    plain = normalize_encoding(name.lower())
+    return aliases.get(plain, plain)
+
+
+_BY_NAME = {_key(name): name for name in ENCODINGS}
