@@ -12,7 +12,7 @@ from app.suggestions import one_of, quoted
 
 HEADER = (
     "Whether the first row holds the names of the columns: `present`, `absent` (the columns are named column_1, "
-    "column_2, …) or `detect` (absent if every cell of the first row is a number or missing)."
+    "column_2, …) or `detect` (absent if every cell of the first row is a number or missing). null: `detect`."
 )
 ENCODING = (
     "Encoding of a text file, such as latin-1, windows-1252 or utf-16. null: UTF-8, or UTF-16 if the file "
@@ -36,7 +36,7 @@ FormMarker = Annotated[str, Form(max_length=MARKER_LENGTH)]
 
 
 def _from_query(
-    header: Annotated[HeaderRow, Query(description=HEADER)] = HeaderRow.DETECT,
+    header: Annotated[HeaderRow | None, Query(description=HEADER)] = None,
     encoding: Annotated[str | None, Query(max_length=NAME_LENGTH, description=ENCODING)] = None,
     missing: Annotated[list[Marker] | None, Query(max_length=MOST_MARKERS, description=MISSING)] = None,
     kinds: Annotated[str | None, Query(description=KINDS_GIVEN)] = None,
@@ -46,7 +46,7 @@ def _from_query(
 
 
 def _from_form(
-    header: Annotated[HeaderRow, Form(description=HEADER)] = HeaderRow.DETECT,
+    header: Annotated[HeaderRow | None, Form(description=HEADER)] = None,
     encoding: Annotated[str | None, Form(max_length=NAME_LENGTH, description=ENCODING)] = None,
     missing: Annotated[list[FormMarker] | None, Form(max_length=MOST_MARKERS, description=MISSING)] = None,
     kinds: Annotated[str | None, Form(description=KINDS_GIVEN)] = None,
@@ -61,7 +61,7 @@ OptionsOfForm = Annotated[ReadOptions, Depends(_from_form)]
 
 def _options(
     *where: str,
-    header: HeaderRow,
+    header: HeaderRow | None,
     encoding: str | None,
     missing: Sequence[str] | None,
     kinds: str | None,
@@ -78,7 +78,9 @@ def _options(
     if faults or not isinstance(given, dict):
         raise InvalidRequest(faults=faults)
     by_name = {column: KINDS[kind] for column, kind in given.items()}
-    return ReadOptions(header=header, encoding=known, missing=list(missing or ()), kinds=by_name, sheet=sheet)
+    return ReadOptions(
+        header=header or HeaderRow.DETECT, encoding=known, missing=list(missing or ()), kinds=by_name, sheet=sheet
+    )
 
 
 def _kind_faults(kinds: object, *where: str) -> Iterator[Fault]:

@@ -25,7 +25,7 @@ class FileFormat(StrEnum):
 class FileReading(Wire):
     """How the file of a dataset was read: another file of the same origin is read alike."""
 
-    file_format: FileFormat = Field(description="Format of the file, given or detected.")
+    file_format: str = Field(description="Format of the file, given or detected.")
     delimiter: str | None = Field(None, description="Character between the fields of a row; null: not a CSV file.")
     encoding: str | None = Field(None, description="Encoding of the text; null: not a text file.")
     header: bool | None = Field(
