@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml import measures
+from app.ml import measures, ranking
 from app.ml.by_eye import over_predictions
 from app.ml.contract import Data, Labels, Learned, Matrix, Task, Vector
 from app.ml.costs import CostReport, Costs, cost_report
-from app.ml.figures import MEASURES, fold_mean, resample_mean, shifted
+from app.ml.figures import MEASURES, fold_mean, like, resample_mean, shifted
 from app.ml.intervals import Resamples, ratio
 from app.ml.labels import Class
 from app.ml.report import ConfusionMatrix, Figure, Gap, RejectionCurve, ReportCurve
@@ -183,7 +183,7 @@ def of_classes(
     return Evaluation(
         figures=[*measures.classification(truth, probabilities, classes, draws, weights, assigned=assigned), *chosen],
         confusion_matrix=seen,
-        curves=measures.roc_curves(truth, probabilities, classes, weights),
+        curves=ranking.curves(truth, probabilities, classes, weights),
         rejection=measures.rejection(top, assigned == truth, len(classes), rows) if len(classes) > 1 else None,
         unanswered=0 if answered is None else int((~answered).sum()),
         cost=cost,
@@ -216,12 +216,12 @@ def gaps(train: Sequence[Figure], test: Sequence[Figure]) -> list[Gap]:
 
 def across_folds(folds: Sequence[Sequence[Figure]]) -> list[Figure]:
     """Mean of every figure over the folds where it is defined, with a Student-t interval (B5.12)."""
-    return [fold_mean(name, values, label) for (name, label), values in _gathered(folds).items()]
+    return [like(fold_mean(one.name, values, one.label), one) for one, values in _gathered(folds)]
 
 
 def across_resamples(resamples: Sequence[Sequence[Figure]]) -> list[Figure]:
     """As `across_folds`, with the middle of the resamples as the interval."""
-    return [resample_mean(name, values, label) for (name, label), values in _gathered(resamples).items()]
+    return [like(resample_mean(one.name, values, one.label), one) for one, values in _gathered(resamples)]
 
 
 def corrected(seen: Sequence[Figure], unseen: Sequence[Figure]) -> list[Figure]:
@@ -238,13 +238,13 @@ def corrected(seen: Sequence[Figure], unseen: Sequence[Figure]) -> list[Figure]:
     ]
 
 
-def _gathered(folds: Sequence[Sequence[Figure]]) -> dict[tuple[str, str | None], Vector]:
-    values: dict[tuple[str, str | None], list[float]] = defaultdict(list)
-    for figures in folds:
-        for figure in figures:
-            if figure.name in MEASURES and figure.value is not None:
-                values[figure.name, figure.label].append(figure.value)
-    return {key: np.array(found) for key, found in values.items()}
+def _gathered(folds: Sequence[Sequence[Figure]]) -> list[tuple[Figure, Vector]]:
+    """Each figure, as one of the folds has it, with its values in those where it is defined."""
+    found: dict[tuple[str, str | None], list[Figure]] = defaultdict(list)
+    for figure in (figure for figures in folds for figure in figures):
+        if figure.name in MEASURES and figure.value is not None:
+            found[figure.name, figure.label].append(figure)
+    return [(alike[0], np.array([one.value for one in alike])) for alike in found.values()]
 
 
 def _worse(name: str, train: float | None, test: float | None) -> float | None:

@@ -7,7 +7,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from app.ml.contract import Vector
-from app.ml.intervals import RESAMPLES, Bounds, accelerated, clopper_pearson, percentile, root_mean_square, student_t
+from app.ml.intervals import (
+    RESAMPLES,
+    Bounds,
+    accelerated,
+    clopper_pearson,
+    logit_student_t,
+    percentile,
+    root_mean_square,
+    student_t,
+)
 from app.ml.report import Figure
 
 
@@ -29,6 +38,9 @@ MEASURES = {
     "log_loss": Measure(),
     "brier": Measure(highest=2.0),
     "roc_auc": _SCORE,
+    "pr_auc": _SCORE,
+    "balanced_accuracy": _SCORE,
+    "mcc": Measure(better=1, lowest=-1.0, highest=1.0),
     "precision": _SCORE,
     "recall": _SCORE,
     "f1": _SCORE,
@@ -71,6 +83,29 @@ def bootstrapped(
     return figure(name, told, exact, "clopper-pearson", n=n, label=label)
 
 
+def by_logit(name: str, value: float, error: float, n: int, label: str | None = None, *, trials: int) -> Figure:
+    """A score in (0, 1) with its standard error: by Student's t of its logit; 0 or 1 is that of `trials` cases.
+
+    trials: the fewest independent rows it rests on. error: NaN for no error bar.
+    """
+    if not 0 < value < 1:
+        exact = clopper_pearson(round(value * trials), trials) if value in {0.0, 1.0} and error == 0 else None
+        return figure(name, value, exact, "clopper-pearson", n=n, label=label)
+    bounds = logit_student_t(value, error, trials - 1)
+    return figure(name, value, bounds, "student-t (of the logit)", n=n, label=label)
+
+
+def like(one: Figure, other: Figure) -> Figure:
+    """The first, with the average and the note of the other."""
+    return (macro(one) if other.average else one).model_copy(update={"note": other.note})
+
+
+def macro(told: Figure) -> Figure:
+    """A mean over classes, which its name does not say."""
+    display = told.display if told.value is None else f"{told.display}, macro"
+    return told.model_copy(update={"average": "macro", "display": display})
+
+
 def root_mean_squared(name: str, errors: Vector) -> Figure:
     """Of errors (n,), with the interval that their tails allow."""
     size = float(np.abs(errors).max(initial=0.0))
@@ -94,7 +129,7 @@ def shifted(told: Figure, by: float) -> Figure:
     """The figure and its bounds, moved."""
     value = math.nan if told.value is None else told.value + by
     bounds = None if told.lower is None or told.upper is None else Bounds(told.lower + by, told.upper + by)
-    return figure(told.name, value, bounds, told.interval or "", n=told.n, label=told.label)
+    return like(figure(told.name, value, bounds, told.interval or "", n=told.n, label=told.label), told)
 
 
 def figure(name: str, value: float, bounds: Bounds | None, how: str, *, n: int, label: str | None) -> Figure:

@@ -45,6 +45,15 @@ def student_t(values: Vector, confidence: float = CONFIDENCE) -> Bounds | None:
     return Bounds(float(values.mean() - reach), float(values.mean() + reach))
 
 
+def logit_student_t(value: float, error: float, freedom: int, confidence: float = CONFIDENCE) -> Bounds | None:
+    """Bounds of a share in (0, 1) whose logit, with the error of the share carried over, is as Student's t."""
+    if freedom < 1 or not error > 0:
+        return None
+    reach = scipy.special.stdtrit(freedom, (1 + confidence) / 2) * error / (value * (1 - value))
+    lower, upper = scipy.special.expit(scipy.special.logit(value) + np.array([-reach, reach]))
+    return Bounds(float(lower), float(upper))
+
+
 def root_mean_square(errors: Vector, confidence: float = CONFIDENCE) -> Bounds | None:
     """Bounds of √E e² for errors (n,) about zero; None where they tell nothing of it.
 

@@ -12,24 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract import Labels, Matrix, Vector
-from app.ml.figures import bootstrapped, counted, root_mean_squared
+from app.ml.figures import bootstrapped, counted, macro, root_mean_squared
 from app.ml.intervals import Resamples, ratio
 from app.ml.labels import Class
 from app.ml.numerics.linalg import near_one
-from app.ml.report import ConfusionCell, ConfusionMatrix, Figure, RejectionCurve, ReportCurve
-from app.ml.roc import curve, placements
+from app.ml.ranking import areas
+from app.ml.report import ConfusionCell, ConfusionMatrix, Figure, RejectionCurve
 from app.ml.tallies import Rows
 
 Truths: TypeAlias = NDArray[np.bool_]
 
-MANY_CLASSES = 50
-"""Beyond, the area under the one-versus-rest curves is null: each class costs a sort of all rows."""
 THRESHOLDS = 50
 """Of the accuracy-rejection curve: steps of 0.01 for two classes."""
 MOST_CELLS = 1000
 """Of a confusion matrix, with examples."""
-FEW_CLASSES = 10
-"""Beyond, one-versus-rest curves are not drawn."""
 
 
 def regression(truth: Vector, predicted: Vector, draws: Resamples, weights: Vector | None = None) -> list[Figure]:
@@ -80,7 +76,7 @@ def classification(
         accuracy,
         mean("log_loss", loss, draws, weights),
         mean("brier", squares / 2 if k == 2 else squares, draws, weights),
-        _area(truth, probabilities, Rows(draws, weights)),
+        *areas(truth, probabilities, classes, Rows(draws, weights)),
         *others,
     ]
 
@@ -88,9 +84,11 @@ def classification(
 def decisions(
     truth: Labels, assigned: Labels, classes: Sequence[Class], draws: Resamples, weights: Vector | None = None
 ) -> list[Figure]:
-    """Accuracy; precision, recall and F1 averaged over classes, then of each class.
+    """Accuracy, balanced accuracy and MCC; macro means of precision, recall and F1, then these of each class.
 
-    truth, assigned: codes (n,). An average over classes leaves out those for which the figure is undefined.
+    truth, assigned: codes (n,). A macro mean leaves out the classes for which the metric is undefined; balanced
+    accuracy is that of recall. MCC is that of k classes, R_K (Gorodkin 2004, Comput. Biol. Chem. 28:367), and undefined
+    where only one class is true or only one is assigned.
     """
     n, k, rows = truth.size, len(classes), Rows(draws, weights)
     right = assigned == truth
@@ -99,9 +97,16 @@ def decisions(
         _scores(*counts) for counts in zip(*((t.total, t.drawn) for t in (hits, given, there)), strict=True)
     )
     fewest = int(there.rows[there.rows > 0].min())
+    balanced = _average(scores["recall"]), _average(drawn["recall"])
+    correlation = _correlation(hits.total, given.total, there.total), _correlation(hits.drawn, given.drawn, there.drawn)
     figures = [
         rows.share("accuracy", rows.tally(right - 1, 1), rows.tally(np.zeros(n, np.intp), 1)),
-        *(bootstrapped(name, _average(scores[name]), _average(drawn[name]), n, trials=fewest) for name in scores),
+        bootstrapped("balanced_accuracy", *balanced, n, trials=fewest),
+        bootstrapped("mcc", *correlation, n, trials=fewest),
+        *(
+            macro(bootstrapped(name, _average(scores[name]), _average(drawn[name]), n, trials=fewest))
+            for name in scores
+        ),
     ]
     for j, label in enumerate(map(str, classes)):
         least = int(min(given.rows[j], there.rows[j]))
@@ -208,18 +213,6 @@ def _examples(cells: Labels, counts: Labels, numbers: Labels | None, k: int, exa
     ]
 
 
-def roc_curves(
-    truth: Labels, probabilities: Matrix, classes: Sequence[Class], weights: Vector | None = None
-) -> list[ReportCurve]:
-    """The ROC curve of the second of two classes, or of each of a few classes against the rest."""
-    k = probabilities.shape[1]
-    names = {1: "roc"} if k == 2 else {j: f"roc {label}" for j, label in enumerate(classes)}
-    if not 2 <= k <= FEW_CLASSES:
-        return []
-    drawn = [(name, *curve(probabilities[:, j], truth == j, weights)) for j, name in names.items()]
-    return [ReportCurve(name=name, x=x.tolist(), y=y.tolist()) for name, x, y in drawn if x.size]
-
-
 def _scores(hits: Matrix, given: Matrix, there: Matrix) -> dict[str, Matrix]:
     """Of right, assigned and true counts (…, k)."""
     return {
@@ -229,25 +222,14 @@ def _scores(hits: Matrix, given: Matrix, there: Matrix) -> dict[str, Matrix]:
     }
 
 
+def _correlation(hits: Matrix, given: Matrix, there: Matrix) -> Matrix:
+    """Of right, assigned and true counts (…, k): the correlation of assigned and true classes."""
+    total = there.sum(axis=-1)
+    cross = hits.sum(axis=-1) * total - (given * there).sum(axis=-1)
+    spreads = [total**2 - (counts**2).sum(axis=-1) for counts in (given, there)]
+    return ratio(cross, np.sqrt(np.maximum(spreads[0], 0) * np.maximum(spreads[1], 0)))
+
+
 def _average(scores: Matrix) -> Matrix:
     """Over the last axis, leaving out NaN."""
     return ratio(np.nansum(scores, axis=-1), np.isfinite(scores).sum(axis=-1))
-
-
-def _area(truth: Labels, probabilities: Matrix, rows: Rows) -> Figure:
-    """Area under the ROC curve, averaged one-versus-rest when there are more than two classes.
-
-    The value is exact. Its replicates are the first-order terms of the resampled area (the mean placement of positives
-    plus that of negatives minus the area), which are sums over rows like everything else.
-    """
-    n, k = probabilities.shape
-    areas, drawn, fewest = [np.nan], [np.full(rows.draws.counts.shape[0], np.nan)], n
-    for j in range(k == 2, k if 2 <= k <= MANY_CLASSES else 0):
-        positive = truth == j
-        if 0 < positive.sum() < n:
-            place = placements(probabilities[:, j], positive, rows.weights)
-            sides = [ratio(rows.sums(place * side), rows.sums(side * 1.0)) for side in (positive, ~positive)]
-            areas.append(float(ratio(rows.total(place * positive), rows.total(positive * 1.0))))
-            drawn.append(sides[0] + sides[1] - areas[-1])
-            fewest = min(fewest, int(positive.sum()), int((~positive).sum()))
-    return bootstrapped("roc_auc", _average(np.array(areas)), _average(np.stack(drawn, axis=-1)), n, trials=fewest)

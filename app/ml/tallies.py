@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.ml.contract import Labels, Matrix, Vector
 from app.ml.figures import bootstrapped, proportion
@@ -44,6 +45,11 @@ class Rows(NamedTuple):
     def means(self, values: Vector) -> Vector:
         return ratio(self.sums(values), self.sums(np.ones(values.size)))
 
+    def standard_error(self, slopes: Vector) -> float:
+        """Of a metric whose derivatives with respect to the weights of rows are `slopes` (n,); NaN without draws."""
+        pull = slopes if self.weights is None else slopes * self.weights
+        return float(np.sqrt(pull @ pull)) if self.draws.counts.size else np.nan
+
     def tally(self, codes: Labels, k: int) -> Tally:
         """Codes below 0 do not count."""
         kept = codes >= 0
@@ -60,10 +66,10 @@ class Rows(NamedTuple):
         if self.weights is None:
             return proportion(name, hits, trials, label)
         value, drawn = ratio(part.total[code], whole.total[code]), ratio(part.drawn[:, code], whole.drawn[:, code])
-        return bootstrapped(name, value, drawn, trials, label, trials=min(trials, self._worth))
+        return bootstrapped(name, value, drawn, trials, label, trials=min(trials, self.worth()))
 
-    @property
-    def _worth(self) -> int:
-        """Rows of equal weight that would tell as much (Kish 1965, Survey Sampling, 11.7)."""
-        w = self.weights
-        return self.draws.group.size if w is None else int(w.sum() ** 2 / (w @ w))
+    def worth(self, kept: NDArray[np.bool_] | None = None) -> int:
+        """Rows of equal weight that would tell as much (Kish 1965, Survey Sampling, 11.7). kept: (n,) of these only."""
+        w = np.ones(self.draws.group.size) if self.weights is None else self.weights
+        w = w if kept is None else w[kept]
+        return int(w.sum() ** 2 / (w @ w))

@@ -95,9 +95,14 @@ def test_scores_are_probabilities_of_the_second_class(client, drawn):
         "log_loss": metrics.log_loss(truth, np.clip(scores, 1e-15, 1 - 1e-15), **w),
         "brier": metrics.brier_score_loss(truth, scores, **w),
         "roc_auc": metrics.roc_auc_score(truth, scores, **w),
+        "pr_auc": metrics.average_precision_score(truth, scores, **w),
+        "balanced_accuracy": metrics.balanced_accuracy_score(truth, scores > 0.5, **w),
+        "mcc": metrics.matthews_corrcoef(truth, scores > 0.5, **w),
     }
     assert {name: figures[name, None]["value"] for name in expected} == pytest.approx(expected, rel=1e-6)
-    (curve,) = answer["curves"]
+    curve, of_precision = answer["curves"]
+    assert (curve["name"], of_precision["name"]) == ("roc", "precision_recall")
+    assert [figures[name, None].get("average") for name in ("f1", "accuracy")] == ["macro", None]
     area = np.trapezoid(curve["y"], curve["x"])
     assert area == pytest.approx(expected["roc_auc"], abs=1e-3)
     rejection = answer["rejection"]

@@ -88,7 +88,8 @@ def test_classification(n):
         "log_loss": logit_normal(lambda p, q: special.entr(p) + special.entr(q)),
         "brier": logit_normal(lambda p, q: p * q),
         "roc_auc": logit_auc(),
-        **dict.fromkeys(("accuracy", "precision", "recall", "f1"), share),  # alike, for the classes are
+        "mcc": 2 * share - 1,
+        **dict.fromkeys(("accuracy", "balanced_accuracy", "precision", "recall", "f1"), share),  # the classes are alike
     }
     draws, random = Resamples.of(n, rng()), rng(n)
     p = special.expit(random.normal(scale=1.5, size=(SAMPLES, n)))

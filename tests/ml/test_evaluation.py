@@ -48,13 +48,14 @@ def test_classification_keeps_the_labels():
     assert told.confusion_matrix.counts == [[1, 1], [0, 2]]
     assert told.confusion_matrix.classes == [False, True]
     assert figures_of(told)["recall", "False"].value == 0.5
-    assert [curve.name for curve in told.curves] == ["roc"]
+    assert [curve.name for curve in told.curves] == ["roc", "precision_recall"]
 
 
 def test_three_classes_have_a_curve_each():
     data = Data.of(Task.CLASSIFICATION, COLUMN, [0, 1, 2, 1])
     told = evaluate(learned(Task.CLASSIFICATION, lambda x: np.full((len(x), 3), 1 / 3)), data, data, "xyz", rng())
-    assert [curve.name for curve in told.curves] == ["roc x", "roc y", "roc z"]
+    names = [f"{kind} {label}" for label in "xyz" for kind in ("roc", "precision_recall")]
+    assert [curve.name for curve in told.curves] == names
     assert figures_of(told)["roc_auc", None].value == pytest.approx(0.5)
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from app.ml import measures
+from app.ml import measures, ranking
 from app.ml.intervals import Resamples
-from app.ml.roc import curve, placements
+from app.ml.roc import curve, placements, steps
 
 LABELS = ["a", "b", "c", "d", "e"]
 
@@ -116,7 +116,7 @@ def test_classification_is_scikit_learns(k):
 def test_area_counts_ties_half():
     """E17: the probability that a positive scores above a negative; here every pair counted by hand."""
     scores, positive = np.array([0.1, 0.4, 0.4, 0.4, 0.8]), np.array([0, 0, 1, 1, 1], bool)
-    place = placements(scores, positive)
+    place = placements(steps(scores, positive))
     assert place[positive].tolist() == [0.75, 0.75, 1.0]
     assert [place[positive].mean(), place[~positive].mean()] == pytest.approx([5 / 6, 5 / 6])
 
@@ -127,7 +127,7 @@ def test_area_and_curve_are_scikit_learns_with_ties(levels):
     truth = (rng(1).random(200) < 0.2 + 0.6 * scores).astype(int)
     told = classification(truth, np.stack([1 - scores, scores], axis=1))
     assert told["roc_auc"].value == pytest.approx(metrics.roc_auc_score(truth, scores), rel=1e-12)
-    x, y = curve(scores, truth == 1)
+    x, y = curve(steps(scores, truth == 1))
     theirs = metrics.roc_curve(truth, scores, drop_intermediate=False)
     np.testing.assert_allclose(np.interp(theirs[0], x, y)[-1], 1)
     assert np.trapezoid(y, x) == pytest.approx(told["roc_auc"].value, rel=1e-12)
@@ -135,15 +135,15 @@ def test_area_and_curve_are_scikit_learns_with_ties(levels):
 
 
 def test_long_curves_are_thinned_from_end_to_end():
-    x, y = curve(rng(0).random(5000), rng(1).random(5000) < 0.5)
+    x, y = curve(steps(rng(0).random(5000), rng(1).random(5000) < 0.5))
     assert len(x) == 201
     assert (x[0], y[0], x[-1], y[-1]) == (0, 0, 1, 1)
 
 
 def test_area_needs_both_kinds():
     assert classification([0, 0], certain([0, 0], 2))["roc_auc"].value is None
-    assert curve(np.array([0.1, 0.2]), np.array([True, True]))[0].size == 0
-    assert measures.roc_curves(np.array([0, 0]), certain([0, 0], 2), ["a", "b"]) == []
+    assert curve(steps(np.array([0.1, 0.2]), np.array([True, True])))[0].size == 0
+    assert ranking.curves(np.array([0, 0]), certain([0, 0], 2), ["a", "b"]) == []
 
 
 def test_bootstrap_of_the_area_covers_about_what_it_says():
@@ -214,12 +214,12 @@ def test_projection():
 
 
 def test_many_classes_stay_cheap():
-    k = measures.MANY_CLASSES + 1
+    k = ranking.MANY_CLASSES + 1
     truth = rng().integers(0, k, 300)
     figures = measures.classification(truth, certain(truth, k), [str(code) for code in range(k)], draws(300))
     assert by_name(figures)["roc_auc"].value is None
     assert by_name(figures)["f1"].value == 1.0
-    assert measures.roc_curves(truth, certain(truth, k), [str(code) for code in range(k)]) == []
+    assert ranking.curves(truth, certain(truth, k), [str(code) for code in range(k)]) == []
 
 
 # labels alone, weights, Brier
@@ -237,7 +237,7 @@ def test_labels_alone_tell_what_labels_can():
     truth, assigned = rng(1).integers(0, 3, 60), rng(2).integers(0, 3, 60)
     alone = measures.decisions(truth, assigned, LABELS[:3], draws(60))
     with_all = measures.classification(truth, certain(assigned, 3), LABELS[:3], draws(60))
-    left_out = {"log_loss", "brier", "roc_auc"}
+    left_out = {"log_loss", "brier", "roc_auc", "pr_auc"}
     assert alone == [figure for figure in with_all if figure.name not in left_out]
 
 
