@@ -21,7 +21,7 @@ from app.ingest import columnar, delimited, jsonl, npy
 from app.ingest.chunks import write_chunks
 from app.ingest.columns import Settled
 from app.ingest.options import ReadOptions
-from app.ingest.protocol import LENGTH, Answer, Order, Parsed, Refusal
+from app.ingest.protocol import LENGTH, Answer, Order, Parsed, Refusal, out_of_memory
 from app.ingest.reading import Reading
 from app.ingest.sheets import compared, sheets
 from app.ingest.source import Limits, Source, sniff
@@ -78,8 +78,7 @@ def _answer(order: Order, upload: int, output: int) -> Answer:
     except ValiantError as error:
         return Answer(refusal=Refusal(code=error.code, detail=error.detail, faults=list(error.faults)))
     except MemoryError:
-        detail = f"Reading this file takes more than the {order.memory_bytes} bytes of memory it may have."
-        return Answer(refusal=Refusal(code=InvalidData.code, detail=detail))
+        return Answer(refusal=out_of_memory(order))
     except OSError as error:
         if error.errno in NO_ROOM:
             return Answer(refusal=Refusal(code=StorageFull.code, detail=StorageFull.title))

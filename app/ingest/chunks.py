@@ -9,11 +9,13 @@ import pyarrow as pa
 from app.ingest.protocol import ChunkPlace
 
 CHUNK_ROWS = 1 << 20
+COLUMN_BYTES = 1 << 12
+"""A chunk holds at least so much of every column: below, most of it would be names and bookkeeping."""
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1), use_threads=False)
 
 
 def write_chunks(batches: Iterable[pa.RecordBatch], file: BinaryIO, chunk_bytes: int) -> Iterator[ChunkPlace]:
-    """One compressed Arrow IPC stream of one batch per chunk, of `chunk_bytes` in memory and so less on disk."""
+    """One compressed Arrow IPC stream of one batch per chunk, of `chunk_bytes` in memory, or more if wide."""
     first_row = 0
     for table in _gathered(batches, chunk_bytes):
         payload = _payload(table)
@@ -27,10 +29,11 @@ def _gathered(batches: Iterable[pa.RecordBatch], chunk_bytes: int) -> Iterator[p
     held: list[pa.RecordBatch] = []
     size = rows = 0
     for batch in batches:
-        for piece in _pieces(batch, chunk_bytes):
+        most = max(chunk_bytes, COLUMN_BYTES * batch.num_columns)
+        for piece in _pieces(batch, most):
             held.append(piece)
             size, rows = size + piece.nbytes, rows + len(piece)
-            if size >= chunk_bytes or rows >= CHUNK_ROWS:
+            if size >= most or rows >= CHUNK_ROWS:
                 yield pa.Table.from_batches(held)
                 held, size, rows = [], 0, 0
     if rows:

@@ -22,7 +22,9 @@ from app.ingest.reading import Reading, check_names, refuse
 from app.ingest.source import HEAD, Limits, Source
 
 BLOCK = 4 << 20
-"""Bytes read at a time; a row is at most so long."""
+"""Bytes read at a time, of a table that is not wide; a row is at most so long."""
+COLUMN_BYTES = 1 << 12
+"""Bytes a column in a block of a wide table: every block costs some time per column."""
 NARROW = 64
 """Columns up to which Arrow reads plain strings, quicker. It sets aside the bytes of a block for each such column."""
 ENCODED = pa.dictionary(pa.int32(), pa.string())
@@ -38,6 +40,11 @@ class Layout(NamedTuple):
     offset: int
     """Bytes in front of the first row of values."""
 
+    @property
+    def block(self) -> int:
+        """Bytes read at a time; a row is at most so long."""
+        return max(BLOCK, COLUMN_BYTES * len(self.names))
+
 
 class _Refused(Exception):
     """Something is wrong somewhere: `diagnose` finds out where."""
@@ -49,7 +56,7 @@ def read(source: Source, limits: Limits, options: ReadOptions) -> Reading:
     try:
         forms = _survey(source, layout, limits)
     except (pa.ArrowInvalid, _Refused):
-        refuse(diagnose(source.open(), layout.delimiter, longest=BLOCK) or [_UNREADABLE])
+        refuse(diagnose(source.open(), layout.delimiter, longest=layout.block) or [_UNREADABLE])
     converted = (
         [read_as(values, form) for values, form in zip(batch.columns, forms, strict=True)]
         for batch in _batches(_Rows(source, layout), layout)
@@ -107,7 +114,7 @@ def _batches(rows: "_Rows", layout: Layout) -> Iterator[pa.RecordBatch]:
     wide = len(layout.names) > NARROW
     batches = arrow_csv.open_csv(
         pa.PythonFile(rows, mode="r"),
-        arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK, column_names=layout.names),
+        arrow_csv.ReadOptions(use_threads=False, block_size=layout.block, column_names=layout.names),
         arrow_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True),
         arrow_csv.ConvertOptions(
             column_types=dict.fromkeys(layout.names, ENCODED if wide else pa.string()),

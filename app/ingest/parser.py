@@ -16,8 +16,8 @@ from typing import NamedTuple
 import structlog
 from pydantic import ValidationError
 
-from app.errors import BodyTooLarge, InvalidData, StorageFull
-from app.ingest.protocol import LENGTH, Answer, Order, Parsed, Refusal
+from app.errors import BodyTooLarge, Fault, InvalidData, StorageFull
+from app.ingest.protocol import LENGTH, Answer, Order, Parsed, Refusal, out_of_memory
 
 ERRORS = {error.code: error for error in (InvalidData, BodyTooLarge, StorageFull)}
 _PASSED_ON = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "HOME")
@@ -105,21 +105,28 @@ def _ask(child: _Child, order: Order, upload: int, chunks: int) -> Answer:
                 break
             received += piece
     except TimeoutError:
-        raise InvalidData(f"Reading this file takes longer than {order.seconds} seconds.") from None
+        return Answer(refusal=_too_slow(order))
     except OSError:  # the child is gone
         received.clear()
     try:
         return Answer.model_validate_json(received)
     except ValidationError:  # nothing, or half a message
-        return _died(child)
+        return _died(child, order)
 
 
-def _died(child: _Child) -> Answer:
+def _too_slow(order: Order) -> Refusal:
+    detail = (
+        f"Reading this file takes longer than {order.seconds} seconds. Send it as Parquet, or in parts; or raise "
+        "VALIANT_PARSE_SECONDS."
+    )
+    return Refusal(code=InvalidData.code, detail=detail, faults=[Fault("", detail, "too_slow")])
+
+
+def _died(child: _Child, order: Order) -> Answer:
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.process.wait(5)
     log.warning("parser died", returncode=child.process.returncode)
-    detail = "The file could not be read: it is damaged, or takes more memory or time than it may have."
-    return Answer(refusal=Refusal(code=InvalidData.code, detail=detail))
+    return Answer(refusal=out_of_memory(order))
 
 
 def _error(refusal: Refusal) -> Exception:

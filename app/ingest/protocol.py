@@ -2,7 +2,7 @@
 
 from struct import Struct
 
-from app.errors import Fault
+from app.errors import Fault, InvalidData
 from app.ingest.options import ReadOptions
 from app.ingest.source import Limits
 from app.ml.sheet import Column
@@ -51,6 +51,15 @@ class Refusal(Wire):
     detail: str
     faults: list[Fault] = []
     trace: str | None = None
+
+
+def out_of_memory(order: Order) -> Refusal:
+    """Also of a child that died: a library that gets no memory may end its process."""
+    detail = (
+        f"Reading this file takes more than the {order.memory_bytes >> 20} MiB of memory that a parser may use, or it "
+        "is damaged. Send it as Parquet, or with fewer columns or shorter values; or raise VALIANT_PARSE_MEMORY_BYTES."
+    )
+    return Refusal(code=InvalidData.code, detail=detail, faults=[Fault("", detail, "too_much_memory")])
 
 
 class Answer(Wire):

@@ -17,6 +17,7 @@ from app.ml.splits import evenly
 
 CHUNKS = 16
 """Read for a sample of rows."""
+JOINED_BYTES = 8 << 20
 GROUP_BYTES = 256 << 20
 """Columns held together; one that is longer is read again for each pass over it."""
 
@@ -28,7 +29,9 @@ def sheets(settled: Settled, chunks: BinaryIO, places: list[ChunkPlace]) -> Iter
         alone = sizes[group.start] > GROUP_BYTES
         columns = [_streamed(chunks, places, group.start)] if alone else _held(chunks, places, group)
         for number, pieces in zip(group, columns, strict=True):
-            yield describe(names[number], types[number], pieces, notes=settled.notes(names[number]))
+            yield describe(
+                names[number], types[number], _joined(pieces, sizes[number]), notes=settled.notes(names[number])
+            )
 
 
 def compared(columns: Sequence[Column], chunks: BinaryIO, places: Sequence[ChunkPlace]) -> list[Column]:
@@ -71,6 +74,14 @@ def _held(chunks: BinaryIO, places: list[ChunkPlace], group: range) -> list[Piec
 
 def _column(batches: list[pa.RecordBatch], at: int) -> Iterator[pa.Array]:
     return (batch.column(at) for batch in batches)
+
+
+def _joined(pieces: Pieces, size: int) -> Pieces:
+    """In one piece if it is small: every piece costs some time in each pass."""
+    if size > JOINED_BYTES:
+        return pieces
+    whole = pa.concat_arrays(pieces())
+    return lambda: iter([whole])
 
 
 def _streamed(chunks: BinaryIO, places: list[ChunkPlace], number: int) -> Pieces:
