@@ -2,14 +2,15 @@
 
 import json
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
 from app.api.dependencies import PAGE, Cursor, Limit
 from app.api.strict_json import StrictRoute
+from app.ml import learners
 from app.ml.catalogue import Entry, catalogue, find
-from app.ml.contract import JSON, Params, Task
+from app.ml.contract import JSON, Algorithm, Params, Task
 from app.schemas.algorithms import AlgorithmCard, AlgorithmPage
 
 AlgorithmName = Annotated[str, Path(max_length=100, description="The algorithm's name.")]
@@ -44,9 +45,13 @@ def _card(entry: Entry) -> AlgorithmCard:
         use_when=entry.use_when,
         references=list(entry.references),
         family=("generative" if algorithm.generative else "discriminative") if classifies else None,
-        scores=algorithm.scores if classifies else None,
+        scores=_scores(algorithm) if classifies else None,
         parameters=_parameters(algorithm.params),
     )
+
+
+def _scores(algorithm: Algorithm[Any, Any]) -> str:
+    return "membership" if learners.degrees(algorithm, algorithm.params()) else "probability"
 
 
 def _parameters(params: type[Params]) -> JSON:

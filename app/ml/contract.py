@@ -13,7 +13,6 @@ from typing import (
     Any,
     ForwardRef,
     Generic,
-    Literal,
     NamedTuple,
     NoReturn,
     Protocol,
@@ -267,8 +266,9 @@ class Algorithm(Generic[P, S]):
 
     generative: bool = False
     """Of a classifier: it learns how each class makes its rows, not only how to tell classes apart (B3.8, B3.9)."""
-    scores: Literal["probability", "membership"] = "probability"
-    """What its shares of classes are (B3.3): estimates of P(class | x), or degrees that say how clear a case is."""
+    degrees: Callable[[P], bool] = lambda _: False
+    """Whether its shares of classes, with these parameters, are degrees that only say how clear a case is (B3.3), as
+    votes and sums cut off at 0 and 1 are; others are estimates of P(class | x)."""
     accepts: frozenset[Accepts] | set[Accepts] = frozenset()
     members: Callable[[P, Task], Sequence[Member]] | None = None
     """Of a learner made of learners: which, and for what. It then accepts what all of them accept."""

@@ -85,7 +85,14 @@ class Judges(NamedTuple):
         target, uncounted = self.material.target, Rows(Resamples.none(rows.size))
         if self.material.task is Task.CLASSIFICATION:
             truth = np.asarray(target.codes)[self.rows[rows]]
-            told = of_classes(truth, answers.argmax(axis=1), answers, uncounted, classes=self.material.classes)
+            told = of_classes(
+                truth,
+                answers.argmax(axis=1),
+                answers,
+                uncounted,
+                classes=self.material.classes,
+                degrees=learners.degrees(find(spec.algorithm.name).algorithm, spec.algorithm),
+            )
         else:
             own = answered(spec.preprocessing.target, answers)
             told = of_numbers(target.y[self.rows[rows]], own, uncounted)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml import measures, ranking
+from app.ml import learners, measures, ranking
 from app.ml.by_eye import over_predictions
 from app.ml.contract import Data, Labels, Learned, Matrix, Task, Vector
 from app.ml.costs import CostReport, Costs, cost_report
@@ -126,7 +126,8 @@ def evaluate(
     if data.task.supervised:
         known = learned.algorithm.known if data.task is Task.CLASSIFICATION else None
         answered = None if known is None else known(learned.params, predicted)
-        return compare(data, predicted, classes, rng, answered)
+        degrees = learners.degrees(learned.algorithm, learned.params)
+        return compare(data, predicted, classes, rng, answered, degrees=degrees)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told as undefined
         return Evaluation(_figures(learned, data, train, predicted, _draws(data, rng)))
 
@@ -137,12 +138,17 @@ def compare(
     classes: Sequence[Class],
     rng: np.random.Generator | None,
     answered: NDArray[np.bool_] | None = None,
+    *,
+    degrees: bool = False,
 ) -> Evaluation:
-    """Answers for rows with a target, whoever gave them, beside what they should be. answered: as in `of_classes`."""
+    """Answers for rows with a target, whoever gave them, beside what they should be.
+
+    answered, degrees: as in `of_classes`.
+    """
     rows = Rows(_draws(data, rng))
     if data.task is Task.CLASSIFICATION:
         told = predicted.argmax(axis=1)
-        return of_classes(data.codes, told, predicted, rows, classes=classes, answered=answered)
+        return of_classes(data.codes, told, predicted, rows, classes=classes, answered=answered, degrees=degrees)
     return of_numbers(data.y, predicted, rows)._replace(residuals=np.sqrt(data.weights) * (data.y - predicted))
 
 
@@ -167,21 +173,25 @@ def of_classes(
     classes: Sequence[Class],
     asked: Asked = NOTHING_ELSE,
     answered: NDArray[np.bool_] | None = None,
+    degrees: bool = False,
 ) -> Evaluation:
     """Of assigned class codes (n,), and of the probabilities (n, k) where there are any.
 
     answered: (n,) false where the model says that it does not know; the figures take its most probable class, and two
-    more tell of the others.
+    more tell of the others. degrees: the probabilities are none, and no metric takes them for such.
     """
     draws, weights, costs = rows.draws, rows.weights, asked.costs
     seen = measures.confusion(truth, assigned, classes, numbers=asked.numbers, examples=asked.examples)
     cost = None if costs is None else cost_report(truth, assigned, probabilities, rows, classes=classes, costs=costs)
+    if degrees and cost is not None:
+        cost = cost.model_copy(update={"cost": cost.cost.model_copy(update={"note": measures.NO_PROBABILITIES})})
     if probabilities is None:
         return Evaluation(measures.decisions(truth, assigned, classes, draws, weights), seen, cost=cost)
     top = probabilities[np.arange(truth.size), assigned]
     chosen = [] if answered is None or answered.all() else measures.selective(assigned == truth, answered, rows)
+    figures = measures.classification(truth, probabilities, classes, draws, weights, assigned=assigned, degrees=degrees)
     return Evaluation(
-        figures=[*measures.classification(truth, probabilities, classes, draws, weights, assigned=assigned), *chosen],
+        figures=[*figures, *chosen],
         confusion_matrix=seen,
         curves=ranking.curves(truth, probabilities, classes, weights),
         rejection=measures.rejection(top, assigned == truth, len(classes), rows) if len(classes) > 1 else None,

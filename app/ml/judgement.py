@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.errors import Fault
+from app.ml import learners
 from app.ml.contract import JSON, Data, Labels, Learned, Matrix, Task, Vector
 from app.ml.evaluation import Asked, Evaluation, evaluate, of_classes, of_numbers
 from app.ml.intervals import Resamples
@@ -109,8 +110,8 @@ def judge(
     truth, classes, strangers = _shared(target, model.classes or ())
     padded = np.pad(probabilities, ((0, 0), (0, len(classes) - probabilities.shape[1])))
     assigned = values.astype(np.intp) if asked.threshold is None else decided_by(probabilities, asked.threshold)
-    asked = asked._replace(numbers=target.rows)
-    told = of_classes(truth, assigned, padded, rows, classes=classes, asked=asked, answered=answered)
+    asked, degrees = asked._replace(numbers=target.rows), learners.degrees(model.algorithm, model.params)
+    told = of_classes(truth, assigned, padded, rows, classes=classes, asked=asked, answered=answered, degrees=degrees)
     return Judged(told, target.rows, strangers)
 
 

@@ -80,6 +80,14 @@ def through_origin(algorithm: Algorithm[Any, Any], params: Params, task: Task) -
     return algorithm.through_origin(params) or any(within)
 
 
+def degrees(algorithm: Algorithm[Any, Any], params: Params) -> bool:
+    """Whether shares of classes are degrees instead of probabilities: the algorithm's own, or those averaged."""
+    members = algorithm.members(params, Task.CLASSIFICATION) if algorithm.members else ()
+    makers = [one for one in members if one.above] or members
+    within = (degrees(entry_of(one.spec).algorithm, one.spec) for one in makers if one.task is Task.CLASSIFICATION)
+    return algorithm.degrees(params) or any(within)
+
+
 def seconds(algorithm: Algorithm[Any, Any], params: Params, task: Task, size: Size) -> float:
     """About how long a fit takes, with all fits of learners within it, one after the other, and as many answers."""
     total = algorithm.seconds(params, size)

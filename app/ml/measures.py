@@ -26,6 +26,9 @@ THRESHOLDS = 50
 """Of the accuracy-rejection curve: steps of 0.01 for two classes."""
 MOST_CELLS = 1000
 """Of a confusion matrix, with examples."""
+NO_PROBABILITIES = (
+    "The model's shares of classes are degrees or votes, not probabilities: only their order and the largest count."
+)
 
 
 def regression(truth: Vector, predicted: Vector, draws: Resamples, weights: Vector | None = None) -> list[Figure]:
@@ -60,25 +63,38 @@ def classification(
     weights: Vector | None = None,
     *,
     assigned: Labels | None = None,
+    degrees: bool = False,
 ) -> list[Figure]:
     """What probabilities tell, beside all that `decisions` tells of the assigned classes.
 
     truth, assigned: codes (n,); unless given, the most probable class is assigned, the first on a tie.
-    probabilities: (n, k).
+    probabilities: (n, k). degrees: that they are not probabilities (`Algorithm.degrees`), but rank rows.
     """
-    n, k = probabilities.shape
-    of_truth = probabilities[np.arange(n), truth]
     assigned = probabilities.argmax(axis=1) if assigned is None else assigned
-    loss = -np.log(np.maximum(of_truth, np.finfo(np.float64).eps))
-    squares = (probabilities**2).sum(axis=1) - 2 * of_truth + 1
     accuracy, *others = decisions(truth, assigned, classes, draws, weights)
     return [
         accuracy,
-        mean("log_loss", loss, draws, weights),
-        mean("brier", squares / 2 if k == 2 else squares, draws, weights),
+        *(_of_degrees(truth.size) if degrees else _losses(truth, probabilities, draws, weights)),
         *areas(truth, probabilities, classes, Rows(draws, weights)),
         *others,
     ]
+
+
+def _losses(truth: Labels, probabilities: Matrix, draws: Resamples, weights: Vector | None) -> list[Figure]:
+    n, k = probabilities.shape
+    of_truth = probabilities[np.arange(n), truth]
+    loss = -np.log(np.maximum(of_truth, np.finfo(np.float64).eps))
+    squares = (probabilities**2).sum(axis=1) - 2 * of_truth + 1
+    return [
+        mean("log_loss", loss, draws, weights),
+        mean("brier", squares / 2 if k == 2 else squares, draws, weights),
+    ]
+
+
+def _of_degrees(n: int) -> list[Figure]:
+    """In place of `_losses`."""
+    names = "log_loss", "brier"
+    return [Figure(name=name, value=None, n=n, display="undefined", note=NO_PROBABILITIES) for name in names]
 
 
 def decisions(

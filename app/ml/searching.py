@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from app.errors import InvalidData, ValiantError
+from app.ml import learners
 from app.ml.candidates import Candidate
+from app.ml.catalogue import find
 from app.ml.contract import Labels, Task, Vector
 from app.ml.ensembling import Contender, Ensemble, Judges, ensemble, value, with_one_more
 from app.ml.evaluation import evaluate
@@ -112,7 +114,7 @@ def rank(
     rows = holdout(material.rows, first.validation.test_fraction, rng, material.target.codes).train
     codes = None if material.target.codes is None else material.target.codes[rows]
     splits = kfold(rows.size, folds, rng, codes)
-    name = measure or USUAL[material.task]
+    name = measure or _usual(material.task, found)
     judges, kept = Judges(material, rows, splits, name), list[Contender]()
     scores: list[_Scores] = []
     stages(0.0, f"candidate 1 of {len(found)}")
@@ -192,6 +194,12 @@ def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], measure: str,
         for place, (candidate, score) in enumerate(zip(found, scores, strict=True))
     ]
     return Ranking(measure, tried, best, told)
+
+
+def _usual(task: Task, found: Sequence[Candidate]) -> str:
+    """That of the task; accuracy where the shares of classes of a candidate are no probabilities."""
+    of_degrees = (learners.degrees(find(one.spec.algorithm.name).algorithm, one.spec.algorithm) for one in found)
+    return "accuracy" if task is Task.CLASSIFICATION and any(of_degrees) else USUAL[task]
 
 
 def _cost(measure: str, value: N) -> N:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from app.ml.contract import Labels
+from app.ml import learners
+from app.ml.contract import Labels, Task
 from app.ml.evaluation import Validation, across_folds, across_resamples, compare
 from app.ml.fitting import Fitted, fit_rows, judge
 from app.ml.learners import EACH
@@ -134,4 +135,5 @@ def _loo(fits: Fits) -> Validated:
         f"Leave-one-out predicts each of these by a fit of all the others, "
         f"{ways.get(missing.size, f'in closed form but for {missing.size} rows')}."
     )
-    return Validated(compare(data, answers, material.classes, fits.rng).figures, told)
+    degrees = material.task is Task.CLASSIFICATION and learners.degrees(material.algorithm, material.params)
+    return Validated(compare(data, answers, material.classes, fits.rng, degrees=degrees).figures, told)

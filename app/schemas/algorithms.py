@@ -26,8 +26,9 @@ class AlgorithmCard(Wire):
     )
     scores: str | None = Field(
         None,
-        description="Of classifiers, what `probabilities` are. probability: estimates of it; membership: degrees "
-        "between 0 and 1 that only say how clear a case is.",
+        description="Meaning of `probabilities` with default parameters. `probability`: estimates of P(class | row); "
+        "`membership`: degrees between 0 and 1 that only say how clear a case is, for which reports give no log loss "
+        "and no Brier score. Null: not a classifier.",
     )
     parameters: dict[str, Any] = Field(
         description="JSON Schema of the parameters beside `name`. One that is itself an algorithm refers to "

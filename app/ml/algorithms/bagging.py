@@ -134,6 +134,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    degrees=lambda params: params.combine == "vote",
     explain=explain,
     members=lambda params, task: [
         Member("/base", params.base, task, lambda all_: (params.count, all_._replace(rows=params.fraction * all_.rows)))

@@ -218,6 +218,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    degrees=lambda params: params.combine == "majority",
     explain=explain,
     known=known,
     members=lambda params, task: [

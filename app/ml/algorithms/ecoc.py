@@ -266,6 +266,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    degrees=lambda params: params.decode == "hamming",
     members=lambda params, task: [Member("/base", params.base, task, partial(_fits, params))],
     explain=explain,
     summary=summary,

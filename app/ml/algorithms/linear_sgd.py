@@ -292,7 +292,7 @@ ALGORITHM = Algorithm(
     tasks={Task.REGRESSION, Task.CLASSIFICATION},
     params=LinearSGD,
     state=State,
-    scores="membership",
+    degrees=lambda params: params.class_loss != "logistic",
     fit=fit,
     update=update,
     passes=lambda params: params.epochs,

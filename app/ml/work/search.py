@@ -42,8 +42,9 @@ class SearchRequest(SearchSpec, Request):
     )
     measure: str | None = Field(
         None,
-        description="What ranks: a figure of the report such as rmse, mae, r2, accuracy, log_loss, roc_auc; or q, the "
-        "goodness of fit of a least-squares fit with known errors. Absent: rmse, or the log loss of classes.",
+        description="Metric that ranks the candidates: one of the report such as rmse, mae, r2, accuracy, log_loss or "
+        "roc_auc; or q, the goodness of fit of a least-squares fit with known errors. Null: rmse for numbers, log_loss "
+        "for classes, but accuracy where a candidate has degrees of membership instead of probabilities.",
     )
     rule: Literal["best", "one_standard_error"] = Field(
         "best",

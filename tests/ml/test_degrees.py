@@ -1,0 +1,107 @@
+"""Shares of classes that are no probabilities get no log loss and no Brier score, and the report says why."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pydantic import TypeAdapter
+
+from app.ml import learners, searching
+from app.ml.candidates import SearchSpec, candidates
+from app.ml.catalogue import any_algorithm, catalogue, find
+from app.ml.contract import Context, Data, Learned, Task
+from app.ml.costs import Costs
+from app.ml.evaluation import Asked, evaluate, of_classes
+from app.ml.intervals import Resamples
+from app.ml.progress import Stages, unheard
+from app.ml.schema import TableColumn
+from app.ml.tallies import Rows
+
+LOSSES = {"log_loss", "brier"}
+
+
+def degrees(**spec):
+    algorithm = find(spec["name"]).algorithm
+    return learners.degrees(algorithm, TypeAdapter(any_algorithm()).validate_python(spec))
+
+
+def test_what_has_probabilities_by_construction_at_its_defaults():
+    classifiers = {name for name, entry in catalogue().items() if Task.CLASSIFICATION in entry.algorithm.tasks}
+    of_degrees = {name for name in classifiers if degrees(name=name)}
+    assert of_degrees == {"boost_majority", "committee", "linear", "perceptron", "ridge", "stacking"}
+
+
+TREE, RIDGE, LOGISTIC = ({"name": name} for name in ("decision_tree", "ridge", "logistic"))
+SPECS = {
+    "nearest of one": ({"name": "knn", "k": 1}, True),
+    "nearest of five": ({"name": "knn"}, False),
+    "hinge loss": ({"name": "linear_sgd", "class_loss": "hinge"}, True),
+    "a vote": ({"name": "bagging", "combine": "vote"}, True),
+    "bagged ridge": ({"name": "bagging", "base": RIDGE}, True),
+    "codewords": ({"name": "ecoc", "decode": "hamming"}, True),
+    "majority": ({"name": "committee", "members": [TREE, LOGISTIC], "combine": "majority"}, True),
+    "mean of probabilities": ({"name": "committee", "members": [TREE, LOGISTIC]}, False),
+    "mean with degrees": ({"name": "committee", "members": [TREE, RIDGE]}, True),
+    "second level": ({"name": "stacking", "members": [RIDGE], "second": LOGISTIC}, False),
+    "second level of degrees": ({"name": "stacking", "members": [TREE], "second": RIDGE}, True),
+}
+
+
+@pytest.mark.parametrize("case", SPECS)
+def test_learners_within_learners(case):
+    spec, expected = SPECS[case]
+    assert degrees(**spec) is expected
+
+
+def table(n=80):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, 2))
+    return x, x[:, 0] + rng.normal(size=n) > 0
+
+
+def judged(name):
+    x, y = table()
+    data, algorithm = Data.of(Task.CLASSIFICATION, x, y * 1.0, classes=2), find(name).algorithm
+    params = algorithm.params()
+    learned = Learned(algorithm, params, algorithm.fit(params, data, Context.of(0)).state)
+    figures = evaluate(learned, data, data, ("no", "yes"), np.random.default_rng(0)).figures
+    return {figure.name: figure for figure in figures if figure.label is None}
+
+
+def test_the_losses_of_degrees_are_undefined_and_say_why():
+    figures = judged("perceptron")
+    for name in LOSSES:
+        assert (figures[name].value, figures[name].display) == (None, "undefined")
+        assert "not probabilities" in figures[name].note
+    assert all(figures[name].value is not None for name in ("accuracy", "roc_auc", "pr_auc", "mcc"))
+
+
+def test_the_losses_of_probabilities_are_there():
+    figures = judged("logistic")
+    assert all(figures[name].value > 0 and figures[name].note is None for name in LOSSES)
+
+
+def test_costs_that_rest_on_degrees_say_so():
+    truth, shares = np.array([0, 1, 1]), np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+    asked = Asked(costs=Costs(classes=["a", "b"], costs=[[0, 1], [5, 0]]))
+    rows = Rows(Resamples.of(3, np.random.default_rng(0)))
+
+    def note(*, degrees):
+        found = of_classes(truth, shares.argmax(1), shares, rows, classes=["a", "b"], asked=asked, degrees=degrees)
+        return found.cost.cost.note
+
+    assert note(degrees=False) is None
+    assert "not probabilities" in note(degrees=True)
+
+
+@pytest.mark.parametrize(("others", "measure"), [(["logistic"], "log_loss"), (["logistic", "ridge"], "accuracy")])
+def test_a_search_ranks_by_what_all_candidates_have(others, measure):
+    x, y = table()
+    rows = pa.table({"a": x[:, 0], "b": x[:, 1], "y": np.where(y, "yes", "no")})
+    columns = [TableColumn(name, "categorical" if name == "y" else "numeric", 0, 2) for name in rows.column_names]
+    first, *more = ({"name": name} for name in others)
+    asked = SearchSpec.model_validate({"target": "y", "algorithm": first, "alternatives": more})
+    ranking = searching.rank(
+        candidates(asked), rows, columns, folds=3, measure=None, rule="best", stages=Stages(unheard), share=0.9
+    )
+    assert ranking.measure == measure
+    assert all(tried.error is None for tried in ranking.tried)
