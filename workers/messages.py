@@ -10,6 +10,7 @@ from app.errors import CorruptModel
 from app.ml.kind import Inputs, Loaded, Outcome, Sheet, Source, Trained, Version
 from app.ml.kinds import kinds
 from app.ml.model import decode, digest, read_header
+from app.ml.notation import Notation
 from app.ml.report import Report
 from app.ml.schema import TableColumn
 from workers import frames
@@ -39,13 +40,18 @@ class Order(NamedTuple):
     """For how many, at most, the worker may lend slots."""
 
     def written(self) -> bytes:
-        return json.dumps(self).encode()
+        return json.dumps(self, default=Notation.model_dump).encode()
 
     @classmethod
     def read(cls, payload: bytes) -> Self:
         kind, request, request_id, sheets, models, memory, forks = json.loads(payload)
-        datasets = [Sheet(d, rows, tuple(TableColumn(*column) for column in columns)) for d, rows, columns in sheets]
+        datasets = [Sheet(d, rows, tuple(map(_column, columns))) for d, rows, columns in sheets]
         return cls(kind, request, request_id, datasets, [Bytes(*one) for one in models], memory, forks)
+
+
+def _column(values: Sequence[Any]) -> TableColumn:
+    column = TableColumn(*values)
+    return column._replace(notation=column.notation and Notation.model_validate(column.notation))
 
 
 def read_inputs(order: Order, inlet: IO[bytes]) -> Inputs:

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from app.errors import Fault, InvalidData, place
-from app.ingest.forms import TIME
 from app.ingest.reading import Reading, refuse
 from app.ingest.source import Limits
+from app.ml.notation import TIME
 
 _EARLIEST, _LATEST = (
     pa.scalar(int(moment.replace(tzinfo=UTC).timestamp()) * 1_000_000, pa.int64())

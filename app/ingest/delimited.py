@@ -16,10 +16,11 @@ import pyarrow.csv as arrow_csv
 
 from app.errors import Fault, InvalidData, place
 from app.ingest.diagnosis import diagnose
-from app.ingest.forms import MISSING, Form, narrow, read_as
+from app.ingest.forms import Form, narrow, read_as
 from app.ingest.options import HeaderRow, ReadOptions
 from app.ingest.reading import Reading, check_names, refuse
 from app.ingest.source import HEAD, Limits, Source
+from app.ml.notation import MISSING
 
 BLOCK = 4 << 20
 """Bytes read at a time, of a table that is not wide; a row is at most so long."""

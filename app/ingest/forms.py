@@ -2,7 +2,7 @@
 
 A column has the first form that *all* its values over the whole file have; a column without values has none.
 
-- Missing: the tokens in `MISSING`, also with spaces around them and in quotes.
+- Missing: the tokens in `app.ml.notation.MISSING`, also with spaces around them and in quotes.
 - Numbers may have spaces around them, a leading plus, an exponent (`1E+05`); whole numbers beyond 64 bits are floats;
   0 and 1 are numbers. Hexadecimal is text. Files separated by semicolons may write 3,14 for 3.14.
 - Booleans are `true` and `false` in any case; yes, no, t, f stay categories.
@@ -16,13 +16,10 @@ from enum import Enum
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from app.ml.notation import TIME, bare, without_missing
+
 PROBED = 64
 """Values tried first: Arrow writes an error text for every value that does not fit, and goes on."""
-TIME = pa.timestamp("us", "UTC")
-MISSING = [
-    "", "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-NaN", "-nan",
-    "null", "NULL", "Null", "None", "none", "nil", "?",
-]  # fmt: skip
 
 
 class Form(Enum):
@@ -79,16 +76,7 @@ def read_as(values: pa.Array, form: Form) -> pa.Array:
 
 def _bare(values: pa.Array) -> pa.Array:
     """Without spaces, missing tokens and leading plus signs: what the quick way trips over."""
-    trimmed = _without_missing(pc.utf8_trim_whitespace(values))
-    return pc.replace_substring_regex(trimmed, r"^\+([0-9.])", r"\1")
-
-
-def _without_missing(values: pa.Array) -> pa.Array:
-    return pc.if_else(_is_missing(values), pa.scalar(None, pa.string()), values)
-
-
-def _is_missing(values: pa.Array) -> pa.Array:
-    return pc.is_in(values, value_set=pa.array(MISSING))
+    return pc.replace_substring_regex(bare(values), r"^\+([0-9.])", r"\1")
 
 
 def _integer(values: pa.Array) -> pa.Array:
@@ -114,10 +102,6 @@ def _naive(values: pa.Array) -> pa.Array:
     return values.cast(pa.timestamp("us")).cast(pa.int64()).cast(TIME)
 
 
-def _text(values: pa.Array) -> pa.Array:
-    return pc.if_else(_is_missing(pc.utf8_trim_whitespace(values)), pa.scalar(None, pa.string()), values)
-
-
 def _demand(held: pa.Array) -> None:
     if not pc.all(held, min_count=0).as_py():
         raise pa.ArrowInvalid
@@ -130,5 +114,5 @@ _READ: dict[Form, Callable[[pa.Array], pa.Array]] = {
     Form.BOOLEAN: _boolean,
     Form.NAIVE: _naive,
     Form.ZONED: lambda values: values.cast(TIME),
-    Form.TEXT: _text,
+    Form.TEXT: without_missing,
 }

@@ -13,7 +13,7 @@ from app.ml.basis import Basis, learned
 from app.ml.contract import Labels, Matrix, Vector
 from app.ml.numerics.spread import FAR, Spread, spread
 from app.ml.preprocessing import Preprocessing
-from app.ml.raw import Raw
+from app.ml.raw import Raw, RawColumn
 from app.ml.schema import ColumnKind, InputColumn
 
 Truths = NDArray[np.bool_]
@@ -54,11 +54,11 @@ def learn(
         values, words = raw.values[rows, place], raw.vocabularies[place]
         if words is None:
             found[column.name] = spread(values)
-            inputs.append(_measured_input(column.name, column.kind, found[column.name]))
+            inputs.append(_measured_input(column, found[column.name]))
             facts.append(as_wanted(column.name, values, found[column.name]))
         else:
             levels, other = _levels(values, words, how.max_levels)
-            inputs.append(InputColumn(name=column.name, kind=column.kind, levels=levels))
+            inputs.append(InputColumn(**column._asdict(), levels=levels))
             facts.append(_Fact(0.0, 0.0, 1.0, other, bool(np.isnan(values).any())))
     numbers = [column.name for column in raw.columns if column.kind is ColumnKind.NUMERIC]
     functions = learned(how.basis, numbers, found, scaled=how.scaling != "none" and centred)
@@ -95,10 +95,10 @@ def _number(name: str, values: Vector, found: Spread, how: Preprocessing, *, sca
     return fact
 
 
-def _measured_input(name: str, kind: ColumnKind, found: Spread) -> InputColumn:
-    if kind is ColumnKind.BOOLEAN or not found.rows:
-        return InputColumn(name=name, kind=kind)
-    return InputColumn(name=name, kind=kind, minimum=found.low, maximum=found.high)
+def _measured_input(column: RawColumn, found: Spread) -> InputColumn:
+    if column.kind is ColumnKind.BOOLEAN or not found.rows:
+        return InputColumn(**column._asdict())
+    return InputColumn(**column._asdict(), minimum=found.low, maximum=found.high)
 
 
 def _fill(values: Vector, found: Spread, how: Preprocessing) -> float:

@@ -50,13 +50,13 @@ class Material(NamedTuple):
             weights = read_weights(table.column(spec.weights), spec.weights, target.rows)
         if spec.sigma is not None:
             weights = read_weights(table.column(spec.sigma), spec.sigma, target.rows, exponent=-2)
-        kinds = {column.name: ColumnKind(column.kind) for column in columns}
+        known = {c.name: RawColumn(c.name, ColumnKind(c.kind), c.notation) for c in columns}
         return cls(
             task=planned.task,
             algorithm=algorithm,
             params=_params(spec, algorithm),
             preprocessing=spec.preprocessing,
-            raw=Raw.read(table, [RawColumn(name, kinds[name]) for name in planned.features]),
+            raw=Raw.read(table, [known[name] for name in planned.features]),
             target=target,
             weights=weights,
             errors_known=spec.sigma is not None,

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from app.errors import Fault, InvalidData, place
 from app.ml.contract import Matrix, Vector
+from app.ml.notation import Notation
 from app.ml.schema import ColumnKind
 
 UNSEEN = -1.0
@@ -21,6 +22,7 @@ Cells: TypeAlias = pa.Array | pa.ChunkedArray
 class RawColumn(NamedTuple):
     name: str
     kind: ColumnKind
+    notation: Notation | None = None
 
 
 class Raw(NamedTuple):

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
+from app.ml.notation import Notation
 from app.wire import Wire
 
 
@@ -45,6 +46,8 @@ class TableColumn(NamedTuple):
     minimum: float | None = None
     """Smallest number; None of other kinds and where nothing is known."""
     maximum: float | None = None
+    notation: Notation | None = None
+    """How its cells were written as text; None: the plain way."""
 
 
 class InputColumn(Wire):
@@ -56,3 +59,8 @@ class InputColumn(Wire):
     maximum: float | None = Field(None, description="Largest training value; datetimes in seconds since 1970, UTC.")
     levels: list[str] | None = Field(None, description="Categories the model tells apart; others are flagged.")
     nullable: bool = Field(True, description="Whether a row may leave it null (missing).")
+    notation: Notation | None = Field(
+        None,
+        description="How the text cells of the training data were written, and those of a CSV body are; null: the "
+        "plain way, as in 1234.5 and 2024-12-31.",
+    )

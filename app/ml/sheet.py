@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
+from app.ml.notation import Notation
 from app.ml.order import Values
 from app.ml.report import Figure
 from app.ml.schema import ColumnKind
@@ -51,6 +52,18 @@ Extreme = TypeAliasType("Extreme", float | str)
 class Level(Wire):
     value: str
     count: int
+
+
+class Offer(Wire):
+    """Another reading of a column, to be had by uploading the file again with these options."""
+
+    sentence: str = Field(description="Effect of the options.")
+    kinds: dict[str, str] | None = Field(
+        None, description="Value for the option `kinds` of the upload: kinds by column; null: the option is not needed."
+    )
+    missing: list[str] | None = Field(
+        None, description="Values for the option `missing` of the upload; null: the option is not needed."
+    )
 
 
 class Column(Wire):
@@ -86,6 +99,11 @@ class Column(Wire):
         description="1: rows that are near in the other columns have like values in this one. 0: they are no more "
         "alike than any two, and there may be little to learn about it. Of a sample; absent where too few values vary.",
     )
+    notation: Notation | None = Field(
+        None,
+        description="How the text cells of the file were written; null: the plain way, 1234.5 and 2024-12-31.",
+    )
+    offers: list[Offer] = Field([], description="Other readings of the column that the uploaded file allows.")
     warnings: list[str] = []
 
 

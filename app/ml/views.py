@@ -127,6 +127,7 @@ def _both(one: InputColumn, other: InputColumn) -> InputColumn:
         maximum=max((c.maximum for c in (one, other) if c.maximum is not None), default=None),
         levels=None if one.levels is None else [*dict.fromkeys([*one.levels, *(other.levels or ())])],
         nullable=one.nullable and other.nullable,
+        notation=one.notation if one.notation == other.notation else None,
     )
 
 

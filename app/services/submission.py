@@ -161,7 +161,9 @@ def sheet(dataset: Dataset) -> Sheet:
 
 def _column(of: Column) -> TableColumn:
     low, high = (end if isinstance(end, float) else None for end in (of.minimum, of.maximum))
-    return TableColumn(of.name, of.kind, of.missing, of.distinct, of.identifier_like, rough(of.smoothness), low, high)
+    return TableColumn(
+        of.name, of.kind, of.missing, of.distinct, of.identifier_like, rough(of.smoothness), low, high, of.notation
+    )
 
 
 def _version(of: ModelVersion) -> Version:
