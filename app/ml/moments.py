@@ -5,7 +5,7 @@ the years 1969 to 1999). A time of day may follow: hours and minutes, seconds wi
 from UTC. A time without an offset is UTC.
 """
 
-from enum import StrEnum
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,14 +15,8 @@ from numpy.typing import NDArray
 TIME = pa.timestamp("us", "UTC")
 
 
-class DateOrder(StrEnum):
-    """The order of day, month and year in a date."""
-
-    YMD = "YMD"
-    DMY = "DMY"
-    MDY = "MDY"
-
-
+DateOrder: TypeAlias = Literal["YMD", "DMY", "MDY"]
+"""The order of day, month and year in a date."""
 _PARTS = {
     "Y": r"(?P<year>[0-9]{4})",
     "y": r"(?P<year>[0-9]{4}|[0-9]{2})",
@@ -34,7 +28,7 @@ _CLOCK = (
     r"(?::(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:[.,](?P<fraction>[0-9]{1,6}))?)?)?"
     r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?(?:Z|(?P<offset>[+-])(?P<hours>[0-9]{2})(?::?(?P<minutes>[0-9]{2}))?)?)?$"
 )
-_WRITTEN = {DateOrder.YMD: "YMD", DateOrder.DMY: "DMy", DateOrder.MDY: "MDy"}
+_WRITTEN: dict[DateOrder, str] = {"YMD": "YMD", "DMY": "DMy", "MDY": "MDy"}
 _PATTERNS = {order: "^" + "[./-]".join(_PARTS[part] for part in parts) + _CLOCK for order, parts in _WRITTEN.items()}
 
 Numbers = NDArray[np.int64]

@@ -47,9 +47,7 @@ class Notation(Wire):
     unit: str | None = Field(
         None, description="Currency in front of or behind the numbers, such as € or CHF; null: there is none."
     )
-    dates: DateOrder = Field(
-        DateOrder.YMD, description="Order of day, month and year in dates; YMD reads ISO 8601, too."
-    )
+    dates: DateOrder = Field("YMD", description="Order of day, month and year in dates; YMD reads ISO 8601, too.")
     missing: tuple[str, ...] = Field(
         (), description="Cells that stand for a missing value in this column, beside the usual markers."
     )
