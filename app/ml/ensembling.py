@@ -18,6 +18,7 @@ from app.ml.contract import Inputs, Labels, Matrix, Size, Task, Vector
 from app.ml.evaluation import Evaluation, of_classes, of_numbers
 from app.ml.figures import MEASURES, fold_mean
 from app.ml.intervals import Resamples
+from app.ml.learners import meaning
 from app.ml.linearising import answered, carried
 from app.ml.material import Material
 from app.ml.numerics.ensemble_selection import TIE, diversity, selected
@@ -91,7 +92,7 @@ class Judges(NamedTuple):
                 answers,
                 uncounted,
                 classes=self.material.classes,
-                degrees=learners.degrees(find(spec.algorithm.name).algorithm, spec.algorithm),
+                means=meaning(find(spec.algorithm.name).algorithm, spec.algorithm, self.material.task),
             )
         else:
             own = answered(spec.preprocessing.target, answers)

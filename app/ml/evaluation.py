@@ -21,13 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml import learners, measures, ranking
+from app.ml import measures, ranking
 from app.ml.by_eye import over_predictions
 from app.ml.contract import Data, Labels, Learned, Matrix, Task, Vector
 from app.ml.costs import CostReport, Costs, cost_report
 from app.ml.figures import MEASURES, fold_mean, like, resample_mean, shifted
 from app.ml.intervals import Resamples, ratio
 from app.ml.labels import Class
+from app.ml.learners import PLAIN, Meaning, meaning
 from app.ml.report import ConfusionMatrix, Figure, Gap, RejectionCurve, ReportCurve
 from app.ml.residuals import Residuals, residuals
 from app.ml.tallies import Rows
@@ -126,8 +127,8 @@ def evaluate(
     if data.task.supervised:
         known = learned.algorithm.known if data.task is Task.CLASSIFICATION else None
         answered = None if known is None else known(learned.params, predicted)
-        degrees = learners.degrees(learned.algorithm, learned.params)
-        return compare(data, predicted, classes, rng, answered, degrees=degrees)
+        means = meaning(learned.algorithm, learned.params, data.task)
+        return compare(data, predicted, classes, rng, answered, means=means)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told as undefined
         return Evaluation(_figures(learned, data, train, predicted, _draws(data, rng)))
 
@@ -139,27 +140,29 @@ def compare(
     rng: np.random.Generator | None,
     answered: NDArray[np.bool_] | None = None,
     *,
-    degrees: bool = False,
+    means: Meaning = PLAIN,
 ) -> Evaluation:
     """Answers for rows with a target, whoever gave them, beside what they should be.
 
-    answered, degrees: as in `of_classes`.
+    answered: as in `of_classes`.
     """
     rows = Rows(_draws(data, rng))
     if data.task is Task.CLASSIFICATION:
         told = predicted.argmax(axis=1)
-        return of_classes(data.codes, told, predicted, rows, classes=classes, answered=answered, degrees=degrees)
-    return of_numbers(data.y, predicted, rows)._replace(residuals=np.sqrt(data.weights) * (data.y - predicted))
+        return of_classes(data.codes, told, predicted, rows, classes=classes, answered=answered, means=means)
+    return of_numbers(data.y, predicted, rows, means)._replace(residuals=np.sqrt(data.weights) * (data.y - predicted))
 
 
 def _draws(data: Data, rng: np.random.Generator | None) -> Resamples:
     return Resamples.none(len(data.x)) if rng is None else Resamples.of(len(data.x), rng)
 
 
-def of_numbers(truth: Vector, predicted: Vector, rows: Rows) -> Evaluation:
+def of_numbers(truth: Vector, predicted: Vector, rows: Rows, means: Meaning = PLAIN) -> Evaluation:
     """Of predictions (n,) of a regression."""
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told as undefined
         figures = measures.regression(truth, predicted, rows.draws, rows.weights)
+        if means.through_origin:
+            figures.append(measures.uncentred_r2(truth, predicted, rows))
         left = (truth - predicted) * (1.0 if rows.weights is None else np.sqrt(rows.weights))
         return Evaluation(figures, curves=over_predictions(truth, predicted), residuals=left)
 
@@ -173,23 +176,25 @@ def of_classes(
     classes: Sequence[Class],
     asked: Asked = NOTHING_ELSE,
     answered: NDArray[np.bool_] | None = None,
-    degrees: bool = False,
+    means: Meaning = PLAIN,
 ) -> Evaluation:
     """Of assigned class codes (n,), and of the probabilities (n, k) where there are any.
 
     answered: (n,) false where the model says that it does not know; the figures take its most probable class, and two
-    more tell of the others. degrees: the probabilities are none, and no metric takes them for such.
+    more tell of the others.
     """
     draws, weights, costs = rows.draws, rows.weights, asked.costs
     seen = measures.confusion(truth, assigned, classes, numbers=asked.numbers, examples=asked.examples)
     cost = None if costs is None else cost_report(truth, assigned, probabilities, rows, classes=classes, costs=costs)
-    if degrees and cost is not None:
+    if means.degrees and cost is not None:
         cost = cost.model_copy(update={"cost": cost.cost.model_copy(update={"note": measures.NO_PROBABILITIES})})
     if probabilities is None:
         return Evaluation(measures.decisions(truth, assigned, classes, draws, weights), seen, cost=cost)
     top = probabilities[np.arange(truth.size), assigned]
     chosen = [] if answered is None or answered.all() else measures.selective(assigned == truth, answered, rows)
-    figures = measures.classification(truth, probabilities, classes, draws, weights, assigned=assigned, degrees=degrees)
+    figures = measures.classification(
+        truth, probabilities, classes, draws, weights, assigned=assigned, degrees=means.degrees
+    )
     return Evaluation(
         figures=[*figures, *chosen],
         confusion_matrix=seen,

@@ -34,6 +34,7 @@ MEASURES = {
     "rmse": Measure(),
     "mae": Measure(),
     "r2": Measure(better=1, lowest=-math.inf, highest=1.0),
+    "r2_uncentred": Measure(better=1, lowest=-math.inf, highest=1.0),
     "accuracy": _SCORE,
     "log_loss": Measure(),
     "brier": Measure(highest=2.0),

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 
 from app.errors import Fault
-from app.ml import learners
 from app.ml.contract import JSON, Data, Labels, Learned, Matrix, Task, Vector
 from app.ml.evaluation import Asked, Evaluation, evaluate, of_classes, of_numbers
 from app.ml.intervals import Resamples
 from app.ml.labels import UNKNOWN, Class, codes_of
+from app.ml.learners import meaning
 from app.ml.measures import Truths
 from app.ml.model import Header, Model
 from app.ml.progress import Reporter, Stages
@@ -105,13 +105,14 @@ def judge(
     values, probabilities, answered = _predicted(model, table, stages)
     stages(0.8, "measuring")
     rows = Rows(Resamples.of(target.rows.size, rng))
+    means = meaning(model.algorithm, model.params, model.task)
     if model.task is Task.REGRESSION:
-        return Judged(of_numbers(target.y, values, rows), target.rows, {})
+        return Judged(of_numbers(target.y, values, rows, means), target.rows, {})
     truth, classes, strangers = _shared(target, model.classes or ())
     padded = np.pad(probabilities, ((0, 0), (0, len(classes) - probabilities.shape[1])))
     assigned = values.astype(np.intp) if asked.threshold is None else decided_by(probabilities, asked.threshold)
-    asked, degrees = asked._replace(numbers=target.rows), learners.degrees(model.algorithm, model.params)
-    told = of_classes(truth, assigned, padded, rows, classes=classes, asked=asked, answered=answered, degrees=degrees)
+    asked = asked._replace(numbers=target.rows)
+    told = of_classes(truth, assigned, padded, rows, classes=classes, asked=asked, answered=answered, means=means)
     return Judged(told, target.rows, strangers)
 
 

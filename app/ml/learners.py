@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -86,6 +86,24 @@ def degrees(algorithm: Algorithm[Any, Any], params: Params) -> bool:
     makers = [one for one in members if one.above] or members
     within = (degrees(entry_of(one.spec).algorithm, one.spec) for one in makers if one.task is Task.CLASSIFICATION)
     return algorithm.degrees(params) or any(within)
+
+
+class Meaning(NamedTuple):
+    """What the predictions of a model are, so that no metric takes them for something else."""
+
+    degrees: bool = False
+    """Shares of classes are not probabilities."""
+    through_origin: bool = False
+    """Numbers are of a fit without an intercept."""
+
+
+PLAIN = Meaning()
+
+
+def meaning(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> Meaning:
+    if task is Task.CLASSIFICATION:
+        return Meaning(degrees=degrees(algorithm, params))
+    return Meaning(through_origin=algorithm.through_origin(params))
 
 
 def seconds(algorithm: Algorithm[Any, Any], params: Params, task: Task, size: Size) -> float:

@@ -26,6 +26,10 @@ THRESHOLDS = 50
 """Of the accuracy-rejection curve: steps of 0.01 for two classes."""
 MOST_CELLS = 1000
 """Of a confusion matrix, with examples."""
+R2 = "1 - SSE/SST, with SST the sum of squares about the mean of the rows that are judged."
+R2_UNCENTRED = (
+    "1 - SSE/sum(y^2), the R2 of a fit without an intercept: compare it only with that of other such fits, not with r2."
+)
 NO_PROBABILITIES = (
     "The model's shares of classes are degrees or votes, not probabilities: only their order and the largest count."
 )
@@ -43,8 +47,17 @@ def regression(truth: Vector, predicted: Vector, draws: Resamples, weights: Vect
     return [
         _rmse(error, rows),
         mean("mae", np.abs(error), draws, weights),
-        bootstrapped("r2", r2, r2_drawn, truth.size),
+        bootstrapped("r2", r2, r2_drawn, truth.size).model_copy(update={"note": R2}),
     ]
+
+
+def uncentred_r2(truth: Vector, predicted: Vector, rows: Rows) -> Figure:
+    """R² of a fit without an intercept, which is compared with 0 and not with a mean; null where all targets are 0."""
+    unit = near_one(float(np.abs(truth).max(initial=0.0)))
+    squares, sizes = ((predicted - truth) * unit) ** 2, (truth * unit) ** 2
+    value = 1 - ratio(rows.total(squares), rows.total(sizes))
+    drawn = 1 - ratio(rows.sums(squares), rows.sums(sizes))
+    return bootstrapped("r2_uncentred", value, drawn, truth.size).model_copy(update={"note": R2_UNCENTRED})
 
 
 def _rmse(error: Vector, rows: Rows) -> Figure:

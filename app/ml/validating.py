@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from app.ml import learners
-from app.ml.contract import Labels, Task
+from app.ml.contract import Labels
 from app.ml.evaluation import Validation, across_folds, across_resamples, compare
 from app.ml.fitting import Fitted, fit_rows, judge
-from app.ml.learners import EACH
+from app.ml.learners import EACH, meaning
 from app.ml.leave_one_out import closed_form
 from app.ml.material import Material
 from app.ml.report import Figure, Fold
@@ -135,5 +134,5 @@ def _loo(fits: Fits) -> Validated:
         f"Leave-one-out predicts each of these by a fit of all the others, "
         f"{ways.get(missing.size, f'in closed form but for {missing.size} rows')}."
     )
-    degrees = material.task is Task.CLASSIFICATION and learners.degrees(material.algorithm, material.params)
-    return Validated(compare(data, answers, material.classes, fits.rng, degrees=degrees).figures, told)
+    means = meaning(material.algorithm, material.params, material.task)
+    return Validated(compare(data, answers, material.classes, fits.rng, means=means).figures, told)

@@ -12,6 +12,7 @@ from app.ml.contract import Context, Data, Learned, Task
 from app.ml.costs import Costs
 from app.ml.evaluation import Asked, evaluate, of_classes
 from app.ml.intervals import Resamples
+from app.ml.learners import Meaning
 from app.ml.progress import Stages, unheard
 from app.ml.schema import TableColumn
 from app.ml.tallies import Rows
@@ -86,7 +87,9 @@ def test_costs_that_rest_on_degrees_say_so():
     rows = Rows(Resamples.of(3, np.random.default_rng(0)))
 
     def note(*, degrees):
-        found = of_classes(truth, shares.argmax(1), shares, rows, classes=["a", "b"], asked=asked, degrees=degrees)
+        found = of_classes(
+            truth, shares.argmax(1), shares, rows, classes=["a", "b"], asked=asked, means=Meaning(degrees)
+        )
         return found.cost.cost.note
 
     assert note(degrees=False) is None

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.metrics import r2_score
 
 from app.errors import InvalidData
-from app.ml.contract import Algorithm, Data, Fit, Learned, Params, Task
+from app.ml.catalogue import find
+from app.ml.contract import Algorithm, Context, Data, Fit, Learned, Params, Task
 from app.ml.evaluation import across_folds, evaluate, gaps
 from app.ml.figures import MEASURES, bootstrapped, counted, proportion
 
@@ -140,3 +142,33 @@ def test_mean_over_folds_has_students_interval():
 
 def test_every_measure_knows_its_better_side():
     assert all(measure.better in {-1, 1} and measure.lowest < measure.highest for measure in MEASURES.values())
+
+
+def without_intercept(x, y, name="linear", **params):
+    algorithm = find(name).algorithm
+    given = algorithm.params(intercept=False, **params)
+    data = Data.of(Task.REGRESSION, x, y)
+    return Learned(algorithm, given, algorithm.fit(given, data, Context.of(0)).state), data
+
+
+def test_r2_without_an_intercept_is_named_and_that_of_nist():
+    """NoInt1 of the Statistical Reference Datasets: certified R² .999365492298663; about the mean it is another."""
+    x = np.arange(60.0, 71.0)[:, None]
+    model, data = without_intercept(x, np.arange(130.0, 141.0))
+    figures = {figure.name: figure for figure in evaluate(model, data, data, (), rng()).figures}
+    assert figures["r2_uncentred"].value == pytest.approx(0.999365492298663, rel=1e-13)
+    assert "without an intercept" in figures["r2_uncentred"].note
+    assert figures["r2"].value == pytest.approx(r2_score(data.y, model.predict(x)), rel=1e-10)
+    assert "about the mean of the rows that are judged" in figures["r2"].note
+    assert figures["r2_uncentred"].lower <= figures["r2_uncentred"].value <= figures["r2_uncentred"].upper
+
+
+def test_r2_with_an_intercept_is_the_only_one():
+    algorithm, data = find("linear").algorithm, Data.of(Task.REGRESSION, COLUMN, [1.0, 2.0, 4.0, 5.0])
+    model = Learned(algorithm, algorithm.params(), algorithm.fit(algorithm.params(), data, Context.of(0)).state)
+    assert {figure.name for figure in evaluate(model, data, data, (), rng()).figures} == {"rmse", "mae", "r2"}
+
+
+def test_r2_of_targets_that_are_all_zero_is_undefined():
+    model, data = without_intercept(COLUMN, np.zeros(4), "ridge")
+    assert {f.name: f.value for f in evaluate(model, data, data, (), rng()).figures}["r2_uncentred"] is None
