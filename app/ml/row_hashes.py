@@ -1,10 +1,10 @@
 """Hashes of the rows of a table: equal rows have equal hashes, in whichever dataset they are.
 
 A hash is the sum, modulo 2⁶⁴, of one hash for each column, which mixes the column's name with the value: a number as
-its 64-bit float (-0.0 as 0.0), a text as its UTF-8 bytes, and one constant for what is missing. So neither the order of the
-columns, nor the codes of categories, nor the division into chunks matters. Two different rows have
-equal hashes with a probability of 2⁻⁶⁴: with a million rows in each of two tables that happens to any of their pairs
-with a probability of 5·10⁻⁸.
+its 64-bit float (-0.0 as 0.0), a text as its UTF-8 bytes, and one constant for what is missing. So neither the order of
+the columns, nor the codes of categories, nor the division into chunks matters. Two different rows have equal hashes
+with a probability of 2⁻⁶⁴: with a million rows in each of two tables that happens to any of their pairs with a
+probability of 5·10⁻⁸.
 
 Reference: the mixing function is the finaliser of splitmix64: Steele, Lea & Flood (2014), OOPSLA, 453-472.
 """
