@@ -48,6 +48,14 @@ class Validation(Body):
     )
     folds: int = Field(5, ge=2, le=100, description="K of kfold.")
     resamples: int = Field(50, ge=10, le=1000, description="Of bootstrap.")
+    group: str | None = Field(
+        None,
+        description="A column that names rows which belong together, such as a patient: all rows with one value of it "
+        "are on the same side of every split into training and test rows, folds and resamples, so that the metrics are "
+        "those of new groups. A row without a value is a group of its own. The column is not a feature unless "
+        "`features` names it. Rows that an algorithm sets aside within a fit, as for early stopping, are drawn row by "
+        "row. Null: rows are split one by one.",
+    )
 
     def fits(self, rows: int) -> int:
         """How many models are fitted on a table of so many rows, at most."""

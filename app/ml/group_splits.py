@@ -1,4 +1,4 @@
-"""Splits by group: all rows of a group are on the same side, so that no test row has a relative among the training rows.
+"""Splits by group: all rows of a group are on the same side, so that no test row has a relative to learn from.
 
 Groups are dealt greedily, so that every side has its share of the rows and of each class as nearly as whole groups
 allow: each group goes where, class by class, the least of the share is taken up. The group's own size plays no part in

@@ -9,6 +9,7 @@ import pyarrow as pa
 from app.errors import Fault
 from app.ml.contract import JSON, Data, Labels, Learned, Matrix, Task, Vector
 from app.ml.evaluation import Asked, Evaluation, evaluate, of_classes, of_numbers
+from app.ml.group_splits import read_groups
 from app.ml.intervals import Resamples
 from app.ml.labels import UNKNOWN, Class, codes_of
 from app.ml.learners import meaning
@@ -67,17 +68,27 @@ def trainings(receipt: Mapping[str, JSON], data_digest: str) -> list[Mapping[str
     return [receipt] if receipt.get("data_digest") == data_digest else []
 
 
-def sealed_rows(receipts: Sequence[Mapping[str, JSON]], target: Target) -> Labels | None:
+def group_columns(receipts: Sequence[Mapping[str, JSON]]) -> list[str]:
+    """The columns by whose groups these trainings split their table."""
+    return [group for receipt in receipts if (group := _validation(receipt).get("group")) is not None]
+
+
+def sealed_rows(receipts: Sequence[Mapping[str, JSON]], target: Target, table: pa.Table) -> Labels | None:
     """Places within `target.rows` that all of these trainings held out of their table; None if one does not say."""
     kept = np.ones(target.rows.size, np.bool_)
     for receipt in receipts:
-        spec = receipt.get("spec") or {}
-        fraction, seed = (spec.get("validation") or {}).get("test_fraction"), receipt.get("seed")
+        how, seed = _validation(receipt), receipt.get("seed")
+        fraction, group = how.get("test_fraction"), how.get("group")
         if fraction is None or seed is None:
             return None
         rng = np.random.Generator(np.random.PCG64(seed))
-        kept[holdout(kept.size, fraction, rng, target.codes).train] = False
+        groups = None if group is None else read_groups(table, group, target.rows)
+        kept[holdout(kept.size, fraction, rng, target.codes, groups).train] = False
     return np.flatnonzero(kept)
+
+
+def _validation(receipt: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    return (receipt.get("spec") or {}).get("validation") or {}
 
 
 def judge(

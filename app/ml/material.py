@@ -10,6 +10,7 @@ from app.ml import learners
 from app.ml.batches import Batches, fit_batches
 from app.ml.catalogue import find
 from app.ml.contract import Accepts, Algorithm, Data, Fit, Labels, Learned, Params, Progress, Task, Vector
+from app.ml.group_splits import among, read_groups
 from app.ml.labels import Class
 from app.ml.linearising import check_domain, transformed, turned_back, with_bias
 from app.ml.planning import Plan, TrainSpec
@@ -34,6 +35,8 @@ class Material(NamedTuple):
     """Weights are 1/σ² of errors known in the target's units."""
     numbers: Labels
     """(rows,) where each of them is in the dataset."""
+    groups: Labels | None
+    """(rows,) codes of the groups that splits keep together."""
 
     @classmethod
     def read(cls, spec: TrainSpec, planned: Plan, table: pa.Table, columns: Sequence[TableColumn]) -> "Material":
@@ -61,6 +64,7 @@ class Material(NamedTuple):
             weights=weights,
             errors_known=spec.sigma is not None,
             numbers=target.rows,
+            groups=None if (group := spec.validation.group) is None else read_groups(table, group, target.rows),
         )
 
     def of(self, spec: TrainSpec) -> "Material":
@@ -77,6 +81,10 @@ class Material(NamedTuple):
     @property
     def classes(self) -> tuple[Class, ...]:
         return self.target.classes or ()
+
+    def groups_among(self, rows: Labels) -> Labels | None:
+        """Group codes of these rows, from 0 without gaps."""
+        return among(self.groups, rows)
 
     @property
     def left_alone(self) -> frozenset[Accepts]:

@@ -59,6 +59,7 @@ def closed_form(spec: "TrainSpec", chosen: Sequence[TableColumn]) -> bool:
     form, how = learners.entry_of(spec.algorithm).algorithm.leave_one_out, spec.preprocessing
     return (
         spec.validation.method == "loo"
+        and spec.validation.group is None
         and form is not None
         and not how.basis
         and how.target == "none"

@@ -17,6 +17,7 @@ from app.ml.catalogue import any_algorithm
 from app.ml.contract import Inputs, Learner, Size, Task
 from app.ml.evaluation import Validation
 from app.ml.foreseen import value_faults
+from app.ml.grouping import group_faults, group_warnings, streaming_fault
 from app.ml.plan_cost import closed_form, cost_of, encoded_width
 from app.ml.preprocessing import Preprocessing
 from app.ml.schema import ColumnKind, TableColumn
@@ -42,7 +43,8 @@ class TrainSpec(Body):
         None,
         min_length=1,
         max_length=10_000,
-        description="Absent: every column but the target, weights, sigma, text and identifier-like ones.",
+        description="Columns to learn from. Null: every column but the target, weights, sigma, the group of the "
+        "validation, text and identifier-like ones.",
     )
     weights: str | None = Field(None, description="A numeric column of positive row weights.")
     sigma: str | None = Field(
@@ -86,6 +88,7 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
     task, faults = _task(spec, known)
     faults += [*_target_faults(spec, known, task, rows), *_weight_faults(spec, known)]
     faults += [*_feature_faults(spec, known, rows), *value_faults(spec, known)]
+    faults += group_faults(spec.validation, known, spec.target)
     if spec.validation.method == "loo" and spec.target is None:
         faults.append(Fault("/validation/method", "Leave-one-out compares predictions with a target: take kfold."))
     features, warnings = _features(spec, columns, rows)
@@ -107,7 +110,10 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
         raise InvalidRequest(faults=faults)
     usable = rows - (known[spec.target].missing if spec.target is not None else 0)
     cost = cost_of(spec, task, chosen, size, memory_bytes)
+    if faults := [*streaming_fault(spec.validation, cost.lot)]:
+        raise InvalidRequest(faults=faults)
     warnings += [*_warnings(spec, chosen, known, usable), *_lot_warnings(cost.lot)]
+    warnings += group_warnings(spec.validation, known, features)
     return Plan(task, features, usable, cost.memory_bytes, cost.seconds, tuple(warnings), cost.lot)
 
 
@@ -223,7 +229,8 @@ def _features(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) -> tup
     if spec.features is not None:
         named = [column.name for column in columns if column.identifier_like and column.name in spec.features]
         return tuple(spec.features), _said(named, "looks like an identifier: it may not mean anything for new rows")
-    left = [column for column in columns if column.name not in {spec.target, spec.weights, spec.sigma}]
+    others = {spec.target, spec.weights, spec.sigma, spec.validation.group}
+    left = [column for column in columns if column.name not in others]
     reasons = {
         "is free text and was left out": [c.name for c in left if c.kind == ColumnKind.TEXT],
         "looks like an identifier and was left out": [

@@ -10,6 +10,7 @@ import pyarrow as pa
 from app.ml.contract import Labels, Matrix, Task, Vector
 from app.ml.evaluation import Evaluation
 from app.ml.fitting import Fitted, fit_rows, judge
+from app.ml.group_splits import members
 from app.ml.learners import EACH
 from app.ml.material import Material
 from app.ml.splits import resample
@@ -49,7 +50,7 @@ class Refits(NamedTuple):
     draws: Matrix
     """(R, m), NaN where a refit lacks the number."""
     left_out: Matrix | None
-    """(n, m) without each row in turn."""
+    """(n, m) without each row in turn; where rows are drawn by groups, (G, m) without each group."""
 
 
 def refit(
@@ -69,7 +70,8 @@ def refit(
     """
     every = np.arange(material.rows)
     rng = np.random.Generator(np.random.PCG64(seed))
-    fits = 1 + resamples + (every.size if jackknife else 0)
+    units = (every[:, None] if material.groups is None else members(material.groups)) if jackknife else ()
+    fits = 1 + resamples + len(units)
     fitted_to_all = fit_rows(material, every, seed)
     whole = _told(material, fitted_to_all, asked)
 
@@ -78,15 +80,15 @@ def refit(
         return _Refit.of(_told(other, fit_rows(other, every, seed), asked))
 
     def drawn(own: np.random.Generator) -> _Refit:
-        split = resample(every.size, own)
+        split = resample(every.size, own, material.groups)
         fitted = fit_rows(material, split.train, seed)
         return _Refit.of(_told(material, fitted, asked) | _measured(judge(material, fitted, split.test, None)))
 
-    def without(row: int) -> _Refit:
-        return _Refit.of(_told(material, fit_rows(material, np.delete(every, row), seed), asked))
+    def without(rows: Labels) -> _Refit:
+        return _Refit.of(_told(material, fit_rows(material, np.delete(every, rows), seed), asked))
 
     works = [partial(simulated if noise else drawn, own) for own in rng.spawn(resamples)]
-    works += [partial(without, row) for row in range(every.size if jackknife else 0)]
+    works += [partial(without, rows) for rows in units]
     refits = []
     for made in EACH.get()(_Refit, works):
         refits.append(made.told)

@@ -59,7 +59,7 @@ def report(
     offsets, scales = judged.preparation.units
     return Report(
         task=material.task,
-        rests_on=_rests_on(material, split, judged, spec.seed),
+        rests_on=_rests_on(material, split, judged, spec),
         rows_train=judged.rows,
         rows_test=split.test.size,
         seed=spec.seed,
@@ -88,6 +88,7 @@ def report(
         warnings=[
             *warnings,
             *_warnings(material, split),
+            *_group_warnings(spec.validation.group),
             *judged.test.doubts("test rows"),
             *_fit_warnings(fit),
             *shaky,
@@ -104,7 +105,7 @@ def _unscaled(material: Material, judged: Judged) -> UnscaledSummary | None:
 
 
 def _reuse(spec: TrainSpec, data_digest: str) -> Reuse:
-    return held_out(data_digest, spec.target, spec.validation.test_fraction, spec.seed)
+    return held_out(data_digest, spec.target, spec.validation.model_dump(), spec.seed)
 
 
 def finite(value: Any) -> JSON:
@@ -141,9 +142,11 @@ def _named(told: JSON, preparation: Preparation, classes: Sequence[Class]) -> JS
     return named
 
 
-def _rests_on(material: Material, split: Split, judged: Judged, seed: int) -> str:
+def _rests_on(material: Material, split: Split, judged: Judged, spec: TrainSpec) -> str:
     stratified = material.task is Task.CLASSIFICATION and judged.rows == split.train.size
-    how = "at random, class by class" if stratified else "at random"
+    how, seed = "at random, class by class" if stratified else "at random", spec.seed
+    if spec.validation.group is not None:
+        how = f"at random, in whole groups by column {spec.validation.group!r},"
     across = f" {judged.validated.rests_on}" if judged.validated else ""
     return (
         f"The figures rest on {split.test.size} rows set aside {how} with seed {seed}; "
@@ -185,6 +188,14 @@ def _warnings(material: Material, split: Split) -> Iterator[str]:
                 f"Classes with a single row, kept for training, so that the test figures say nothing of them: "
                 f"{', '.join(alone[:NAMED])}{more}."
             )
+
+
+def _group_warnings(group: str | None) -> Iterator[str]:
+    if group is not None:
+        yield (
+            f"Confidence intervals take rows as independent: where rows of one {group!r} are alike, those of the "
+            "metrics are too narrow, but for cross-validation by folds."
+        )
 
 
 def _fit_warnings(fit: Fit[Any]) -> Iterator[str]:

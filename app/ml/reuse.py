@@ -1,11 +1,15 @@
 """How often the same rows have judged: the best of many by the same figures looks better than it is (B3.10, B3.16)."""
 
+from collections.abc import Mapping
+
+from app.ml.contract import JSON
 from app.ml.report import Reuse
 
 
-def held_out(data_digest: str, target: str | None, fraction: float, seed: int) -> Reuse:
-    """The rows that a training sets aside."""
-    return Reuse(data_digest=data_digest, rows=f"{fraction:g} held out with seed {seed}{_of(target)}")
+def held_out(data_digest: str, target: str | None, how: Mapping[str, JSON], seed: int) -> Reuse:
+    """The rows that a training holds out. how: its validation, as the receipt has it."""
+    by = "" if how.get("group") is None else f", by group {how['group']!r}"
+    return Reuse(data_digest=data_digest, rows=f"{how['test_fraction']:g} held out with seed {seed}{by}{_of(target)}")
 
 
 def held_out_by_all(data_digest: str, target: str | None) -> Reuse:

@@ -111,9 +111,9 @@ def rank(
     first = found[0].spec
     material = Material.read(first, plan(first, columns, table.num_rows), table, columns)
     rng = np.random.Generator(np.random.PCG64(first.seed))
-    rows = holdout(material.rows, first.validation.test_fraction, rng, material.target.codes).train
+    rows = holdout(material.rows, first.validation.test_fraction, rng, material.target.codes, material.groups).train
     codes = None if material.target.codes is None else material.target.codes[rows]
-    splits = kfold(rows.size, folds, rng, codes)
+    splits = kfold(rows.size, folds, rng, codes, material.groups_among(rows))
     name = measure or _usual(material.task, found)
     judges, kept = Judges(material, rows, splits, name), list[Contender]()
     scores: list[_Scores] = []

@@ -58,7 +58,7 @@ def train(
     if stream:
         material, split = material._replace(numbers=stream.numbers), stream.split
     else:
-        split = holdout(material.rows, spec.validation.test_fraction, rng, material.target.codes)
+        split = holdout(material.rows, spec.validation.test_fraction, rng, material.target.codes, material.groups)
     shown = material.target.rows[spaced(split.test if split.test.size else split.train)]
     sample = table.select(planned.features).take(pa.array(shown))
     del table

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from app.ml.contract import Labels
 from app.ml.evaluation import Validation, across_folds, across_resamples, compare
 from app.ml.fitting import Fitted, fit_rows, judge
+from app.ml.group_splits import members
 from app.ml.learners import EACH, meaning
 from app.ml.leave_one_out import closed_form
 from app.ml.material import Material
@@ -43,10 +44,10 @@ class _Told(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """Of one fit to the row it has not seen."""
+    """Predictions of one fit for rows it has not seen."""
 
     value: NDArray[np.float64]
-    """(1,) or (1, k)"""
+    """(m,) or (m, k)"""
 
 
 class Fits(NamedTuple):
@@ -79,11 +80,15 @@ class Fits(NamedTuple):
         told = judge(self.material, self.of(split.train), self.rows[split.test], rng)
         return _Told(_FIGURES.dump_json(told.figures).decode())
 
-    def answer(self, row: int) -> _Answer:
-        """What a fit of all other rows predicts for this one."""
-        fitted = self.of(np.delete(np.arange(self.rows.size), row))
-        data = self.material.data(fitted.preparation, self.rows[row : row + 1])
+    def answer(self, rows: Labels) -> _Answer:
+        """What a fit of all other rows predicts for these."""
+        fitted = self.of(np.delete(np.arange(self.rows.size), rows))
+        data = self.material.data(fitted.preparation, self.rows[rows])
         return _Answer(fitted.learned.predict(data.x))
+
+    @property
+    def groups(self) -> Labels | None:
+        return self.material.groups_among(self.rows)
 
 
 def validate(fits: Fits, how: Validation) -> Validated | None:
@@ -96,25 +101,29 @@ def validate(fits: Fits, how: Validation) -> Validated | None:
         case "kfold":
             return _kfold(fits, how.folds)
         case "loo":
-            return _loo(fits)
+            return _loo(fits) if fits.groups is None else _without_groups(fits, fits.groups)
         case "bootstrap":
             return _bootstrap(fits, how.resamples)
 
 
-def _kfold(fits: Fits, k: int) -> Validated:
+def _kfold(fits: Fits, k: int) -> Validated | None:
     codes = fits.material.target.codes
-    splits = kfold(fits.rows.size, k, fits.rng, None if codes is None else codes[fits.rows])
+    splits = kfold(fits.rows.size, k, fits.rng, None if codes is None else codes[fits.rows], fits.groups)
+    if not splits:
+        return None
     folds = list(fits.judged(splits, "fold", bars=True))
-    told = f"Cross-validation divides these into {len(folds)} folds."
+    whole = "" if fits.groups is None else " of whole groups"
+    told = f"Cross-validation divides these into {len(folds)} folds{whole}."
     return Validated(across_folds([fold.metrics for fold in folds]), told, folds)
 
 
 def _bootstrap(fits: Fits, draws: int) -> Validated:
-    drawn = [resample(fits.rows.size, fits.rng) for _ in range(draws)]
+    drawn = [resample(fits.rows.size, fits.rng, fits.groups) for _ in range(draws)]
     folds = list(fits.judged([split for split in drawn if split.test.size], "resample", bars=False))
+    what = "rows" if fits.groups is None else "groups"
     told = (
-        f"{len(folds)} more models were fitted on as many rows drawn from these with replacement, each judged by the "
-        "rows that it has not seen."
+        f"{len(folds)} more models were fitted on as many {what} drawn from these with replacement, each judged by the "
+        f"{what} that it has not seen."
     )
     return Validated(across_resamples([fold.metrics for fold in folds]), told, resampled=True)
 
@@ -125,14 +134,31 @@ def _loo(fits: Fits) -> Validated:
     if answers is None:
         answers = np.full((rows.size, len(material.classes)) if material.classes else rows.size, np.nan)
     missing = np.flatnonzero(np.isnan(answers.reshape(rows.size, -1)).any(axis=1))
-    works = [partial(fits.answer, row) for row in missing.tolist()]
+    works = [partial(fits.answer, np.array([row])) for row in missing.tolist()]
     for row, made in zip(missing, fits.each(_Answer, works, "without a row,"), strict=True):
         answers[row] = made.value[0]
-    data = material.data(material.prepare(rows), rows)
     ways = {rows.size: "by a fit for each", 0: "in closed form"}
     told = (
         f"Leave-one-out predicts each of these by a fit of all the others, "
         f"{ways.get(missing.size, f'in closed form but for {missing.size} rows')}."
     )
+    return _compared(fits, answers, told)
+
+
+def _without_groups(fits: Fits, groups: Labels) -> Validated | None:
+    """Leave-one-group-out."""
+    left_out = members(groups)
+    if len(left_out) < 2:
+        return None
+    works = [partial(fits.answer, rows) for rows in left_out]
+    answers = np.concatenate([made.value for made in fits.each(_Answer, works, "without a group,")])
+    told = f"Leave-one-group-out predicts each of {len(left_out)} groups of these by a fit of all the others."
+    return _compared(fits, answers[np.argsort(np.concatenate(left_out))], told)
+
+
+def _compared(fits: Fits, answers: NDArray[np.float64], told: str) -> Validated:
+    """answers: (n,) or (n, k) to all rows."""
+    material, rows = fits.material, fits.rows
+    data = material.data(material.prepare(rows), rows)
     means = meaning(material.algorithm, material.params, material.task)
     return Validated(compare(data, answers, material.classes, fits.rng, means=means).figures, told)

@@ -79,7 +79,12 @@ def test_the_seed_decides():
 
 @pytest.mark.parametrize(
     "values",
-    [["b", None, "a", "b", None], [2.0, None, -0.0, 2.0, np.nan], [True, None, False, True, None], [7, None, 1, 7, None]],
+    [
+        ["b", None, "a", "b", None],
+        [2.0, None, -0.0, 2.0, np.nan],
+        [True, None, False, True, None],
+        [7, None, 1, 7, None],
+    ],
     ids=["texts", "floats", "truths", "integers"],
 )
 def test_rows_without_a_value_are_groups_of_their_own(values):

@@ -90,7 +90,9 @@ def test_leave_one_out_in_closed_form_is_brute_force_or_not_taken(features, algo
         return
     told = ~np.isnan(quick.reshape(N, -1)).any(axis=1)
     assert told.sum() == closed
-    slow = np.array([fitted.answer(row).value[0] for row in np.flatnonzero(told)]).reshape(closed, *quick.shape[1:])
+    slow = np.array([fitted.answer(np.array([row])).value[0] for row in np.flatnonzero(told)]).reshape(
+        closed, *quick.shape[1:]
+    )
     np.testing.assert_allclose(quick[told], slow, rtol=1e-10, atol=1e-10)
 
 
@@ -102,7 +104,7 @@ def test_leave_one_out_figures_are_those_of_brute_force(target):
         told.rests_on
         == "Leave-one-out predicts each of these by a fit of all the others, in closed form but for 1 rows."
     )
-    answers = np.array([fitted.answer(row).value[0] for row in range(N)])
+    answers = np.array([fitted.answer(np.array([row])).value[0] for row in range(N)])
     material = fitted.material
     first = told.figures[0]
     wrong = answers.argmax(axis=1) == material.target.codes if target == "kind" else (answers - material.target.y) ** 2

@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 from app.errors import Fault, InvalidRequest
 from app.ml.bootstrap import Distribution, Ellipse, Rectangle, distribution, ellipses, rectangle
 from app.ml.contract import Task
+from app.ml.evaluation import Validation
 from app.ml.kind import Checked, Estimate, Inputs, Kind, Known, Name, Needs, Outcome, Request, Result, Version, Wanted
 from app.ml.material import Material
 from app.ml.plan_cost import BASE_SECONDS
@@ -36,7 +37,10 @@ class BootstrapRequest(Request):
     )
     model: Name | None = Field(None, description="Fit what this model was trained by; or give `training`.")
     version: int | None = Field(None, ge=1, description="Of the model; absent: its champion, else the newest.")
-    training: TrainSpec | None = Field(None, description="What to fit, if not a model. Its validation is idle.")
+    training: TrainSpec | None = Field(
+        None,
+        description="What to fit, if not a model. Of its validation only `group` counts: whole groups are drawn.",
+    )
     resamples: int = Field(1000, ge=50, le=10_000, description="How often rows are drawn and the model is fitted.")
     draw: Literal["rows", "noise"] = Field(
         "rows",
@@ -124,18 +128,21 @@ def run(request: BootstrapRequest, inputs: Inputs, progress: Reporter) -> Outcom
         seed=request.seed,
         step=step,
     )
-    return Outcome(result=_result(request, refits, planned))
+    return Outcome(result=_result(request, refits, planned, spec.validation.group))
 
 
 def _spec(request: BootstrapRequest, version: Version | None = None) -> TrainSpec:
     """With no rows held out: all are drawn from."""
-    idle = {"validation": {"test_fraction": 0.0}}
-    if request.training is not None:
-        return request.training.model_copy(update={"validation": type(request.training.validation)(test_fraction=0.0)})
+    spec = request.training or _trained_by(version)
+    idle = Validation(test_fraction=0.0, group=spec.validation.group)
+    return spec.model_copy(update={"validation": idle})
+
+
+def _trained_by(version: Version | None) -> TrainSpec:
     if version is None:
         raise InvalidRequest(faults=[Fault("/model", "There is no such model.")])
     try:
-        return TrainSpec.model_validate(version.header.receipt["spec"] | idle)
+        return TrainSpec.model_validate(version.header.receipt["spec"])
     except (ValidationError, KeyError):
         raise InvalidRequest(faults=[Fault("/model", "What it was trained by cannot be asked for any more.")]) from None
 
@@ -172,7 +179,7 @@ def _asked(request: BootstrapRequest, planned: Plan, columns: tuple[TableColumn,
     return read_rows({"rows": request.rows}, inputs, max_rows=MOST_ROWS).table
 
 
-def _result(request: BootstrapRequest, refits: Refits, planned: Plan) -> Bootstrap:
+def _result(request: BootstrapRequest, refits: Refits, planned: Plan, group: str | None) -> Bootstrap:
     rows = planned.rows
     groups: dict[str, list[Distribution]] = {"coefficient": [], "prediction": [], "measure": []}
     for place, number in enumerate(refits.numbers):
@@ -185,7 +192,12 @@ def _result(request: BootstrapRequest, refits: Refits, planned: Plan) -> Bootstr
         groups[number.group].append(distribution(estimate, draws, left_out, request.confidence, **said))
     own = [place for place, number in enumerate(refits.numbers) if number.group == "coefficient"]
     names = [" ".join(filter(None, (refits.numbers[place].name, refits.numbers[place].label))) for place in own]
-    drawn = "drawn from these with replacement" if request.draw == "rows" else "with simulated noise in their answers"
+    what = "" if group is None else f"in whole groups by column {group!r} "
+    drawn = (
+        f"{what}drawn from these with replacement"
+        if request.draw == "rows"
+        else "with simulated noise in their answers"
+    )
     return Bootstrap(
         kind="bootstrap",
         warnings=list(planned.warnings),

@@ -17,7 +17,17 @@ from app.ml.catalogue import find
 from app.ml.contract import JSON, Learned, Params, Task
 from app.ml.evaluation import NOTHING_ELSE
 from app.ml.golden import record_golden, spaced
-from app.ml.judgement import Judged, column_faults, judge, only, read_truth, sealed_rows, trainings, warnings
+from app.ml.judgement import (
+    Judged,
+    column_faults,
+    group_columns,
+    judge,
+    only,
+    read_truth,
+    sealed_rows,
+    trainings,
+    warnings,
+)
 from app.ml.kind import Checked, Chosen, Inputs, Kind, Known, Loaded, Name, Needs, Outcome, Request, Trained, Version
 from app.ml.labels import Class
 from app.ml.model import Model, encode
@@ -77,10 +87,11 @@ def run(request: CombineRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     versions, digest = [loaded.version for loaded in inputs.models], source.sheet.digest
     model = _committee(request, inputs.models, digest)
     header, name = versions[0].header, str(model.target)
-    table = source.read([*(column.name for column in model.inputs), name])
-    target = read_truth(header, name, table)
     seen = trainings(model.receipt, digest)
-    sealed = sealed_rows(seen, target) if seen else np.arange(target.rows.size)
+    inputs_and_truth = [*(column.name for column in model.inputs), name]
+    table = source.read(dict.fromkeys([*inputs_and_truth, *group_columns(seen)]))
+    target = read_truth(header, name, table)
+    sealed = sealed_rows(seen, target, table) if seen else np.arange(target.rows.size)
     if sealed is None or not sealed.size:
         raise InvalidData("The members have learned from all rows of this dataset: none is left to judge by.")
     target = only(target, sealed)
@@ -88,7 +99,8 @@ def run(request: CombineRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     stages(0.95, "writing the model")
     if model.task is Task.REGRESSION:
         model = replace(model, errors=np.sort(np.abs(judged.evaluation.residuals)))
-    sample = table.take(pa.array(target.rows[spaced(np.arange(target.rows.size))])).drop_columns([name])
+    sample = table.select([column.name for column in model.inputs])
+    sample = sample.take(pa.array(target.rows[spaced(np.arange(target.rows.size))]))
     reuse = held_out_by_all(digest, name) if seen else whole(digest, name)
     report = _report(request.seed, versions, model, judged, reuse)
     return Outcome(Trained(encode(model), report, record_golden(model, sample)))

@@ -14,7 +14,7 @@ from app.errors import Fault, InvalidData, InvalidRequest
 from app.ml.contract import Task
 from app.ml.costs import Costs, cost_faults
 from app.ml.evaluation import Asked, Judgement
-from app.ml.judgement import column_faults, judge, only, read_truth, sealed_rows, trainings, warnings
+from app.ml.judgement import column_faults, group_columns, judge, only, read_truth, sealed_rows, trainings, warnings
 from app.ml.kind import Checked, Chosen, Inputs, Kind, Known, Needs, Outcome, Request, Result, Sheet, Version
 from app.ml.progress import Reporter
 from app.ml.report import Reuse
@@ -71,11 +71,11 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
     version, digest = loaded.version, source.sheet.digest
     name = _target(request, version)
     inputs_and_truth = [column.name for column in version.header.inputs] + ([] if name is None else [name])
-    table = source.read(dict.fromkeys(inputs_and_truth))
-    target = read_truth(version.header, name, table)
     own = trainings(version.header.receipt, digest)
+    table = source.read(dict.fromkeys([*inputs_and_truth, *group_columns(own)]))
+    target = read_truth(version.header, name, table)
     asked_for = bool(own) and request.rows != "all" and name == version.header.target
-    sealed = sealed_rows(own, target) if asked_for else None
+    sealed = sealed_rows(own, target, table) if asked_for else None
     if sealed is not None:
         target = only(target, sealed)
     if not target.rows.size or (sealed is None and request.rows == "held_out"):
@@ -127,7 +127,7 @@ def _reuse(version: Version, digest: str, name: str | None, *, sealed: bool) -> 
     receipt = version.header.receipt
     if "members" in receipt:
         return held_out_by_all(digest, name)
-    return held_out(digest, name, receipt["spec"]["validation"]["test_fraction"], receipt["seed"])
+    return held_out(digest, name, receipt["spec"]["validation"], receipt["seed"])
 
 
 KIND = Kind(
