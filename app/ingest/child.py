@@ -60,7 +60,6 @@ def _message(channel: socket.socket, length: int) -> bytes:
 
 def _limit(order: Order) -> None:
     limits = {
-        resource.RLIMIT_CPU: order.seconds,
         resource.RLIMIT_FSIZE: order.file_bytes,
         resource.RLIMIT_CORE: 0,
     }
@@ -69,6 +68,7 @@ def _limit(order: Order) -> None:
         limits[resource.RLIMIT_AS] = mapped + order.memory_bytes  # beyond interpreter and libraries
     for kind, limit in limits.items():
         resource.setrlimit(kind, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CPU, (order.seconds, order.seconds + 1))  # ends it by a signal of its own
 
 
 def _answer(order: Order, upload: int, output: int) -> Answer:

@@ -6,6 +6,7 @@ starts the next in its place. A child serves one file and ends: nothing of one u
 
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -126,7 +127,8 @@ def _died(child: _Child, order: Order) -> Answer:
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.process.wait(5)
     log.warning("parser died", returncode=child.process.returncode)
-    return Answer(refusal=out_of_memory(order))
+    late = child.process.returncode == -signal.SIGXCPU
+    return Answer(refusal=_too_slow(order) if late else out_of_memory(order))
 
 
 def _error(refusal: Refusal) -> Exception:
