@@ -23,8 +23,9 @@ from app.ingest.columns import Settled
 from app.ingest.options import ReadOptions
 from app.ingest.protocol import LENGTH, Answer, Order, Parsed, Refusal, out_of_memory
 from app.ingest.reading import Reading
+from app.ingest.recognising import recognise
 from app.ingest.sheets import compared, sheets
-from app.ingest.source import Limits, Source, sniff
+from app.ingest.source import Limits, Source
 from app.schemas.datasets import FileFormat, FileReading
 
 STATM = Path("/proc/self/statm")
@@ -97,7 +98,7 @@ def parse(order: Order, upload: int, chunks: BinaryIO) -> Parsed:
     source = Source.of(upload, order.limits.unpacked_bytes)
     if not source.size:
         raise InvalidData("The file is empty.")
-    file_format = sniff(source, order.name, order.file_format)
+    file_format, source = recognise(source, order.options, order.name, order.file_format)
     reading = READERS[file_format](source, order.limits, order.options)
     order.options.check_columns(reading.names)
     settled = Settled(reading, order.limits)

@@ -51,6 +51,7 @@ class Settled:
         self.rows = 0
         self.sizes = [0] * len(reading.names)
         """Of the columns so far, in bytes of memory."""
+        self.index = reading.index
         self._reading, self._limits = reading, limits
         self._doubts: dict[str, Counter[str]] = {name: Counter() for name in reading.names}
 

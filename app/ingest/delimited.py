@@ -6,20 +6,18 @@ errors count from the last block, a file it refuses is read again by `diagnosis`
 """
 
 import csv
-import io
 from collections.abc import Iterator
-from itertools import islice
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from app.errors import Fault, InvalidData, place
+from app.errors import Fault, InvalidData
 from app.ingest.diagnosis import diagnose
 from app.ingest.forms import Form, narrow, read_as
-from app.ingest.options import HeaderRow, ReadOptions
-from app.ingest.reading import Reading, check_names, refuse
-from app.ingest.source import HEAD, Limits, Source
+from app.ingest.layout import HEADER_BYTES, Layout, find_layout
+from app.ingest.options import ReadOptions
+from app.ingest.reading import Reading, refuse
+from app.ingest.source import Limits, Source
 from app.ml.notation import MISSING
 
 BLOCK = 4 << 20
@@ -29,22 +27,7 @@ COLUMN_BYTES = 1 << 12
 NARROW = 64
 """Columns up to which Arrow reads plain strings, quicker. It sets aside the bytes of a block for each such column."""
 ENCODED = pa.dictionary(pa.int32(), pa.string())
-HEADER_BYTES = 1 << 20
-DELIMITERS = ",;\t|"
-BOM = b"\xef\xbb\xbf"
 _END = "\x1f"
-
-
-class Layout(NamedTuple):
-    delimiter: str
-    names: tuple[str, ...]
-    offset: int
-    """Bytes in front of the first row of values."""
-
-    @property
-    def block(self) -> int:
-        """Bytes read at a time; a row is at most so long."""
-        return max(BLOCK, COLUMN_BYTES * len(self.names))
 
 
 class _Refused(Exception):
@@ -53,47 +36,52 @@ class _Refused(Exception):
 
 def read(source: Source, limits: Limits, options: ReadOptions) -> Reading:
     csv.field_size_limit(BLOCK)  # for the whole process, which reads this one file
-    layout = _layout(source, limits)
+    head = source.open().read(HEADER_BYTES)
+    layout = find_layout(head, limits, options)
+    if layout.offset == len(head):  # nothing follows; an open quote would do that
+        refuse(diagnose(source.open(), layout, longest=BLOCK) or [_ROWLESS])
     try:
-        forms = _survey(source, layout, limits)
+        forms, empty = _survey(source, layout, limits)
     except (pa.ArrowInvalid, _Refused):
-        refuse(diagnose(source.open(), layout.delimiter, longest=layout.block) or [_UNREADABLE])
+        refuse(diagnose(source.open(), layout, longest=_block(layout)) or [_UNREADABLE])
+    kept = [at for at in range(len(layout.names)) if at not in empty]
     converted = (
-        [read_as(values, form) for values, form in zip(batch.columns, forms, strict=True)]
-        for batch in _batches(_Rows(source, layout), layout)
+        [read_as(batch.column(at), forms[at]) for at in kept] for batch in _batches(_Rows(source, layout), layout)
     )
     return Reading(
-        layout.names,
-        [form.type for form in forms],
+        [layout.names[at] for at in kept],
+        [forms[at].type for at in kept],
         converted,
-        [] if options.header is HeaderRow.PRESENT else _doubts(layout),
+        layout.warnings_without(empty),
         delimiter=layout.delimiter,
-        encoding="utf-8",
-        header=True,
+        encoding=source.encoding,
+        header=layout.header,
+        index=layout.index_name,
     )
+
+
+def _block(layout: Layout) -> int:
+    """Bytes read at a time; a row is at most so long."""
+    return max(BLOCK, COLUMN_BYTES * len(layout.names))
 
 
 _ROWLESS = Fault("", "The file has no rows.", "no_rows")
 _UNREADABLE = Fault("", f"The file is not readable as CSV, or a row is longer than {BLOCK} bytes.", "unreadable")
 
 
-def _doubts(layout: Layout) -> list[str]:
-    if narrow((Form.FLOAT, Form.TEXT), pa.array(layout.names))[0] is Form.TEXT:
-        return []
-    return ["The column names are numbers: the first row is always read as the names."]
-
-
-def _survey(source: Source, layout: Layout, limits: Limits) -> list[Form]:
-    """The first pass: every column's form, over the whole file."""
+def _survey(source: Source, layout: Layout, limits: Limits) -> tuple[list[Form], set[int]]:
+    """The first pass: every column's form, over the whole file; and the columns without a name and without values."""
     allowed = tuple(form for form in Form if form is not Form.DECIMAL_COMMA or layout.delimiter == ";")
     possible = [allowed] * len(layout.names)
+    empty = set(layout.unnamed)
     rows = 0
     for batch in _closed(_batches(_Rows(source, layout, end=True), layout)):
         rows += len(batch)
         if rows > limits.max_rows:
             raise InvalidData(f"The file has more than the {limits.max_rows} rows this service accepts.")
         possible = [narrow(forms, values) for forms, values in zip(possible, batch.columns, strict=True)]
-    return [forms[0] for forms in possible]
+        empty = {at for at in empty if batch.column(at).null_count == len(batch)}
+    return [forms[0] for forms in possible], empty
 
 
 def _closed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -115,7 +103,7 @@ def _batches(rows: "_Rows", layout: Layout) -> Iterator[pa.RecordBatch]:
     wide = len(layout.names) > NARROW
     batches = arrow_csv.open_csv(
         pa.PythonFile(rows, mode="r"),
-        arrow_csv.ReadOptions(use_threads=False, block_size=layout.block, column_names=layout.names),
+        arrow_csv.ReadOptions(use_threads=False, block_size=_block(layout), column_names=layout.names),
         arrow_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True),
         arrow_csv.ConvertOptions(
             column_types=dict.fromkeys(layout.names, ENCODED if wide else pa.string()),
@@ -152,41 +140,3 @@ class _Rows:
 
     def close(self) -> None:
         self._file.close()
-
-
-# the header
-
-
-def _layout(source: Source, limits: Limits) -> Layout:
-    head = source.open().read(HEADER_BYTES)
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        refuse([Fault(place("line", 1), "The file is UTF-16: save it as UTF-8.", "not_utf8")])
-    text = head.removeprefix(BOM).decode("utf-8", "surrogateescape")
-    delimiter = max(DELIMITERS, key=lambda d: (_agreement(text[:HEAD], d), -DELIMITERS.index(d)))
-    names, behind, line = _header(text, delimiter)
-    if behind == len(text):  # nothing follows; an open quote would do that
-        refuse(diagnose(source.open(), delimiter, longest=BLOCK) or [_ROWLESS])
-    check_names(names, limits, "line", line)
-    skipped = len(text[:behind].encode("utf-8", "surrogateescape"))
-    return Layout(delimiter, names, len(head) - len(head.removeprefix(BOM)) + skipped)
-
-
-def _agreement(text: str, delimiter: str) -> tuple[float, int]:
-    """How well the first rows split into as many fields as the header, more than one; and into how many."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    rows = list(islice(filter(None, reader), 100))
-    whole = rows[:-1] if len(rows) > 1 else rows  # the last may be cut
-    width = len(rows[0]) if rows else 0
-    return (sum(len(row) == width for row in whole) / len(whole), width) if width > 1 else (0.0, 0)
-
-
-def _header(text: str, delimiter: str) -> tuple[tuple[str, ...], int, int]:
-    """The names, the characters up to their end, and their line."""
-    lines = io.StringIO(text, newline="")
-    reader = csv.reader(lines, delimiter=delimiter)
-    line = 1
-    for row in reader:
-        if row:
-            return tuple(name.strip() for name in row), lines.tell(), line
-        line = reader.line_num + 1
-    return (), len(text), line

@@ -12,11 +12,13 @@ from itertools import islice
 from typing import BinaryIO, NamedTuple
 
 from app.errors import Fault, place
+from app.ingest.layout import Layout
 from app.ingest.reading import FAULTS_LISTED
+from app.ingest.source import NOT_UTF8
 
 _END = "\x1f\n"
 _NEWLINE = re.compile(r"\r\n|\r|\n")
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+_NOT_TEXT = re.compile("[\udc80-\udcff]")
 
 
 class _Row(NamedTuple):
@@ -31,22 +33,21 @@ class _TooLong(Exception):
     """A line or a field without end."""
 
 
-def diagnose(file: BinaryIO, delimiter: str, *, longest: int) -> list[Fault]:
-    """The first faults of the rows; none if every row is as wide as the header and readable."""
-    return list(islice(_faults(file, delimiter, longest), FAULTS_LISTED))
+def diagnose(file: BinaryIO, layout: Layout, *, longest: int) -> list[Fault]:
+    """The first faults of the rows; none if every row is as wide as the names and readable."""
+    return list(islice(_faults(file, layout, longest), FAULTS_LISTED))
 
 
-def _faults(file: BinaryIO, delimiter: str, longest: int) -> Iterator[Fault]:
-    rows = _rows(file, delimiter, longest)
-    names: Sequence[str] | None = None
-    for row in rows:
+def _faults(file: BinaryIO, layout: Layout, longest: int) -> Iterator[Fault]:
+    in_header = layout.header
+    for row in _rows(file, layout.delimiter, longest):
         if isinstance(row, Fault):
             yield row
-        elif names is None:
-            names = [name.strip() for name in row.fields]
+        elif in_header:
             yield from _unclosed(row, [])  # what looks like a name holds values, then
         else:
-            yield from _unclosed(row, names) or _row_faults(row, names, longest)
+            yield from _unclosed(row, layout.names) or _row_faults(row, layout.names, longest)
+        in_header = False
 
 
 def _rows(file: BinaryIO, delimiter: str, longest: int) -> Iterator[_Row | Fault]:
@@ -94,8 +95,8 @@ def _row_faults(row: _Row, names: Sequence[str], longest: int) -> Iterator[Fault
     for field, value in enumerate(row.fields):
         if "\0" in value:
             yield Fault(_place(row, field, names), "The value holds the character U+0000.", "nul_character")
-        if _NOT_UTF8.search(value):
-            yield Fault(_place(row, field, names), "The value is not valid UTF-8.", "not_utf8")
+        if _NOT_TEXT.search(value):
+            yield Fault(_place(row, field, names), f"The value is not valid UTF-8: {NOT_UTF8}", "not_utf8")
 
 
 def _place(row: _Row, field: int, names: Sequence[str]) -> str:

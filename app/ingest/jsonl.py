@@ -49,7 +49,7 @@ def read(source: Source, limits: Limits, _options: ReadOptions) -> Reading:
     forms = survey.forms()
     check_names(list(forms), limits)
     batches = ([_column(block, name, form) for name, form in forms.items()] for block in _blocks(source))
-    return Reading(list(forms), [form.type for form in forms.values()], batches, encoding="utf-8")
+    return Reading(list(forms), [form.type for form in forms.values()], batches, encoding=source.encoding)
 
 
 def _column(block: Block, name: str, form: Form) -> pa.Array:

@@ -26,6 +26,8 @@ class Reading:
     """Of a CSV file."""
     encoding: str | None = None
     """Of a text file."""
+    index: str | None = None
+    """A column that counts the rows, and had no name."""
     header: bool | None = None
     """Whether the first row held the names; None where the format has names of its own."""
 

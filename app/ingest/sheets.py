@@ -29,9 +29,9 @@ def sheets(settled: Settled, chunks: BinaryIO, places: list[ChunkPlace]) -> Iter
         alone = sizes[group.start] > GROUP_BYTES
         columns = [_streamed(chunks, places, group.start)] if alone else _held(chunks, places, group)
         for number, pieces in zip(group, columns, strict=True):
-            yield describe(
-                names[number], types[number], _joined(pieces, sizes[number]), notes=settled.notes(names[number])
-            )
+            joined, notes = _joined(pieces, sizes[number]), settled.notes(names[number])
+            column = describe(names[number], types[number], joined, notes=notes)
+            yield column.model_copy(update={"identifier_like": True}) if column.name == settled.index else column
 
 
 def compared(columns: Sequence[Column], chunks: BinaryIO, places: Sequence[ChunkPlace]) -> list[Column]:

@@ -1,4 +1,4 @@
-"""The uploaded file: opened as often as needed, unpacked on the way, and what it looks like."""
+"""The uploaded file: opened as often as needed, unpacked and decoded on the way."""
 
 import io
 import os
@@ -6,18 +6,13 @@ import zlib
 from typing import BinaryIO, NamedTuple, cast
 
 from app.errors import BodyTooLarge, InvalidData
-from app.schemas.datasets import FileFormat
+from app.ingest.encoding import UTF8, Transcoded
 
 GZIP = b"\x1f\x8b"
+BOM = b"\xef\xbb\xbf"
 HEAD = 1 << 16
-_MAGIC = {
-    b"PAR1": FileFormat.PARQUET,
-    b"ARROW1": FileFormat.ARROW,
-    b"\xff\xff\xff\xff": FileFormat.ARROW,  # a stream: the continuation mark
-    b"\x93NUMPY": FileFormat.NPY,
-}
-_JSON_NAMES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
-TEXT_FORMATS = {FileFormat.CSV, FileFormat.JSONL}
+NOT_UTF8 = "save the file as UTF-8, or give its encoding, such as encoding=latin-1."
+"""What to do about a text file."""
 
 
 class Limits(NamedTuple):
@@ -34,6 +29,8 @@ class Source(NamedTuple):
     size: int
     packed: bool
     unpacked_bytes: int
+    encoding: str = UTF8
+    """Of a text file; what is read is UTF-8 in any case."""
 
     @classmethod
     def of(cls, descriptor: int, unpacked_bytes: int) -> "Source":
@@ -41,9 +38,13 @@ class Source(NamedTuple):
         return cls(descriptor, os.fstat(descriptor).st_size, packed, unpacked_bytes)
 
     def open(self) -> BinaryIO:
-        """From the start, unpacked."""
-        raw = _Positioned(self.descriptor, self.size)
-        return cast("BinaryIO", io.BufferedReader(_Unpacked(raw, self.unpacked_bytes) if self.packed else raw, 1 << 20))
+        """From the start, unpacked and in UTF-8."""
+        raw: io.RawIOBase = _Positioned(self.descriptor, self.size)
+        if self.packed:
+            raw = _Unpacked(raw, self.unpacked_bytes)
+        if self.encoding != UTF8:
+            raw = Transcoded(raw, self.encoding)
+        return cast("BinaryIO", io.BufferedReader(raw, 1 << 20))
 
     def head(self) -> bytes:
         return self.open().read(HEAD)
@@ -111,16 +112,3 @@ class _Unpacked(io.RawIOBase):
         if not self._inflate.eof:
             raise InvalidData("The gzip packing of this file ends too early.")
         return b""
-
-
-def sniff(source: Source, name: str, given: FileFormat | None) -> FileFormat:
-    """The format asked for; else by the first bytes; else JSON lines by name or a leading brace; else CSV."""
-    head = source.head()
-    found = next((form for magic, form in _MAGIC.items() if head.startswith(magic)), None)
-    if given is None and found is None:
-        looks_json = name.lower().endswith(_JSON_NAMES) or head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
-        found = FileFormat.JSONL if looks_json else FileFormat.CSV
-    chosen = given or found or FileFormat.CSV
-    if source.packed and chosen not in TEXT_FORMATS:
-        raise InvalidData("Only text files may be packed with gzip: the other formats compress inside.")
-    return chosen
