@@ -1,6 +1,6 @@
 """Rows to learn from, checked once, and the names of what is asked of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
@@ -74,6 +74,8 @@ class Data:
     """(d,) of the columns, where they are known: the names of the levels by code; none of a numeric column."""
     labels: tuple[bool | int | float | str, ...] = ()
     """(k,) of the classes by code, where they are known."""
+    indicated: int = 0
+    """Categorical inputs that have an indicator column for each level: in every row these add up to 1."""
 
     @classmethod
     def of(
@@ -89,6 +91,7 @@ class Data:
         names: Sequence[str] = (),
         words: Sequence[tuple[str, ...]] = (),
         labels: Sequence[bool | int | float | str] = (),
+        indicated: int = 0,
     ) -> Self:
         """Check and freeze.
 
@@ -120,7 +123,8 @@ class Data:
             raise InvalidData(f"There are {kinds.size} level counts for {d} columns.")
         targets.setflags(write=False)
         kinds.setflags(write=False)
-        return cls(task, matrix, target, targets, row_weights, kinds, tuple(names), tuple(words), tuple(labels))
+        told = tuple(names), tuple(words), tuple(labels), indicated
+        return cls(task, matrix, target, targets, row_weights, kinds, *told)
 
     @property
     def codes(self) -> Labels:
@@ -137,12 +141,20 @@ class Data:
         """Targets as they are for regression; +1 and -1 for classes. Shape (n, k)."""
         return 2.0 * self.targets - 1.0 if self.task is Task.CLASSIFICATION else self.targets
 
+    def called(self, codes: Iterable[int]) -> str:
+        """The names of class codes, for a sentence; the codes where names are not known."""
+        return ", ".join(str(self.labels[code] if self.labels else code) for code in codes)
+
+    def directions(self, *, intercept: bool) -> int:
+        """The most that columns can span beside the intercept: indicators of one input determine one of them."""
+        return int(self.x.shape[1]) - (self.indicated if intercept else max(0, self.indicated - 1))
+
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> "Data":
         """The same columns, only these rows; the number of classes stays."""
         picked = (self.x[rows], self.y[rows] if self.y.size else self.y, self.targets[rows], self.weights[rows])
         for array in picked:
             array.setflags(write=False)
-        return Data(self.task, *picked, self.levels, self.names, self.words, self.labels)
+        return Data(self.task, *picked, self.levels, self.names, self.words, self.labels, self.indicated)
 
     def columns(self, places: Labels) -> "Data":
         """The same rows, only these columns."""
@@ -150,7 +162,7 @@ class Data:
         x.setflags(write=False)
         names = tuple(self.names[place] for place in places) if self.names else ()
         words = tuple(self.words[place] for place in places) if self.words else ()
-        return replace(self, x=x, levels=levels, names=names, words=words)
+        return replace(self, x=x, levels=levels, names=names, words=words, indicated=0)
 
     def answering(self, task: Task, y: Vector, *, classes: int = 0, weights: Vector | None = None) -> "Data":
         """The same inputs with another target, for another task. A weight of zero leaves the row out."""

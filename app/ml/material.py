@@ -116,6 +116,7 @@ class Material(NamedTuple):
             names=preparation.names,
             words=_words(preparation),
             labels=self.classes,
+            indicated=_indicated(preparation),
         )
 
     def fit(
@@ -135,6 +136,11 @@ class Material(NamedTuple):
         if how != "none":
             fit = with_bias(how, fit, data, learned.algorithm.predict(self.params, fit.state, data.x))
         return fit, learned
+
+
+def _indicated(preparation: Preparation) -> int:
+    """Inputs that have an indicator for each level."""
+    return 0 if preparation.keeps_categories else sum(column.levels is not None for column in preparation.inputs)
 
 
 def _words(preparation: Preparation) -> tuple[tuple[str, ...], ...]:

@@ -101,7 +101,9 @@ def _unscaled(material: Material, judged: Judged) -> UnscaledSummary | None:
     if tell is None:
         return None
     told = tell(material.params, judged.fit.state, judged.preparation.affine())
-    return UnscaledSummary(columns=list(judged.preparation.plain_names), summary=finite(told))
+    return UnscaledSummary(
+        columns=list(judged.preparation.plain_names), summary=readable(told, judged.preparation, material.classes)
+    )
 
 
 def _reuse(spec: TrainSpec, data_digest: str) -> Reuse:
@@ -134,6 +136,8 @@ def _named(told: JSON, preparation: Preparation, classes: Sequence[Class]) -> JS
         return told
     named = {key: _named(part, preparation, classes) for key, part in told.items()}
     named |= {key: classes[told[key]] for key in ("class", "then") if key in told}
+    if "classes" in told:
+        named["classes"] = [classes[code] for code in told["classes"]]
     if "column" in told:
         name = named["column"] = preparation.names[told["column"]]
         if "categories" in told:

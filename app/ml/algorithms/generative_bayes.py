@@ -106,7 +106,7 @@ def fit(params: GenerativeBayes, data: Data, context: Context) -> Fit[State]:
         normals, poverty = shared(data)
     else:
         normals, poverty = naive(data, params.shrinkage if params.density == "naive_gaussian" else 0.0)
-    warnings += _warnings(params, poverty, data.x.shape[1])
+    warnings += _warnings(poverty, data)
     if params.density == "kernel":
         return Fit(State(log_priors, None, None, kernels(data, normals, params.bandwidth)), warnings=warnings)
     return Fit(State(log_priors, normals, None, None), warnings=warnings)
@@ -199,24 +199,27 @@ def _priors(params: GenerativeBayes, data: Data) -> tuple[Vector, list[str]]:
         raise InvalidData("Every class that has rows has prior 0.")
     with np.errstate(divide="ignore"):
         log_priors = np.log(shares / shares.sum())
-    return log_priors, [f"No rows, hence probability 0 in spite of a prior: classes {lost}."] if lost else []
+    return log_priors, [
+        f"No rows, hence probability 0 in spite of a prior: classes {data.called(lost)}."
+    ] if lost else []
 
 
-def _warnings(params: GenerativeBayes, poverty: Poverty, d: int) -> list[str]:
-    said = []
+def _warnings(poverty: Poverty, data: Data) -> list[str]:
+    said, d = [], data.x.shape[1]
     if poverty.constant:
         said.append(f"{poverty.constant} of {d} columns are constant and play no part.")
-    if poverty.rank < d - poverty.constant:
-        said.append(f"The inputs span only {poverty.rank} of {d} dimensions: the densities are those within them.")
+    directions = data.directions(intercept=True)
+    if poverty.rank < directions - poverty.constant:
+        said.append(f"The inputs span only {poverty.rank} of {directions} dimensions: the densities are within them.")
     if poverty.borrowing.size:
         said.append(
             f"Rows too few or too alike for a variance of their own in every direction, where the one of all classes "
-            f"is taken: classes {poverty.borrowing.tolist()}. Shrinkage would do so everywhere."
+            f"is taken: classes {data.called(poverty.borrowing.tolist())}. Shrinkage would do so everywhere."
         )
     if poverty.floored.size:
         said.append(
             f"No variance at all in some direction, where 1e-9 of that of all rows is taken: classes "
-            f"{poverty.floored.tolist()}. Their probabilities there are all but 0 or 1."
+            f"{data.called(poverty.floored.tolist())}. Their probabilities there are all but 0 or 1."
         )
     return said
 

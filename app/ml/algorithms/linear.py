@@ -89,7 +89,7 @@ def fit(params: Linear, data: Data, context: Context) -> Fit[State]:
         found.mean,
         factor,
     )
-    return Fit(state, iterations=1, warnings=_warnings(params, found, *data.x.shape))
+    return Fit(state, iterations=1, warnings=_warnings(params, found, data))
 
 
 def predict(params: Linear, state: State, x: Matrix) -> Vector | Matrix:
@@ -139,17 +139,19 @@ def _inference(params: Linear, state: State) -> Inference:
     )
 
 
-def _warnings(params: Linear, found: Solution, n: int, d: int) -> list[str]:
+def _warnings(params: Linear, found: Solution, data: Data) -> list[str]:
     said = []
-    parameters = d + params.intercept
-    if n <= parameters:
+    n, directions = len(data.x), data.directions(intercept=params.intercept)
+    if n <= (parameters := directions + params.intercept):
         said.append(
             f"{n} rows for {parameters} parameters: the fit runs through all of them and swings freely between; "
             "use fewer inputs or ridge."
         )
-    if found.rank < d:
-        said.append(f"The inputs span only {found.rank} of {d} dimensions: use ridge, or drop the dependent ones.")
-    elif found.condition >= ILL_CONDITIONED:
+    if found.rank < directions:
+        said.append(
+            f"The inputs span only {found.rank} of {directions} dimensions: use ridge, or drop the dependent ones."
+        )
+    elif found.rank == data.x.shape[1] and found.condition >= ILL_CONDITIONED:
         said.append(
             f"The inputs are nearly dependent (condition number {found.condition:.1e}, numerical rank {found.rank}): "
             "use ridge for coefficients that small changes of the data leave alone."

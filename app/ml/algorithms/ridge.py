@@ -106,7 +106,9 @@ def fit(params: Ridge, data: Data, context: Context) -> Fit[State]:
     if data.task is Task.REGRESSION:
         coef, intercept = coef[:, 0], np.asarray(intercept)[0]
     state = State(coef, np.asarray(intercept), solution.rank, solution.condition, path)
-    return Fit(state, iterations=1, warnings=_warnings(penalty, path, solution, d))
+    return Fit(
+        state, iterations=1, warnings=_warnings(penalty, path, solution, rows.directions(intercept=params.intercept))
+    )
 
 
 def _with_ones(data: Data) -> Data:
@@ -184,16 +186,17 @@ def without_each(params: Ridge, data: Data) -> NDArray[np.float64]:
     return score[:, 0] if data.task is Task.REGRESSION else sign_probabilities(score)
 
 
-def _warnings(penalty: float, path: Path, solution: Solution, d: int) -> tuple[str, ...]:
-    """A penalty is the cure; without one the coefficients of dependent inputs are anybody's."""
+def _warnings(penalty: float, path: Path, solution: Solution, directions: int) -> tuple[str, ...]:
+    """A penalty is the cure. directions: what the inputs span unless they depend on each other."""
     if path.penalties.size and penalty in (path.penalties[0], path.penalties[-1]):
         end = "strongest" if penalty == path.penalties[0] else "weakest"
         return (f"Cross-validation chose the {end} of the penalties tried: the best may lie beyond.",)
-    if penalty > 0 or solution.condition < ILL_CONDITIONED:
+    deficient, indicators = solution.rank < directions, directions < len(solution.coef)
+    if penalty > 0 or solution.condition < ILL_CONDITIONED or (indicators and not deficient):
         return ()
     fault = (
-        f"The inputs span only {solution.rank} of {d} dimensions"
-        if solution.rank < d
+        f"The inputs span only {solution.rank} of {directions} dimensions"
+        if deficient
         else f"The inputs are nearly dependent (condition number {solution.condition:.1e})"
     )
     return (f"{fault}: use a penalty above 0 (ridge) for coefficients that small changes of the data leave alone.",)
