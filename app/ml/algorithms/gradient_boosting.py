@@ -11,7 +11,8 @@ A question about categories names some of them: of the leaf's categories in orde
 the last so many, at most 32 and half of all. If nothing is smoothed, no other subset gains more in one step. As chance
 always finds some rare ones that agree, leaves that such a question parts have `category_l2` on top of `l2`, and a
 category of fewer rows than `category_smoothing` is not named but goes with most. A missing value counts as one more
-category. Of more than 255 categories neighbours share a bin.
+category. Every
+category has a bin of its own, however many there are.
 
 With `patience` a part of the rows is held out, and the trees after the best loss on it are dropped. It has no part in
 choosing any question; only the bins are of all rows.

@@ -20,7 +20,7 @@ class Binned(NamedTuple):
     """Codes of n rows and d columns. A missing value has the code `bins[j]`."""
 
     codes: NDArray[np.uint8] | NDArray[np.int32]
-    """(d, n); or (n, 8⌈d/8⌉), a row in whole words."""
+    """(d, n); or (n, 8⌈m/8⌉), a row in whole words, of d bytes and those of `wide`."""
     bins: Labels
     """(d,) how many, the missing aside."""
     start: Labels
@@ -31,27 +31,54 @@ class Binned(NamedTuple):
     levels: Labels
     """(d,) categories, whose codes are the bins; 0 for a number."""
 
+    @property
+    def wide(self) -> Labels:
+        """(d,) bytes of a row that a column takes beyond its first: more than MOST categories have several.
+
+        Each byte stands for MOST codes in turn, and is MOST itself where the code is another byte's.
+        """
+        return np.where(self.bins > MOST, self.bins // MOST, 0)
+
+    @property
+    def further(self) -> Labels:
+        """(d,) where each column's further bytes begin in a row."""
+        return self.bins.size + _starts(self.wide)
+
 
 def binned(data: Data, most: int = MOST, *, by_row: bool = False) -> Binned:
     """Columns in at most `most` bins each; a category keeps a bin of its own.
 
-    by_row: codes take a byte each, and categories beyond as many share bins with their neighbours.
+    by_row: the codes of a row lie together, in bytes.
     """
     edges, low, high, place = [], [], [], np.empty(len(data.x))
     for column, levels in zip(data.x.T, data.levels.tolist(), strict=True):
-        own = min(levels, MOST) if by_row else levels
-        values = np.arange(levels, dtype=np.float64) if levels and own == levels else _ascending(column, place)
-        edges.append(_edges(values, max(most, own)))
+        values = np.arange(levels, dtype=np.float64) if levels else _ascending(column, place)
+        edges.append(_edges(values, max(most, levels)))
         ends = np.append(np.searchsorted(values, edges[-1], side="right"), values.size)[: values.size]
         low.append(values[np.append(0, ends[:-1])[: values.size]])
         high.append(values[ends - 1])
     bins = np.array([part.size for part in low], np.intp)
     n, d = data.x.shape
-    kind = np.uint8 if bins.max(initial=0) <= MOST else np.int32
-    codes = np.zeros((n, -(-d // 8) * 8), kind) if by_row else np.empty((d, n), kind)
-    encode(data.x, *_padded(edges), bins, codes.T if by_row else codes)
     none = np.zeros(0)  # of no columns
-    return Binned(codes, bins, _starts(bins), np.concatenate([none, *low]), np.concatenate([none, *high]), data.levels)
+    limits = np.concatenate([none, *low]), np.concatenate([none, *high])
+    table = Binned(np.zeros((0, 0), np.uint8), bins, _starts(bins), *limits, data.levels)
+    if by_row:
+        codes = np.zeros((n, -(-(d + int(table.wide.sum())) // 8) * 8), np.uint8)
+        encode(data.x, *_padded([part[:MOST] for part in edges]), np.minimum(bins, MOST), codes.T)
+        _encode_further(data.x, table, codes)
+    else:
+        codes = np.empty((d, n), np.uint8 if bins.max(initial=0) <= MOST else np.int32)
+        encode(data.x, *_padded(edges), bins, codes)
+    return table._replace(codes=codes)
+
+
+def _encode_further(x: Matrix, table: Binned, codes: NDArray[np.uint8]) -> None:
+    """The further bytes of columns of many categories."""
+    for j in np.flatnonzero(table.wide):
+        code = np.where(np.isnan(x[:, j]), table.bins[j], x[:, j])
+        for turn in range(table.wide[j]):
+            own = code - MOST * (turn + 1)
+            codes[:, table.further[j] + turn] = np.where((own >= 0) & (own < MOST), own, MOST)
 
 
 def ranked(data: Data) -> tuple[Binned, NDArray[np.int32]]:

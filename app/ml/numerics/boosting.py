@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract import Labels, Vector
+from app.ml.contract import Vector
 from app.ml.numerics.binning import Binned
 from app.ml.numerics.kernels.boosting import boost
 from app.ml.numerics.kernels.boosting_rows import answer
@@ -78,9 +78,9 @@ class Booster:
         nodes = 2 * limits.max_leaves
         kinds = np.int32, np.float64, np.int32, np.int8, np.float64, np.float64, np.float64
         self._scratch: list[NDArray[Any]] = [np.empty(nodes, kind) for kind in kinds]
-        self._sides = np.empty((nodes, CELLS), np.uint8)
+        self._sides = np.empty((nodes, max(CELLS, int(table.bins.max(initial=0)) + 1)), np.uint8)
         self._leaf_rows = np.empty((limits.max_leaves, 3), np.int64)
-        self._codes = [_codes(table, j) for j in range(table.levels.size)]
+        self._bytes = np.stack([table.further, table.wide])
 
     def grow(self, slopes: Slopes, raw: Sums) -> tuple[Trees, Vector]:
         """One tree of Newton steps, and what each of its questions gains; adds its answers to `raw` (n,) of the rows
@@ -93,7 +93,7 @@ class Booster:
         bent = 1 / slopes.weight
         codes, bins, start, low, high, levels = self._table
         size = boost(
-            *(codes.view(np.uint64), codes, bins, start, low, high, levels, self._taught),
+            *(codes.view(np.uint64), codes, self._bytes, bins, start, low, high, levels, self._taught),
             *(self._rows, self._spare, slopes.told, slopes.weights, bent, slopes.numbers, self._pool),
             *(bits, gradients, curvatures, limits.l2 * bent, limits.min_samples_leaf, LEAST_CURVATURE * bent),
             *(limits.rate, 1 / slopes.unit, limits.category_smoothing * bent, limits.category_l2 * bent),
@@ -110,17 +110,10 @@ class Booster:
     def _members(self, column: NDArray[np.int32], threshold: Vector) -> NDArray[np.bool_]:
         """The members of all subsets that nodes ask about; where each begins goes into `threshold`."""
         asked = np.flatnonzero((column >= 0) & (self._table.levels[column] > 0))
-        parts = [self._sides[node][self._codes[column[node]]] == LEFT for node in asked]
         sizes = self._table.levels[column[asked]]
+        parts = [self._sides[node, :size] == LEFT for node, size in zip(asked, sizes, strict=True)]
         threshold[asked] = np.cumsum(sizes) - sizes
         return np.concatenate([np.zeros(0, np.bool_), *parts])
-
-
-def _codes(table: Binned, j: int) -> Labels:
-    """The code of each category of a column."""
-    high = table.high[table.start[j] : table.start[j] + table.bins[j]]
-    codes: Labels = np.searchsorted(high, np.arange(table.levels[j]))
-    return codes
 
 
 def _steps(rows: int) -> int:

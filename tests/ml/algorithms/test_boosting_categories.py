@@ -7,7 +7,8 @@ import pytest
 from sklearn import ensemble
 
 from app.ml.algorithms.gradient_boosting import GradientBoosting, fit, predict
-from app.ml.contract import Context, Data, Task
+from app.ml.catalogue import catalogue
+from app.ml.contract import Accepts, Context, Data, Task
 from app.ml.numerics import boosting
 from app.ml.numerics.binning import binned
 from app.ml.numerics.growth import DEEPEST
@@ -133,14 +134,51 @@ def test_a_question_names_few_categories():
     assert named.sum(axis=1).max() == NAMED
 
 
-def test_categories_beyond_a_byte_share_bins():
-    """Of 1000 categories a tenth are frequent: these keep their own, and rare neighbours are told together."""
+def test_a_question_about_more_categories_than_a_byte_has_is_its_definition():
+    """700 categories and missing values: the codes of a column lie in three bytes of a row."""
+    level, gradient, curvature = slopes(20_000, 700, 3, missing=True)
+    kinds = np.nan_to_num(level, nan=700).astype(int)
+    g, h = np.bincount(kinds, gradient), np.bincount(kinds, curvature)
+    order = np.argsort(g / (h + 12))
+    tried = [np.isin(kinds, some) for size in range(1, NAMED + 1) for some in (order[:size], order[-size:])]
+    gains = [gain(inside, gradient, curvature, 0.5) for inside in tried]
+    found, left = asked(level, 700, gradient, curvature, l2=0.5, smoothing=12.0)
+    assert found == pytest.approx(max(gains), rel=1e-5)
+    best = tried[int(np.argmax(gains))]
+    assert (left == best).all() or (left == ~best).all()
+
+
+def many(rows, rng, effect):
+    level, other = rng.integers(0, effect.size, rows), rng.normal(size=rows)
+    return np.column_stack([level, other]), effect[level] + 0.5 * other + 0.3 * rng.normal(size=rows)
+
+
+def test_five_hundred_categories_are_told_apart():
+    """The RMSE is within 10 % of that of the means of the categories, the effect of the number being given to them."""
     rng = np.random.default_rng(1)
-    level = np.where(rng.random(20_000) < 0.9, rng.integers(0, 100, 20_000) * 10, rng.integers(0, 1000, 20_000)) * 1.0
-    effect = np.where(np.arange(1000) % 20 == 0, 3.0, 0.0)
-    params, state = fitted(level[:, None], effect[level.astype(int)], [1000], trees=60, rate=0.5, category_smoothing=0)
-    assert predict(params, state, np.arange(0.0, 1000, 10)[:, None]) == pytest.approx(effect[::10], abs=0.5)
-    assert state.trees.members.size % 1000 == 0
+    effect = rng.normal(size=500)
+    (x, y), (new, new_y) = many(12_500, rng, effect), many(10_000, rng, effect)
+    level, new_level = x[:, 0].astype(int), new[:, 0].astype(int)
+    means = np.bincount(level, y - 0.5 * x[:, 1]) / np.bincount(level)
+    oracle = np.sqrt(np.mean((means[new_level] + 0.5 * new[:, 1] - new_y) ** 2))
+    data = Data.of(R, x, y, levels=[500, 0], missing=True)
+    answers = predict(GradientBoosting(), fit(GradientBoosting(), data, Context.of(0)).state, new)
+    assert np.sqrt(np.mean((answers - new_y) ** 2)) < 1.1 * oracle
+
+
+TAKES_CATEGORIES = sorted(name for name, entry in catalogue().items() if Accepts.CATEGORIES in entry.algorithm.accepts)
+
+
+@pytest.mark.parametrize("name", TAKES_CATEGORIES)
+def test_no_learner_that_takes_categories_merges_them(name):
+    """Of 600 categories neighbours differ at random; merged by threes their means would correlate by 0.58."""
+    algorithm, rng = catalogue()[name].algorithm, np.random.default_rng(2)
+    level, effect = np.repeat(np.arange(600.0), 20)[:, None], rng.permuted(np.repeat([0.0, 1.0], 300))
+    task = R if R in algorithm.tasks else C
+    data = Data.of(task, level, effect[level[:, 0].astype(int)], levels=[600], missing=True)
+    params = algorithm.params()
+    answers = algorithm.predict(params, algorithm.fit(params, data, Context.of(0)).state, np.arange(600.0)[:, None])
+    assert np.corrcoef(answers if task is R else answers[:, 1], effect)[0, 1] > 0.9
 
 
 def crossed(rows, seed):

@@ -48,8 +48,8 @@ def vacated(owner, place, begin, end):
 
 
 @kernel(
-    "i8(u8[:,::1], u1[:,::1], i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], b1[:], i4[::1], i4[::1], f4[::1], f8[::1],"
-    "f8, b1, i8[:,::1], i8, f8, f8, f8, f8, f8, f8, f8, f8, f8, f8, i8, i8, i8[:,::1],"
+    "i8(u8[:,::1], u1[:,::1], i8[:,::1], i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], b1[:], i4[::1], i4[::1], f4[::1],"
+    "f8[::1], f8, b1, i8[:,::1], i8, f8, f8, f8, f8, f8, f8, f8, f8, f8, f8, i8, i8, i8[:,::1],"
     "i4[::1], f8[::1], i4[::1], i1[::1], f8[::1], f8[::1], f8[::1], u1[:,::1])",
     writes=[
         "rows",
@@ -69,6 +69,7 @@ def vacated(owner, place, begin, end):
 def boost(
     words,
     codes,
+    further,
     bins,
     start,
     low,
@@ -107,16 +108,18 @@ def boost(
 ):
     """Grow one tree of the rows `taught`, put them into `rows` (n,) leaf by leaf, and return how many nodes it has.
 
-    words and codes: the same (n, columns), as words and as bytes. told, weights, scale, numbers: see `slope`, of which
-    histograms tell steps of 1/`gradients` and 1/`curvatures`. unit: of the gradients over that of the curvatures.
-    smoothing, extra, rare: of categories, the curvature added to each to put them in order, that added to leaves that
-    a question about them parts, and the rows one must have to be named. sides: (nodes, CELLS) where each code goes.
-    pool: (2 or more, cells) scratch for histograms; both children of a leaf that keeps none are counted. spare: scratch
-    of any length. leaf_rows: (max_leaves, 3) each leaf's node, and where its rows begin and end.
+    words and codes: the same (n, columns), as words and as bytes. further: (2, d) where the further bytes of a column
+    of many categories begin, and how many they are: see `Binned.wide`. told, weights, scale, numbers: see `slope`, of
+    which histograms tell steps of 1/`gradients` and 1/`curvatures`. unit: of the gradients over that of the curvatures.
+    smoothing, extra, rare: of categories, the curvature added to each to put them in order, that added to leaves that a
+    question about them parts, and the rows one must have to be named. sides: (nodes, CELLS or more) where each code
+    goes. pool: (2 or more, cells) scratch for histograms; both children of a leaf that keeps none are counted. spare:
+    scratch of any length. leaf_rows: (max_leaves, 3) each leaf's node, and where its rows begin and end.
     """
     width = words.shape[1]
     gathered, held = np.empty((CHUNK, width), np.uint64), np.empty(CHUNK, np.int64)
-    sums, gains, penalty = np.empty(CELLS, np.int64), np.empty(CELLS), np.full(max_leaves, l2)
+    sums, gains, penalty = np.empty(sides.shape[1], np.int64), np.empty(sides.shape[1]), np.full(max_leaves, l2)
+    widest = np.empty(sides.shape[1] if sides.shape[1] > CELLS else 0, np.int64)
     begin, end, depth = np.empty(max_leaves, np.int64), np.empty(max_leaves, np.int64), np.empty(max_leaves, np.int64)
     node, plan = np.empty(max_leaves, np.int64), np.empty((max_leaves, 4), np.int64)
     lead, place, owner = np.zeros(max_leaves), np.full(max_leaves, -1), np.full(pool.shape[0], FREE)
@@ -141,7 +144,18 @@ def boost(
             lead[leaf], place[leaf], owner[at] = 0.0, -1, FREE
             if size >= 2 * least_rows and depth[leaf] < max_depth:
                 lead[leaf], plan[leaf, 0], plan[leaf, 1], plan[leaf, 2], plan[leaf, 3] = best_split(
-                    pool[at], bins, levels, size, scales, limits, grouping, sums, gains, sides[node[leaf]]
+                    pool[at],
+                    further,
+                    bins,
+                    levels,
+                    size,
+                    scales,
+                    limits,
+                    grouping,
+                    sums,
+                    gains,
+                    widest,
+                    sides[node[leaf]],
                 )
             if lead[leaf] > 0:
                 place[leaf], owner[at] = at, leaf
@@ -165,6 +179,7 @@ def boost(
             words,
             codes,
             j,
+            (further[0, j], further[1, j]),
             sides[node[older]],
             spare,
             fewer,

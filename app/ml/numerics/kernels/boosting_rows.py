@@ -81,17 +81,24 @@ def tally(words, rows, slopes, scales, gathered, held, histogram):
 
 
 @seldom
-def part_some(rows, words, codes, j, sides, spare, counts, slopes, scales, gathered, held, histogram):
-    """Bring the rows of codes whose side (CELLS,) is LEFT to the front, stably: how many. spare: as long as `rows`.
+def part_some(rows, words, codes, j, further, sides, spare, counts, slopes, scales, gathered, held, histogram):
+    """Bring the rows of codes whose side is LEFT to the front, stably: how many. spare: as long as `rows`.
 
+    further: where the column's further bytes begin, and how many they are.
     counts: the side, LEFT or RIGHT, whose rows are added to the histogram: they are at hand now.
     """
     kept, moved, column = np.uintp(0), np.uintp(0), np.uintp(j)
+    start, more = further
     for first in range(0, rows.size, CHUNK):
         stay, go = kept, moved
         for p in range(first, min(first + CHUNK, rows.size)):
             i = rows[np.uintp(p)]
-            right = np.uintp(sides[np.uintp(codes[np.uintp(i), column])])
+            code = np.uintp(codes[np.uintp(i), column])
+            for turn in range(more):
+                own = np.uintp(codes[np.uintp(i), np.uintp(start + turn)])
+                if own < np.uintp(CELLS - 1):
+                    code = np.uintp((turn + 1) * (CELLS - 1)) + own
+            right = np.uintp(sides[code])
             spare[moved] = i
             rows[kept] = i
             moved += right
@@ -106,7 +113,7 @@ def part_some(rows, words, codes, j, sides, spare, counts, slopes, scales, gathe
 
 
 @seldom
-def part_rows(rows, words, codes, j, sides, spare, counts, slopes, scales, gathered, held, histogram):
+def part_rows(rows, words, codes, j, further, sides, spare, counts, slopes, scales, gathered, held, histogram):
     """The same of any number of rows: as many at a time as `spare` has room for, and each time those that stay change
     places with those that went before.
     """
@@ -115,7 +122,9 @@ def part_rows(rows, words, codes, j, sides, spare, counts, slopes, scales, gathe
         empty(histogram)
     for first in range(0, rows.size, spare.size):
         some = rows[first : first + spare.size]
-        stay = part_some(some, words, codes, j, sides, spare, counts, slopes, scales, gathered, held, histogram)
+        stay = part_some(
+            some, words, codes, j, further, sides, spare, counts, slopes, scales, gathered, held, histogram
+        )
         kept = exchange(rows, kept, first, stay, spare)
     return kept
 
