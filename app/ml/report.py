@@ -85,6 +85,24 @@ class Reuse(Wire):
     )
 
 
+class Duplicates(Wire):
+    """Rows that judged a fit which had learned from an equal row: the same values in all features and the target."""
+
+    test_rows: int = Field(description="Test rows that equal a training row in all columns used.")
+    expected_test_rows: float = Field(
+        description="The part of `test_rows` that chance explains, if the columns were independent of each other: "
+        "large where columns have few different values."
+    )
+    validation_share: float | None = Field(
+        None,
+        description="Share, from 0 to 1, of the rows that judged in cross-validation and equal a row that the fit they "
+        "judged had learned from. Null: no cross-validation.",
+    )
+    expected_validation_share: float | None = Field(
+        None, description="The part of `validation_share` that chance explains. Null: no cross-validation."
+    )
+
+
 class Fold(Wire):
     fold: int
     rows: int
@@ -167,6 +185,9 @@ class Report(Wire):
     confusion_matrix: ConfusionMatrix | None = None
     rejection: RejectionCurve | None = None
     reuse: Reuse | None = Field(None, description="Of the held-out rows.")
+    duplicates: Duplicates | None = Field(
+        None, description="Equal rows on both sides of the splits. Null: not counted, as in models of earlier releases."
+    )
     residuals: list[Residuals] = Field([], description="Of a regression: on the training and on the test rows.")
     curves: list[ReportCurve] = []
     conditioning: Conditioning | None = Field(None, description="Of models with a coefficient for each column.")

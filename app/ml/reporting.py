@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.ml import stability
+from app.ml import duplicates, stability
 from app.ml.by_eye import over_input
 from app.ml.contract import JSON, Fit, Labels, Task
+from app.ml.duplicates import Equal
 from app.ml.evaluation import Evaluation, corrected, gaps
 from app.ml.labels import Class
 from app.ml.linearising import turned_back
@@ -37,6 +38,8 @@ class Judged(NamedTuple):
     test: Evaluation
     train: Evaluation
     validated: Validated | None
+    equal: Equal
+    """Test rows that equal training rows."""
     preparation: Preparation
     """What made the matrix that the algorithm saw."""
     conditioning: Conditioning | None
@@ -71,6 +74,7 @@ def report(
         folds=validated.folds if validated else None,
         confusion_matrix=judged.test.confusion_matrix,
         rejection=judged.test.rejection,
+        duplicates=duplicates.duplicates(judged.equal, validated and validated.equal),
         reuse=_reuse(spec, data_digest) if split.test.size else None,
         residuals=[part for part in looked_at if part is not None],
         curves=[*_curves(fit.curves), *judged.test.curves, *_line(material, judged, split)],
@@ -89,6 +93,12 @@ def report(
             *warnings,
             *_warnings(material, split),
             *_group_warnings(spec.validation.group),
+            *duplicates.warnings(
+                judged.equal,
+                validated and validated.equal,
+                split.train.size,
+                grouped=spec.validation.group is not None,
+            ),
             *judged.test.doubts("test rows"),
             *_fit_warnings(fit),
             *shaky,

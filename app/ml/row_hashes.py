@@ -9,7 +9,7 @@ probability of 5·10⁻⁸.
 Reference: the mixing function is the finaliser of splitmix64: Steele, Lea & Flood (2014), OOPSLA, 453-472.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import TypeAlias
 
@@ -34,11 +34,17 @@ LAST_SHIFT = np.uint64(31)
 def row_hashes(table: pa.Table, features: Iterable[str], target: str | None) -> Hashes:
     """(n,) of the values in these columns. Raises InvalidData for infinities."""
     total = np.zeros(table.num_rows, np.uint64)
-    for name in features:
-        total += _column(table.column(name), name, _hashed(name, FEATURE))
-    if target is not None:
-        total += _column(table.column(target), target, _hashed("", TARGET))
+    for hashes in column_hashes(table, features, target):
+        total += hashes
     return total
+
+
+def column_hashes(table: pa.Table, features: Iterable[str], target: str | None) -> Iterator[Hashes]:
+    """(n,) for each column, the target last. Raises InvalidData for infinities."""
+    for name in features:
+        yield _column(table.column(name), name, _hashed(name, FEATURE))
+    if target is not None:
+        yield _column(table.column(target), target, _hashed("", TARGET))
 
 
 def _column(cells: Cells, name: str, salt: np.uint64) -> Hashes:

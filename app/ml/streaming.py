@@ -27,6 +27,7 @@ from app.ml.fitting import Fitted
 from app.ml.material import Material
 from app.ml.planning import Plan, TrainSpec
 from app.ml.preparation import Preparation
+from app.ml.row_hashes import Hashes, row_hashes
 from app.ml.schema import TableColumn
 from app.ml.splits import Split
 from app.ml.target import Target, present
@@ -83,6 +84,8 @@ class Stream:
     spans: Range
     rows: int
     """To learn from, in the whole table."""
+    hashes: Hashes
+    """(rows,) of the rows to learn from."""
 
     @classmethod
     def look(
@@ -104,6 +107,7 @@ class Stream:
                 np.fmin.reduce([look.spans.low for look in looks]), np.fmax.reduce([look.spans.high for look in looks])
             ),
             rows=sum(look.rows for look in looks),
+            hashes=np.concatenate([look.hashes for look in looks]),
         )
 
     def fit(self, sample: Material, progress: Progress) -> Fitted:
@@ -128,6 +132,7 @@ class _Look(NamedTuple):
     kept: Labels
     spans: Range
     rows: int
+    hashes: Hashes
 
 
 class _Source(NamedTuple):
@@ -181,9 +186,10 @@ class _Source(NamedTuple):
         held, sampled = self.draw.of(start, len(piece.raw.values))
         held[kept], sampled[kept] = False, True
         learned, chosen = rows[~held[rows]], rows[sampled[rows]]
-        sample = self.table.slice(start, self.lot).take(pa.array(chosen))
-        spans = Range.of(piece.raw.values[learned])
-        return _Look(sample, start + chosen, held[chosen], start + kept, spans, learned.size)
+        read = self.table.slice(start, self.lot)
+        spans, hashes = Range.of(piece.raw.values[learned]), row_hashes(read, self.planned.features, self.spec.target)
+        sample = read.take(pa.array(chosen))
+        return _Look(sample, start + chosen, held[chosen], start + kept, spans, learned.size, hashes[learned])
 
     def _to_learn(self, start: int, kept: Labels) -> pa.Table:
         """The rows of a block that have a target and are not held out."""

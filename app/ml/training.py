@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from app.ml import stability
 from app.ml.contract import JSON
+from app.ml.duplicates import Copies
 from app.ml.evaluation import evaluate
 from app.ml.fitting import fit_rows, held_out_errors, judge
 from app.ml.golden import check_golden, record_golden, spaced
@@ -19,8 +20,9 @@ from app.ml.model import Model, encode
 from app.ml.planning import Plan, TrainSpec, plan
 from app.ml.progress import Reporter, Stages, unheard
 from app.ml.reporting import Judged, report
+from app.ml.row_hashes import row_hashes
 from app.ml.schema import TableColumn
-from app.ml.splits import holdout
+from app.ml.splits import Split, holdout
 from app.ml.springs import springs
 from app.ml.streaming import Stream
 from app.ml.validating import Fits, validate
@@ -61,12 +63,18 @@ def train(
         split = holdout(material.rows, spec.validation.test_fraction, rng, material.target.codes, material.groups)
     shown = material.target.rows[spaced(split.test if split.test.size else split.train)]
     sample = table.select(planned.features).take(pa.array(shown))
-    del table
+    hashes = row_hashes(table, planned.features, spec.target)[material.target.rows]
+    learned = split.train
+    if stream:
+        learned, hashes = material.rows + np.arange(stream.rows), np.concatenate([hashes, stream.hashes])
+    used = table.take(pa.array(material.target.rows)) if material.rows < table.num_rows else table
+    copies = Copies.look(used, planned.features, spec.target, hashes=hashes, train=split.train)
+    del table, used
 
     def step(fraction: float, message: str) -> None:
         stages(READ + (FOLDED - READ) * fraction, message)
 
-    validated = validate(Fits(material, split.train, spec.seed, rng, step), spec.validation)
+    validated = validate(Fits(material, split.train, spec.seed, rng, step, copies), spec.validation)
     heard = stages.within(FOLDED if validated else READ, FITTED, "fitting")
     fitted = stream.fit(material, heard) if stream else fit_rows(material, split.train, spec.seed, heard)
     stages(FITTED, "evaluating")
@@ -76,6 +84,7 @@ def train(
         test=test,
         train=evaluate(fitted.learned, fitted.data, fitted.data, material.classes, rng),
         validated=validated,
+        equal=copies.equal(Split(learned, split.test)),
         preparation=fitted.preparation,
         conditioning=stability.look(material, fitted, spec.seed),
         springs=None if stream else springs(material, fitted, material.numbers[split.train]),

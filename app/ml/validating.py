@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from app.ml.contract import Labels
+from app.ml.duplicates import Copies, Equal
 from app.ml.evaluation import Validation, across_folds, across_resamples, compare
 from app.ml.fitting import Fitted, fit_rows, judge
 from app.ml.group_splits import members
@@ -34,6 +35,7 @@ class Validated(NamedTuple):
     folds: list[Fold] | None = None
     resampled: bool = False
     """Rows left out of bootstrap resamples were the judges."""
+    equal: Equal | None = None
 
 
 class _Told(NamedTuple):
@@ -59,6 +61,8 @@ class Fits(NamedTuple):
     seed: int
     rng: np.random.Generator
     step: Step
+    copies: Copies | None = None
+    """Of all rows of the material."""
 
     def of(self, rows: Labels) -> Fitted:
         """Of places among `rows`."""
@@ -85,6 +89,13 @@ class Fits(NamedTuple):
         fitted = self.of(np.delete(np.arange(self.rows.size), rows))
         data = self.material.data(fitted.preparation, self.rows[rows])
         return _Answer(fitted.learned.predict(data.x))
+
+    def equal(self, splits: Sequence[Split] | None = None) -> Equal | None:
+        """Rows that judge a fit of equal ones; without splits each judges a fit of all others."""
+        if self.copies is None:
+            return None
+        own = self.copies.among(self.rows)
+        return own.alone() if splits is None else own.across(splits)
 
     @property
     def groups(self) -> Labels | None:
@@ -114,18 +125,19 @@ def _kfold(fits: Fits, k: int) -> Validated | None:
     folds = list(fits.judged(splits, "fold", bars=True))
     whole = "" if fits.groups is None else " of whole groups"
     told = f"Cross-validation divides these into {len(folds)} folds{whole}."
-    return Validated(across_folds([fold.metrics for fold in folds]), told, folds)
+    return Validated(across_folds([fold.metrics for fold in folds]), told, folds, equal=fits.equal(splits))
 
 
 def _bootstrap(fits: Fits, draws: int) -> Validated:
     drawn = [resample(fits.rows.size, fits.rng, fits.groups) for _ in range(draws)]
-    folds = list(fits.judged([split for split in drawn if split.test.size], "resample", bars=False))
+    drawn = [split for split in drawn if split.test.size]
+    folds = list(fits.judged(drawn, "resample", bars=False))
     what = "rows" if fits.groups is None else "groups"
     told = (
         f"{len(folds)} more models were fitted on as many {what} drawn from these with replacement, each judged by the "
         f"{what} that it has not seen."
     )
-    return Validated(across_resamples([fold.metrics for fold in folds]), told, resampled=True)
+    return Validated(across_resamples([fold.metrics for fold in folds]), told, resampled=True, equal=fits.equal(drawn))
 
 
 def _loo(fits: Fits) -> Validated:
@@ -142,7 +154,7 @@ def _loo(fits: Fits) -> Validated:
         f"Leave-one-out predicts each of these by a fit of all the others, "
         f"{ways.get(missing.size, f'in closed form but for {missing.size} rows')}."
     )
-    return _compared(fits, answers, told)
+    return _compared(fits, answers, told, fits.equal())
 
 
 def _without_groups(fits: Fits, groups: Labels) -> Validated | None:
@@ -153,12 +165,13 @@ def _without_groups(fits: Fits, groups: Labels) -> Validated | None:
     works = [partial(fits.answer, rows) for rows in left_out]
     answers = np.concatenate([made.value for made in fits.each(_Answer, works, "without a group,")])
     told = f"Leave-one-group-out predicts each of {len(left_out)} groups of these by a fit of all the others."
-    return _compared(fits, answers[np.argsort(np.concatenate(left_out))], told)
+    equal = fits.equal([Split(np.flatnonzero(groups != group), rows) for group, rows in enumerate(left_out)])
+    return _compared(fits, answers[np.argsort(np.concatenate(left_out))], told, equal)
 
 
-def _compared(fits: Fits, answers: NDArray[np.float64], told: str) -> Validated:
+def _compared(fits: Fits, answers: NDArray[np.float64], told: str, equal: Equal | None) -> Validated:
     """answers: (n,) or (n, k) to all rows."""
     material, rows = fits.material, fits.rows
     data = material.data(material.prepare(rows), rows)
     means = meaning(material.algorithm, material.params, material.task)
-    return Validated(compare(data, answers, material.classes, fits.rng, means=means).figures, told)
+    return Validated(compare(data, answers, material.classes, fits.rng, means=means).figures, told, equal=equal)

@@ -1,0 +1,118 @@
+"""Rows that judge a fit which has learned from an equal row: copies make the metrics optimistic.
+
+Rows are equal where all columns used are: the features and the target. Columns with few different values have equal
+rows without anything having been copied. How many of the equal rows chance explains is estimated as if the columns
+were independent: a row whose values have the shares p₁ … pₖ of the training rows is expected among n of these with
+the probability 1 - (1 - p₁ ⋯ pₖ)ⁿ.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+
+from app.ml.contract import Labels, Vector
+from app.ml.report import Duplicates
+from app.ml.row_hashes import Hashes, column_hashes
+from app.ml.splits import Split, evenly
+
+NOTABLE = 0.3
+"""Of √n rows that judge, equal to others beyond chance: fewer move an accuracy of .9 by less than a standard error."""
+MOST = 100_000
+"""Training rows from which the shares of values are taken: those of more hardly differ."""
+
+
+class Equal(NamedTuple):
+    """Rows that judged a fit which had learned from an equal row."""
+
+    rows: int
+    expected: float
+    """By chance."""
+    judged: int
+    """All rows that judged."""
+
+    def notable(self, different: int) -> bool:
+        """different: rows that judged, each counted once however many fits it judged."""
+        return self.judged > 0 and (self.rows - self.expected) / self.judged > NOTABLE / different**0.5
+
+    def shares(self) -> tuple[float, float]:
+        return self.rows / self.judged, self.expected / self.judged
+
+
+class Copies(NamedTuple):
+    """Which rows of a table are equal, and how likely that is."""
+
+    codes: Labels
+    """(n,) the same for equal rows, from 0 without gaps."""
+    chance: Vector
+    """(m,) the probability that chance makes a row equal to a training row; 0 for rows that no other is equal to."""
+
+    @classmethod
+    def look(
+        cls, table: pa.Table, features: Sequence[str], target: str | None, *, hashes: Hashes, train: Labels
+    ) -> Self:
+        """hashes: (n,) of the m rows of the table, and of more training rows behind them. train: those of the table."""
+        codes = pa.array(hashes).dictionary_encode().indices.to_numpy().astype(np.intp)
+        suspect = np.flatnonzero(np.bincount(codes)[codes[: table.num_rows]] > 1)
+        chance = np.zeros(table.num_rows)
+        if suspect.size:
+            sample, shares = train[evenly(train.size, MOST)], np.ones(suspect.size)
+            for column in column_hashes(table.take(pa.array(np.append(sample, suspect))), features, target):
+                shares *= _shares(column[: sample.size], column[sample.size :])
+            chance[suspect] = 1 - (1 - shares) ** (train.size + hashes.size - table.num_rows)
+        return cls(codes, chance)
+
+    def among(self, rows: Labels) -> "Copies":
+        return Copies(self.codes[rows], self.chance[rows])
+
+    def equal(self, split: Split) -> Equal:
+        """Test rows that are equal to a training row."""
+        learned = np.zeros(self.codes.max() + 1, np.bool_)
+        learned[self.codes[split.train]] = True
+        same = split.test[learned[self.codes[split.test]]]
+        return Equal(same.size, float(self.chance[same].sum()), split.test.size)
+
+    def across(self, splits: Sequence[Split]) -> Equal:
+        """As `equal`, over all splits."""
+        rows, expected, judged = (sum(part) for part in zip(Equal(0, 0.0, 0), *map(self.equal, splits), strict=True))
+        return Equal(int(rows), expected, int(judged))
+
+    def alone(self) -> Equal:
+        """Rows that are equal to another, each judged by all others."""
+        same = np.flatnonzero(np.bincount(self.codes)[self.codes] > 1)
+        return Equal(same.size, float(self.chance[same].sum()), self.codes.size)
+
+
+def duplicates(test: Equal, validation: Equal | None) -> Duplicates:
+    share, expected = validation.shares() if validation is not None and validation.judged else (None, None)
+    return Duplicates(
+        test_rows=test.rows,
+        expected_test_rows=test.expected,
+        validation_share=share,
+        expected_validation_share=expected,
+    )
+
+
+def warnings(test: Equal, validation: Equal | None, train: int, *, grouped: bool) -> Iterator[str]:
+    """train: training rows. grouped: whether rows are split by groups already."""
+    other = "" if grouped else ", or name the column that says which rows belong together in validation.group"
+    advice = f"If these are copies, the metrics are optimistic: remove copies from the dataset{other}."
+    if test.notable(test.judged):
+        chance = f"; {test.expected:.0f} are expected by chance" if test.expected >= 1 else ""
+        yield f"{test.rows} of {test.judged} test rows equal a training row in all columns used{chance}. {advice}"
+    if validation is not None and validation.notable(train):
+        share, expected = validation.shares()
+        chance = f"; {expected:.1%} is expected by chance" if expected >= 0.001 else ""
+        yield (
+            f"In cross-validation {share:.1%} of the rows that judged equal a row that was learned from in all columns"
+            f" used{chance}. {advice}"
+        )
+
+
+def _shares(among: Hashes, wanted: Hashes) -> Vector:
+    """The share that each wanted value has among the others."""
+    values, counts = np.unique(among, return_counts=True)
+    places = np.minimum(np.searchsorted(values, wanted), values.size - 1)
+    found: Vector = np.where(values[places] == wanted, counts[places], 0) / among.size
+    return found
