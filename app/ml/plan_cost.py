@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from app.ml import learners
-from app.ml.contract import Size, Task
+from app.ml.contract import Accepts, Size, Task
 from app.ml.schema import ColumnKind, TableColumn
 
 if TYPE_CHECKING:
@@ -33,9 +33,11 @@ class Cost(NamedTuple):
     lot: int | None
 
 
-def encoded_width(spec: "TrainSpec", chosen: Sequence[TableColumn]) -> int:
-    """Columns of the matrix that stand for these."""
-    limit = spec.preprocessing.max_levels
+def encoded_width(spec: "TrainSpec", task: Task | None, chosen: Sequence[TableColumn]) -> int:
+    """Columns of the matrix that stand for these: an indicator a level, where categories are not taken as such."""
+    algorithm, limit = learners.entry_of(spec.algorithm).algorithm, spec.preprocessing.max_levels
+    if task is not None and Accepts.CATEGORIES in learners.accepts(algorithm, spec.algorithm, task):
+        return len(chosen)
     return sum(1 if ColumnKind(column.kind).measured else min(limit, column.distinct or limit) + 1 for column in chosen)
 
 

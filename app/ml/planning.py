@@ -95,7 +95,7 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
     chosen = [known[name] for name in features if name in known]
     kinds = {column.name: column.kind for column in chosen}
     functional = [*(function_faults(spec.preprocessing, kinds) if kinds else ())]
-    size = Size(rows, encoded_width(spec, chosen), _classes(spec, known, task))
+    size = Size(rows, encoded_width(spec, task, chosen), _classes(spec, known, task))
     if not functional:
         size = size._replace(columns=size.columns + functions(spec.preprocessing, kinds))
     if task is not None:

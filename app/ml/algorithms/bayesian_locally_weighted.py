@@ -41,7 +41,7 @@ from pydantic import Field
 from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
 from app.ml.numerics.inference import told
 from app.ml.numerics.linalg import EPS, centred
-from app.ml.numerics.local import blocks, choose_width, local_fits
+from app.ml.numerics.local import blocks, choose_width, local_fits, seconds
 
 
 class BayesianLocallyWeighted(Params):
@@ -190,7 +190,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
-    seconds=lambda _, size: 3e-5 * min(size.cells, 20_000) + 5e-9 * size.rows * size.cells,
+    seconds=lambda _, size: seconds(size),
     interval=interval,
     explain=explain,
     summary=summary,

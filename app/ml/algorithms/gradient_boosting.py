@@ -244,7 +244,9 @@ def summary(params: GradientBoosting, state: State) -> JSON:
 
 def _seconds(params: GradientBoosting, size: Size) -> float:
     sums = size.classes if size.classes > 2 else 1
-    return params.trees * sums * (3e-4 + 2.5e-9 * size.cells + 1e-8 * size.rows)
+    leaves = min(params.max_leaves, 1 + size.rows / max(1.0, params.min_samples_leaf))
+    each = 3e-4 + 2.5e-9 * size.cells + 1e-8 * size.rows + 6e-7 * size.columns * leaves
+    return params.trees * sums * each
 
 
 ALGORITHM = Algorithm(

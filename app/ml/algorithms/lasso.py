@@ -34,6 +34,7 @@ from app.ml.contract import (
     Labels,
     Matrix,
     Params,
+    Size,
     Progress,
     Symmetry,
     Task,
@@ -261,13 +262,21 @@ def _choose(params: Lasso, errors: Vector, spreads: Vector) -> int:
     return int((errors <= errors[best] + spreads[best]).argmax())
 
 
+def _seconds(params: Lasso, size: Size) -> float:
+    """Sums of products, and a path for each fold: with fewer rows than columns a path takes many sweeps."""
+    n, d = size.rows, size.columns
+    paths = 1 if params.choice in {"penalty", "bound"} else 1 + params.folds
+    sweeps = STEPS * 1000 / (1 + 5 * (n / d) ** 1.5)
+    return size.cells * (1e-8 + 1e-10 * d) + 4e-10 * paths * sweeps * min(n, d) * d
+
+
 ALGORITHM = Algorithm(
     tasks={Task.REGRESSION},
     params=Lasso,
     state=State,
     fit=fit,
     predict=predict,
-    seconds=lambda _, size: size.cells * (1e-8 + 1e-10 * size.columns),
+    seconds=_seconds,
     rowwise=True,
     objective=objective,
     summary=summary,

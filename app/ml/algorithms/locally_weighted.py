@@ -37,7 +37,7 @@ from pydantic import Field
 
 from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
 from app.ml.numerics.linalg import EPS, centred, weighted_ridge
-from app.ml.numerics.local import blocks, choose_width, local_fits, relative_weights
+from app.ml.numerics.local import blocks, choose_width, local_fits, relative_weights, seconds
 
 NEGLIGIBLE = 1e-40
 """A share of the largest weight that cannot lift a singular value above rounding."""
@@ -141,7 +141,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
-    seconds=lambda _, size: 1e-4 * min(size.cells, 20_000) + 5e-9 * size.rows * size.cells,
+    seconds=lambda _, size: seconds(size),
     explain=explain,
     summary=summary,
     breaks={Symmetry.SCALE: "a distance gives a column the weight of its unit: scale the columns alike first"},

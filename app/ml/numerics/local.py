@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from app.ml.contract import Labels, Matrix, Vector
+from app.ml.contract import Labels, Matrix, Size, Vector
 from app.ml.numerics.seeding import canonical_order
 
 BLOCK = 2**20
@@ -36,6 +36,18 @@ class LocalFits(NamedTuple):
     """(q, p, p): FFᵀ is the inverse of the matrix of the normal equations."""
     sound: NDArray[np.bool_]
     """(q,): whether the equations were well enough conditioned."""
+
+
+def seconds(size: Size) -> float:
+    """Of choosing a width, and answering a quarter as many rows: each query weighs all rows, and solves for a plane."""
+    n, p = size.rows, size.columns + 1
+    each = n * (2e-8 + 2e-9 * p + 1.5e-10 * p * p) + 3e-10 * p**3
+    return (1.4 * len(WIDTHS) * probe_count(n) + n / 4) * each
+
+
+def probe_count(n: float) -> float:
+    """Rows left out to choose the width for n rows."""
+    return min(n, PROBES, max(50, LABOUR // n))
 
 
 def blocks(x: Matrix, rows: Matrix) -> Iterator[tuple[slice, Matrix]]:
@@ -93,7 +105,7 @@ def choose_width(x: Matrix, y: Vector, weights: Vector, predict: Predictor) -> f
     unit = 2 * float(weights @ ((x - centre) ** 2).sum(axis=1) / weights.sum())
     if unit == 0:
         return 1.0
-    probes: Labels = np.unique(np.linspace(0, n - 1, min(n, PROBES, max(50, LABOUR // n))).astype(np.intp))
+    probes: Labels = np.unique(np.linspace(0, n - 1, int(probe_count(n))).astype(np.intp))
     probes = canonical_order(x)[probes]
     losses = np.zeros(len(WIDTHS))
     for block, squares in blocks(x[probes], x):
