@@ -112,7 +112,7 @@ def _voronoi(centres: Matrix) -> dict[str, JSON]:
 def _seconds(params: KMeans, size: Size) -> float:
     """More rows take more rounds, about as their square root."""
     each = 1e-6 + 8e-9 * size.columns
-    return params.k * params.n_init * each * size.rows * (size.rows / 5000) ** 0.5
+    return params.k * params.n_init * each * size.rows * math.sqrt(size.rows / 5000)
 
 
 ALGORITHM = Algorithm(

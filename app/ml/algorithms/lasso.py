@@ -17,6 +17,7 @@ References: Tibshirani (1996), J. Roy. Statist. Soc. B 58:267; Friedman, Hastie 
 Softw. 33(1); Battiti & Brunato, The LION Way, ch. 8.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -266,7 +267,7 @@ def _seconds(params: Lasso, size: Size) -> float:
     """Sums of products, and a path for each fold: with fewer rows than columns a path takes many sweeps."""
     n, d = size.rows, size.columns
     paths = 1 if params.choice in {"penalty", "bound"} else 1 + params.folds
-    sweeps = STEPS * 1000 / (1 + 5 * (n / d) ** 1.5)
+    sweeps = STEPS * 1000 / (1 + 5 * (n / d) * math.sqrt(n / d))
     return size.cells * (1e-8 + 1e-10 * d) + 4e-10 * paths * sweeps * min(n, d) * d
 
 
