@@ -18,6 +18,10 @@ CONFIDENCE = 0.95
 RESAMPLES = 1000
 FEWEST = 100
 """Replicates that must be defined."""
+HEAVIEST = 2.7
+"""Growth of the variance of a mean square under the heaviest tails: t₃ errors are then covered (simulated)."""
+HEAVY_ROWS = 100
+"""Fewer errors than this do not show heavy tails."""
 GROUPS = 1000
 """More rows than this are resampled in random groups, so the cost stays that of a small table."""
 
@@ -55,26 +59,49 @@ def logit_student_t(value: float, error: float, freedom: int, confidence: float 
 
 
 def root_mean_square(errors: Vector, confidence: float = CONFIDENCE) -> Bounds | None:
-    """Bounds of √E e² for errors (n,) about zero; None where they tell nothing of it.
+    """Bounds of √E e² for errors (n,) about zero; None where the errors do not bound it.
 
     n·mean(e²)/E e² is χ² with n degrees of freedom for normal errors of mean zero. In general its variance is that of
     χ² with ν = 2n/(κ − 1), κ = E e⁴/(E e²)², and so it is taken for ν/n times that. The κ of few rows wavers: it counts
     where it is above that of normal errors of the same mean, 3 − 2b⁴/(E e²)², or surely below it (two standard errors).
+
+    Under heavy tails the mean square is usually too small, for the rows that make it up are rare. There `_tail` widens
+    the upper end. Coverage of 95 % intervals in 1,000 to 4,000 simulations (E e⁴ is infinite for t₃):
+
+    | rows | normal | t₃ | t₅ | exponential | skewed mixture | log-normal (σ = 0.8) |
+    |---|---|---|---|---|---|---|
+    | 30 | .96 | .86 | .91 | .84 | .87 | .76 |
+    | 100 | .96 | .94 | .96 | .94 | .96 | .94 |
+    | 1,000 | .95 | .94 | .97 | .97 | .96 | .96 |
+
+    Fewer rows than `HEAVY_ROWS` cannot have it: of 30 t₃ errors 10 % of samples look no heavier than normal ones, yet
+    have a mean square below the upper end that 99.5 % of normal samples need. The figure then carries a note.
     """
     n, size = errors.size, np.abs(errors).max(initial=0.0)
     if n < 2 or size == 0:
         return None
     e = errors / size
-    square, mean = (e * e).mean(), e.mean()
-    own = (e**4).mean() / square**2 * (n + 2) / n - 1  # without the bias that it has for normal errors
+    squares = e * e
+    square, mean = squares.mean(), e.mean()
+    own = (squares**2).mean() / square**2 * (n + 2) / n - 1  # without the bias that it has for normal errors
     normal = 2 * (1 - (mean * mean / square) ** 2)
-    variance = max(own, min(normal, own + 2 * np.sqrt(24 / n)))
+    wavering = np.sqrt(24 / n)
+    variance = max(own, min(normal, own + 2 * wavering))
     if variance <= 0:
         return None
-    freedom = 2 * n / variance
-    tail = (1 - confidence) / 2
+    widened = variance * (1 + HEAVIEST * _tail((own - normal) / wavering, squares))
+    tail, freedom = (1 - confidence) / 2, 2 * n / np.array([variance, widened])
     ends = size * np.sqrt(square * freedom / scipy.special.chdtri(freedom, [tail, 1 - tail]))
     return Bounds(float(ends[0]), float(ends[1]))
+
+
+def _tail(excess: float, squares: Vector) -> float:
+    """0 for light tails to 1 for heavy ones, by κ above that of normal errors, in standard errors, and by Σe⁴.
+
+    The share of the largest square in Σe⁴ vanishes with more rows where E e⁴ is finite, and stays where it is not.
+    """
+    largest = squares.max() ** 2 / (squares**2).sum()
+    return float(np.clip(excess, 0, 1) * np.clip((largest - 0.08) / 0.12, 0, 1))
 
 
 def percentile(replicates: ArrayLike, confidence: float = CONFIDENCE, *, fewest: int = FEWEST) -> Bounds | None:

@@ -32,7 +32,9 @@ class Figure(Wire):
     display: str = Field(description="Rounded to the error bar, for people.")
     label: str | None = Field(None, description="The class, for figures of one class.")
     note: str | None = Field(
-        None, description="Definition of the metric, or reason why there is none. Null: the name says it."
+        None,
+        description="Definition of the metric, limit of its interval, or reason why there is none. Null: the name says "
+        "it.",
     )
 
 
