@@ -256,11 +256,6 @@ def _warnings(
             yield f"Column {column.name!r} has more than {limit} categories: the rare ones count as one."
     if spec.target is not None and (missing := known[spec.target].missing):
         yield f"{missing} rows without a target are not used."
-    if spec.target is not None and known[spec.target].rough:
-        yield (
-            f"Rows that are near each other in the other columns are hardly more alike in {spec.target!r} than "
-            "any two: there may be little to learn."
-        )
     if spec.validation.fits(usable) > MANY_FITS and not closed_form(spec, chosen):
         yield f"The model is fitted about {spec.validation.fits(usable)} times."
     if spec.validation.method == "kfold" and spec.validation.folds > usable:

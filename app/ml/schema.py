@@ -41,8 +41,6 @@ class TableColumn(NamedTuple):
     distinct: int | None
     """Different values; None where there were too many to count."""
     identifier_like: bool = False
-    rough: bool = False
-    """Nothing shows that rows near each other in the other columns are alike in this one (`app.ml.smoothness`)."""
     minimum: float | None = None
     """Smallest number; None of other kinds and where nothing is known."""
     maximum: float | None = None

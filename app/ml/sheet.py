@@ -96,8 +96,9 @@ class Column(Wire):
     )
     smoothness: Figure | None = Field(
         None,
-        description="1: rows that are near in the other columns have like values in this one. 0: they are no more "
-        "alike than any two, and there may be little to learn about it. Of a sample; absent where too few values vary.",
+        description="Likeness of this column in rows that are near each other in the other columns, in a sample of "
+        "rows. 1: they are alike; 0: no more than any two rows, which does not rule out a good model where few of many "
+        "columns matter. Null: too few values vary.",
     )
     notation: Notation | None = Field(
         None,

@@ -8,7 +8,9 @@ compared with that from any row:
 1 where near rows agree, 0 where they are no more alike than any two; of categories |yᵢ − yⱼ| is 0 or 1. Distances are
 sums of squared differences, each column's divided by their mean over all pairs, so that units play no part; a missing
 value is at that mean distance from everything. Equally near rows are drawn from. Only a sample of the rows is compared,
-so that what is small or needs many columns may escape it.
+so that what is small or needs many columns may escape it: where 2 of 20 columns, or 10 of 100, tell classes apart with
+an AUC of .90 and .80 the interval holds 0 (`make_classification` of scikit-learn, 3,000 rows, `class_sep` 0.5). A value
+near 0 is therefore no sign that there is little to learn, and no plan warns of it.
 
 References: von Neumann (1941), Ann. Math. Stat. 12:367, for such a ratio along a line; Aronow, Samii & Assenova (2015),
 Political Analysis 23:564, for the variance of a mean over pairs that share rows.
@@ -31,8 +33,6 @@ COLUMNS = 100
 """Compared, at most: each costs several passes over all pairs of rows."""
 FEWEST = 10
 """Rows that must have a value."""
-TELLING = 30
-"""Rows from which on the absence of smoothness is worth a word."""
 REACH = 1.959964
 """Standard deviations that hold 95 % of a normal law."""
 
@@ -67,11 +67,6 @@ def of(columns: Mapping[str, Known]) -> dict[str, Figure]:
     for column in varying.values():
         total += _distances(_differences(column))
     return {name: _figure(_differences(column), total) for name, column in varying.items()}
-
-
-def rough(told: Figure | None) -> bool:
-    """Whether nothing shows that near rows are alike, though rows enough were compared."""
-    return told is not None and told.n >= TELLING and told.lower is not None and told.lower <= 0
 
 
 def _varies(values: Vector) -> bool:

@@ -15,7 +15,6 @@ from app.ml.kinds import kind_of
 from app.ml.model import Header
 from app.ml.schema import TableColumn
 from app.ml.sheet import Column
-from app.ml.smoothness import rough
 from app.schemas.datasets import Dataset
 from app.schemas.jobs import Job
 from app.schemas.models import ModelVersion
@@ -161,9 +160,7 @@ def sheet(dataset: Dataset) -> Sheet:
 
 def _column(of: Column) -> TableColumn:
     low, high = (end if isinstance(end, float) else None for end in (of.minimum, of.maximum))
-    return TableColumn(
-        of.name, of.kind, of.missing, of.distinct, of.identifier_like, rough(of.smoothness), low, high, of.notation
-    )
+    return TableColumn(of.name, of.kind, of.missing, of.distinct, of.identifier_like, low, high, of.notation)
 
 
 def _version(of: ModelVersion) -> Version:

@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
+from sklearn.datasets import make_classification
 
 from app.api.events import DATA
 from app.schemas.jobs import Job, JobState
@@ -62,6 +63,18 @@ def test_a_dry_run_tells_everything_and_makes_nothing(client, request_body):
     assert {"/target", "/features/0", "/features/1"} <= {error["pointer"] for error in problem["errors"]}
     models = client.get("/v1/jobs").json()["items"]
     assert request_body["model"] not in [job.get("model") for job in models]
+
+
+def test_no_plan_doubts_a_target_that_a_model_learns_well(client):
+    """Near rows are not alike here, for 2 of 20 columns matter: a random forest has an AUC of .90 all the same."""
+    x, y = make_classification(3000, 20, n_informative=2, n_redundant=0, class_sep=0.5, random_state=1)
+    rows = [",".join([*map(repr, row), ["no", "yes"][code]]) for row, code in zip(x.tolist(), y, strict=True)]
+    file = "\n".join([",".join([*(f"x{i}" for i in range(20)), "y"]), *rows])
+    columns = client.post("/v1/datasets", content=file.encode(), params={"name": "few-matter"}).json()
+    smoothness = client.get(f"/v1/datasets/{columns['id']}").json()["columns"][-1]["smoothness"]
+    assert smoothness["lower"] < 0
+    body = {"model": "few-matter", "dataset": columns["id"], "target": "y", "algorithm": {"name": "random_forest"}}
+    assert client.post("/v1/jobs/train:validate", json=body).json().get("warnings", []) == []
 
 
 def test_an_unknown_dataset_is_not_found(client, request_body):

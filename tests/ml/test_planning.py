@@ -50,16 +50,6 @@ def test_features_are_all_that_describes():
     assert "'towns' has more than 64 categories" in told
 
 
-def test_a_target_that_leaps_is_warned_of():
-    """B2.8, before anything is fitted: the data sheet says so."""
-    rough = COLUMNS[0]._replace(name="noise", rough=True)
-    (told,) = (
-        said for said in planned(columns=(*COLUMNS, rough), target="noise").warnings if "near each other" in said
-    )
-    assert "little to learn" in told
-    assert not any("near each other" in said for said in planned(columns=(*COLUMNS, rough), target="price").warnings)
-
-
 def test_features_asked_for_keep_their_order():
     found = planned(target="price", features=["key", "age"])
     assert found.features == ("key", "age")
