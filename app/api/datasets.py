@@ -28,6 +28,10 @@ MEDIA_TYPES = (
     "application/vnd.apache.arrow.file",
     "application/vnd.apache.arrow.stream",
     "application/x-ndjson",
+    "application/json",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/vnd.ms-excel",
+    "application/vnd.oasis.opendocument.spreadsheet",
     "application/gzip",
 )
 RAW_BODY = {"requestBody": {"required": True, "content": {kind: {"schema": BINARY} for kind in MEDIA_TYPES}}}
@@ -36,7 +40,10 @@ NAME = (
     "A name for the dataset: 1 to 200 printable characters that do not read as a UUID. It need not be new: wherever an "
     "id of a dataset is expected, a name means the newest dataset of that name."
 )
-FORMAT = "Absent: known by the first bytes, JSON lines also by name or a leading brace, and CSV else."
+FORMAT = (
+    "Format of the file. null: by its first bytes; else JSON by the end of its name or a leading brace or bracket; "
+    "else CSV."
+)
 ROWS = 100
 
 Name = Annotated[str | None, Query(min_length=1, max_length=NAME_LENGTH, description=NAME)]
@@ -54,7 +61,7 @@ async def create_dataset(
     name: Name = None,
     file_format: Annotated[FileFormat | None, Query(description=FORMAT)] = None,
 ) -> Dataset:
-    """The body is the file: CSV, Parquet, Arrow IPC, JSON lines or npy; the text ones also packed by gzip.
+    """The body is the file: CSV, Excel, Parquet, Arrow IPC, JSON or npy; the text ones also packed by gzip.
 
     It is read as it comes and checked to the last line; a fault is named by its line and column. A body that has the
     `Content-Encoding` gzip or deflate is decompressed first, and the limit on size counts decompressed bytes.

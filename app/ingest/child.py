@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from app.disk import NO_ROOM
 from app.errors import InvalidData, StorageFull, ValiantError
-from app.ingest import columnar, delimited, jsonl, npy
+from app.ingest import columnar, delimited, jsonl, npy, workbook
 from app.ingest.chunks import write_chunks
 from app.ingest.columns import Settled
 from app.ingest.options import ReadOptions
@@ -36,6 +36,9 @@ READERS: dict[FileFormat, Callable[[Source, Limits, ReadOptions], Reading]] = {
     FileFormat.PARQUET: columnar.read_parquet,
     FileFormat.ARROW: columnar.read_arrow,
     FileFormat.NPY: npy.read,
+    FileFormat.XLSX: workbook.read,
+    FileFormat.XLS: workbook.read,
+    FileFormat.ODS: workbook.read,
 }
 
 

@@ -7,6 +7,7 @@ errors count from the last block, a file it refuses is read again by `diagnosis`
 
 import csv
 from collections.abc import Iterator
+from typing import BinaryIO, Protocol
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
@@ -14,10 +15,10 @@ import pyarrow.csv as arrow_csv
 from app.errors import Fault, InvalidData
 from app.ingest.diagnosis import diagnose
 from app.ingest.forms import Form, narrow, read_as
-from app.ingest.layout import HEADER_BYTES, Layout, find_layout
+from app.ingest.layout import DELIMITERS, HEADER_BYTES, Layout, find_layout
 from app.ingest.options import ReadOptions
 from app.ingest.reading import Reading, refuse
-from app.ingest.source import Limits, Source
+from app.ingest.source import Limits
 from app.ml.notation import MISSING
 
 BLOCK = 4 << 20
@@ -30,14 +31,25 @@ ENCODED = pa.dictionary(pa.int32(), pa.string())
 _END = "\x1f"
 
 
+class Text(Protocol):
+    """A text that can be read several times, as UTF-8."""
+
+    @property
+    def encoding(self) -> str:
+        """Of the file."""
+
+    def open(self) -> BinaryIO:
+        """From the start."""
+
+
 class _Refused(Exception):
     """Something is wrong somewhere: `diagnose` finds out where."""
 
 
-def read(source: Source, limits: Limits, options: ReadOptions) -> Reading:
+def read(source: Text, limits: Limits, options: ReadOptions, *, delimiters: str = DELIMITERS) -> Reading:
     csv.field_size_limit(BLOCK)  # for the whole process, which reads this one file
     head = source.open().read(HEADER_BYTES)
-    layout = find_layout(head, limits, options)
+    layout = find_layout(head, limits, options, delimiters)
     if layout.offset == len(head):  # nothing follows; an open quote would do that
         refuse(diagnose(source.open(), layout, longest=BLOCK) or [_ROWLESS])
     try:
@@ -69,7 +81,7 @@ _ROWLESS = Fault("", "The file has no rows.", "no_rows")
 _UNREADABLE = Fault("", f"The file is not readable as CSV, or a row is longer than {BLOCK} bytes.", "unreadable")
 
 
-def _survey(source: Source, layout: Layout, limits: Limits) -> tuple[list[Form], set[int]]:
+def _survey(source: Text, layout: Layout, limits: Limits) -> tuple[list[Form], set[int]]:
     """The first pass: every column's form, over the whole file; and the columns without a name and without values."""
     allowed = tuple(form for form in Form if form is not Form.DECIMAL_COMMA or layout.delimiter == ";")
     possible = [allowed] * len(layout.names)
@@ -124,7 +136,7 @@ class _Rows:
 
     closed = False
 
-    def __init__(self, source: Source, layout: Layout, *, end: bool = False) -> None:
+    def __init__(self, source: Text, layout: Layout, *, end: bool = False) -> None:
         self._file = source.open()
         self._file.read(layout.offset)
         row = layout.delimiter.join([_END] * len(layout.names))

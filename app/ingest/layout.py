@@ -36,18 +36,16 @@ class Layout(NamedTuple):
 
     def warnings_without(self, empty: Collection[int]) -> list[str]:
         """The warnings, if these columns without a name turn out to have no values and are left out."""
-        kept = [
-            _no_name(at, self.names[at]) for at in self.unnamed if at not in empty and self.names[at] != self.index_name
-        ]
+        kept = [_no_name(at, self.names[at]) for at in self.unnamed if at not in empty]
         left_out = ", ".join(str(at + 1) for at in sorted(empty))
         gone = f"Columns without a name and without values were left out: {left_out} of {len(self.names)}."
         return [*self.warnings, *kept, *([gone] if empty else [])]
 
 
-def find_layout(head: bytes, limits: Limits, options: ReadOptions) -> Layout:
+def find_layout(head: bytes, limits: Limits, options: ReadOptions, delimiters: str) -> Layout:
     """Of the first HEADER_BYTES of a file; its offset is their end if no row follows the names."""
     text = head.removeprefix(BOM).decode("utf-8", "surrogateescape")
-    delimiter = max(DELIMITERS, key=lambda d: (_agreement(text[:HEAD], d), -DELIMITERS.index(d)))
+    delimiter = max(delimiters, key=lambda d: (_agreement(text[:HEAD], d), -delimiters.index(d)))
     first, behind, line = _first_row(text, delimiter)
     skipped = len(head) - len(head.removeprefix(BOM))
     header, warnings = _has_header(first, delimiter, options)

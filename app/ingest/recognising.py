@@ -60,7 +60,7 @@ def recognise(source: Source, options: ReadOptions, name: str, given: FileFormat
     The source is then one that knows its encoding. Raises InvalidData for a file that cannot be read.
     """
     head = source.head()
-    found = next((form for magic, form in _MAGIC.items() if head.startswith(magic)), None)
+    found = next((form for magic, form in _MAGIC.items() if head.startswith(magic)), None) or _workbook(source, head)
     reason = None if found is not None else next(_reasons(source, head), None)
     if reason is not None:
         detail = f"The file is {reason}."
@@ -80,6 +80,15 @@ def _text_format(head: bytes, name: str) -> FileFormat:
     return FileFormat.JSONL if looks_json else FileFormat.CSV
 
 
+def _workbook(source: Source, head: bytes) -> FileFormat | None:
+    if head.startswith(OLE):
+        return FileFormat.XLS
+    names = _names(source) if head.startswith(ZIP) else []
+    if any(name.startswith("xl/") for name in names):
+        return FileFormat.XLSX
+    return FileFormat.ODS if "content.xml" in names else None
+
+
 def _reasons(source: Source, head: bytes) -> Iterator[str]:
     """Why it is no table."""
     binary = b"\0" in head
@@ -88,8 +97,6 @@ def _reasons(source: Source, head: bytes) -> Iterator[str]:
             yield reason
     if head.startswith(ZIP):
         yield _archive(source)
-    if head.startswith(OLE):
-        yield f"a document of an old office program, but no workbook: {_EXPORT}"
     if head[_TAR] == b"ustar":
         yield f"a tar archive: {_UNPACK}"
     begin = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
@@ -99,16 +106,22 @@ def _reasons(source: Source, head: bytes) -> Iterator[str]:
 
 
 def _archive(source: Source) -> str:
-    names = _members(source)
+    names = _names(source)
     if names and all(name.endswith(".npy") for name in names):
         return "an npz archive: write one array by numpy.save, and upload that"
+    if any(name.startswith(("word/", "ppt/")) for name in names):
+        return f"a document of an office program: {_EXPORT}"
     return f"a zip archive: {_UNPACK}"
 
 
-def _members(source: Source) -> list[str]:
-    """Names of the files in a zip archive; none if it is damaged."""
+def _names(source: Source) -> list[str]:
+    return [member.filename for member in members(source)]
+
+
+def members(source: Source) -> list[zipfile.ZipInfo]:
+    """The files in a zip archive; none if it is none, or damaged."""
     try:
         with zipfile.ZipFile(source.open()) as archive:
-            return archive.namelist()
+            return archive.infolist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         return []

@@ -20,6 +20,9 @@ class FileFormat(StrEnum):
     ARROW = "arrow"
     JSONL = "jsonl"
     NPY = "npy"
+    XLSX = "xlsx"
+    XLS = "xls"
+    ODS = "ods"
 
 
 class FileReading(Wire):

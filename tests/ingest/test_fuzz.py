@@ -12,7 +12,9 @@ import pytest
 from app.errors import ValiantError
 from app.ingest import child
 from app.schemas.datasets import FileFormat
+from tests.ingest.workbooks import ods, xls, xlsx
 
+WORKBOOKS = {FileFormat.XLSX: xlsx, FileFormat.XLS: xls, FileFormat.ODS: ods}
 TABLE = pa.table({"a": np.arange(100.0), "b": [f"v{n % 7}" for n in range(100)], "c": [n % 2 == 0 for n in range(100)]})
 READ, REFUSED, UNNAMED = 0, 1, 2
 
@@ -26,6 +28,8 @@ def honest(file_format):
             writer.write_table(TABLE)
     elif file_format is FileFormat.NPY:
         np.save(sink, np.arange(20.0).reshape(10, 2))
+    elif file_format in WORKBOOKS:
+        sink.write(WORKBOOKS[file_format](A=[["a", "b"], [1, "x"], [2.5, "y"]]))
     elif file_format is FileFormat.CSV:
         sink.write(b'a,b\n1,"x\ny"\n2,2024-01-31\n' * 3)
     else:

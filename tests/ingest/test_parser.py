@@ -8,6 +8,7 @@ import tempfile
 import threading
 
 import numpy as np
+import openpyxl
 import psutil
 import pyarrow as pa
 import pytest
@@ -86,6 +87,16 @@ def test_large_wide_files_fit_the_default_limit(send, rows, columns, form):
     assert len(data) > 85_000_000
     parsed = send(data, memory_bytes=2 << 30, seconds=600, max_columns=10_000)
     assert (parsed.rows, len(parsed.columns)) == (rows, columns)
+
+
+def test_a_workbook_of_two_cells_far_apart_ends_its_child_only(send):
+    """Such a sheet has 17 billion cells."""
+    workbook, sink = openpyxl.Workbook(), io.BytesIO()
+    workbook.active["A1"], workbook.active["XFD1048576"] = "a", 1
+    workbook.save(sink)
+    with pytest.raises(InvalidData) as refused:
+        send(sink.getvalue())
+    assert [fault.code for fault in refused.value.faults] == ["too_much_memory"]
 
 
 def test_time_ends_at_the_limit(send, order):
