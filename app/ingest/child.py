@@ -33,6 +33,7 @@ STATM = Path("/proc/self/statm")
 READERS: dict[FileFormat, Callable[[Source, Limits, ReadOptions], Reading]] = {
     FileFormat.CSV: delimited.read,
     FileFormat.JSONL: jsonl.read,
+    FileFormat.JSON: jsonl.read,
     FileFormat.PARQUET: columnar.read_parquet,
     FileFormat.ARROW: columnar.read_arrow,
     FileFormat.NPY: npy.read,

@@ -1,4 +1,6 @@
-"""JSON lines: one object a line, its values null, booleans, numbers or strings; the columns are the union of the keys.
+"""JSON: one object a row, its values null, booleans, numbers or strings; the columns are the union of the keys.
+
+A row is a line (JSON lines), or an element of a table in one JSON text (`json_document`).
 
 Nothing is guessed: a column holds one kind of value, `null` or an absent key is missing, and a string is never a
 number. A string column whose values are all ISO 8601 times is a datetime, as JSON has no other way to write one.
@@ -15,6 +17,7 @@ import pyarrow as pa
 
 from app.errors import Fault, InvalidData, place
 from app.ingest.forms import Form, narrow, read_as
+from app.ingest.json_document import is_document, texts
 from app.ingest.options import ReadOptions
 from app.ingest.reading import FAULTS_LISTED, Reading, check_names, refuse
 from app.ingest.source import Limits, Source
@@ -27,20 +30,21 @@ _KINDS = {bool: "a boolean", int: "a number", float: "a number", str: "a string"
 
 Row = dict[str, Any]
 Block = list[tuple[int, Row | Fault]]
-"""Lines by number, from 1: what they hold, or what is wrong with them."""
+"""Rows by the number of their line or element, from 1: what they hold, or what is wrong with them."""
 
 
 class _Kind(NamedTuple):
     """What a column has held so far."""
 
     name: str
-    line: int
-    """The first that said so."""
+    number: int
+    """Of the first row that said so."""
 
 
 def read(source: Source, limits: Limits, _options: ReadOptions) -> Reading:
-    survey = _Survey(limits)
-    for block in _blocks(source):
+    unit = "row" if is_document(source.head()) else "line"
+    survey = _Survey(limits, unit)
+    for block in _blocks(source, unit):
         survey.add(block)
         if len(survey.faults) >= FAULTS_LISTED:
             break
@@ -48,7 +52,7 @@ def read(source: Source, limits: Limits, _options: ReadOptions) -> Reading:
         refuse(survey.faults)
     forms = survey.forms()
     check_names(list(forms), limits)
-    batches = ([_column(block, name, form) for name, form in forms.items()] for block in _blocks(source))
+    batches = ([_column(block, name, form) for name, form in forms.items()] for block in _blocks(source, unit))
     return Reading(list(forms), [form.type for form in forms.values()], batches, encoding=source.encoding)
 
 
@@ -68,9 +72,9 @@ def _values(block: Block, name: str) -> list[Any]:
 class _Survey:
     """The first pass: the columns, their kinds and forms, and what is wrong."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, unit: str) -> None:
         self.faults: list[Fault] = []
-        self._limits, self._rows = limits, 0
+        self._limits, self._unit, self._rows = limits, unit, 0
         self._kinds: dict[str, _Kind | None] = {}
         self._fractions: set[str] = set()
         self._texts: dict[str, tuple[Form, ...]] = {}
@@ -79,33 +83,34 @@ class _Survey:
         self._rows += len(block)
         if self._rows > self._limits.max_rows:
             raise InvalidData(f"The file has more than the {self._limits.max_rows} rows this service accepts.")
-        for line, row in block:
+        for number, row in block:
             if isinstance(row, Fault):
                 self.faults.append(row)
                 continue
             for name, value in row.items():
-                self._value(line, name, value)
+                self._value(number, name, value)
             if len(self._kinds) > self._limits.max_columns:
                 check_names(list(self._kinds), self._limits)
         if not self.faults:
             self._narrow(block)
 
-    def _value(self, line: int, name: str, value: Any) -> None:
+    def _value(self, number: int, name: str, value: Any) -> None:
         known = self._kinds.setdefault(name, None)
         if value is None:
             return
         kind = _KINDS.get(type(value))
         if kind is None:
-            self._fault(line, name, "A list or an object is not a value of a table.", "nested")
+            self._fault(number, name, "A list or an object is not a value of a table.", "nested")
         elif known is None:
-            self._kinds[name] = _Kind(kind, line)
+            self._kinds[name] = _Kind(kind, number)
         elif known.name != kind:
-            self._fault(line, name, f"This is {kind}; line {known.line} of this column has {known.name}.", "mixed")
+            before = f"{self._unit} {known.number} of this column has {known.name}"
+            self._fault(number, name, f"This is {kind}; {before}.", "mixed")
         if isinstance(value, float) or (isinstance(value, int) and not -(2**63) <= value < 2**63):
             self._fractions.add(name)
 
-    def _fault(self, line: int, name: str, detail: str, code: str) -> None:
-        self.faults.append(Fault(place("line", line, "column", name), detail, code))
+    def _fault(self, number: int, name: str, detail: str, code: str) -> None:
+        self.faults.append(Fault(place(self._unit, number, "column", name), detail, code))
 
     def _narrow(self, block: Block) -> None:
         for name, kind in self._kinds.items():
@@ -124,14 +129,14 @@ class _Survey:
         return Form.FLOAT if name in self._fractions else Form.INTEGER
 
 
-def _blocks(source: Source) -> Iterator[Block]:
+def _blocks(source: Source, unit: str) -> Iterator[Block]:
     """Blank lines are skipped."""
     block: Block = []
     size = 0
-    for number, line in enumerate(_lines(source), start=1):
+    for number, line in texts(source.open()) if unit == "row" else enumerate(_lines(source), start=1):
         if not line.strip():
             continue
-        block.append((number, _row(number, line)))
+        block.append((number, _row(number, line, unit)))
         size += len(line)
         if len(block) >= BLOCK_ROWS or size >= BLOCK_BYTES:
             yield block
@@ -149,17 +154,17 @@ def _lines(source: Source) -> Iterator[bytes]:
         yield line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
 
 
-def _row(number: int, line: bytes) -> Row | Fault:
+def _row(number: int, line: bytes, unit: str) -> Row | Fault:
     try:
         row = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        detail = f"This line is not JSON: the fault is at character {error.pos + 1}."
-        return Fault(place("line", number), detail, "malformed_json")
+        detail = f"This {unit} is not JSON: the fault is at character {error.pos + 1}."
+        return Fault(place(unit, number), detail, "malformed_json")
     if not isinstance(row, dict):
-        return Fault(place("line", number), "Each line holds one JSON object.", "not_an_object")
+        return Fault(place(unit, number), f"Each {unit} holds one JSON object.", "not_an_object")
     # As many colons as keys leave no room for a key that comes twice, or is lost in one that does.
     if line.count(b":") != len(row) and (twice := _repeated(line)) is not None:
-        return Fault(place("line", number, "column", twice), "This key comes twice.", "duplicate_key")
+        return Fault(place(unit, number, "column", twice), "This key comes twice.", "duplicate_key")
     return row
 
 

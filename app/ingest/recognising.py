@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 from app.errors import Fault, InvalidData
 from app.ingest.encoding import encoding_of
+from app.ingest.json_document import is_document
 from app.ingest.options import ReadOptions
 from app.ingest.source import Source
 from app.schemas.datasets import FileFormat
 
-TEXT_FORMATS = {FileFormat.CSV, FileFormat.JSONL}
+TEXT_FORMATS = {FileFormat.CSV, FileFormat.JSONL, FileFormat.JSON}
 ZIP, OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _MAGIC = {
     b"PAR1": FileFormat.PARQUET,
@@ -75,8 +76,9 @@ def recognise(source: Source, options: ReadOptions, name: str, given: FileFormat
 
 
 def _text_format(head: bytes, name: str) -> FileFormat:
-    begin = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    looks_json = name.lower().endswith(_JSON_NAMES) or begin.startswith((b"{", b"["))
+    if is_document(head):
+        return FileFormat.JSON
+    looks_json = name.lower().endswith(_JSON_NAMES) or head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
     return FileFormat.JSONL if looks_json else FileFormat.CSV
 
 

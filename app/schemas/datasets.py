@@ -19,6 +19,7 @@ class FileFormat(StrEnum):
     PARQUET = "parquet"
     ARROW = "arrow"
     JSONL = "jsonl"
+    JSON = "json"
     NPY = "npy"
     XLSX = "xlsx"
     XLS = "xls"

@@ -32,6 +32,8 @@ def honest(file_format):
         sink.write(WORKBOOKS[file_format](A=[["a", "b"], [1, "x"], [2.5, "y"]]))
     elif file_format is FileFormat.CSV:
         sink.write(b'a,b\n1,"x\ny"\n2,2024-01-31\n' * 3)
+    elif file_format is FileFormat.JSON:
+        sink.write(b'[{"a": 1, "b": "x"},\n{"a": 2.5, "b": null}]')
     else:
         sink.write(b'{"a": 1, "b": "x"}\n{"a": 2.5, "b": null}\n')
     return sink.getvalue()

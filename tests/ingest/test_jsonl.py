@@ -2,6 +2,7 @@ import gzip
 
 import pytest
 
+from app.errors import InvalidData
 from app.ingest import jsonl
 
 # ruff: noqa: E501  a table reads best with a case a line
@@ -11,7 +12,18 @@ SEEDED = {
     "a lone surrogate": (b'{"a": "\\ud800"}\n', {"/line/1": "malformed_json"}),
     "not utf-8": (b'{"a": "\xff"}\n', {"/line/1": "malformed_json"}),
     "not an object": (b'{"a": 1}\n\n[1]\n', {"/line/3": "not_an_object"}),
-    "an array of rows": (b'[{"a": 1}]', {"/line/1": "not_an_object"}),
+    "an array cut off": (b'[{"a": 1}, {"a": 2', {"/row/2": "malformed_json"}),
+    "an array without an end": (b'[{"a": 1}, {"a": 2}', {"/row/2": "malformed_json"}),
+    "text among the numbers of an array": (b'[{"a": 1},\n\n{"a": "SECRET"}]', {"/row/2/column/a": "mixed"}),
+    "a key twice in an array": (b'[{"a": 1, "a": 2}]', {"/row/1/column/a": "duplicate_key"}),
+    "nested in an array": (b'[{"a": [1]}]', {"/row/1/column/a": "nested"}),
+    "a number in an array": (b'[{"a": 1}, 7]', {"/row/2": "not_an_object"}),
+    "an array that is not utf-8": (b'[{"a": "\xff"}]', {"/row/1": "malformed_json"}),
+    "an array nested far too deep": (b'[{"a":' * 90_000, {"/row/1": "malformed_json"}),
+    "columns twice": (b'{"columns": ["a", "a"], "data": [[1, 2]]}', {"/columns": "bad_name"}),
+    "columns that are no array": (b'{"columns": {"a": 1}, "data": [[1, 2]]}', {"/columns": "bad_name"}),
+    "a row that is short": (b'{"columns": ["a", "b"], "data": [[1, 2], [3]]}', {"/row/2": "ragged_row"}),
+    "data before its columns": (b'{"data": [[1]], "columns": ["a"]}', {"/line/1/column/data": "nested", "/line/1/column/columns": "nested"}),
     "text among numbers": (b'{"a": 1}\n{"a": null}\n{"a": "SECRET"}\n', {"/line/3/column/a": "mixed"}),
     "a boolean among numbers": (b'{"a": 1.5}\n{"a": true}\n', {"/line/2/column/a": "mixed"}),
     "nested": (b'{"a": [1], "b": {}}\n', {"/line/1/column/a": "nested", "/line/1/column/b": "nested"}),
@@ -61,3 +73,26 @@ def test_packed_with_gzip_and_a_byte_order_mark(parse):
     parsed, table = parse(gzip.compress(b'\xef\xbb\xbf{"a": 1}\r\n{"a": 2}'))
     assert parsed.reading.file_format == "jsonl"
     assert table.to_pydict() == {"a": [1, 2]}
+
+
+ARRAY = b'\xef\xbb\xbf [\n {"a": 1, "b": "x, ]"},\n {"b": null, "a": 2.5}\n]\n'
+SPLIT = b'{"columns": ["a", "b"], "index": [0, 1], "data": [[1, "x, ]"], [2.5, null]], "total": 2}'
+
+
+@pytest.mark.parametrize("data", [ARRAY, SPLIT, gzip.compress(ARRAY)], ids=["array", "columns and data", "packed"])
+def test_a_table_in_one_json_text(parse, data):
+    parsed, table = parse(data)
+    assert parsed.reading.file_format == "json"
+    assert table.to_pydict() == {"a": [1, 2.5], "b": ["x, ]", None]}
+
+
+def test_a_long_array_is_read_piece_by_piece(parse):
+    rows = ",".join(f'{{"n": {number}, "s": "{"é" * (number % 9)}"}}' for number in range(50_000))
+    parsed, table = parse(f"[{rows}]".encode())
+    assert len(parsed.chunks) > 0
+    assert table.column("n").to_pylist() == list(range(50_000))
+
+
+def test_an_empty_array_has_no_columns(parse):
+    with pytest.raises(InvalidData, match="no columns"):
+        parse(b"[]")

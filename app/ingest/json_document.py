@@ -1,0 +1,143 @@
+"""A table as one JSON text, read row by row: `[{"a": 1}, …]`, or `{"columns": ["a"], "data": [[1], …]}`."""
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from itertools import count
+from typing import Any, BinaryIO
+
+import orjson
+
+from app.errors import Fault, place
+from app.ingest.reading import refuse
+
+READ = 1 << 18
+"""Characters read at a time."""
+LONGEST = 64 << 20
+"""Characters of one value."""
+_BEGIN = re.compile(rb'[\xef\xbb\xbf \t\r\n]*(?:\[\s*[{\]]|\{\s*"columns"\s*:)')
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+def is_document(head: bytes) -> bool:
+    """Whether a file that begins so is one table in one JSON text, and not one row a line."""
+    return _BEGIN.match(head) is not None
+
+
+def texts(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """The JSON text of every row by its number, from 1. Raises InvalidData where the text is not readable."""
+    text = _Text(file)
+    if text.next() == "[":
+        for number, row in text.elements():
+            yield number, row.encode("utf-8", "surrogateescape")
+    else:
+        yield from _split(text)
+
+
+def _split(text: "_Text") -> Iterator[tuple[int, bytes]]:
+    columns: list[str] = []
+    for name in text.members():
+        if name == "columns":
+            columns = _names(text.value(0))
+        elif name == "data":
+            for number, row in text.elements():
+                yield number, _object(number, columns, row)
+        else:
+            text.value(0)
+
+
+def _names(text: str) -> list[str]:
+    names = _loaded(text, 0)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or len({*names}) < len(names):
+        refuse([Fault(place("columns"), "The columns are an array of strings that all differ.", "bad_name")])
+    return names
+
+
+def _loaded(text: str, number: int) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        refuse([_malformed(number)])
+
+
+def _object(number: int, columns: list[str], row: str) -> bytes:
+    values = _loaded(row, number)
+    if not isinstance(values, list) or len(values) != len(columns):
+        detail = (
+            f"Each row is an array with a value for each of the {len(columns)} columns, which stand before the data."
+        )
+        refuse([Fault(place("row", number), detail, "ragged_row")])
+    return orjson.dumps(dict(zip(columns, values, strict=True)))
+
+
+def _malformed(number: int) -> Fault:
+    return Fault(
+        place("row", number) if number else "", "The file is not JSON here, or ends too early.", "malformed_json"
+    )
+
+
+class _Text:
+    """A JSON text that is read value by value."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = io.TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline="")
+        self._decode = json.JSONDecoder().raw_decode
+        self._buffer, self._at = "", 0
+
+    def next(self) -> str:
+        """The next character that is no space; it is not taken. Empty at the end."""
+        while True:
+            self._at = _SPACE.match(self._buffer, self._at).end()  # type: ignore[union-attr]  # it matches nothing, too
+            if self._at < len(self._buffer):
+                return self._buffer[self._at]
+            if not self._more():
+                return ""
+
+    def elements(self) -> Iterator[tuple[int, str]]:
+        """The texts of the values in an array, by their number."""
+        self._take("[", 1)
+        for number in count(1):
+            if number == 1 and self.next() == "]":
+                break
+            yield number, self.value(number)
+            if self.next() == "]":
+                break
+            self._take(",", number)
+        self._take("]", 0)
+
+    def members(self) -> Iterator[str]:
+        """The names of the members of an object; the caller takes the value of each."""
+        self._take("{", 0)
+        while True:
+            name = json.loads(self.value(0))
+            self._take(":", 0)
+            yield name
+            if self.next() == "}":
+                return
+            self._take(",", 0)
+
+    def value(self, number: int) -> str:
+        """The text of the next value."""
+        self.next()
+        while True:
+            try:
+                _, end = self._decode(self._buffer, self._at)
+            except (ValueError, RecursionError):
+                end = None
+            if end is not None and end < len(self._buffer):
+                break
+            if len(self._buffer) - self._at > LONGEST or not self._more():  # what is cut may go on
+                refuse([_malformed(number)])
+        text, self._at = self._buffer[self._at : end], end
+        return text
+
+    def _take(self, symbol: str, number: int) -> None:
+        if self.next() != symbol:
+            refuse([_malformed(number)])
+        self._at += 1
+
+    def _more(self) -> bool:
+        piece = self._file.read(max(READ, len(self._buffer) - self._at))
+        self._buffer, self._at = self._buffer[self._at :] + piece, 0
+        return bool(piece)
