@@ -153,6 +153,7 @@ def test_leaving_one_out_is_what_the_hat_matrix_says():
 ORIGIN = [
     ("linear", {}),
     ("ridge", {"penalty": 0}),
+    ("lasso", {"penalty": 1e-6}),
     ("linear_sgd", {}),
     ("bagging", {"base": {"name": "ridge", "penalty": 0, "intercept": False}, "count": 3}),
 ]

@@ -1,7 +1,7 @@
 r"""Lasso: a weighted sum of few inputs; the others get a coefficient of exactly zero.
 
-Minimises  Σ wᵢ(yᵢ − xᵢβ − b)² + λ‖β‖₁, with free intercept b, or the sum of squares alone subject to  ‖β‖₁ ≤ t. The
-absolute values pull every coefficient towards zero by the same amount, so that weak ones arrive there. Coordinate
+Minimises  Σ wᵢ(yᵢ − xᵢβ − b)² + λ‖β‖₁, with free intercept b or none, or the sum of squares alone subject to ‖β‖₁ ≤ t.
+The absolute values pull every coefficient towards zero by the same amount, so that weak ones arrive there. Coordinate
 descent with soft threshold λ/2 on the coefficients that are not zero, then an exact solution for these; a path of
 penalties is followed down from λ = 2 max|xⱼ·y|, where all are zero, to the one asked for, each fit starting from the
 last. A fit stops when the duality gap proves it close to the minimum. On request λ is chosen by cross-validation: the
@@ -64,6 +64,9 @@ class Lasso(Params):
     penalty: float = Field(1.0, gt=0, le=1e12, description="Weight of the absolute coefficients, if chosen so.")
     bound: float = Field(1.0, gt=0, le=1e12, description="Largest sum of the absolute coefficients, if chosen so.")
     folds: int = Field(5, ge=2, le=20, description="Parts of the rows in cross-validation.")
+    intercept: bool = Field(
+        True, description="Whether there is a constant term; without one the prediction is 0 where all inputs are 0."
+    )
     penalise_intercept: bool = Field(False, description="Whether the intercept is pulled to zero like a coefficient.")
     tol: float = Field(1e-10, gt=0, le=1e-2, description="Duality gap to stop at, as a share of the objective.")
     max_iter: int = Field(10_000, ge=1, le=1_000_000, description="Most sweeps over the coefficients for one penalty.")
@@ -97,7 +100,7 @@ class Design(NamedTuple):
 
     moments: Moments
     means: Point
-    """Of inputs and target; zero if the intercept is a coefficient."""
+    """Of inputs and target; zero if there is no free intercept."""
     weight: float
     """Sum of the row weights."""
 
@@ -107,7 +110,7 @@ Fold: TypeAlias = tuple[Labels, Design]
 
 
 def fit(params: Lasso, data: Data, context: Context) -> Fit[State]:
-    origin = Point(np.zeros(data.x.shape[1]), 0.0) if params.penalise_intercept else mean_point(data)
+    origin = mean_point(data) if _free(params) else Point(np.zeros(data.x.shape[1]), 0.0)
     left = _left_out(params, len(data.x), context.rng)
     parts = [Sums.of(data, origin, rows) for rows in left] or [Sums.of(data, origin)]
     design = _design(params, origin, parts)
@@ -133,8 +136,9 @@ def predict(params: Lasso, state: State, x: Matrix) -> Vector:
 
 
 def objective(params: Lasso, state: State, data: Data) -> float:
-    square = data.weights @ (data.y - predict(params, state, data.x)) ** 2
-    size = np.abs(state.coef).sum() + params.penalise_intercept * np.abs(state.intercept)
+    constant = state.intercept if params.intercept else 0.0
+    square = data.weights @ (data.y - data.x @ state.coef - constant) ** 2
+    size = np.abs(state.coef).sum() + _pulled(params) * np.abs(state.intercept)
     if params.choice == "bound":
         return float(square) if size <= params.bound * (1 + 1e-8) else float("inf")
     return float(square + state.path.penalties[state.path.chosen] * size)
@@ -172,14 +176,24 @@ def summary(params: Lasso, state: State) -> JSON:
 
 def _design(params: Lasso, origin: Point, parts: Sequence[Sums]) -> Design:
     sums = Sums.union(parts)
-    if params.penalise_intercept:
-        return Design(sums.with_constant(), origin, sums.weight)
-    return Design(*sums.centred(origin), sums.weight)
+    if _free(params):
+        return Design(*sums.centred(origin), sums.weight)
+    return Design(sums.with_constant() if _pulled(params) else sums.moments(), origin, sums.weight)
+
+
+def _free(params: Lasso) -> bool:
+    """Whether there is an intercept without a penalty."""
+    return params.intercept and not params.penalise_intercept
+
+
+def _pulled(params: Lasso) -> bool:
+    """Whether there is an intercept that counts as a coefficient."""
+    return params.intercept and params.penalise_intercept
 
 
 def _told(params: Lasso, design: Design, coefs: Matrix) -> tuple[Matrix, Vector]:
     """Coefficients of the inputs (m, d), and the intercepts (m,)."""
-    if params.penalise_intercept:
+    if _pulled(params):
         return coefs[:, :-1].copy(), coefs[:, -1]
     return coefs, design.means.target - coefs @ design.means.inputs
 
@@ -277,6 +291,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    through_origin=lambda params: not params.intercept,
     seconds=_seconds,
     rowwise=True,
     objective=objective,

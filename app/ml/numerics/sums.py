@@ -81,6 +81,10 @@ class Sums(NamedTuple):
         gram[constant] = gram[:, constant] = product[constant] = 0.0
         return Moments(gram, product, max(self.square - self.target * level, 0.0)), middle
 
+    def moments(self) -> Moments:
+        """About the origin, as they are."""
+        return Moments(self.gram, self.product, self.square)
+
     def with_constant(self) -> Moments:
         """The moments with a column of ones after the inputs."""
         gram = np.block([[self.gram, self.inputs[:, None]], [self.inputs, np.array(self.weight)]])

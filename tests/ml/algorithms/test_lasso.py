@@ -165,3 +165,39 @@ def test_the_path_leads_to_the_penalty_asked_for():
     beyond = fitted(x, y, penalty=1e6).state.path
     assert beyond.penalties[beyond.chosen] == 1e6
     assert not beyond.coefs.any()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_without_an_intercept_it_is_the_peers(seed):
+    """Inputs and target far from zero, with weights; the prediction at 0 is 0."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(40, 6)) + 3
+    y, weights = x @ [2, 0, -1, 0, 0, 1] + 5 + rng.normal(size=40), rng.uniform(0.1, 5, 40)
+    penalty = float(2 * np.abs(x.T @ (weights * y)).max() * 10 ** rng.uniform(-4, -0.3))
+    state = fitted(x, y, weights, penalty=penalty, intercept=False).state
+    scale = weights.mean()  # the peer makes the weights add up to the number of rows
+    peer = Peer(alpha=penalty / 2 / weights.sum(), fit_intercept=False, tol=1e-14, max_iter=500_000)
+    peer.fit(x, y, sample_weight=weights / scale)
+    np.testing.assert_allclose(state.coef, peer.coef_, rtol=1e-6, atol=1e-8)
+    assert lasso.predict(lasso.Lasso(intercept=False), state, np.zeros((1, 6))) == [0]
+
+
+def test_without_an_intercept_bound_and_folds_agree_with_it():
+    x, y = datasets.load_diabetes(return_X_y=True)
+    by_penalty = fitted(x, y, penalty=300.0, intercept=False).state
+    bound = float(np.abs(by_penalty.coef).sum())
+    by_bound = fitted(x, y, choice="bound", bound=bound, intercept=False).state
+    np.testing.assert_allclose(by_bound.coef, by_penalty.coef, rtol=1e-7, atol=1e-7)
+    path = fitted(x, y, choice="best", folds=4, seed=3, intercept=False).state.path
+    fold, errors = Context.of(3).rng.permutation(len(y)) % 4, []
+    for k in range(4):
+        peer = Peer(alpha=path.penalties[15] / 2 / len(y), fit_intercept=False, tol=1e-12, max_iter=100_000)
+        peer.fit(x[fold != k], y[fold != k])
+        errors.append(((y[fold == k] - peer.predict(x[fold == k])) ** 2).mean())
+    assert path.errors[15] == pytest.approx(np.mean(errors), rel=1e-5)
+
+
+def test_without_an_intercept_none_is_penalised():
+    x, y = datasets.load_diabetes(return_X_y=True)
+    plain, asked = (fitted(x, y, intercept=False, penalise_intercept=both).state for both in (False, True))
+    assert (asked.intercept, asked.coef.tolist()) == (0, plain.coef.tolist())
