@@ -24,7 +24,9 @@ MISSING = (
 )
 KINDS_GIVEN = (
     'Kinds of columns by name, as JSON: {"store": "categorical", "zip": "text", "when": "date"}. A kind is numeric, '
-    "categorical, text, boolean or datetime (or date). The kinds of columns that are not named are detected."
+    "categorical, text, boolean or datetime (or date). `numeric:comma` and `numeric:point` name the decimal mark, and "
+    "`date:DMY`, `date:MDY` and `date:YMD` the order of day, month and year. The kinds of columns that are not named "
+    "are detected."
 )
 SHEET = "Sheet of an Excel workbook, by its name or its number from 1. null: the first."
 MOST_MARKERS = 100
@@ -77,9 +79,8 @@ def _options(
     faults += _kind_faults(given, *where, "kinds")
     if faults or not isinstance(given, dict):
         raise InvalidRequest(faults=faults)
-    by_name = {column: KINDS[kind] for column, kind in given.items()}
     return ReadOptions(
-        header=header or HeaderRow.DETECT, encoding=known, missing=list(missing or ()), kinds=by_name, sheet=sheet
+        header=header or HeaderRow.DETECT, encoding=known, missing=list(missing or ()), kinds=given, sheet=sheet
     )
 
 

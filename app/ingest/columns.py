@@ -8,6 +8,7 @@ decoded, times of day become text, times without a zone are taken as UTC and cut
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +16,8 @@ import pyarrow.compute as pc
 from app.errors import Fault, InvalidData, place
 from app.ingest.reading import Reading, refuse
 from app.ingest.source import Limits
-from app.ml.notation import TIME
+from app.ml.moments import TIME
+from app.ml.sheet import Remark
 
 _EARLIEST, _LATEST = (
     pa.scalar(int(moment.replace(tzinfo=UTC).timestamp()) * 1_000_000, pa.int64())
@@ -52,11 +54,14 @@ class Settled:
         self.sizes = [0] * len(reading.names)
         """Of the columns so far, in bytes of memory."""
         self.index = reading.index
-        self._reading, self._limits = reading, limits
+        self._reading, self._limits, self._remarks = reading, limits, cache(reading.remarks)
         self._doubts: dict[str, Counter[str]] = {name: Counter() for name in reading.names}
 
-    def notes(self, name: str) -> list[str]:
-        return [sentence.format(count) for sentence, count in self._doubts[name].items()]
+    def remark(self, name: str) -> Remark:
+        """Of a column, once all batches are read."""
+        remark = self._remarks().get(name, Remark())
+        doubts = [sentence.format(count) for sentence, count in self._doubts[name].items()]
+        return remark._replace(warnings=[*remark.warnings, *doubts])
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for columns in self._reading.batches:

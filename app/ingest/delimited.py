@@ -6,19 +6,23 @@ errors count from the last block, a file it refuses is read again by `diagnosis`
 """
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO, Protocol
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from app.errors import Fault, InvalidData
+from app.ingest.column_reader import ColumnReader
 from app.ingest.diagnosis import diagnose
-from app.ingest.forms import Form, narrow, read_as
 from app.ingest.layout import DELIMITERS, HEADER_BYTES, Layout, find_layout
+from app.ingest.lines import lines_of
 from app.ingest.options import ReadOptions
 from app.ingest.reading import Reading, refuse
+from app.ingest.remarks import remarks
+from app.ingest.shapes import Shapes
 from app.ingest.source import Limits
+from app.ingest.survey import Survey
 from app.ml.notation import MISSING
 
 BLOCK = 4 << 20
@@ -53,22 +57,24 @@ def read(source: Text, limits: Limits, options: ReadOptions, *, delimiters: str 
     if layout.offset == len(head):  # nothing follows; an open quote would do that
         refuse(diagnose(source.open(), layout, longest=BLOCK) or [_ROWLESS])
     try:
-        forms, empty = _survey(source, layout, limits)
+        readers, empty = _survey(source, layout, limits, options)
     except (pa.ArrowInvalid, _Refused):
         refuse(diagnose(source.open(), layout, longest=_block(layout)) or [_UNREADABLE])
     kept = [at for at in range(len(layout.names)) if at not in empty]
     converted = (
-        [read_as(batch.column(at), forms[at]) for at in kept] for batch in _batches(_Rows(source, layout), layout)
+        [readers[at].read(batch.column(at)) for at in kept]
+        for batch in _batches(_Rows(source, layout), layout, layout.names, options)
     )
     return Reading(
         [layout.names[at] for at in kept],
-        [forms[at].type for at in kept],
+        [readers[at].type for at in kept],
         converted,
         layout.warnings_without(empty),
         delimiter=layout.delimiter,
         encoding=source.encoding,
         header=layout.header,
         index=layout.index_name,
+        remarks=lambda: remarks(readers, lambda rows: lines_of(source.open, layout, _block(layout), rows)),
     )
 
 
@@ -81,19 +87,27 @@ _ROWLESS = Fault("", "The file has no rows.", "no_rows")
 _UNREADABLE = Fault("", f"The file is not readable as CSV, or a row is longer than {BLOCK} bytes.", "unreadable")
 
 
-def _survey(source: Text, layout: Layout, limits: Limits) -> tuple[list[Form], set[int]]:
-    """The first pass: every column's form, over the whole file; and the columns without a name and without values."""
-    allowed = tuple(form for form in Form if form is not Form.DECIMAL_COMMA or layout.delimiter == ";")
-    possible = [allowed] * len(layout.names)
+def _survey(source: Text, layout: Layout, limits: Limits, options: ReadOptions) -> tuple[list[ColumnReader], set[int]]:
+    """How every column is read, and the columns without a name and without values.
+
+    It takes one pass over the whole file, and one more over doubtful columns.
+    """
+    survey = Survey(layout.names, options, semicolons=layout.delimiter == ";")
     empty = set(layout.unnamed)
     rows = 0
-    for batch in _closed(_batches(_Rows(source, layout, end=True), layout)):
+    for batch in _closed(_batches(_Rows(source, layout, end=True), layout, layout.names, options)):
         rows += len(batch)
         if rows > limits.max_rows:
             raise InvalidData(f"The file has more than the {limits.max_rows} rows this service accepts.")
-        possible = [narrow(forms, values) for forms, values in zip(possible, batch.columns, strict=True)]
+        survey.add(batch.columns)
         empty = {at for at in empty if batch.column(at).null_count == len(batch)}
-    return [forms[0] for forms in possible], empty
+    doubtful = {at: Shapes() for at in survey.doubtful()}
+    if doubtful:
+        names = [layout.names[at] for at in doubtful]
+        for batch in _batches(_Rows(source, layout), layout, names, options):
+            for shapes, values in zip(doubtful.values(), batch.columns, strict=True):
+                shapes.add(values, tuple(options.missing))
+    return survey.readers(doubtful), empty
 
 
 def _closed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -110,8 +124,8 @@ def _closed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield last[:-1]
 
 
-def _batches(rows: "_Rows", layout: Layout) -> Iterator[pa.RecordBatch]:
-    """All columns as strings, missing tokens as null."""
+def _batches(rows: "_Rows", layout: Layout, names: Sequence[str], options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """Columns as strings, missing tokens as null."""
     wide = len(layout.names) > NARROW
     batches = arrow_csv.open_csv(
         pa.PythonFile(rows, mode="r"),
@@ -119,8 +133,9 @@ def _batches(rows: "_Rows", layout: Layout) -> Iterator[pa.RecordBatch]:
         arrow_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True),
         arrow_csv.ConvertOptions(
             column_types=dict.fromkeys(layout.names, ENCODED if wide else pa.string()),
+            include_columns=names,
             strings_can_be_null=True,
-            null_values=MISSING,
+            null_values=[*MISSING, *options.missing],
         ),
     )
     for batch in batches:

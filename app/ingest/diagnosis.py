@@ -40,7 +40,7 @@ def diagnose(file: BinaryIO, layout: Layout, *, longest: int) -> list[Fault]:
 
 def _faults(file: BinaryIO, layout: Layout, longest: int) -> Iterator[Fault]:
     in_header = layout.header
-    for row in _rows(file, layout.delimiter, longest):
+    for row in rows_of(file, layout.delimiter, longest):
         if isinstance(row, Fault):
             yield row
         elif in_header:
@@ -50,7 +50,7 @@ def _faults(file: BinaryIO, layout: Layout, longest: int) -> Iterator[Fault]:
         in_header = False
 
 
-def _rows(file: BinaryIO, delimiter: str, longest: int) -> Iterator[_Row | Fault]:
+def rows_of(file: BinaryIO, delimiter: str, longest: int) -> Iterator[_Row | Fault]:
     """Rows that are not blank, up to the first that has no end."""
     reader = csv.reader(_lines(file, longest), delimiter=delimiter)
     line = 1

@@ -16,7 +16,8 @@ from enum import Enum
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.ml.notation import TIME, bare, without_missing
+from app.ml.moments import TIME
+from app.ml.notation import bare, without_missing
 
 PROBED = 64
 """Values tried first: Arrow writes an error text for every value that does not fit, and goes on."""

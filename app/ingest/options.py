@@ -4,15 +4,36 @@ from collections.abc import Sequence
 from encodings import normalize_encoding
 from encodings.aliases import aliases
 from enum import StrEnum
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
 from app.errors import Fault, InvalidData, place
+from app.ml.moments import DateOrder
 from app.ml.schema import ColumnKind
 from app.suggestions import no_such
 from app.wire import Wire
 
-KINDS = {kind.value: kind for kind in ColumnKind} | {"date": ColumnKind.DATETIME}
+
+class GivenKind(NamedTuple):
+    """A kind of column as an upload gives it."""
+
+    kind: ColumnKind
+    decimal: Literal[".", ","] | None = None
+    """The decimal mark of its numbers; None: found out."""
+    dates: DateOrder | None = None
+    """The order of its dates; None: found out."""
+
+
+KINDS = {
+    **{kind.value: GivenKind(kind) for kind in ColumnKind},
+    "date": GivenKind(ColumnKind.DATETIME),
+    "numeric:point": GivenKind(ColumnKind.NUMERIC, decimal="."),
+    "numeric:comma": GivenKind(ColumnKind.NUMERIC, decimal=","),
+    "date:YMD": GivenKind(ColumnKind.DATETIME, dates="YMD"),
+    "date:DMY": GivenKind(ColumnKind.DATETIME, dates="DMY"),
+    "date:MDY": GivenKind(ColumnKind.DATETIME, dates="MDY"),
+}
 """By the name that an upload gives."""
 LISTED = 20
 """Unknown columns listed in one refusal."""
@@ -45,10 +66,16 @@ class ReadOptions(Wire):
         None, description="Encoding of a text file; null: UTF-8, or UTF-16 if a byte order mark says so."
     )
     missing: list[str] = Field([], description="Cells that stand for a missing value, beside the usual markers.")
-    kinds: dict[str, ColumnKind] = Field({}, description="Kinds of columns by name; those of the others are detected.")
+    kinds: dict[str, str] = Field(
+        {}, description="Kinds of columns by name, each one of `KINDS`; those of the others are detected."
+    )
     sheet: str | None = Field(
         None, description="Sheet of a workbook, by its name or its number from 1; null: the first."
     )
+
+    def given(self, column: str) -> GivenKind | None:
+        """The kind that is given for a column; None: it is detected."""
+        return KINDS[self.kinds[column]] if column in self.kinds else None
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Raises InvalidData if a column whose kind is given does not exist."""

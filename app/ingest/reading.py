@@ -1,6 +1,6 @@
 """What every format's reader gives back, and the faults they share."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from app.errors import Fault, InvalidData, place
 from app.ingest.source import Limits
+from app.ml.sheet import Remark
 
 FAULTS_LISTED = 20
 NAME_LENGTH = 200
@@ -30,6 +31,8 @@ class Reading:
     """A column that counts the rows, and had no name."""
     header: bool | None = None
     """Whether the first row held the names; None where the format has names of its own."""
+    remarks: Callable[[], Mapping[str, Remark]] = dict
+    """How the columns are written, by name; complete when all batches are read."""
 
 
 def refuse(faults: Sequence[Fault]) -> NoReturn:

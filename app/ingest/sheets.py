@@ -29,8 +29,8 @@ def sheets(settled: Settled, chunks: BinaryIO, places: list[ChunkPlace]) -> Iter
         alone = sizes[group.start] > GROUP_BYTES
         columns = [_streamed(chunks, places, group.start)] if alone else _held(chunks, places, group)
         for number, pieces in zip(group, columns, strict=True):
-            joined, notes = _joined(pieces, sizes[number]), settled.notes(names[number])
-            column = describe(names[number], types[number], joined, notes=notes)
+            joined = _joined(pieces, sizes[number])
+            column = describe(names[number], types[number], joined, settled.remark(names[number]))
             yield column.model_copy(update={"identifier_like": True}) if column.name == settled.index else column
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from app.ml.moments import TIME, DateOrder, moments
+from app.ml.moments import DateOrder, moments
 from app.wire import Wire
 
 MISSING = [
@@ -27,6 +27,12 @@ MISSING = [
     "null", "NULL", "Null", "None", "none", "nil", "?",
 ]  # fmt: skip
 """Markers of a missing value in every column."""
+MARKERS = frozenset({
+    "-", "--", "---", ".", "..", "*", "\u2013", "\u2014", "unknown", "not known", "missing", "not available", "n.a.",
+    "n.b.", "n. b.", "k.a.", "k. a.", "keine angabe", "unbekannt", "n/d", "nd", "tbd", "#div/0!", "#value!", "#ref!",
+    "#name?", "#num!", "#null!",
+})  # fmt: skip
+"""Markers, in small letters, of a missing value among numbers or dates; among categories they are words."""
 _TRUE, _FALSE = ["true", "yes", "y", "t", "1"], ["false", "no", "n", "f", "0"]
 _SPACES = "[ \u00a0\u2009\u202f]"
 _APOSTROPHES = "['\u2019]"
@@ -75,10 +81,13 @@ def read(values: pa.Array, notation: Notation, kind: str, *, whole: bool = False
 
 def misfits(values: pa.Array, notation: Notation, kind: str) -> pa.Array:
     """Which cells are neither missing nor written in this notation, as booleans."""
-    if kind not in _READERS:
-        return pa.repeat(pa.scalar(False), len(values))
-    there = pc.is_valid(bare(values, notation.missing))
-    return pc.and_(there, pc.is_null(read(values, notation, kind)))
+    return read_and_misfits(values, notation, kind)[1]
+
+
+def read_and_misfits(values: pa.Array, notation: Notation, kind: str) -> tuple[pa.Array, pa.Array]:
+    """What `read` and `misfits` return, in one pass."""
+    found = read(values, notation, kind)
+    return found, pc.and_(pc.is_valid(bare(values, notation.missing)), pc.is_null(found))
 
 
 def bare(values: pa.Array, missing: tuple[str, ...] = ()) -> pa.Array:
@@ -115,7 +124,7 @@ def pattern(notation: Notation) -> str:
     decimal = re.escape(notation.decimal)
     whole = "[0-9]+"
     if notation.thousands is not None:
-        whole = f"(?:[0-9]{{1,3}}(?:{_SEPARATORS[notation.thousands]}[0-9]{{3}})+|[0-9]+)"
+        whole = f"(?:[1-9][0-9]{{0,2}}(?:{_SEPARATORS[notation.thousands]}[0-9]{{3}})+|[0-9]+)"
     number = f"(?P<number>{whole}(?:{decimal}[0-9]*)?|{decimal}[0-9]+{'|' + _INFINITE if notation.plain else ''})"
     unit = "" if notation.unit is None else f"(?:{_SPACES}*{re.escape(notation.unit)}{_SPACES}*)?"
     flat = "" if notation.unit is None and notation.thousands is None else "(?:[.,][-\u2013\u2014]{1,2})?"
@@ -135,5 +144,3 @@ _READERS: dict[str, Callable[[pa.Array, Notation], pa.Array]] = {
     "datetime": lambda cells, notation: moments(cells, notation.dates),
 }
 """By the `ColumnKind`; the others are texts."""
-
-__all__ = ["MISSING", "PLAIN", "TIME", "DateOrder", "Notation", "bare", "misfits", "read", "without_missing"]

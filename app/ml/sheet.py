@@ -15,7 +15,7 @@ standard deviation. Two rules call for judgement:
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from app.ml.notation import Notation
+from app.ml.notation import MARKERS, Notation
 from app.ml.order import Values
 from app.ml.report import Figure
 from app.ml.schema import ColumnKind
@@ -108,16 +108,30 @@ class Column(Wire):
     warnings: list[str] = []
 
 
-def describe(name: str, of: pa.DataType, pieces: Pieces, *, notes: Sequence[str] = ()) -> Column:
-    """The sheet of one column of type `of`; `notes` join its warnings."""
+class Remark(NamedTuple):
+    """How the file wrote a column, for its data sheet."""
+
+    warnings: Sequence[str] = ()
+    offers: Sequence[Offer] = ()
+    notation: Notation | None = None
+    kind: ColumnKind | None = None
+    """The kind that was chosen for a column of strings; None: its values decide."""
+
+
+def describe(name: str, of: pa.DataType, pieces: Pieces, remark: Remark = Remark()) -> Column:  # noqa: B008  immutable
+    """The sheet of one column of type `of`; the remark's warnings come first."""
     missing = sum(piece.null_count for piece in pieces())
     count = sum(len(piece) for piece in pieces()) - missing
     kind, figures = _FIGURES[of.id](pieces, count)
     distinct = figures["distinct"] if "distinct" in figures else _distinct(pieces)
     identifier = count >= IDENTIFIER_ROWS and _identifier_like(name, of, pieces, count, distinct)
-    warnings = [*notes, *_warnings(count, distinct, identifier=identifier)]
+    warnings = [*remark.warnings, *_warnings(count, distinct, identifier=identifier)]
+    if remark.kind is not None and pa.types.is_string(of):
+        kind = remark.kind
     known = {"name": name, "kind": kind, "count": count, "missing": missing, "identifier_like": identifier}
-    return Column(**(known | figures | {"distinct": distinct, "warnings": warnings}))
+    offers = [*remark.offers, *_marker_offers(kind, figures.get("top_levels") or [])]
+    written = {"notation": remark.notation, "offers": offers, "warnings": warnings}
+    return Column(**(known | figures | {"distinct": distinct} | written))
 
 
 def _warnings(count: int, distinct: int | None, *, identifier: bool) -> Iterator[str]:
@@ -127,6 +141,14 @@ def _warnings(count: int, distinct: int | None, *, identifier: bool) -> Iterator
         yield "All values are the same: nothing can be learned from it."
     if identifier:
         yield "Looks like an identifier, all values differ: it is a feature only where it is asked for by name."
+
+
+def _marker_offers(kind: ColumnKind, levels: Sequence[Level]) -> Iterator[Offer]:
+    """A level that is a marker of a missing value elsewhere may be one here."""
+    found = [level.value for level in levels if level.value.strip().lower() in MARKERS]
+    if kind is ColumnKind.CATEGORICAL and found:
+        words = " and ".join(map(repr, found))
+        yield Offer(sentence=f"Read {words} as missing instead of as a category.", missing=found)
 
 
 def _distinct(pieces: Pieces) -> int | None:

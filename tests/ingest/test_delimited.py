@@ -60,7 +60,7 @@ def test_a_type_that_shows_late_holds_for_the_whole_file(parse):
     """Arrow alone would take the type of the first block and fail on a later one."""
     rows = b"7,1,2024-01-01\n" * 600_000
     assert len(rows) > 2 * delimited.BLOCK
-    parsed, table = parse(b"a,b,c\n" + rows + b"x,1.5,later\n")
+    parsed, table = parse(b"a,b,c\n" + rows + b"x,1.5,later\n" * 7000)
     assert [c.kind for c in parsed.columns] == ["categorical", "numeric", "categorical"]
     assert table.column("a")[0].as_py() == "7"
     assert table.column("b")[-1].as_py() == 1.5

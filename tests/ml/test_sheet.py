@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.ml import sheet, spread
-from app.ml.sheet import describe
+from app.ml.sheet import Remark, describe
 
 
 def column(values, of, *, size=None, name="x", notes=()):
     array = pa.array(values, of)
     size = size or max(1, len(array))
-    return describe(name, of, lambda: (array[i : i + size] for i in range(0, len(array), size)), notes=notes)
+    return describe(name, of, lambda: (array[i : i + size] for i in range(0, len(array), size)), Remark(notes))
 
 
 def numbers(values, **kwargs):

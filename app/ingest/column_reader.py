@@ -1,0 +1,81 @@
+"""Reading one column of strings: by its form, or by a reading that was chosen for it, counting what does not fit."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from app.ingest.forms import Form, read_as
+from app.ingest.readings import Way
+from app.ml.moments import TIME
+from app.ml.notation import Notation, read_and_misfits, without_missing
+from app.ml.schema import ColumnKind
+
+NAMED = 5
+"""Rows named of those that do not fit."""
+
+
+@dataclass
+class ColumnReader:
+    """How a column is read, and what comes of it."""
+
+    name: str
+    form: Form
+    missing: tuple[str, ...] = ()
+    """Markers given for the whole file."""
+    way: Way | None = None
+    """The reading that is tried. Cells that do not fit are missing; None: by the form alone."""
+    applied: bool = True
+    """Whether the reading is used; if not, its misfits are counted and the column is text."""
+    kind: ColumnKind | None = None
+    """Of a column of strings, where one is given."""
+    others: tuple[Way, ...] = ()
+    """Readings that fit as well."""
+    markers: dict[str, int] = field(default_factory=dict)
+    """Words that are read as missing, and how often each occurs."""
+    padded: bool = False
+    """Whether numbers have leading zeros."""
+    code: bool = False
+    """Whether they are text for that."""
+    given: bool = False
+    """Whether the upload gives the kind."""
+    rows: list[int] = field(default_factory=list)
+    """The first that do not fit, from 0."""
+    misfits: int = 0
+    cells: int = 0
+    """Those that are not missing, misfits among them."""
+    _seen: int = 0
+
+    @property
+    def type(self) -> pa.DataType:
+        if self.way is None or not self.applied:
+            return self.form.type
+        return _TYPES[self.way.kind] if not self.way.whole else pa.int64()
+
+    @property
+    def notation(self) -> Notation:
+        """How the column is written, as a model is to know it."""
+        if self.way is not None and self.applied:
+            return self.way.notation.model_copy(update={"missing": (*self.missing, *self.markers)})
+        return Notation(decimal="," if self.form is Form.DECIMAL_COMMA else ".", missing=self.missing)
+
+    def read(self, values: pa.Array) -> pa.Array:
+        """The next rows."""
+        if self.way is None:
+            return self._plainly(values)
+        notation = self.way.notation.model_copy(update={"missing": (*self.missing, *self.markers)})
+        found, wrong = read_and_misfits(values, notation, self.way.kind)
+        places = np.flatnonzero(wrong.to_numpy(zero_copy_only=False))
+        self.rows += (places[: NAMED - len(self.rows)] + self._seen).tolist()
+        self.misfits += len(places)
+        self.cells += len(found) - found.null_count + len(places)
+        self._seen += len(values)
+        if not self.applied:
+            return self._plainly(values)
+        return found.cast(pa.int64()) if self.way.whole else found
+
+    def _plainly(self, values: pa.Array) -> pa.Array:
+        return without_missing(values, self.missing) if self.form is Form.TEXT else read_as(values, self.form)
+
+
+_TYPES = {ColumnKind.NUMERIC: pa.float64(), ColumnKind.BOOLEAN: pa.bool_(), ColumnKind.DATETIME: TIME}

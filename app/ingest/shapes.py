@@ -1,0 +1,110 @@
+"""Counting how the cells of a text column are written, by their shape: every digit is a 9, a lone zero stays 0.
+
+A column of numbers or dates has few shapes, however many values it has; so all readings of it can be tried at the end
+of one pass. Only columns whose sampled cells look like numbers or dates are counted at all.
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from app.ml.moments import DateOrder
+from app.ml.notation import Notation, bare, read
+
+SAMPLED = 64
+"""Cells of a block that are looked at to see whether a text column is worth counting."""
+MOST_SHAPES = 5000
+"""Counted of a column; numbers and dates have fewer."""
+LONGEST = 48
+"""Characters of a cell; no number or date is longer."""
+ORDERS: tuple[DateOrder, ...] = get_args(DateOrder)
+CURRENCIES = [
+    "US$", "HK$", "R$", "C$", "A$", "$", "€", "£", "¥", "₹", "₽", "₩", "₺", "₪", "₫", "฿", "₴", "₱", "₦",
+    "zł", "Kč", "kr.", "kr", "Fr.", "Fr", "Rs.", "Rs",
+    "USD", "EUR", "GBP", "JPY", "CHF", "CNY", "INR", "AUD", "CAD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF",
+    "RON", "BGN", "TRY", "RUB", "UAH", "BRL", "MXN", "ARS", "CLP", "COP", "ZAR", "KRW", "SGD", "HKD", "TWD", "THB",
+    "IDR", "MYR", "PHP", "VND", "ILS", "AED", "SAR", "EGP", "NGN", "KES", "ISK",
+]  # fmt: skip
+CURRENCY = "(?:" + "|".join(map(re.escape, CURRENCIES)) + ")"
+_SIGN = "[-+(\u2212]?"
+_DIGITS = "[0-9.,:/' \u2019\u00a0\u202f\u2009-]*"
+_MEASURED = (
+    rf"^{_SIGN}\s*{CURRENCY}?{_SIGN}\s*\.?[0-9]{_DIGITS}(?:[eET]{_DIGITS}\+?{_DIGITS})?"
+    rf"(?:%|{CURRENCY}|[AaPp]\.?[Mm]\.?|Z)?$"
+)
+"""What numbers and dates look like, generously."""
+_DATE = re.compile(r"[09]{1,4}[./-][09]{1,2}[./-][09]{1,4}(?![09]).*")
+
+
+@dataclass
+class Sample:
+    """Cells of a text column seen on the way, and those that look like numbers or dates."""
+
+    cells: int = 0
+    measured: int = 0
+
+    def add(self, values: pa.Array) -> None:
+        places = np.linspace(0, len(values) - 1, min(len(values), SAMPLED)).astype(np.int64)
+        cells = bare(values.take(pa.array(places))).drop_null()
+        self.cells += len(cells)
+        self.measured += pc.sum(pc.match_substring_regex(cells, _MEASURED)).as_py() or 0
+
+    @property
+    def suspicious(self) -> bool:
+        return 2 * self.measured > self.cells
+
+
+@dataclass
+class Shapes:
+    """The cells of one column, counted by shape."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    dates: Counter[DateOrder] = field(default_factory=Counter)
+    """Cells that are a date in this order."""
+    booleans: int = 0
+    padded: bool = False
+    """Whether there is a number with a leading zero, such as 0123."""
+    total: int = 0
+
+    def add(self, values: pa.Array, missing: tuple[str, ...]) -> None:
+        cells = bare(values, missing).drop_null()
+        found = pc.value_counts(shaped(pc.utf8_slice_codeunits(cells, 0, LONGEST)))
+        counts = dict(zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True))
+        known = len(self.counts) < MOST_SHAPES
+        self.counts.update({shape: n for shape, n in counts.items() if known or shape in self.counts})
+        self.total += len(cells)
+        self.padded |= padded(cells)
+        self.booleans += len(cells) - read(cells, Notation(), "boolean").null_count
+        if any(_DATE.match(shape) for shape in counts):
+            for order in ORDERS:
+                times = read(cells, Notation(dates=order), "datetime")
+                self.dates[order] += len(times) - times.null_count
+
+
+def padded(values: pa.Array) -> bool:
+    """Whether a cell begins with a zero and another digit."""
+    zeros = pc.starts_with(values, "0")
+    if not pc.any(zeros).as_py() or not pc.any(pc.and_(zeros, pc.greater(pc.binary_length(values), 1))).as_py():
+        return False  # 0 alone is frequent
+    return bool(pc.any(pc.match_substring_regex(values, "^0[0-9]")).as_py())
+
+
+def shaped(cells: pa.Array) -> pa.Array:
+    """Cells without nulls, each digit written as 9; a 0 without a digit beside it stays."""
+    if not len(cells):
+        return cells
+    _, offsets, data = cells.buffers()
+    ends = np.frombuffer(offsets, np.int32)[cells.offset : cells.offset + len(cells) + 1]
+    letters = np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]].copy()
+    digit = np.concatenate([[False], letters - 48 < 10, [False]])
+    starts, behind = (ends[:-1] - ends[0])[ends[:-1] < ends[1:]], (ends[1:] - ends[0])[ends[:-1] < ends[1:]]
+    before, after = digit[:-2].copy(), digit[2:].copy()
+    before[starts], after[behind - 1] = False, False
+    lone = (letters == 48) & ~before & ~after
+    letters[digit[1:-1] & ~lone] = 57
+    return pa.StringArray.from_buffers(len(cells), pa.py_buffer(ends - ends[0]), pa.py_buffer(letters))
