@@ -1,6 +1,6 @@
 """What trees, forests and boosting lose or win against their rivals on rows that none of them has seen.
 
-    python tests/benchmarks/quality_trees.py [algorithm or set] …
+    python -m tests.benchmarks.quality_trees [algorithm or set] …
 
 Bundled sets are divided in 5 folds, three times over; drawn ones are drawn anew twelve times, 5,000 rows to learn from
 and 15,000 to be judged by. Each time the loss of ours less that of the rival is taken: the table has its mean and
@@ -16,7 +16,6 @@ import os
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = "1"
 
-import importlib
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -24,17 +23,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import datasets, ensemble, linear_model, model_selection, multiclass, tree
 
 from app.ml import learners
 from app.ml.catalogue import find
 from app.ml.contract import Accepts, Data, Task
+from tests.benchmarks import paired
+from tests.benchmarks.paired import Array, Paired, class_losses, optional, together
 
-Array = NDArray[Any]
 Answer = Callable[["Split", int], Array]
-SMALLEST = 1e-15
-"""Probability that a loss is taken of."""
 OLD, NEW, DRAWS, FOLDS, TURNS = 5_000, 15_000, 12, 5, 3
 MIXED = (0, 0, 0, 0, 0, 4, 12, 40)
 FOREST = {"trees": 100, "importance": False}
@@ -42,13 +39,6 @@ PLAIN = {"cat_smooth": 1e-10, "cat_l2": 0, "min_data_per_group": 1, "max_cat_thr
 """LightGBM: a category counts as its rows do, however few they are. Smoothed by nothing at all, those without rows have
 the order 0/0, and scatter the others: by chance good on `mixed`, where rare categories mislead, and bad elsewhere.
 """
-
-
-def optional(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return None
 
 
 lightgbm, xgboost = optional("lightgbm"), optional("xgboost")
@@ -163,7 +153,7 @@ class Contest(NamedTuple):
 
 
 def of_kind(module: Any, prefix: str, table: Table, **how: Any) -> Callable[..., Any]:
-    return partial(getattr(module, prefix + ("Classifier" if table.classes else "Regressor")), **how)
+    return paired.of_kind(module, prefix, classes=table.classes > 0, **how)
 
 
 def lgbm(table: Table, **how: Any) -> dict[str, Rival]:
@@ -365,10 +355,7 @@ CLASSES_ONLY = (calibrated_forest, forest_per_class, adaboost, logitboost, one_a
 
 
 def losses(table: Table, answer: Array, y: Array) -> dict[str, float]:
-    if not table.classes:
-        return {"1 - R2": float(np.mean((answer - y) ** 2) / y.var())}
-    shares = np.maximum(answer[np.arange(y.size), y], SMALLEST)
-    return {"log-loss": float(-np.log(shares).mean()), "error": float((answer.argmax(axis=1) != y).mean())}
+    return class_losses(answer, y) if table.classes else {"1 - R2": float(np.mean((answer - y) ** 2) / y.var())}
 
 
 def by_ours(contest: Contest, table: Table, split: Split, seed: int) -> Array:
@@ -406,15 +393,14 @@ def compare(which: str, title: str, contest: Contest, table: Table) -> Iterator[
     ours = told(table, partial(by_ours, contest, table))
     for who, rival in contest.rivals.items():
         for measure, theirs in told(table, partial(by_rival, rival, table)).items():
-            lead = ours[measure] - theirs
-            error = float(lead.std(ddof=1)) * math.sqrt(1 / lead.size + table.shared)
-            z = float(lead.mean()) / error if error else 0.0
+            lead = Paired.of(ours[measure], theirs, table.shared)
             print(
                 f"{which:14}{title:18}{who:9}{measure:9}{ours[measure].mean():9.5f}{theirs.mean():9.5f}"
-                f"{lead.mean():+10.5f} ± {error:.5f}{z:+7.2f}  {'behind' if z > 1 else 'ahead' if z < -1 else 'even'}",
+                f"{lead.difference:+10.5f} ± {lead.error:.5f}{lead.t:+7.2f}  "
+                f"{'behind' if lead.t > 1 else 'ahead' if lead.t < -1 else 'even'}",
                 flush=True,
             )
-            yield f"{title:18}{who:9}{measure}", z
+            yield f"{title:18}{who:9}{measure}", lead.t
 
 
 def main(chosen: set[str]) -> None:
@@ -428,7 +414,7 @@ def main(chosen: set[str]) -> None:
                     found.setdefault(pair, []).append(z)
     print("\nall sets together: the sum of these standard errors over the root of their number")
     for pair, each in found.items():
-        print(f"{pair:36}{sum(each) / math.sqrt(len(each)):+7.2f}  {sum(z > 1 for z in each)} of {len(each)} behind")
+        print(f"{pair:36}{together(each):+7.2f}  {sum(z > 1 for z in each)} of {len(each)} behind")
 
 
 if __name__ == "__main__":
