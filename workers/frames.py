@@ -1,16 +1,18 @@
 """What a supervisor and its trainer say to each other: a letter, a length, the bytes.
 
-supervisor → trainer    REQUEST (JSON), then of each model BLOB (a piece of it) …, END,
+supervisor → trainer    REQUEST (JSON), then of each model BLOB (a piece of it) …, END, SEEN (a piece of the hashes of
+                        its training rows) …, END,
                         then of each dataset CHUNK (Arrow IPC stream) …, END
 trainer → supervisor    PROGRESS (JSON) and HELP (a number: slots of use by now) …, then FAILURE (a problem as JSON),
-                        or RESULT (JSON), BLOB (a piece of the model) …, END
+                        or RESULT (JSON), BLOB (a piece of the model) …, SEEN …, END
 """
 
 import struct
 from collections.abc import Iterator
 from typing import IO, NamedTuple
 
-REQUEST, CHUNK, END, PROGRESS, HELP, FAILURE, RESULT, BLOB = b"R", b"C", b"E", b"P", b"H", b"F", b"S", b"B"
+REQUEST, CHUNK, END, PROGRESS, HELP, FAILURE, RESULT = b"R", b"C", b"E", b"P", b"H", b"F", b"S"
+BLOB, SEEN = b"B", b"N"
 
 _HEAD = struct.Struct(">cQ")
 

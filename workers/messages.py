@@ -7,6 +7,7 @@ from typing import IO, Any, NamedTuple, Self
 import pyarrow as pa
 
 from app.errors import CorruptModel
+from app.ml import seen_rows
 from app.ml.kind import Inputs, Loaded, Outcome, Sheet, Source, Trained, Version
 from app.ml.kinds import kinds
 from app.ml.model import decode, digest, read_header
@@ -65,7 +66,7 @@ def _model(of: Bytes, inlet: IO[bytes]) -> Loaded:
     blob = b"".join(_pieces(inlet))
     if digest(blob) != of.digest:
         raise CorruptModel("The stored bytes do not have the digest they were stored under.")
-    return Loaded(Version(*of, read_header(blob)), decode(blob))
+    return Loaded(Version(*of, read_header(blob)), decode(blob), seen_rows.decode(b"".join(_pieces(inlet))))
 
 
 def _tables(inlet: IO[bytes]) -> Iterator[pa.Table]:
@@ -86,10 +87,15 @@ def write_outcome(outlet: IO[bytes], outcome: Outcome) -> None:
         "result": result and result.model_dump(mode="json"),
     }
     frames.write(outlet, frames.RESULT, json.dumps(head).encode())
-    blob = memoryview(trained.blob if trained else b"")
-    for start in range(0, len(blob), BLOB_BYTES):
-        frames.write(outlet, frames.BLOB, blob[start : start + BLOB_BYTES])
+    if trained:
+        _write_pieces(outlet, frames.BLOB, memoryview(trained.blob))
+        _write_pieces(outlet, frames.SEEN, memoryview(trained.seen))
     frames.write(outlet, frames.END)
+
+
+def _write_pieces(outlet: IO[bytes], kind: bytes, content: memoryview) -> None:
+    for start in range(0, len(content), BLOB_BYTES):
+        frames.write(outlet, kind, content[start : start + BLOB_BYTES])
 
 
 def read_outcome(kind: str, answers: Mapping[bytes, Sequence[bytes]]) -> Outcome:
@@ -97,7 +103,7 @@ def read_outcome(kind: str, answers: Mapping[bytes, Sequence[bytes]]) -> Outcome
     head = json.loads(answers[frames.RESULT][0])
     trained, result = head["trained"], kinds()[kind].kind.result
     if trained is not None:
-        blob = b"".join(answers[frames.BLOB])
-        trained = Trained(blob, Report.model_validate(trained["report"]), trained["golden"])
+        blob, seen = (b"".join(answers.get(kind, ())) for kind in (frames.BLOB, frames.SEEN))
+        trained = Trained(blob, Report.model_validate(trained["report"]), trained["golden"], seen)
     found = None if head["result"] is None or result is None else result.model_validate(head["result"])
     return Outcome(trained, found)

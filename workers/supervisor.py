@@ -149,6 +149,7 @@ class Attempt:
             self._write(frames.REQUEST, self._order(datasets, pointers).written())
             for pointer in pointers:
                 self._write_all(frames.BLOB, services.models.artifact(pointer))
+                self._write_all(frames.SEEN, services.models.training_rows(pointer))
             for dataset in datasets:
                 self._write_all(frames.CHUNK, services.datasets.payloads(dataset.id))
         except (OSError, ValueError):  # the pipe broke, or was closed: the listener knows why

@@ -74,12 +74,15 @@ def group_columns(receipts: Sequence[Mapping[str, JSON]]) -> list[str]:
 
 
 def sealed_rows(receipts: Sequence[Mapping[str, JSON]], target: Target, table: pa.Table) -> Labels | None:
-    """Places within `target.rows` that all of these trainings held out of their table; None if one does not say."""
+    """Places within `target.rows` that all of these trainings held out of their table; None if one does not say.
+
+    One that read its table in parts does not: what became of a row hung on its neighbours.
+    """
     kept = np.ones(target.rows.size, np.bool_)
     for receipt in receipts:
         how, seed = _validation(receipt), receipt.get("seed")
         fraction, group = how.get("test_fraction"), how.get("group")
-        if fraction is None or seed is None:
+        if fraction is None or seed is None or "lot" in receipt:
             return None
         rng = np.random.Generator(np.random.PCG64(seed))
         groups = None if group is None else read_groups(table, group, target.rows)

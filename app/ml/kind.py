@@ -19,6 +19,7 @@ from app.ml.progress import Reporter
 from app.ml.report import Report, Reuse
 from app.ml.reuse import optimism
 from app.ml.schema import TableColumn
+from app.ml.seen_rows import SeenRows
 from app.references import DatasetReference, JobName
 from app.wire import Body, Wire
 
@@ -154,6 +155,8 @@ class Loaded(NamedTuple):
 
     version: Version
     model: Model
+    seen: tuple[SeenRows, ...] | None = None
+    """What it has learned from; None: not known."""
 
 
 class Inputs(NamedTuple):
@@ -173,6 +176,8 @@ class Trained(NamedTuple):
     report: Report
     golden: dict[str, Any]
     """{"columns": […], "data": [[…]], "predictions": […], "probabilities": [[…]]?}: rows as a client sends them."""
+    seen: bytes = b""
+    """Hashes of the training rows, as `app.ml.seen_rows.encode` wrote them; empty: not known."""
 
 
 class Outcome(NamedTuple):

@@ -20,6 +20,11 @@ def whole(data_digest: str, target: str | None) -> Reuse:
     return Reuse(data_digest=data_digest, rows=f"all rows{_of(target)}")
 
 
+def without(data_digest: str, target: str | None, rows: int) -> Reuse:
+    """All rows but so many that a training has seen."""
+    return Reuse(data_digest=data_digest, rows=f"all but {rows} training rows{_of(target)}")
+
+
 def optimism(uses: int) -> list[str]:
     """The warning that goes with a count."""
     if uses < 2:

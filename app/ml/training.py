@@ -8,7 +8,7 @@ from importlib.metadata import version
 import numpy as np
 import pyarrow as pa
 
-from app.ml import stability
+from app.ml import seen_rows, stability
 from app.ml.contract import JSON
 from app.ml.duplicates import Copies
 from app.ml.evaluation import evaluate
@@ -22,6 +22,7 @@ from app.ml.progress import Reporter, Stages, unheard
 from app.ml.reporting import Judged, report
 from app.ml.row_hashes import row_hashes
 from app.ml.schema import TableColumn
+from app.ml.seen_rows import SeenRows
 from app.ml.splits import Split, holdout
 from app.ml.springs import springs
 from app.ml.streaming import Stream
@@ -104,7 +105,8 @@ def train(
         errors=held_out_errors(material, fitted, split.test),
     )
     told = report(material, split, judged, spec, data_digest=data_digest, warnings=planned.warnings)
-    return Trained(encode(model), told, record_golden(model, sample))
+    seen = SeenRows.of(hashes[learned], data_digest, planned.features, spec.target)
+    return Trained(encode(model), told, record_golden(model, sample), seen_rows.encode([seen]))
 
 
 def _receipt(spec: TrainSpec, data_digest: str) -> dict[str, JSON]:

@@ -131,6 +131,7 @@ class Jobs:
             golden=trained.golden,
             chunk_bytes=self._settings.chunk_bytes,
         )
+        w.training_rows.add(made.model, made.version, trained.seen, self._settings.chunk_bytes)
         return made.version
 
     def fail(self, claim: Claim, error: Problem, *, retry: bool = False) -> None:

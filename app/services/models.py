@@ -1,6 +1,7 @@
 """What may happen to models, their versions and aliases."""
 
 from collections.abc import Iterator
+from itertools import count
 
 from app.errors import PreconditionFailed
 from app.schemas.models import Alias, AliasHistory, Model, ModelPage, ModelVersion, Report
@@ -51,6 +52,15 @@ class Models:
     def artifact(self, pointer: Pointer) -> Iterator[bytes]:
         """The stored bytes, piece by piece."""
         return chunks(self._work, pointer)
+
+    def training_rows(self, pointer: Pointer) -> Iterator[bytes]:
+        """The hashes of the rows it has learned from, piece by piece; nothing for versions of earlier releases."""
+        for seq in count():
+            with self._work() as w:
+                piece = w.training_rows.chunk(pointer.model, pointer.version, seq)
+            if piece is None:
+                return
+            yield piece
 
     def move_alias(
         self, model: str, alias: str, version: int, *, if_match: str | None, request_id: str | None

@@ -201,6 +201,22 @@ class ModelChunkRow(Base):
     payload: Mapped[bytes] = mapped_column(LargeBinary)
 
 
+class TrainingRowChunkRow(Base):
+    """A few MiB of the hashes of the rows that the version has learned from."""
+
+    __tablename__ = "training_row_chunks"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["model", "version"], ["model_versions.model", "model_versions.version"], ondelete="CASCADE"
+        ),
+    )
+
+    model: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True)
+    payload: Mapped[bytes] = mapped_column(LargeBinary)
+
+
 class AliasRow(Base):
     __tablename__ = "aliases"
     __table_args__ = (ForeignKeyConstraint(["model", "version"], ["model_versions.model", "model_versions.version"]),)

@@ -22,6 +22,7 @@ from app.store.census import Census
 from app.store.datasets import DatasetRepository
 from app.store.jobs import JobRepository
 from app.store.models import ModelRepository
+from app.store.training_rows import TrainingRowRepository
 from app.store.uses import UseRepository
 from app.store.workers import WorkerRepository
 
@@ -36,6 +37,7 @@ class Work:
         self.datasets = DatasetRepository(self.session)
         self.jobs = JobRepository(self.session)
         self.models = ModelRepository(self.session)
+        self.training_rows = TrainingRowRepository(self.session)
         self.uses = UseRepository(self.session)
         self.workers = WorkerRepository(self.session)
         self.census = Census(self.session)

@@ -89,7 +89,7 @@ def test_chunks_are_not_compressed_twice(database_factory):
     with engine.connect() as connection:
         stored = [tuple(row) for row in connection.execute(text(storage)) if row[0].endswith("_chunks")]
     engine.dispose()
-    assert stored == [("dataset_chunks", "e"), ("model_chunks", "e")]
+    assert stored == [("dataset_chunks", "e"), ("model_chunks", "e"), ("training_row_chunks", "e")]
 
 
 def test_the_command_line_of_alembic_finds_the_folder():

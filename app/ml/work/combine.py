@@ -13,6 +13,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from app.errors import Fault, InvalidData, InvalidRequest
+from app.ml import seen_rows
 from app.ml.catalogue import find
 from app.ml.contract import JSON, Learned, Params, Task
 from app.ml.evaluation import NOTHING_ELSE
@@ -22,9 +23,7 @@ from app.ml.judgement import (
     column_faults,
     group_columns,
     judge,
-    only,
     read_truth,
-    sealed_rows,
     trainings,
     warnings,
 )
@@ -36,8 +35,9 @@ from app.ml.progress import Reporter, Stages
 from app.ml.report import Report, Reuse
 from app.ml.reporting import readable
 from app.ml.residuals import residuals
-from app.ml.reuse import held_out_by_all, whole
+from app.ml.reuse import held_out_by_all, whole, without
 from app.ml.training import libraries
+from app.ml.unseen import NOT_KNOWN, unseen
 from app.ml.views import View, common
 from app.references import DatasetReference
 
@@ -91,19 +91,30 @@ def run(request: CombineRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     inputs_and_truth = [*(column.name for column in model.inputs), name]
     table = source.read(dict.fromkeys([*inputs_and_truth, *group_columns(seen)]))
     target = read_truth(header, name, table)
-    sealed = sealed_rows(seen, target, table) if seen else np.arange(target.rows.size)
-    if sealed is None or not sealed.size:
+    known = [part for loaded in inputs.models for part in loaded.seen or ()]
+    chosen = unseen(seen, known, target, table, truth=name, digest=digest)
+    complete = all(loaded.seen is not None for loaded in inputs.models)
+    foreign = [loaded for loaded in inputs.models if not trainings(loaded.model.receipt, digest)]
+    if not chosen.target.rows.size or (seen and not chosen.sealed and not complete):
         raise InvalidData("The members have learned from all rows of this dataset: none is left to judge by.")
-    target = only(target, sealed)
+    target = chosen.target
     judged = judge(model, table, target, NOTHING_ELSE, request.seed, progress=progress)
     stages(0.95, "writing the model")
     if model.task is Task.REGRESSION:
         model = replace(model, errors=np.sort(np.abs(judged.evaluation.residuals)))
     sample = table.select([column.name for column in model.inputs])
     sample = sample.take(pa.array(target.rows[spaced(np.arange(target.rows.size))]))
-    reuse = held_out_by_all(digest, name) if seen else whole(digest, name)
-    report = _report(request.seed, versions, model, judged, reuse)
-    return Outcome(Trained(encode(model), report, record_golden(model, sample)))
+    left_out = int(chosen.found.seen.sum())
+    reuse = (
+        held_out_by_all(digest, name) if seen else without(digest, name, left_out) if left_out else whole(digest, name)
+    )
+    said = [
+        *seen_rows.warnings(chosen.found, left_out=True),
+        *([NOT_KNOWN] if any(loaded.seen is None for loaded in foreign) else []),
+    ]
+    report = _report(request.seed, versions, model, judged, reuse=reuse, said=said)
+    learned = seen_rows.encode(known) if complete else b""
+    return Outcome(Trained(encode(model), report, record_golden(model, sample), learned))
 
 
 def _faults(request: CombineRequest, versions: Sequence[Version]) -> Iterator[Fault]:
@@ -179,7 +190,9 @@ def _receipt(request: CombineRequest, members: Sequence[Loaded], digest: str) ->
     }
 
 
-def _report(seed: int, versions: Sequence[Version], model: Model, judged: Judged, reuse: Reuse) -> Report:
+def _report(
+    seed: int, versions: Sequence[Version], model: Model, judged: Judged, *, reuse: Reuse, said: Sequence[str]
+) -> Report:
     evaluation, summary = judged.evaluation, find(COMMITTEE).algorithm.summary
     left = residuals("test", judged.rows, evaluation.residuals)
     offsets, scales = model.preparation.units
@@ -207,7 +220,7 @@ def _report(seed: int, versions: Sequence[Version], model: Model, judged: Judged
             model.preparation,
             model.classes or (),
         ),
-        warnings=list(warnings(judged, seen=False)),
+        warnings=[*said, *warnings(judged, seen=False)],
     )
 
 

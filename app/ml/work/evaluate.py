@@ -1,7 +1,7 @@
 """Judge a model on a dataset: every figure of its task with error bars, and the rows behind each mistake.
 
-On the dataset that the model has learned from, only the rows that its training held out are judged, unless all are
-asked for.
+Rows that training has seen are not judged, unless the request is for all: of the model's own dataset those that were
+not held out, of any other those that equal a training row in all columns used.
 """
 
 from collections.abc import Iterator
@@ -11,14 +11,16 @@ from uuid import UUID
 from pydantic import Field
 
 from app.errors import Fault, InvalidData, InvalidRequest
+from app.ml import seen_rows
 from app.ml.contract import Task
 from app.ml.costs import Costs, cost_faults
 from app.ml.evaluation import Asked, Judgement
-from app.ml.judgement import column_faults, group_columns, judge, only, read_truth, sealed_rows, trainings, warnings
+from app.ml.judgement import column_faults, group_columns, judge, read_truth, trainings, warnings
 from app.ml.kind import Checked, Chosen, Inputs, Kind, Known, Needs, Outcome, Request, Result, Sheet, Version
 from app.ml.progress import Reporter
 from app.ml.report import Reuse
-from app.ml.reuse import held_out, held_out_by_all, whole
+from app.ml.reuse import held_out, held_out_by_all, whole, without
+from app.ml.unseen import NOT_KNOWN, Unseen, unseen
 from app.references import DatasetReference
 
 
@@ -30,7 +32,10 @@ class EvaluateRequest(Chosen, Request):
     )
     target: str | None = Field(None, description="The column of the truth; absent: as in the model's training.")
     rows: Literal["all", "held_out"] | None = Field(
-        None, description="Absent: those held out, if the model learned from this very dataset; else all."
+        None,
+        description="Rows to judge. Null: those that training has not seen: of the dataset that the model was trained "
+        "on, the rows held out; of another, all rows but those that equal a training row in all columns used. all: "
+        "every row. held_out: the rows held out of the dataset that the model was trained on.",
     )
     costs: Costs | None = Field(None, description="What decisions cost: adds the cheapest ones.")
     threshold: float | None = Field(
@@ -73,16 +78,18 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
     inputs_and_truth = [column.name for column in version.header.inputs] + ([] if name is None else [name])
     own = trainings(version.header.receipt, digest)
     table = source.read(dict.fromkeys([*inputs_and_truth, *group_columns(own)]))
-    target = read_truth(version.header, name, table)
-    asked_for = bool(own) and request.rows != "all" and name == version.header.target
-    sealed = sealed_rows(own, target, table) if asked_for else None
-    if sealed is not None:
-        target = only(target, sealed)
-    if not target.rows.size or (sealed is None and request.rows == "held_out"):
-        raise InvalidData("The model's training held out no row of this dataset.")
+    target, every = read_truth(version.header, name, table), request.rows == "all"
+    learned = own if name == version.header.target else []
+    chosen = unseen(learned, loaded.seen or (), target, table, truth=name, digest=digest, everything=every)
+    left_out = 0 if every else int(chosen.found.seen.sum())
+    new = chosen.sealed or (not every and bool(learned) and loaded.seen is not None)
+    if not chosen.target.rows.size or (request.rows == "held_out" and not new):
+        raise InvalidData(_nothing_left(chosen))
     asked = Asked(request.examples, None, request.costs, request.threshold)
-    judged = judge(loaded.model, table, target, asked, request.seed, progress=progress)
-    whose = "that the model's training held out" if sealed is not None else "of the dataset"
+    judged = judge(loaded.model, table, chosen.target, asked, request.seed, progress=progress)
+    said = [] if own and not new else [*seen_rows.warnings(chosen.found, left_out=not every)]
+    if loaded.seen is None and not own:
+        said.append(NOT_KNOWN)
     result = EvaluateResult(
         kind="evaluate",
         model=version.model,
@@ -90,11 +97,11 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
         digest=version.digest,
         dataset=UUID(str(request.dataset)),
         task=version.header.task,
-        rests_on=f"The figures rest on {judged.rows.size} rows {whose}.",
+        rests_on=f"The figures rest on {judged.rows.size} rows {_whose(chosen, left_out)}.",
         rows=judged.rows.size,
         **judged.evaluation.judgement(judged.rows),
-        reuse=_reuse(version, digest, name, sealed=sealed is not None) if sealed is not None or not own else None,
-        warnings=list(warnings(judged, seen=bool(own) and sealed is None)),
+        reuse=_reuse(version, digest, name, sealed=chosen.sealed, left_out=left_out) if new or not own else None,
+        warnings=[*said, *warnings(judged, seen=bool(own) and not new)],
     )
     return Outcome(result=result)
 
@@ -121,9 +128,24 @@ def _target(request: EvaluateRequest, version: Version) -> str | None:
     return version.header.target if request.target is None else request.target
 
 
-def _reuse(version: Version, digest: str, name: str | None, *, sealed: bool) -> Reuse:
+def _whose(chosen: Unseen, left_out: int) -> str:
+    if chosen.sealed:
+        return "that the model's training held out"
+    return "of the dataset that the model's training has not seen" if left_out else "of the dataset"
+
+
+def _nothing_left(chosen: Unseen) -> str:
+    if chosen.sealed or not chosen.found.seen.any():
+        return "The model's training held out no row of this dataset."
+    return (
+        f"All {chosen.found.seen.size} rows with a truth equal training rows of the model: none is left to judge. Set "
+        "rows to all to judge them all the same."
+    )
+
+
+def _reuse(version: Version, digest: str, name: str | None, *, sealed: bool, left_out: int) -> Reuse:
     if not sealed:
-        return whole(digest, name)
+        return without(digest, name, left_out) if left_out else whole(digest, name)
     receipt = version.header.receipt
     if "members" in receipt:
         return held_out_by_all(digest, name)

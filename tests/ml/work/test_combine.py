@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from app.errors import CorruptModel, InvalidData, InvalidRequest
-from app.ml import storage
+from app.ml import seen_rows, storage
 from app.ml.kind import Inputs, Known, Loaded, Source, Version
 from app.ml.model import decode, digest, read_header
 from app.ml.progress import unheard
@@ -37,7 +37,11 @@ def model(table, algorithm, target="rent", data_digest="sha256:own", **spec):
 
 
 def loaded(made, name, version=1):
-    return Loaded(Version(name, version, digest(made.blob), read_header(made.blob)), decode(made.blob))
+    return Loaded(
+        Version(name, version, digest(made.blob), read_header(made.blob)),
+        decode(made.blob),
+        seen_rows.decode(made.seen),
+    )
 
 
 def combined(table, sitting, data_digest="sha256:new", **asked):
@@ -197,3 +201,18 @@ def test_bytes_that_lie_about_a_member_are_refused(name):
     path = f"state.members.0.view.{name}"
     with pytest.raises(CorruptModel):
         decode(storage.write(document, {**arrays, path: LIES[name](arrays[path])}))
+
+
+def test_rows_that_a_member_has_seen_in_another_dataset_judge_no_committee():
+    table, fresh = flats(), flats(30, seed=9)
+    sitting = [model(table, "ridge"), model(table, "linear", seed=1)]
+    trained = combined(pa.concat_tables([table, fresh]), sitting, "sha256:more")
+    alone = combined(table, sitting, "sha256:own")
+    assert trained.report.rows_test == alone.report.rows_test + 30
+    assert "equal a training row of the model" in trained.report.warnings[0]
+    assert len(seen_rows.decode(trained.seen)) == 2
+    old = [one._replace(seen=None) for one in sitting]
+    trained = combined(pa.concat_tables([table, fresh]), old, "sha256:more")
+    assert trained.report.rows_test == 230
+    assert "not known" in trained.report.warnings[0]
+    assert not trained.seen

@@ -6,6 +6,7 @@ import pytest
 from sklearn.datasets import load_diabetes, load_iris
 
 from app.errors import InvalidData, InvalidRequest
+from app.ml import plan_cost, seen_rows, streaming
 from app.ml.kind import Inputs, Known, Loaded, Sheet, Source, Version
 from app.ml.model import decode, digest, read_header
 from app.ml.progress import unheard
@@ -34,13 +35,16 @@ def sheet(table, data_digest="sha256:own"):
 class Judge:
     """A trained model, and what evaluate says of it."""
 
-    def __init__(self, table, **spec):
+    def __init__(self, table, memory_bytes=np.inf, **spec):
         asked = TrainSpec.model_validate({"algorithm": {"name": "logistic"}, "target": "species", "seed": 3} | spec)
         self.table = table
-        self.trained = train(asked, table, columns=sheet(table).columns, data_digest="sha256:own")
+        self.trained = train(
+            asked, table, columns=sheet(table).columns, data_digest="sha256:own", memory_bytes=memory_bytes
+        )
         blob = self.trained.blob
         self.version = Version("m", 1, digest(blob), read_header(blob))
         self.model = decode(blob)
+        self.seen = seen_rows.decode(self.trained.seen)
 
     def request(self, **asked):
         return EvaluateRequest.model_validate({"model": "m", "dataset": NOWHERE} | asked)
@@ -55,7 +59,7 @@ class Judge:
         known = Known((sheet(table, data_digest),), (self.version,))
         assert KIND.check(request, known).algorithms == (self.version.header.algorithm,)
         source = Source(known.datasets[0], iter([table.slice(0, 70), table.slice(70)]))
-        return KIND.run(request, Inputs((source,), (Loaded(self.version, self.model),)), unheard).result
+        return KIND.run(request, Inputs((source,), (Loaded(self.version, self.model, self.seen),)), unheard).result
 
 
 @pytest.fixture(scope="module")
@@ -105,11 +109,82 @@ def test_of_a_model_that_may_abstain_it_says_how_many_rows_are_answered_and_how_
     assert any(f"To {150 - sum(answered)} rows" in warning for warning in told.warnings)
 
 
+def moved(table, by=0.001):
+    """Rows that nobody has seen, much like those of the table."""
+    return table.set_column(0, "x0", pa.array(table["x0"].to_numpy() + by))
+
+
 def test_other_data_is_judged_whole(judge):
-    told = judge.result(iris(slice(0, 150, 3)), "sha256:other")
+    told = judge.result(moved(iris(slice(0, 150, 3))), "sha256:other")
     assert told.rows == 50
     assert told.reuse.rows == "all rows, target 'species'"
-    assert any("has not seen" in warning for warning in told.warnings) is False
+    assert told.warnings == []
+
+
+def test_training_rows_within_another_dataset_are_left_out(judge):
+    """The same table in another order, with ten rows more: the ten and those held out are judged."""
+    rng = np.random.default_rng(0)
+    table = pa.concat_tables([judge.table, moved(iris(slice(0, 150, 15)))]).take(pa.array(rng.permutation(160)))
+    seen = judge.trained.report.rows_train
+    told, every = judge.result(table, "sha256:other"), judge.result(table, "sha256:other", rows="all")
+    twins = judge.trained.report.duplicates.test_rows
+    assert told.rows == 160 - seen - twins
+    assert (
+        told.rests_on == f"The figures rest on {told.rows} rows of the dataset that the model's training has not seen."
+    )
+    assert told.reuse.rows == f"all but {seen + twins} training rows, target 'species'"
+    assert f"{seen + twins} of 160 rows equal a training row of the model in all columns used" in told.warnings[0]
+    assert "left out" in told.warnings[0]
+    assert every.rows == 160
+    assert f"{seen + twins} of 160 rows equal" in every.warnings[0]
+    assert "optimistic" in every.warnings[0]
+
+
+def test_a_part_of_the_training_rows_leaves_none_to_judge(judge):
+    sheet_of_seen = judge.table.take(pa.array(np.flatnonzero(~np.isin(np.arange(150), held_out(judge)))))
+    with pytest.raises(InvalidData, match="equal training rows of the model: none is left"):
+        judge.result(sheet_of_seen, "sha256:part")
+    assert judge.result(sheet_of_seen, "sha256:part", rows="all").rows == 120
+
+
+def held_out(judge):
+    cells = judge.result(examples=1000).confusion_matrix.cells
+    return [row for cell in cells for row in cell.rows]
+
+
+def test_a_version_that_does_not_know_its_training_rows_says_so(judge):
+    other = Judge.__new__(Judge)
+    other.table, other.model, other.version, other.seen = judge.table, judge.model, judge.version, None
+    told = other.result(other.table, "sha256:other")
+    assert told.rows == 150
+    assert any("training rows are not known" in warning for warning in told.warnings)
+    assert other.result().warnings == []
+
+
+def test_new_rows_of_few_different_values_are_judged_though_they_equal_training_rows():
+    rng = np.random.default_rng(0)
+
+    def table(rows):
+        return pa.table({name: rng.choice(["a", "b", "c"], rows) for name in ("sex", "age", "species")})
+
+    judge = Judge(table(2000), algorithm={"name": "decision_tree"})
+    told = judge.result(table(500), "sha256:new")
+    assert told.rows == 500
+    assert "500 of 500 rows equal a training row of the model in all columns used, no more than" in told.warnings[0]
+
+
+def test_rows_learned_in_batches_are_left_out_of_their_own_table(monkeypatch):
+    monkeypatch.setattr(plan_cost, "LOT", 6000)
+    monkeypatch.setattr(plan_cost, "FEWEST", 100)
+    monkeypatch.setattr(streaming, "BLOCK", 64)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(8000, 8))
+    table = pa.table({f"x{place}": x[:, place] for place in range(8)} | {"y": x.sum(axis=1)})
+    judge = Judge(table, algorithm={"name": "linear_sgd"}, target="y", memory_bytes=1)
+    assert "lot" in judge.version.header.receipt
+    told = judge.result()
+    assert told.rows == 8000 - judge.trained.report.rows_train
+    assert judge.result(rows="held_out").rows == told.rows
 
 
 def test_every_cell_names_rows_that_belong_to_it(judge):
@@ -136,7 +211,7 @@ def test_row_numbers_are_those_of_the_dataset(judge):
     """Held-out rows keep the numbers of the table; rows without a truth are not judged."""
     table = iris().to_pydict()
     table["species"][:20] = [None] * 20
-    told = judge.result(pa.table(table), "sha256:other", examples=1000)
+    told = judge.result(pa.table(table), "sha256:other", rows="all", examples=1000)
     assert sorted(row for cell in told.confusion_matrix.cells for row in cell.rows) == list(range(20, 150))
 
 
@@ -166,8 +241,8 @@ def test_the_truth_must_be_of_the_models_kind(judge):
 def test_classes_the_model_does_not_know_are_mistakes(judge):
     table = iris().to_pydict()
     table["species"][:10] = ["rose"] * 10
-    told = judge.result(pa.table(table), "sha256:other")
-    plain = judge.result(iris(), "sha256:other")
+    told = judge.result(pa.table(table), "sha256:other", rows="all")
+    plain = judge.result(iris(), "sha256:other", rows="all")
     assert told.confusion_matrix.classes == ["setosa", "versicolor", "virginica", "rose"]
     assert sum(told.confusion_matrix.counts[3][:3]) == 10
     assert values(told.metrics)["accuracy", None] == values(plain.metrics)["accuracy", None] - 10 / 150
@@ -211,7 +286,7 @@ def test_without_a_target(name, figure):
 def test_a_model_that_does_not_say_what_it_held_out_is_judged_on_all(judge):
     """As one whose receipt was written by another way of training."""
     other = Judge.__new__(Judge)
-    other.table, other.model = judge.table, judge.model
+    other.table, other.model, other.seen = judge.table, judge.model, None
     header = judge.version.header._replace(receipt={"data_digest": "sha256:own"})
     other.version = judge.version._replace(header=header)
     assert other.result().rows == 150
