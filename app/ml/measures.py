@@ -122,27 +122,25 @@ def decisions(
     n, k, rows = truth.size, len(classes), Rows(draws, weights)
     right = assigned == truth
     hits, given, there = (rows.tally(codes, k) for codes in (np.where(right, truth, -1), assigned, truth))
-    scores, drawn = (
-        _scores(*counts) for counts in zip(*((t.total, t.drawn) for t in (hits, given, there)), strict=True)
-    )
+    scores = ratio(2 * hits.total, given.total + there.total)
+    drawn = ratio(2 * hits.drawn, given.drawn + there.drawn)
     fewest = int(there.rows[there.rows > 0].min())
-    balanced = _average(scores["recall"]), _average(drawn["recall"])
+    precision = rows.mean_share("precision", hits, given, assigned)
+    recall = rows.mean_share("recall", hits, there, truth)
+    f1 = bootstrapped("f1", _average(scores), _average(drawn), n, trials=fewest)
     correlation = _correlation(hits.total, given.total, there.total), _correlation(hits.drawn, given.drawn, there.drawn)
     figures = [
         rows.share("accuracy", rows.tally(right - 1, 1), rows.tally(np.zeros(n, np.intp), 1)),
-        bootstrapped("balanced_accuracy", *balanced, n, trials=fewest),
+        recall.model_copy(update={"name": "balanced_accuracy"}),
         bootstrapped("mcc", *correlation, n, trials=fewest),
-        *(
-            macro(bootstrapped(name, _average(scores[name]), _average(drawn[name]), n, trials=fewest))
-            for name in scores
-        ),
+        *map(macro, (precision, recall, f1)),
     ]
     for j, label in enumerate(map(str, classes)):
         least = int(min(given.rows[j], there.rows[j]))
         figures += [
             rows.share("precision", hits, given, j, label),
             rows.share("recall", hits, there, j, label),
-            bootstrapped("f1", scores["f1"][j], drawn["f1"][:, j], n, label, trials=least),
+            bootstrapped("f1", scores[j], drawn[:, j], n, label, trials=least),
         ]
     return figures
 
@@ -240,15 +238,6 @@ def _examples(cells: Labels, counts: Labels, numbers: Labels | None, k: int, exa
         )
         for cell in found.tolist()
     ]
-
-
-def _scores(hits: Matrix, given: Matrix, there: Matrix) -> dict[str, Matrix]:
-    """Of right, assigned and true counts (…, k)."""
-    return {
-        "precision": ratio(hits, given),
-        "recall": ratio(hits, there),
-        "f1": ratio(2 * hits, given + there),
-    }
 
 
 def _correlation(hits: Matrix, given: Matrix, there: Matrix) -> Matrix:

@@ -25,8 +25,8 @@ class Figure(Wire):
     interval: str | None = Field(
         None,
         description="How the bounds were found: clopper-pearson (exact: covers at least its confidence), "
-        "chi-square (by kurtosis), bootstrap (accelerated), bootstrap (approximate), student-t (approximate) or "
-        "student-t (of the logit).",
+        "chi-square (by kurtosis), bootstrap (accelerated), bootstrap (approximate), student-t (approximate), "
+        "student-t (of the logit) or score (of independent shares).",
     )
     n: int = Field(description="Rows (or folds) the figure rests on.")
     display: str = Field(description="Rounded to the error bar, for people.")

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract import Labels, Matrix, Vector
-from app.ml.figures import bootstrapped, proportion
-from app.ml.intervals import Resamples, ratio
+from app.ml.figures import bootstrapped, figure, proportion
+from app.ml.intervals import Resamples, mean_of_shares, ratio
 from app.ml.report import Figure
 
 
@@ -44,6 +44,19 @@ class Rows(NamedTuple):
 
     def means(self, values: Vector) -> Vector:
         return ratio(self.sums(values), self.sums(np.ones(values.size)))
+
+    def worths(self, codes: Labels, k: int) -> Vector:
+        """(k,) the same of the rows of each code."""
+        if self.weights is None:
+            return np.bincount(codes, minlength=k).astype(np.float64)
+        return ratio(np.bincount(codes, self.weights, k) ** 2, np.bincount(codes, self.weights**2, k))
+
+    def mean_share(self, name: str, part: Tally, whole: Tally, codes: Labels) -> Figure:
+        """The mean over codes of the part of the rows of each, codes (n,) without rows left out."""
+        there = whole.total > 0
+        shares, trials = (part.total / np.where(there, whole.total, 1.0))[there], self.worths(codes, there.size)[there]
+        bounds = mean_of_shares(shares, trials) if self.draws.counts.size else None
+        return figure(name, float(shares.mean()), bounds, "score (of independent shares)", n=codes.size, label=None)
 
     def standard_error(self, slopes: Vector) -> float:
         """Of a metric whose derivatives with respect to the weights of rows are `slopes` (n,); NaN without draws."""

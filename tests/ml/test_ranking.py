@@ -86,9 +86,52 @@ def test_what_is_nothing_over_nothing_is_undefined():
 def test_no_error_seen_is_no_proof_of_certainty():
     truth = np.repeat([0, 1], [10, 20])
     found = told(truth, np.eye(2)[truth])
-    for name in ("pr_auc", "balanced_accuracy", "mcc"):
+    for name in ("pr_auc", "mcc"):
         figure = found[name, None]
         assert (figure.value, figure.upper, figure.lower) == (1.0, 1.0, pytest.approx(0.025 ** (1 / 10)))
+    z2 = stats.t.ppf(0.975, 30 - 2) ** 2
+    least = 1 - np.hypot(z2 / (10 + z2), z2 / (20 + z2)) / 2  # score intervals of both shares
+    for name in ("balanced_accuracy", "precision", "recall"):
+        figure = found[name, None]
+        assert (figure.value, figure.upper, figure.lower) == (1.0, 1.0, pytest.approx(least))
+
+
+def test_a_rare_class_without_a_mistake_keeps_its_doubt():
+    """20 of 20 are right, and 176 of 180: resampling knows of no doubt about the 20 and gave 0.978 to 0.995."""
+    truth = np.repeat([1, 0], [20, 180])
+    assigned = np.concatenate([np.ones(20, np.intp), np.repeat([1, 0], [4, 176])])
+    figure = told(truth, np.eye(2)[assigned])["balanced_accuracy", None]
+    assert figure.value == pytest.approx((1 + 176 / 180) / 2)
+    assert figure.lower < 0.92
+    assert figure.interval == "score (of independent shares)"
+
+
+DECISIONS = [(60, 0.5, 0.8, 0.8), (200, 0.1, 0.7, 0.9), (200, 0.05, 0.6, 0.95), (1000, 0.05, 0.6, 0.97)]
+DECISIONS.append((200, 0.1, 0.95, 0.98))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "share", "found", "left"), DECISIONS)
+def test_intervals_of_decisions_hold_the_truth(n, share, found, left):
+    """1,000 samples of a class that may be rare; `found` of its rows and `left` of the others are assigned right."""
+    random, held = rng(0), {}
+    table = np.array([[(1 - share) * left, (1 - share) * (1 - left)], [share * (1 - found), share * found]])
+    there, given, hits = table.sum(axis=1), table.sum(axis=0), table.diagonal()
+    truths = {
+        "balanced_accuracy": (hits / there).mean(),
+        "precision": (hits / given).mean(),
+        "f1": (2 * hits / (there + given)).mean(),
+        "mcc": (hits.sum() - there @ given) / np.sqrt((1 - there @ there) * (1 - given @ given)),
+    }
+    draws = Resamples.of(n, random)
+    for _ in range(1000):
+        truth = (random.random(n) < share) * 1
+        assigned = np.where(random.random(n) < np.where(truth, found, left), truth, 1 - truth)
+        for figure in measures.decisions(truth, assigned, ["a", "b"], draws):
+            if figure.label is None and figure.name in truths and figure.lower is not None:
+                held.setdefault(figure.name, []).append(figure.lower <= truths[figure.name] <= figure.upper)
+    shares = {name: np.mean(hit) for name, hit in held.items()}
+    assert {name: s for name, s in shares.items() if not 0.925 <= s <= 0.985} == {}
 
 
 def test_means_over_classes_say_so():
