@@ -15,6 +15,7 @@ from app.ml.numerics.spread import FAR, Spread, spread
 from app.ml.preprocessing import Preprocessing
 from app.ml.raw import Raw, RawColumn
 from app.ml.schema import ColumnKind, InputColumn
+from app.ml.target_encoding import MOST_LEVELS
 
 Truths = NDArray[np.bool_]
 
@@ -42,11 +43,12 @@ class _Fact(NamedTuple):
 
 
 def learn(
-    raw: Raw, rows: Labels, how: Preprocessing, *, scaled: bool, centred: bool
+    raw: Raw, rows: Labels, how: Preprocessing, *, encodes: bool, scaled: bool, centred: bool
 ) -> tuple[list[InputColumn], Basis, Learned]:
     """Ranges, levels, functions and scales of the columns. Raises InvalidData for undefined functions.
 
-    scaled: whether the algorithm wants numbers on one scale at all. centred: whether a column's 0 may move for it.
+    encodes: whether columns of more than `max_levels` categories keep them all, to be encoded by the target. scaled:
+    whether the algorithm wants numbers on one scale at all. centred: whether a column's 0 may move for it.
     """
     as_wanted = partial(_number, how=how, scaled=scaled, centred=centred)
     inputs, facts, found = [], [], {}
@@ -58,6 +60,8 @@ def learn(
             facts.append(as_wanted(column.name, values, found[column.name]))
         else:
             levels, other = _levels(values, words, how.max_levels)
+            if other and encodes:
+                levels, other = _levels(values, words, MOST_LEVELS)
             inputs.append(InputColumn(**column._asdict(), levels=levels))
             facts.append(_Fact(0.0, 0.0, 1.0, other, bool(np.isnan(values).any())))
     numbers = [column.name for column in raw.columns if column.kind is ColumnKind.NUMERIC]
@@ -88,7 +92,7 @@ def _defined(basis: Basis, raw: Matrix, values: Matrix, how: Preprocessing) -> N
 
 def _number(name: str, values: Vector, found: Spread, how: Preprocessing, *, scaled: bool, centred: bool) -> _Fact:
     """Raises InvalidData for numbers that, scaled as asked, are still too large to compute with."""
-    fact = _Fact(_fill(values, found, how), *(_scaling(found, how, centred=centred) if scaled else (0.0, 1.0)))
+    fact = _Fact(_fill(values, found, how), *(scaling(found, how, centred=centred) if scaled else (0.0, 1.0)))
     if scaled and not max(fact.offset - found.low, found.high - fact.offset) / fact.scale <= FAR:  # nor NaN
         advice = "divide them" if how.scaling != "none" else "set preprocessing.scaling to standard"
         raise InvalidData(f"The numbers of the column {name!r} are too large to be multiplied: {advice}.")
@@ -107,7 +111,7 @@ def _fill(values: Vector, found: Spread, how: Preprocessing) -> float:
     return float(np.nanmedian(values))
 
 
-def _scaling(found: Spread, how: Preprocessing, *, centred: bool) -> tuple[float, float]:
+def scaling(found: Spread, how: Preprocessing, *, centred: bool) -> tuple[float, float]:
     """Offset and scale. A constant column becomes 0 by its offset alone.
 
     Without an offset the scale is measured from 0: the root mean square, or the largest absolute value.

@@ -12,13 +12,14 @@ from app.ml.catalogue import find
 from app.ml.contract import Accepts, Algorithm, Data, Fit, Labels, Learned, Params, Progress, Task, Vector
 from app.ml.group_splits import among, read_groups
 from app.ml.labels import Class
-from app.ml.linearising import check_domain, transformed, turned_back, with_bias
+from app.ml.linearising import carried, check_domain, transformed, turned_back, with_bias
 from app.ml.planning import Plan, TrainSpec
 from app.ml.preparation import Preparation
 from app.ml.preprocessing import Preprocessing
 from app.ml.raw import Raw, RawColumn
 from app.ml.schema import ColumnKind, TableColumn
 from app.ml.target import Target, read_target, read_weights
+from app.ml.target_encoding import Outcome
 
 
 class Material(NamedTuple):
@@ -99,7 +100,11 @@ class Material(NamedTuple):
         """Learned from these rows and no other."""
         accepted = learners.accepts(self.algorithm, self.params, self.task)
         centred = not learners.through_origin(self.algorithm, self.params, self.task)
-        return Preparation.fit(self.raw, self.target.rows[rows], self.preprocessing, accepted, centred=centred)
+        how, outcome = self.preprocessing, None
+        if how.categories == "target":
+            y = self.target.y[rows]
+            outcome = Outcome.of(carried(how.target, y) if self.task is Task.REGRESSION else y, self.classes)
+        return Preparation.fit(self.raw, self.target.rows[rows], how, accepted, outcome, centred=centred)
 
     def data(self, preparation: Preparation, rows: Labels) -> Data:
         """These rows, at least one, as the algorithm gets them."""
@@ -140,7 +145,9 @@ class Material(NamedTuple):
 
 def _indicated(preparation: Preparation) -> int:
     """Inputs that have an indicator for each level."""
-    return 0 if preparation.keeps_categories else sum(column.levels is not None for column in preparation.inputs)
+    if preparation.keeps_categories:
+        return 0
+    return sum(column.levels is not None for column in preparation.inputs) - len(preparation.encodings)
 
 
 def _words(preparation: Preparation) -> tuple[tuple[str, ...], ...]:

@@ -22,10 +22,12 @@ from app.ml.linearising import turned_back
 from app.ml.preparation import Preparation
 from app.ml.preprocessing import Linearising
 from app.ml.schema import InputColumn
-from app.ml.views import LINEARISING, described, inputs_of, is_, restored
+from app.ml.views import ENCODED, LINEARISING, described, inputs_of, is_, restored
 
 FORMAT = 2
 """Grows when bytes written before can no longer be read."""
+ENCODED_FORMAT = 3
+"""That of models with categories encoded by the target, which readers of the other would misread."""
 
 
 class Predicted(NamedTuple):
@@ -192,7 +194,9 @@ def decode(blob: bytes | memoryview) -> Model:
             task=Task(header.task),
             params=entry.algorithm.params.model_validate(header.parameters),
             state=states.unpack(entry.algorithm.state, document["state"], arrays),
-            preparation=restored(document, header.inputs, states.unpack(Learned, document["preparation"], arrays)),
+            preparation=restored(
+                document, header.inputs, states.unpack(Learned, document["preparation"], arrays), arrays
+            ),
             target=header.target,
             classes=header.classes,
             receipt=header.receipt,
@@ -219,7 +223,7 @@ def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
         "parameters": model.params.model_dump(mode="json"),
         "target": model.target,
         "classes": None if model.classes is None else list(model.classes),
-        **described(model.preparation),
+        **described(model.preparation, "preparation", arrays),
         "receipt": dict(model.receipt),
         "linearising": model.linearising,
         "preparation": states.pack(model.preparation.learned, "preparation", arrays),
@@ -227,6 +231,8 @@ def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
     }
     if model.errors.size:
         document["errors"] = states.pack(model.errors, "errors", arrays)
+    if any(ENCODED in name for name in arrays):
+        document["format"] = ENCODED_FORMAT
     return document, arrays
 
 
@@ -240,7 +246,7 @@ def _errors(document: JSON, arrays: Mapping[str, NDArray[Any]]) -> Vector:
 
 def _header(document: JSON) -> Header:
     try:
-        if document["format"] != FORMAT:
+        if document["format"] not in {FORMAT, ENCODED_FORMAT}:
             raise CorruptModel("The stored model has a format this version does not know.")
         return Header(
             algorithm=is_(document["algorithm"], str),

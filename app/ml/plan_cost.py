@@ -35,10 +35,17 @@ class Cost(NamedTuple):
 
 def encoded_width(spec: "TrainSpec", task: Task | None, chosen: Sequence[TableColumn]) -> int:
     """Columns of the matrix that stand for these: an indicator a level, where categories are not taken as such."""
-    algorithm, limit = learners.entry_of(spec.algorithm).algorithm, spec.preprocessing.max_levels
+    algorithm, how = learners.entry_of(spec.algorithm).algorithm, spec.preprocessing
     if task is not None and Accepts.CATEGORIES in learners.accepts(algorithm, spec.algorithm, task):
         return len(chosen)
-    return sum(1 if ColumnKind(column.kind).measured else min(limit, column.distinct or limit) + 1 for column in chosen)
+
+    def width(column: TableColumn) -> int:
+        levels = column.distinct or how.max_levels + 1
+        if ColumnKind(column.kind).measured or (how.categories == "target" and levels > how.max_levels):
+            return 1
+        return min(how.max_levels, levels) + 1
+
+    return sum(map(width, chosen))
 
 
 def cost_of(spec: "TrainSpec", task: Task, chosen: Sequence[TableColumn], size: Size, memory_bytes: float) -> Cost:

@@ -19,7 +19,7 @@ from app.ml.evaluation import Validation
 from app.ml.foreseen import value_faults
 from app.ml.grouping import group_faults, group_warnings, streaming_fault
 from app.ml.plan_cost import closed_form, cost_of, encoded_width
-from app.ml.preprocessing import Preprocessing
+from app.ml.preprocessing import MAX_LEVELS, Preprocessing
 from app.ml.schema import ColumnKind, TableColumn
 from app.suggestions import no_such
 from app.wire import Body
@@ -187,6 +187,8 @@ def _target_faults(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task
 def _transform_faults(spec: TrainSpec, task: Task | None) -> Iterator[Fault]:
     if spec.preprocessing.target != "none" and task not in {None, Task.REGRESSION}:
         yield Fault("/preprocessing/target", "Only the target of a regression can be transformed.")
+    if spec.preprocessing.categories == "target" and spec.target is None:
+        yield Fault("/preprocessing/categories", "There is no target to encode categories by: set it to levels.")
 
 
 def _weight_faults(spec: TrainSpec, known: Mapping[str, TableColumn]) -> Iterator[Fault]:
@@ -253,13 +255,23 @@ def _warnings(
     limit = spec.preprocessing.max_levels
     for column in chosen:
         if column.kind == ColumnKind.CATEGORICAL and (column.distinct is None or column.distinct > limit):
-            yield f"Column {column.name!r} has more than {limit} categories: the rare ones count as one."
+            yield _many_categories(column, spec)
     if spec.target is not None and (missing := known[spec.target].missing):
         yield f"{missing} rows without a target are not used."
     if spec.validation.fits(usable) > MANY_FITS and not closed_form(spec, chosen):
         yield f"The model is fitted about {spec.validation.fits(usable)} times."
     if spec.validation.method == "kfold" and spec.validation.folds > usable:
         yield f"There are fewer rows than the {spec.validation.folds} folds asked for."
+
+
+def _many_categories(column: TableColumn, spec: TrainSpec) -> str:
+    limit = spec.preprocessing.max_levels
+    said = f"Column {column.name!r} has more than {limit} categories"
+    if spec.preprocessing.categories == "target":
+        return f"{said}: each is replaced by a mean of the target."
+    more = "" if limit == MAX_LEVELS else f"raise preprocessing.max_levels (at most {MAX_LEVELS}), or "
+    encode = 'set preprocessing.categories to "target", which encodes every category by the mean of the target'
+    return f"{said}: the rarest count as one, other. To tell them apart, {more}{encode}."
 
 
 def _lot_warnings(lot: int | None) -> Iterator[str]:

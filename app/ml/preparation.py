@@ -11,56 +11,70 @@ first by code point) and every other value, then and later, counts as one more l
 without a value give the input a level of their own, `missing`. A value that has no level (unseen, or missing
 where training had none missing) is answered by indicators that are all 0, and flagged `unseen_category`; so is
 every later value that counts as `other`, since which rare ones training saw is not kept.
+
+A categorical input that is encoded by the target (`app.ml.target_encoding`) has columns of its own, the last ones.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from sys import intern
 from typing import Literal, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import scipy
 
-from app.ml.basis import Basis, Function, Powers
-from app.ml.contract import Accepts, Affine, Labels, Matrix, Vector
+from app.ml.contract import Accepts, Labels, Matrix, Vector
 from app.ml.doubts import CODES, Doubts, Flagged, blocks
-from app.ml.learning import Learned, Truths, learn
+from app.ml.layout import Layout
+from app.ml.learning import learn, scaling
 from app.ml.numerics.kernels.columns import EMPTY, repeated, standardise
-from app.ml.numerics.spread import FAR
+from app.ml.numerics.spread import FAR, spread
 from app.ml.preprocessing import Preprocessing
 from app.ml.raw import UNSEEN, Raw, codes, measured
-from app.ml.schema import ColumnKind, InputColumn
+from app.ml.target_encoding import Outcome, OutOfFold, encode
 
 Way: TypeAlias = Literal["raw", "scaled", "written"]
 """The matrix is the raw one, or that shifted and scaled, or has to be written."""
 
 
 @dataclass(frozen=True)
-class Preparation:
-    inputs: tuple[InputColumn, ...]
-    learned: Learned
-    keeps_missing: bool = False
-    """Missing numbers stay NaN: the algorithm takes them."""
-    keeps_categories: bool = False
-    """The algorithm takes the raw matrix itself, with UNSEEN as NaN: no scaling, no indicators."""
-    functions: tuple[Function, ...] = ()
-    keeps_inputs: bool = True
-    """Inputs that formulas read stay columns of the matrix."""
+class Preparation(Layout):
+    """Columns become the matrix of the layout."""
 
     @classmethod
     def fit(
-        cls, raw: Raw, rows: Labels, how: Preprocessing, accepts: Collection[Accepts] = (), *, centred: bool = True
+        cls,
+        raw: Raw,
+        rows: Labels,
+        how: Preprocessing,
+        accepts: Collection[Accepts] = (),
+        outcome: Outcome | None = None,
+        *,
+        centred: bool = True,
     ) -> Self:
         """Learn from these rows of a table; `centred`: scaling may move a column's 0, as an intercept makes up for it.
 
-        An algorithm that accepts categories, and missing values too, gets neither scaling nor indicators.
+        outcome: of these rows, what columns of more categories than `max_levels` are encoded by, if they are. An
+        algorithm that accepts categories, and missing values too, gets neither scaling nor indicators.
         """
         keeps_missing = Accepts.MISSING in accepts
         keeps_categories = keeps_missing and Accepts.CATEGORIES in accepts
-        inputs, basis, learned = learn(raw, rows, how, scaled=not keeps_categories, centred=centred)
-        return cls(tuple(inputs), learned, keeps_missing, keeps_categories, basis.functions, how.keep_inputs)
+        scaled = not keeps_categories
+        inputs, basis, learned = learn(raw, rows, how, encodes=outcome is not None, scaled=scaled, centred=centred)
+        made = cls(tuple(inputs), learned, keeps_missing, keeps_categories, basis.functions, how.keep_inputs)
+        if outcome is None:
+            return made
+
+        def scale(values: Vector) -> tuple[float, float]:
+            return scaling(spread(values), how, centred=centred) if scaled else (0.0, 1.0)
+
+        levels = made._kept + made._other
+        places = np.flatnonzero(levels > how.max_levels)
+        if not places.size:
+            return made
+        codes = made._coded(raw, rows, made._code_tables(raw))[:, places]
+        encodings, own = encode(places.tolist(), levels[places].tolist(), codes, outcome, rows=rows, scaled=scale)
+        return replace(made, encodings=encodings, out_of_fold=OutOfFold.of(raw.values, rows, own))
 
     def raw(self, table: pa.Table) -> Matrix:
         """The raw matrix (n, p) of a table with these inputs among its columns. Raises InvalidData for infinities."""
@@ -101,26 +115,39 @@ class Preparation:
 
     def of(self, raw: Raw, rows: Labels) -> Matrix:
         """The matrix of rows read for training: the same as `matrix(self.raw(…))` of those rows of the table."""
-        own_codes = {
+        x, tables = np.zeros((rows.size, self.width)), self._code_tables(raw)
+        for block in blocks(rows.size, max(len(self.inputs), self.width)):
+            self._write(self._coded(raw, rows[block], tables), x[block])
+        if self.out_of_fold is not None:
+            self.out_of_fold.put(raw.values, rows, x[:, self._plain_width :])
+        return x
+
+    def _code_tables(self, raw: Raw) -> dict[int, Vector]:
+        """By place, the own code of each value of a categorical input."""
+        return {
             place: codes(words, self._words[place], self._absent[place])
             for place, words in enumerate(raw.vocabularies)
             if words is not None
         }
-        x = np.zeros((rows.size, self.width))
-        for block in blocks(rows.size, max(len(self.inputs), self.width)):
-            piece = raw.values[rows[block]]
-            for place, table in own_codes.items():
-                present = ~np.isnan(piece[:, place])
-                piece[present, place] = table[piece[present, place].astype(np.intp)]
-            self._write(piece, x[block])
-        return x
+
+    @staticmethod
+    def _coded(raw: Raw, rows: Labels, tables: Mapping[int, Vector]) -> Matrix:
+        """The raw matrix of rows read for training."""
+        piece = raw.values[rows]
+        for place, table in tables.items():
+            present = ~np.isnan(piece[:, place])
+            piece[present, place] = table[piece[present, place].astype(np.intp)]
+        return piece
 
     def _write(self, raw: Matrix, x: Matrix, *, seen: bool = False) -> None:
         """The matrix of `raw` into `x`, which holds zeros where there are indicators."""
         wide = self.basis.wide(raw)
+        if self.encodings:
+            x[:, self._plain_width :] = np.hstack([one.of(raw[:, one.place]) for one in self.encodings])
+            x = x[:, : self._plain_width]
         if self.keeps_categories:
             x[...] = wide if self._used.all() else wide[:, self._used]
-            x[(x == UNSEEN) & (self.levels > 0)] = np.nan
+            x[(x == UNSEEN) & (self.levels[: x.shape[1]] > 0)] = np.nan
             return
         numbers = x[:, : self._measured.size]
         used = wide if self._measured.size == wide.shape[1] else wide[:, self._measured]
@@ -146,122 +173,6 @@ class Preparation:
         return tuple(Flagged("undefined", self.basis.names[j], np.flatnonzero(doubt[:, j])) for j in places)
 
     @cached_property
-    def basis(self) -> Basis:
-        return Basis(tuple(column.name for column in self.inputs), self.functions)
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Of the matrix's columns: "age", "log(age)", "plan=pro", "plan=(missing)"."""
-        return self._named([*(column.name for column in self.inputs), *self.basis.names])
-
-    @cached_property
-    def plain_names(self) -> tuple[str, ...]:
-        """Of the columns z of `affine`: those of `names`, but for powers, which are those of the inputs themselves."""
-        return self._named(self.basis.plain_names)
-
-    def _named(self, wide: list[str]) -> tuple[str, ...]:
-        if self.keeps_categories:
-            return tuple(name for name, used in zip(wide, self._used, strict=True) if used)
-        names = [wide[place] for place in self._measured]
-        for place in self._indicated:
-            column = self.inputs[place]
-            extra = (("(other)", self._other), ("(missing)", self._missing))
-            levels = [*(column.levels or ()), *(name for name, has in extra if has[place])]
-            names += [f"{column.name}={level}" for level in levels]
-        return tuple(names)
-
-    @cached_property
-    def numbers(self) -> tuple[str, ...] | None:
-        """The names, interned, of the inputs if all are numbers and may be missing: then rows can be a matrix."""
-        plain = all(c.kind == ColumnKind.NUMERIC and c.nullable for c in self.inputs)
-        return tuple(intern(c.name) for c in self.inputs) if plain else None
-
-    @cached_property
-    def units(self) -> tuple[Vector, Vector]:
-        """Offset and scale (d,) of the matrix's columns: a number of the table is there (number - offset) / scale."""
-        offset, scale = np.zeros(self.width), np.ones(self.width)
-        if not self.keeps_categories:
-            offset[: self._measured.size], scale[: self._measured.size] = self._offset, self._scale
-        return offset, scale
-
-    def affine(self) -> Affine:
-        """The matrix's columns from their values in the table's own units."""
-        offset, scale = self.units
-        wide = np.flatnonzero(self._used) if self.keeps_categories else self._measured
-        matrix, shift = self.basis.affine()
-        own = scipy.sparse.csr_array(matrix[wide][:, wide])
-        indicators = scipy.sparse.eye_array(self.width - wide.size)
-        shift = np.append(shift[wide], np.zeros(self.width - wide.size))
-        columns = scipy.sparse.block_diag([own, indicators], "csr")
-        return Affine(scipy.sparse.csr_array(columns.multiply(1 / scale[:, None])), (shift - offset) / scale)
-
-    def codes(self, place: int, levels: Sequence[str]) -> Vector:
-        """The code that each of these values of a categorical input has, and that of any other value."""
-        own = {level: float(code) for code, level in enumerate(self.inputs[place].levels or ())}
-        other = float(self._absent[place])
-        return np.array([*(own.get(level, other) for level in levels), other])
-
-    @cached_property
-    def width(self) -> int:
-        """d, the number of columns of the matrix."""
-        return int(self._used.sum()) if self.keeps_categories else self._measured.size + int(self._sizes.sum())
-
-    @cached_property
-    def levels(self) -> Labels:
-        """(d,) of the matrix's columns: the number of level codes, 0 for numbers. What `Data.levels` wants."""
-        if not self.keeps_categories:
-            return np.zeros(self.width, np.intp)
-        levels = np.where(self._categorical, np.maximum(self._kept + self._other, 1), 0)
-        return np.append(levels, np.zeros(self.basis.width, np.intp))[self._used]
-
-    def checked(self) -> Self:
-        """Itself; raises ValueError where the parts do not fit together."""
-        shape = (len(self.inputs) + self.basis.width,)
-        if any(part.shape != shape for part in self.learned) or (self.learned.scale == 0).any():
-            raise ValueError("the parts of a preparation do not fit together")
-        if any(column.levels is None and not ColumnKind(column.kind).measured for column in self.inputs):
-            raise ValueError("a categorical input has no levels")
-        numbers = {column.name for column in self.inputs if column.levels is None}
-        if any(not one.columns or not numbers.issuperset(one.columns) for one in self.functions):
-            raise ValueError("a function reads what is no number")
-        if self._words and self.names:  # made here: levels that are no texts are found now, not at a prediction
-            return self
-        raise ValueError("a preparation without inputs")
-
-    @cached_property
-    def _words(self) -> tuple[pa.Array | None, ...]:
-        return tuple(None if c.levels is None else pa.array(c.levels, pa.string()) for c in self.inputs)
-
-    @cached_property
-    def _categorical(self) -> Truths:
-        return np.array([column.levels is not None for column in self.inputs], np.bool_)
-
-    @cached_property
-    def _used(self) -> Truths:
-        """(p + f,) columns of the wide matrix that the matrix has, itself or as indicators."""
-        kept = {name for one in self.functions if isinstance(one, Powers) for name in one.columns}
-        read = {name for one in self.functions if not isinstance(one, Powers) for name in one.columns}
-        dropped = set() if self.keeps_inputs else read - kept
-        return np.array([c.name not in dropped for c in self.inputs] + [True] * self.basis.width, np.bool_)
-
-    @cached_property
-    def _other(self) -> Truths:
-        return self.learned.other[: len(self.inputs)]
-
-    @cached_property
-    def _missing(self) -> Truths:
-        return self.learned.missing[: len(self.inputs)]
-
-    @cached_property
-    def _kept(self) -> Labels:
-        return np.array([len(column.levels or ()) for column in self.inputs], np.intp)
-
-    @cached_property
-    def _absent(self) -> Vector:
-        """(p,) the code of a value that is not a kept level; a NaN, equal to nothing, for measured inputs."""
-        return np.where(self._categorical, np.where(self._other, self._kept, UNSEEN), np.nan)
-
-    @cached_property
     def _usual(self) -> tuple[Doubts, Way, int, Vector, Vector]:
         """What a prediction looks at, together: to look up one takes as long as to compare a hundred numbers."""
         doubts = Doubts.about(self.inputs, self._absent, self._missing, imputes=not self.keeps_missing)
@@ -269,45 +180,9 @@ class Preparation:
 
     @property
     def _way(self) -> Way:
-        if self.functions or self._indicated.size:
+        if self.functions or self._indicated.size or self.encodings:
             return "written"
         return "raw" if self.keeps_categories else "scaled"
-
-    @cached_property
-    def _measured(self) -> Labels:
-        """Of the wide matrix: numbers that the matrix has."""
-        return np.flatnonzero(np.append(~self._categorical, np.ones(self.basis.width, np.bool_)) & self._used)
-
-    @cached_property
-    def _indicated(self) -> Labels:
-        return np.flatnonzero(self._categorical)
-
-    @cached_property
-    def _offset(self) -> Matrix:
-        return self.learned.offset[None, self._measured]
-
-    @cached_property
-    def _scale(self) -> Matrix:
-        return self.learned.scale[None, self._measured]
-
-    @cached_property
-    def _filled(self) -> Matrix:
-        return (self.learned.fill[self._measured] - self._offset) / self._scale
-
-    @cached_property
-    def _sizes(self) -> Labels:
-        """Indicators of each categorical input."""
-        return (self._kept + self._other + self._missing)[self._indicated]
-
-    @cached_property
-    def _starts(self) -> Labels:
-        """The matrix column of each categorical input's first indicator."""
-        return self._measured.size + np.cumsum(self._sizes) - self._sizes
-
-    @cached_property
-    def _code_of_missing(self) -> Vector:
-        own = (self._kept + self._other)[self._indicated]
-        return np.where(self._missing[self._indicated], own, UNSEEN)
 
 
 def _near(numbers: Matrix) -> Matrix:

@@ -9,6 +9,7 @@ from app.ml.expressions import MAX_LENGTH
 from app.wire import Body
 
 MAX_DEGREE = 20
+MAX_LEVELS = 1024
 
 
 class Polynomial(Body):
@@ -76,7 +77,18 @@ class Preprocessing(Body):
         "mean", description="Of missing numbers; missing categories get a level of their own."
     )
     max_levels: int = Field(
-        64, ge=2, le=1024, description="Categories kept per column; beyond them the rarest count as one, other."
+        64,
+        ge=2,
+        le=MAX_LEVELS,
+        description="Maximum number of categories of a column that are kept apart; `categories` says what becomes of "
+        "a column that has more.",
+    )
+    categories: Literal["levels", "target"] = Field(
+        "levels",
+        description="Treatment of a categorical column of more than `max_levels` categories. `levels`: the rarest "
+        "categories count as one, other. `target`: every category is replaced by the mean of the target among its "
+        "training rows (of classes, the share of each class), shrunk to the mean of all rows; training rows get means "
+        "of other rows only (cross-fitting in 5 parts). Needs a target.",
     )
     basis: list[BasisFunction] = Field(
         [], max_length=100, description="Functions of numeric inputs, as further columns for the algorithm."

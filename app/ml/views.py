@@ -18,7 +18,10 @@ from app.ml.preparation import Preparation
 from app.ml.preprocessing import Linearising
 from app.ml.raw import UNSEEN
 from app.ml.schema import InputColumn
+from app.ml.target_encoding import Encoding
 
+ENCODED = ".encoded."
+"""In the names of arrays that stand for categories: models with any have a format of their own."""
 _FUNCTIONS: TypeAdapter[tuple[Function, ...]] = TypeAdapter(tuple[Function, ...])
 LINEARISING: TypeAdapter[Linearising] = TypeAdapter(Linearising)
 
@@ -71,7 +74,8 @@ class View:
         own = {**self.preparation.learned._asdict(), "places": self.places, "classes": self.classes}
         own |= {f"codes.{place}": codes for place, codes in enumerate(self.codes)}
         arrays |= {f"{path}.{name}": array for name, array in own.items()}
-        return {"path": path, "linearising": self.linearising, "width": self.width} | described(self.preparation)
+        told = described(self.preparation, path, arrays)
+        return {"path": path, "linearising": self.linearising, "width": self.width} | told
 
     @classmethod
     def unpacked(cls, document: JSON, arrays: Mapping[str, NDArray[Any]]) -> Self:
@@ -80,7 +84,7 @@ class View:
         learned = Learned(*(arrays[f"{path}.{name}"] for name in Learned._fields))
         codes = tuple(arrays[f"{path}.codes.{place}"] for place in range(len(inputs)))
         view = cls(
-            restored(document, inputs, learned),
+            restored(document, inputs, learned, arrays),
             LINEARISING.validate_python(document["linearising"]),
             arrays[f"{path}.places"],
             codes,
@@ -131,9 +135,15 @@ def _both(one: InputColumn, other: InputColumn) -> InputColumn:
     )
 
 
-def described(preparation: Preparation) -> dict[str, JSON]:
-    """All but its arrays."""
+def described(preparation: Preparation, path: str, arrays: dict[str, NDArray[Any]]) -> dict[str, JSON]:
+    """All but what it has learned; the arrays of its encodings go into `arrays` under this path."""
+    encodings: list[dict[str, Any]] = [
+        {"place": one.place, "suffixes": list(one.suffixes), "values": f"{path}{ENCODED}{number}"}
+        for number, one in enumerate(preparation.encodings)
+    ]
+    arrays |= {told["values"]: one.values for told, one in zip(encodings, preparation.encodings, strict=True)}
     return {
+        **({"encodings": encodings} if encodings else {}),
         "inputs": [column.model_dump(mode="json") for column in preparation.inputs],
         "keeps": {
             "missing": preparation.keeps_missing,
@@ -149,7 +159,9 @@ def inputs_of(document: JSON) -> tuple[InputColumn, ...]:
     return tuple(InputColumn.model_validate(column) for column in is_(document["inputs"], list))
 
 
-def restored(document: JSON, inputs: tuple[InputColumn, ...], learned: Learned) -> Preparation:
+def restored(
+    document: JSON, inputs: tuple[InputColumn, ...], learned: Learned, arrays: Mapping[str, NDArray[Any]]
+) -> Preparation:
     """The preparation that was described. Raises KeyError, TypeError or ValueError for what is none."""
     return Preparation(
         inputs,
@@ -158,7 +170,13 @@ def restored(document: JSON, inputs: tuple[InputColumn, ...], learned: Learned) 
         keeps_categories=is_(document["keeps"]["categories"], bool),
         keeps_inputs=is_(document["keeps"]["inputs"], bool),
         functions=_FUNCTIONS.validate_python(document["functions"]),
+        encodings=tuple(_encoding(told, arrays) for told in is_(document.get("encodings", []), list)),
     ).checked()
+
+
+def _encoding(told: JSON, arrays: Mapping[str, NDArray[Any]]) -> Encoding:
+    suffixes = tuple(is_(suffix, str) for suffix in is_(told["suffixes"], list))
+    return Encoding(is_(told["place"], int), suffixes, arrays[told["values"]])
 
 
 def is_(value: JSON, kind: Any) -> Any:
