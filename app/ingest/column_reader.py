@@ -64,7 +64,7 @@ class ColumnReader:
         if self.way is None:
             return self._plainly(values)
         notation = self.way.notation.model_copy(update={"missing": (*self.missing, *self.markers)})
-        found, wrong = read_and_misfits(values, notation, self.way.kind)
+        found, wrong = read_and_misfits(values, notation, self.way.kind, whole=self.way.whole)
         places = np.flatnonzero(wrong.to_numpy(zero_copy_only=False))
         self.rows += (places[: NAMED - len(self.rows)] + self._seen).tolist()
         self.misfits += len(places)
@@ -72,7 +72,7 @@ class ColumnReader:
         self._seen += len(values)
         if not self.applied:
             return self._plainly(values)
-        return found.cast(pa.int64()) if self.way.whole else found
+        return found
 
     def _plainly(self, values: pa.Array) -> pa.Array:
         return without_missing(values, self.missing) if self.form is Form.TEXT else read_as(values, self.form)

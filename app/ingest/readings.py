@@ -74,14 +74,15 @@ class Evidence:
 
 def ways(shapes: Shapes) -> list[Way]:
     """The readings that fit the most cells, at least one; numbers before dates."""
-    found = [*numbers(shapes.counts), *dates(shapes)]
+    found = [*numbers(shapes), *dates(shapes)]
     most = max(way.cells for way in found)
     best = [way for way in found if way.cells == most]
     return [way for way in best if way.kind is best[0].kind]
 
 
-def numbers(counts: Mapping[str, int]) -> list[Way]:
+def numbers(shapes: Shapes) -> list[Way]:
     """Every way of writing numbers, those that come to the same once; the plain one first."""
+    counts = shapes.counts
     units = Counter[str]()
     for shape, cells in counts.items():
         if found := _UNIT.search(shape):
@@ -95,7 +96,7 @@ def numbers(counts: Mapping[str, int]) -> list[Way]:
             {"decimal": decimal, "thousands": thousands, "unit": unit, "percent": percent}
         )
         way = _way(counts, notation)
-        readings.setdefault(way.notation, way)
+        readings.setdefault(way.notation, way if shapes.complete else way._replace(whole=False))
     return list(readings.values())
 
 
@@ -109,8 +110,9 @@ def _way(counts: Mapping[str, int], notation: Notation) -> Way:
         "thousands": notation.thousands if grouped else None,
         "decimal": notation.decimal if marked or (notation.thousands == "." and grouped) else ".",
     }
-    long = any(found["exponent"] or len(found["number"]) > WHOLE_DIGITS for found, _ in fitting)
-    whole = not (marked or notation.percent or long)
+    digits = [re.sub(r"\D", "", one) if grouped else one for one in digits]
+    short = all(one.isdigit() and len(one) <= WHOLE_DIGITS for one in digits)
+    whole = short and not marked and not notation.percent and not any(found["exponent"] for found, _ in fitting)
     return Way(ColumnKind.NUMERIC, notation.model_copy(update=used), sum(n for _, n in fitting), whole, marked)
 
 

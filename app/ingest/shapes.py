@@ -70,6 +70,12 @@ class Shapes:
     padded: bool = False
     """Whether there is a number with a leading zero, such as 0123."""
     total: int = 0
+    """Cells, those of shapes that are not counted among them."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all shapes are counted."""
+        return self.total == self.counts.total()
 
     def add(self, values: pa.Array, missing: tuple[str, ...]) -> None:
         cells = bare(values, missing).drop_null()

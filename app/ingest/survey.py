@@ -102,7 +102,7 @@ def _given_ways(given: GivenKind, shapes: Shapes) -> list[Way]:
     if given.kind is ColumnKind.BOOLEAN:
         found = [Way(given.kind, Notation(), shapes.booleans)]
     elif given.kind is ColumnKind.NUMERIC:
-        found = [way for way in numbers(shapes.counts) if given.decimal in {None, way.decimal}]
+        found = [way for way in numbers(shapes) if given.decimal in {None, way.decimal}]
     elif given.dates is None:
         found = list(dates(shapes))
     else:

@@ -72,11 +72,10 @@ def read(values: pa.Array, notation: Notation, kind: str, *, whole: bool = False
 
     whole: int64 instead of float64, for numbers that all are whole and within 64 bits.
     """
-    reader = _READERS.get(kind)
+    reader = _whole_numbers if whole else _READERS.get(kind)
     if reader is None:
         return without_missing(values, notation.missing)
-    read_cells = reader(bare(values, notation.missing), notation)
-    return read_cells.cast(pa.int64()) if whole else read_cells
+    return reader(bare(values, notation.missing), notation)
 
 
 def misfits(values: pa.Array, notation: Notation, kind: str) -> pa.Array:
@@ -84,9 +83,11 @@ def misfits(values: pa.Array, notation: Notation, kind: str) -> pa.Array:
     return read_and_misfits(values, notation, kind)[1]
 
 
-def read_and_misfits(values: pa.Array, notation: Notation, kind: str) -> tuple[pa.Array, pa.Array]:
+def read_and_misfits(
+    values: pa.Array, notation: Notation, kind: str, *, whole: bool = False
+) -> tuple[pa.Array, pa.Array]:
     """What `read` and `misfits` return, in one pass."""
-    found = read(values, notation, kind)
+    found = read(values, notation, kind, whole=whole)
     return found, pc.and_(pc.is_valid(bare(values, notation.missing)), pc.is_null(found))
 
 
@@ -105,7 +106,17 @@ def _is_missing(trimmed: pa.Array, missing: tuple[str, ...]) -> pa.Array:
     return pc.is_in(trimmed, value_set=pa.array([*MISSING, *(marker.strip() for marker in missing)]))
 
 
+def _whole_numbers(cells: pa.Array, notation: Notation) -> pa.Array:
+    return _written_plainly(cells, notation).cast(pa.int64())
+
+
 def _numbers(cells: pa.Array, notation: Notation) -> pa.Array:
+    numbers = _written_plainly(cells, notation).cast(pa.float64())
+    return pc.divide(numbers, 100.0) if notation.percent else numbers
+
+
+def _written_plainly(cells: pa.Array, notation: Notation) -> pa.Array:
+    """Numbers as programs write them, null where a cell is none; a percentage without its sign."""
     found = pc.extract_regex(cells, pattern(notation))
     sign, digits, exponent = (pc.struct_field(found, name) for name in ("sign", "number", "exponent"))
     if notation.thousands is not None:
@@ -114,8 +125,7 @@ def _numbers(cells: pa.Array, notation: Notation) -> pa.Array:
         digits = pc.replace_substring(digits, ",", ".")
     signed = pc.replace_substring_regex(sign, "[-\u2212]", "-")
     unsigned = pc.replace_substring(signed, "+", "")
-    numbers = pc.binary_join_element_wise(unsigned, digits, exponent, "").cast(pa.float64())
-    return pc.divide(numbers, 100.0) if notation.percent else numbers
+    return pc.binary_join_element_wise(unsigned, digits, exponent, "")
 
 
 @cache

@@ -1,9 +1,20 @@
 """Cells of text columns as people write them: what becomes of them, and what the data sheet says of it."""
 
+import csv
 import datetime as dt
+import io
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.errors import InvalidData
+from app.ingest import shapes
+from app.ingest.options import KINDS
+from app.ingest.readings import numbers
+from app.ml.schema import ColumnKind
 
 NUMBERS = [f"{i * 3 % 97}.5" for i in range(499)]
 HUNDRED = range(100, 200)
@@ -269,3 +280,49 @@ def test_names_and_codes_cost_no_second_pass(monkeypatch, parse):
     assert len(opened) == 2
     parse(column("a", [*NUMBERS[:20], "x"]))
     assert len(opened) == 5
+
+
+CELLS = [
+    "1", "-2", "+3", " 4 ", "007", "0", "0.5", "1.5", "1,5", "1,234", "1.234", "1.234,5", "1'234.-", "1e5", "inf", "1e999",
+    "-nan", "12%", "$5", "5 €", "-$1,234.5", "31.12.2024", "1/2/2024", "12/31/24 3:05 PM", "2024-02-30",
+    "2024-01-31T10:00:00Z", "-", "n.b.", "?", "", "true", "word", "a, b", "9223372036854775807", "123456789012345678", "\u2212\u00a05", "1" * 60,
+    "\u0661",
+]  # fmt: skip
+
+
+@given(
+    st.lists(st.tuples(*[st.sampled_from(CELLS)] * 2), min_size=1, max_size=30),
+    st.lists(st.sampled_from(CELLS), min_size=1, max_size=3),
+    st.sampled_from(",;\t"),
+    st.sampled_from([None, *KINDS]),
+)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_is_in_the_cells_the_sheet_counts_what_the_table_holds(parse, rows, usual, delimiter, kind):
+    lines = [[*row, usual[at % len(usual)]] for at, row in enumerate(rows * 4)]
+    written = io.StringIO(newline="")
+    csv.writer(written, delimiter=delimiter).writerows([["a", "b", "c"], *lines])
+    try:
+        parsed, table = parse(written.getvalue().encode(), options={"kinds": {"c": kind} if kind else {}})
+    except InvalidData as error:
+        refused = error
+        parsed, table = None, None
+    if table is None:
+        assert [fault.pointer for fault in refused.faults] == ["/kinds/c"]
+        return
+    for described, values in zip(parsed.columns, table.columns, strict=True):
+        assert described.missing == values.null_count
+        assert described.kind in {column.value for column in ColumnKind}
+
+
+def test_whole_numbers_beside_a_stray_keep_all_their_digits(parse):
+    cells = [str(123456789012345678 + i) for i in range(20)]
+    _, table = parse(column("a", [*cells, "x"]))
+    assert table.column("a").to_pylist() == [*map(int, cells), None]
+
+
+def test_with_more_shapes_than_are_counted_no_number_is_taken_for_whole(monkeypatch):
+    monkeypatch.setattr(shapes, "MOST_SHAPES", 2)
+    counted = shapes.Shapes()
+    for cells in (["1", "12", "x"], ["123", "1.5"]):
+        counted.add(pa.array(cells), ())
+    assert (counted.total, counted.complete, [way.whole for way in numbers(counted)]) == (5, False, [False])
