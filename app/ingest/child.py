@@ -23,6 +23,7 @@ from app.ingest.columns import Settled
 from app.ingest.options import ReadOptions
 from app.ingest.protocol import LENGTH, Answer, Order, Parsed, Refusal, out_of_memory
 from app.ingest.reading import Reading
+from app.ingest.recast import recast
 from app.ingest.recognising import recognise
 from app.ingest.sheets import compared, sheets
 from app.ingest.source import Limits, Source
@@ -41,6 +42,8 @@ READERS: dict[FileFormat, Callable[[Source, Limits, ReadOptions], Reading]] = {
     FileFormat.XLS: workbook.read,
     FileFormat.ODS: workbook.read,
 }
+CELLS = {FileFormat.CSV, FileFormat.XLSX, FileFormat.XLS, FileFormat.ODS}
+"""Formats of text cells, whose readers read them by the given kinds."""
 
 
 def main() -> None:
@@ -105,6 +108,8 @@ def parse(order: Order, upload: int, chunks: BinaryIO) -> Parsed:
     file_format, source = recognise(source, order.options, order.name, order.file_format)
     reading = READERS[file_format](source, order.limits, order.options)
     order.options.check_columns(reading.names)
+    if file_format not in CELLS:
+        reading = recast(reading, order.options)
     settled = Settled(reading, order.limits)
     places = list(write_chunks(settled, chunks, order.limits.chunk_bytes))
     chunks.flush()

@@ -78,14 +78,14 @@ class Settled:
         return pa.RecordBatch.from_arrays(settled, schema=self.schema)
 
     def _column(self, field: pa.Field, values: pa.Array) -> pa.Array:
-        plain = _plain(values)
+        own = plain(values)
         if field.type == pa.float64():
-            return self._finite(field.name, plain.cast(pa.float64(), safe=False))
+            return self._finite(field.name, own.cast(pa.float64(), safe=False))
         if field.type == TIME:
-            return self._near(field.name, plain)
+            return self._near(field.name, own)
         if field.type == pa.string():
-            return self._without_nul(field.name, plain.cast(pa.string()))
-        return plain.cast(field.type)
+            return self._without_nul(field.name, own.cast(pa.string()))
+        return own.cast(field.type)
 
     def _finite(self, name: str, values: pa.Array) -> pa.Array:
         finite = pc.is_finite(values)
@@ -114,9 +114,10 @@ class Settled:
         return values
 
 
-def _plain(values: pa.Array) -> pa.Array:
+def plain(values: pa.Array) -> pa.Array:
+    """Without dictionaries and extension types."""
     if isinstance(values, pa.ExtensionArray):
-        return _plain(values.storage)
+        return plain(values.storage)
     if pa.types.is_dictionary(values.type):
-        return _plain(values.dictionary_decode())
+        return plain(values.dictionary_decode())
     return values

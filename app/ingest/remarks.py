@@ -17,45 +17,45 @@ Lines = Callable[[Sequence[int]], Sequence[int]]
 """The lines of rows."""
 
 
-def remarks(readers: Sequence[ColumnReader], lines: Lines) -> dict[str, Remark]:
-    """By column, once all rows are read."""
-    return {reader.name: _remark(reader, lines) for reader in readers}
+def remarks(readers: Sequence[ColumnReader], lines: Lines, unit: str = "line") -> dict[str, Remark]:
+    """By column, once all rows are read. unit: what `lines` counts."""
+    return {reader.name: _remark(reader, lines, unit) for reader in readers}
 
 
-def _remark(reader: ColumnReader, lines: Lines) -> Remark:
+def _remark(reader: ColumnReader, lines: Lines, unit: str) -> Remark:
     notation = reader.notation if reader.notation != PLAIN else None
-    return Remark(list(_warnings(reader, lines)), list(_offers(reader)), notation, reader.kind)
+    return Remark(list(_warnings(reader, lines, unit)), list(_offers(reader)), notation, reader.kind)
 
 
-def _warnings(reader: ColumnReader, lines: Lines) -> Iterator[str]:
+def _warnings(reader: ColumnReader, lines: Lines, unit: str) -> Iterator[str]:
     if reader.code:
         yield "The numbers have leading zeros and one length, as codes have: they were read as text."
     if reader.way is None:
         return
     if reader.misfits:
-        yield _strays(reader, reader.way.kind, lines(reader.rows))
+        yield _strays(reader, reader.way.kind, _named(lines(reader.rows), reader.misfits, unit))
     if reader.others:
         yield _doubt(reader, reader.way)
     if reader.applied:
         yield from _notation(reader, reader.way)
 
 
-def _strays(reader: ColumnReader, kind: ColumnKind, lines: Sequence[int]) -> str:
+def _strays(reader: ColumnReader, kind: ColumnKind, places: str) -> str:
     """499 of 500 values are numbers; line 319 is not."""
     fits = f"{reader.cells - reader.misfits} of {reader.cells} values are {NOUNS[kind]}"
     is_, was = ("is", "was") if reader.misfits == 1 else ("are", "were")
     end = f" and {was} read as missing." if reader.applied else ": the column was read as text."
-    return f"{fits}; {_named(lines, reader.misfits)} {is_} not{end}"
+    return f"{fits}; {places} {is_} not{end}"
 
 
-def _named(lines: Sequence[int], count: int) -> str:
+def _named(lines: Sequence[int], count: int, unit: str) -> str:
     """Lines 3, 17 and 40 more"""
     if not lines:
         return "one value" if count == 1 else f"{count} values"
     rest = count - len(lines)
     places = [*map(str, lines), *([f"{rest} more"] if rest else [])]
     listed = places[0] if len(places) == 1 else f"{', '.join(places[:-1])} and {places[-1]}"
-    return f"line {listed}" if count == 1 else f"lines {listed}"
+    return f"{unit} {listed}" if count == 1 else f"{unit}s {listed}"
 
 
 def _doubt(reader: ColumnReader, way: Way) -> str:

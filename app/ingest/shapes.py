@@ -86,7 +86,7 @@ class Shapes:
         self.total += len(cells)
         self.padded |= padded(cells)
         self.booleans += len(cells) - read(cells, Notation(), "boolean").null_count
-        if any(_DATE.match(shape) for shape in counts):
+        if "9" * 8 in counts or any(_DATE.match(shape) for shape in counts):
             for order in ORDERS:
                 times = read(cells, Notation(dates=order), "datetime")
                 self.dates[order] += len(times) - times.null_count

@@ -122,7 +122,8 @@ def _choose(reader: ColumnReader, shapes: Shapes, found: list[Way], evidence: Ev
         reader.code, reader.form = True, Form.TEXT
         return
     way = evidence.decides(found)
-    if reader.form in NUMBERS and len(found) == 1 and found[0].notation == reader.notation and not shapes.padded:
+    numbers_alone = len(found) == 1 and found[0].kind is ColumnKind.NUMERIC and not shapes.padded
+    if reader.form in NUMBERS and numbers_alone and found[0].notation == reader.notation:
         return
     reader.way, reader.markers = way or found[0], words
     reader.padded = shapes.padded and reader.way.kind is ColumnKind.NUMERIC

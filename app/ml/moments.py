@@ -1,8 +1,8 @@
 """Dates and times in text, by the order of day, month and year.
 
 A date is numbers with `.`, `/` or `-` between them; the year has four digits, or two where it comes last (69 to 99 are
-the years 1969 to 1999). A time of day may follow: hours and minutes, seconds with a fraction, AM or PM, and an offset
-from UTC. A time without an offset is UTC.
+the years 1969 to 1999). Eight digits alone are a date that begins with the year. A time of day may follow the marks:
+hours and minutes, seconds with a fraction, AM or PM, and an offset from UTC. A time without an offset is UTC.
 """
 
 from typing import Literal, TypeAlias
@@ -36,6 +36,8 @@ Numbers = NDArray[np.int64]
 
 def moments(cells: pa.Array, order: DateOrder) -> pa.Array:
     """Cells without spaces around them as times; null where one is null or no time in this order."""
+    if order == "YMD":
+        cells = pc.replace_substring_regex(cells, "^([0-9]{4})([0-9]{2})([0-9]{2})$", r"\1-\2-\3")
     found = pc.extract_regex(cells, _PATTERNS[order])
     year, month, day, hour, minute, second, hours, minutes = (
         _numbers(found, name) for name in ("year", "month", "day", "hour", "minute", "second", "hours", "minutes")

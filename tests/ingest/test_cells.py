@@ -3,9 +3,11 @@
 import csv
 import datetime as dt
 import io
+import json
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -283,10 +285,10 @@ def test_names_and_codes_cost_no_second_pass(monkeypatch, parse):
 
 
 CELLS = [
-    "1", "-2", "+3", " 4 ", "007", "0", "0.5", "1.5", "1,5", "1,234", "1.234", "1.234,5", "1'234.-", "1e5", "inf", "1e999",
-    "-nan", "12%", "$5", "5 €", "-$1,234.5", "31.12.2024", "1/2/2024", "12/31/24 3:05 PM", "2024-02-30",
-    "2024-01-31T10:00:00Z", "-", "n.b.", "?", "", "true", "word", "a, b", "9223372036854775807", "123456789012345678", "\u2212\u00a05", "1" * 60,
-    "\u0661",
+    "1", "-2", "+3", " 4 ", "007", "0", "0.5", "1.5", "1,5", "1,234", "1.234", "1.234,5", "1'234.-", "1e5", "inf",
+    "1e999", "-nan", "12%", "$5", "5 €", "-$1,234.5", "31.12.2024", "1/2/2024", "12/31/24 3:05 PM", "2024-02-30",
+    "2024-01-31T10:00:00Z", "-", "n.b.", "?", "", "true", "word", "a, b", "9223372036854775807", "123456789012345678",
+    "\u2212\u00a05", "1" * 60, "\u0661",
 ]  # fmt: skip
 
 
@@ -326,3 +328,35 @@ def test_with_more_shapes_than_are_counted_no_number_is_taken_for_whole(monkeypa
     for cells in (["1", "12", "x"], ["123", "1.5"]):
         counted.add(pa.array(cells), ())
     assert (counted.total, counted.complete, [way.whole for way in numbers(counted)]) == (5, False, [False])
+
+
+# typed formats
+
+
+def test_kinds_and_markers_can_be_given_for_json(parse):
+    rows = [{"zip": 1000 + i, "price": f"{i}.5", "rate": f"{i},5", "plan": "-", "when": 20240101 + i} for i in range(9)]
+    data = "\n".join(map(json.dumps, [*rows, {"price": "SECRET"}])).encode()
+    kinds = {"zip": "categorical", "price": "numeric", "rate": "numeric:comma", "when": "date"}
+    parsed, table = parse(data, options={"kinds": kinds, "missing": ["-"]})
+    found = {one.name: one for one in parsed.columns}
+    assert {name: found[name].kind for name in kinds} == kinds | {"rate": "numeric", "when": "datetime"}
+    assert table.column("zip")[0].as_py() == "1000"
+    assert (table.column("price")[8].as_py(), table.column("rate")[8].as_py()) == (8.5, 8.5)
+    assert moments(table, "when")[8] == dt.datetime(2024, 1, 9)  # noqa: DTZ001
+    assert found["plan"].missing == 10
+    assert found["price"].warnings[0] == "9 of 10 values are numbers; row 10 is not and was read as missing."
+
+
+def test_kinds_can_be_given_for_parquet(parse, faults):
+    table = pa.table({"a": pa.array(["1", "2"]).dictionary_encode(), "b": [0, 1], "c": ["SECRET", "x"]})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    data = sink.getvalue().to_pybytes()
+    _, read = parse(data, options={"kinds": {"a": "numeric", "b": "boolean"}})
+    assert read.select(["a", "b"]).to_pydict() == {"a": [1.0, 2.0], "b": [False, True]}
+    assert faults(data, options={"kinds": {"c": "numeric"}}) == {"/kinds/c": "kind_not_found"}
+
+
+def test_dates_without_marks_are_dates_where_the_kind_says_so(parse):
+    _, table = parse(b"a,b\n20240131,1\n20241201,2\n", options={"kinds": {"a": "date"}})
+    assert moments(table, "a") == [dt.datetime(2024, 1, 31), dt.datetime(2024, 12, 1)]  # noqa: DTZ001
