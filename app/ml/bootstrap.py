@@ -30,6 +30,11 @@ class Distribution(Wire):
 
     name: str
     label: str | None = Field(None, description="The class, for numbers of one class.")
+    average: str | None = Field(
+        None,
+        description="How a metric of several classes is averaged: `macro` is the unweighted mean over the classes for "
+        "which it is defined. Null: the number is of one class, or no metric of classes.",
+    )
     row: int | None = Field(None, description="Which of the rows asked about, from 0.")
     estimate: float | None = Field(description="Of the fit of all rows. For measures: the mean over the refits.")
     mean: float | None = None

@@ -230,7 +230,13 @@ def gaps(train: Sequence[Figure], test: Sequence[Figure]) -> list[Gap]:
     """Training beside test (B3.12), for every figure of the whole that means the same on both."""
     seen = {figure.name: figure.value for figure in train if figure.label is None}
     return [
-        Gap(name=figure.name, train=before, test=figure.value, gap=_worse(figure.name, before, figure.value))
+        Gap(
+            name=figure.name,
+            average=figure.average,
+            train=before,
+            test=figure.value,
+            gap=_worse(figure.name, before, figure.value),
+        )
         for figure in test
         if figure.label is None and figure.name in MEASURES
         for before in (seen.get(figure.name),)

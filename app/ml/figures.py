@@ -57,6 +57,8 @@ MEASURES = {
     "cost": Measure(lowest=-math.inf),
 }
 """Figures that mean the same for any number of rows: train and test can stand side by side."""
+MACRO = {"precision", "recall", "f1"}
+"""Means over classes, where they are of no class."""
 
 
 def proportion(name: str, successes: int, trials: int, label: str | None = None) -> Figure:
@@ -108,6 +110,8 @@ def like(one: Figure, other: Figure) -> Figure:
 
 def macro(told: Figure) -> Figure:
     """A mean over classes, which its name does not say."""
+    if told.average:
+        return told
     display = told.display if told.value is None else f"{told.display}, macro"
     return told.model_copy(update={"average": "macro", "display": display})
 
@@ -123,7 +127,8 @@ def root_mean_squared(name: str, errors: Vector) -> Figure:
 def fold_mean(name: str, values: Vector, label: str | None = None) -> Figure:
     """The mean over folds. Their training rows overlap, so the interval is only approximate (B5.12)."""
     bounds = student_t(values)
-    return figure(name, float(values.mean()), bounds, "student-t (approximate)", n=values.size, label=label)
+    found = figure(name, float(values.mean()), bounds, "student-t (approximate)", n=values.size, label=label)
+    return macro(found) if name in MACRO and label is None else found
 
 
 def resample_mean(name: str, values: Vector, label: str | None = None) -> Figure:

@@ -47,7 +47,8 @@ def areas(truth: Labels, probabilities: Matrix, classes: Sequence[Class], rows: 
             slopes += own
     each = [by_logit("pr_auc", one.precision, one.error, n, str(classes[one.code]), trials=one.fewest) for one in found]
     if not found:
-        return [figure(name, np.nan, None, "", n=n, label=None) for name in ("roc_auc", "pr_auc")]
+        nothing = [figure(name, np.nan, None, "", n=n, label=None) for name in ("roc_auc", "pr_auc")]
+        return nothing if k == 2 else [*map(macro, nothing)]
     if k == 2:
         note = {"label": None, "note": f"The positive class is {classes[1]}."}
         return [_roc_auc(found[1:], n), each[1].model_copy(update=note), *each]

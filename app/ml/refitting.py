@@ -24,6 +24,8 @@ class Number(NamedTuple):
     name: str
     label: str | None = None
     row: int | None = None
+    average: str | None = None
+    """How a measure of all classes is made of those of each: "macro"."""
 
 
 Numbers: TypeAlias = dict[Number, float]
@@ -178,6 +180,8 @@ def _predictions(material: Material, fitted: Fitted, asked: pa.Table) -> Numbers
 
 def _measured(judged: Evaluation) -> Numbers:
     return {
-        Number("measure", figure.name, figure.label): np.nan if figure.value is None else figure.value
+        Number("measure", figure.name, figure.label, average=figure.average): np.nan
+        if figure.value is None
+        else figure.value
         for figure in judged.figures
     }

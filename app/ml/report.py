@@ -42,6 +42,7 @@ class Gap(Wire):
     """Training beside test: a large gap means overfitting."""
 
     name: str
+    average: Literal["macro"] | None = Field(None, description="As in the figures: null, or `macro` over classes.")
     train: float | None
     test: float | None
     gap: float | None = Field(description="How much worse the test figure is; negative when it is better.")

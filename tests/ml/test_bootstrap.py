@@ -184,6 +184,9 @@ def test_classes(name):
     labels = {one.label for one in found.coefficients}
     assert labels == {"logistic": {"y"}, "ridge": {"x", "y"}}.get(name, set())
     assert {"accuracy", "log_loss"} <= {one.name for one in found.measures}
+    averaged = {(one.name, one.label) for one in found.measures if one.average == "macro"}
+    assert {("f1", None), ("precision", None), ("recall", None)} <= averaged
+    assert len({(one.name, one.label) for one in found.measures}) == len(found.measures)
 
 
 @pytest.mark.parametrize("name", ["lasso", "linear_sgd"])

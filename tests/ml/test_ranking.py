@@ -6,7 +6,8 @@ from scipy import integrate, stats
 from sklearn import metrics
 
 from app.ml import measures, precision_recall
-from app.ml.evaluation import across_folds, corrected
+from app.ml.evaluation import across_folds, corrected, gaps
+from app.ml.figures import fold_mean
 from app.ml.intervals import Resamples
 from app.ml.precision_recall import average_precision
 from app.ml.ranking import areas, curves
@@ -185,3 +186,11 @@ def test_intervals_of_average_precision_hold_the_truth(n, share, apart):
             figure = areas(positive * 1, np.stack([-scores, scores], axis=1), ["a", "b"], rows)[1]
             held.append(figure.lower <= truth <= figure.upper)
     assert 0.925 <= np.mean(held) <= 0.975
+
+
+def test_gaps_and_means_of_a_search_say_so_too():
+    one, other = (list(told(*drawn(3, n)).values()) for n in (60, 90))
+    said = {gap.name: gap.average for gap in gaps(one, other)}
+    assert {name for name, average in said.items() if average} == {*MACRO, "pr_auc", "roc_auc"}
+    assert fold_mean("f1", np.array([0.5, 0.6])).average == "macro"
+    assert fold_mean("f1", np.array([0.5, 0.6]), "a").average is None

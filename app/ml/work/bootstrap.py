@@ -188,7 +188,7 @@ def _result(request: BootstrapRequest, refits: Refits, planned: Plan, group: str
         defined = draws[np.isfinite(draws)]
         mean = float(defined.mean()) if defined.size else np.nan
         estimate = mean if measured else float(refits.whole[place])
-        said = {"name": number.name, "label": number.label, "row": number.row}
+        said = {"name": number.name, "label": number.label, "row": number.row, "average": number.average}
         groups[number.group].append(distribution(estimate, draws, left_out, request.confidence, **said))
     own = [place for place, number in enumerate(refits.numbers) if number.group == "coefficient"]
     names = [" ".join(filter(None, (refits.numbers[place].name, refits.numbers[place].label))) for place in own]
