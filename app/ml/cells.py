@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from app.ml.recast import number_text
 from app.ml.schema import ColumnKind, InputColumn
 
 EXACT = 2**53
@@ -40,7 +41,7 @@ _REFUSALS = (pa.ArrowInvalid, OverflowError, UnicodeEncodeError)
 
 def read_cells(column: InputColumn, values: Sequence[object]) -> tuple[pa.Array, list[int]]:
     """The values as an Arrow array of the column's kind, null where one is flawed, and where that is."""
-    kind = _KINDS[ColumnKind(column.kind)]
+    kind, values = _KINDS[ColumnKind(column.kind)], _as_used(column, values)
     types = set(map(type, values))
     if types <= kind.types and (column.nullable or type(None) not in types):
         try:
@@ -56,10 +57,26 @@ def read_cells(column: InputColumn, values: Sequence[object]) -> tuple[pa.Array,
 
 def flaw(column: InputColumn, value: object) -> Flaw | None:
     """Why this one value does not fit the column; None if it does."""
-    kind = _KINDS[ColumnKind(column.kind)]
+    kind, (value,) = _KINDS[ColumnKind(column.kind)], _as_used(column, [value])
     if value is None:
         return None if column.nullable else _MISSING
     return kind.why(value) if type(value) in kind.types else kind.wrong_type
+
+
+def _as_used(column: InputColumn, values: Sequence[object]) -> Sequence[object]:
+    """Numbers and truth values of a column that the model uses as categories, as the categories that they are."""
+    if column.source_kind is None or ColumnKind(column.kind).measured:
+        return values
+    if column.source_kind == ColumnKind.BOOLEAN:
+        return [str(value).lower() if isinstance(value, bool) else value for value in values]
+    if column.source_kind == ColumnKind.NUMERIC:
+        return [_category(value) if type(value) in {int, float} else value for value in values]
+    return values
+
+
+def _category(number: Any) -> object:
+    """The category of a number; the number itself where it is none, which is a flaw of its own."""
+    return number if _why_no_number(number) else number_text(number)
 
 
 def _numbers(values: Sequence[Any]) -> pa.Array:

@@ -16,6 +16,7 @@ from app.ml.learners import meaning
 from app.ml.measures import Truths
 from app.ml.model import Header, Model
 from app.ml.progress import Reporter, Stages
+from app.ml.recast import TEXTS, kinds_used, recast_columns
 from app.ml.rejection import decided_by
 from app.ml.schema import ColumnKind, TableColumn
 from app.ml.splits import holdout
@@ -27,7 +28,6 @@ BLOCK = 1 << 16
 FEW = 30
 """Fewer rows than this give figures that are hardly worth their digits."""
 NAMED = 10
-TEXTS = {ColumnKind.CATEGORICAL, ColumnKind.TEXT}
 
 
 class Judged(NamedTuple):
@@ -42,7 +42,7 @@ class Judged(NamedTuple):
 
 def column_faults(header: Header, target: str | None, columns: Sequence[TableColumn], rows: int) -> Iterator[Fault]:
     """What a dataset of so many rows lacks to judge a model. target: the column of the truth."""
-    known = {column.name: column for column in columns}
+    known = {column.name: column for column in recast_columns(columns, kinds_used(header.receipt))}
     for wanted in header.inputs:
         column = known.get(wanted.name)
         if column is None:

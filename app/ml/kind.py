@@ -6,7 +6,7 @@ and its frames, the result on the wire) follows from that record.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
@@ -14,8 +14,10 @@ import pyarrow as pa
 from pydantic import ConfigDict, Field, StringConstraints
 
 from app.errors import Fault
+from app.ml.given_kinds import KindName
 from app.ml.model import Header, Model
 from app.ml.progress import Reporter
+from app.ml.recast import recast_columns, recast_table
 from app.ml.report import Report, Reuse
 from app.ml.reuse import optimism
 from app.ml.schema import TableColumn
@@ -138,6 +140,14 @@ class Source(NamedTuple):
     batches: Iterator[pa.Table]
     beside: Callable[[Iterator[pa.Table]], pa.Table] = pa.concat_tables
     """Puts them where they take no memory."""
+
+    def used_as(self, kinds: Mapping[str, KindName]) -> "Source":
+        """With columns as the kinds that they are used as."""
+        columns = recast_columns(self.sheet.columns, kinds)
+        return self._replace(
+            sheet=self.sheet._replace(columns=tuple(columns)),
+            batches=(recast_table(batch, columns) for batch in self.batches),
+        )
 
     def read(self, columns: Collection[str] | None = None) -> pa.Table:
         """All rows; with `columns`, no others of these are kept in memory."""

@@ -54,7 +54,7 @@ class Material(NamedTuple):
             weights = read_weights(table.column(spec.weights), spec.weights, target.rows)
         if spec.sigma is not None:
             weights = read_weights(table.column(spec.sigma), spec.sigma, target.rows, exponent=-2)
-        known = {c.name: RawColumn(c.name, ColumnKind(c.kind), c.notation) for c in columns}
+        known = {c.name: RawColumn(c.name, ColumnKind(c.kind), c.notation, c.source_kind) for c in columns}
         return cls(
             task=planned.task,
             algorithm=algorithm,

@@ -17,9 +17,11 @@ from app.ml.catalogue import any_algorithm
 from app.ml.contract import Inputs, Learner, Size, Task
 from app.ml.evaluation import Validation
 from app.ml.foreseen import value_faults
+from app.ml.given_kinds import KindName
 from app.ml.grouping import group_faults, group_warnings, streaming_fault
 from app.ml.plan_cost import closed_form, cost_of, encoded_width
 from app.ml.preprocessing import MAX_LEVELS, Preprocessing
+from app.ml.recast import kind_faults, kind_warnings, recast_columns
 from app.ml.schema import ColumnKind, TableColumn
 from app.suggestions import no_such
 from app.wire import Body
@@ -51,6 +53,12 @@ class TrainSpec(Body):
         None,
         description="A numeric column with the error (standard deviation) of each row's target: instead of weights, a "
         "row counts as 1/sigma². Algorithms that judge themselves by known errors (linear) take them as known.",
+    )
+    kinds: dict[str, KindName] = Field(
+        {},
+        description="Kinds of columns that are used as another kind than the dataset has them, by name: numbers as "
+        "`categorical`, texts as `numeric` or `date` (`date:DMY` names the order, `numeric:comma` the decimal mark), "
+        "categories as `text`, which is no feature. Texts that cannot be read so are missing.",
     )
     task: Task | None = Field(None, description="Null: regression for a numeric target, else classification.")
     algorithm: AlgorithmSpec
@@ -84,9 +92,11 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
 
     Raises InvalidRequest with every fault of the request.
     """
+    unread, warned = [*kind_faults(spec.kinds, columns)], [*kind_warnings(spec.kinds, columns)]
+    columns = recast_columns(columns, spec.kinds)
     known = {column.name: column for column in columns}
     task, faults = _task(spec, known)
-    faults += [*_target_faults(spec, known, task, rows), *_weight_faults(spec, known)]
+    faults += [*unread, *_target_faults(spec, known, task, rows), *_weight_faults(spec, known)]
     faults += [*_feature_faults(spec, known, rows), *value_faults(spec, known)]
     faults += group_faults(spec.validation, known, spec.target)
     if spec.validation.method == "loo" and spec.target is None:
@@ -112,7 +122,7 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
     cost = cost_of(spec, task, chosen, size, memory_bytes)
     if faults := [*streaming_fault(spec.validation, cost.lot)]:
         raise InvalidRequest(faults=faults)
-    warnings += [*_warnings(spec, chosen, known, usable), *_lot_warnings(cost.lot)]
+    warnings += [*warned, *_warnings(spec, chosen, known, usable), *_lot_warnings(cost.lot)]
     warnings += group_warnings(spec.validation, known, features)
     return Plan(task, features, usable, cost.memory_bytes, cost.seconds, tuple(warnings), cost.lot)
 

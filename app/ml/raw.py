@@ -23,6 +23,7 @@ class RawColumn(NamedTuple):
     name: str
     kind: ColumnKind
     notation: Notation | None = None
+    source_kind: str | None = None
 
 
 class Raw(NamedTuple):

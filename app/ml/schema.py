@@ -46,6 +46,8 @@ class TableColumn(NamedTuple):
     maximum: float | None = None
     notation: Notation | None = None
     """How its cells were written as text; None: the plain way."""
+    source_kind: str | None = None
+    """The kind that the dataset has it as, where it is used as another; None: as it is."""
 
 
 class InputColumn(Wire):
@@ -61,4 +63,9 @@ class InputColumn(Wire):
         None,
         description="How the text cells of the training data were written, and those of a CSV body are; null: the "
         "plain way, as in 1234.5 and 2024-12-31.",
+    )
+    source_kind: str | None = Field(
+        None,
+        description="Kind of the column in the training data, where the model uses it as another kind; null: the same "
+        "kind. Of a numeric column used as categories, rows may hold the numbers or their text.",
     )

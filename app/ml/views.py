@@ -132,6 +132,7 @@ def _both(one: InputColumn, other: InputColumn) -> InputColumn:
         levels=None if one.levels is None else [*dict.fromkeys([*one.levels, *(other.levels or ())])],
         nullable=one.nullable and other.nullable,
         notation=one.notation if one.notation == other.notation else None,
+        source_kind=one.source_kind if one.source_kind == other.source_kind else None,
     )
 
 

@@ -107,8 +107,9 @@ def run(request: BootstrapRequest, inputs: Inputs, progress: Reporter) -> Outcom
     stages = Stages(progress)
     (source,) = inputs.datasets
     stages(0.0, "reading the table")
-    columns, table = source.sheet.columns, source.read()
     spec = _spec(request, *(loaded.version for loaded in inputs.models))
+    source = source.used_as(spec.kinds)
+    columns, table = source.sheet.columns, source.read()
     planned = _planned(request, spec, columns, table.num_rows)
     material = Material.read(spec, planned, table, columns)
     del table

@@ -32,6 +32,7 @@ from app.ml.labels import Class
 from app.ml.model import Model, encode
 from app.ml.preparation import Preparation
 from app.ml.progress import Reporter, Stages
+from app.ml.recast import kinds_used
 from app.ml.report import Report, Reuse
 from app.ml.reporting import readable
 from app.ml.residuals import residuals
@@ -87,6 +88,7 @@ def run(request: CombineRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     versions, digest = [loaded.version for loaded in inputs.models], source.sheet.digest
     model = _committee(request, inputs.models, digest)
     header, name = versions[0].header, str(model.target)
+    source = source.used_as(kinds_used(model.receipt))
     seen = trainings(model.receipt, digest)
     inputs_and_truth = [*(column.name for column in model.inputs), name]
     table = source.read(dict.fromkeys([*inputs_and_truth, *group_columns(seen)]))

@@ -18,6 +18,7 @@ from app.ml.evaluation import Asked, Judgement
 from app.ml.judgement import column_faults, group_columns, judge, read_truth, trainings, warnings
 from app.ml.kind import Checked, Chosen, Inputs, Kind, Known, Needs, Outcome, Request, Result, Sheet, Version
 from app.ml.progress import Reporter
+from app.ml.recast import kinds_used
 from app.ml.report import Reuse
 from app.ml.reuse import held_out, held_out_by_all, whole, without
 from app.ml.unseen import NOT_KNOWN, Unseen, unseen
@@ -74,6 +75,7 @@ def check(request: EvaluateRequest, known: Known) -> Checked:
 def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     (source,), (loaded,) = inputs.datasets, inputs.models
     version, digest = loaded.version, source.sheet.digest
+    source = source.used_as(kinds_used(version.header.receipt))
     name = _target(request, version)
     inputs_and_truth = [column.name for column in version.header.inputs] + ([] if name is None else [name])
     own = trainings(version.header.receipt, digest)

@@ -130,7 +130,7 @@ def _plans(found: Sequence[Candidate], sheet: Sheet) -> list[Plan]:
 
 
 def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
-    (source,) = inputs.datasets
+    source = inputs.datasets[0].used_as(request.kinds)
     columns, table, stages = source.sheet.columns, source.read(), Stages(progress)
     found = candidates(request)
     ranking = rank(

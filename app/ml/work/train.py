@@ -49,6 +49,7 @@ def check(request: TrainRequest, known: Known) -> Checked:
 
 def run(request: TrainRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     (source,) = inputs.datasets
+    source = source.used_as(request.kinds)
     sheet, memory = source.sheet, inputs.memory_bytes
     read = source.read_beside if plan(request, sheet.columns, sheet.rows, memory).lot else source.read
     trained = train(
