@@ -5,8 +5,7 @@ Whatever is in the least unusual goes the second way, which says what is wrong w
 
 import csv
 import io
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -20,11 +19,12 @@ from app.api.numbers import order_of
 from app.errors import InvalidEncoding, NulCharacter
 from app.ml.cells import EXACT
 from app.ml.contract import Matrix
-from app.ml.schema import ColumnKind, InputColumn
+from app.ml.schema import InputColumn
+from app.ml.texts import read_texts
 
-WHOLE = re.compile(r"\s*[+-]?[0-9]{1,400}\s*", re.ASCII)
-NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", re.ASCII)
-BOOLEANS = {"true": True, "false": False}
+DELIMITERS = ",;\t|"
+HEAD = 1 << 20
+"""Characters among which the header is looked for."""
 MARK = b"\xef\xbb\xbf"
 """Of UTF-8, which some programs write first."""
 REFUSALS = (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeDecodeError)
@@ -64,43 +64,52 @@ def _as_written(raw: Matrix, empty: int) -> bool:
     return bool(sure and not np.signbit(raw[raw == 0]).any())
 
 
-def csv_document(body: bytes, inputs: Sequence[InputColumn], *, max_rows: int) -> dict[str, Any]:
-    """The document of columns and data that says the same: cells as the kind of their column, empty ones null.
+def csv_document(
+    body: bytes,
+    inputs: Sequence[InputColumn],
+    *,
+    max_rows: int,
+    encoding: str | None = None,
+    reading: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The document of columns and data that says the same: cells as the kind of their column, missing ones null.
 
-    Of more rows than `max_rows` one too many is read.
+    Cells are in the notations of their columns. encoding: as the request says, if it does; else UTF-8 or, what is no
+    UTF-8, as the training data, whose `reading` also has markers of missing values. Fields are separated by what finds
+    most inputs in the header. Of more rows than `max_rows` one too many is read.
     """
-    if b"\0" in body:
+    if b"\0" in body and encoding is None:
         raise NulCharacter
+    text, names = _decoded(body, encoding, reading), {column.name: column for column in inputs}
     try:
-        lines = csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True)
-        header, *data = list(islice(filter(None, lines), max_rows + 2)) or [[]]
-    except UnicodeDecodeError:
-        raise InvalidEncoding from None
+        delimiter = max(DELIMITERS, key=lambda one: len(names.keys() & set(_header(text, one))))
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        _, *data = list(islice(filter(None, lines), max_rows + 2)) or [[]]
+        header = _header(text, delimiter)
     except csv.Error:
         raise MalformedTable("The body is not readable as CSV.") from None
-    kinds: Mapping[str, str] = {column.name: column.kind for column in inputs}
-    reads = [_READS.get(kinds.get(name, ""), _text) for name in header]
-    return {"columns": header, "data": [_row(reads, line) for line in data]}
+    whole = [place for place, line in enumerate(data) if len(line) == len(header)]
+    columns = zip(*(data[place] for place in whole), strict=True)
+    read = [read_texts(names.get(name), cells, reading.get("missing", ())) for name, cells in zip(header, columns)]  # noqa: B905
+    rows = dict(zip(whole, map(list, zip(*read, strict=True)), strict=True)) if whole else {}
+    return {"columns": header, "data": [rows.get(place, line) for place, line in enumerate(data)]}
 
 
-def _row(reads: Sequence[Callable[[str], object]], line: list[str]) -> list[Any]:
-    """One of another length is left as it is: it is a fault of its own."""
-    return [read(cell) for read, cell in zip(reads, line, strict=True)] if len(line) == len(reads) else line
+def _decoded(body: bytes, encoding: str | None, reading: Mapping[str, Any]) -> str:
+    """By the encoding of the request; else as UTF-8, or as the training data was. Raises InvalidEncoding."""
+    for one in filter(None, (encoding or "utf-8-sig", None if encoding else reading.get("encoding"))):
+        try:
+            text = body.decode(one)
+        except UnicodeDecodeError:
+            continue
+        if "\0" in text:
+            raise NulCharacter
+        return text.removeprefix("\ufeff")
+    raise InvalidEncoding
 
 
-def _text(cell: str) -> str | None:
-    return cell or None
-
-
-def _number(cell: str) -> object:
-    """A number, null, or the cell itself, which then is a fault like any other string."""
-    if WHOLE.fullmatch(cell):
-        return int(cell)
-    return float(cell) if NUMBER.fullmatch(cell) else cell or None
-
-
-def _boolean(cell: str) -> object:
-    return BOOLEANS.get(cell.strip().lower(), cell or None)
-
-
-_READS: dict[str, Callable[[str], object]] = {ColumnKind.NUMERIC: _number, ColumnKind.BOOLEAN: _boolean}
+def _header(text: str, delimiter: str) -> list[str]:
+    """The names, as an upload has them: without spaces around them, and by their number where there is none."""
+    lines = csv.reader(io.StringIO(text[:HEAD], newline=""), delimiter=delimiter, strict=True)
+    first = next(filter(None, lines), [])
+    return [name.strip() or f"column_{place}" for place, name in enumerate(first, 1)]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from app.api.arriving import Headers, Sent
 from app.api.strict_json import demand_json
 from app.errors import InvalidData, NotAcceptable, UnsupportedMediaType, ValiantError
+from app.ingest.options import ENCODINGS, encoding_named
 from app.ml.rows import Incoming, whole
 from app.services.answers import answer
 from app.services.columnar import as_arrow, as_npy
@@ -39,16 +40,24 @@ def kind_of(headers: Headers) -> str:
     sent = headers.get(b"content-type", b"")
     if sent == b"application/json":
         return JSON
-    kind, _, parameters = sent.decode("latin-1").lower().partition(";")
+    kind, _, _ = sent.decode("latin-1").lower().partition(";")
     if kind.strip() in {NPY, ARROW}:
         return kind.strip()
     if kind.strip() == CSV:
-        name, _, charset = parameters.strip().partition("=")
-        if name == "charset" and charset.strip('" ') not in {"utf-8", "us-ascii"}:
-            raise UnsupportedMediaType("Send text/csv in UTF-8.")
         return CSV
     demand_json(headers)
     return JSON
+
+
+def encoding_of(headers: Headers) -> str | None:
+    """The encoding that a CSV body says it has; None where it says none, or UTF-8. Raises UnsupportedMediaType."""
+    kind, _, parameters = headers.get(b"content-type", b"").decode("latin-1").lower().partition(";")
+    name, _, charset = parameters.strip().partition("=")
+    if kind.strip() != CSV or name != "charset" or (charset := charset.strip('" ')) in {"utf-8", "us-ascii"}:
+        return None
+    if (found := encoding_named(charset)) is None:
+        raise UnsupportedMediaType(f"text/csv has one of the encodings {', '.join(ENCODINGS)}.")
+    return found
 
 
 def accepted(headers: Headers) -> str:

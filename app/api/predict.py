@@ -15,7 +15,7 @@ from app.api.csv_form import csv_document, csv_numbers
 from app.api.deciding import AcceptAbove, CostRows, GapAbove, RejectCost, RejectHigh, RejectLow, Threshold, policy_of
 from app.api.dependencies import CONFIDENCE, ModelPath, RequestTimeout, seconds
 from app.api.direct import Call, DirectRoute, Holds, Respond, by_the_route
-from app.api.forms import ARROW, BINARY, CSV, NPY, WRITERS, accepted, kind_of, npy_rows
+from app.api.forms import ARROW, BINARY, CSV, NPY, WRITERS, accepted, encoding_of, kind_of, npy_rows
 from app.api.freshness import DESCRIPTION, STALE, MinRevision, stale_header
 from app.api.middleware import Reply
 from app.api.numbers import STANDS, cut, order_of
@@ -34,12 +34,14 @@ from app.settings import KiB, Settings
 class _Forms(NamedTuple):
     body: str
     answer: str
+    encoding: str | None
+    """Of a CSV body that says one other than UTF-8."""
 
 
 class _RowsRoute(DirectRoute):
     @staticmethod
     def demand(sent: Headers) -> Mapping[str, Any]:
-        return {"forms": _Forms(kind_of(sent), accepted(sent))}
+        return {"forms": _Forms(kind_of(sent), accepted(sent), encoding_of(sent))}
 
 
 router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=_RowsRoute)
@@ -187,9 +189,11 @@ def _read(asked: _Asked, call: Call, body: Sent, served: Served) -> Incoming:
         return arrow_rows(body, served, general, settings, let_bad_rows_pass=asked.let_bad_rows_pass)
     text, names = bytes(body), served.model.preparation.numbers
     if asked.forms.body == CSV:
-        raw = csv_numbers(text, names, max_rows=settings.max_predict_rows)
+        encoding, most = asked.forms.encoding, settings.max_predict_rows
+        raw = None if encoding else csv_numbers(text, served.model.plain_numbers, max_rows=most)
         if raw is None:
-            return general(csv_document(text, served.model.inputs, max_rows=settings.max_predict_rows))
+            inputs, reading = served.model.inputs, served.model.reading
+            return general(csv_document(text, inputs, max_rows=most, encoding=encoding, reading=reading))
         return whole(raw)
     raw = _numbers(text, names, settings)
     return general(parse(text, settings.max_json_depth)) if raw is None else whole(raw)

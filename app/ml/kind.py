@@ -14,6 +14,7 @@ import pyarrow as pa
 from pydantic import ConfigDict, Field, StringConstraints
 
 from app.errors import Fault
+from app.ml.contract import JSON
 from app.ml.given_kinds import KindName
 from app.ml.model import Header, Model
 from app.ml.progress import Reporter
@@ -98,6 +99,8 @@ class Sheet(NamedTuple):
     digest: str
     rows: int
     columns: tuple[TableColumn, ...]
+    reading: Mapping[str, JSON] = {}
+    """How its file was read, where not the usual way: the `encoding` of its text, markers of `missing` values."""
 
 
 class Version(NamedTuple):

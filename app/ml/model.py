@@ -110,6 +110,17 @@ class Model:
         return turned_back(self.linearising, with_intervals(find(self.name).algorithm, self.params, self.errors))
 
     @property
+    def reading(self) -> Mapping[str, JSON]:
+        """How the training data was read, where not the usual way: its `encoding`, markers of `missing` values."""
+        return self.receipt.get("reading") or {}
+
+    @cached_property
+    def plain_numbers(self) -> tuple[str, ...] | None:
+        """The inputs, if all are numbers that were written the plain way in the training data; else None."""
+        special = self.reading.get("missing") or any(column.notation or column.source_kind for column in self.inputs)
+        return None if special else self.preparation.numbers
+
+    @property
     def interval(self) -> Callable[[Any, Any, Matrix, float], Matrix]:
         """As in `Algorithm`, of a regression. Raises NoInterval where there is none."""
         found = self.algorithm.interval

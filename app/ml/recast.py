@@ -18,7 +18,6 @@ from app.ml.raw import Cells
 from app.ml.schema import ColumnKind, TableColumn
 from app.suggestions import no_such
 
-EXACT = 2.0**53
 TEXTS = {ColumnKind.CATEGORICAL, ColumnKind.TEXT}
 
 
@@ -125,7 +124,7 @@ def _texts(cells: pa.Array) -> pa.Array:
 
 def number_text(number: float) -> str:
     """The category of a number."""
-    return str(int(number)) if float(number).is_integer() and abs(number) <= EXACT else repr(float(number))
+    return repr(float(number) + 0.0).removesuffix(".0")
 
 
 _TYPES = {

@@ -2,7 +2,7 @@
 
 import math
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 
 import numpy as np
@@ -38,14 +38,15 @@ def train(
     *,
     columns: Sequence[TableColumn],
     data_digest: str,
+    reading: Mapping[str, JSON] | None = None,
     memory_bytes: float = math.inf,
     progress: Reporter = unheard,
 ) -> Trained:
     """Split, prepare, fit, evaluate, encode.
 
     table: the whole dataset; pass the only reference to it, and its memory is free during the fit.
-    columns: the data sheet it came with. data_digest: goes into the receipt. memory_bytes: a table that needs more is
-    read, not held, if the algorithm can learn so (`app.ml.streaming`).
+    columns: the data sheet it came with. data_digest, reading (see `Sheet`): for the receipt. memory_bytes: a table
+    that needs more is read, not held, if the algorithm can learn so (`app.ml.streaming`).
 
     The model is the one that was fitted on the training rows, and the report is about that very model.
     Raises InvalidRequest for what `plan` finds, InvalidData for rows that cannot be used, naming them.
@@ -100,7 +101,7 @@ def train(
         preparation=fitted.preparation,
         target=spec.target,
         classes=material.target.classes,
-        receipt=_receipt(spec, data_digest) | ({"lot": planned.lot} if stream else {}),
+        receipt=_receipt(spec, data_digest, reading) | ({"lot": planned.lot} if stream else {}),
         linearising=spec.preprocessing.target,
         errors=held_out_errors(material, fitted, split.test),
     )
@@ -109,9 +110,10 @@ def train(
     return Trained(encode(model), told, record_golden(model, sample), seen_rows.encode([seen]))
 
 
-def _receipt(spec: TrainSpec, data_digest: str) -> dict[str, JSON]:
+def _receipt(spec: TrainSpec, data_digest: str, reading: Mapping[str, JSON] | None) -> dict[str, JSON]:
     """The same receipt gives the same bytes."""
-    return {
+    unusual = {"reading": dict(reading)} if reading else {}
+    return unusual | {
         "seed": spec.seed,
         "data_digest": data_digest,
         "spec": spec.model_dump(mode="json", include=set(TrainSpec.model_fields)),

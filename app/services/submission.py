@@ -10,12 +10,13 @@ from uuid import UUID
 
 from app.disk import demand_room
 from app.errors import Fault, IdempotencyConflict, InvalidRequest, QueueFull
+from app.ml.contract import JSON
 from app.ml.kind import Checked, Estimate, Known, Request, Sheet, Version
 from app.ml.kinds import kind_of
 from app.ml.model import Header
 from app.ml.schema import TableColumn
 from app.ml.sheet import Column
-from app.schemas.datasets import Dataset
+from app.schemas.datasets import Dataset, FileReading
 from app.schemas.jobs import Job
 from app.schemas.models import ModelVersion
 from app.services.partial_check import further_faults
@@ -155,7 +156,16 @@ def _completed(new: NewJob, understood: _Understood) -> NewJob:
 
 def sheet(dataset: Dataset) -> Sheet:
     """What the core may know of a dataset."""
-    return Sheet(dataset.digest, dataset.rows, tuple(map(_column, dataset.columns)))
+    return Sheet(dataset.digest, dataset.rows, tuple(map(_column, dataset.columns)), _unusual(dataset.reading))
+
+
+def _unusual(reading: FileReading | None) -> dict[str, JSON]:
+    """What another file of the same origin needs to be read alike."""
+    if reading is None:
+        return {}
+    usual = reading.encoding in {None, "utf-8"}
+    found: dict[str, JSON] = {} if usual else {"encoding": reading.encoding}
+    return found | ({"missing": reading.missing} if reading.missing else {})
 
 
 def _column(of: Column) -> TableColumn:

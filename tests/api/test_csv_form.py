@@ -8,8 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.api.csv_form import csv_document, csv_numbers
-from app.errors import ValiantError
+from app.errors import InvalidData, InvalidEncoding, ValiantError
 from app.ml.learning import Learned
+from app.ml.notation import Notation
 from app.ml.preparation import Preparation
 from app.ml.rows import read_rows
 from app.ml.schema import InputColumn
@@ -78,7 +79,7 @@ def by_arrow(body):
 
 def by_cell(body):
     try:
-        read = read_rows(csv_document(body, INPUTS, max_rows=MOST), INPUTS, max_rows=MOST)
+        read = read_rows(csv_document(body, INPUTS, max_rows=MOST, reading={}), INPUTS, max_rows=MOST)
     except ValiantError:
         return None
     return None if read.ignored else PREPARATION.raw(read.table)
@@ -124,3 +125,45 @@ def test_what_is_no_table_of_few_rows_is_left_to_the_other(body):
 
 def test_a_model_of_other_inputs_is_left_to_the_other():
     assert csv_numbers(b"a,b\n1,2\n", None, max_rows=MOST) is None
+
+
+NOTED = (
+    InputColumn(name="price", kind="numeric", notation=Notation(decimal=",", thousands=".", unit="€")),
+    InputColumn(name="rate", kind="numeric", notation=Notation(percent=True, missing=("n.b.",))),
+    InputColumn(name="when", kind="datetime", notation=Notation(dates="DMY")),
+    InputColumn(name="plan", kind="categorical", levels=["café"]),
+    InputColumn(name="store", kind="categorical", levels=["5"], source_kind="numeric"),
+    InputColumn(name="area", kind="numeric", source_kind="text"),
+)
+WANTED = [[1234.5, 0.125, "2024-03-31T00:00:00+00:00", "café", 5, 80], [None, None, None, None, None, None]]
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_cells_are_read_in_the_notation_of_the_training_data(delimiter, encoding):
+    lines = [
+        ["", "price", "rate", "when", "plan", "store", "area"],
+        ["0", "1.234,50", "12.5 %", "31.03.2024", "café", "5.0", "80"],
+        ["1", "?", "n.b.", "NA", "null", "-999", "unknown"],
+    ]
+    body = "\n".join(map(delimiter.join, lines)).encode(encoding)
+    reading = {"missing": ["-999"]} | ({} if encoding == "utf-8" else {"encoding": encoding})
+    read = csv_document(body, NOTED, max_rows=MOST, reading=reading)
+    assert read["columns"] == ["column_1", "price", "rate", "when", "plan", "store", "area"]
+    assert [row[1:] for row in read["data"]] == WANTED
+    named = csv_document(body, NOTED, max_rows=MOST, encoding=encoding, reading={"missing": ["-999"]})
+    assert named == read
+
+
+def test_what_does_not_fit_the_notation_is_a_fault_of_its_cell():
+    body = b"price;rate;when;plan;store;area\nabc;0.5;2024-13-01;x;5;1\n"
+    read = read_rows(csv_document(body, NOTED, max_rows=MOST, reading={}), NOTED, max_rows=MOST, let_bad_rows_pass=True)
+    assert [fault.pointer for fault in read.faults] == ["/data/0/0"]
+    with pytest.raises(InvalidData) as refusal:
+        read_rows(csv_document(body, NOTED, max_rows=MOST, reading={}), NOTED, max_rows=MOST)
+    assert [fault.pointer for fault in refusal.value.faults] == ["/data/0/0", "/data/0/1", "/data/0/2"]
+
+
+def test_other_encodings_than_that_of_the_training_data_are_refused():
+    with pytest.raises(InvalidEncoding):
+        csv_document("plan\ncafé\n".encode("latin-1"), NOTED, max_rows=MOST, reading={})

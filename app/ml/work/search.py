@@ -165,6 +165,7 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         table,
         columns=columns,
         data_digest=source.sheet.digest,
+        reading=source.sheet.reading,
         progress=lambda fraction, _, measures: heard(fraction, **measures),
     )
     return Outcome(trained, result)

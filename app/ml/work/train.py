@@ -57,6 +57,7 @@ def run(request: TrainRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         read(),
         columns=sheet.columns,
         data_digest=sheet.digest,
+        reading=sheet.reading,
         memory_bytes=memory,
         progress=progress,
     )
