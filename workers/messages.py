@@ -46,7 +46,7 @@ class Order(NamedTuple):
     @classmethod
     def read(cls, payload: bytes) -> Self:
         kind, request, request_id, sheets, models, memory, forks = json.loads(payload)
-        datasets = [Sheet(d, rows, tuple(map(_column, columns))) for d, rows, columns in sheets]
+        datasets = [Sheet(d, rows, tuple(map(_column, columns)), reading) for d, rows, columns, reading in sheets]
         return cls(kind, request, request_id, datasets, [Bytes(*one) for one in models], memory, forks)
 
 
