@@ -60,7 +60,7 @@ def test_it_trains_what_comes_in_pieces(child):
     answers = fed(child)
     kinds = [frame.kind for frame in answers if frame.kind != frames.PROGRESS]
     assert kinds[0] == frames.RESULT
-    assert set(kinds[1:-1]) == {frames.BLOB}
+    assert set(kinds[1:-1]) == {frames.BLOB, frames.SEEN}
     assert kinds[-1] == frames.END
     report = json.loads(next(frame.payload for frame in answers if frame.kind == frames.RESULT))["trained"]["report"]
     assert report["rows_train"] + report["rows_test"] == 40
