@@ -54,6 +54,11 @@ class Sample:
         self.cells += len(cells)
         self.measured += pc.sum(pc.match_substring_regex(cells, _MEASURED)).as_py() or 0
 
+    def add_measured(self, values: pa.Array) -> None:
+        """Values that are all numbers or dates."""
+        cells = min(len(values) - values.null_count, SAMPLED)
+        self.cells, self.measured = self.cells + cells, self.measured + cells
+
     @property
     def suspicious(self) -> bool:
         return 2 * self.measured > self.cells

@@ -46,7 +46,9 @@ class Survey:
             self._possible[at] = narrow(self._possible[at], values)
             if self._possible[at] == (Form.TEXT,):
                 self._samples[at].add(values)
-            elif Form.INTEGER in self._possible[at] and not self._padded[at]:
+                continue
+            self._samples[at].add_measured(values)
+            if Form.INTEGER in self._possible[at] and not self._padded[at]:
                 self._padded[at] = padded(values)
 
     def doubtful(self) -> list[int]:

@@ -57,6 +57,15 @@ def moments(cells: pa.Array, order: DateOrder) -> pa.Array:
     return pa.array(stamps, mask=~(sound & found.is_valid().to_numpy(zero_copy_only=False))).cast(TIME)
 
 
+def are_dates(numbers: pa.Array) -> bool:
+    """Whether whole numbers without nulls may be dates of the years 1900 to 2099, such as 20240131."""
+    if not len(numbers):
+        return True
+    low, high = (end.as_py() for end in pc.min_max(numbers).values())
+    near = 19000101 <= low <= high <= 20991231
+    return bool(near and moments(pc.unique(numbers).cast(pa.string()), "YMD").null_count == 0)
+
+
 def _century(year: Numbers) -> Numbers:
     return np.where(year < 69, year + 2000, year + 1900)
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
+from app.ml.moments import are_dates
 from app.ml.notation import MARKERS, Notation
 from app.ml.order import Values
 from app.ml.report import Figure
@@ -130,6 +131,8 @@ def describe(name: str, of: pa.DataType, pieces: Pieces, remark: Remark = Remark
         kind = remark.kind
     known = {"name": name, "kind": kind, "count": count, "missing": missing, "identifier_like": identifier}
     offers = [*remark.offers, *_marker_offers(kind, figures.get("top_levels") or [])]
+    if pa.types.is_integer(of) and count and all(are_dates(piece.drop_null()) for piece in pieces()):
+        offers.append(Offer(sentence="Read the numbers as dates: year, month and day.", kinds={name: "date:YMD"}))
     written = {"notation": remark.notation, "offers": offers, "warnings": warnings}
     return Column(**(known | figures | {"distinct": distinct} | written))
 

@@ -322,6 +322,20 @@ def test_an_upload_says_how_its_file_is_read(client):
         assert client.get(made.headers["location"]).json()["reading"] == read
 
 
+def test_what_a_data_sheet_offers_is_given_at_upload(client):
+    """One correction, and the service proposed it."""
+    rows = [f"{i % 12 + 1}/{i % 9 + 1}/2024,{i}.5" for i in range(40)] + ["1/2/2024,unclear"]
+    data = "\n".join(["when,price", *rows]).encode()
+    when, price = upload(client, data).json()["columns"]
+    assert (price["kind"], price["warnings"]) == (
+        "numeric",
+        ["40 of 41 values are numbers; line 42 is not and was read as missing."],
+    )
+    assert [offer["kinds"] for offer in when["offers"]] == [{"when": "date:DMY"}, {"when": "date:MDY"}]
+    when, price = upload(client, data, kinds=json.dumps(when["offers"][1]["kinds"])).json()["columns"]
+    assert (when["kind"], when["maximum"], when["notation"]["dates"]) == ("datetime", "2024-12-09T00:00:00Z", "MDY")
+
+
 def test_wrong_ways_to_read_are_all_named(client):
     wrong = {"encoding": "latin-l", "kinds": '{"age": "numbr", "plan": 3}'}
     found = problem(upload(client, CSV, **wrong), 422, "invalid_request")

@@ -86,6 +86,12 @@ def test_lines_are_those_of_an_editor(parse):
     assert parsed.columns[0].warnings[0].startswith("41 of 42 values are numbers; line 82 is not")
 
 
+def test_a_stray_without_any_number_in_its_block(parse):
+    """The end of a file without a line break is a block of its own."""
+    parsed, _ = parse(column("a,b", [f"{i}.5,x" for i in range(30)]) + b"unclear,x")
+    assert (parsed.columns[0].kind, parsed.columns[0].missing) == ("numeric", 1)
+
+
 def test_a_stray_far_behind_the_first_block(parse):
     parsed, table = parse(b"a,b\n" + b"1.5,filler\n" * 500_000 + b"bad,x\n")
     assert parsed.columns[0].warnings[0] == (
@@ -357,6 +363,10 @@ def test_kinds_can_be_given_for_parquet(parse, faults):
     assert faults(data, options={"kinds": {"c": "numeric"}}) == {"/kinds/c": "kind_not_found"}
 
 
-def test_dates_without_marks_are_dates_where_the_kind_says_so(parse):
-    _, table = parse(b"a,b\n20240131,1\n20241201,2\n", options={"kinds": {"a": "date"}})
+def test_dates_without_marks_are_numbers_and_offered_as_dates(parse):
+    data = b"a,b,c\n20240131,1,20240131\n20241201,2,20241301\n"
+    parsed, _ = parse(data)
+    assert [one.kind for one in parsed.columns] == ["numeric"] * 3
+    assert [[offer.kinds for offer in one.offers] for one in parsed.columns] == [[{"a": "date:YMD"}], [], []]
+    _, table = parse(data, options={"kinds": parsed.columns[0].offers[0].kinds})
     assert moments(table, "a") == [dt.datetime(2024, 1, 31), dt.datetime(2024, 12, 1)]  # noqa: DTZ001
