@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from app.ml.conformal import UNCALIBRATED, Calibration
 from app.ml.contract import Data, Fit, Labels, Learned, Progress, Task, Vector, silent
 from app.ml.evaluation import Evaluation, evaluate
 from app.ml.linearising import carried
@@ -38,12 +39,20 @@ def judge(material: Material, fitted: Fitted, rows: Labels, rng: np.random.Gener
     return evaluate(fitted.learned, data, fitted.data, material.classes, rng)
 
 
-def held_out_errors(material: Material, fitted: Fitted, rows: Labels) -> Vector:
-    """(m,) absolute errors on these rows, ascending, of the function of the target that was fitted."""
+def calibrate(material: Material, fitted: Fitted, rows: Labels) -> Calibration:
+    """By the errors on these rows, of the function of the target that was fitted."""
     if material.task is not Task.REGRESSION or not rows.size:
-        return np.zeros(0)
+        return UNCALIBRATED
     data = material.data(fitted.preparation, rows[evenly(rows.size, MOST_ERRORS)])
-    with np.errstate(all="ignore"):  # what is not a number is as far off as can be
-        answers = material.algorithm.predict(material.params, fitted.fit.state, data.x)
-        errors = np.abs(carried(material.preprocessing.target, data.y) - answers)
-    return np.sort(np.where(np.isnan(errors), np.inf, errors))
+    with np.errstate(all="ignore"):
+        predicted = material.algorithm.predict(material.params, fitted.fit.state, data.x)
+        return Calibration.of(predicted, carried(material.preprocessing.target, data.y))
+
+
+def calibrate_by_folds(material: Material, rows: Labels, predicted: Vector | None) -> Calibration:
+    """By what fits without each of these rows predict for it, in the target's own units."""
+    if predicted is None:
+        return UNCALIBRATED
+    how = material.preprocessing.target
+    with np.errstate(all="ignore"):
+        return Calibration.of(carried(how, predicted), carried(how, material.target.y[rows]), crossed=True)

@@ -10,7 +10,8 @@ from app.errors import Fault
 from app.ml.contract import JSON, Data, Labels, Learned, Matrix, Task, Vector
 from app.ml.evaluation import Asked, Evaluation, evaluate, of_classes, of_numbers
 from app.ml.group_splits import read_groups
-from app.ml.intervals import Resamples
+from app.ml.interval_report import bounds_observations, interval_report
+from app.ml.intervals import CONFIDENCE, Resamples
 from app.ml.labels import UNKNOWN, Class, codes_of
 from app.ml.learners import meaning
 from app.ml.measures import Truths
@@ -18,6 +19,7 @@ from app.ml.model import Header, Model
 from app.ml.progress import Reporter, Stages
 from app.ml.recast import TEXTS, kinds_used, recast_columns
 from app.ml.rejection import decided_by
+from app.ml.report import IntervalReport
 from app.ml.schema import ColumnKind, TableColumn
 from app.ml.splits import holdout
 from app.ml.tallies import Rows
@@ -38,6 +40,9 @@ class Judged(NamedTuple):
     """(n,) row numbers of the table."""
     strangers: dict[str, int]
     """Rows by true class, of classes that the model does not know: mistakes, all of them."""
+    predicted: Vector = np.zeros(0)
+    """(n,) of a regression."""
+    intervals: IntervalReport | None = None
 
 
 def column_faults(header: Header, target: str | None, columns: Sequence[TableColumn], rows: int) -> Iterator[Fault]:
@@ -116,12 +121,13 @@ def judge(
         data = Data.of(model.task, model.preparation.matrix(model.preparation.raw(table)), missing=True)
         learned = Learned(model.algorithm, model.params, model.state)
         return Judged(evaluate(learned, data, data, (), rng), target.rows, {})
-    values, probabilities, answered = _predicted(model, table, stages)
+    values, probabilities, answered, ends = _predicted(model, table, stages)
     stages(0.8, "measuring")
     rows = Rows(Resamples.of(target.rows.size, rng))
     means = meaning(model.algorithm, model.params, model.task)
     if model.task is Task.REGRESSION:
-        return Judged(of_numbers(target.y, values, rows, means), target.rows, {})
+        intervals = None if ends is None else interval_report(model, values, ends, target.y)
+        return Judged(of_numbers(target.y, values, rows, means), target.rows, {}, values, intervals)
     truth, classes, strangers = _shared(target, model.classes or ())
     padded = np.pad(probabilities, ((0, 0), (0, len(classes) - probabilities.shape[1])))
     assigned = values.astype(np.intp) if asked.threshold is None else decided_by(probabilities, asked.threshold)
@@ -154,16 +160,19 @@ def only(target: Target, places: Labels) -> Target:
     return Target(target.rows[places], target.y[places] if target.y.size else target.y, target.classes)
 
 
-def _predicted(model: Model, table: pa.Table, stages: Stages) -> tuple[Vector, Matrix, Truths]:
+def _predicted(model: Model, table: pa.Table, stages: Stages) -> tuple[Vector, Matrix, Truths, Matrix | None]:
+    """Values, probabilities, which rows are known, and the ends of the intervals, if there are any."""
     parts, answered = [], np.ones(table.num_rows, np.bool_)
+    confidence, ends = CONFIDENCE if bounds_observations(model) else None, []
     for start in range(0, table.num_rows, BLOCK):
         stages(0.1 + 0.7 * start / table.num_rows, "predicting")
-        part = model.predict(table.slice(start, BLOCK))
+        part = model.predict(table.slice(start, BLOCK), confidence)
+        ends += [] if part.intervals is None else [part.intervals]
         if part.unknown is not None:
             answered[start + part.unknown] = False
         parts.append((part.values, np.zeros((0, 0)) if part.probabilities is None else part.probabilities))
     values, probabilities = zip(*parts, strict=True)
-    return np.concatenate(values), np.concatenate(probabilities), answered
+    return np.concatenate(values), np.concatenate(probabilities), answered, np.concatenate(ends) if ends else None
 
 
 def _shared(target: Target, known: Sequence[Class]) -> tuple[Labels, tuple[Class, ...], dict[str, int]]:

@@ -1,8 +1,9 @@
 """A fitted model, and the same model as bytes."""
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 from app.errors import AlgorithmNotFound, CorruptModel, NoInterval
 from app.ml import states, storage
 from app.ml.catalogue import find
-from app.ml.conformal import has_own, with_intervals
-from app.ml.contract import JSON, Algorithm, Labels, Matrix, Params, Task, Vector
+from app.ml.conformal import EVERYWHERE, UNCALIBRATED, Calibration, has_own, with_intervals, within
+from app.ml.contract import JSON, Algorithm, Labels, Matrix, Params, Task
 from app.ml.doubts import Flagged
 from app.ml.labels import Class
 from app.ml.learning import Learned
@@ -101,13 +102,16 @@ class Model:
     """Seed, data digest, request, library versions: the same receipt gives the same bytes."""
     linearising: Linearising = "none"
     """The function of the target that was fitted."""
-    errors: Vector = field(default_factory=lambda: np.zeros(0))
-    """Of a regression: (m,) absolute errors on rows held out, ascending, of that function."""
+    calibration: Calibration = UNCALIBRATED
+    """Of a regression: errors of that function on rows that the fit has not seen."""
+    limits: tuple[float, float] = EVERYWHERE
+    """Of a regression: the least and the greatest target that there can be; intervals end there."""
 
     @cached_property
     def algorithm(self) -> Algorithm[Any, Any]:
         """It answers in the target's own units."""
-        return turned_back(self.linearising, with_intervals(find(self.name).algorithm, self.params, self.errors))
+        found = with_intervals(find(self.name).algorithm, self.params, self.calibration)
+        return within(turned_back(self.linearising, found), self.limits)
 
     @property
     def reading(self) -> Mapping[str, JSON]:
@@ -131,7 +135,7 @@ class Model:
     @property
     def interval_name(self) -> str:
         """How intervals are found."""
-        return "algorithm" if has_own(find(self.name).algorithm, self.params) else "split-conformal"
+        return "algorithm" if has_own(find(self.name).algorithm, self.params) else self.calibration.name
 
     @property
     def inputs(self) -> tuple[InputColumn, ...]:
@@ -212,7 +216,8 @@ def decode(blob: bytes | memoryview) -> Model:
             classes=header.classes,
             receipt=header.receipt,
             linearising=LINEARISING.validate_python(document["linearising"]),
-            errors=_errors(document, arrays),
+            calibration=Calibration.restored(document, arrays),
+            limits=_limits(document.get("limits", [None, None])),
         )
     except AlgorithmNotFound:
         raise CorruptModel("The stored model is of an algorithm this version does not have.") from None
@@ -240,19 +245,20 @@ def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
         "preparation": states.pack(model.preparation.learned, "preparation", arrays),
         "state": states.pack(model.state, "state", arrays),
     }
-    if model.errors.size:
-        document["errors"] = states.pack(model.errors, "errors", arrays)
+    if model.limits != EVERYWHERE:
+        document["limits"] = [limit if math.isfinite(limit) else None for limit in model.limits]
     if any(ENCODED in name for name in arrays):
         document["format"] = ENCODED_FORMAT
-    return document, arrays
+    return document | model.calibration.packed(arrays), arrays
 
 
-def _errors(document: JSON, arrays: Mapping[str, NDArray[Any]]) -> Vector:
-    """None before they were kept. Raises ValueError for what is not in ascending order."""
-    errors = arrays["errors"] if "errors" in document else np.zeros(0)
-    if errors.ndim != 1 or errors.dtype != np.float64 or not (errors >= np.append(0.0, errors[:-1])).all():
-        raise ValueError("errors")
-    return errors
+def _limits(stored: JSON) -> tuple[float, float]:
+    """Null is no limit. Raises ValueError for what is not in ascending order."""
+    least, greatest = is_(stored, list)
+    limits = -math.inf if least is None else float(least), math.inf if greatest is None else float(greatest)
+    if not limits[0] < limits[1]:
+        raise ValueError("limits")
+    return limits
 
 
 def _header(document: JSON) -> Header:

@@ -23,6 +23,7 @@ from app.ml.plan_cost import closed_form, cost_of, encoded_width
 from app.ml.preprocessing import MAX_LEVELS, Preprocessing
 from app.ml.recast import kind_faults, kind_warnings, recast_columns
 from app.ml.schema import ColumnKind, TableColumn
+from app.ml.target_limits import limit_faults
 from app.suggestions import no_such
 from app.wire import Body
 
@@ -199,6 +200,7 @@ def _transform_faults(spec: TrainSpec, task: Task | None) -> Iterator[Fault]:
         yield Fault("/preprocessing/target", "Only the target of a regression can be transformed.")
     if spec.preprocessing.categories == "target" and spec.target is None:
         yield Fault("/preprocessing/categories", "There is no target to encode categories by: set it to levels.")
+    yield from limit_faults(spec.preprocessing, task)
 
 
 def _weight_faults(spec: TrainSpec, known: Mapping[str, TableColumn]) -> Iterator[Fault]:

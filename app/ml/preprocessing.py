@@ -64,6 +64,9 @@ BasisFunction = TypeAliasType(
 Linearising: TypeAlias = Literal["none", "log", "log1p", "sqrt", "square", "reciprocal"]
 
 
+Limit: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
+
+
 class Preprocessing(Body):
     """How columns become numbers. Learned on the training rows, kept with the model, applied alike ever after."""
 
@@ -105,3 +108,21 @@ class Preprocessing(Body):
         "function's units, such as the squared error of the logarithm, is not so in the target's: predictions "
         "of log are medians, below the mean.",
     )
+    target_minimum: Literal["observed"] | Limit | None = Field(
+        "observed",
+        description="Regression only: smallest value that the target can take; prediction intervals do not go below "
+        "it. `observed` takes 0 where no training row has a target below 0, else no limit. Null: no limit. Predictions "
+        "themselves are not changed.",
+    )
+    target_maximum: Limit | None = Field(
+        None,
+        description="Regression only: largest value that the target can take; prediction intervals do not go above "
+        "it. Null: no limit.",
+    )
+
+    @model_validator(mode="after")
+    def _ascending(self) -> "Preprocessing":
+        least, greatest = self.target_minimum, self.target_maximum
+        if isinstance(least, float) and greatest is not None and least >= greatest:
+            raise ValueError("target_maximum is not above target_minimum.")
+        return self

@@ -165,6 +165,35 @@ class Springs(Wire):
     energies: list[float]
 
 
+class CoverageByPrediction(Wire):
+    """A fifth of the rows, by predicted value."""
+
+    rows: int = Field(description="Number of rows.")
+    lowest_prediction: float = Field(description="Smallest prediction of these rows, in the target's unit.")
+    highest_prediction: float = Field(description="Largest prediction of these rows, in the target's unit.")
+    coverage: Figure = Field(description="Share of these rows whose target lies within its interval.")
+    mean_width: float | None = Field(description="Mean width in the target's unit. Null: some interval is not bounded.")
+
+
+class IntervalReport(Wire):
+    """Prediction intervals of a regression, measured on rows with a known target."""
+
+    interval: str = Field(
+        description="How the intervals were found, as in a prediction: algorithm, split-conformal or cross-validation."
+    )
+    guarantee: str = Field(description="One sentence on what the intervals promise, and under which condition.")
+    confidence: float = Field(description="Share of new targets that the intervals are to cover.")
+    target_minimum: float | None = Field(description="Intervals do not go below it. Null: no limit.")
+    target_maximum: float | None = Field(description="Intervals do not go above it. Null: no limit.")
+    coverage: Figure = Field(
+        description="Share of the rows whose target lies within its interval. On the rows held out in training, which "
+        "set the widths of split-conformal intervals, it is near the confidence by construction."
+    )
+    fifths: list[CoverageByPrediction] = Field(
+        description="Coverage by fifths of the predictions, smallest first; empty for fewer than 50 rows."
+    )
+
+
 class Report(Wire):
     """Everything learned at fit time."""
 
@@ -192,6 +221,11 @@ class Report(Wire):
         None, description="Equal rows on both sides of the splits. Null: not counted, as in models of earlier releases."
     )
     residuals: list[Residuals] = Field([], description="Of a regression: on the training and on the test rows.")
+    intervals: IntervalReport | None = Field(
+        None,
+        description="Coverage of 95 % prediction intervals on the rows held out. Null: no regression, no row held out, "
+        "or no interval of new targets.",
+    )
     curves: list[ReportCurve] = []
     conditioning: Conditioning | None = Field(None, description="Of models with a coefficient for each column.")
     springs: Springs | None = Field(None, description="Of regressions with a coefficient for each column.")

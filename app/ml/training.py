@@ -9,11 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from app.ml import seen_rows, stability
-from app.ml.contract import JSON
+from app.ml.conformal import EVERYWHERE, chosen
+from app.ml.contract import JSON, Task
 from app.ml.duplicates import Copies
 from app.ml.evaluation import evaluate
-from app.ml.fitting import fit_rows, held_out_errors, judge
+from app.ml.fitting import calibrate, calibrate_by_folds, fit_rows, judge
 from app.ml.golden import check_golden, record_golden, spaced
+from app.ml.interval_report import held_out_report
+from app.ml.interval_report import warnings as interval_warnings
 from app.ml.kind import Trained
 from app.ml.material import Material
 from app.ml.model import Model, encode
@@ -26,6 +29,7 @@ from app.ml.seen_rows import SeenRows
 from app.ml.splits import Split, holdout
 from app.ml.springs import springs
 from app.ml.streaming import Stream
+from app.ml.target_limits import target_limits
 from app.ml.validating import Fits, validate
 
 READ, FOLDED, FITTED, JUDGED = 0.05, 0.7, 0.9, 0.97
@@ -73,6 +77,10 @@ def train(
     copies = Copies.look(used, planned.features, spec.target, hashes=hashes, train=split.train)
     del table, used
 
+    limits = EVERYWHERE
+    if material.task is Task.REGRESSION:
+        limits = target_limits(spec.preprocessing, material.target.y[split.train])
+
     def step(fraction: float, message: str) -> None:
         stages(READ + (FOLDED - READ) * fraction, message)
 
@@ -103,10 +111,16 @@ def train(
         classes=material.target.classes,
         receipt=_receipt(spec, data_digest, reading) | ({"lot": planned.lot} if stream else {}),
         linearising=spec.preprocessing.target,
-        errors=held_out_errors(material, fitted, split.test),
+        calibration=chosen(
+            calibrate(material, fitted, split.test),
+            calibrate_by_folds(material, split.train, validated and validated.predicted),
+        ),
+        limits=limits,
     )
     told = report(material, split, judged, spec, data_digest=data_digest, warnings=planned.warnings)
     seen = SeenRows.of(hashes[learned], data_digest, planned.features, spec.target)
+    intervals = held_out_report(model, material, fitted, split.test)
+    told = told.model_copy(update={"intervals": intervals, "warnings": [*told.warnings, *interval_warnings(intervals)]})
     return Trained(encode(model), told, record_golden(model, sample), seen_rows.encode([seen]))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from app.ml.contract import Labels
+from app.ml.contract import Labels, Task, Vector
 from app.ml.duplicates import Copies, Equal
 from app.ml.evaluation import Validation, across_folds, across_resamples, compare
 from app.ml.fitting import Fitted, fit_rows, judge
@@ -36,6 +36,8 @@ class Validated(NamedTuple):
     resampled: bool = False
     """Rows left out of bootstrap resamples were the judges."""
     equal: Equal | None = None
+    predicted: Vector | None = None
+    """(n,) of a regression: a prediction for each row by a fit without it, in the target's own units."""
 
 
 class _Told(NamedTuple):
@@ -43,6 +45,8 @@ class _Told(NamedTuple):
 
     figures: str
     """In JSON."""
+    residuals: NDArray[np.float64]
+    """As in `Evaluation`."""
 
 
 class _Answer(NamedTuple):
@@ -74,15 +78,17 @@ class Fits(NamedTuple):
             self.step(done / len(works), f"fitted {what} {done} of {len(works)}")
             yield made
 
-    def judged(self, splits: Sequence[Split], what: str, *, bars: bool) -> Iterator[Fold]:
+    def judged(self, splits: Sequence[Split], what: str, *, bars: bool) -> Iterator[tuple[Fold, Vector]]:
+        """The metrics of each split, and the residuals of its test rows."""
         own = self.rng.spawn(len(splits)) if bars else [None] * len(splits)
         works = [partial(self._told, split, rng) for split, rng in zip(splits, own, strict=True)]
         for place, told in enumerate(self.each(_Told, works, what)):
-            yield Fold(fold=place + 1, rows=splits[place].test.size, metrics=_FIGURES.validate_json(told.figures))
+            figures = _FIGURES.validate_json(told.figures)
+            yield Fold(fold=place + 1, rows=splits[place].test.size, metrics=figures), told.residuals
 
     def _told(self, split: Split, rng: np.random.Generator | None) -> _Told:
         told = judge(self.material, self.of(split.train), self.rows[split.test], rng)
-        return _Told(_FIGURES.dump_json(told.figures).decode())
+        return _Told(_FIGURES.dump_json(told.figures).decode(), told.residuals)
 
     def answer(self, rows: Labels) -> _Answer:
         """What a fit of all other rows predicts for these."""
@@ -122,16 +128,28 @@ def _kfold(fits: Fits, k: int) -> Validated | None:
     splits = kfold(fits.rows.size, k, fits.rng, None if codes is None else codes[fits.rows], fits.groups)
     if not splits:
         return None
-    folds = list(fits.judged(splits, "fold", bars=True))
+    folds, left = zip(*fits.judged(splits, "fold", bars=True), strict=True)
     whole = "" if fits.groups is None else " of whole groups"
     told = f"Cross-validation divides these into {len(folds)} folds{whole}."
-    return Validated(across_folds([fold.metrics for fold in folds]), told, folds, equal=fits.equal(splits))
+    figures = across_folds([fold.metrics for fold in folds])
+    predicted = _out_of_fold(fits, splits, left)
+    return Validated(figures, told, list(folds), equal=fits.equal(splits), predicted=predicted)
+
+
+def _out_of_fold(fits: Fits, splits: Sequence[Split], residuals: Sequence[Vector]) -> Vector | None:
+    """(n,) of a regression: what the fits of the other folds predict."""
+    if fits.material.task is not Task.REGRESSION:
+        return None
+    left = np.empty(fits.rows.size)
+    left[np.concatenate([split.test for split in splits])] = np.concatenate(residuals)
+    weights = fits.material.weights
+    return fits.material.target.y[fits.rows] - left / (1.0 if weights is None else np.sqrt(weights[fits.rows]))
 
 
 def _bootstrap(fits: Fits, draws: int) -> Validated:
     drawn = [resample(fits.rows.size, fits.rng, fits.groups) for _ in range(draws)]
     drawn = [split for split in drawn if split.test.size]
-    folds = list(fits.judged(drawn, "resample", bars=False))
+    folds = [fold for fold, _ in fits.judged(drawn, "resample", bars=False)]
     what = "rows" if fits.groups is None else "groups"
     told = (
         f"{len(folds)} more models were fitted on as many {what} drawn from these with replacement, each judged by the "
@@ -174,4 +192,5 @@ def _compared(fits: Fits, answers: NDArray[np.float64], told: str, equal: Equal 
     material, rows = fits.material, fits.rows
     data = material.data(material.prepare(rows), rows)
     means = meaning(material.algorithm, material.params, material.task)
-    return Validated(compare(data, answers, material.classes, fits.rng, means=means).figures, told, equal=equal)
+    figures = compare(data, answers, material.classes, fits.rng, means=means).figures
+    return Validated(figures, told, equal=equal, predicted=answers if material.task is Task.REGRESSION else None)

@@ -34,7 +34,10 @@ def made(services):
             kinds = {"a": "numeric", "b": "numeric", target: "numeric" if target == "y" else "categorical"}
             columns = [TableColumn(column, kind, 0, rows) for column, kind in kinds.items()]
             spec = {"target": target, "algorithm": {"name": name} | parameters}
-            spec |= {"validation": {"test_fraction": held_out}, "preprocessing": {"target": transform}}
+            spec |= {
+                "validation": {"test_fraction": held_out},
+                "preprocessing": {"target": transform, "target_minimum": None},
+            }
             one = train(TrainSpec.model_validate(spec), table, columns=columns, data_digest="sha256:0")
             known[key] = f"i-{uuid4()}", decode(one.blob)
             where = {"model": known[key][0], "job_id": uuid4(), "dataset_id": uuid4(), "chunk_bytes": 1000}

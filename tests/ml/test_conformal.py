@@ -8,7 +8,7 @@ from app.errors import CorruptModel
 from app.ml import storage
 from app.ml.algorithms import knn, linear, ridge
 from app.ml.catalogue import catalogue
-from app.ml.conformal import reach, with_intervals
+from app.ml.conformal import UNCALIBRATED, Calibration, reach, with_intervals
 from app.ml.contract import Context, Data, Task
 from app.ml.model import decode, encode
 from app.ml.schema import TableColumn
@@ -40,7 +40,7 @@ def test_95_of_100_new_targets_lie_within(kind, module, params):
         x = rng.normal(size=(129, 2))
         y = np.sin(2 * x[:, 0]) + x[:, 1] ** 2 + noise(kind, rng, x)
         state = module.fit(params, Data.of(Task.REGRESSION, x[:40], y[:40]), Context.of(0)).state
-        errors = np.sort(np.abs(y[40:79] - module.predict(params, state, x[40:79])))
+        errors = Calibration.of(module.predict(params, state, x[40:79]), y[40:79])
         bounds = with_intervals(module.ALGORITHM, params, errors).interval(params, state, x[79:], 0.95)
         within.append(((bounds[:, 0] <= y[79:]) & (y[79:] <= bounds[:, 1])).mean())
     assert 0.93 <= np.mean(within) <= 0.97
@@ -65,8 +65,8 @@ def test_the_default_interval_of_every_regressor_is_for_a_new_row(name):
 
 
 def test_an_algorithm_with_intervals_of_its_own_keeps_them():
-    assert with_intervals(linear.ALGORITHM, linear.Linear(), np.ones(99)) is linear.ALGORITHM
-    assert with_intervals(ridge.ALGORITHM, ridge.Ridge(), np.zeros(0)) == ridge.ALGORITHM
+    assert with_intervals(linear.ALGORITHM, linear.Linear(), Calibration(np.ones(99))) is linear.ALGORITHM
+    assert with_intervals(ridge.ALGORITHM, ridge.Ridge(), UNCALIBRATED) == ridge.ALGORITHM
 
 
 def trained(transform="none", test_fraction=0.25):
@@ -75,6 +75,7 @@ def trained(transform="none", test_fraction=0.25):
     table = pa.table({"x": x, "y": np.exp(x + 0.3 * rng.normal(size=200))})
     columns = [TableColumn(name, "numeric", 0, 200) for name in table.column_names]
     spec = {"target": "y", "algorithm": {"name": "ridge"}, "preprocessing": {"target": transform}}
+    spec["preprocessing"]["target_minimum"] = None
     spec["validation"] = {"test_fraction": test_fraction}
     return train(TrainSpec.model_validate(spec), table, columns=columns, data_digest="sha256:0"), table
 
@@ -86,9 +87,9 @@ def test_errors_are_those_of_the_rows_held_out_and_ends_are_turned_back(transfor
     forward, back = (np.log, np.exp) if transform == "log" else (np.asarray, np.asarray)
     told = model.predict(table, 0.9)
     errors = np.abs(forward(table["y"].to_numpy()) - forward(told.values))
-    assert np.isclose(errors[:, None], model.errors, rtol=1e-9, atol=1e-12).any(axis=0).all()
-    assert model.errors.size == done.report.rows_test == 50
-    half = np.sort(model.errors)[45]  # ⌈51 · 0.9⌉ = 46
+    assert np.isclose(errors[:, None], model.calibration.scores, rtol=1e-9, atol=1e-12).any(axis=0).all()
+    assert model.calibration.scores.size == done.report.rows_test == 50
+    half = model.calibration.scores[45]  # ⌈51 · 0.9⌉ = 46
     expected = np.column_stack([back(forward(told.values) - half), back(forward(told.values) + half)])
     np.testing.assert_allclose(told.intervals, expected, rtol=1e-9)
 

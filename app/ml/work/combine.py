@@ -15,6 +15,7 @@ from pydantic import Field
 from app.errors import Fault, InvalidData, InvalidRequest
 from app.ml import seen_rows
 from app.ml.catalogue import find
+from app.ml.conformal import Calibration
 from app.ml.contract import JSON, Learned, Params, Task
 from app.ml.evaluation import NOTHING_ELSE
 from app.ml.golden import record_golden, spaced
@@ -103,7 +104,7 @@ def run(request: CombineRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     judged = judge(model, table, target, NOTHING_ELSE, request.seed, progress=progress)
     stages(0.95, "writing the model")
     if model.task is Task.REGRESSION:
-        model = replace(model, errors=np.sort(np.abs(judged.evaluation.residuals)))
+        model = replace(model, calibration=Calibration.of(judged.predicted, target.y))
     sample = table.select([column.name for column in model.inputs])
     sample = sample.take(pa.array(target.rows[spaced(np.arange(target.rows.size))]))
     left_out = int(chosen.found.seen.sum())

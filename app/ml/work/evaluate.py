@@ -19,7 +19,7 @@ from app.ml.judgement import column_faults, group_columns, judge, read_truth, tr
 from app.ml.kind import Checked, Chosen, Inputs, Kind, Known, Needs, Outcome, Request, Result, Sheet, Version
 from app.ml.progress import Reporter
 from app.ml.recast import kinds_used
-from app.ml.report import Reuse
+from app.ml.report import IntervalReport, Reuse
 from app.ml.reuse import held_out, held_out_by_all, whole, without
 from app.ml.unseen import NOT_KNOWN, Unseen, unseen
 from app.references import DatasetReference
@@ -58,6 +58,11 @@ class EvaluateResult(Judgement, Result):
     digest: str = Field(description="sha256: of the version's bytes.")
     dataset: UUID
     rests_on: str = Field(description="One sentence: which rows.")
+    intervals: IntervalReport | None = Field(
+        None,
+        description="Coverage of 95 % prediction intervals on these rows. Null: no regression, or no interval of new "
+        "targets.",
+    )
 
 
 def needs(request: EvaluateRequest) -> Needs:
@@ -102,6 +107,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
         rests_on=f"The figures rest on {judged.rows.size} rows {_whose(chosen, left_out)}.",
         rows=judged.rows.size,
         **judged.evaluation.judgement(judged.rows),
+        intervals=judged.intervals,
         reuse=_reuse(version, digest, name, sealed=chosen.sealed, left_out=left_out) if new or not own else None,
         warnings=[*said, *warnings(judged, seen=bool(own) and not new)],
     )

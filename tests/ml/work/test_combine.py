@@ -142,7 +142,7 @@ def test_other_rows_are_judged_whole(rents):
     rmse = next(figure for figure in made.report.test if figure.name == "rmse")
     assert rmse.value == pytest.approx(np.sqrt(np.mean(residuals**2)))
     assert rmse.lower < rmse.value < rmse.upper
-    np.testing.assert_allclose(decode(made.blob).errors, np.sort(residuals))
+    np.testing.assert_allclose(decode(made.blob).calibration.scores, np.sort(residuals))
     assert [(one["model"], one["version"]) for one in made.report.summary] == [(m.version.model, 1) for m in rents]
 
 
