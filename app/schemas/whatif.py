@@ -104,7 +104,9 @@ class Intervals(Wire):
     lower: list[float | None]
     upper: list[float | None]
     confidence: float
-    interval: str = Field(description="How the bounds were found, as in a prediction: algorithm or split-conformal.")
+    interval: str = Field(
+        description="How the bounds were found, as in a prediction: algorithm, split-conformal or cross-validation."
+    )
     display: list[str] = Field(description="Each prediction, rounded to its error bar.")
     flags: list[Flag] = []
 

@@ -161,6 +161,7 @@ def _committee(request: CombineRequest, members: Sequence[Loaded], digest: str) 
         target=models[0].target,
         classes=classes or None,
         receipt=_receipt(request, members, digest),
+        limits=(min(model.limits[0] for model in models), max(model.limits[1] for model in models)),
     )
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from app.errors import CorruptModel, InvalidData, InvalidRequest
 from app.ml import seen_rows, storage
+from app.ml.conformal import Calibration
 from app.ml.kind import Inputs, Known, Loaded, Source, Version
 from app.ml.model import decode, digest, read_header
 from app.ml.progress import unheard
@@ -138,11 +139,13 @@ def test_a_committee_may_sit_on_a_committee(rents):
 def test_other_rows_are_judged_whole(rents):
     made = combined(flats(seed=2), rents)
     assert (made.report.rows_train, made.report.rows_test) == (0, 200)
-    residuals = np.abs(flats(seed=2)["rent"].to_numpy() - decode(made.blob).predict(flats(seed=2)).values)
+    predicted, truth = decode(made.blob).predict(flats(seed=2)).values, flats(seed=2)["rent"].to_numpy()
+    residuals = np.abs(truth - predicted)
     rmse = next(figure for figure in made.report.test if figure.name == "rmse")
     assert rmse.value == pytest.approx(np.sqrt(np.mean(residuals**2)))
     assert rmse.lower < rmse.value < rmse.upper
-    np.testing.assert_allclose(decode(made.blob).calibration.scores, np.sort(residuals))
+    np.testing.assert_allclose(decode(made.blob).calibration.scores, Calibration.of(predicted, truth).scores)
+    assert decode(made.blob).limits == (0, np.inf)  # as its members have them
     assert [(one["model"], one["version"]) for one in made.report.summary] == [(m.version.model, 1) for m in rents]
 
 
