@@ -50,9 +50,9 @@ class Prediction(Wire):
     interval: str | None = Field(
         None,
         description="How the intervals were found: `algorithm` (from its own model of the noise), `split-conformal` "
-        "(from errors on the rows held out in training: intervals cover new targets with this confidence, on average over "
-        "rows) or `cross-validation` (from errors of its folds, where too few rows were held out; no guarantee). Null: "
-        "no interval was requested.",
+        "(from errors on the rows held out in training: intervals cover new targets with this confidence, on average "
+        "over rows) or `cross-validation` (from errors of its folds, where too few rows were held out; no guarantee). "
+        "Null: no interval was requested.",
     )
     decisions: list[str | None] | None = Field(
         None, description="accepted or rejected, where a rule of rejection was asked for: let a person look at these."
