@@ -18,7 +18,7 @@ from app.ml.contract import Labels
 from app.ml.material import Material
 from app.ml.preparation import Preparation
 
-UNDERSTOOD = {"scaling", "imputation", "max_levels", "target_minimum", "target_maximum"}
+UNDERSTOOD = {"scaling", "imputation", "max_levels", "target_minimum", "target_maximum", "detect_target_minimum"}
 
 
 def closed_form(material: Material, rows: Labels) -> NDArray[Any] | None:

@@ -108,11 +108,15 @@ class Preprocessing(Body):
         "function's units, such as the squared error of the logarithm, is not so in the target's: predictions "
         "of log are medians, below the mean.",
     )
-    target_minimum: Literal["observed"] | Limit | None = Field(
-        "observed",
+    target_minimum: Limit | None = Field(
+        None,
         description="Regression only: smallest value that the target can take; prediction intervals do not go below "
-        "it. `observed` takes 0 where no training row has a target below 0, else no limit. Null: no limit. Predictions "
-        "themselves are not changed.",
+        "it, though predictions may. Null: 0 if `detect_target_minimum` finds it, else no limit.",
+    )
+    detect_target_minimum: bool = Field(
+        True,
+        description="Regression only: whether a null `target_minimum` counts as 0 where no training row has a target "
+        "below 0.",
     )
     target_maximum: Limit | None = Field(
         None,
@@ -123,6 +127,6 @@ class Preprocessing(Body):
     @model_validator(mode="after")
     def _ascending(self) -> "Preprocessing":
         least, greatest = self.target_minimum, self.target_maximum
-        if isinstance(least, float) and greatest is not None and least >= greatest:
+        if least is not None and greatest is not None and least >= greatest:
             raise ValueError("target_maximum is not above target_minimum.")
         return self

@@ -16,10 +16,9 @@ def target_limits(how: Preprocessing, y: Vector) -> tuple[float, float]:
     Raises InvalidData where rows lie beyond a limit that was given.
     """
     greatest = math.inf if how.target_maximum is None else how.target_maximum
-    if how.target_minimum == "observed":
-        least = 0.0 if y.min(initial=math.inf) >= 0 < greatest else -math.inf
-    else:
-        least = -math.inf if how.target_minimum is None else how.target_minimum
+    least = -math.inf if how.target_minimum is None else how.target_minimum
+    if how.target_minimum is None and how.detect_target_minimum and y.min(initial=math.inf) >= 0 < greatest:
+        least = 0.0
     faults = list(_beyond(y, least, greatest))
     if faults:
         raise InvalidData("Training rows have targets beyond the limits that were given.", faults=faults)
@@ -41,5 +40,5 @@ def limit_faults(how: Preprocessing, task: Task | None) -> Iterator[Fault]:
     if task in {None, Task.REGRESSION}:
         return
     for name, given in (("target_minimum", how.target_minimum), ("target_maximum", how.target_maximum)):
-        if given not in {None, "observed"}:
+        if given is not None:
             yield Fault(f"/preprocessing/{name}", "Only the target of a regression has limits: leave it out.")

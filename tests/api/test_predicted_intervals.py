@@ -36,7 +36,7 @@ def made(services):
             spec = {"target": target, "algorithm": {"name": name} | parameters}
             spec |= {
                 "validation": {"test_fraction": held_out},
-                "preprocessing": {"target": transform, "target_minimum": None},
+                "preprocessing": {"target": transform, "detect_target_minimum": False},
             }
             one = train(TrainSpec.model_validate(spec), table, columns=columns, data_digest="sha256:0")
             known[key] = f"i-{uuid4()}", decode(one.blob)

@@ -129,7 +129,7 @@ def test_the_spread_travels_with_the_model_and_earlier_bytes_are_read():
 
 def test_intervals_end_where_the_target_does():
     table, fresh = prices(400, 0), prices(500, 1)
-    free = decode(trained(table, target_minimum=None).blob).predict(fresh, 0.99)
+    free = decode(trained(table, detect_target_minimum=False).blob).predict(fresh, 0.99)
     assert free.intervals[:, 0].min() < 0
     for given, limits in (
         ({}, (0, np.inf)),

@@ -75,7 +75,7 @@ def trained(transform="none", test_fraction=0.25):
     table = pa.table({"x": x, "y": np.exp(x + 0.3 * rng.normal(size=200))})
     columns = [TableColumn(name, "numeric", 0, 200) for name in table.column_names]
     spec = {"target": "y", "algorithm": {"name": "ridge"}, "preprocessing": {"target": transform}}
-    spec["preprocessing"]["target_minimum"] = None
+    spec["preprocessing"]["detect_target_minimum"] = False
     spec["validation"] = {"test_fraction": test_fraction}
     return train(TrainSpec.model_validate(spec), table, columns=columns, data_digest="sha256:0"), table
 
