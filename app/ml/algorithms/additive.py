@@ -1,9 +1,15 @@
-r"""Additive model: the sum of one curve for each column, each curve fitted to what the others leave.
+r"""Additive model: the sum of one curve for each column, smooth splines unless another learner is named.
 
-    f(x) = ȳ + Σⱼ hⱼ(xⱼ),   hⱼ fitted to y − ȳ − Σ_{k≠j} h_k by backfitting, in turn, until nothing moves.
+    f(x) = ȳ + Σⱼ hⱼ(xⱼ)
 
-Every hⱼ has mean zero on the training rows. A component that raises the squared error of the sum is not taken, so
-the error never goes up from sweep to sweep. With linear components it ends at the least-squares plane.
+By default every hⱼ is a straight line and a penalised cubic spline. All are fitted together by penalised least
+squares, and restricted maximum likelihood finds how smooth each is (`app.ml.numerics.curves`): a column without
+influence gets a curve that is about nil. `python -m tests.benchmarks.quality additive` compares it with ridge
+regression of B-splines.
+
+With backfitting any learner of one column makes the curves: hⱼ is fitted to y − ȳ − Σ_{k≠j} h_k, in turn, until
+nothing moves. A component that raises the squared error of the sum is not taken, so the error never goes up from sweep
+to sweep. With linear components it ends at the least-squares plane.
 
 Stagewise, what is there stays: each step fits a component b(xⱼ) to what is left by every column, and adds the one that,
 times β, lowers the squared error most,
@@ -12,8 +18,8 @@ times β, lowers the squared error most,
 
 so that columns that do not help are left out, and the fewer steps the calmer the curves (L2 boosting).
 
-In short: The answer is the mean plus one curve for each column. Each curve is fitted to what all others leave, in
-turn, until nothing moves; or small pieces are added one by one. The curves can be looked at one by one.
+In short: The prediction is the mean plus one smooth curve for each column. All curves are fitted together, each as bent
+as the rows demand. The curves can be looked at one by one.
 
 Use when: each input has its own effect, perhaps bent, and effects add up; each curve can be looked at by itself, by
 a sweep over its column. Interactions are beyond it.
@@ -27,15 +33,17 @@ For linear components the fit is ordinary least squares:
 >>> y = x @ [1.0, -2.0, 0.5] + rng.normal(size=50)
 >>> plane = np.column_stack([np.ones(50), x])
 >>> best = np.sum((y - plane @ np.linalg.lstsq(plane, y, rcond=None)[0]) ** 2)
->>> params = find("additive").algorithm.params(base={"name": "linear"}, sweeps=200, tol=1e-15)
+>>> params = find("additive").algorithm.params(fit="backfitting", base={"name": "linear"}, sweeps=200, tol=1e-15)
 >>> found = fit(params, Data.of(Task.REGRESSION, x, y), context(0))
 >>> bool(abs(found.curves["sse"][-1] / best - 1) < 1e-10)
 True
 
 References: Friedman & Stuetzle (1981), J. Am. Stat. Assoc. 76:817; Hastie & Tibshirani (1990), Generalized Additive
-Models; Bühlmann & Yu (2003), J. Am. Stat. Assoc. 98:324 (stagewise); Battiti & Brunato, The LION Way, ch. 11.
+Models; Wood & Fasiolo (2017), Biometrics 73:1071 (smoothness); Bühlmann & Yu (2003), J. Am. Stat. Assoc. 98:324
+(stagewise); Battiti & Brunato, The LION Way, ch. 11.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Literal, NamedTuple
@@ -43,12 +51,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
+from app.errors import Fault
 from app.ml.contract import (
     JSON,
+    SECONDS_PER_CELL,
     Algorithm,
     Context,
     Data,
     Fit,
+    Inputs,
     Labels,
     Learned,
     Learner,
@@ -57,23 +68,37 @@ from app.ml.contract import (
     Member,
     Params,
     Size,
-    Symmetry,
     Task,
     Vector,
     learner,
 )
+from app.ml.numerics.curves import MOST_KNOTS, NO_CURVES, WIDEST, Curves, fit_curves
+
+MOST_COLUMNS = 4000
+"""The time of splines grows as the cube of the columns."""
 
 
 class Additive(Params):
-    base: Learner = learner("The learner of one column.", name="decision_tree", max_depth=3)
-    fit: Literal["backfitting", "stagewise"] = Field(
-        "backfitting",
-        description="Fit every component again in turn, or add the one that helps most and keep the others.",
+    fit: Literal["splines", "backfitting", "stagewise"] = Field(
+        "splines",
+        description="How curves are fitted. `splines`: penalised splines, all at once, without `base`; `backfitting`: "
+        "every component again in turn; `stagewise`: add the component that helps most and keep the others.",
     )
-    sweeps: int = Field(20, ge=1, le=1000, description="Times that every component is fitted, at most; or steps.")
+    base: Learner = learner(
+        "The learner of one column, with backfitting or stagewise.", name="decision_tree", max_depth=3
+    )
+    sweeps: int = Field(
+        20,
+        ge=1,
+        le=1000,
+        description="Backfitting: maximum number of fits of a component. Stagewise: maximum number of steps.",
+    )
     rate: float = Field(1.0, gt=0, le=1, description="Stagewise: share of each component that is added.")
     tol: float = Field(
-        1e-6, gt=0, le=1, description="Stop when a sweep, or step, lowers the squared error by less than this share."
+        1e-6,
+        gt=0,
+        le=1,
+        description="Stop when a sweep, or a stagewise step, lowers the squared error by less than this share.",
     )
 
 
@@ -87,11 +112,21 @@ class State(NamedTuple):
     """Stagewise: (m,) the column of each step."""
     factors: Vector = np.zeros(0)
     """Stagewise: (m,) by what each is multiplied, rate·β."""
+    curves: Curves = NO_CURVES
+    """Of splines."""
 
 
 def fit(params: Additive, data: Data, context: Context) -> Fit[State]:
     mean = float(np.average(data.y, weights=data.weights))
+    if params.fit == "splines":
+        return _smooth(data, mean)
     return (_backfitted if params.fit == "backfitting" else _stagewise)(params, data, mean, context)
+
+
+def _smooth(data: Data, mean: float) -> Fit[State]:
+    found = fit_curves(data.x, data.y - mean, data.weights)
+    state = State(mean, (), np.zeros(0), curves=found.curves)
+    return Fit(state, converged=found.converged, iterations=found.steps)
 
 
 def _backfitted(params: Additive, data: Data, mean: float, context: Context) -> Fit[State]:
@@ -161,6 +196,8 @@ def predict(params: Additive, state: State, x: Matrix) -> Vector:
 
 def components(state: State, x: Matrix) -> Matrix:
     """(n, d) what each column adds."""
+    if state.curves.slopes.size:
+        return state.curves.of(x)
     added = np.zeros(x.shape)
     steps = len(state.columns) > 0
     columns = state.columns.tolist() if steps else range(len(state.members))
@@ -188,6 +225,25 @@ def _fits(params: Additive, size: Size) -> tuple[float, Size]:
     return rounds * size.columns, size._replace(columns=1)
 
 
+def _members(params: Additive, task: Task) -> list[Member]:
+    return [] if params.fit == "splines" else [Member("/base", params.base, task, partial(_fits, params))]
+
+
+def _faults(params: Additive, inputs: Inputs) -> Iterator[Fault]:
+    columns = inputs.size.columns
+    if params.fit == "splines" and columns > MOST_COLUMNS:
+        detail = f"Splines take at most {MOST_COLUMNS} columns, and this table has {columns:.0f} with all indicators: "
+        yield Fault("/fit", detail + "use `stagewise`, fewer columns, or ridge.", "too_wide")
+
+
+def _seconds(params: Additive, size: Size) -> float:
+    """A curve of each column has 15 columns in the ridge regression, WIDEST at most, in some 40 steps."""
+    if params.fit != "splines":
+        return SECONDS_PER_CELL * size.cells
+    width = min(MOST_KNOTS * size.columns, max(WIDEST, size.columns))
+    return 1e-9 * size.rows * width**2 / 2 + 40 * 3e-10 * width**3 + 1e-6 * size.cells
+
+
 def _sse(data: Data, left: Vector) -> float:
     return float(data.weights @ left**2)
 
@@ -204,6 +260,7 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     explain=explain,
-    members=lambda params, task: [Member("/base", params.base, task, partial(_fits, params))],
-    breaks={Symmetry.COLUMN_ORDER: "components are fitted in turn, and stop before the last digit"},
+    members=_members,
+    faults=_faults,
+    seconds=_seconds,
 )
