@@ -131,4 +131,5 @@ def sheet(table: pa.Table) -> list[TableColumn]:
 def _described(name: str, cells: pa.Array) -> TableColumn:
     found = describe(name, cells.type, lambda: iter([cells]))
     low, high = (end if isinstance(end, float) else None for end in (found.minimum, found.maximum))
-    return TableColumn(name, found.kind, found.missing, found.distinct, found.identifier_like, False, low, high)
+    known = {"identifier_like": found.identifier_like, "minimum": low, "maximum": high}
+    return TableColumn(name, found.kind, found.missing, found.distinct, **known)
