@@ -24,7 +24,8 @@ from app.ml.doubts import blocks
 MOST_KNOTS, FEWEST_KNOTS = 16, 5
 """Of a curve; where columns are too many for the fewest, they have lines."""
 WIDEST = 1000
-"""Columns of the ridge regression that curves may take, all together: a step takes time as their cube."""
+"""Columns of the ridge regression that curves may take, all together, and no more than there are rows: a step takes time
+as their cube."""
 ROWS_A_KNOT = 3.0
 FIRST = 0.02
 """ε, the weight of first differences."""
@@ -116,7 +117,7 @@ class _Design(NamedTuple):
         spread = np.sqrt(weights @ (x - centres) ** 2 / total)
         two = np.array([_at_most_two(column) for column in x.T], np.bool_)
         units = np.where(spread > 1e-12 * np.maximum(1e-300, np.abs(centres)), np.where(two, 1.0, spread), 0.0)
-        most = int(min(MOST_KNOTS, total / ROWS_A_KNOT, WIDEST // max(1, int((~two).sum())) + 1))
+        most = int(min(MOST_KNOTS, total / ROWS_A_KNOT, min(WIDEST, total) / max(1, int((~two).sum())) + 1))
         knots = [np.zeros(0) if two[j] else _knots(x[:, j], weights, most) for j in range(d)]
         turns = [_turn(own.size) for own in knots]
         means = [

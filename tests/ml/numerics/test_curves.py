@@ -77,3 +77,11 @@ def test_tables_of_hardly_anything_are_fitted(x):
         found = fit_curves(x, y, np.ones(9)).curves.of(x)
         assert np.isfinite(found).all()
         assert np.sum((y - found.sum(axis=1)) ** 2) <= y @ y + 1e-9
+
+
+def test_more_columns_than_rows_have_lines_alone():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 80))
+    found = fit_curves(x, x[:, 0] - x[:, 0].mean(), np.ones(60))
+    assert found.converged
+    assert found.curves.knots.shape == (80, 0)
