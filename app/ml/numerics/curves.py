@@ -24,8 +24,8 @@ from app.ml.doubts import blocks
 MOST_KNOTS, FEWEST_KNOTS = 16, 5
 """Of a curve; where columns are too many for the fewest, they have lines."""
 WIDEST = 1000
-"""Columns of the ridge regression that curves may take, all together, and no more than there are rows: a step takes time
-as their cube."""
+"""Columns of the ridge regression that curves may take, all together, and at most as many as rows: the time of a step
+grows as their cube."""
 ROWS_A_KNOT = 3.0
 FIRST = 0.02
 """ε, the weight of first differences."""
