@@ -113,6 +113,32 @@ def flipped(n: int, seed: int) -> tuple[Array, Array]:
     return x, y
 
 
+def prices(n: int, seed: int) -> tuple[Array, Array]:
+    """Of stones: by weight, three sizes that follow from it, two of proportions, and three grades."""
+    rng = np.random.default_rng(seed)
+    weight = np.exp(rng.normal(-0.4, 0.55, n))
+    sizes = np.cbrt(163 * weight)[:, None] * (1 + 0.01 * rng.normal(size=(n, 3))) * [1, 1, 0.62]
+    grades = [rng.choice(5, n, p=[0.03, 0.09, 0.22, 0.26, 0.4]), rng.integers(0, 7, n), rng.integers(0, 8, n)]
+    depth, table = 61.7 + 1.4 * rng.normal(size=n), 57.4 + 2.2 * rng.normal(size=n)
+    value = 1.7 * np.log(weight) + 0.03 * grades[0] - 0.08 * grades[1] + 0.12 * grades[2] + 0.01 * (depth - 61.7)
+    return np.column_stack([weight, *grades, depth, table, sizes]), np.exp(value + 0.1 * rng.normal(size=n))
+
+
+def few_matter(n: int, seed: int) -> tuple[Array, Array]:
+    """Four of thirty columns, two of them together only."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 30))
+    return x, x[:, 0] * x[:, 1] + np.sin(2 * x[:, 2]) + x[:, 3] + 0.5 * rng.normal(size=n)
+
+
+def redundant(n: int, seed: int) -> tuple[Array, Array]:
+    """Twenty-four noisy mixtures of four numbers."""
+    rng, law = np.random.default_rng(seed), np.random.default_rng(1)
+    z = rng.normal(size=(n, 4))
+    x = z @ law.normal(size=(4, 24)) + 0.7 * rng.normal(size=(n, 24))
+    return x, z[:, 0] * z[:, 1] + z[:, 2] + 0.5 * rng.normal(size=n)
+
+
 def mixed(n: int, seed: int) -> tuple[Array, Array]:
     """Five numbers and three columns of 4, 12 and 40 categories, a tenth of the cells missing, three classes."""
     rng = np.random.default_rng(seed)
@@ -133,6 +159,9 @@ TABLES: dict[str, Table] = {
     "friedman": drawn(friedman, 10, 0),
     "flipped": drawn(flipped, 20, 2),
     "mixed": drawn(mixed, len(MIXED), 3, MIXED),
+    "prices": drawn(prices, 9, 0),
+    "few_matter": drawn(few_matter, 30, 0),
+    "redundant": drawn(redundant, 24, 0),
 }
 
 
@@ -191,7 +220,7 @@ def binned_tree(table: Table) -> Contest:
 def columns(table: Table, *, indicated: bool = False) -> int:
     """Drawn for each question. indicated: of those that stand for categories."""
     d = table.d + sum(table.levels) if indicated else table.d
-    return math.ceil(math.sqrt(d) if table.classes else d / 3)
+    return math.ceil(math.sqrt(d) if table.classes else d / 2)
 
 
 def newton_forests(table: Table, trees: int) -> dict[str, Rival]:
@@ -217,6 +246,11 @@ def random_forest(table: Table) -> Contest:
     """Probabilities are shares of the votes. A forest of numbers means the same to all."""
     rivals = sklearn(ensemble, "RandomForest", table, max_features=columns(table, indicated=True))
     return Contest("random_forest", FOREST | {"columns": columns(table)}, rivals | numbers_only(table))
+
+
+def default_forest(table: Table) -> Contest:
+    """Each with its own defaults: of numbers ours tries half of the columns at a node, and scikit-learn all."""
+    return Contest("random_forest", {"importance": False}, sklearn(ensemble, "RandomForest", table))
 
 
 def numbers_only(table: Table) -> dict[str, Rival]:
@@ -348,7 +382,16 @@ def random_subspace(table: Table) -> Contest:
 
 
 CONTESTS = (
-    *(decision_tree, binned_tree, random_forest, calibrated_forest, forest_per_class, bagging, random_subspace),
+    *(
+        decision_tree,
+        binned_tree,
+        random_forest,
+        default_forest,
+        calibrated_forest,
+        forest_per_class,
+        bagging,
+        random_subspace,
+    ),
     *(adaboost, logitboost, gradient_boosting, small_leaves, one_against_all, committee, stacking),
 )
 CLASSES_ONLY = (calibrated_forest, forest_per_class, adaboost, logitboost, one_against_all)

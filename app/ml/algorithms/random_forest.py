@@ -9,6 +9,10 @@ saw gain more: as one more category, or below or above the threshold. A branch o
 end, leaves too few rows for the next question. Where the node saw none, or with `missing` set to both, the row goes
 both ways and its answers count by the training rows that went there.
 
+Of numbers each node tries half of the columns: beside a third (Breiman's choice) the RMSE was 1.1 to 1.9 % lower on
+four drawn tables and 0.4 to 0.7 % higher on four, for 15 % more time. All columns (scikit-learn's default) gain up to
+8 % where most columns mean nothing, and lose up to 3.7 % where columns are redundant or errors have heavy tails.
+
 That majorities of trees that differ are surer than they look, or less sure, the rows that they have not seen can tell:
 `calibrated` probabilities are those that had the best likelihood among them. The likeliest class remains the same.
 
@@ -76,7 +80,7 @@ class RandomForest(Params):
         None,
         ge=1,
         le=1_000_000,
-        description="Columns drawn for each question; absent: √d for classes, d/3 for numbers, rounded up.",
+        description="Columns drawn for each question; null: √d for classes, d/2 for numbers, rounded up.",
     )
     criterion: Literal["gini", "entropy"] = Field(
         "gini", description="Impurity of classes; numbers always use the variance."
@@ -230,7 +234,7 @@ def _rules(params: RandomForest, d: int, *, numbers: bool) -> Rules:
         criterion,
         max_depth=DEEPEST if params.max_depth is None else params.max_depth,
         min_samples_leaf=params.min_samples_leaf,
-        columns=params.columns or math.ceil(d / 3 if numbers else math.sqrt(d)),
+        columns=params.columns or math.ceil(d / 2 if numbers else math.sqrt(d)),
         draws_subsets=params.subsets == "random",
         missing_branch=params.missing == "branch",
         missing_side=params.missing == "side",
@@ -289,7 +293,7 @@ def _finite(value: float) -> float | None:
 
 
 def _seconds(params: RandomForest, size: Size) -> float:
-    drawn = params.columns or math.ceil(math.sqrt(size.columns) if size.classes else size.columns / 3)
+    drawn = params.columns or math.ceil(math.sqrt(size.columns) if size.classes else size.columns / 2)
     grown = growing(size._replace(columns=min(drawn, size.columns)), depth=params.max_depth)
     return params.trees * (grown + 1e-7 * size.rows)
 

@@ -84,9 +84,9 @@ def test_the_out_of_bag_error_is_that_of_other_units(origin, unit):
     assert other.out_of_bag == pytest.approx(own.out_of_bag * unit**2, rel=1e-6)
 
 
-@pytest.mark.parametrize(("data", "columns"), [(blobs(80), 4), (friedman(80), 4), (blobs(80).columns(np.arange(9)), 3)])
-def test_without_a_word_a_question_draws_the_root_or_a_third_of_the_columns(data, columns):
-    """B6.10: of 10 columns √10 for classes and 10/3 for numbers, rounded up."""
+@pytest.mark.parametrize(("data", "columns"), [(blobs(80), 4), (friedman(80), 5), (blobs(80).columns(np.arange(9)), 3)])
+def test_by_default_a_split_draws_the_root_or_half_of_the_columns(data, columns):
+    """B6.10: of 10 columns √10 for classes and 10/2 for numbers, rounded up."""
     one, same, other = (fitted(data, trees=3, importance=False, columns=m).state for m in (None, columns, columns - 1))
     assert one.trees.threshold.tobytes() == same.trees.threshold.tobytes() != other.trees.threshold.tobytes()
 
@@ -120,13 +120,26 @@ def test_as_good_as_scikit_learns(task, draw):
 
 
 def test_bars_are_percentiles_of_the_trees():
-    data = friedman(300)
-    state = fitted(data, importance=False).state
-    answers = each(state.trees, data.x)
-    bars = interval(RandomForest(), state, data.x, 0.8)
-    np.testing.assert_allclose(answers.mean(axis=1), predict(RandomForest(), state, data.x), rtol=1e-12)
+    """Of new rows: trees that have drawn a row agree on it, and their percentiles are tied."""
+    new = friedman(300, 1).x
+    state = fitted(friedman(300), importance=False).state
+    answers = each(state.trees, new)
+    bars = interval(RandomForest(), state, new, 0.8)
+    np.testing.assert_allclose(answers.mean(axis=1), predict(RandomForest(), state, new), rtol=1e-12)
     inside = (bars[:, :1] <= answers) & (answers <= bars[:, 1:])
     assert inside.mean() == pytest.approx(0.8, abs=0.03)
+
+
+def test_the_default_for_numbers_beats_a_third_of_the_columns():
+    ratios = []
+    for seed in range(6):
+        old, new = friedman(300, seed), friedman(3000, 100 + seed)
+        losses = [
+            np.mean((predict(RandomForest(), fitted(old, importance=False, columns=columns).state, new.x) - new.y) ** 2)
+            for columns in (None, 4)
+        ]
+        ratios.append(losses[0] / losses[1])
+    assert np.mean(ratios) + 2 * np.std(ratios, ddof=1) / 6**0.5 < 1
 
 
 def test_columns_that_matter_are_told_from_those_that_do_not():
