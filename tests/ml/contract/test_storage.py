@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.ml.contract import Accepts, Task
+from app.ml.learning import Learned
 from app.ml.model import Model, decode, encode
-from app.ml.preparation import Learned, Preparation
+from app.ml.preparation import Preparation
 from app.ml.schema import InputColumn
 
 
