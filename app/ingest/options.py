@@ -4,37 +4,14 @@ from collections.abc import Sequence
 from encodings import normalize_encoding
 from encodings.aliases import aliases
 from enum import StrEnum
-from typing import Literal, NamedTuple
 
 from pydantic import Field
 
 from app.errors import Fault, InvalidData, place
-from app.ml.moments import DateOrder
-from app.ml.schema import ColumnKind
+from app.ml.given_kinds import KINDS, GivenKind
 from app.suggestions import no_such
 from app.wire import Wire
 
-
-class GivenKind(NamedTuple):
-    """A kind of column as an upload gives it."""
-
-    kind: ColumnKind
-    decimal: Literal[".", ","] | None = None
-    """The decimal mark of its numbers; None: found out."""
-    dates: DateOrder | None = None
-    """The order of its dates; None: found out."""
-
-
-KINDS = {
-    **{kind.value: GivenKind(kind) for kind in ColumnKind},
-    "date": GivenKind(ColumnKind.DATETIME),
-    "numeric:point": GivenKind(ColumnKind.NUMERIC, decimal="."),
-    "numeric:comma": GivenKind(ColumnKind.NUMERIC, decimal=","),
-    "date:YMD": GivenKind(ColumnKind.DATETIME, dates="YMD"),
-    "date:DMY": GivenKind(ColumnKind.DATETIME, dates="DMY"),
-    "date:MDY": GivenKind(ColumnKind.DATETIME, dates="MDY"),
-}
-"""By the name that an upload gives."""
 LISTED = 20
 """Unknown columns listed in one refusal."""
 ENCODINGS = (

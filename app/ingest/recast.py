@@ -13,10 +13,11 @@ from app.errors import Fault, place
 from app.ingest.column_reader import ColumnReader
 from app.ingest.columns import plain
 from app.ingest.forms import Form
-from app.ingest.options import GivenKind, ReadOptions
+from app.ingest.options import ReadOptions
 from app.ingest.reading import Reading, refuse
 from app.ingest.readings import Way
 from app.ingest.remarks import NOUNS, remarks
+from app.ml.given_kinds import GivenKind
 from app.ml.moments import TIME
 from app.ml.notation import Notation
 from app.ml.schema import ColumnKind

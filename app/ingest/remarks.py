@@ -24,7 +24,11 @@ def remarks(readers: Sequence[ColumnReader], lines: Lines, unit: str = "line") -
 
 def _remark(reader: ColumnReader, lines: Lines, unit: str) -> Remark:
     notation = reader.notation if reader.notation != PLAIN else None
-    return Remark(list(_warnings(reader, lines, unit)), list(_offers(reader)), notation, reader.kind)
+    warnings = list(_warnings(reader, lines, unit))
+    way = reader.way
+    numbers = way is not None and way.kind is ColumnKind.NUMERIC and not reader.applied and reader.misfits
+    mostly = warnings[int(reader.code)] if numbers else None
+    return Remark(warnings, list(_offers(reader)), notation, reader.kind, mostly)
 
 
 def _warnings(reader: ColumnReader, lines: Lines, unit: str) -> Iterator[str]:

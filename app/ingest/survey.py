@@ -13,10 +13,11 @@ import pyarrow as pa
 from app.errors import Fault, place
 from app.ingest.column_reader import ColumnReader
 from app.ingest.forms import NUMBERS, Form, narrow
-from app.ingest.options import GivenKind, ReadOptions
+from app.ingest.options import ReadOptions
 from app.ingest.reading import refuse
 from app.ingest.readings import Evidence, Way, dates, is_code, markers, numbers, ways
 from app.ingest.shapes import Sample, Shapes, padded
+from app.ml.given_kinds import GivenKind
 from app.ml.notation import Notation
 from app.ml.schema import ColumnKind
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from app.ml.recast import number_text
+from app.ml.casting import number_text
 from app.ml.schema import ColumnKind, InputColumn
 
 EXACT = 2**53

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.errors import Fault
+from app.ml.casting import TEXTS, kinds_used, recast_columns
 from app.ml.contract import JSON, Data, Labels, Learned, Matrix, Task, Vector
 from app.ml.evaluation import Asked, Evaluation, evaluate, of_classes, of_numbers
 from app.ml.group_splits import read_groups
@@ -17,7 +18,6 @@ from app.ml.learners import meaning
 from app.ml.measures import Truths
 from app.ml.model import Header, Model
 from app.ml.progress import Reporter, Stages
-from app.ml.recast import TEXTS, kinds_used, recast_columns
 from app.ml.rejection import decided_by
 from app.ml.report import IntervalReport
 from app.ml.schema import ColumnKind, TableColumn

@@ -14,11 +14,11 @@ import pyarrow as pa
 from pydantic import ConfigDict, Field, StringConstraints
 
 from app.errors import Fault
+from app.ml.casting import recast_columns, recast_table
 from app.ml.contract import JSON
 from app.ml.given_kinds import KindName
 from app.ml.model import Header, Model
 from app.ml.progress import Reporter
-from app.ml.recast import recast_columns, recast_table
 from app.ml.report import Report, Reuse
 from app.ml.reuse import optimism
 from app.ml.schema import TableColumn

@@ -13,6 +13,7 @@ from pydantic import Field
 from app.errors import Fault, InvalidRequest
 from app.ml import learners
 from app.ml.basis_plan import function_faults, function_names, functions
+from app.ml.casting import kind_faults, kind_warnings, recast_columns
 from app.ml.catalogue import any_algorithm
 from app.ml.contract import Inputs, Learner, Size, Task
 from app.ml.evaluation import Validation
@@ -21,7 +22,6 @@ from app.ml.given_kinds import KindName
 from app.ml.grouping import group_faults, group_warnings, streaming_fault
 from app.ml.plan_cost import closed_form, cost_of, encoded_width
 from app.ml.preprocessing import MAX_LEVELS, Preprocessing
-from app.ml.recast import kind_faults, kind_warnings, recast_columns
 from app.ml.schema import ColumnKind, TableColumn
 from app.ml.target_limits import limit_faults
 from app.suggestions import no_such
@@ -187,8 +187,16 @@ def _target_faults(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task
         yield Fault(at, "At least 2 rows with a target are needed.")
     elif column.distinct == 1:
         yield Fault(at, "The target has a single value: there is nothing to learn.")
+    yield from _kind_of_target_faults(spec, column, task)
+
+
+def _kind_of_target_faults(spec: TrainSpec, column: TableColumn, task: Task | None) -> Iterator[Fault]:
+    at = "/target"
     if task is Task.REGRESSION and column.kind != ColumnKind.NUMERIC:
         yield Fault(at, f"Regression needs a numeric target, not a {column.kind} one.")
+    if spec.task is None and column.mostly_numbers:
+        numbers = f'To predict numbers, give kinds: {{"{column.name}": "numeric"}}'
+        yield Fault(at, f"{column.mostly_numbers} {numbers}; to predict classes, give the task.", "mostly_numbers")
     if task is Task.CLASSIFICATION and column.kind == ColumnKind.DATETIME:
         yield Fault(at, "Points in time cannot be classes.")
     if task is Task.CLASSIFICATION and (column.distinct is None or column.distinct > MAX_CLASSES):
@@ -257,6 +265,10 @@ def _features(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) -> tup
     return tuple(column.name for column in left if column.name not in out), warnings
 
 
+def _two_numbers(target: TableColumn) -> bool:
+    return target.kind == ColumnKind.NUMERIC and target.distinct == 2
+
+
 def _said(names: Sequence[str], reason: str) -> list[str]:
     return [f"Column {name!r} {reason}." for name in names]
 
@@ -268,6 +280,11 @@ def _warnings(
     for column in chosen:
         if column.kind == ColumnKind.CATEGORICAL and (column.distinct is None or column.distinct > limit):
             yield _many_categories(column, spec)
+    if spec.target is not None and spec.task is None and _two_numbers(known[spec.target]):
+        yield (
+            f"The target {spec.target!r} is numeric with two different values: a regression is fitted. To predict them "
+            "as classes, with probabilities, set task to classification."
+        )
     if spec.target is not None and (missing := known[spec.target].missing):
         yield f"{missing} rows without a target are not used."
     if spec.validation.fits(usable) > MANY_FITS and not closed_form(spec, chosen):

@@ -46,6 +46,8 @@ class TableColumn(NamedTuple):
     maximum: float | None = None
     notation: Notation | None = None
     """How its cells were written as text; None: the plain way."""
+    mostly_numbers: str | None = None
+    """Of a column of texts most of which are numbers: the sentence of the data sheet that says so."""
     source_kind: str | None = None
     """The kind that the dataset has it as, where it is used as another; None: as it is."""
 

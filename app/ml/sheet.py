@@ -105,6 +105,11 @@ class Column(Wire):
         None,
         description="How the text cells of the file were written; null: the plain way, 1234.5 and 2024-12-31.",
     )
+    mostly_numbers: str | None = Field(
+        None,
+        description="Sentence on a column of texts or categories most of whose values are numbers, with the lines of "
+        "those that are not; null: it is no such column.",
+    )
     offers: list[Offer] = Field([], description="Other readings of the column that the uploaded file allows.")
     warnings: list[str] = []
 
@@ -117,6 +122,8 @@ class Remark(NamedTuple):
     notation: Notation | None = None
     kind: ColumnKind | None = None
     """The kind that was chosen for a column of strings; None: its values decide."""
+    mostly_numbers: str | None = None
+    """Of a column that was not read as numbers, though most of its values are: the sentence that says so."""
 
 
 def describe(name: str, of: pa.DataType, pieces: Pieces, remark: Remark = Remark()) -> Column:  # noqa: B008  immutable
@@ -133,7 +140,8 @@ def describe(name: str, of: pa.DataType, pieces: Pieces, remark: Remark = Remark
     offers = [*remark.offers, *_marker_offers(kind, figures.get("top_levels") or [])]
     if pa.types.is_integer(of) and count and all(are_dates(piece.drop_null()) for piece in pieces()):
         offers.append(Offer(sentence="Read the numbers as dates: year, month and day.", kinds={name: "date:YMD"}))
-    written = {"notation": remark.notation, "offers": offers, "warnings": warnings}
+    how = {"notation": remark.notation, "mostly_numbers": remark.mostly_numbers}
+    written = how | {"offers": offers, "warnings": warnings}
     return Column(**(known | figures | {"distinct": distinct} | written))
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from app.ml.casting import TEXTS
 from app.ml.notation import MISSING, PLAIN, Notation, misfits, read, without_missing
-from app.ml.recast import TEXTS
 from app.ml.schema import ColumnKind, InputColumn
 
 WHOLE = re.compile(r"\s*[+-]?[0-9]{1,400}\s*", re.ASCII)

@@ -170,7 +170,8 @@ def _unusual(reading: FileReading | None) -> dict[str, JSON]:
 
 def _column(of: Column) -> TableColumn:
     low, high = (end if isinstance(end, float) else None for end in (of.minimum, of.maximum))
-    return TableColumn(of.name, of.kind, of.missing, of.distinct, of.identifier_like, low, high, of.notation)
+    known = of.missing, of.distinct, of.identifier_like, low, high, of.notation, of.mostly_numbers
+    return TableColumn(of.name, of.kind, *known)
 
 
 def _version(of: ModelVersion) -> Version:

@@ -117,3 +117,26 @@ def test_more_costs_more():
     folds = planned(target="price", features=["age", "since", "plan"], rows=10_000_000, validation={"method": "kfold"})
     assert small.memory_bytes < large.memory_bytes
     assert small.seconds < large.seconds < folds.seconds
+
+
+def test_a_target_of_two_numbers_is_a_regression_that_says_how_to_classify():
+    two = (*COLUMNS, TableColumn("won", "numeric", 0, 2))
+    (told,) = (said for said in planned(columns=two, target="won").warnings if "'won'" in said)
+    assert "a regression is fitted" in told
+    assert "set task to classification" in told
+    named = planned(columns=two, target="won", task="regression")
+    assert not any("'won'" in said for said in named.warnings)
+
+
+def test_a_target_of_texts_most_of_which_are_numbers_is_asked_about():
+    sentence = "499 of 500 values are numbers; line 319 is not: the column was read as text."
+    columns = (*COLUMNS, TableColumn("cost", "categorical", 0, 90, mostly_numbers=sentence))
+    with pytest.raises(InvalidRequest) as refusal:
+        planned(columns=columns, target="cost", algorithm="decision_tree")
+    (fault,) = refusal.value.faults
+    assert (fault.pointer, fault.code) == ("/target", "mostly_numbers")
+    assert fault.detail.startswith(sentence)
+    assert 'kinds: {"cost": "numeric"}' in fault.detail
+    asked = {"columns": columns, "target": "cost", "algorithm": "decision_tree"}
+    assert planned(**asked, kinds={"cost": "numeric"}).task is Task.REGRESSION
+    assert planned(**asked, task="classification").task is Task.CLASSIFICATION

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from app.errors import Fault, InvalidData, InvalidRequest
 from app.ml import seen_rows
+from app.ml.casting import kinds_used
 from app.ml.catalogue import find
 from app.ml.conformal import Calibration
 from app.ml.contract import JSON, Learned, Params, Task
@@ -33,7 +34,6 @@ from app.ml.labels import Class
 from app.ml.model import Model, encode
 from app.ml.preparation import Preparation
 from app.ml.progress import Reporter, Stages
-from app.ml.recast import kinds_used
 from app.ml.report import Report, Reuse
 from app.ml.reporting import readable
 from app.ml.residuals import residuals

@@ -12,13 +12,13 @@ from pydantic import Field
 
 from app.errors import Fault, InvalidData, InvalidRequest
 from app.ml import seen_rows
+from app.ml.casting import kinds_used
 from app.ml.contract import Task
 from app.ml.costs import Costs, cost_faults
 from app.ml.evaluation import Asked, Judgement
 from app.ml.judgement import column_faults, group_columns, judge, read_truth, trainings, warnings
 from app.ml.kind import Checked, Chosen, Inputs, Kind, Known, Needs, Outcome, Request, Result, Sheet, Version
 from app.ml.progress import Reporter
-from app.ml.recast import kinds_used
 from app.ml.report import IntervalReport, Reuse
 from app.ml.reuse import held_out, held_out_by_all, whole, without
 from app.ml.unseen import NOT_KNOWN, Unseen, unseen

@@ -2,7 +2,7 @@
 
 Numbers become categories by their shortest text, whole ones without a fraction: 5 and 5.0 are the category 5. Truth
 values become `true` and `false`, or 1 and 0; times their ISO 8601 text in UTC. Texts are read as numbers, times or
-truth values in the column's notation; a text that does not fit it is missing.
+truth values in the column's notation, and numbers such as 20241231 as dates; what does not fit is missing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,20 +19,12 @@ from app.ml.schema import ColumnKind, TableColumn
 from app.suggestions import no_such
 
 TEXTS = {ColumnKind.CATEGORICAL, ColumnKind.TEXT}
+_BETWEEN_NUMBERS = {(ColumnKind.BOOLEAN, ColumnKind.NUMERIC), (ColumnKind.NUMERIC, ColumnKind.DATETIME)}
 
 
 def possible(given: ColumnKind, wanted: ColumnKind) -> bool:
     """Whether a column of the one kind can be used as the other."""
-    return (
-        given is wanted
-        or wanted in TEXTS
-        or given in TEXTS
-        or (given, wanted)
-        == (
-            ColumnKind.BOOLEAN,
-            ColumnKind.NUMERIC,
-        )
-    )
+    return given is wanted or not TEXTS.isdisjoint({given, wanted}) or (given, wanted) in _BETWEEN_NUMBERS
 
 
 def kinds_used(receipt: Mapping[str, JSON]) -> Mapping[str, KindName]:
@@ -83,6 +75,7 @@ def _recast_column(column: TableColumn, name: KindName | None) -> TableColumn:
         notation=None if notation == PLAIN else notation,
         minimum=None,
         maximum=None,
+        mostly_numbers=None,
         identifier_like=False,
     )
 
@@ -107,6 +100,8 @@ def recast_cells(cells: Cells, kind: ColumnKind, notation: Notation = PLAIN) -> 
         return read(cells, notation, kind)
     if kind in TEXTS:
         return _texts(cells)
+    if kind is ColumnKind.DATETIME:  # 20241231
+        return read(_texts(cells), notation, kind)
     return cells.cast(_TYPES[kind])
 
 

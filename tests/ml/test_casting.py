@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import InvalidRequest
+from app.ml.casting import recast_cells
 from app.ml.kind import Sheet, Source
 from app.ml.model import decode
 from app.ml.planning import TrainSpec, plan
-from app.ml.recast import recast_cells
 from app.ml.rows import read_rows
 from app.ml.schema import ColumnKind, TableColumn
 from app.ml.training import train
@@ -94,9 +94,9 @@ def test_texts_that_cannot_be_read_are_missing_and_warned_of():
 
 def test_kinds_of_columns_that_do_not_exist_or_cannot_be_used_so_are_faults():
     with pytest.raises(InvalidRequest) as refusal:
-        plan(spec(kinds={"stor": "categorical", "store": "date", "open": "date"}), SHEET, ROWS)
+        plan(spec(kinds={"stor": "categorical", "y": "boolean", "open": "date"}), SHEET, ROWS)
     faults = [(fault.pointer, fault.code) for fault in refusal.value.faults]
-    assert faults == [("/kinds/stor", "unknown_column"), ("/kinds/store", "wrong_kind"), ("/kinds/open", "wrong_kind")]
+    assert faults == [("/kinds/stor", "unknown_column"), ("/kinds/y", "wrong_kind"), ("/kinds/open", "wrong_kind")]
     assert "did you mean 'store'" in refusal.value.faults[0].detail
 
 
@@ -119,3 +119,5 @@ def test_other_kinds_become_categories_by_their_plain_text():
     assert recast_cells(cells, ColumnKind.CATEGORICAL).to_pylist()[0].startswith("2024-03-05T14:05:00")
     assert recast_cells(pa.array([3, None]), ColumnKind.CATEGORICAL).to_pylist() == ["3", None]
     assert recast_cells(pa.array([True, False]), ColumnKind.NUMERIC).to_pylist() == [1.0, 0.0]
+    dates = recast_cells(pa.array([20240305, 7]), ColumnKind.DATETIME).to_pylist()
+    assert dates == [datetime(2024, 3, 5, tzinfo=UTC), None]
