@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from app.ml.contract import Labels, Vector
 from app.ml.report import Duplicates
-from app.ml.row_hashes import Hashes, column_hashes
+from app.ml.row_hashes import Hashes, column_hashes, row_hashes
 from app.ml.splits import Split, evenly
 
 NOTABLE = 0.3
@@ -43,6 +43,8 @@ class Equal(NamedTuple):
 class Copies(NamedTuple):
     """Which rows of a table are equal, and how likely that is."""
 
+    hashes: Hashes
+    """(n,)"""
     codes: Labels
     """(n,) the same for equal rows, from 0 without gaps."""
     chance: Vector
@@ -50,21 +52,34 @@ class Copies(NamedTuple):
 
     @classmethod
     def look(
-        cls, table: pa.Table, features: Sequence[str], target: str | None, *, hashes: Hashes, train: Labels
+        cls,
+        table: pa.Table,
+        rows: Labels,
+        features: Sequence[str],
+        target: str | None,
+        *,
+        train: Labels,
+        learned: Hashes | None = None,
     ) -> Self:
-        """hashes: (n,) of the m rows of the table, and of more training rows behind them. train: those of the table."""
+        """rows: (m,) of the table. train: places among these. learned: hashes of all training rows, to stand behind
+        those of the m rows, where these are a sample.
+        """
+        hashes = np.append(
+            row_hashes(table, features, target)[rows], np.zeros(0, np.uint64) if learned is None else learned
+        )
         codes = pa.array(hashes).dictionary_encode().indices.to_numpy().astype(np.intp)
-        suspect = np.flatnonzero(np.bincount(codes)[codes[: table.num_rows]] > 1)
-        chance = np.zeros(table.num_rows)
+        suspect = np.flatnonzero(np.bincount(codes)[codes[: rows.size]] > 1)
+        chance = np.zeros(rows.size)
         if suspect.size:
             sample, shares = train[evenly(train.size, MOST)], np.ones(suspect.size)
-            for column in column_hashes(table.take(pa.array(np.append(sample, suspect))), features, target):
+            used = table.take(pa.array(rows[np.append(sample, suspect)]))
+            for column in column_hashes(used, features, target):
                 shares *= _shares(column[: sample.size], column[sample.size :])
-            chance[suspect] = 1 - (1 - shares) ** (train.size + hashes.size - table.num_rows)
-        return cls(codes, chance)
+            chance[suspect] = 1 - (1 - shares) ** (train.size if learned is None else learned.size)
+        return cls(hashes, codes, chance)
 
     def among(self, rows: Labels) -> "Copies":
-        return Copies(self.codes[rows], self.chance[rows])
+        return Copies(self.hashes[rows], self.codes[rows], self.chance[rows])
 
     def equal(self, split: Split) -> Equal:
         """Test rows that are equal to a training row."""
@@ -94,11 +109,11 @@ def duplicates(test: Equal, validation: Equal | None) -> Duplicates:
     )
 
 
-def warnings(test: Equal, validation: Equal | None, train: int, *, grouped: bool) -> Iterator[str]:
-    """train: training rows. grouped: whether rows are split by groups already."""
+def warnings(test: Equal | None, validation: Equal | None, train: int, *, grouped: bool) -> Iterator[str]:
+    """test: None where another report counts them. train: training rows. grouped: whether rows are split by groups."""
     other = "" if grouped else ", or name the column that says which rows belong together in validation.group"
     advice = f"If these are copies, the metrics are optimistic: remove copies from the dataset{other}."
-    if test.notable(test.judged):
+    if test is not None and test.notable(test.judged):
         chance = f"; {test.expected:.0f} are expected by chance" if test.expected >= 1 else ""
         yield f"{test.rows} of {test.judged} test rows equal a training row in all columns used{chance}. {advice}"
     if validation is not None and validation.notable(train):

@@ -58,7 +58,7 @@ class Validation(Body):
     )
 
     def fits(self, rows: int) -> int:
-        """How many models are fitted on a table of so many rows, at most."""
+        """How many models are fitted on a table of so many rows, at most. rows: or groups, where these are split."""
         trained = round(rows * (1 - self.test_fraction))
         return 1 + {"holdout": 0, "kfold": self.folds, "loo": trained, "bootstrap": self.resamples}[self.method]
 

@@ -41,6 +41,11 @@ def group_warnings(how: Validation, known: Mapping[str, TableColumn], features: 
         yield f"Column {how.group!r} has {count} groups, fewer than the {how.folds} folds: there are {count} folds."
 
 
+def units_of(how: Validation, known: Mapping[str, TableColumn], rows: int) -> int:
+    """What splits divide: the rows, or their groups."""
+    return rows if how.group is None else min(rows, groups_of(known[how.group], rows))
+
+
 def groups_of(column: TableColumn, rows: int) -> int:
     """Groups of so many rows; a row without a value is a group of its own."""
     return rows if column.distinct is None else column.distinct + column.missing

@@ -48,11 +48,16 @@ def encoded_width(spec: "TrainSpec", task: Task | None, chosen: Sequence[TableCo
     return sum(map(width, chosen))
 
 
-def cost_of(spec: "TrainSpec", task: Task, chosen: Sequence[TableColumn], size: Size, memory_bytes: float) -> Cost:
-    """Rough bytes and seconds: the table, the raw matrix, the matrix and the fit's own copies of it."""
+def cost_of(
+    spec: "TrainSpec", task: Task, chosen: Sequence[TableColumn], size: Size, *, units: int, memory_bytes: float
+) -> Cost:
+    """Rough bytes and seconds: the table, the raw matrix, the matrix and the fit's own copies of it.
+
+    units: what splits divide, rows or groups.
+    """
     rows, width = int(size.rows), int(size.columns)
     row_bytes = 8 * (2 * len(chosen) + 5 * width)
-    fits = 3 if closed_form(spec, chosen) else spec.validation.fits(rows)
+    fits = 3 if closed_form(spec, chosen) else spec.validation.fits(units)
     algorithm = learners.entry_of(spec.algorithm).algorithm
     each = SECONDS_PER_CELL * size.cells + learners.seconds(algorithm, spec.algorithm, task, size)
     memory, seconds = BASE_BYTES + row_bytes * rows, fits * each

@@ -19,7 +19,7 @@ from app.ml.contract import Inputs, Learner, Size, Task
 from app.ml.evaluation import Validation
 from app.ml.foreseen import value_faults
 from app.ml.given_kinds import KindName
-from app.ml.grouping import group_faults, group_warnings, streaming_fault
+from app.ml.grouping import group_faults, group_warnings, streaming_fault, units_of
 from app.ml.plan_cost import closed_form, cost_of, encoded_width
 from app.ml.preprocessing import MAX_LEVELS, Preprocessing
 from app.ml.schema import ColumnKind, TableColumn
@@ -86,6 +86,8 @@ class Plan(NamedTuple):
     warnings: tuple[str, ...]
     lot: int | None
     """Rows learned at a time, where memory does not hold all: see `app.ml.streaming`."""
+    units: int
+    """What splits divide: rows, or groups of them."""
 
 
 def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_bytes: float = math.inf) -> Plan:
@@ -120,12 +122,13 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
     if faults or task is None:
         raise InvalidRequest(faults=faults)
     usable = rows - (known[spec.target].missing if spec.target is not None else 0)
-    cost = cost_of(spec, task, chosen, size, memory_bytes)
+    units = units_of(spec.validation, known, usable)
+    cost = cost_of(spec, task, chosen, size, units=units, memory_bytes=memory_bytes)
     if faults := [*streaming_fault(spec.validation, cost.lot)]:
         raise InvalidRequest(faults=faults)
     warnings += [*warned, *_warnings(spec, chosen, known, usable), *_lot_warnings(cost.lot)]
     warnings += group_warnings(spec.validation, known, features)
-    return Plan(task, features, usable, cost.memory_bytes, cost.seconds, tuple(warnings), cost.lot)
+    return Plan(task, features, usable, cost.memory_bytes, cost.seconds, tuple(warnings), cost.lot, units)
 
 
 def _task(spec: TrainSpec, known: Mapping[str, TableColumn]) -> tuple[Task | None, list[Fault]]:
@@ -287,8 +290,9 @@ def _warnings(
         )
     if spec.target is not None and (missing := known[spec.target].missing):
         yield f"{missing} rows without a target are not used."
-    if spec.validation.fits(usable) > MANY_FITS and not closed_form(spec, chosen):
-        yield f"The model is fitted about {spec.validation.fits(usable)} times."
+    fits = spec.validation.fits(units_of(spec.validation, known, usable))
+    if fits > MANY_FITS and not closed_form(spec, chosen):
+        yield f"The model is fitted about {fits} times."
     if spec.validation.method == "kfold" and spec.validation.folds > usable:
         yield f"There are fewer rows than the {spec.validation.folds} folds asked for."
 

@@ -21,6 +21,7 @@ from app.ml import learners
 from app.ml.candidates import Candidate
 from app.ml.catalogue import find
 from app.ml.contract import Labels, Task, Vector
+from app.ml.duplicates import Copies, warnings
 from app.ml.ensembling import Contender, Ensemble, Judges, ensemble, value, with_one_more
 from app.ml.evaluation import evaluate
 from app.ml.figures import MEASURES, fold_mean
@@ -75,6 +76,7 @@ class Ranking(NamedTuple):
     """Place of the chosen one."""
     rests_on: str
     ensemble: Ensemble | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class _Scores(NamedTuple):
@@ -109,11 +111,13 @@ def rank(
     Raises InvalidData if none can be judged.
     """
     first = found[0].spec
-    material = Material.read(first, plan(first, columns, table.num_rows), table, columns)
+    planned = plan(first, columns, table.num_rows)
+    material = Material.read(first, planned, table, columns)
     rng = np.random.Generator(np.random.PCG64(first.seed))
     rows = holdout(material.rows, first.validation.test_fraction, rng, material.target.codes, material.groups).train
     codes = None if material.target.codes is None else material.target.codes[rows]
     splits = kfold(rows.size, folds, rng, codes, material.groups_among(rows))
+    copies = Copies.look(table, material.target.rows, planned.features, first.target, train=rows).among(rows)
     name = measure or _usual(material.task, found)
     judges, kept = Judges(material, rows, splits, name), list[Contender]()
     scores: list[_Scores] = []
@@ -127,7 +131,8 @@ def rank(
     asked = "all" if name == Q else f"the same {len(splits)} folds of"
     told = f"{len(found)} candidates on {asked} {rows.size} training rows."
     ranking = _ranked(found, scores, name, rule, told)
-    return ranking._replace(ensemble=ensemble(kept, judges, fold_models=fold_models))
+    said = warnings(None, copies.across(splits), rows.size, grouped=material.groups is not None)
+    return ranking._replace(ensemble=ensemble(kept, judges, fold_models=fold_models), warnings=tuple(said))
 
 
 def _scores(judges: Judges, spec: TrainSpec) -> _Scores:

@@ -23,7 +23,6 @@ from app.ml.model import Model, encode
 from app.ml.planning import Plan, TrainSpec, plan
 from app.ml.progress import Reporter, Stages, unheard
 from app.ml.reporting import Judged, report
-from app.ml.row_hashes import row_hashes
 from app.ml.schema import TableColumn
 from app.ml.seen_rows import SeenRows
 from app.ml.splits import Split, holdout
@@ -69,13 +68,16 @@ def train(
         split = holdout(material.rows, spec.validation.test_fraction, rng, material.target.codes, material.groups)
     shown = material.target.rows[spaced(split.test if split.test.size else split.train)]
     sample = table.select(planned.features).take(pa.array(shown))
-    hashes = row_hashes(table, planned.features, spec.target)[material.target.rows]
-    learned = split.train
-    if stream:
-        learned, hashes = material.rows + np.arange(stream.rows), np.concatenate([hashes, stream.hashes])
-    used = table.take(pa.array(material.target.rows)) if material.rows < table.num_rows else table
-    copies = Copies.look(used, planned.features, spec.target, hashes=hashes, train=split.train)
-    del table, used
+    learned = material.rows + np.arange(stream.rows) if stream else split.train
+    copies = Copies.look(
+        table,
+        material.target.rows,
+        planned.features,
+        spec.target,
+        train=split.train,
+        learned=stream.hashes if stream else None,
+    )
+    del table
 
     limits = EVERYWHERE
     if material.task is Task.REGRESSION:
@@ -118,7 +120,7 @@ def train(
         limits=limits,
     )
     told = report(material, split, judged, spec, data_digest=data_digest, warnings=planned.warnings)
-    seen = SeenRows.of(hashes[learned], data_digest, planned.features, spec.target)
+    seen = SeenRows.of(copies.hashes[learned], data_digest, planned.features, spec.target)
     intervals = held_out_report(model, material, fitted, split.test)
     told = told.model_copy(update={"intervals": intervals, "warnings": [*told.warnings, *interval_warnings(intervals)]})
     return Trained(encode(model), told, record_golden(model, sample), seen_rows.encode([seen]))

@@ -96,11 +96,17 @@ def test_an_evaluation_on_the_same_table_judges_the_same_groups(target):
     assert "by group 'patient'" in report.reuse.rows
 
 
-def run(kind, request):
-    table = visits().drop_columns(["ill"])
+def run(kind, request, table=None):
+    table = (table or visits()).drop_columns(["ill"])
     request = kind.request.model_validate({"dataset": NOWHERE} | request)
     kind.check(request, Known((sheet(table),), memory_bytes=1e12))
     return kind.run(request, Inputs((Source(sheet(table), iter([table])),)), unheard).result
+
+
+def test_a_search_warns_of_copies_in_other_folds():
+    table = pa.concat_tables([visits()] * 2)
+    (warning,) = run(search.KIND, asked(method="kfold"), table).warnings
+    assert "of the rows that judged equal a row that was learned from" in warning
 
 
 def test_a_search_validates_by_groups():
@@ -152,3 +158,17 @@ def test_fewer_groups_than_folds_are_announced():
     spec = TrainSpec.model_validate(asked(method="kfold", folds=50, group="patient"))
     planned = plan(spec, sheet(visits()).columns, PATIENTS * VISITS)
     assert any("40 groups, fewer than the 50 folds" in warning for warning in planned.warnings)
+
+
+def test_estimates_count_groups():
+    table = visits().drop_columns(["ill"])
+    sheets = Known((sheet(table),), memory_bytes=1e12)
+    by_group, by_row = (
+        plan(TrainSpec.model_validate(asked(method="loo", group=group)), sheet(table).columns, table.num_rows)
+        for group in ("patient", None)
+    )
+    assert (by_group.units, by_row.units) == (PATIENTS, PATIENTS * VISITS)
+    assert by_group.seconds < by_row.seconds
+    request = {"training": asked(group="patient"), "resamples": 50, "interval": "accelerated", "dataset": NOWHERE}
+    checked = bootstrap.KIND.check(bootstrap.KIND.request.model_validate(request), sheets)
+    assert checked.estimate.fits == 1 + 50 + PATIENTS

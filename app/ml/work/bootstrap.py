@@ -90,7 +90,7 @@ def check(request: BootstrapRequest, known: Known) -> Checked:
     spec = _spec(request, *known.models)
     planned = _planned(request, spec, sheet.columns, sheet.rows)
     _asked(request, planned, sheet.columns)
-    fits = 1 + request.resamples + (planned.rows if request.interval == "accelerated" else 0)
+    fits = 1 + request.resamples + (planned.units if request.interval == "accelerated" else 0)
     warnings = list(planned.warnings)
     if known.models and known.models[0].header.receipt.get("data_digest") != sheet.digest:
         warnings.append("The model was trained on other data than these.")
@@ -159,7 +159,7 @@ def _planned(request: BootstrapRequest, spec: TrainSpec, columns: tuple[TableCol
     faults = []
     if request.rows and planned.task not in {Task.REGRESSION, Task.CLASSIFICATION}:
         faults.append(Fault("/rows", "Only models with a target predict something that can be compared."))
-    if request.interval == "accelerated" and planned.rows > MOST_LEFT_OUT:
+    if request.interval == "accelerated" and planned.units > MOST_LEFT_OUT:
         faults.append(Fault("/interval", f"Beyond {MOST_LEFT_OUT} rows take percentile."))
     if request.draw == "noise":
         if planned.task is not Task.REGRESSION or spec.preprocessing.target != "none":

@@ -154,7 +154,7 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         rests_on=ranking.rests_on,
         candidates=ranking.tried,
         ensemble=ranking.ensemble,
-        warnings=[lucky] if len(found) >= MANY else [],
+        warnings=[*ranking.warnings, *([lucky] if len(found) >= MANY else [])],
     )
     if request.model is None:
         return Outcome(result=result)
