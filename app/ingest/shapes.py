@@ -7,16 +7,22 @@ of one pass. Only columns whose sampled cells look like numbers or dates are cou
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import get_args
+from functools import cache
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from app.ml.moments import DateOrder
-from app.ml.notation import Notation, bare, read
+from app.ml.notation import MISSING, Notation, bare, read
+from app.ml.splits import evenly
 
-SAMPLED = 64
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ZERO = ord("0")
+SAMPLED = 32
 """Cells of a block that are looked at to see whether a text column is worth counting."""
 MOST_SHAPES = 5000
 """Counted of a column; numbers and dates have fewer."""
@@ -33,12 +39,19 @@ CURRENCIES = [
 CURRENCY = "(?:" + "|".join(map(re.escape, CURRENCIES)) + ")"
 _SIGN = "[-+(\u2212]?"
 _DIGITS = "[0-9.,:/' \u2019\u00a0\u202f\u2009-]*"
-_MEASURED = (
+_MISSING = frozenset(MISSING)
+_MEASURED = re.compile(
     rf"^{_SIGN}\s*{CURRENCY}?{_SIGN}\s*\.?[0-9]{_DIGITS}(?:[eET]{_DIGITS}\+?{_DIGITS})?"
     rf"(?:%|{CURRENCY}|[AaPp]\.?[Mm]\.?|Z)?$"
 )
 """What numbers and dates look like, generously."""
 _DATE = re.compile(r"[09]{1,4}[./-][09]{1,2}[./-][09]{1,4}(?![09]).*")
+
+
+@cache
+def _places(rows: int) -> pa.Array:
+    """Rows far from each other."""
+    return pa.array(evenly(rows, SAMPLED))
 
 
 @dataclass
@@ -49,10 +62,10 @@ class Sample:
     measured: int = 0
 
     def add(self, values: pa.Array) -> None:
-        places = np.linspace(0, len(values) - 1, min(len(values), SAMPLED)).astype(np.int64)
-        cells = bare(values.take(pa.array(places))).drop_null()
+        texts = filter(None, values.take(_places(len(values))).to_pylist())
+        cells = [cell for text in texts if (cell := text[:LONGEST].strip()) not in _MISSING]
         self.cells += len(cells)
-        self.measured += pc.sum(pc.match_substring_regex(cells, _MEASURED)).as_py() or 0
+        self.measured += sum(map(bool, map(_MEASURED.match, cells)))
 
     def add_measured(self, values: pa.Array) -> None:
         """Values that are all numbers or dates."""
@@ -99,23 +112,31 @@ class Shapes:
 
 def padded(values: pa.Array) -> bool:
     """Whether a cell begins with a zero and another digit."""
-    zeros = pc.starts_with(values, "0")
-    if not pc.any(zeros).as_py() or not pc.any(pc.and_(zeros, pc.greater(pc.binary_length(values), 1))).as_py():
-        return False  # 0 alone is frequent
-    return bool(pc.any(pc.match_substring_regex(values, "^0[0-9]")).as_py())
+    ends, letters = _letters(values)
+    if not letters.size:
+        return False
+    zeros = np.flatnonzero(letters.take(ends[:-1], mode="clip") == ZERO)
+    longer = ends[zeros][ends[zeros + 1] - ends[zeros] > 1]
+    return bool((letters[longer + 1] - ZERO < 10).any())
+
+
+def _letters(values: pa.Array) -> "tuple[NDArray[np.int32], NDArray[np.uint8]]":
+    """Where each cell begins, and the last ends, in the bytes of all."""
+    _, offsets, data = values.buffers()
+    ends = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
+    return ends, np.frombuffer(data or b"", np.uint8)
 
 
 def shaped(cells: pa.Array) -> pa.Array:
     """Cells without nulls, each digit written as 9; a 0 without a digit beside it stays."""
     if not len(cells):
         return cells
-    _, offsets, data = cells.buffers()
-    ends = np.frombuffer(offsets, np.int32)[cells.offset : cells.offset + len(cells) + 1]
-    letters = np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]].copy()
-    digit = np.concatenate([[False], letters - 48 < 10, [False]])
+    ends, letters = _letters(cells)
+    letters = letters[ends[0] : ends[-1]].copy()
+    digit = np.concatenate([[False], letters - ZERO < 10, [False]])
     starts, behind = (ends[:-1] - ends[0])[ends[:-1] < ends[1:]], (ends[1:] - ends[0])[ends[:-1] < ends[1:]]
     before, after = digit[:-2].copy(), digit[2:].copy()
     before[starts], after[behind - 1] = False, False
-    lone = (letters == 48) & ~before & ~after
-    letters[digit[1:-1] & ~lone] = 57
+    lone = (letters == ZERO) & ~before & ~after
+    letters[digit[1:-1] & ~lone] = ZERO + 9
     return pa.StringArray.from_buffers(len(cells), pa.py_buffer(ends - ends[0]), pa.py_buffer(letters))

@@ -86,6 +86,13 @@ def test_lines_are_those_of_an_editor(parse):
     assert parsed.columns[0].warnings[0].startswith("41 of 42 values are numbers; line 82 is not")
 
 
+def test_lines_of_a_file_without_a_header(parse):
+    data = "\n".join([*(f"{i}.5,x" for i in range(30)), "unclear,x", ""]).encode()
+    for lines, before in ((31, b""), (33, b"\n\n")):
+        (a, _) = parse(before + data, options={"header": "absent"})[0].columns
+        assert a.warnings[0].startswith(f"30 of 31 values are numbers; line {lines} is not")
+
+
 def test_a_stray_without_any_number_in_its_block(parse):
     """The end of a file without a line break is a block of its own."""
     parsed, _ = parse(column("a,b", [f"{i}.5,x" for i in range(30)]) + b"unclear,x")
