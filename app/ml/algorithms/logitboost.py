@@ -86,7 +86,7 @@ def fit(params: LogitBoost, data: Data, context: Context) -> Fit[State]:
         context.progress(rounds / params.rounds, loss=curve[-1])
         if curve[-2] - curve[-1] < params.tol:
             return Fit(State(together(trees), k), iterations=rounds, curves={"loss": curve})
-    return Fit(State(together(trees), k), converged=False, iterations=params.rounds, curves={"loss": curve})
+    return Fit(State(together(trees), k), iterations=params.rounds, curves={"loss": curve})
 
 
 def _begin(scores: Sums) -> None:

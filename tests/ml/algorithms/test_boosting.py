@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_classification
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
@@ -269,6 +269,34 @@ def test_it_says_in_which_round_the_assumption_failed(cancer):
     told = boost_majority.summary(boost_majority.BoostMajority(gamma=0.4), found.state)
     assert told["assumption_failed_in_round"] == found.state.failed > 0
     assert f"round {found.state.failed}" in found.warnings[0]
+
+
+@pytest.mark.parametrize(("classes", "worst"), [(2, 0.2), (8, 0.4)])
+def test_the_default_edge_is_one_that_holds_or_the_least(classes, worst):
+    """With an edge of 0.1 and two splits the first trees fall short, and a handful of them is the model."""
+    x, y = make_classification(
+        2400, 12, n_informative=8, n_classes=classes, n_clusters_per_class=1, flip_y=0.05, random_state=3
+    )
+    old, new = Data.of(Task.CLASSIFICATION, x[:1200], y[:1200]), Data.of(Task.CLASSIFICATION, x[1200:], y[1200:])
+    plain, params = boost_majority.BoostMajority(gamma=0.1, max_depth=2), boost_majority.BoostMajority()
+    before, found = fitted(boost_majority, plain, old), fitted(boost_majority, params, old)
+    assert not before.converged
+    assert found.converged
+    assert not found.state.failed or found.state.gamma == boost_majority.GAMMAS[-1]
+    assert boost_majority.summary(params, found.state)["gamma"] == found.state.gamma
+    errors = [
+        (boost_majority.predict(params, one.state, new.x).argmax(axis=1) != new.codes).mean() for one in (found, before)
+    ]
+    assert errors[0] < min(worst, errors[1])
+
+
+@pytest.mark.parametrize("name", ["adaboost", "boost_majority", "gradient_boosting", "logitboost"])
+def test_boosting_converges_by_default_where_classes_overlap(name):
+    """The number of rounds is the size of a model, not a limit of its solver."""
+    x, y = make_classification(600, 8, flip_y=0.2, random_state=1)
+    algorithm = find(name).algorithm
+    found = algorithm.fit(algorithm.params(), Data.of(Task.CLASSIFICATION, x, y), Context.of(0))
+    assert found.converged
 
 
 # logitboost
