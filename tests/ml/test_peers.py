@@ -11,11 +11,14 @@ import pytest
 from app.ml.catalogue import catalogue
 from app.ml.contract import Task
 from tests.benchmarks.paired import Paired, class_losses
+from tests.benchmarks.quality.contest import _ours, peers_of
 from tests.benchmarks.quality.peers import CLASSES, NUMBERS
+from tests.benchmarks.quality.tables import BUNDLED
 
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_the_benchmark_runs_and_names_what_it_found():
     command = [sys.executable, "-m", "tests.benchmarks.quality", "tiny", "tiny.yes", "ridge", "ecoc"]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -47,3 +50,14 @@ def test_folds_that_share_rows_have_the_corrected_standard_error():
 def test_a_probability_of_zero_costs_a_finite_loss():
     losses = class_losses(np.array([[1.0, 0.0], [0.25, 0.75]]), np.array([1, 1]))
     assert losses == {"log-loss": pytest.approx((-math.log(1e-15) - math.log(0.75)) / 2), "error": 0.5}
+
+
+ITERATIVE = ("logistic", "linear_sgd", "perceptron", "logitboost", "lasso", "additive")
+
+
+@pytest.mark.parametrize(("algorithm", "name"), [(a, name) for a in ITERATIVE for name in BUNDLED])
+def test_defaults_converge_on_the_bundled_tables(algorithm, name):
+    table = BUNDLED[name]
+    if algorithm in peers_of(table):
+        _, unfinished = _ours(algorithm, table, [next(table.splits())])
+        assert unfinished == 0

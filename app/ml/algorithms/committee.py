@@ -15,6 +15,11 @@ model, where one is named, or else is unknown.
 With activations the committee is a portfolio: member i is asked about a row with probability aᵢ, at least one is, and
 only those asked count. The draw is made from the row itself, so that the same row always meets the same members.
 
+For classes the default member `ridge` votes with shares cut off at 0 and 1, which costs log loss against a peer
+with logistic regression in its place: 0.207 against 0.127 on iris, 0.136 against 0.089 on wine and 0.256 against
+0.217 on a table with a rare class. With `logistic` for `ridge` among the members it is 0.127, 0.086 and 0.216; the
+errors are equal within two standard errors (`python -m tests.benchmarks.quality committee`).
+
 In short: Several learners each learn all rows, and are averaged or vote. Where they do not agree enough, the
 committee abstains or asks a second model.
 

@@ -11,6 +11,8 @@ downhill on minus the log-likelihood, which forgives a wrong label where AdaBoos
 cut off a single row, and then its step is of one row's luck; between bins it cuts off a bin's rows at least. A missing
 value goes to the side where more is gained.
 
+The number of rounds is a part of the method, as in all boosting: a fit that takes all of them has converged.
+
 In short: Small trees are added up to the log odds of the classes. Each is a Newton step for the likelihood, which
 forgives wrong labels.
 

@@ -7,7 +7,8 @@ intercept is the weight of a 1 that ends every row. If some weights separate the
 makes more than (R/γ)² mistakes, R the longest row; if none do, any weights w* still bound them by
 F + R‖w*‖√F + R²‖w*‖², with F the hinge loss of w* on the rounds of mistakes. The fit ends with a pass without mistakes,
 or after `epochs` passes. It answers with the last weights if they separate the training rows, else with their average
-over all rounds, which wavers less. A row weight scales the row's corrections.
+over all rounds, which wavers less: then `epochs` passes are the whole method, and only last weights that do not
+separate the rows have not converged. A row weight scales the row's corrections.
 
 Shares are no probabilities: of two classes they are (1 ± s)/2 with s the depth of the row on its side, in units of R.
 
@@ -26,7 +27,7 @@ Two opposite points: one mistake, as many as the theorem allows. XOR is parted b
 >>> state.coef[1, :2].tolist(), state.mistakes, round((state.radius / state.margin) ** 2, 12)
 ([1.0, 1.0], 1, 1.0)
 >>> xor = Data.of(Task.CLASSIFICATION, [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
->>> fit(Perceptron(), xor, rows).converged
+>>> fit(Perceptron(answer="last"), xor, rows).converged
 False
 
 References: Rosenblatt (1958), Psychol. Rev. 65:386; Novikoff (1962), Symp. Math. Theory of Automata 12:615;
@@ -95,7 +96,8 @@ def fit(params: Perceptron, data: Data, context: Context) -> Fit[State]:
         context.progress(len(curve) / params.epochs, error_rate=curve[-1])
     state = _judged(state, _gaps(params, state, data), counts, equal=bool(np.ptp(data.weights) == 0))
     separated = curve[-1] == 0 or state.margin > 0
-    return Fit(state, separated, len(curve), {"error_rate": curve}, _warnings(state, separated=separated))
+    converged = separated or params.answer != "last"
+    return Fit(state, converged, len(curve), {"error_rate": curve}, _warnings(state, separated=separated))
 
 
 def update(params: Perceptron, state: State, data: Data, context: Context) -> Fit[State]:

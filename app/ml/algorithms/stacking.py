@@ -9,6 +9,11 @@ where g is a number, or the vector of class probabilities and y the indicator of
 member. Any learner may take this place instead: it sees the members' numbers or probabilities as its inputs. The
 members are then fitted again, on all rows. Members may be stacks themselves.
 
+For classes the default member `ridge` votes with shares cut off at 0 and 1, which costs log loss against a peer
+with logistic regression in its place: 0.344 against 0.153 on iris, 0.121 against 0.074 on wine and 0.255 against
+0.221 on a table with a rare class. With `logistic` for `ridge` among the members it is 0.137, 0.063 and 0.212; the
+errors are equal within two standard errors (`python -m tests.benchmarks.quality stacking`).
+
 In short: Several learners answer rows they have not seen, and a second level learns how much each is to be believed.
 By default that is a weight that is never negative.
 

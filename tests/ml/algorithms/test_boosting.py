@@ -263,6 +263,11 @@ def test_the_round_that_failed_is_the_first_whose_tree_falls_short_and_has_no_vo
     assert state.trees.root.size == len(edges) - 1
 
 
+def test_logitboost_that_takes_all_its_rounds_has_converged(cancer):
+    found = fitted(logitboost, logitboost.LogitBoost(rounds=20), cancer)
+    assert (found.converged, found.iterations) == (True, 20)
+
+
 def test_it_says_in_which_round_the_assumption_failed(cancer):
     found = fitted(boost_majority, boost_majority.BoostMajority(gamma=0.4, max_depth=1), cancer)
     assert not found.converged
