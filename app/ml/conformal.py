@@ -6,10 +6,18 @@ least this confidence, whatever the model and the distribution: on average over 
 too few rows nothing bounds it.
 
 Errors that grow with the prediction are ranked in units of their spread there (normalised conformal prediction), so
-that the width follows the prediction. Rows that fit the spread have no rank: the guarantee is the same. Prices whose
-noise is 30 % of a log-normal price, 1,000 rows held out: 95 % intervals of constant width cover 1.00, 1.00, 1.00, .98
-and .76 of the five fifths by predicted price, those of adaptive width .97, .93, .95, .95 and .94. Where the noise is
-the same everywhere they are 1 % wider with 1,000 rows held out, 7 % with 60.
+that the width follows the prediction. Rows that fit the spread have no rank: the guarantee is the same. Coverage of
+95 % intervals by fifths of the predicted price, for log-normal prices with log-normal noise of 30 % (means of 1,000
+simulations):
+
+| rows held out | width | cheapest | second | third | fourth | dearest |
+|---|---|---|---|---|---|---|
+| 60 | adaptive | 1.00 | .98 | .97 | .94 | .87 |
+| 200 | adaptive | .99 | .96 | .93 | .95 | .94 |
+| 1,000 | adaptive | .97 | .93 | .95 | .95 | .95 |
+| any | constant | 1.00 | 1.00 | 1.00 | .98 | .77 |
+
+Where the noise is the same everywhere, adaptive intervals are 1 % wider with 1,000 rows held out, 7 % with 60.
 
 Where fewer rows are held out than a 95 % interval needs, errors of cross-validation stand in, if there are any: those
 of fits without the row, about the prediction of the fit of all rows. The two fits differ, so there is no guarantee;

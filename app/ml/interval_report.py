@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from app.ml.conformal import ENOUGH
 from app.ml.contract import Labels, Matrix, Task, Vector
 from app.ml.figures import proportion
 from app.ml.fitting import MOST_ERRORS, Fitted
@@ -32,23 +33,38 @@ GUARANTEES = {
 }
 ADAPTIVE = " The width follows the prediction: it is in proportion to the errors of rows with a prediction like it."
 
+UNBOUNDED = (
+    f" Fewer than {ENOUGH} errors do not bound a 95 % interval: hold out more rows, or validate by kfold or loo, whose "
+    "errors then set the widths."
+)
 
-def interval_report(model: Model, predicted: Vector, ends: Matrix, truth: Vector) -> IntervalReport:
-    """Of rows: predictions (n,), ends of their 95 % intervals (n, 2), targets (n,)."""
+
+def interval_report(model: Model, predicted: Vector, ends: Matrix, truth: Vector) -> IntervalReport | None:
+    """Of rows: predictions (n,), ends of their 95 % intervals (n, 2), targets (n,). None beyond finite predictions."""
+    if not np.isfinite(predicted).all():
+        return None
     inside = (ends[:, 0] <= truth) & (truth <= ends[:, 1])
     order = np.argsort(predicted, kind="stable")
     groups = np.array_split(order, GROUPS) if truth.size >= GROUPS * FEWEST else []
     least, greatest = (limit if math.isfinite(limit) else None for limit in model.limits)
-    adaptive = ADAPTIVE if model.interval_name == "split-conformal" and model.calibration.spread.size else ""
     return IntervalReport(
         interval=model.interval_name,
-        guarantee=GUARANTEES[model.interval_name] + adaptive,
+        guarantee=GUARANTEES[model.interval_name] + _condition(model),
         confidence=CONFIDENCE,
         target_minimum=least,
         target_maximum=greatest,
         coverage=_coverage(inside),
         fifths=[_fifth(predicted[rows], inside[rows], ends[rows]) for rows in groups],
     )
+
+
+def _condition(model: Model) -> str:
+    errors = model.calibration
+    if model.interval_name != "split-conformal":
+        return ""
+    if errors.scores.size < ENOUGH:
+        return UNBOUNDED
+    return ADAPTIVE if errors.spread.size else ""
 
 
 def bounds_observations(model: Model) -> bool:
@@ -64,7 +80,7 @@ def held_out_report(model: Model, material: Material, fitted: Fitted, rows: Labe
     data = material.data(fitted.preparation, rows[evenly(rows.size, MOST_ERRORS)])
     predicted = model.algorithm.predict(model.params, model.state, data.x)
     ends = model.interval(model.params, model.state, data.x, CONFIDENCE)
-    return interval_report(model, predicted, ends, data.y) if np.isfinite(predicted).all() else None
+    return interval_report(model, predicted, ends, data.y)
 
 
 def warnings(report: IntervalReport | None) -> Iterator[str]:

@@ -115,8 +115,8 @@ class Preprocessing(Body):
     )
     detect_target_minimum: bool = Field(
         True,
-        description="Regression only: whether a null `target_minimum` counts as 0 where no training row has a target "
-        "below 0.",
+        description="Regression only: whether a null `target_minimum` counts as 0 where there are at least 50 training "
+        "rows and none has a target below 0.",
     )
     target_maximum: Limit | None = Field(
         None,

@@ -9,6 +9,9 @@ from app.errors import Fault, InvalidData
 from app.ml.contract import Task, Vector
 from app.ml.preprocessing import Preprocessing
 
+FEWEST = 50
+"""Rows that show a minimum of 0: that the next target is the first below has a probability of at most 1 in 51."""
+
 
 def target_limits(how: Preprocessing, y: Vector) -> tuple[float, float]:
     """The least and the greatest target, infinite without a limit. y: (n,) of the training rows.
@@ -17,12 +20,16 @@ def target_limits(how: Preprocessing, y: Vector) -> tuple[float, float]:
     """
     greatest = math.inf if how.target_maximum is None else how.target_maximum
     least = -math.inf if how.target_minimum is None else how.target_minimum
-    if how.target_minimum is None and how.detect_target_minimum and y.min(initial=math.inf) >= 0 < greatest:
+    if how.target_minimum is None and how.detect_target_minimum and _starts_at_0(y) and greatest > 0:
         least = 0.0
     faults = list(_beyond(y, least, greatest))
     if faults:
         raise InvalidData("Training rows have targets beyond the limits that were given.", faults=faults)
     return least, greatest
+
+
+def _starts_at_0(y: Vector) -> bool:
+    return y.size >= FEWEST and bool(y.min() >= 0)
 
 
 def _beyond(y: Vector, least: float, greatest: float) -> Iterator[Fault]:

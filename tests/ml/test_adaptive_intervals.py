@@ -148,7 +148,8 @@ def test_the_algorithms_own_intervals_end_there_too(algorithm):
     assert ends.min() == 0
 
 
-def test_a_target_below_0_has_no_limit():
+def test_a_target_below_0_has_no_limit_nor_one_of_few_rows():
+    assert decode(trained(prices(60, 0)).blob).limits == (-np.inf, np.inf)
     table = prices(200, 0)
     table = table.set_column(2, "price", pa.array(table["price"].to_numpy() - 20))
     assert decode(trained(table).blob).limits == (-np.inf, np.inf)
@@ -187,7 +188,9 @@ def test_small_tables_have_intervals_from_cross_validation(validation):
 
 
 def test_without_cross_validation_nothing_bounds_a_small_table():
-    model = decode(trained(prices(60, 0)).blob)
+    done = trained(prices(60, 0))
+    model = decode(done.blob)
+    assert "validate by kfold or loo" in done.report.intervals.guarantee
     assert (model.interval_name, model.predict(prices(5, 1), 0.95).intervals[:, 1].min()) == ("split-conformal", np.inf)
 
 

@@ -262,6 +262,22 @@ def test_costs_move_the_decision(judge):
     assert told.costs.cost_of_most_probable.value == pytest.approx((matrix * before).sum() / 150)
 
 
+def test_coverage_of_intervals_by_fifths_of_the_prediction():
+    rng = np.random.default_rng(0)
+    x = rng.exponential(size=1500)
+    table = pa.table({"x": x, "y": (1 + 10 * x) * np.exp(0.3 * rng.normal(size=1500))})
+    judge = Judge(table.slice(0, 1000), target="y", algorithm={"name": "ridge"})
+    told = judge.result(table.slice(1000), "sha256:other").intervals
+    assert (told.interval, told.coverage.n, [fifth.rows for fifth in told.fifths]) == (
+        "split-conformal",
+        500,
+        [100] * 5,
+    )
+    assert all(fifth.coverage.upper > 0.95 for fifth in told.fifths)
+    assert told.coverage.value == pytest.approx(np.mean([fifth.coverage.value for fifth in told.fifths]))
+    assert Judge(iris()).result().intervals is None
+
+
 @pytest.mark.parametrize("preprocessing", [{}, {"target": "log", "basis": [{"kind": "polynomial", "columns": ["x2"]}]}])
 def test_regression(preprocessing):
     data = load_diabetes()
