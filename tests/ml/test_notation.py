@@ -132,5 +132,5 @@ def test_a_model_knows_how_its_columns_were_written():
         pa.table({"rate": [0.1, 0.2], "plan": ["a", "b"]}),
         [RawColumn("rate", ColumnKind.NUMERIC, percent), RawColumn("plan", ColumnKind.CATEGORICAL)],
     )
-    inputs, _, _ = learn(raw, np.arange(2), Preprocessing(), scaled=False, centred=False)
+    inputs, _, _ = learn(raw, np.arange(2), Preprocessing(), scaled=False, centred=False, encodes=False)
     assert [one.notation for one in inputs] == [percent, None]
