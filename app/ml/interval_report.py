@@ -89,8 +89,8 @@ def warnings(report: IntervalReport | None) -> Iterator[str]:
         covered, upper = fifth.coverage.value, fifth.coverage.upper
         if report and covered is not None and upper is not None and upper < report.confidence - SHORT:
             yield (
-                f"Of the predictions from {fifth.lowest_prediction:.4g} to {fifth.highest_prediction:.4g}, 95 % "
-                f"intervals cover only {covered:.0%} of the targets held out: the noise grows there. Fit the "
+                f"95 % intervals cover only {covered:.0%} of the held-out targets whose predictions are from "
+                f"{fifth.lowest_prediction:.4g} to {fifth.highest_prediction:.4g}: errors are larger there. Fit the "
                 "logarithm of the target (preprocessing.target), or hold out more rows."
             )
 
