@@ -123,9 +123,10 @@ def test_formulas_and_a_function_of_the_target(fitted):
 
 
 def test_a_formula_without_a_value_ends_the_job_with_its_rows(fitted):
-    job, _ = fitted(b"x,y\n1,1\n0,2\n2,3\n", preprocessing={"basis": [{"kind": "expression", "expression": "log(x)"}]})
+    table = b"x,z,y\n1,1,1\n0,1,2\n2,3,3\n"  # of two columns, the data sheet cannot tell
+    job, _ = fitted(table, preprocessing={"basis": [{"kind": "expression", "expression": "log(x * z)"}]})
     assert (job["state"], job["error"]["status"]) == ("failed", 422)
-    assert "log(x): 1" in job["error"]["detail"]
+    assert "log(x * z): 1" in job["error"]["detail"]
 
 
 def test_a_dry_run_finds_every_fault_of_the_functions(client):
@@ -153,7 +154,7 @@ def test_a_dry_run_finds_every_fault_of_the_functions(client):
         "At character 6:"
     )
     assert {error["pointer"] for error in problem["errors"]} == {
-        *("/sigma", "/features/0", f"{at}/0/expression", f"{at}/1/expression", f"{at}/2/expression"),
+        *("/sigma", "/weights", "/features/0", f"{at}/0/expression", f"{at}/1/expression", f"{at}/2/expression"),
         *(f"{at}/3/columns/1", f"{at}/3/columns/2"),
     }
 

@@ -196,7 +196,7 @@ def test_weights_count_as_rows():
 
 
 def test_bad_weights_are_named():
-    table = pa.table({"a": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 4.0], "w": [1.0, -1.0, None]})
+    table = pa.table({"a": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 4.0], "w": [1.0, -1.0, 0.0]})
     with pytest.raises(InvalidData) as refusal:
         run(table, target="y", weights="w")
     assert [fault.pointer for fault in refusal.value.faults] == ["/rows/1/w", "/rows/2/w"]
