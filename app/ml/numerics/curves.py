@@ -79,7 +79,7 @@ def fit_curves(x: Matrix, y: Vector, weights: Vector) -> Smooth:
     scale = float(np.trace(gram)) / max(1, len(gram)) or 1.0
     total, size = float(weights @ y**2), float(weights.sum())
     groups, count = design.groups, int(design.groups.max(initial=1)) + 1
-    penalties, before = np.full(count, 1e-3 * scale), np.full(count, np.inf)
+    penalties, before = np.full(count, 0.03 * scale), np.full(count, np.inf)
     u = np.zeros(moment.size)
     for step in range(1, MOST_STEPS + 1):
         inverse = np.linalg.inv(gram + np.diag(penalties[groups]))

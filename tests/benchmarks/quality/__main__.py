@@ -62,7 +62,7 @@ def summary(lines: list[Line]) -> Iterable[str]:
         own = [line for line in lines if (line.algorithm, line.measure) == (algorithm, measure)]
         verdicts = [line.verdict for line in own]
         counts = "".join(f"{verdicts.count(verdict):7}" for verdict in ("better", "equal", "worse"))
-        all_tables = together([line.paired.z for line in own])
+        all_tables = together([line.paired.z if line.matters else 0.0 for line in own])
         mark = "  LOSES" if all_tables > LOSING else ""
         yield f"{algorithm:27}{measure:14}{counts}{all_tables:+10.1f}{mark}"
 

@@ -35,9 +35,13 @@ class Line(NamedTuple):
     """Fits that report that they did not converge."""
 
     @property
+    def matters(self) -> bool:
+        return abs(self.paired.difference) > 1e-4 * abs(self.theirs)
+
+    @property
     def verdict(self) -> str:
-        """By more than two standard errors."""
-        t = self.paired.t
+        """By more than two standard errors and more than a ten thousandth of the loss."""
+        t = self.paired.t if self.matters else 0.0
         return "worse" if t > 2 else "better" if t < -2 else "equal"
 
 

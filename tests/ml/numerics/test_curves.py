@@ -85,3 +85,13 @@ def test_more_columns_than_rows_have_lines_alone():
     found = fit_curves(x, x[:, 0] - x[:, 0].mean(), np.ones(60))
     assert found.converged
     assert found.curves.knots.shape == (80, 0)
+
+
+def test_many_columns_with_common_causes_do_not_interpolate_the_rows():
+    rng = np.random.default_rng(0)
+    causes = rng.normal(size=(620, 10))
+    x = causes @ rng.normal(size=(10, 200)) / 3 + 0.5 * rng.normal(size=(620, 200))
+    y = 3 * causes[:, 0] + 1.5 * rng.normal(size=620)
+    found = fit_curves(x[:120], y[:120] - y[:120].mean(), np.ones(120)).curves
+    error = y[120:] - y[:120].mean() - found.of(x[120:]).sum(axis=1)
+    assert np.sqrt(np.mean(error**2)) < 2, "noise alone has 1.5"
