@@ -9,8 +9,8 @@ saw gain more: as one more category, or below or above the threshold. A branch o
 end, leaves too few rows for the next question. Where the node saw none, or with `missing` set to both, the row goes
 both ways and its answers count by the training rows that went there.
 
-Of numbers each node tries half of the columns: beside a third (Breiman's choice) the RMSE was 1.1 to 1.9 % lower on
-four drawn tables and 0.4 to 0.7 % higher on four, for 15 % more time. All columns (scikit-learn's default) gain up to
+Of numbers each node tries half of the columns: beside a third (Breiman's choice) the RMSE was 0.2 to 1.9 % lower on
+six tables and 0.4 to 0.7 % higher on four, for 9 to 32 % more time. All columns (scikit-learn's default) gain up to
 8 % where most columns mean nothing, and lose up to 3.7 % where columns are redundant or errors have heavy tails.
 
 That majorities of trees that differ are surer than they look, or less sure, the rows that they have not seen can tell:
