@@ -155,6 +155,8 @@ class Size(NamedTuple):
     columns: float
     classes: int = 0
     """Of classification."""
+    indicators: float = 0.0
+    """Columns that are indicators of categories."""
 
     @property
     def cells(self) -> float:

@@ -33,11 +33,11 @@ class Cost(NamedTuple):
     lot: int | None
 
 
-def encoded_width(spec: "TrainSpec", task: Task | None, chosen: Sequence[TableColumn]) -> int:
-    """Columns of the matrix that stand for these: an indicator a level, where categories are not taken as such."""
+def encoded_widths(spec: "TrainSpec", task: Task | None, chosen: Sequence[TableColumn]) -> list[int]:
+    """Columns of the matrix that stand for each: an indicator a level, where categories are not taken as such."""
     algorithm, how = learners.entry_of(spec.algorithm).algorithm, spec.preprocessing
     if task is not None and Accepts.CATEGORIES in learners.accepts(algorithm, spec.algorithm, task):
-        return len(chosen)
+        return [1] * len(chosen)
 
     def width(column: TableColumn) -> int:
         levels = column.distinct or how.max_levels + 1
@@ -45,7 +45,7 @@ def encoded_width(spec: "TrainSpec", task: Task | None, chosen: Sequence[TableCo
             return 1
         return min(how.max_levels, levels) + 1
 
-    return sum(map(width, chosen))
+    return [width(column) for column in chosen]
 
 
 def cost_of(

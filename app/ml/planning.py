@@ -20,7 +20,7 @@ from app.ml.evaluation import Validation
 from app.ml.foreseen import value_faults
 from app.ml.given_kinds import KindName
 from app.ml.grouping import group_faults, group_warnings, streaming_fault, units_of
-from app.ml.plan_cost import closed_form, cost_of, encoded_width
+from app.ml.plan_cost import closed_form, cost_of, encoded_widths
 from app.ml.preprocessing import MAX_LEVELS, Preprocessing
 from app.ml.schema import ColumnKind, TableColumn
 from app.ml.target_limits import limit_faults
@@ -108,7 +108,8 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
     chosen = [known[name] for name in features if name in known]
     kinds = {column.name: column.kind for column in chosen}
     functional = [*(function_faults(spec.preprocessing, kinds) if kinds else ())]
-    size = Size(rows, encoded_width(spec, task, chosen), _classes(spec, known, task))
+    widths = encoded_widths(spec, task, chosen)
+    size = Size(rows, sum(widths), _classes(spec, known, task), sum(width for width in widths if width > 1))
     if not functional:
         size = size._replace(columns=size.columns + functions(spec.preprocessing, kinds))
     if task is not None:

@@ -73,7 +73,7 @@ from app.ml.contract import (
     Vector,
     learner,
 )
-from app.ml.numerics.curves import MOST_KNOTS, NO_CURVES, WIDEST, Curves, fit_curves
+from app.ml.numerics.curves import NO_CURVES, Curves, curve_columns, fit_curves
 
 MOST_COLUMNS = 4000
 """The time of splines grows as the cube of the columns."""
@@ -238,11 +238,12 @@ def _faults(params: Additive, inputs: Inputs) -> Iterator[Fault]:
 
 
 def _seconds(params: Additive, size: Size) -> float:
-    """A curve of each column has 15 columns in the ridge regression, WIDEST at most, in some 40 steps."""
+    """The ridge regression of lines, indicators and curves, in some 40 steps; in 3 where nothing is curved."""
     if params.fit != "splines":
         return SECONDS_PER_CELL * size.cells
-    width = min(MOST_KNOTS * size.columns, max(WIDEST, size.columns))
-    return 1e-9 * size.rows * width**2 / 2 + 40 * 3e-10 * width**3 + 1e-6 * size.cells
+    curved = curve_columns(size.rows, size.columns - size.indicators)
+    width, steps = size.columns + curved, 40 if curved else 3
+    return 5e-10 * size.rows * width**2 + steps * 3e-10 * width**3 + 1e-6 * size.cells
 
 
 def _sse(data: Data, left: Vector) -> float:

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from app.ml.contract import Labels, Matrix, Vector
 from app.ml.doubts import blocks
@@ -64,6 +65,17 @@ class Curves(NamedTuple):
 NO_CURVES = Curves(*np.zeros((2, 0, 0)), *np.zeros((3, 0)))
 
 
+def curve_columns(rows: float, curves: float) -> float:
+    """About how many columns of the regression so many curves take."""
+    most = _most_knots(rows, curves)
+    return curves * (most - 2) if most >= FEWEST_KNOTS else 0.0
+
+
+def _most_knots(rows: float, curves: float) -> int:
+    """Of one curve of so many."""
+    return int(min(MOST_KNOTS, rows / ROWS_A_KNOT, min(WIDEST, rows) / max(1, curves) + 1))
+
+
 class Smooth(NamedTuple):
     curves: Curves
     penalties: Vector
@@ -82,9 +94,10 @@ def fit_curves(x: Matrix, y: Vector, weights: Vector) -> Smooth:
     penalties, before = np.full(count, 0.03 * scale), np.full(count, np.inf)
     u = np.zeros(moment.size)
     for step in range(1, MOST_STEPS + 1):
-        inverse = np.linalg.inv(gram + np.diag(penalties[groups]))
-        u = inverse @ moment
-        degrees = np.bincount(groups, 1 - penalties[groups] * np.diag(inverse), count).astype(np.float64)
+        factor = scipy.linalg.cholesky(gram + np.diag(penalties[groups]), lower=True)
+        u = scipy.linalg.cho_solve((factor, True), moment)
+        variances = (scipy.linalg.solve_triangular(factor, np.eye(u.size), lower=True) ** 2).sum(axis=0)
+        degrees = np.bincount(groups, 1 - penalties[groups] * variances, count).astype(np.float64)
         if np.abs(degrees - before).max() < STILL or not total:
             return Smooth(design.curves(u, degrees), penalties, step, converged=True)
         before = degrees
@@ -117,7 +130,7 @@ class _Design(NamedTuple):
         spread = np.sqrt(weights @ (x - centres) ** 2 / total)
         two = np.array([_at_most_two(column) for column in x.T], np.bool_)
         units = np.where(spread > 1e-12 * np.maximum(1e-300, np.abs(centres)), np.where(two, 1.0, spread), 0.0)
-        most = int(min(MOST_KNOTS, total / ROWS_A_KNOT, min(WIDEST, total) / max(1, int((~two).sum())) + 1))
+        most = _most_knots(total, int((~two).sum()))
         knots = [np.zeros(0) if two[j] else _knots(x[:, j], weights, most) for j in range(d)]
         turns = [_turn(own.size) for own in knots]
         means = [
