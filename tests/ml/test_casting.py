@@ -11,13 +11,16 @@ from hypothesis import strategies as st
 
 from app.errors import InvalidRequest
 from app.ml.casting import recast_cells
-from app.ml.kind import Sheet, Source
-from app.ml.model import decode
+from app.ml.kind import Inputs, Known, Loaded, Sheet, Source, Version
+from app.ml.model import decode, digest, read_header
 from app.ml.planning import TrainSpec, plan
+from app.ml.progress import unheard
 from app.ml.rows import read_rows
 from app.ml.schema import ColumnKind, TableColumn
 from app.ml.training import train
+from app.ml.work import evaluate, search
 
+NOWHERE = "00000000-0000-7000-8000-000000000000"
 ROWS = 120
 STORES = np.arange(ROWS) % 6
 EFFECT = np.array([5.0, -3.0, 8.0, 0.0, -7.0, 2.0])
@@ -121,3 +124,24 @@ def test_other_kinds_become_categories_by_their_plain_text():
     assert recast_cells(pa.array([True, False]), ColumnKind.NUMERIC).to_pylist() == [1.0, 0.0]
     dates = recast_cells(pa.array([20240305, 7]), ColumnKind.DATETIME).to_pylist()
     assert dates == [datetime(2024, 3, 5, tzinfo=UTC), None]
+
+
+def test_a_model_is_judged_on_a_dataset_of_the_kinds_that_its_training_had(trained):
+    model = decode(trained.blob)
+    version = Version("m", 1, digest(trained.blob), read_header(trained.blob))
+    sheet = Sheet("sha256:other", ROWS, tuple(SHEET))
+    request = evaluate.KIND.request.model_validate({"model": "m", "dataset": NOWHERE, "rows": "all"})
+    assert evaluate.KIND.check(request, Known((sheet,), (version,))).algorithms == ("ridge",)
+    given = Inputs((Source(sheet, iter([TABLE])),), (Loaded(version, model),))
+    result = evaluate.KIND.run(request, given, unheard).result
+    (r2,) = (figure.value for figure in result.metrics if figure.name == "r2")
+    assert r2 > 0.99
+
+
+def test_a_search_uses_the_kinds_that_are_given():
+    sheet = Sheet("sha256:0", ROWS, tuple(SHEET))
+    wanted = {"target": "y", "algorithm": {"name": "ridge", "penalty": 1e-6}, "kinds": KINDS, "dataset": NOWHERE}
+    request = search.KIND.request.model_validate(wanted)
+    search.KIND.check(request, Known((sheet,)))
+    result = search.KIND.run(request, Inputs((Source(sheet, iter([TABLE])),)), unheard).result
+    assert result.candidates[0].validation.value < 1
