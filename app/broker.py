@@ -15,6 +15,7 @@ from uuid import UUID, uuid4
 import structlog
 from celery import Celery
 from kombu.transport import TRANSPORT_ALIASES, redis
+from redis.exceptions import ResponseError
 
 QUEUE = "valiant"
 RUN = "valiant.run"
@@ -32,7 +33,32 @@ DROPPED: Counter[str] = Counter()
 log = structlog.get_logger(__name__)
 
 
+class QoS(redis.QoS):
+    """The bookkeeping of messages that are not yet acknowledged.
+
+    A key of another type in its way is deleted, and what failed for it is done again: the error would end the worker.
+    """
+
+    def append(self, message: Any, delivery_tag: str) -> None:
+        self._cleared(super().append, message, delivery_tag)
+
+    def ack(self, delivery_tag: str) -> None:
+        self._cleared(super().ack, delivery_tag)
+
+    def restore_visible(self, start: int = 0, num: int = 10, interval: int = 10) -> None:
+        self._cleared(super().restore_visible, start, num, interval)
+
+    def _cleared(self, act: Callable[..., None], *arguments: Any) -> None:
+        try:
+            act(*arguments)
+        except ResponseError:
+            _mend(self.channel)
+            act(*arguments)
+
+
 class Channel(redis.Channel):
+    QoS = QoS
+
     def types(self) -> dict[str, bytes]:
         """The Redis type of each key that messages pass through."""
         queues = {self._q_for_pri(QUEUE, priority): b"list" for priority in self.priority_steps}  # type: ignore[no-untyped-call] # kombu is half typed

@@ -93,6 +93,8 @@ class Survey:
     def _ways(self, at: int, shapes: Shapes) -> list[Way]:
         """The best readings of a column, of the kind that is given for it."""
         given = self._options.given(self._names[at])
+        if given is not None and not given.kind.measured:
+            return []
         best = ways(shapes) if given is None else _given_ways(given, shapes)
         if given is not None and shapes.total and not (best and best[0].cells):
             where = place("kinds", self._names[at])

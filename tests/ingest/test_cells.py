@@ -377,3 +377,8 @@ def test_dates_without_marks_are_numbers_and_offered_as_dates(parse):
     assert [[offer.kinds for offer in one.offers] for one in parsed.columns] == [[{"a": "date:YMD"}], [], []]
     _, table = parse(data, options={"kinds": parsed.columns[0].offers[0].kinds})
     assert moments(table, "a") == [dt.datetime(2024, 1, 31), dt.datetime(2024, 12, 1)]  # noqa: DTZ001
+
+
+def test_digits_without_end_stay_as_they_are_in_a_column_given_as_categories(parse):
+    _, table = parse(b"c\n" + 4 * (b"9" * 48 + b"\n"), options={"kinds": {"c": "categorical"}})
+    assert table["c"].to_pylist() == ["9" * 48] * 4

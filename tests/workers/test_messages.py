@@ -2,6 +2,7 @@
 
 import base64
 import json
+from functools import partial
 from uuid import uuid4
 
 import pytest
@@ -108,6 +109,22 @@ def test_a_key_of_another_type_delays_no_job(fleet, worker, raw, key):
     raw.delete(key)
     raw.set(key, "taken")
     succeeds(fleet, worker)
+
+
+@pytest.mark.parametrize("key", ["unacked", "unacked_index"])
+def test_a_key_of_another_type_does_not_end_a_worker_that_takes_a_message(fleet, raw, key):
+    """It may come between the look at the keys and the message."""
+    with fleet.services.celery.connection() as connection, connection.channel() as channel:
+        message = channel.Message(json.loads(envelope()), channel=channel)
+        message.delivery_info = {"exchange": "", "routing_key": QUEUE}
+        for act in (partial(channel.qos.append, message), channel.qos.ack):
+            raw.delete(key)
+            raw.set(key, "taken")
+            act("tag")
+            assert raw.type(key) != b"string"
+        raw.delete(key)
+        raw.set(key, "taken")
+        channel.qos.restore_visible()
 
 
 def test_unknown_ids_delay_no_job(fleet, worker, raw):
