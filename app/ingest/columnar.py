@@ -18,6 +18,8 @@ from app.ingest.reading import Reading, check_names, refuse
 from app.ingest.source import Limits, Source
 
 BATCH_ROWS = 1 << 16
+BATCH_CELLS = 1 << 22
+"""Of a wide table; Arrow holds several batches at a time."""
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -28,7 +30,7 @@ def read_parquet(source: Source, limits: Limits, _options: ReadOptions) -> Readi
         rows, schema = file.metadata.num_rows, file.schema_arrow
     if rows > limits.max_rows:
         raise InvalidData(f"The file has {rows} rows; this service accepts {limits.max_rows}.")
-    return _reading("Parquet", schema, lambda: file.iter_batches(BATCH_ROWS, use_threads=False), limits)
+    return _reading("Parquet", schema, lambda: file.iter_batches(_rows_of(len(schema)), use_threads=False), limits)
 
 
 def read_arrow(source: Source, limits: Limits, _options: ReadOptions) -> Reading:
@@ -68,8 +70,14 @@ def _checked(form: str, batches: Callable[[], Batches]) -> Iterator[list[pa.Arra
             if batch is None:
                 return
             batch.validate(full=True)
-        for start in range(0, len(batch), BATCH_ROWS):
-            yield batch.slice(start, BATCH_ROWS).columns
+        step = _rows_of(batch.num_columns)
+        for start in range(0, len(batch), step):
+            yield batch.slice(start, step).columns
+
+
+def _rows_of(columns: int) -> int:
+    """Rows of one batch."""
+    return max(1, min(BATCH_ROWS, BATCH_CELLS // max(1, columns)))
 
 
 @contextmanager
