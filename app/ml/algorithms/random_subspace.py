@@ -10,6 +10,10 @@ sees some of the categories. Where one such column says most, members without it
 better. On 5,000 rows with three categorical columns of eight the error with half of the columns is 0.409, with half of
 the indicators 0.416, and with five of the eight columns 0.399.
 
+On the benchmark table `heavy_tails`, with 6 columns, the RMSE is 4.056 and scikit-learn's, with as many columns a
+member, 3.965; it is 3.971 with `fraction` 0.6 (4 columns), 3.993 with 10 rows a leaf and 4.017 with 200 members. On
+`wohnungen` (target `teuer`) the log loss is 0.192 for 0.172. Both differences are measured, and unexplained.
+
 In short: The same learner is taught many times, each time by other columns. The answer is the average. It helps where
 columns are redundant.
 
