@@ -11,7 +11,8 @@ of some draws; one_vs_all (d = 2, which corrects nothing); or given, a list of b
 class labels. Columns that are constant, equal or complementary ask nothing new and are refused.
 
 On 120 rows of the benchmark table `wide.yes`, of many columns, the error is 0.327, that of scikit-learn's
-OutputCodeClassifier with trees 0.316, and 0.209 with `logistic` as `base` instead of trees. On `duplicates.yes` it is 0.269, 0.267 and 0.294. The differences with trees on both sides are measured, and unexplained.
+OutputCodeClassifier with trees 0.316, and 0.209 with `logistic` as `base` instead of trees. On `duplicates.yes` it is
+0.269, 0.267 and 0.294. The differences with trees on both sides are measured, and unexplained.
 
 In short: Each class has a codeword of bits, and each bit a learner of two classes. The class whose codeword is
 nearest to what the learners say is the answer. A few learners may be wrong.
