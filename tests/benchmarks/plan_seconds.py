@@ -5,7 +5,8 @@
 A dozen tables of different shapes: the dry run is to be right within a factor of three. A ratio above 1 is an estimate
 that is too long. Each training runs in a process of its own, which is stopped after `longest` seconds of CPU time (30
 unless given): its ratio is then an upper bound, and marked by <. Compiled code is compiled before. Both times have the
-quarter of a second that the start of any training takes.
+quarter of a second that the start of any training takes. Boosting by majority ends where a tree has too small an edge,
+which no dry run can tell: its estimate is that of its first attempt, whole.
 """
 
 import multiprocessing
