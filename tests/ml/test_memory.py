@@ -31,7 +31,7 @@ OUT = [("random_forest", {"trees": 3}, 1)]
 @pytest.mark.parametrize(
     ("classes", "rows", "specs", "options"),
     [
-        (0, 100_000, TREES, []),
+        pytest.param(0, 100_000, TREES, [], marks=pytest.mark.slow),
         pytest.param(2, 100_000, TREES + WEAK, [], marks=pytest.mark.slow),
         pytest.param(3, 400_000, BOOSTED + WEAK, [], marks=pytest.mark.slow),
         (0, 200_000, OUT, ["--kept"]),
