@@ -21,6 +21,8 @@ NOTABLE = 0.3
 """Of √n rows that judge, equal to others beyond chance: fewer move an accuracy of .9 by less than a standard error."""
 MOST = 100_000
 """Training rows from which the shares of values are taken: those of more hardly differ."""
+BLOCK = 1 << 18
+"""Hashes looked up at a time."""
 
 
 class Equal(NamedTuple):
@@ -61,12 +63,11 @@ class Copies(NamedTuple):
         train: Labels,
         learned: Hashes | None = None,
     ) -> Self:
-        """rows: (m,) of the table. train: places among these. learned: hashes of all training rows, to stand behind
-        those of the m rows, where these are a sample.
+        """rows: (m,) of the table. train: places among these. learned: hashes of all training rows, where these are a
+        sample: those that one of the m rows has stand behind these.
         """
-        hashes = np.append(
-            row_hashes(table, features, target)[rows], np.zeros(0, np.uint64) if learned is None else learned
-        )
+        own = row_hashes(table, features, target)[rows]
+        hashes = own if learned is None else np.append(own, _found(learned, own))
         codes = pa.array(hashes).dictionary_encode().indices.to_numpy().astype(np.intp)
         suspect = np.flatnonzero(np.bincount(codes)[codes[: rows.size]] > 1)
         chance = np.zeros(rows.size)
@@ -123,6 +124,17 @@ def warnings(test: Equal | None, validation: Equal | None, train: int, *, groupe
             f"In cross-validation {share:.1%} of the rows that judged equal a row that was learned from in all columns"
             f" used{chance}. {advice}"
         )
+
+
+def _found(hashes: Hashes, among: Hashes) -> Hashes:
+    """Those that are among the others; by blocks."""
+    values = np.unique(among)
+    parts = [np.zeros(0, hashes.dtype)]
+    for start in range(0, hashes.size, BLOCK):
+        block = hashes[start : start + BLOCK]
+        places = np.minimum(np.searchsorted(values, block), values.size - 1)
+        parts.append(block[values[places] == block])
+    return np.concatenate(parts)
 
 
 def _shares(among: Hashes, wanted: Hashes) -> Vector:

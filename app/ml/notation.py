@@ -13,11 +13,11 @@ theirs.
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Literal
+from typing import Annotated, Literal, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from app.ml.moments import DateOrder, moments
 from app.wire import Wire
@@ -40,11 +40,15 @@ _SEPARATORS = {",": ",", ".": r"\.", " ": _SPACES, "'": _APOSTROPHES}
 _INFINITE = "[iI][nN][fF](?:[iI][nN][iI][tT][yY])?"
 
 
+Separator: TypeAlias = Annotated[Literal[",", ".", " ", "'"], WithJsonSchema({"type": "string"})]
+"""Of thousands. A plain string on the wire: generators make no names of an apostrophe."""
+
+
 class Notation(Wire):
     """How the cells of a column are written as text; the defaults are the plain way (1234.5 and 2024-12-31)."""
 
     decimal: Literal[".", ","] = Field(".", description="Mark between the whole and the decimal digits of a number.")
-    thousands: Literal[",", ".", " ", "'"] | None = Field(
+    thousands: Separator | None = Field(
         None, description="Separator between groups of three digits; null: the digits are not grouped."
     )
     percent: bool = Field(

@@ -9,6 +9,7 @@ estimate of Good and Turing). Only rows beyond that are recognised.
 Reference: Good (1953), Biometrika 40:237.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from math import sqrt
 from typing import Any, NamedTuple, Self
@@ -46,8 +47,11 @@ class SeenRows(NamedTuple):
 
     @classmethod
     def of(cls, hashes: Hashes, data_digest: str, features: Sequence[str], target: str | None) -> Self:
-        different, counts = np.unique(hashes, return_counts=True)
-        return cls(data_digest, tuple(features), target, hashes.size, int((counts == 1).sum()), different)
+        ordered = np.sort(hashes)
+        first = np.ones(ordered.size + 1, np.bool_)  # of equal ones; and the end
+        np.not_equal(ordered[1:], ordered[:-1], out=first[1:-1])
+        singles = int(np.count_nonzero(first[:-1] & first[1:]))
+        return cls(data_digest, tuple(features), target, hashes.size, singles, ordered[first[:-1]])
 
     def within(self, hashes: Hashes) -> Truths:
         """(n,) whether a row of this hash is among them."""
@@ -72,8 +76,10 @@ class Recognised(NamedTuple):
 
 
 def encode(parts: Sequence[SeenRows]) -> bytes:
-    """As bytes; the same rows give the same bytes. Empty where they are too many."""
-    different = {(part[:-1], part.hashes.tobytes()): part for part in parts}
+    """As bytes; the same rows give the same bytes. Empty where they are too many, or none are known."""
+    if not parts:
+        return b""
+    different = {(part[:-1], hashlib.sha256(part.hashes.data).digest()): part for part in parts}
     if sum(part.rows for part in different.values()) > MOST:
         return b""
     arrays: dict[str, NDArray[Any]] = {}

@@ -11,6 +11,7 @@ another order, and the rows of a batch mixed. Figures, cross-validation and gold
 What becomes of a row hangs on the seed and its number alone, so that it need not be remembered.
 """
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -33,6 +34,9 @@ from app.ml.splits import Split
 from app.ml.target import Target, present
 
 Truths = NDArray[np.bool_]
+HASHING = 64
+"""Bytes that the hash of a row takes until it is stored: copies on the way."""
+NO_HASHES: Hashes = np.zeros(0, np.uint64)
 BLOCK = 2048
 """Rows that stay together when batches are mixed."""
 FIRSTS = 4096
@@ -85,15 +89,26 @@ class Stream:
     rows: int
     """To learn from, in the whole table."""
     hashes: Hashes
-    """(rows,) of the rows to learn from."""
+    """(rows,) of the rows to learn from; none where memory has no room for them."""
 
     @classmethod
     def look(
-        cls, spec: TrainSpec, planned: Plan, table: pa.Table, columns: Sequence[TableColumn], progress: Progress
+        cls,
+        spec: TrainSpec,
+        planned: Plan,
+        table: pa.Table,
+        columns: Sequence[TableColumn],
+        progress: Progress,
+        *,
+        memory_bytes: float = math.inf,
     ) -> Self:
-        """Look at every row once. Raises InvalidData for values that cannot be used, naming them."""
+        """Look at every row once. Raises InvalidData for values that cannot be used, naming them.
+
+        memory_bytes: rows are hashed only if that leaves room for it.
+        """
         source = _Source.of(spec, planned, table, columns)
-        looks = list(source.looks(progress))
+        hashed = planned.memory_bytes + HASHING * table.num_rows <= memory_bytes
+        looks = list(source.looks(progress, hashed=hashed))
         if not looks:
             raise InvalidData(f"Fewer than 2 rows have a value in the target {spec.target!r}.")
         test = np.concatenate([look.held for look in looks])
@@ -153,12 +168,12 @@ class _Source(NamedTuple):
         draw = Draw(spec.seed, min(spec.validation.test_fraction, share), share)
         return cls(spec, planned, table.select(list(dict.fromkeys(names))), columns, draw, lot)
 
-    def looks(self, progress: Progress) -> Iterator[_Look]:
+    def looks(self, progress: Progress, *, hashed: bool) -> Iterator[_Look]:
         firsts = _Firsts()
         for start in range(0, self.table.num_rows, self.lot):
             piece = self._read(start)
             if piece is not None:
-                yield self._look(start, piece, firsts.of(piece))
+                yield self._look(start, piece, firsts.of(piece), hashed=hashed)
             progress(min(1.0, (start + self.lot) / self.table.num_rows))
 
     def batches(self, turn: int, kept: Labels) -> Iterator[tuple[Material, Labels]]:
@@ -181,15 +196,16 @@ class _Source(NamedTuple):
             detail = f"{error.detail} (Among rows {start} to {start + rows.num_rows - 1}.)"
             raise InvalidData(detail, faults=[_moved(fault, start) for fault in error.faults]) from None
 
-    def _look(self, start: int, piece: Material, kept: Labels) -> _Look:
+    def _look(self, start: int, piece: Material, kept: Labels, *, hashed: bool) -> _Look:
         rows = piece.target.rows
         held, sampled = self.draw.of(start, len(piece.raw.values))
         held[kept], sampled[kept] = False, True
         learned, chosen = rows[~held[rows]], rows[sampled[rows]]
         read = self.table.slice(start, self.lot)
-        spans, hashes = Range.of(piece.raw.values[learned]), row_hashes(read, self.planned.features, self.spec.target)
+        spans = Range.of(piece.raw.values[learned])
+        hashes = row_hashes(read, self.planned.features, self.spec.target)[learned] if hashed else NO_HASHES
         sample = read.take(pa.array(chosen))
-        return _Look(sample, start + chosen, held[chosen], start + kept, spans, learned.size, hashes[learned])
+        return _Look(sample, start + chosen, held[chosen], start + kept, spans, learned.size, hashes)
 
     def _to_learn(self, start: int, kept: Labels) -> pa.Table:
         """The rows of a block that have a target and are not held out."""

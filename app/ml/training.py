@@ -59,7 +59,9 @@ def train(
     planned = plan(spec, columns, table.num_rows, memory_bytes)
     stream, rng = None, np.random.Generator(np.random.PCG64(spec.seed))
     if planned.lot:
-        stream = Stream.look(spec, planned, table, columns, stages.within(0.0, READ, "reading the table"))
+        stream = Stream.look(
+            spec, planned, table, columns, stages.within(0.0, READ, "reading the table"), memory_bytes=memory_bytes
+        )
         table = stream.sample
     material = Material.read(spec, planned, table, columns)
     if stream:
@@ -68,15 +70,16 @@ def train(
         split = holdout(material.rows, spec.validation.test_fraction, rng, material.target.codes, material.groups)
     shown = material.target.rows[spaced(split.test if split.test.size else split.train)]
     sample = table.select(planned.features).take(pa.array(shown))
-    learned = material.rows + np.arange(stream.rows) if stream else split.train
+    hashes = stream.hashes if stream and stream.hashes.size else None
     copies = Copies.look(
         table,
         material.target.rows,
         planned.features,
         spec.target,
         train=split.train,
-        learned=stream.hashes if stream else None,
+        learned=hashes,
     )
+    learned = split.train if hashes is None else np.arange(material.rows, copies.hashes.size)
     del table
 
     limits = EVERYWHERE
@@ -120,10 +123,12 @@ def train(
         limits=limits,
     )
     told = report(material, split, judged, spec, data_digest=data_digest, warnings=planned.warnings)
-    seen = SeenRows.of(copies.hashes[learned], data_digest, planned.features, spec.target)
+    known = not stream or hashes is not None
+    hashes = copies.hashes[learned] if hashes is None else hashes
+    seen = SeenRows.of(hashes, data_digest, planned.features, spec.target)
     intervals = held_out_report(model, material, fitted, split.test)
     told = told.model_copy(update={"intervals": intervals, "warnings": [*told.warnings, *interval_warnings(intervals)]})
-    return Trained(encode(model), told, record_golden(model, sample), seen_rows.encode([seen]))
+    return Trained(encode(model), told, record_golden(model, sample), seen_rows.encode([seen] if known else []))
 
 
 def _receipt(spec: TrainSpec, data_digest: str, reading: Mapping[str, JSON] | None) -> dict[str, JSON]:
