@@ -12,8 +12,8 @@ from app.ml.seen_rows import Recognised, SeenRows, recognise
 from app.ml.target import Target
 
 NOT_KNOWN = (
-    "Of versions of earlier releases, and of trainings on more than 10 million rows, the training rows are not known: "
-    "rows of another dataset that equal one were judged too."
+    "Of versions of earlier releases, and of trainings on more than 10 million rows or more than memory had room for, "
+    "the training rows are not known: rows of another dataset that equal one were judged too."
 )
 
 

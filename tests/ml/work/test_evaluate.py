@@ -180,11 +180,15 @@ def test_rows_learned_in_batches_are_left_out_of_their_own_table(monkeypatch):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(8000, 8))
     table = pa.table({f"x{place}": x[:, place] for place in range(8)} | {"y": x.sum(axis=1)})
-    judge = Judge(table, algorithm={"name": "linear_sgd"}, target="y", memory_bytes=1)
+    room = plan_cost.BASE_BYTES + 3_000_000  # for batches and hashes of rows, not for all rows
+    judge = Judge(table, algorithm={"name": "linear_sgd"}, target="y", memory_bytes=room)
     assert "lot" in judge.version.header.receipt
     told = judge.result()
     assert told.rows == 8000 - judge.trained.report.rows_train
     assert judge.result(rows="held_out").rows == told.rows
+    cramped = Judge(table, algorithm={"name": "linear_sgd"}, target="y", memory_bytes=1)
+    assert cramped.trained.seen == b""
+    assert any("has learned from these rows" in warning for warning in cramped.result().warnings)
 
 
 def test_every_cell_names_rows_that_belong_to_it(judge):
