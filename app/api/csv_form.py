@@ -82,12 +82,13 @@ def csv_document(
         raise NulCharacter
     text, names = _decoded(body, encoding, reading), {column.name: column for column in inputs}
     try:
-        delimiter = max(DELIMITERS, key=lambda one: len(names.keys() & set(_header(text, one))))
+        headers = {one: _header(text, one) for one in DELIMITERS}
+        delimiter = max(headers, key=lambda one: len(names.keys() & set(headers[one])))
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         _, *data = list(islice(filter(None, lines), max_rows + 2)) or [[]]
-        header = _header(text, delimiter)
     except csv.Error:
         raise MalformedTable("The body is not readable as CSV.") from None
+    header = headers[delimiter]
     whole = [place for place, line in enumerate(data) if len(line) == len(header)]
     columns = zip(*(data[place] for place in whole), strict=True)
     read = [read_texts(names.get(name), cells, reading.get("missing", ())) for name, cells in zip(header, columns)]  # noqa: B905

@@ -65,10 +65,10 @@ def _recast_column(column: TableColumn, name: KindName | None) -> TableColumn:
     if kind == column.kind or not possible(ColumnKind(column.kind), kind):
         return column
     notation = column.notation or PLAIN
-    told = {"decimal": decimal or notation.decimal, "dates": dates or notation.dates}
+    changes = {"decimal": decimal or notation.decimal, "dates": dates or notation.dates}
     if decimal is not None:
-        told["thousands"] = "." if decimal == "," else ","
-    notation = notation.model_copy(update=told)
+        changes["thousands"] = "." if decimal == "," else ","
+    notation = notation.model_copy(update=changes)
     return column._replace(
         kind=kind.value,
         source_kind=column.source_kind or column.kind,

@@ -123,8 +123,8 @@ class Data:
             raise InvalidData(f"There are {kinds.size} level counts for {d} columns.")
         targets.setflags(write=False)
         kinds.setflags(write=False)
-        told = tuple(names), tuple(words), tuple(labels), indicated
-        return cls(task, matrix, target, targets, row_weights, kinds, *told)
+        meaning = tuple(names), tuple(words), tuple(labels), indicated
+        return cls(task, matrix, target, targets, row_weights, kinds, *meaning)
 
     @property
     def codes(self) -> Labels:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from app.ml.casting import TEXTS
-from app.ml.notation import MISSING, PLAIN, Notation, misfits, read, without_missing
+from app.ml.notation import MISSING, PLAIN, Notation, read_and_misfits, without_missing
 from app.ml.schema import ColumnKind, InputColumn
 
 WHOLE = re.compile(r"\s*[+-]?[0-9]{1,400}\s*", re.ASCII)
@@ -36,9 +36,11 @@ def _values(cells: Sequence[str], kind: ColumnKind, notation: Notation, *, lenie
     array = pa.array(cells, pa.string())
     if kind in TEXTS:
         return list(without_missing(array, notation.missing).to_pylist())
-    values = map(_plain, read(array, notation, kind).to_pylist())
-    wrong = [False] * len(cells) if lenient else misfits(array, notation, kind).to_pylist()
-    return [cell if bad else value for cell, value, bad in zip(cells, values, wrong, strict=True)]
+    found, wrong = read_and_misfits(array, notation, kind)
+    values = map(_plain, found.to_pylist())
+    if lenient:
+        return list(values)
+    return [cell if bad else value for cell, value, bad in zip(cells, values, wrong.to_pylist(), strict=True)]
 
 
 def _plain(value: Any) -> object:

@@ -123,12 +123,13 @@ def train(
         limits=limits,
     )
     told = report(material, split, judged, spec, data_digest=data_digest, warnings=planned.warnings)
-    known = not stream or hashes is not None
-    hashes = copies.hashes[learned] if hashes is None else hashes
-    seen = SeenRows.of(hashes, data_digest, planned.features, spec.target)
+    seen = []
+    if not stream or hashes is not None:
+        rows = copies.hashes[learned] if hashes is None else hashes
+        seen = [SeenRows.of(rows, data_digest, planned.features, spec.target)]
     intervals = held_out_report(model, material, fitted, split.test)
     told = told.model_copy(update={"intervals": intervals, "warnings": [*told.warnings, *interval_warnings(intervals)]})
-    return Trained(encode(model), told, record_golden(model, sample), seen_rows.encode([seen] if known else []))
+    return Trained(encode(model), told, record_golden(model, sample), seen_rows.encode(seen))
 
 
 def _receipt(spec: TrainSpec, data_digest: str, reading: Mapping[str, JSON] | None) -> dict[str, JSON]:

@@ -81,7 +81,7 @@ class State(NamedTuple):
     failed: int
     """The round, from 1, whose tree had not the edge; 0 if none."""
     gamma: float = 0.0
-    """The edge that was asked for; 0 in models of before it was kept: that of the parameters."""
+    """The edge that every tree has to have; 0 in models of earlier releases, where it is that of the parameters."""
 
 
 def fit(params: BoostMajority, data: Data, context: Context) -> Fit[State]:
