@@ -82,15 +82,10 @@ def read(values: pa.Array, notation: Notation, kind: str, *, whole: bool = False
     return reader(bare(values, notation.missing), notation)
 
 
-def misfits(values: pa.Array, notation: Notation, kind: str) -> pa.Array:
-    """Which cells are neither missing nor written in this notation, as booleans."""
-    return read_and_misfits(values, notation, kind)[1]
-
-
 def read_and_misfits(
     values: pa.Array, notation: Notation, kind: str, *, whole: bool = False
 ) -> tuple[pa.Array, pa.Array]:
-    """What `read` and `misfits` return, in one pass."""
+    """What `read` returns, and which cells are neither missing nor written in this notation, as booleans."""
     found = read(values, notation, kind, whole=whole)
     return found, pc.and_(pc.is_valid(bare(values, notation.missing)), pc.is_null(found))
 

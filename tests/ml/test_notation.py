@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.ml.kind import Sheet
 from app.ml.learning import learn
-from app.ml.notation import MISSING, Notation, misfits, read
+from app.ml.notation import MISSING, Notation, read_and_misfits
 from app.ml.preprocessing import Preprocessing
 from app.ml.raw import Raw, RawColumn
 from app.ml.schema import ColumnKind, TableColumn
@@ -28,7 +28,8 @@ MARKS = {" ": "\u202f", "'": "’"}
 
 def found(cells, notation, kind="numeric"):
     values = pa.array(cells, pa.string())
-    return read(values, notation, kind).to_pylist(), misfits(values, notation, kind).to_pylist()
+    found, wrong = read_and_misfits(values, notation, kind)
+    return found.to_pylist(), wrong.to_pylist()
 
 
 def written(number, notation, form):
