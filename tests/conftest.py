@@ -138,8 +138,8 @@ def trained():
     import pyarrow as pa
     from sklearn.datasets import load_iris
 
-    from app.ml.schema import TableColumn
-    from app.ml.training import TrainSpec, train
+    from app.ml.contract.columns import TableColumn
+    from app.ml.training.train import TrainSpec, train
 
     iris = load_iris()
     length, width = iris.data[:, 0], iris.data[:, 3]

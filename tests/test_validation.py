@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from pydantic_core._pydantic_core import list_all_errors
 
 from app.errors import Fault, InvalidRequest
-from app.ml.pairs import MetricsRequest
-from app.ml.work.train import TrainRequest
+from app.ml.jobs.train import TrainRequest
+from app.ml.queries.metrics import MetricsRequest
 from app.suggestions import LONGEST, closest, did_you_mean, quoted
 from app.validation import TEXTS, in_document_order, sentence, validation_faults
 

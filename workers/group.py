@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from app.ml import states, storage
+from app.ml.models import safetensors_format, state_format
 
 LONG = 0.2
 """Seconds of work after which help is asked for: less is not worth a fork."""
@@ -42,7 +42,7 @@ Works: TypeAlias = Sequence[Callable[[], T]]
 
 
 class Group:
-    """An `app.ml.contract.Each`."""
+    """An `app.ml.contract.algorithm.Each`."""
 
     def __init__(self, grants: socket.socket, forks: int, ask: Callable[[int], None]) -> None:
         """grants: where slots come from. forks: at most so many. ask: says how many slots are of use by now."""
@@ -161,8 +161,8 @@ class _Fork(Generic[T]):
         until = time.monotonic() + SLICE
         while time.monotonic() < until and (mine := turns.take()) is not None:
             arrays: dict[str, Any] = {}
-            begin, document = self._file.tell(), states.pack(works[mine](), "made", arrays)
-            self._file.write(storage.write(document, arrays))
+            begin, document = self._file.tell(), state_format.pack(works[mine](), "made", arrays)
+            self._file.write(safetensors_format.write(document, arrays))
             self._file.flush()
             os.write(told, _TOLD.pack(mine, begin, self._file.tell() - begin))
 
@@ -174,8 +174,8 @@ class _Fork(Generic[T]):
         with suppress(BlockingIOError):
             while piece := os.read(self._pipe, _TOLD.size):
                 place, begin, size = _TOLD.unpack(piece)
-                document, arrays = storage.read(os.pread(self._file.fileno(), size, begin))
-                yield place, states.unpack(kind, document, arrays)
+                document, arrays = safetensors_format.read(os.pread(self._file.fileno(), size, begin))
+                yield place, state_format.unpack(kind, document, arrays)
             self.gone = True
 
     def end(self) -> None:

@@ -7,13 +7,13 @@ from typing import IO, Any, NamedTuple, Self
 import pyarrow as pa
 
 from app.errors import CorruptModel
-from app.ml import seen_rows
-from app.ml.kind import Inputs, Loaded, Outcome, Sheet, Source, Trained, Version
-from app.ml.kinds import kinds
-from app.ml.model import decode, digest, read_header
-from app.ml.notation import Notation
-from app.ml.report import Report
-from app.ml.schema import TableColumn
+from app.ml.contract.columns import TableColumn
+from app.ml.contract.notation import Notation
+from app.ml.evaluation.report import Report
+from app.ml.job import Inputs, Loaded, Outcome, Sheet, Source, Trained, Version
+from app.ml.models import seen_rows
+from app.ml.models.model import decode, digest, read_header
+from app.ml.operations import kinds
 from workers import frames
 from workers.spool import spooled
 

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import IO
 
 from app.errors import OutOfMemory, ValiantError
-from app.ml import learners
-from app.ml.kind import Outcome
-from app.ml.kinds import kinds
-from app.ml.numerics.compiled import warm
+from app.ml import nested
+from app.ml.job import Outcome
+from app.ml.numerics.jit import warm
+from app.ml.operations import kinds
 from app.schemas.problems import Problem
 from workers import frames
 from workers.curves import Curves
@@ -44,7 +44,7 @@ def main() -> int:
     except EOFError:
         return 0  # never needed
     _limit_memory(order.memory_bytes)
-    learners.EACH.set(Group(socket.socket(fileno=grants_fd), order.forks, partial(_ask, outlet)))
+    nested.EACH.set(Group(socket.socket(fileno=grants_fd), order.forks, partial(_ask, outlet)))
     try:
         write_outcome(outlet, _work(order, inlet, outlet))
     except MemoryError:

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Path
 
 from app.api.dependencies import PAGE, Cursor, Limit
 from app.api.strict_json import StrictRoute
-from app.ml import learners
+from app.ml import nested
 from app.ml.catalogue import Entry, catalogue, find
-from app.ml.contract import JSON, Algorithm, Params, Task
+from app.ml.contract.algorithm import JSON, Algorithm, Params, Task
 from app.schemas.algorithms import AlgorithmCard, AlgorithmPage
 
 AlgorithmName = Annotated[str, Path(max_length=100, description="The algorithm's name.")]
@@ -51,7 +51,7 @@ def _card(entry: Entry) -> AlgorithmCard:
 
 
 def _scores(algorithm: Algorithm[Any, Any]) -> str:
-    return "membership" if learners.degrees(algorithm, algorithm.params()) else "probability"
+    return "membership" if nested.degrees(algorithm, algorithm.params()) else "probability"
 
 
 def _parameters(params: type[Params]) -> JSON:

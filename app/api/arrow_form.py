@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from app.api.arriving import Sent
 from app.api.forms import MalformedTable, Read, matrix_rows
 from app.errors import BodyTooLarge, Fault, InvalidData, place
-from app.ml.contract import Matrix
-from app.ml.rows import MAX_FAULTS, Incoming, whole
+from app.ml.contract.algorithm import Matrix
+from app.ml.tables.rows import MAX_FAULTS, Incoming, whole
 from app.services.predictions import Served
 from app.settings import Settings
 

@@ -17,10 +17,10 @@ from app.api.arrow_form import matrix_of
 from app.api.forms import MalformedTable
 from app.api.numbers import order_of
 from app.errors import InvalidEncoding, NulCharacter
-from app.ml.cells import EXACT
-from app.ml.contract import Matrix
-from app.ml.schema import InputColumn
-from app.ml.texts import read_texts
+from app.ml.contract.algorithm import Matrix
+from app.ml.contract.columns import InputColumn
+from app.ml.tables.cells import EXACT
+from app.ml.tables.texts import read_texts
 
 DELIMITERS = ",;\t|"
 HEAD = 1 << 20

@@ -6,7 +6,7 @@ import numpy as np
 from fastapi import Query
 
 from app.errors import Fault, InvalidRequest
-from app.ml.rejection import Policy
+from app.ml.evaluation.rejection import Policy
 
 NUMBER = r"-?[0-9]{1,15}(\.[0-9]{1,15})?"
 ROW = rf"{NUMBER}(,{NUMBER})*"

@@ -15,7 +15,7 @@ from app.api.arriving import Headers, Sent
 from app.api.strict_json import demand_json
 from app.errors import InvalidData, NotAcceptable, UnsupportedMediaType, ValiantError
 from app.ingest.options import ENCODINGS, encoding_named
-from app.ml.rows import Incoming, whole
+from app.ml.tables.rows import Incoming, whole
 from app.services.answers import answer
 from app.services.columnar import as_arrow, as_npy
 from app.services.inference import exact_matrix

@@ -19,9 +19,9 @@ from app.api.numbers import STANDS, cut
 from app.api.openapi import declare
 from app.api.strict_json import StrictRoute, demand_json, parse
 from app.errors import InvalidRequest
-from app.ml.model import Model
-from app.ml.numerics.json_numbers import FLAT
-from app.ml.rows import MAX_FAULTS
+from app.ml.models.model import Model
+from app.ml.numerics.decoding.json_numbers import FLAT
+from app.ml.tables.rows import MAX_FAULTS
 from app.schemas.inference import (
     InferAnswer,
     InferRequest,

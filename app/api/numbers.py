@@ -18,9 +18,9 @@ import orjson
 
 from app.api.strict_json import parse
 from app.errors import ValiantError
-from app.ml.cells import EXACT
-from app.ml.contract import Labels, Matrix
-from app.ml.numerics.json_numbers import FLAT, LISTS, OBJECTS, Table, read_table, scan_small
+from app.ml.contract.algorithm import Labels, Matrix
+from app.ml.numerics.decoding.json_numbers import FLAT, LISTS, OBJECTS, Table, read_table, scan_small
+from app.ml.tables.cells import EXACT
 from app.settings import KiB, Settings
 
 T = TypeVar("T")

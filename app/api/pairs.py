@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 
 from app.api.strict_json import StrictRoute
-from app.ml.pairs import Metrics, MetricsRequest, measure
+from app.ml.queries.metrics import Metrics, MetricsRequest, measure
 
 router = APIRouter(prefix="/v1/metrics", tags=["evaluation"], route_class=StrictRoute)
 

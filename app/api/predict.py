@@ -21,9 +21,9 @@ from app.api.middleware import Reply
 from app.api.numbers import STANDS, cut, order_of
 from app.api.openapi import declare
 from app.api.strict_json import parse
-from app.ml.contract import Matrix
-from app.ml.numerics.json_numbers import LISTS, OBJECTS
-from app.ml.rows import Incoming, whole
+from app.ml.contract.algorithm import Matrix
+from app.ml.numerics.decoding.json_numbers import LISTS, OBJECTS
+from app.ml.tables.rows import Incoming, whole
 from app.schemas.predictions import Prediction, PredictRequest
 from app.services.answers import Answer, Extras
 from app.services.pointers import Wanted

@@ -8,7 +8,7 @@ from fastapi import Depends, Form, Query
 from app.api.strict_json import parse
 from app.errors import Fault, InvalidRequest, place
 from app.ingest.options import ENCODINGS, HeaderRow, ReadOptions, encoding_named
-from app.ml.given_kinds import KINDS
+from app.ml.contract.given_kinds import KINDS
 from app.suggestions import one_of, quoted
 
 HEADER = (

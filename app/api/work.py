@@ -9,9 +9,9 @@ from app.api.dependencies import IdempotencyKey, RequestIdDep, ServicesDep
 from app.api.openapi import declare
 from app.api.strict_json import StrictRoute
 from app.errors import Fault
-from app.ml.kind import Estimate
-from app.ml.kind import Request as Asked
-from app.ml.kinds import Entry, kinds
+from app.ml.job import Estimate
+from app.ml.job import Request as Asked
+from app.ml.operations import Entry, kinds
 from app.schemas.jobs import Job
 
 DURABLE = "The job is committed before this answers: it will end, come what may."

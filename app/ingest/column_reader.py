@@ -7,9 +7,9 @@ import pyarrow as pa
 
 from app.ingest.forms import Form, read_as
 from app.ingest.readings import Way
-from app.ml.moments import TIME
-from app.ml.notation import Notation, read_and_misfits, without_missing
-from app.ml.schema import ColumnKind
+from app.ml.contract.columns import ColumnKind
+from app.ml.contract.moments import TIME
+from app.ml.contract.notation import Notation, read_and_misfits, without_missing
 
 NAMED = 5
 """Rows named of those that do not fit."""

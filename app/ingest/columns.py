@@ -1,4 +1,4 @@
-"""Whatever Arrow can hold in a flat column, as one of the five types of `app.ml.schema`.
+"""Whatever Arrow can hold in a flat column, as one of the five types of `app.ml.contract.columns`.
 
 Integers stay integers up to 64 bits with a sign; floats, decimals and larger integers are float64. NaN and infinity
 are missing, the latter with a warning, and so are times outside the years 1 to 9999. Dictionaries are
@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from app.errors import Fault, InvalidData, place
 from app.ingest.reading import Reading, refuse
 from app.ingest.source import Limits
-from app.ml.moments import TIME
-from app.ml.sheet import Remark
+from app.ml.contract.moments import TIME
+from app.ml.tables.profile import Remark
 
 _EARLIEST, _LATEST = (
     pa.scalar(int(moment.replace(tzinfo=UTC).timestamp()) * 1_000_000, pa.int64())

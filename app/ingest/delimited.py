@@ -23,7 +23,7 @@ from app.ingest.remarks import remarks
 from app.ingest.shapes import Shapes
 from app.ingest.source import Limits
 from app.ingest.survey import Survey
-from app.ml.notation import MISSING
+from app.ml.contract.notation import MISSING
 
 BLOCK = 4 << 20
 """Bytes read at a time, of a table that is not wide; a row is at most so long."""

@@ -11,7 +11,7 @@ from app.errors import Fault, place
 from app.ingest.options import HeaderRow, ReadOptions
 from app.ingest.reading import check_names, refuse
 from app.ingest.source import BOM, HEAD, NOT_UTF8, Limits
-from app.ml.notation import MISSING
+from app.ml.contract.notation import MISSING
 
 HEADER_BYTES = 4 << 20
 DELIMITERS = ",;\t|"

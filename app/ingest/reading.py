@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from app.errors import Fault, InvalidData, place
 from app.ingest.source import Limits
-from app.ml.sheet import Remark
+from app.ml.tables.profile import Remark
 
 FAULTS_LISTED = 20
 NAME_LENGTH = 200
@@ -16,7 +16,7 @@ NAME_LENGTH = 200
 
 @dataclass(frozen=True)
 class Reading:
-    """A table that comes in pieces. The columns' types are those of `app.ml.schema`."""
+    """A table that comes in pieces. The columns' types are those of `app.ml.contract.columns`."""
 
     names: Sequence[str]
     types: Sequence[pa.DataType]

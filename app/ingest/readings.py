@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from app.ingest.shapes import CURRENCY, ORDERS, Shapes
-from app.ml.notation import MARKERS, Notation, pattern
-from app.ml.schema import ColumnKind
+from app.ml.contract.columns import ColumnKind
+from app.ml.contract.notation import MARKERS, Notation, pattern
 
 _WAYS: tuple[tuple[str, str | None], ...] = (
     (".", None), (".", ","), (".", " "), (".", "'"), (",", None), (",", "."), (",", " "), (",", "'"),

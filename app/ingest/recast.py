@@ -17,10 +17,10 @@ from app.ingest.options import ReadOptions
 from app.ingest.reading import Reading, refuse
 from app.ingest.readings import Way
 from app.ingest.remarks import NOUNS, remarks
-from app.ml.given_kinds import GivenKind
-from app.ml.moments import TIME
-from app.ml.notation import Notation
-from app.ml.schema import ColumnKind
+from app.ml.contract.columns import ColumnKind
+from app.ml.contract.given_kinds import GivenKind
+from app.ml.contract.moments import TIME
+from app.ml.contract.notation import Notation
 
 _OWN = {
     ColumnKind.NUMERIC: (pa.int64(), pa.float64()),

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from app.ingest.column_reader import ColumnReader
 from app.ingest.readings import Way
-from app.ml.moments import DateOrder
-from app.ml.notation import PLAIN
-from app.ml.schema import ColumnKind
-from app.ml.sheet import Offer, Remark
+from app.ml.contract.columns import ColumnKind
+from app.ml.contract.moments import DateOrder
+from app.ml.contract.notation import PLAIN
+from app.ml.tables.profile import Offer, Remark
 
 NOUNS = {ColumnKind.NUMERIC: "numbers", ColumnKind.DATETIME: "dates", ColumnKind.BOOLEAN: "truth values"}
 _ORDERS: dict[DateOrder, str] = {"YMD": "year, month, day", "DMY": "day, month, year", "MDY": "month, day, year"}

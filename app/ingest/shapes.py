@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.ml.moments import DateOrder
-from app.ml.notation import MISSING, Notation, bare, read
-from app.ml.splits import evenly
+from app.ml.contract.moments import DateOrder
+from app.ml.contract.notation import MISSING, Notation, bare, read
+from app.ml.evaluation.splits import evenly
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

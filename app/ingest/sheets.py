@@ -9,11 +9,11 @@ import pyarrow as pa
 from app.ingest.chunks import read_columns
 from app.ingest.columns import Settled
 from app.ingest.protocol import ChunkPlace
-from app.ml import smoothness
-from app.ml.schema import ColumnKind
-from app.ml.sheet import Column, Pieces, describe
-from app.ml.smoothness import Known
-from app.ml.splits import evenly
+from app.ml.contract.columns import ColumnKind
+from app.ml.evaluation.splits import evenly
+from app.ml.tables import smoothness
+from app.ml.tables.profile import Column, Pieces, describe
+from app.ml.tables.smoothness import Known
 
 CHUNKS = 16
 """Read for a sample of rows."""

@@ -17,9 +17,9 @@ from app.ingest.options import ReadOptions
 from app.ingest.reading import refuse
 from app.ingest.readings import Evidence, Way, dates, is_code, markers, numbers, ways
 from app.ingest.shapes import Sample, Shapes, padded
-from app.ml.given_kinds import GivenKind
-from app.ml.notation import Notation
-from app.ml.schema import ColumnKind
+from app.ml.contract.columns import ColumnKind
+from app.ml.contract.given_kinds import GivenKind
+from app.ml.contract.notation import Notation
 
 FEW = 100
 """One stray in so many cells is read as missing."""

@@ -15,7 +15,7 @@ from typing_extensions import TypeAliasType
 
 from app.errors import AlgorithmNotFound
 from app.ml import algorithms
-from app.ml.contract import Algorithm, Learner, Params
+from app.ml.contract.algorithm import Algorithm, Learner, Params
 from app.suggestions import did_you_mean
 
 _EXAMPLES = re.compile(r"[.:]?(\s*>>>.*?(?=\n\s*\n|\Z))+", re.DOTALL)

@@ -1,4 +1,4 @@
-"""Jobs on the wire. What each kind of work is asked with and answers is in its own file: see `app.ml.kinds`."""
+"""Jobs on the wire. What each kind of work is asked with and answers is in its own file: see `app.ml.operations`."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from app.ml.kinds import AnyResult
+from app.ml.operations import AnyResult
 from app.schemas.problems import Problem
 from app.wire import Wire
 

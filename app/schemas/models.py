@@ -6,9 +6,9 @@ from uuid import UUID
 
 from pydantic import Field
 
-from app.ml.labels import Label
-from app.ml.report import Figure, Report
-from app.ml.schema import InputColumn
+from app.ml.contract.columns import InputColumn
+from app.ml.contract.labels import Label
+from app.ml.evaluation.report import Figure, Report
 from app.wire import Body, Wire
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field, RootModel
 
-from app.ml.labels import Label
+from app.ml.contract.labels import Label
 from app.schemas.problems import ProblemError
 from app.wire import Body, Wire
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from app.ml.labels import Label
+from app.ml.contract.labels import Label
 from app.schemas.predictions import Flag
 from app.wire import Body, Wire
 

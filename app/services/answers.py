@@ -11,11 +11,11 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from app.ml.contract import Matrix, Task
-from app.ml.doubts import Flagged
-from app.ml.model import Model, Predicted
-from app.ml.rejection import Policy
-from app.ml.rows import Incoming
+from app.ml.contract.algorithm import Matrix, Task
+from app.ml.evaluation.rejection import Policy
+from app.ml.models.model import Model, Predicted
+from app.ml.preparation.flags import Flagged
+from app.ml.tables.rows import Incoming
 from app.store.models import Pointer
 
 

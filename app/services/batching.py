@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.ml.contract import Matrix
-from app.ml.model import Model, Predicted
+from app.ml.contract.algorithm import Matrix
+from app.ml.models.model import Model, Predicted
 from app.settings import Settings
 
 

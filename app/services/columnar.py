@@ -8,8 +8,8 @@ import pyarrow as pa
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from app.ml.model import Model, Predicted
-from app.ml.rows import Incoming
+from app.ml.models.model import Model, Predicted
+from app.ml.tables.rows import Incoming
 from app.services.answers import NO_EXTRAS, Answer, Extras, decided, intervals
 from app.store.models import Pointer
 

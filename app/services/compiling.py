@@ -6,8 +6,8 @@ A process that is asked little does without: with what reads it from disk, or co
 import threading
 
 from app.lean import let_files_go
-from app.ml.numerics.json_numbers import scan_small
-from app.ml.numerics.kernels import columns
+from app.ml.numerics.decoding.json_numbers import scan_small
+from app.ml.preparation.compiled import columns
 from app.settings import MiB
 
 PATIENCE = MiB

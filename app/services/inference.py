@@ -12,11 +12,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from app.errors import BodyTooLarge, Fault, InvalidData
-from app.ml.cells import EXACT, Flaw, flaw, read_cells
-from app.ml.contract import Labels, Matrix, Task
-from app.ml.model import Model, Predicted
-from app.ml.rows import MAX_FAULTS
-from app.ml.schema import ColumnKind, InputColumn
+from app.ml.contract.algorithm import Labels, Matrix, Task
+from app.ml.contract.columns import ColumnKind, InputColumn
+from app.ml.models.model import Model, Predicted
+from app.ml.tables.cells import EXACT, Flaw, flaw, read_cells
+from app.ml.tables.rows import MAX_FAULTS
 from app.schemas.inference import InferInput, InferRequest, InferWanted, Parameters, TensorMetadata, TensorParameters
 from app.services.predictions import Served
 from app.services.tensors import LENGTH, InvalidTensor, Tensor, read_tensors, refused
@@ -220,7 +220,7 @@ def _json_values(numbers: NDArray[Any]) -> list[Any]:
 
 
 def _refuse_flaws(tensor: Tensor, columns: Sequence[InputColumn]) -> None:
-    """What `app.ml.cells` refuses in a column of numbers, found without an object per cell."""
+    """What `app.ml.tables.cells` refuses in a column of numbers, found without an object per cell."""
     values = np.asarray(tensor.values)
     if values.dtype.kind == "f":
         bad = np.isinf(values)

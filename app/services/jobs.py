@@ -14,10 +14,10 @@ from sqlalchemy.exc import DBAPIError
 
 from app.errors import Cancelled, LeaseLost, TimedOut, WorkerLost
 from app.ml.catalogue import catalogue
-from app.ml.golden import check_golden
-from app.ml.kind import Outcome, Trained
-from app.ml.kinds import kinds
-from app.ml.model import decode
+from app.ml.job import Outcome, Trained
+from app.ml.models.golden import check_golden
+from app.ml.models.model import decode
+from app.ml.operations import kinds
 from app.schemas.jobs import Job, JobPage, JobState
 from app.schemas.problems import Problem
 from app.settings import Settings

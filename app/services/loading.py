@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from app.errors import CorruptModel
 from app.lean import let_files_go
-from app.ml.golden import check_golden
-from app.ml.model import Model, decode, digest
-from app.ml.numerics.compiled import made
-from app.ml.numerics.kernels import columns
+from app.ml.models.golden import check_golden
+from app.ml.models.model import Model, decode, digest
+from app.ml.numerics.jit import made
+from app.ml.preparation.compiled import columns
 from app.store.models import Pointer
 from app.store.work import WorkFactory
 

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from threading import Lock
 
-from app.ml.model import Model
+from app.ml.models.model import Model
 
 
 class ModelMemory:

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from app.errors import DatasetNotFound, Fault, InvalidRequest, ModelNotFound, ValiantError, steps
-from app.ml.kind import Request
+from app.ml.job import Request
 
 STAND_INS = {"model": "stand-in", "algorithm": {"name": "decision_tree"}}
 """Valid values for required fields that have none."""

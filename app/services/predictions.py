@@ -8,10 +8,10 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from app.errors import Fault, InvalidRequest
-from app.ml.contract import Matrix
-from app.ml.model import Model, Predicted
-from app.ml.rejection import Policy
-from app.ml.rows import Incoming, read_rows
+from app.ml.contract.algorithm import Matrix
+from app.ml.evaluation.rejection import Policy
+from app.ml.models.model import Model, Predicted
+from app.ml.tables.rows import Incoming, read_rows
 from app.services.answers import NO_EXTRAS, Answer, Extras, answer
 from app.services.batching import Batching
 from app.services.compiling import Compiling
@@ -129,7 +129,7 @@ class Predictions:
         return flight.result()
 
     def read(self, served: Served, body: object, *, let_bad_rows_pass: bool = False) -> Incoming:
-        """Rows as parsed from JSON. Raises what `app.ml.rows.read_rows` raises."""
+        """Rows as parsed from JSON. Raises what `app.ml.tables.rows.read_rows` raises."""
         return read_rows(body, served.model.inputs, max_rows=self._max_rows, let_bad_rows_pass=let_bad_rows_pass)
 
     def answer(

@@ -10,12 +10,12 @@ from uuid import UUID
 
 from app.disk import demand_room
 from app.errors import Fault, IdempotencyConflict, InvalidRequest, QueueFull
-from app.ml.contract import JSON
-from app.ml.kind import Checked, Estimate, Known, Request, Sheet, Version
-from app.ml.kinds import kind_of
-from app.ml.model import Header
-from app.ml.schema import TableColumn
-from app.ml.sheet import Column
+from app.ml.contract.algorithm import JSON
+from app.ml.contract.columns import TableColumn
+from app.ml.job import Checked, Estimate, Known, Request, Sheet, Version
+from app.ml.models.model import Header
+from app.ml.operations import kind_of
+from app.ml.tables.profile import Column
 from app.schemas.datasets import Dataset, FileReading
 from app.schemas.jobs import Job
 from app.schemas.models import ModelVersion

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.errors import Fault, NulCharacter, ValiantError
-from app.ml.rows import MAX_FAULTS
+from app.ml.tables.rows import MAX_FAULTS
 from app.schemas.inference import InferInput, Parameters
 
 DTYPES = {

@@ -9,15 +9,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from app.errors import BodyTooLarge, Fault, InvalidData, InvalidRequest, NoExplanation
-from app.ml.cells import flaw, read_cells
-from app.ml.contract import JSON, Matrix, Task, Vector
-from app.ml.figures import shown
-from app.ml.intervals import Bounds
-from app.ml.model import Model, Predicted
-from app.ml.reporting import finite, readable
-from app.ml.rows import Incoming, read_rows
-from app.ml.schema import ColumnKind, InputColumn
-from app.ml.whatif import Tangent, grid, tangent
+from app.ml.contract.algorithm import JSON, Matrix, Task, Vector
+from app.ml.contract.columns import ColumnKind, InputColumn
+from app.ml.models.model import Model, Predicted
+from app.ml.queries.whatif import Tangent, grid, tangent
+from app.ml.statistics.figures import shown
+from app.ml.statistics.intervals import Bounds
+from app.ml.tables.cells import flaw, read_cells
+from app.ml.tables.rows import Incoming, read_rows
+from app.ml.training.reporting import finite, readable
 from app.schemas.predictions import Flag
 from app.schemas.whatif import (
     Explanations,

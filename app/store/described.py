@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session, load_only, undefer
 
-from app.ml.kinds import kinds
+from app.ml.operations import kinds
 from app.schemas.jobs import Curve, Job, JobState, Transition
 from app.schemas.problems import Problem
 from app.store.tables import JobRow, JobTransitionRow

@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
 from app.errors import Fault, InvalidRequest, JobNotFound, LeaseLost
-from app.ml.kind import Result
+from app.ml.job import Result
 from app.schemas.jobs import Job, JobPage, JobState
 from app.schemas.problems import Problem
 from app.store.claims import Capable, Claim, Kept, Lapsed, NewJob

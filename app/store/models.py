@@ -16,8 +16,8 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from app.errors import AliasNotFound, Fault, InvalidRequest, ModelNotFound, VersionInUse, VersionNotFound
-from app.ml.model import read_header
-from app.ml.report import Report
+from app.ml.evaluation.report import Report
+from app.ml.models.model import read_header
 from app.schemas.models import Alias, AliasHistory, AliasRecord, Model, ModelPage, ModelVersion
 from app.store.paging import of
 from app.store.tables import AliasMoveRow, AliasRow, ModelChunkRow, ModelRow, ModelVersionRow

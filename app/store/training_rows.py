@@ -11,7 +11,7 @@ class TrainingRowRepository:
         self.session = session
 
     def add(self, model: str, version: int, hashes: bytes, chunk_bytes: int = 4 << 20) -> None:
-        """hashes: as `app.ml.seen_rows` writes them; empty where nothing is known."""
+        """hashes: as `app.ml.models.seen_rows` writes them; empty where nothing is known."""
         for seq, start in enumerate(range(0, len(hashes), chunk_bytes)):
             piece = hashes[start : start + chunk_bytes]
             self.session.execute(insert(Chunk).values(model=model, version=version, seq=seq, payload=piece))

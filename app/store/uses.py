@@ -3,7 +3,7 @@
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from app.ml.report import Reuse
+from app.ml.evaluation.report import Reuse
 from app.store.tables import UseRow
 
 

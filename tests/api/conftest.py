@@ -11,8 +11,8 @@ def numeric(services):
     import numpy as np
     import pyarrow as pa
 
-    from app.ml.schema import TableColumn
-    from app.ml.training import TrainSpec, train
+    from app.ml.contract.columns import TableColumn
+    from app.ml.training.train import TrainSpec, train
 
     names = {}
     numbers = {"x": np.linspace(-2, 2, 60), "y": np.cos(np.arange(60.0)), "z": np.arange(60.0) % 7}

@@ -14,8 +14,8 @@ ARROW = "application/vnd.apache.arrow.stream"
 @pytest.fixture(scope="module")
 def models(services, publish):
     """Names of a model of two numbers, of one with a category, and of one with a date and a truth."""
-    from app.ml.schema import TableColumn
-    from app.ml.training import TrainSpec, train
+    from app.ml.contract.columns import TableColumn
+    from app.ml.training.train import TrainSpec, train
 
     names = {kind: f"a-{uuid4()}" for kind in ("numbers", "mixed", "times")}
     publish(services.work, names["mixed"])

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from app.api.csv_form import csv_document, csv_numbers
 from app.errors import InvalidData, InvalidEncoding, ValiantError
-from app.ml.learning import Learned
-from app.ml.notation import Notation
-from app.ml.preparation import Preparation
-from app.ml.rows import read_rows
-from app.ml.schema import InputColumn
+from app.ml.contract.columns import InputColumn
+from app.ml.contract.notation import Notation
+from app.ml.preparation.preparation import Preparation
+from app.ml.preparation.state import Learned
+from app.ml.tables.rows import read_rows
 
 MOST = 5
 NAMES = ("a", "ü b")

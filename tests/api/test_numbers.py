@@ -15,11 +15,11 @@ from app.api.numbers import interpreted
 from app.api.predict import _numbers as matrix_of
 from app.api.strict_json import parse
 from app.errors import ValiantError
-from app.ml.learning import Learned
-from app.ml.numerics.json_numbers import read_table
-from app.ml.preparation import Preparation
-from app.ml.rows import read_rows
-from app.ml.schema import InputColumn
+from app.ml.contract.columns import InputColumn
+from app.ml.numerics.decoding.json_numbers import read_table
+from app.ml.preparation.preparation import Preparation
+from app.ml.preparation.state import Learned
+from app.ml.tables.rows import read_rows
 from app.services.inference import read
 from app.settings import Settings
 

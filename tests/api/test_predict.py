@@ -268,8 +268,8 @@ def numeric(services):
     import pyarrow as pa
     from sklearn.datasets import load_iris
 
-    from app.ml.schema import TableColumn
-    from app.ml.training import TrainSpec, train
+    from app.ml.contract.columns import TableColumn
+    from app.ml.training.train import TrainSpec, train
 
     iris = load_iris()
     names = ["a", "b", "c", "d"]

@@ -10,9 +10,9 @@ import statsmodels.api as sm
 
 from app.errors import NoInterval
 from app.ml.catalogue import catalogue
-from app.ml.model import decode
-from app.ml.schema import TableColumn
-from app.ml.training import TrainSpec, train
+from app.ml.contract.columns import TableColumn
+from app.ml.models.model import decode
+from app.ml.training.train import TrainSpec, train
 
 NPY, ARROW = "application/x-npy", "application/vnd.apache.arrow.stream"
 RNG = np.random.default_rng(5)

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.ml.planning import TrainSpec
-from app.ml.schema import TableColumn
-from app.ml.training import train
+from app.ml.contract.columns import TableColumn
+from app.ml.training.plan import TrainSpec
+from app.ml.training.train import train
 
 ROW = {"length": 5.1, "width": 0.2, "size": "small"}
 

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn import cluster
 
 from app.ml.algorithms import kmeans
-from app.ml.contract import Context, Data, Task
+from app.ml.contract.algorithm import Context, Data, Task
 
 
 def best(run: Callable[[], Any], times: int) -> float:

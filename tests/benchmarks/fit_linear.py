@@ -22,7 +22,7 @@ import sklearn
 from sklearn import datasets, decomposition, linear_model
 
 from app.ml.algorithms import linear, logistic, pca, ridge
-from app.ml.contract import Context, Data, Task
+from app.ml.contract.algorithm import Context, Data, Task
 
 TURNS = 5
 

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn import datasets, discriminant_analysis, linear_model, naive_bayes, neighbors
 
 from app.ml.algorithms import bayesian_locally_weighted, generative_bayes, knn, lasso, locally_weighted
-from app.ml.contract import Context, Data, Task
+from app.ml.contract.algorithm import Context, Data, Task
 
 TURNS = 5
 

@@ -19,9 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from app.ml import learners, states
+from app.ml import nested
 from app.ml.catalogue import find
-from app.ml.contract import Data, Task
+from app.ml.contract.algorithm import Data, Task
+from app.ml.models import state_format
 from workers.spool import give_large_arrays_back
 
 
@@ -38,15 +39,15 @@ def drawn(classes: int, rows: int, columns: int) -> Data:
 def peak(name: str, given: dict[str, object], data: Data) -> dict[str, int]:
     algorithm = find(name).algorithm
     params = algorithm.params.model_validate(given)
-    algorithm.fit(params, data.take(np.arange(6000)), learners.context(0))  # what is compiled is compiled
+    algorithm.fit(params, data.take(np.arange(6000)), nested.context(0))  # what is compiled is compiled
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")
     before = resident("VmRSS")
-    state = algorithm.fit(params, data, learners.context(0)).state
+    state = algorithm.fit(params, data, nested.context(0)).state
     arrays: dict[str, np.ndarray] = {}
     most = resident("VmHWM") - before
-    states.pack(state, "state", arrays)
+    state_format.pack(state, "state", arrays)
     return {"peak": most, "model": sum(array.nbytes for array in arrays.values())}
 
 

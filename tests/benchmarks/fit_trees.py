@@ -28,7 +28,7 @@ import numpy as np
 from sklearn import datasets, ensemble, tree
 
 from app.ml.algorithms import adaboost, decision_tree, gradient_boosting, random_forest
-from app.ml.contract import Context, Data, Task
+from app.ml.contract.algorithm import Context, Data, Task
 
 Run = Callable[[], Any]
 

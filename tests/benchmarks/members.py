@@ -13,9 +13,9 @@ import time
 
 import numpy as np
 
-from app.ml import learners
+from app.ml import nested
 from app.ml.catalogue import find
-from app.ml.contract import Data, Task
+from app.ml.contract.algorithm import Data, Task
 from workers.group import TAKEN, Group
 
 
@@ -50,12 +50,12 @@ def measured(name: str, data: Data, forks: int = 0) -> tuple[float, float, float
             os.close(end)
 
     ours.setblocking(False)
-    token = learners.EACH.set(Group(theirs, forks, lend))
+    token = nested.EACH.set(Group(theirs, forks, lend))
     algorithm = find(name).algorithm
     begun, before = time.monotonic(), usage()
-    algorithm.fit(algorithm.params(), data, learners.context(0))
+    algorithm.fit(algorithm.params(), data, nested.context(0))
     own, children = (b - a for a, b in zip(before, usage(), strict=True))
-    learners.EACH.reset(token)
+    nested.EACH.reset(token)
     return own, children, time.monotonic() - begun
 
 

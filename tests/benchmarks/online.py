@@ -25,9 +25,9 @@ from sklearn import linear_model
 from sklearn.datasets import make_classification
 
 from app.ml.algorithms import linear_sgd, perceptron
-from app.ml.contract import Context, Data, Task
-from app.ml.schema import TableColumn
-from app.ml.training import TrainSpec, train
+from app.ml.contract.algorithm import Context, Data, Task
+from app.ml.contract.columns import TableColumn
+from app.ml.training.train import TrainSpec, train
 from workers.spool import spooled
 
 TURNS = 5

@@ -23,9 +23,9 @@ from threadpoolctl import threadpool_limits
 
 from app.errors import InvalidData, InvalidRequest
 from app.ml.catalogue import catalogue
-from app.ml.plan_cost import BASE_SECONDS
-from app.ml.schema import TableColumn
-from app.ml.training import TrainSpec, plan, train
+from app.ml.contract.columns import TableColumn
+from app.ml.training.cost import BASE_SECONDS
+from app.ml.training.train import TrainSpec, plan, train
 
 TREE = {"name": "decision_tree"}
 SPECS: dict[str, dict[str, Any]] = {name: {"name": name} for name in sorted(catalogue())} | {

@@ -25,9 +25,9 @@ from app.api.connection import Receiver
 from app.bootstrap import build
 from app.lean import settle
 from app.main import create_app
-from app.ml.model import decode
-from app.ml.schema import TableColumn
-from app.ml.training import TrainSpec, train
+from app.ml.contract.columns import TableColumn
+from app.ml.models.model import decode
+from app.ml.training.train import TrainSpec, train
 from app.services.pointers import Found, Wanted, _Known
 from app.settings import Settings
 from app.store.models import Pointer

@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn import datasets, ensemble, linear_model, model_selection, multiclass, tree
 
-from app.ml import learners
+from app.ml import nested
 from app.ml.catalogue import find
-from app.ml.contract import Accepts, Data, Task
+from app.ml.contract.algorithm import Accepts, Data, Task
 from tests.benchmarks import paired
 from tests.benchmarks.paired import Array, Paired, class_losses, optional, together
 
@@ -404,10 +404,10 @@ def losses(table: Table, answer: Array, y: Array) -> dict[str, float]:
 def by_ours(contest: Contest, table: Table, split: Split, seed: int) -> Array:
     algorithm = find(contest.algorithm).algorithm
     params = algorithm.params.model_validate(contest.ours)
-    native = Accepts.CATEGORIES in learners.accepts(algorithm, params, table.task)
+    native = Accepts.CATEGORIES in nested.accepts(algorithm, params, table.task)
     x, new, levels = (split.x, split.new_x, table.levels or None) if native else (*_indicated(table, split), None)
     data = Data.of(table.task, x, split.y, classes=table.classes, levels=levels, missing=True)
-    state = algorithm.fit(params, data, learners.context(seed)).state
+    state = algorithm.fit(params, data, nested.context(seed)).state
     answer: Array = algorithm.predict(params, state, np.ascontiguousarray(new))
     return answer
 

@@ -16,7 +16,7 @@ from app.errors import InvalidData
 from app.ingest import shapes
 from app.ingest.options import KINDS
 from app.ingest.readings import numbers
-from app.ml.schema import ColumnKind
+from app.ml.contract.columns import ColumnKind
 
 NUMBERS = [f"{i * 3 % 97}.5" for i in range(499)]
 HUNDRED = range(100, 200)

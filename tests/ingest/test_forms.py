@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.ingest.forms import Form, narrow, read_as
-from app.ml.notation import MISSING
+from app.ml.contract.notation import MISSING
 
 ALL = tuple(Form)
 WORDS = ["1", "-7", "+3", " 4 ", "1.5", "1,5", "1E+05", "true", "FALSE", "2024-01-31", "2024-01-31T10:00:00Z", "x",

@@ -16,8 +16,8 @@ def report_of():
     """The report of a training on columns of numbers and texts, by linear regression unless said otherwise."""
     import pyarrow as pa
 
-    from app.ml.schema import TableColumn
-    from app.ml.training import TrainSpec, train
+    from app.ml.contract.columns import TableColumn
+    from app.ml.training.train import TrainSpec, train
 
     def run(columns, **spec):
         table = pa.table(columns)

@@ -5,24 +5,25 @@ import pyarrow as pa
 import pytest
 from pydantic import TypeAdapter
 
-from app.ml import learners, searching
-from app.ml.candidates import SearchSpec, candidates
+from app.ml import nested
 from app.ml.catalogue import any_algorithm, catalogue, find
-from app.ml.contract import Context, Data, Learned, Task
-from app.ml.costs import Costs
-from app.ml.evaluation import Asked, evaluate, of_classes
-from app.ml.intervals import Resamples
-from app.ml.learners import Meaning
-from app.ml.progress import Stages, unheard
-from app.ml.schema import TableColumn
-from app.ml.tallies import Rows
+from app.ml.contract.algorithm import Context, Data, Learned, Task
+from app.ml.contract.columns import TableColumn
+from app.ml.contract.progress import Stages, unheard
+from app.ml.evaluation.costs import Costs
+from app.ml.evaluation.evaluation import Asked, evaluate, of_classes
+from app.ml.nested import Meaning
+from app.ml.statistics.intervals import Resamples
+from app.ml.statistics.resampling import Rows
+from app.ml.training import search
+from app.ml.training.candidates import SearchSpec, candidates
 
 LOSSES = {"log_loss", "brier"}
 
 
 def degrees(**spec):
     algorithm = find(spec["name"]).algorithm
-    return learners.degrees(algorithm, TypeAdapter(any_algorithm()).validate_python(spec))
+    return nested.degrees(algorithm, TypeAdapter(any_algorithm()).validate_python(spec))
 
 
 def test_what_has_probabilities_by_construction_at_its_defaults():
@@ -103,7 +104,7 @@ def test_a_search_ranks_by_what_all_candidates_have(others, measure):
     columns = [TableColumn(name, "categorical" if name == "y" else "numeric", 0, 2) for name in rows.column_names]
     first, *more = ({"name": name} for name in others)
     asked = SearchSpec.model_validate({"target": "y", "algorithm": first, "alternatives": more})
-    ranking = searching.rank(
+    ranking = search.rank(
         candidates(asked), rows, columns, folds=3, measure=None, rule="best", stages=Stages(unheard), share=0.9
     )
     assert ranking.measure == measure

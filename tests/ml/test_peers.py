@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.ml.catalogue import catalogue
-from app.ml.contract import Task
+from app.ml.contract.algorithm import Task
 from tests.benchmarks.paired import Paired, class_losses
 from tests.benchmarks.quality.contest import _ours, peers_of
 from tests.benchmarks.quality.peers import CLASSES, NUMBERS

@@ -6,8 +6,8 @@ from scipy import optimize, special
 from statsmodels.stats.diagnostic import normal_ad
 
 from app.ml.algorithms import decision_tree, linear, ridge
-from app.ml.contract import Context, Data, Task
-from app.ml.numerics.normality import anderson_darling
+from app.ml.contract.algorithm import Context, Data, Task
+from app.ml.statistics.normality import anderson_darling
 
 
 @pytest.mark.parametrize(("adjusted", "alpha"), [(0.631, 0.10), (0.752, 0.05), (1.035, 0.01)])

@@ -21,9 +21,9 @@ import numpy as np, pyarrow as pa
 import app
 from app.main import create_app
 from app.ml.catalogue import catalogue
-from app.ml.model import decode
-from app.ml.schema import ColumnKind, TableColumn
-from app.ml.training import TrainSpec, train
+from app.ml.models.model import decode
+from app.ml.contract.columns import ColumnKind, TableColumn
+from app.ml.training.train import TrainSpec, train
 
 spec = TrainSpec.model_validate({"target": "y", "algorithm": {"name": "line", "penalty": 2}})
 x = np.linspace(0, 1, 40)
@@ -57,8 +57,8 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from app.ml.contract import Algorithm, Fit, Params, Symmetry, Task
-from app.ml.numerics.linalg import weighted_ridge
+from app.ml.contract.algorithm import Algorithm, Fit, Params, Symmetry, Task
+from app.ml.numerics.linear_algebra.solve import weighted_ridge
 
 
 class Line(Params):

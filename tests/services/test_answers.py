@@ -4,11 +4,11 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from app.ml.model import Predicted, decode
-from app.ml.rejection import Policy
-from app.ml.rows import read_rows
-from app.ml.schema import TableColumn
-from app.ml.training import TrainSpec, train
+from app.ml.contract.columns import TableColumn
+from app.ml.evaluation.rejection import Policy
+from app.ml.models.model import Predicted, decode
+from app.ml.tables.rows import read_rows
+from app.ml.training.train import TrainSpec, train
 from app.services.answers import answer, decided
 from app.store.models import Pointer
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.errors import DeadlineExceeded
 from app.main import create_app
-from app.ml.model import Predicted, decode
+from app.ml.models.model import Predicted, decode
 from app.services.admission import Admission
 from app.services.batching import Batching
 from app.settings import Settings

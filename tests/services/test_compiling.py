@@ -2,8 +2,8 @@
 
 import threading
 
-from app.ml.numerics.json_numbers import scan_small
-from app.ml.numerics.kernels.columns import standardise
+from app.ml.numerics.decoding.json_numbers import scan_small
+from app.ml.preparation.compiled.columns import standardise
 from app.services import compiling
 from app.services.compiling import PATIENCE, Compiling
 

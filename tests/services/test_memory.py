@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.ml.model import decode
+from app.ml.models.model import decode
 from app.services.memory import ModelMemory
 
 

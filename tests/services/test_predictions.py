@@ -26,8 +26,8 @@ from app.errors import (
     ModelNotFound,
     VersionNotFound,
 )
-from app.ml.model import decode, encode
-from app.ml.numerics import compiled
+from app.ml.models.model import decode, encode
+from app.ml.numerics import jit
 from app.services.pointers import Pointers, Wanted
 from app.services.predictions import LOADS, QUICK_BODY, QUICK_SECONDS, Predictions
 from app.store.cache import Cache
@@ -230,15 +230,15 @@ def test_a_model_larger_than_all_of_the_memory_is_served_and_not_kept(process, p
 
 def test_no_caller_waits_for_a_compiler(process, published, monkeypatch, name):
     body, predictions = published(name, algorithm="random_forest"), process()
-    for kernel in compiled._kernels:
+    for kernel in jit._kernels:
         monkeypatch.setattr(kernel, "_compiled", None)  # as in a process that has compiled nothing yet
         monkeypatch.setattr(kernel, "lean", kernel._first)
     served = asyncio.run(predictions.serve(name))
-    ready = compiled.made()
+    ready = jit.made()
     assert ready > 0
     for rows in (body["data"], body["data"][:1]):
         predictions.answer(served, predictions.read(served, {**body, "data": rows}))
-        assert compiled.made() == ready
+        assert jit.made() == ready
 
 
 def test_ten_times_the_memory_is_served_within_it(process, published, trained, name):

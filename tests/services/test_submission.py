@@ -18,8 +18,8 @@ from app.errors import (
     QueueFull,
     VersionNotFound,
 )
-from app.ml.work.evaluate import EvaluateRequest
-from app.ml.work.train import TrainRequest
+from app.ml.jobs.evaluate import EvaluateRequest
+from app.ml.jobs.train import TrainRequest
 from app.schemas.jobs import JobState
 from app.services.jobs import Jobs
 from app.services.submission import Submission
@@ -229,7 +229,7 @@ def test_deleting_and_submitting_at_once_leaves_no_job_without_its_data(desk, ad
 DYING = """
 import os, sys
 from app.bootstrap import build
-from app.ml.work.train import TrainRequest
+from app.ml.jobs.train import TrainRequest
 from app.services.submission import Submission
 from app.settings import Settings
 from app.store.work import Work
@@ -304,7 +304,7 @@ def test_a_version_that_is_not_there(desk, published, what, error):
 
 def test_a_release_that_cannot_evaluate_leaves_it_queued(desk, published, monkeypatch):
     """Neither the release before, which claims what has an algorithm it knows, nor one without the model's."""
-    monkeypatch.setattr("app.ml.work.evaluate.column_faults", lambda *_: ())
+    monkeypatch.setattr("app.ml.jobs.evaluate.column_faults", lambda *_: ())
     job, _ = desk.submission.submit(evaluation(desk))
     assert (job.kind, job.model, job.algorithm) == ("evaluate", "m", None)
     for able in (Capable(("train",), ("logistic",)), Capable(("evaluate", "train"), ("ridge",))):

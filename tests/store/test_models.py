@@ -13,12 +13,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from sqlalchemy.exc import IntegrityError
 
 from app.errors import AliasNotFound, InvalidRequest, ModelNotFound, VersionInUse, VersionNotFound
-from app.ml.golden import check_golden
-from app.ml.model import decode
+from app.ml.models.golden import check_golden
+from app.ml.models.model import decode
 from app.store.engine import make_engine
 from app.store.models import Pointer
 from app.store.work import WorkFactory
-from tests.ml.test_training import run
+from tests.ml.training.test_train import run
 
 
 @pytest.fixture(scope="module")

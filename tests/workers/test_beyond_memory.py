@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.ml.work.train import TrainRequest
+from app.ml.jobs.train import TrainRequest
 from app.schemas.jobs import JobState
 
 MEMORY = 384 << 20

@@ -5,9 +5,9 @@ import asyncio
 import numpy as np
 import pytest
 
-from app.ml.work.combine import CombineRequest
-from app.ml.work.evaluate import EvaluateRequest
-from app.ml.work.train import TrainRequest
+from app.ml.jobs.combine import CombineRequest
+from app.ml.jobs.evaluate import EvaluateRequest
+from app.ml.jobs.train import TrainRequest
 from tests.workers.test_evaluate import done
 
 

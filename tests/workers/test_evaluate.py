@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.ml.work.evaluate import EvaluateRequest
-from app.ml.work.train import TrainRequest
+from app.ml.jobs.evaluate import EvaluateRequest
+from app.ml.jobs.train import TrainRequest
 from app.schemas.jobs import JobState
 
 

@@ -14,16 +14,18 @@ import pyarrow as pa
 import pytest
 from pydantic import TypeAdapter
 
-from app.ml import learners, searching, states
-from app.ml.candidates import SearchSpec, candidates
+from app.ml import nested
 from app.ml.catalogue import any_algorithm, find
-from app.ml.contract import Data, Task
-from app.ml.material import Material
-from app.ml.planning import TrainSpec, plan
-from app.ml.progress import Stages, unheard
-from app.ml.refitting import refit
-from app.ml.schema import TableColumn
-from app.ml.training import train
+from app.ml.contract.algorithm import Data, Task
+from app.ml.contract.columns import TableColumn
+from app.ml.contract.progress import Stages, unheard
+from app.ml.models import state_format
+from app.ml.training import search
+from app.ml.training.candidates import SearchSpec, candidates
+from app.ml.training.plan import TrainSpec, plan
+from app.ml.training.refits import refit
+from app.ml.training.train import train
+from app.ml.training.training_set import Material
 from workers import group
 from workers.group import Group
 
@@ -188,11 +190,11 @@ def test_what_fails_everywhere_fails_as_in_turn(lender, capfd):
 
 @contextmanager
 def sharing(lends):
-    token = learners.EACH.set(lends.group(2))
+    token = nested.EACH.set(lends.group(2))
     try:
         yield
     finally:
-        learners.EACH.reset(token)
+        nested.EACH.reset(token)
 
 
 BAGGING = {"name": "bagging", "count": 4, "base": {"name": "decision_tree"}}
@@ -205,7 +207,7 @@ MADE = [  # and for what
 
 def packed(state):
     arrays = {}
-    return states.pack(state, "state", arrays), {name: one.tobytes() for name, one in arrays.items()}
+    return state_format.pack(state, "state", arrays), {name: one.tobytes() for name, one in arrays.items()}
 
 
 @pytest.mark.parametrize(("spec", "task"), MADE)
@@ -215,10 +217,10 @@ def test_members_are_the_same_to_the_bit(lender, spec, task):
     y = x @ [1.0, -2.0, 0.5] + rng.normal(size=120)
     data = Data.of(task, x, y if task is Task.REGRESSION else (y > 0) * 1.0)
     params, fit = TypeAdapter(any_algorithm()).validate_python(spec), find(spec["name"]).algorithm.fit
-    alone = fit(params, data, learners.context(3)).state
+    alone = fit(params, data, nested.context(3)).state
     lends = lender(2)
     with sharing(lends):
-        shared = fit(params, data, learners.context(3)).state
+        shared = fit(params, data, nested.context(3)).state
     assert packed(shared) == packed(alone)
     assert lends.asked == [2, 0]
 
@@ -235,7 +237,7 @@ def test_candidates_are_ranked_the_same(lender):
 
     def ranked():
         how = {"folds": 3, "measure": "rmse", "rule": "best", "stages": Stages(unheard), "share": 0.9}
-        return searching.rank(found, table, columns, **how)
+        return search.rank(found, table, columns, **how)
 
     alone, lends = ranked(), lender(2)
     with sharing(lends):

@@ -25,7 +25,7 @@ from uuid import UUID
 from pydantic import Field
 
 from app.errors import Fault, InvalidRequest
-from app.ml.kind import Checked, Kind, Name, Needs, Outcome, Request, Result, Wanted
+from app.ml.job import Checked, Kind, Name, Needs, Outcome, Request, Result, Wanted
 
 
 class TallyRequest(Request):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.ml.work.search import SearchRequest
+from app.ml.jobs.search import SearchRequest
 from app.schemas.jobs import JobState
 
 

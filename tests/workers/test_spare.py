@@ -11,8 +11,8 @@ import psutil
 import pyarrow as pa
 import pytest
 
-from app.ml.kind import Sheet
-from app.ml.schema import TableColumn
+from app.ml.contract.columns import TableColumn
+from app.ml.job import Sheet
 from workers import frames
 from workers.messages import Order
 from workers.spare import Spares
@@ -55,7 +55,7 @@ def fed(child, *, target="y", memory_bytes=1 << 30):
 
 
 def test_it_trains_what_comes_in_pieces(child):
-    from app.ml.model import decode
+    from app.ml.models.model import decode
 
     answers = fed(child)
     kinds = [frame.kind for frame in answers if frame.kind != frames.PROGRESS]

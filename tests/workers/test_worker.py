@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.ml.work.train import TrainRequest
+from app.ml.jobs.train import TrainRequest
 from app.queue import publish
 from app.schemas.jobs import JobState
 

@@ -44,11 +44,23 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from app.ml.contract import JSON, Accepts, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
-from app.ml.numerics.growth import planted, together
-from app.ml.numerics.softmax import probabilities
-from app.ml.numerics.trees import Trees, stages, total
-from app.ml.numerics.weak import Majority, Weak
+from app.ml.contract.algorithm import (
+    JSON,
+    Accepts,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Matrix,
+    Params,
+    Symmetry,
+    Task,
+    Vector,
+)
+from app.ml.numerics.boosting.weak_trees import Majority, Weak
+from app.ml.numerics.linear_models.softmax import probabilities
+from app.ml.numerics.trees.forest import Trees, stages, total
+from app.ml.numerics.trees.growth import planted, together
 
 SMALLEST = float(np.finfo(float).tiny)
 """Error that a tree is taken to have at least: the lightest row may weigh nothing beside the others."""

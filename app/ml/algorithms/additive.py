@@ -3,7 +3,7 @@ r"""Additive model: the sum of one curve for each column, smooth splines unless 
     f(x) = ȳ + Σⱼ hⱼ(xⱼ)
 
 By default every hⱼ is a straight line and a penalised cubic spline. All are fitted together by penalised least
-squares, and restricted maximum likelihood finds how smooth each is (`app.ml.numerics.curves`): a column without
+squares, and restricted maximum likelihood finds how smooth each is (`app.ml.numerics.linear_models.splines`): a column without
 influence gets a curve that is about nil. `python -m tests.benchmarks.quality additive` compares it with ridge
 regression of B-splines. It is behind on the table of many categories alone (RMSE 1.676 against 1.620), because
 preparation keeps 64 of 120 levels: with `max_levels` 256 its RMSE is 1.606.
@@ -28,7 +28,7 @@ a sweep over its column. Interactions are beyond it.
 For linear components the fit is ordinary least squares:
 
 >>> from app.ml.catalogue import find
->>> from app.ml.learners import context
+>>> from app.ml.nested import context
 >>> rng = np.random.Generator(np.random.PCG64(0))
 >>> x = rng.normal(size=(50, 3)) @ np.array([[1.0, 0.5, 0], [0, 1, 0.3], [0, 0, 1]])
 >>> y = x @ [1.0, -2.0, 0.5] + rng.normal(size=50)
@@ -53,7 +53,7 @@ import numpy as np
 from pydantic import Field
 
 from app.errors import Fault
-from app.ml.contract import (
+from app.ml.contract.algorithm import (
     JSON,
     SECONDS_PER_CELL,
     Algorithm,
@@ -73,7 +73,7 @@ from app.ml.contract import (
     Vector,
     learner,
 )
-from app.ml.numerics.curves import NO_CURVES, Curves, curve_columns, fit_curves
+from app.ml.numerics.linear_models.splines import NO_CURVES, Curves, curve_columns, fit_curves
 
 MOST_COLUMNS = 4000
 """The time of splines grows as the cube of the columns."""

@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract import (
+from app.ml.contract.algorithm import (
     JSON,
     Algorithm,
     Context,
@@ -57,8 +57,8 @@ from app.ml.contract import (
     Vector,
     learner,
 )
-from app.ml.numerics.out_of_bag import unjudged
-from app.ml.numerics.voices import mistaken, voices
+from app.ml.numerics.ensembles.member_answers import mistaken, voices
+from app.ml.numerics.trees.out_of_bag import unjudged
 
 
 class Bagging(Params):

@@ -38,10 +38,10 @@ import scipy
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
-from app.ml.numerics.inference import told
-from app.ml.numerics.linalg import EPS, centred
-from app.ml.numerics.local import blocks, choose_width, local_fits, seconds
+from app.ml.contract.algorithm import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
+from app.ml.numerics.linear_algebra.solve import EPS, centred
+from app.ml.numerics.linear_models.coefficient_errors import told
+from app.ml.numerics.linear_models.local_regression import blocks, choose_width, local_fits, seconds
 
 
 class BayesianLocallyWeighted(Params):

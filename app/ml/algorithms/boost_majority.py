@@ -46,10 +46,22 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from app.ml.contract import JSON, Accepts, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
-from app.ml.numerics.growth import planted, together
-from app.ml.numerics.trees import Trees, stages, total
-from app.ml.numerics.weak import Majority, Weak
+from app.ml.contract.algorithm import (
+    JSON,
+    Accepts,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Matrix,
+    Params,
+    Symmetry,
+    Task,
+    Vector,
+)
+from app.ml.numerics.boosting.weak_trees import Majority, Weak
+from app.ml.numerics.trees.forest import Trees, stages, total
+from app.ml.numerics.trees.growth import planted, together
 
 GAMMAS = 0.1, 0.05, 0.02
 """Edges that are tried, where none is given."""

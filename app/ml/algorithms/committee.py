@@ -42,7 +42,7 @@ import scipy
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from app.ml.contract import (
+from app.ml.contract.algorithm import (
     JSON,
     Algorithm,
     Context,
@@ -61,9 +61,9 @@ from app.ml.contract import (
     Vector,
     learner,
 )
-from app.ml.numerics.folds import dealt
-from app.ml.numerics.row_draws import row_draws
-from app.ml.numerics.voices import mistaken, voices
+from app.ml.numerics.ensembles.member_answers import mistaken, voices
+from app.ml.numerics.sampling.folds import dealt
+from app.ml.numerics.sampling.row_draws import row_draws
 
 ROUNDING = 1e-12
 """Of shares: two of three votes are two thirds."""

@@ -60,7 +60,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from app.errors import Fault
-from app.ml.contract import (
+from app.ml.contract.algorithm import (
     JSON,
     Accepts,
     Algorithm,
@@ -74,16 +74,16 @@ from app.ml.contract import (
     Task,
     Vector,
 )
-from app.ml.numerics.binning import binned, ranked
-from app.ml.numerics.forms import MEANS, NONE, Bounded, Forms, answers
-from app.ml.numerics.growth import DEEPEST, Grower, Grown, Rules, planted
-from app.ml.numerics.kernels.questions import ENTROPY, GINI, VARIANCE
-from app.ml.numerics.oblique import asked, linear_leaves
-from app.ml.numerics.oblique import grow as grow_oblique
-from app.ml.numerics.tree import depth, importances, path
-from app.ml.numerics.tree_pruning import prune
-from app.ml.numerics.tree_seconds import growing
-from app.ml.numerics.trees import Trees, total
+from app.ml.numerics.trees.binning import binned, ranked
+from app.ml.numerics.trees.compiled.splits import ENTROPY, GINI, VARIANCE
+from app.ml.numerics.trees.cost import growing
+from app.ml.numerics.trees.forest import Trees, total
+from app.ml.numerics.trees.growth import DEEPEST, Grower, Grown, Rules, planted
+from app.ml.numerics.trees.linear_forms import MEANS, NONE, Bounded, Forms, answers
+from app.ml.numerics.trees.oblique import asked, linear_leaves
+from app.ml.numerics.trees.oblique import grow as grow_oblique
+from app.ml.numerics.trees.one_tree import depth, importances, path
+from app.ml.numerics.trees.pruning import prune
 from app.suggestions import no_such
 
 EXACT = 50_000

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from app.errors import Fault, InvalidData
-from app.ml.contract import (
+from app.ml.contract.algorithm import (
     JSON,
     Algorithm,
     Context,

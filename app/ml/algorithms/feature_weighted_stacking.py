@@ -33,7 +33,7 @@ import scipy
 from pydantic import Field
 
 from app.errors import InvalidData
-from app.ml.contract import (
+from app.ml.contract.algorithm import (
     JSON,
     Algorithm,
     Context,
@@ -50,9 +50,9 @@ from app.ml.contract import (
     Vector,
     learner,
 )
-from app.ml.numerics.folds import dealt, out_of_fold, out_of_fold_fits
-from app.ml.numerics.naming import unknown
-from app.ml.numerics.voices import voices
+from app.ml.contract.column_names import unknown
+from app.ml.numerics.ensembles.member_answers import voices
+from app.ml.numerics.sampling.folds import dealt, out_of_fold, out_of_fold_fits
 
 
 class FeatureWeightedStacking(Params):

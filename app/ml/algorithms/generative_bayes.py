@@ -44,9 +44,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from app.errors import Fault, InvalidData
-from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Inputs, Matrix, Params, Task, Vector
-from app.ml.numerics.inference import told
-from app.ml.numerics.nonparametric import (
+from app.ml.contract.algorithm import JSON, Algorithm, Context, Data, Fit, Inputs, Matrix, Params, Task, Vector
+from app.ml.numerics.density.nonparametric import (
     Histograms,
     Kernels,
     histogram_log_densities,
@@ -54,7 +53,7 @@ from app.ml.numerics.nonparametric import (
     kernel_log_densities,
     kernels,
 )
-from app.ml.numerics.normals import (
+from app.ml.numerics.density.normal import (
     Normals,
     Poverty,
     common_log_density,
@@ -65,7 +64,8 @@ from app.ml.numerics.normals import (
     relative_log_densities,
     shared,
 )
-from app.ml.numerics.softmax import of_two
+from app.ml.numerics.linear_models.coefficient_errors import told
+from app.ml.numerics.linear_models.softmax import of_two
 
 BLOCK = 2**18
 """Numbers worked on at a time: with fewer, the calls for a block cost more than its rows."""

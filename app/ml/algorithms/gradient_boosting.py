@@ -55,7 +55,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract import (
+from app.ml.contract.algorithm import (
     JSON,
     Accepts,
     Algorithm,
@@ -70,11 +70,11 @@ from app.ml.contract import (
     Task,
     Vector,
 )
-from app.ml.numerics.binning import MOST, binned
-from app.ml.numerics.boosting import Booster, Limits, gathered
-from app.ml.numerics.boosting_loss import Course, log_total, lots, others, share
-from app.ml.numerics.growth import DEEPEST, together
-from app.ml.numerics.trees import Trees, stages, total
+from app.ml.numerics.boosting.gradient_trees import Booster, Limits, gathered
+from app.ml.numerics.boosting.losses import Course, log_total, lots, others, share
+from app.ml.numerics.trees.binning import MOST, binned
+from app.ml.numerics.trees.forest import Trees, stages, total
+from app.ml.numerics.trees.growth import DEEPEST, together
 
 JUDGES = 10_000
 """Rows, at most, that the curve of the training loss is of."""

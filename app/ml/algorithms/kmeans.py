@@ -16,7 +16,7 @@ The rows {1, 2, 3, 4} from centres 2 and 4 end at inertia 2 though 1 is possible
 goes to the first:
 
 >>> import numpy as np
->>> from app.ml.numerics.lloyd import lloyd
+>>> from app.ml.numerics.clustering.lloyd import lloyd
 >>> rows = np.array([[1.0], [2.0], [3.0], [4.0]])
 >>> lloyd(rows, np.ones(4), rows[[1, 3]], max_iter=10).inertia[-1]
 2.0
@@ -33,11 +33,24 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Labels, Matrix, Params, Size, Symmetry, Task, Vector
-from app.ml.numerics.distances import nearest
-from app.ml.numerics.lloyd import Run, lloyd
-from app.ml.numerics.seeding import canonical_order, seeds
-from app.ml.numerics.voronoi import neighbours, walls
+from app.ml.contract.algorithm import (
+    JSON,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Labels,
+    Matrix,
+    Params,
+    Size,
+    Symmetry,
+    Task,
+    Vector,
+)
+from app.ml.numerics.clustering.lloyd import Run, lloyd
+from app.ml.numerics.clustering.seeding import canonical_order, seeds
+from app.ml.numerics.clustering.voronoi import neighbours, walls
+from app.ml.numerics.neighbours.distances import nearest
 
 
 class KMeans(Params):

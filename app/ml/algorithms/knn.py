@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract import (
+from app.ml.contract.algorithm import (
     JSON,
     Algorithm,
     Context,
@@ -54,9 +54,9 @@ from app.ml.contract import (
     Task,
     Vector,
 )
-from app.ml.numerics.lloyd import lloyd
-from app.ml.numerics.neighbours import TREE_COLUMNS, neighbours
-from app.ml.numerics.seeding import canonical_order, seeds
+from app.ml.numerics.clustering.lloyd import lloyd
+from app.ml.numerics.clustering.seeding import canonical_order, seeds
+from app.ml.numerics.neighbours.nearest import TREE_COLUMNS, neighbours
 
 LEAD = 1e-9
 """By how much the winner of a tied vote leads."""

@@ -29,7 +29,7 @@ import scipy
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract import (
+from app.ml.contract.algorithm import (
     JSON,
     Algorithm,
     Context,
@@ -44,10 +44,10 @@ from app.ml.contract import (
     Task,
     Vector,
 )
-from app.ml.numerics import lasso
-from app.ml.numerics.lasso import Moments
-from app.ml.numerics.linalg import each_row
-from app.ml.numerics.sums import BLOCK, Point, Sums, mean_point
+from app.ml.numerics.linear_algebra.solve import each_row
+from app.ml.numerics.linear_models import lasso_path
+from app.ml.numerics.linear_models.fold_sums import BLOCK, Point, Sums, mean_point
+from app.ml.numerics.linear_models.lasso_path import Moments
 
 STEPS, REACH = 40, 1e-3
 """Penalties on the path, and the last of them as a share of the first."""
@@ -212,20 +212,22 @@ def _penalties(params: Lasso, moments: Moments) -> Vector:
     return np.unique(grid)[::-1].copy()
 
 
-def _follow(params: Lasso, moments: Moments, penalties: Vector, *, rough: bool = False) -> lasso.Path:
+def _follow(params: Lasso, moments: Moments, penalties: Vector, *, rough: bool = False) -> lasso_path.Path:
     """From strong to weak, each fit starting from the last."""
     tol = max(params.tol, FOLD_TOL) if rough else params.tol
-    return lasso.follow(moments, penalties, np.zeros(len(moments.product)), tol, params.max_iter)
+    return lasso_path.follow(moments, penalties, np.zeros(len(moments.product)), tol, params.max_iter)
 
 
-def _bounded(params: Lasso, moments: Moments, penalties: Vector, found: lasso.Path) -> tuple[Vector, lasso.Path, int]:
+def _bounded(
+    params: Lasso, moments: Moments, penalties: Vector, found: lasso_path.Path
+) -> tuple[Vector, lasso_path.Path, int]:
     """The path with the penalty whose coefficients have the size of the bound; the weakest if none is so large."""
     beyond = np.abs(found.coefs).sum(axis=1) > params.bound
     after = int(beyond.argmax()) if beyond.any() else len(penalties)
     start = found.coefs[after - 1]
 
-    def at(penalty: float) -> lasso.Path:
-        return lasso.follow(moments, np.array([penalty]), start, params.tol, params.max_iter)
+    def at(penalty: float) -> lasso_path.Path:
+        return lasso_path.follow(moments, np.array([penalty]), start, params.tol, params.max_iter)
 
     def excess(penalty: float) -> float:
         return float(np.abs(at(penalty).coefs).sum() - params.bound)
@@ -234,7 +236,7 @@ def _bounded(params: Lasso, moments: Moments, penalties: Vector, found: lasso.Pa
     if excess(weak) > 0:
         weak = float(scipy.optimize.brentq(excess, weak, float(penalties[after - 1]), xtol=1e-300, rtol=1e-14))
     inserted = (np.insert(of_all, after, of_one[0], axis=0) for of_all, of_one in zip(found, at(weak), strict=True))
-    return np.insert(penalties, after, weak), lasso.Path(*inserted), after
+    return np.insert(penalties, after, weak), lasso_path.Path(*inserted), after
 
 
 def _left_out(params: Lasso, n: int, rng: np.random.Generator) -> list[Labels]:

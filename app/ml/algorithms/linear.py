@@ -26,12 +26,24 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract import JSON, Affine, Algorithm, Context, Data, Fit, LeaveOneOut, Matrix, Params, Task, Vector
-from app.ml.numerics.inference import Inference, form, told
-from app.ml.numerics.least_squares import least_squares
-from app.ml.numerics.leave_one_out import left_out
-from app.ml.numerics.linalg import ILL_CONDITIONED, Solution, each_row
-from app.ml.numerics.scores import sign_probabilities
+from app.ml.contract.algorithm import (
+    JSON,
+    Affine,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    LeaveOneOut,
+    Matrix,
+    Params,
+    Task,
+    Vector,
+)
+from app.ml.numerics.linear_algebra.least_squares import least_squares
+from app.ml.numerics.linear_algebra.solve import ILL_CONDITIONED, Solution, each_row
+from app.ml.numerics.linear_models.class_scores import sign_probabilities
+from app.ml.numerics.linear_models.coefficient_errors import Inference, form, told
+from app.ml.numerics.linear_models.leave_one_out import left_out
 
 
 class Linear(Params):

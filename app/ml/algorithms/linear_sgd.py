@@ -38,14 +38,26 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Labels, Matrix, Params, Symmetry, Task, Vector
-from app.ml.numerics.descent import RUNAWAY, Bottom, accelerated, by_feel, flat, steepest
-from app.ml.numerics.interior import proven
-from app.ml.numerics.linalg import each_row
-from app.ml.numerics.linear_loss import Loss, MeanLoss, losses
-from app.ml.numerics.scores import sign_probabilities
-from app.ml.numerics.softmax import probabilities
-from app.ml.numerics.stochastic import sgd_pass
+from app.ml.contract.algorithm import (
+    JSON,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Labels,
+    Matrix,
+    Params,
+    Symmetry,
+    Task,
+    Vector,
+)
+from app.ml.numerics.linear_algebra.solve import each_row
+from app.ml.numerics.linear_models.class_scores import sign_probabilities
+from app.ml.numerics.linear_models.interior_point import proven
+from app.ml.numerics.linear_models.losses import Loss, MeanLoss, losses
+from app.ml.numerics.linear_models.softmax import probabilities
+from app.ml.numerics.linear_models.stochastic_gradient import sgd_pass
+from app.ml.numerics.optimise.gradient_descent import RUNAWAY, Bottom, accelerated, by_feel, flat, steepest
 
 LIMITS = {Loss.SQUARED: 1.0, Loss.LOGISTIC: 4.0, Loss.SOFTMAX: 2.0}
 """One over the curvature: a step of this over ‖x‖² does not overshoot its row."""

@@ -38,9 +38,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
-from app.ml.numerics.linalg import EPS, centred, weighted_ridge
-from app.ml.numerics.local import blocks, choose_width, local_fits, relative_weights, seconds
+from app.ml.contract.algorithm import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
+from app.ml.numerics.linear_algebra.solve import EPS, centred, weighted_ridge
+from app.ml.numerics.linear_models.local_regression import blocks, choose_width, local_fits, relative_weights, seconds
 
 NEGLIGIBLE = 1e-40
 """A share of the largest weight that cannot lift a singular value above rounding."""

@@ -28,7 +28,7 @@ import scipy
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract import (
+from app.ml.contract.algorithm import (
     JSON,
     Affine,
     Algorithm,
@@ -43,10 +43,10 @@ from app.ml.contract import (
     Task,
     Vector,
 )
-from app.ml.numerics.inference import told
-from app.ml.numerics.linalg import each_row
-from app.ml.numerics.optimise import SLOW, Minimum, lbfgs, newton, quasi_newton
-from app.ml.numerics.softmax import CrossEntropy, losses, of_two, one_of_two, probabilities
+from app.ml.numerics.linear_algebra.solve import each_row
+from app.ml.numerics.linear_models.coefficient_errors import told
+from app.ml.numerics.linear_models.softmax import CrossEntropy, losses, of_two, one_of_two, probabilities
+from app.ml.numerics.optimise.newton import SLOW, Minimum, lbfgs, newton, quasi_newton
 
 TOLD_UNKNOWNS = 100
 """Up to here the errors of coefficients are told."""

@@ -41,13 +41,25 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from app.ml.contract import JSON, Accepts, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
-from app.ml.numerics.boosting import Sums
-from app.ml.numerics.boosting_loss import log_total, lots, share
-from app.ml.numerics.growth import planted, together
-from app.ml.numerics.softmax import of_two, probabilities
-from app.ml.numerics.trees import Trees, stages, total
-from app.ml.numerics.weak import Weak
+from app.ml.contract.algorithm import (
+    JSON,
+    Accepts,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Matrix,
+    Params,
+    Symmetry,
+    Task,
+    Vector,
+)
+from app.ml.numerics.boosting.gradient_trees import Sums
+from app.ml.numerics.boosting.losses import log_total, lots, share
+from app.ml.numerics.boosting.weak_trees import Weak
+from app.ml.numerics.linear_models.softmax import of_two, probabilities
+from app.ml.numerics.trees.forest import Trees, stages, total
+from app.ml.numerics.trees.growth import planted, together
 
 LARGEST = 4.0
 """Of a step."""

@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
-from app.ml.numerics.linalg import EPS, centred
-from app.ml.numerics.spectra import principal
+from app.ml.contract.algorithm import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
+from app.ml.numerics.linear_algebra.principal_directions import principal
+from app.ml.numerics.linear_algebra.solve import EPS, centred
 
 
 class PCA(Params):

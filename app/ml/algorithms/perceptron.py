@@ -43,10 +43,22 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from app.errors import InvalidData
-from app.ml.contract import JSON, Algorithm, Context, Data, Fit, Labels, Matrix, Params, Symmetry, Task, Vector
-from app.ml.numerics.linalg import each_row
-from app.ml.numerics.perceptron import perceptron_pass
-from app.ml.numerics.scores import sign_probabilities
+from app.ml.contract.algorithm import (
+    JSON,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Labels,
+    Matrix,
+    Params,
+    Symmetry,
+    Task,
+    Vector,
+)
+from app.ml.numerics.linear_algebra.solve import each_row
+from app.ml.numerics.linear_models.class_scores import sign_probabilities
+from app.ml.numerics.linear_models.perceptron import perceptron_pass
 
 LARGEST = 1e145
 """Numbers whose squares can be added up."""

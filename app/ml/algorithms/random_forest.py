@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract import (
+from app.ml.contract.algorithm import (
     JSON,
     Accepts,
     Algorithm,
@@ -56,13 +56,13 @@ from app.ml.contract import (
     Task,
     Vector,
 )
-from app.ml.numerics import calibration
-from app.ml.numerics.binning import MOST, binned
-from app.ml.numerics.growth import DEEPEST, Grower, Orchard, Rules, chosen, planted
-from app.ml.numerics.kernels.questions import ENTROPY, GINI, VARIANCE
-from app.ml.numerics.out_of_bag import JUDGES, OutOfBag, Unseen, importances, permuted_increases, unjudged, unseen
-from app.ml.numerics.tree_seconds import growing
-from app.ml.numerics.trees import Trees, spread, stages, total
+from app.ml.numerics.ensembles import calibration
+from app.ml.numerics.trees.binning import MOST, binned
+from app.ml.numerics.trees.compiled.splits import ENTROPY, GINI, VARIANCE
+from app.ml.numerics.trees.cost import growing
+from app.ml.numerics.trees.forest import Trees, spread, stages, total
+from app.ml.numerics.trees.growth import DEEPEST, Grower, Orchard, Rules, chosen, planted
+from app.ml.numerics.trees.out_of_bag import JUDGES, OutOfBag, Unseen, importances, permuted_increases, unjudged, unseen
 
 POINTS = 50
 """Of the curve of the out-of-bag error, at most."""

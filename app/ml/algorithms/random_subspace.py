@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from app.errors import Fault, InvalidData
-from app.ml.contract import (
+from app.ml.contract.algorithm import (
     JSON,
     Algorithm,
     Context,
@@ -58,8 +58,8 @@ from app.ml.contract import (
     Task,
     learner,
 )
-from app.ml.numerics.naming import unknown
-from app.ml.numerics.voices import voices
+from app.ml.contract.column_names import unknown
+from app.ml.numerics.ensembles.member_answers import voices
 
 
 class RandomSubspace(Params):

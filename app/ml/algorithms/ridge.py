@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract import (
+from app.ml.contract.algorithm import (
     JSON,
     Affine,
     Algorithm,
@@ -47,12 +47,12 @@ from app.ml.contract import (
     Task,
     Vector,
 )
-from app.ml.numerics.inference import form
-from app.ml.numerics.inference import told as as_json
-from app.ml.numerics.leave_one_out import left_out
-from app.ml.numerics.linalg import ILL_CONDITIONED, Solution, each_row, weighted_ridge
-from app.ml.numerics.ridge_path import Spectrum, cross_validate
-from app.ml.numerics.scores import sign_probabilities
+from app.ml.numerics.linear_algebra.solve import ILL_CONDITIONED, Solution, each_row, weighted_ridge
+from app.ml.numerics.linear_models.class_scores import sign_probabilities
+from app.ml.numerics.linear_models.coefficient_errors import form
+from app.ml.numerics.linear_models.coefficient_errors import told as as_json
+from app.ml.numerics.linear_models.leave_one_out import left_out
+from app.ml.numerics.linear_models.ridge_path import Spectrum, cross_validate
 
 
 class Ridge(Params):

@@ -47,7 +47,7 @@ import scipy
 from pydantic import Field
 
 from app.errors import Fault, InvalidData
-from app.ml.contract import (
+from app.ml.contract.algorithm import (
     JSON,
     Accepts,
     Algorithm,
@@ -61,9 +61,8 @@ from app.ml.contract import (
     Task,
     Vector,
 )
-from app.ml.labels import Label
-from app.ml.numerics.binning import ranked
-from app.ml.numerics.conditions import (
+from app.ml.contract.labels import Label
+from app.ml.numerics.rules.conditions import (
     COMPARES,
     OPS,
     Condition,
@@ -75,9 +74,10 @@ from app.ml.numerics.conditions import (
     together,
     understood,
 )
-from app.ml.numerics.growth import Grower, Grown, Rules
-from app.ml.numerics.kernels.questions import GINI
-from app.ml.numerics.tree import ways
+from app.ml.numerics.trees.binning import ranked
+from app.ml.numerics.trees.compiled.splits import GINI
+from app.ml.numerics.trees.growth import Grower, Grown, Rules
+from app.ml.numerics.trees.one_tree import ways
 
 CONFIDENCE = 0.75
 """Of the upper limit of an error, as in C4.5."""

@@ -39,7 +39,7 @@ import scipy
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract import (
+from app.ml.contract.algorithm import (
     JSON,
     Algorithm,
     Context,
@@ -55,8 +55,8 @@ from app.ml.contract import (
     Vector,
     learner,
 )
-from app.ml.numerics.folds import dealt, out_of_fold, out_of_fold_fits
-from app.ml.numerics.voices import voices
+from app.ml.numerics.ensembles.member_answers import voices
+from app.ml.numerics.sampling.folds import dealt, out_of_fold, out_of_fold_fits
 
 
 class Stacking(Params):

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from app.ml.contract import Task
-from app.ml.model import decode
-from app.ml.schema import TableColumn
-from app.ml.sheet import describe
-from app.ml.training import TrainSpec, train
+from app.ml.contract.algorithm import Task
+from app.ml.contract.columns import TableColumn
+from app.ml.models.model import decode
+from app.ml.tables.profile import describe
+from app.ml.training.train import TrainSpec, train
 from tests.benchmarks.paired import Array, Paired, class_losses
 
 from .peers import CLASSES, NUMBERS, Peer

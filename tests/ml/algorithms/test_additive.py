@@ -6,10 +6,10 @@ from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 
-from app.ml import learners
+from app.ml import nested
 from app.ml.algorithms import additive
 from app.ml.catalogue import find
-from app.ml.contract import Data, Inputs, Size, Task
+from app.ml.contract.algorithm import Data, Inputs, Size, Task
 
 
 def splines(x, y):
@@ -28,7 +28,7 @@ def test_it_is_no_worse_than_ridge_regression_of_splines(tails):
         x = np.exp(z) if tails else z
         x[:, 5], y = z[:, 5] > 0, mean + 0.5 * rng.normal(size=2000)
         params, data = additive.Additive(), Data.of(Task.REGRESSION, x[:1000], y[:1000])
-        state = additive.fit(params, data, learners.context(0)).state
+        state = additive.fit(params, data, nested.context(0)).state
         ours.append(np.sqrt(np.mean((additive.predict(params, state, x[1000:]) - mean[1000:]) ** 2)))
         theirs.append(np.sqrt(np.mean((splines(x[:1000], y[:1000]).predict(x[1000:]) - mean[1000:]) ** 2)))
     assert np.mean(ours) < np.mean(theirs)
@@ -38,7 +38,7 @@ def test_it_is_no_worse_than_ridge_regression_of_splines(tails):
 def test_what_columns_add_is_the_prediction():
     x = np.random.default_rng(0).normal(size=(100, 3))
     params, data = additive.Additive(), Data.of(Task.REGRESSION, x, np.sin(x[:, 0]) + 5)
-    state = additive.fit(params, data, learners.context(0)).state
+    state = additive.fit(params, data, nested.context(0)).state
     for row, value in zip(additive.explain(params, state, x), additive.predict(params, state, x), strict=True):
         assert row["mean"] + sum(part["value"] for part in row["adds"]) == pytest.approx(value, rel=1e-12)
 
@@ -46,5 +46,5 @@ def test_what_columns_add_is_the_prediction():
 def test_a_table_too_wide_for_splines_is_a_fault_before_any_row_is_read():
     params, algorithm = additive.Additive(), find("additive").algorithm
     for columns, codes in ((4000, []), (4001, ["too_wide"])):
-        found = learners.faults(algorithm, params, Task.REGRESSION, "/algorithm", Inputs({}, Size(100, columns)))
+        found = nested.faults(algorithm, params, Task.REGRESSION, "/algorithm", Inputs({}, Size(100, columns)))
         assert [fault.code for fault in found] == codes

@@ -5,10 +5,10 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import LinearRegression
 
-from app.ml import learners
+from app.ml import nested
 from app.ml.algorithms import bagging
 from app.ml.catalogue import catalogue
-from app.ml.contract import Data, Task
+from app.ml.contract.algorithm import Data, Task
 
 catalogue()  # which says what a learner may be
 
@@ -27,7 +27,7 @@ def cancer():
 
 def fitted(data, **spec):
     params = bagging.Bagging.model_validate(spec)
-    return params, bagging.fit(params, data, learners.context(0)).state
+    return params, bagging.fit(params, data, nested.context(0)).state
 
 
 @pytest.mark.parametrize(("n", "share"), [(10, 0.65132), (100, 0.63397), (5000, 0.63212)])
@@ -54,11 +54,11 @@ def test_the_ambiguity_decomposition(diabetes):
 
 def test_out_of_bag_error_is_that_of_rows_nobody_in_the_answer_saw(diabetes):
     params = bagging.Bagging.model_validate({"count": 4, "base": {"name": "linear"}})
-    found = bagging.fit(params, diabetes, learners.context(0))
+    found = bagging.fit(params, diabetes, nested.context(0))
     state = found.state
     n = len(diabetes.x)
     total, seen = np.zeros(n), np.zeros(n)
-    for seed in learners.context(0).rng.integers(2**63, size=4).tolist():
+    for seed in nested.context(0).rng.integers(2**63, size=4).tolist():
         rows = bagging.draw(seed, n, n)
         model = LinearRegression().fit(diabetes.x[rows], diabetes.y[rows])
         out = np.setdiff1d(np.arange(n), rows)

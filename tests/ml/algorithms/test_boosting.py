@@ -11,10 +11,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from app.errors import InvalidData
-from app.ml import learners
+from app.ml import nested
 from app.ml.algorithms import adaboost, boost_majority, ecoc, gradient_boosting, logitboost
 from app.ml.catalogue import catalogue, find
-from app.ml.contract import Context, Data, Task
+from app.ml.contract.algorithm import Context, Data, Task
 
 catalogue()  # which says what a learner may be
 
@@ -200,7 +200,7 @@ def test_squared_loss_punishes_what_is_too_correct_and_leaves_the_unit_interval(
     without = Data.of(Task.CLASSIFICATION, near[:, None], y[:8])
 
     def told(spec, data):
-        learned = learners.context(0).fit(find(spec["name"]).spec.model_validate(spec), data)
+        learned = nested.context(0).fit(find(spec["name"]).spec.model_validate(spec), data)
         return learned.predict(near[:, None]).argmax(axis=1)
 
     for name in "linear", "logistic", "adaboost", "logitboost":
@@ -368,14 +368,14 @@ def test_thresholds_may_lie_anywhere_or_between_bins():
 def test_shares_are_of_the_classes_own_bits(wine):
     spec = {"base": {"name": "logitboost", "rounds": 5}, "code": "one_vs_all"}
     params = ecoc.ECOC.model_validate({**spec, "decode": "shares"})
-    state = ecoc.fit(params, wine, learners.context(0)).state
+    state = ecoc.fit(params, wine, nested.context(0)).state
     ones = np.column_stack([member.predict(wine.x)[:, 1] for member in state.members])
     told = ecoc.predict(params, state, wine.x)
     np.testing.assert_allclose(told, ones / ones.sum(axis=1, keepdims=True), rtol=1e-9)
     product = ecoc.predict(ecoc.ECOC.model_validate(spec), state, wine.x)
     np.testing.assert_array_equal(told.argmax(axis=1), product.argmax(axis=1))
     two = wine.take(wine.codes < 2).answering(Task.CLASSIFICATION, wine.y[wine.codes < 2], classes=2)
-    single = ecoc.fit(params, two, learners.context(0)).state
+    single = ecoc.fit(params, two, nested.context(0)).state
     (member,) = single.members
     np.testing.assert_allclose(ecoc.predict(params, single, two.x)[:, 0], member.predict(two.x)[:, 1], rtol=1e-9)
 
@@ -383,7 +383,7 @@ def test_shares_are_of_the_classes_own_bits(wine):
 def test_without_a_bit_for_each_class_shares_are_likelihood(wine):
     spec = {"base": {"name": "logitboost", "rounds": 5}, "code": "exhaustive"}
     shares, product = (ecoc.ECOC.model_validate({**spec, "decode": decode}) for decode in ("shares", "likelihood"))
-    state = ecoc.fit(shares, wine, learners.context(0)).state
+    state = ecoc.fit(shares, wine, nested.context(0)).state
     np.testing.assert_array_equal(ecoc.predict(shares, state, wine.x), ecoc.predict(product, state, wine.x))
 
 
@@ -425,10 +425,10 @@ def test_a_given_code_is_asked_bit_by_bit(wine):
     """A word for each class, by ascending label."""
     words = [[1, 1, 0], [0, 0, 0], [0, 1, 1]]
     params = ecoc.ECOC.model_validate({"words": words, "base": {"name": "decision_tree"}, "decode": "hamming"})
-    state = ecoc.fit(params, wine, learners.context(0)).state
+    state = ecoc.fit(params, wine, nested.context(0)).state
     assert state.code.tolist() == words
     for bit, member in zip(state.code.T, state.members, strict=True):
-        alone = learners.context(0).fit(params.base, wine.answering(wine.task, bit[wine.codes] * 1.0, classes=2))
+        alone = nested.context(0).fit(params.base, wine.answering(wine.task, bit[wine.codes] * 1.0, classes=2))
         np.testing.assert_array_equal(member.predict(wine.x), alone.predict(wine.x))
     assert (ecoc.predict(params, state, wine.x).argmax(axis=1) == wine.codes).mean() > 0.9
 
@@ -436,7 +436,7 @@ def test_a_given_code_is_asked_bit_by_bit(wine):
 def test_a_code_is_of_all_classes():
     data = Data.of(Task.CLASSIFICATION, np.arange(4.0)[:, None], [0, 0, 1, 1])
     with pytest.raises(InvalidData):
-        ecoc.fit(ecoc.ECOC(words=[[1, 0], [0, 0], [1, 1]]), data, learners.context(0))
+        ecoc.fit(ecoc.ECOC(words=[[1, 0], [0, 0], [1, 1]]), data, nested.context(0))
 
 
 @pytest.mark.parametrize(("k", "bits"), [(3, 2), (4, 5), (8, 100), (10, 511), (12, 40)])
@@ -466,14 +466,14 @@ def test_many_classes_by_learners_of_two(spec):
     digits = of(load_digits)
     held = np.arange(len(digits.x)) % 4 == 0
     params = ecoc.ECOC.model_validate({"base": {"name": "ridge"}, **spec})
-    state = ecoc.fit(params, digits.take(~held), learners.context(0)).state
+    state = ecoc.fit(params, digits.take(~held), nested.context(0)).state
     told = ecoc.predict(params, state, np.ascontiguousarray(digits.x[held]))
     assert (told.argmax(axis=1) == digits.codes[held]).mean() > 0.9
     assert ecoc.min_distance(state.code) >= (2 if spec["code"] == "one_vs_all" else 8)
 
 
 def test_two_classes_are_one_bit(cancer):
-    state = ecoc.fit(ecoc.ECOC.model_validate({"base": {"name": "ridge"}}), cancer, learners.context(0)).state
+    state = ecoc.fit(ecoc.ECOC.model_validate({"base": {"name": "ridge"}}), cancer, nested.context(0)).state
     assert state.code.shape == (2, 1)
 
 
@@ -488,7 +488,7 @@ def test_boosted_bits_may_flip_as_often_as_the_code_corrects(name):
     five = Data.of(Task.CLASSIFICATION, five.x, five.y)
     held = np.arange(len(five.x)) % 3 == 0
     params = ecoc.ECOC.model_validate({"base": {"name": name} | BOOSTED[name], "decode": "hamming"})
-    state = ecoc.fit(params, five.take(~held), learners.context(0)).state
+    state = ecoc.fit(params, five.take(~held), nested.context(0)).state
     assert ecoc.summary(params, state)["corrects"] == 3
     x = np.ascontiguousarray(five.x[held])
     told = ecoc.predict(params, state, x)

@@ -8,12 +8,12 @@ from sklearn import ensemble
 
 from app.ml.algorithms.gradient_boosting import GradientBoosting, fit, predict
 from app.ml.catalogue import catalogue
-from app.ml.contract import Accepts, Context, Data, Task
-from app.ml.numerics import boosting
-from app.ml.numerics.binning import binned
-from app.ml.numerics.growth import DEEPEST
-from app.ml.numerics.kernels.boosting_splits import NAMED
-from app.ml.numerics.trees import total
+from app.ml.contract.algorithm import Accepts, Context, Data, Task
+from app.ml.numerics.boosting import gradient_trees
+from app.ml.numerics.boosting.compiled.splits import NAMED
+from app.ml.numerics.trees.binning import binned
+from app.ml.numerics.trees.forest import total
+from app.ml.numerics.trees.growth import DEEPEST
 
 C, R = Task.CLASSIFICATION, Task.REGRESSION
 NAN = np.nan
@@ -33,10 +33,10 @@ def asked(level, levels, gradient, curvature, *, l2=0.0, smoothing=0.0, category
     """The only question of a tree of two leaves about one column: its gain, and which rows go left."""
     told, raw = (gradient / curvature).astype(np.float32), np.zeros(level.size)  # numbers that weigh their curvature
     largest = np.abs(told * curvature).max(), curvature.max()
-    slopes = boosting.Slopes(told, numbers=True, unit=1.0, weights=curvature, weight=1.0, largest=largest)
+    slopes = gradient_trees.Slopes(told, numbers=True, unit=1.0, weights=curvature, weight=1.0, largest=largest)
     data = Data.of(R, level[:, None], raw, levels=[levels], missing=True)
-    limits = boosting.Limits(2, DEEPEST, 1.0, l2, 1.0, smoothing, category_l2)
-    booster = boosting.Booster(binned(data, by_row=True), np.ones(level.size, bool), limits, 1)
+    limits = gradient_trees.Limits(2, DEEPEST, 1.0, l2, 1.0, smoothing, category_l2)
+    booster = gradient_trees.Booster(binned(data, by_row=True), np.ones(level.size, bool), limits, 1)
     tree, gains = booster.grow(slopes, raw)
     assert total(tree, data.x)[:, 0] == pytest.approx(raw, rel=1e-12)
     left = raw == tree.answer[1, 0]

@@ -10,8 +10,8 @@ from sklearn import datasets
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from app.ml.algorithms.decision_tree import EXACT, DecisionTree, explain, fit, predict, summary
-from app.ml.contract import Context, Data, Task
-from app.ml.numerics.tree import depth, path, ways
+from app.ml.contract.algorithm import Context, Data, Task
+from app.ml.numerics.trees.one_tree import depth, path, ways
 
 NAN = np.nan
 C, R = Task.CLASSIFICATION, Task.REGRESSION

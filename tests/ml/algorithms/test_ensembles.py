@@ -9,14 +9,14 @@ import scipy
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from app.errors import InvalidData
-from app.ml import learners
+from app.ml import nested
 from app.ml.algorithms import additive, committee, random_subspace, stacking
 from app.ml.algorithms import feature_weighted_stacking as weighted
 from app.ml.catalogue import catalogue, find
-from app.ml.contract import Context, Data, Learned, Task
-from app.ml.model import decode
-from app.ml.numerics.folds import dealt, out_of_fold
-from tests.ml.test_training import run
+from app.ml.contract.algorithm import Context, Data, Learned, Task
+from app.ml.models.model import decode
+from app.ml.numerics.sampling.folds import dealt, out_of_fold
+from tests.ml.training.test_train import run
 
 catalogue()  # which says what a learner may be
 RIDGE, KNN, TREE = {"name": "ridge"}, {"name": "knn"}, {"name": "decision_tree", "max_depth": 3}
@@ -42,7 +42,7 @@ def cancer():
 
 def fitted(module, params_class, data, **spec):
     params = params_class.model_validate(spec)
-    return params, module.fit(params, data, learners.context(0)).state
+    return params, module.fit(params, data, nested.context(0)).state
 
 
 def one_by_one(fit):
@@ -82,7 +82,7 @@ def test_no_row_is_answered_by_a_learner_that_has_seen_it():
     n = 40
     x = np.column_stack([np.arange(n), np.random.default_rng(0).normal(size=n)])
     data = Data.of(Task.REGRESSION, x, x[:, 1])
-    inner, taught = learners.context(0), []
+    inner, taught = nested.context(0), []
 
     def watched(spec, rows):
         learned = inner.fit(spec, rows)
@@ -107,7 +107,7 @@ def test_no_row_is_answered_by_a_learner_that_has_seen_it():
 
 def test_out_of_fold_answers_are_those_of_the_folds(diabetes):
     fold = dealt(len(diabetes.x), 4, np.random.default_rng(0))
-    context = learners.context(0)
+    context = nested.context(0)
     spec = stacking.Stacking.model_validate({"members": [RIDGE]}).members[0]
     ((member, told),) = out_of_fold(diabetes, fold, [spec], context)
     np.testing.assert_array_equal(member.predict(diabetes.x), context.fit(spec, diabetes).predict(diabetes.x))
@@ -164,8 +164,8 @@ def test_a_learner_may_stand_on_top(wine):
 def test_of_classes_probabilities_are_weighed_against_the_indicators(wine):
     """E3: and the error of a member is its Brier score, out of fold."""
     params = stacking.Stacking.model_validate({"members": [RIDGE, KNN, TREE]})
-    state = stacking.fit(params, wine, learners.context(0)).state
-    again = learners.context(0)
+    state = stacking.fit(params, wine, nested.context(0)).state
+    again = nested.context(0)
     fold = dealt(len(wine.x), 5, again.rng, wine.codes)
     answers = np.stack([told.ravel() for _, told in out_of_fold(wine, fold, params.members, again)], axis=1)
     truth = np.eye(3)[wine.codes].ravel()
@@ -181,7 +181,7 @@ def test_where_every_member_misleads_all_count_alike():
     """Of targets of mean 0 the mean of the other folds has the wrong sign, wherever it is not 0."""
     y = np.random.default_rng(0).normal(size=40)
     data = Data.of(Task.REGRESSION, np.zeros((40, 1)), y - y.mean())
-    fit = stacking.fit(stacking.Stacking.model_validate({"members": [RIDGE, TREE]}), data, learners.context(0))
+    fit = stacking.fit(stacking.Stacking.model_validate({"members": [RIDGE, TREE]}), data, nested.context(0))
     assert fit.state.weights.tolist() == [0.5, 0.5]
     assert "No member helps" in fit.warnings[0]
 
@@ -189,7 +189,7 @@ def test_where_every_member_misleads_all_count_alike():
 def test_members_that_cannot_help_count_alike():
     x = np.random.default_rng(0).normal(size=(30, 1))
     opposite = Data.of(Task.REGRESSION, x, np.tile([1.0, -1.0], 15))
-    fit = stacking.fit(stacking.Stacking.model_validate({"members": [KNN, KNN]}), opposite, learners.context(0))
+    fit = stacking.fit(stacking.Stacking.model_validate({"members": [KNN, KNN]}), opposite, nested.context(0))
     assert fit.state.weights.sum() > 0
 
 
@@ -217,7 +217,7 @@ def test_weights_follow_the_row(diabetes):
     spec = {"members": [RIDGE, TREE], "meta_features": ["x8", "x2"]}
     params, state = fitted(weighted, weighted.FeatureWeightedStacking, named, **spec)
     f = np.column_stack([np.ones(len(named.x)), named.x[:, [8, 2]]])
-    again = learners.context(0)
+    again = nested.context(0)
     fold = dealt(len(named.x), 5, again.rng)
     unseen = np.column_stack([told for _, told in out_of_fold(named, fold, params.members, again)])
     products = (unseen[:, :, None] * f[:, None]).reshape(len(f), -1)
@@ -301,7 +301,7 @@ def test_weights_and_votes(wine):
 
 
 def test_cross_validated_members_each_lack_a_fold(diabetes):
-    inner, taught = learners.context(0), []
+    inner, taught = nested.context(0), []
 
     def watched(spec, rows):
         taught.append(rows.weights.astype(int) - 1)
@@ -456,7 +456,7 @@ def test_groups_are_honoured():
 def test_the_error_never_goes_up(diabetes):
     for base in (RIDGE, TREE, {"name": "knn"}):
         params = additive.Additive.model_validate({"fit": "backfitting", "base": base, "sweeps": 8})
-        found = additive.fit(params, diabetes, learners.context(0))
+        found = additive.fit(params, diabetes, nested.context(0))
         errors = found.curves["sse"]
         assert (np.diff(errors) <= 0).all()
         assert errors[-1] < errors[0]
@@ -470,7 +470,7 @@ def test_stage_by_stage_the_best_column_is_added_times_what_lowers_the_error_mos
         {"base": {"name": "linear"}, "fit": "stagewise", "sweeps": 6, "rate": 0.7}
     )
     weighed = replace(diabetes, weights=np.random.default_rng(0).uniform(0.5, 2, len(diabetes.y)))
-    found = additive.fit(params, weighed, learners.context(0))
+    found = additive.fit(params, weighed, nested.context(0))
     w, x = weighed.weights, weighed.x - np.average(weighed.x, axis=0, weights=weighed.weights)
     left, columns = weighed.y - np.average(weighed.y, weights=w), []
     errors = [w @ left**2]
@@ -491,7 +491,7 @@ def test_stage_by_stage_the_best_column_is_added_times_what_lowers_the_error_mos
 def test_no_stage_raises_the_error(diabetes, base):
     spec = {"base": base, "fit": "stagewise", "sweeps": 12, "rate": 0.5}
     params = additive.Additive.model_validate(spec)
-    found = additive.fit(params, diabetes, learners.context(0))
+    found = additive.fit(params, diabetes, nested.context(0))
     assert (np.diff(found.curves["sse"]) < 0).all()
     left = diabetes.y - additive.predict(params, found.state, diabetes.x)
     assert found.curves["sse"][-1] == pytest.approx(left @ left, rel=1e-9)
@@ -551,7 +551,7 @@ def test_curves_that_add_up_are_found():
 )
 def test_an_explanation_is_what_every_member_says(wine, module, spec):
     params = module.ALGORITHM.params.model_validate(spec)
-    state = module.fit(params, wine, learners.context(0)).state
+    state = module.fit(params, wine, nested.context(0)).state
     told = module.explain(params, state, wine.x[:4])
     assert [len(one["members"]) for one in told] == [len(state.members)] * 4
     if module is not random_subspace:

@@ -17,8 +17,8 @@ from sklearn.neighbors import KernelDensity
 
 from app.errors import InvalidData
 from app.ml.algorithms.generative_bayes import GenerativeBayes, explain, fit, predict, summary
-from app.ml.contract import Context, Data, Task
-from app.ml.numerics import nonparametric
+from app.ml.contract.algorithm import Context, Data, Task
+from app.ml.numerics.density import nonparametric
 
 DENSITIES = ["naive_gaussian", "shared_covariance", "full_covariance", "histogram", "kernel"]
 NORMAL = DENSITIES[:3]

@@ -9,11 +9,11 @@ from sklearn import datasets, ensemble
 
 from app.ml.algorithms import gradient_boosting
 from app.ml.algorithms.gradient_boosting import GradientBoosting, fit, predict, summary
-from app.ml.contract import Context, Data, Task
-from app.ml.numerics import boosting
-from app.ml.numerics.binning import binned
-from app.ml.numerics.growth import DEEPEST
-from app.ml.numerics.trees import total
+from app.ml.contract.algorithm import Context, Data, Task
+from app.ml.numerics.boosting import gradient_trees
+from app.ml.numerics.trees.binning import binned
+from app.ml.numerics.trees.forest import total
+from app.ml.numerics.trees.growth import DEEPEST
 
 C, R = Task.CLASSIFICATION, Task.REGRESSION
 NAN = np.nan
@@ -51,7 +51,7 @@ def twin(x, gradient, curvature, params):
                     left, right = rows & (x[:, j] <= value), rows & (x[:, j] > value)
                     if min(left.sum(), right.sum()) < params.min_samples_leaf:
                         continue
-                    if min(weigh(left), weigh(right)) < boosting.LEAST_CURVATURE:
+                    if min(weigh(left), weigh(right)) < gradient_trees.LEAST_CURVATURE:
                         continue
                     gain = worth(left) + worth(right) - worth(rows)
                     if gain > 0 and (found is None or gain > found[0] * (1 + 1e-9)):
@@ -104,11 +104,11 @@ def grown(x, gradient, leaves, weights=()):
     share = np.abs(told).astype(float)
     times = weights if weights.size else 1.0
     largest = (share * times).max(), (share * (1 - share) * times).max()
-    slopes = boosting.Slopes(told, numbers=False, unit=1.0, weights=weights, weight=1.0, largest=largest)
+    slopes = gradient_trees.Slopes(told, numbers=False, unit=1.0, weights=weights, weight=1.0, largest=largest)
     table = binned(Data.of(R, x, raw), by_row=True)
-    boosting.Booster(table, np.ones(len(x), bool), boosting.Limits(leaves, DEEPEST, 1e-9, 0.0, 1.0, 0.0, 0.0), 1).grow(
-        slopes, raw
-    )
+    gradient_trees.Booster(
+        table, np.ones(len(x), bool), gradient_trees.Limits(leaves, DEEPEST, 1e-9, 0.0, 1.0, 0.0, 0.0), 1
+    ).grow(slopes, raw)
     return raw
 
 
@@ -135,7 +135,7 @@ def test_a_tree_of_rows_that_weigh_more_or_less_is_its_definition(seed):
 def test_a_leaf_without_doubt_takes_no_step_into_nothing():
     """A probability of 1 has no curvature; without `l2` it would be divided by."""
     told = grown(np.zeros((4, 1)), np.array([0.0, 0.0, 0.0, 1e-6]), 2)
-    np.testing.assert_allclose(told, -1e-6 / boosting.LEAST_CURVATURE, rtol=1e-6)
+    np.testing.assert_allclose(told, -1e-6 / gradient_trees.LEAST_CURVATURE, rtol=1e-6)
 
 
 @pytest.mark.parametrize("data", [friedman(400), blobs(400, 2), blobs(400, 4)], ids=["numbers", "two", "four"])
@@ -225,7 +225,7 @@ def test_known_or_missing_can_be_the_whole_question():
 @pytest.mark.parametrize(("name", "value"), [("POOL", 0), ("PARTS", 1), ("PARTS", 7)])
 def test_with_other_room_for_histograms_and_rows_the_trees_are_the_same(name, value, monkeypatch):
     one = fitted(friedman(300), trees=5).state
-    monkeypatch.setattr(boosting, name, value)
+    monkeypatch.setattr(gradient_trees, name, value)
     other = fitted(friedman(300), trees=5).state
     assert one.trees.answer.tobytes() == other.trees.answer.tobytes()
 

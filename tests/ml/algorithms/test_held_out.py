@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from sklearn import datasets, ensemble, linear_model, model_selection, tree
 
-from app.ml import learners
+from app.ml import nested
 from app.ml.catalogue import find
-from app.ml.contract import Data, Task
+from app.ml.contract.algorithm import Data, Task
 
 FOLDS, TURNS = 5, 2
 WINE, CANCER, DIABETES = datasets.load_wine, datasets.load_breast_cancer, datasets.load_diabetes
@@ -33,7 +33,7 @@ def losses(y, answer):
 def ours(spec, x, y, new, *, task):
     algorithm = find(spec["name"]).algorithm
     params = algorithm.params.model_validate({key: value for key, value in spec.items() if key != "name"})
-    fit = algorithm.fit(params, Data.of(task, x, y), learners.context(0))
+    fit = algorithm.fit(params, Data.of(task, x, y), nested.context(0))
     return algorithm.predict(params, fit.state, np.ascontiguousarray(new))
 
 

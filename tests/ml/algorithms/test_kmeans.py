@@ -7,9 +7,9 @@ import pytest
 from sklearn import cluster, datasets
 
 from app.ml.algorithms.kmeans import KMeans, State, fit, objective, predict, summary
-from app.ml.contract import Context, Data, Task
-from app.ml.numerics.lloyd import lloyd
-from app.ml.numerics.voronoi import neighbours, walls
+from app.ml.contract.algorithm import Context, Data, Task
+from app.ml.numerics.clustering.lloyd import lloyd
+from app.ml.numerics.clustering.voronoi import neighbours, walls
 
 SETS = {"iris": 3, "wine": 3, "breast_cancer": 2, "digits": 10}
 

@@ -9,7 +9,7 @@ from sklearn import datasets
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from app.ml.algorithms.knn import KNN, explain, fit, predict, summary
-from app.ml.contract import Context, Data, Task
+from app.ml.contract.algorithm import Context, Data, Task
 
 
 def learn(params, x, y, classes=0, **more):

@@ -6,7 +6,7 @@ from sklearn import datasets
 from sklearn.linear_model import Lasso as Peer
 
 from app.ml.algorithms import lasso
-from app.ml.contract import Context, Data, Task
+from app.ml.contract.algorithm import Context, Data, Task
 
 ORTHONORMAL = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]]) / 2
 SHARP = ORTHONORMAL @ [3, 0.4]

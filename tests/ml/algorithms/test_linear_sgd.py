@@ -10,9 +10,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.svm import SVC, SVR
 
 from app.ml.algorithms import linear_sgd
-from app.ml.contract import Context, Data, Task
-from app.ml.numerics.linear_loss import Loss, MeanLoss, losses, slopes
-from app.ml.numerics.stochastic import sgd_pass
+from app.ml.contract.algorithm import Context, Data, Task
+from app.ml.numerics.linear_models.losses import Loss, MeanLoss, losses, slopes
+from app.ml.numerics.linear_models.stochastic_gradient import sgd_pass
 
 LMS = {"solver": "online", "schedule": "constant", "epochs": 1, "shuffle": False, "penalty": 0.0}
 EXACT = {"max_iter": 100_000, "tol": 1e-10}

@@ -13,8 +13,8 @@ from app.ml.algorithms import bayesian_locally_weighted as bayes
 from app.ml.algorithms import locally_weighted as local
 from app.ml.algorithms.bayesian_locally_weighted import BayesianLocallyWeighted
 from app.ml.algorithms.locally_weighted import LocallyWeighted
-from app.ml.contract import Context, Data, Task
-from app.ml.numerics import local as numerics
+from app.ml.contract.algorithm import Context, Data, Task
+from app.ml.numerics.linear_models import local_regression as numerics
 
 PARABOLA = (np.arange(4.0)[:, None], np.arange(4.0) ** 2)
 

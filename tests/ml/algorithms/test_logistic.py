@@ -9,7 +9,7 @@ from sklearn import datasets
 from sklearn.linear_model import LogisticRegression as Peer
 
 from app.ml.algorithms import logistic
-from app.ml.contract import Affine, Context, Data, Task
+from app.ml.contract.algorithm import Affine, Context, Data, Task
 
 HOURS = np.array([0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4])[:, None]
 PASSED = np.array([0, 0, 0, 1, 0, 1, 1, 1])

@@ -8,14 +8,14 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.linear_model import LinearRegression, Ridge
 
 from app.errors import CorruptModel
-from app.ml import states
 from app.ml.algorithms.decision_tree import DecisionTree, State, explain, fit, predict, rules, summary
-from app.ml.contract import Context, Data, Task
-from app.ml.numerics import oblique
-from app.ml.numerics.binning import ranked
-from app.ml.numerics.forms import MEANS, NONE, Form, answers, joined, reached
-from app.ml.numerics.growth import Grower
-from app.ml.numerics.stepwise import Standard
+from app.ml.contract.algorithm import Context, Data, Task
+from app.ml.models import state_format
+from app.ml.numerics.linear_models.forward_selection import Standard
+from app.ml.numerics.trees import oblique
+from app.ml.numerics.trees.binning import ranked
+from app.ml.numerics.trees.growth import Grower
+from app.ml.numerics.trees.linear_forms import MEANS, NONE, Form, answers, joined, reached
 
 NAN = np.nan
 C, R = Task.CLASSIFICATION, Task.REGRESSION
@@ -201,17 +201,17 @@ def test_a_missing_part_of_a_sum_sends_a_row_both_ways():
 def test_stored_and_back_and_without_the_younger_fields():
     params, state = fitted(mixed(R), leaf_model="linear")
     arrays = {}
-    packed = states.pack(state, "state", arrays)
-    back = states.unpack(State, packed, arrays)
+    packed = state_format.pack(state, "state", arrays)
+    back = state_format.unpack(State, packed, arrays)
     np.testing.assert_array_equal(predict(params, back, mixed(R).x), predict(params, state, mixed(R).x))
     plain = fitted(mixed(R), oblique=None)[1]
-    older = states.pack(plain, "state", arrays)
+    older = state_format.pack(plain, "state", arrays)
     del older["fields"]["questions"], older["fields"]["leaves"]
-    read = states.unpack(State, older, arrays)
+    read = state_format.unpack(State, older, arrays)
     np.testing.assert_array_equal(predict(params, read, mixed(R).x), predict(params, plain, mixed(R).x))
     del older["fields"]["gain"]
     with pytest.raises(KeyError):
-        states.unpack(State, older, arrays)
+        state_format.unpack(State, older, arrays)
 
 
 LIES = {

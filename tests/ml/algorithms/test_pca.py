@@ -7,7 +7,7 @@ import pytest
 from sklearn import datasets, decomposition
 
 from app.ml.algorithms import pca
-from app.ml.contract import Context, Data, Task
+from app.ml.contract.algorithm import Context, Data, Task
 
 IRIS = datasets.load_iris().data
 

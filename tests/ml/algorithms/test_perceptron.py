@@ -7,8 +7,8 @@ from sklearn.linear_model import Perceptron as Peer
 
 from app.errors import InvalidData
 from app.ml.algorithms import perceptron
-from app.ml.contract import Context, Data, Task
-from app.ml.numerics.perceptron import perceptron_pass
+from app.ml.contract.algorithm import Context, Data, Task
+from app.ml.numerics.linear_models.perceptron import perceptron_pass
 
 ONCE = {"epochs": 1, "shuffle": False}
 

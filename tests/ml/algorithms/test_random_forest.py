@@ -7,8 +7,8 @@ import pytest
 from sklearn import datasets, ensemble
 
 from app.ml.algorithms.random_forest import RandomForest, _drawn, fit, interval, predict, summary
-from app.ml.contract import Context, Data, Task
-from app.ml.numerics.trees import each, total
+from app.ml.contract.algorithm import Context, Data, Task
+from app.ml.numerics.trees.forest import each, total
 
 C, R = Task.CLASSIFICATION, Task.REGRESSION
 

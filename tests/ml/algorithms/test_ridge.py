@@ -9,7 +9,7 @@ from sklearn import datasets
 from sklearn.linear_model import Ridge as Peer
 
 from app.ml.algorithms import ridge
-from app.ml.contract import Context, Data, Task
+from app.ml.contract.algorithm import Context, Data, Task
 
 NIST = Path(__file__).parents[1] / "data" / "nist"
 CORNERS = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]])

@@ -10,9 +10,9 @@ from app.ml.algorithms import rules
 from app.ml.algorithms.decision_tree import DecisionTree
 from app.ml.algorithms.decision_tree import fit as fit_tree
 from app.ml.algorithms.decision_tree import predict as predict_tree
-from app.ml.contract import Context, Data, Task
-from app.ml.planning import TrainSpec, plan
-from app.ml.schema import TableColumn
+from app.ml.contract.algorithm import Context, Data, Task
+from app.ml.contract.columns import TableColumn
+from app.ml.training.plan import TrainSpec, plan
 
 
 def of(load):

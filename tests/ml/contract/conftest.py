@@ -14,9 +14,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
-from app.ml import learners, states
+from app.ml import nested
 from app.ml.catalogue import Entry, catalogue
-from app.ml.contract import Accepts, Data, Fit, Params, Task
+from app.ml.contract.algorithm import Accepts, Data, Fit, Params, Task
+from app.ml.models import state_format
 
 settings.register_profile(
     "contract",
@@ -48,14 +49,14 @@ class Case:
 
     @property
     def accepts(self) -> frozenset[Accepts]:
-        return learners.accepts(self.algorithm, self.params, self.task)
+        return nested.accepts(self.algorithm, self.params, self.task)
 
     @property
     def params(self) -> Params:
         return self.algorithm.params()
 
     def fit(self, data: Data, params: Params | None = None, seed: int = 0, **context: Any) -> Fit[Any]:
-        return self.algorithm.fit(params or self.params, data, learners.context(seed, **context))
+        return self.algorithm.fit(params or self.params, data, nested.context(seed, **context))
 
     def predict(self, state: Any, x: Any, params: Params | None = None) -> Any:
         return self.algorithm.predict(params or self.params, state, np.ascontiguousarray(x, dtype=np.float64))
@@ -153,7 +154,7 @@ def _between(low: float, high: float, with_low: bool, with_high: bool, share: fl
 def same_bytes() -> Any:
     def compare(one: Any, other: Any) -> None:
         packed: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
-        assert states.pack(one, "state", packed[0]) == states.pack(other, "state", packed[1])
+        assert state_format.pack(one, "state", packed[0]) == state_format.pack(other, "state", packed[1])
         for name, array in packed[0].items():
             assert (array.dtype, array.shape) == (packed[1][name].dtype, packed[1][name].shape), name
             assert array.tobytes() == packed[1][name].tobytes(), name

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.ml.contract import Accepts, Task
+from app.ml.contract.algorithm import Accepts, Task
 
 
 @settings(settings.get_profile("contract"), max_examples=12)

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from app.ml.contract import Task
+from app.ml.contract.algorithm import Task
 
 
 def _varied(case, change):

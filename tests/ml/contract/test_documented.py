@@ -4,7 +4,7 @@ import doctest
 import importlib
 import re
 
-from app.ml.contract import Symmetry
+from app.ml.contract.algorithm import Symmetry
 
 
 def test_the_file_says_what_it_is(entry):

@@ -4,11 +4,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.ml.contract import Accepts, Task
-from app.ml.learning import Learned
-from app.ml.model import Model, decode, encode
-from app.ml.preparation import Preparation
-from app.ml.schema import InputColumn
+from app.ml.contract.algorithm import Accepts, Task
+from app.ml.contract.columns import InputColumn
+from app.ml.models.model import Model, decode, encode
+from app.ml.preparation.preparation import Preparation
+from app.ml.preparation.state import Learned
 
 
 def stored(case, data, params):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.ml.contract import Symmetry, Task
+from app.ml.contract.algorithm import Symmetry, Task
 
 ROWS, COLUMNS, CLASSES = 60, 4, 3
 QUERY = 25

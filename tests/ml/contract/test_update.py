@@ -6,8 +6,8 @@ import warnings
 import numpy as np
 import pytest
 
-from app.ml import states
-from app.ml.contract import Context, Task
+from app.ml.contract.algorithm import Context, Task
+from app.ml.models import state_format
 
 BATCHES = {
     "like those before": lambda case: case.data(rows=30, seed=2),
@@ -46,10 +46,10 @@ def test_a_stored_state_learns_on(case, same_bytes):
         return
     state = case.fit(case.data()).state
     arrays = {}
-    packed = states.pack(state, "state", arrays)
+    packed = state_format.pack(state, "state", arrays)
     for array in arrays.values():
         array.setflags(write=False)
-    again = states.unpack(case.algorithm.state, packed, arrays)
+    again = state_format.unpack(case.algorithm.state, packed, arrays)
     data = case.data(rows=30, seed=2)
     same_bytes(updated(case, again, data).state, updated(case, state, data).state)
 

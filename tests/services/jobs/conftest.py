@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import text
 
 from app.errors import TrainerCrashed
-from app.ml.kind import Outcome
+from app.ml.job import Outcome
 from app.schemas.problems import Problem
 from app.services.jobs import Jobs
 from app.store.claims import NewJob

@@ -3,7 +3,7 @@
 import pytest
 
 from app.errors import GoldenMismatch, WorkerLost
-from app.ml.kind import Outcome
+from app.ml.job import Outcome
 from app.schemas.jobs import JobState
 from app.schemas.problems import Problem
 

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from app.errors import InvalidData
-from app.ml.contract import Algorithm, Context, Data, Fit, Matrix, Params, Task, Vector
+from app.ml.contract.algorithm import Algorithm, Context, Data, Fit, Matrix, Params, Task, Vector
 
 SECRET = "correct horse battery staple"
 

@@ -1,0 +1,315 @@
+"""What an algorithm is.
+
+An algorithm file defines a `Params` class, a `State` NamedTuple of arrays, plain functions
+of `(params, state, data)`, and states them in one `ALGORITHM` record. Everything else
+(request validation, storage, the contract tests, the documentation) follows from that record.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ForwardRef,
+    Generic,
+    NamedTuple,
+    NoReturn,
+    Protocol,
+    Self,
+    TypeVar,
+    cast,
+)
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from app.errors import Fault, InvalidData
+from app.ml.contract.data import JSON, Affine, Data, Labels, Matrix, Task, Vector
+from app.wire import Body
+
+__all__ = [
+    "JSON",
+    "Accepts",
+    "Affine",
+    "Algorithm",
+    "Context",
+    "Data",
+    "Each",
+    "Fit",
+    "Labels",
+    "Learned",
+    "Learner",
+    "Lesson",
+    "Matrix",
+    "Member",
+    "Params",
+    "Progress",
+    "Size",
+    "Symmetry",
+    "Task",
+    "Vector",
+    "in_turn",
+    "learner",
+    "silent",
+]
+
+
+class Symmetry(StrEnum):
+    """A change of the input that must not change the answer (or must change it in the known way)."""
+
+    ROW_ORDER = "row_order"
+    COLUMN_ORDER = "column_order"
+    SCALE = "scale"
+    """Columns multiplied by powers of two: predictions stay, given unscaled preparation."""
+    LABEL_NAMES = "label_names"
+    """Classes renumbered: probabilities are renumbered alike."""
+    WEIGHTS = "weights"
+    """A row of weight 2 is the same as the row given twice."""
+
+
+class Accepts(StrEnum):
+    """What an algorithm takes as it is, so that preparation leaves it alone."""
+
+    MISSING = "missing"
+    """NaN in `Data.x` means missing."""
+    CATEGORIES = "categories"
+    """Columns with `Data.levels[j] > 0` hold level codes 0 … levels[j]-1; NaN is also an unseen level."""
+
+
+class Params(Body):
+    """The hyperparameters of one algorithm: each with a default, bounds and a sentence."""
+
+
+if TYPE_CHECKING:
+
+    class Learner(Params):
+        name: str
+else:
+    Learner = ForwardRef("Learner")
+"""The type of a parameter that is itself an algorithm with its parameters: `{"name": "ridge", "penalty": 2.0}`.
+The catalogue says which there are, once all files are known."""
+
+
+def learner(description: str, *names: str, **default: JSON) -> Any:
+    """The field of a `Learner`, with its default; with names, of a list of learners."""
+    if names:
+        said = f"{description} Absent: {', '.join(names)}."
+        many = [{"name": name} for name in names]
+        return Field(many, validate_default=True, min_length=1, max_length=50, description=said)
+    return Field(default, validate_default=True, description=f"{description} Absent: {default['name']}.")
+
+
+SECONDS_PER_CELL = 1e-7
+"""Of a fit and its answers, per number of the matrix: a rough middle of what is linear in it."""
+P = TypeVar("P", bound=Params)
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+class Progress(Protocol):
+    def __call__(self, fraction: float, **measures: float) -> None:
+        """Say how far the fit is, 0 to 1, and what the named measures are now (a point of each curve)."""
+
+
+def silent(fraction: float, **measures: float) -> None:
+    """A `Progress` that nobody watches."""
+
+
+class View(Protocol):
+    """What a model sees of the rows of another, and what its answers are called there."""
+
+    def matrix(self, x: Matrix, /) -> Matrix: ...
+
+    def answers(self, told: NDArray[np.float64], /) -> NDArray[np.float64]: ...
+
+    def packed(self, path: str, arrays: dict[str, NDArray[Any]], /) -> JSON: ...
+
+
+class Learned(NamedTuple):
+    """A fit made on behalf of another learner: predict and state, ready to use."""
+
+    algorithm: "Algorithm[Any, Any]"
+    params: Params
+    """Stored inside another learner: with the algorithm's `name` among them, as a `Learner`."""
+    state: Any
+    view: View | None = None
+    """Of one that was there before, with columns and classes of its own."""
+
+    @property
+    def name(self) -> str:
+        """Of the algorithm, where this is stored inside another learner."""
+        return cast("Learner", self.params).name
+
+    def predict(self, x: Matrix) -> NDArray[Any]:
+        if self.view is None:
+            return self.algorithm.predict(self.params, self.state, x)
+        return self.view.answers(self.algorithm.predict(self.params, self.state, self.view.matrix(x)))
+
+
+class Size(NamedTuple):
+    """What a fit is of."""
+
+    rows: float
+    columns: float
+    classes: int = 0
+    """Of classification."""
+    indicators: float = 0.0
+    """Columns that are indicators of categories."""
+
+    @property
+    def cells(self) -> float:
+        return self.rows * self.columns
+
+
+class Inputs(NamedTuple):
+    """What is known of a table before any row is read."""
+
+    kinds: Mapping[str, str]
+    """`ColumnKind` of each input, and of functions of inputs, by name."""
+    size: Size
+
+
+def _once(size: Size) -> tuple[float, Size]:
+    return 1.0, size
+
+
+class Member(NamedTuple):
+    """A learner inside a learner."""
+
+    pointer: str
+    """Where it stands among the parameters: "/base", "/members/2"."""
+    spec: Learner
+    task: Task
+    """What it is used for."""
+    fits: Callable[[Size], tuple[float, Size]] = _once
+    """About how often a fit of this size fits it, and what each of its own fits is of."""
+    above: bool = False
+    """Its inputs are what other members answer, not the columns."""
+
+
+class Lesson(NamedTuple):
+    """A learner and what it is to learn from."""
+
+    spec: Learner
+    data: Callable[[], Data]
+    """Made when its turn comes: together, the rows of all lessons may be too many."""
+
+
+class Each(Protocol):
+    def __call__(self, kind: type[T], works: Sequence[Callable[[], T]], /) -> Iterator[T]:
+        """What each piece of work makes, in their order, however many are done at once.
+
+        kind: Learned, or a NamedTuple that could be part of a state. Works know nothing of each other.
+        """
+
+
+def in_turn(_kind: type[T], works: Sequence[Callable[[], T]]) -> Iterator[T]:
+    """An `Each` that does one after the other."""
+    return (work() for work in works)
+
+
+def _no_nested_fits(*_: object) -> NoReturn:
+    raise InvalidData("This context does not fit learners inside learners.")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a fit may use besides its data."""
+
+    rng: np.random.Generator
+    progress: Progress = silent
+    fit: Callable[[Learner, Data], Learned] = _no_nested_fits
+    """Fits a `Learner` with a generator of its own: what one draws changes nothing for the next."""
+    fit_all: Callable[[Sequence[Lesson]], Iterator[Learned]] = _no_nested_fits
+    """The same of several, perhaps at once. It answers in their order, and reports the progress."""
+    each: Each = in_turn
+
+    @classmethod
+    def of(cls, seed: int, progress: Progress = silent) -> Self:
+        return cls(np.random.Generator(np.random.PCG64(seed)), progress)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit(Generic[S]):
+    """What came of a fit. Not converging is a fact to report, not an exception."""
+
+    state: S
+    converged: bool = True
+    iterations: int = 0
+    curves: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Monitor curves: one value per iteration."""
+    warnings: Sequence[str] = ()
+
+
+class LeaveOneOut(NamedTuple):
+    """A closed form for what each row is predicted by a fit of all the others."""
+
+    predict: Callable[[Any, Data], NDArray[np.float64]]
+    """Of (params, data): answers as those of `Algorithm.predict`, NaN in rows of which only a fit can tell."""
+    unscaled: Callable[[Any], bool]
+    """Of params: whether shifting and scaling the columns, each by itself, leaves predictions alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Algorithm(Generic[P, S]):
+    """One entry of the catalogue, as its file states it. The file's name is the algorithm's name.
+
+    What `predict` answers by task, for x of shape (n, d): regression (n,) numbers; classification
+    (n, k) probabilities; clustering (n,) labels from 0; projection (n, p) coordinates; density (n,) log density.
+    """
+
+    tasks: frozenset[Task] | set[Task]
+    params: type[P]
+    state: type[S]
+    fit: Callable[[P, Data, Context], Fit[S]]
+    predict: Callable[[P, S, Matrix], NDArray[Any]]
+
+    generative: bool = False
+    """Of a classifier: it learns how each class makes its rows, not only how to tell classes apart (B3.8, B3.9)."""
+    degrees: Callable[[P], bool] = lambda _: False
+    """Whether its shares of classes, with these parameters, are degrees that only say how clear a case is (B3.3), as
+    votes and sums cut off at 0 and 1 are; others are estimates of P(class | x)."""
+    accepts: frozenset[Accepts] | set[Accepts] = frozenset()
+    members: Callable[[P, Task], Sequence[Member]] | None = None
+    """Of a learner made of learners: which, and for what. It then accepts what all of them accept."""
+    reads: bool = False
+    """Of such a learner: it computes with columns itself, and accepts nothing but full numbers."""
+    through_origin: Callable[[P], bool] = lambda _: False
+    """Whether these parameters fix the prediction to 0 where all columns are 0: scaling then moves no column's 0."""
+    faults: Callable[[P, Inputs], Iterable[Fault]] | None = None
+    """Demands of the parameters that the table does not meet; before any row is read."""
+    seconds: Callable[[P, Size], float] = lambda _, size: SECONDS_PER_CELL * size.cells
+    """About how long it takes, on one core, to fit rows and to answer as many, learners within it left aside: right
+    within a factor of three on a noisy table."""
+    rowwise: bool = False
+    """Each row is answered with the same bits in any company: rows of different callers may be predicted together.
+    Sums over products of matrices are not so, `app.ml.numerics.linear_algebra.solve.each_row` is."""
+    breaks: Mapping[Symmetry, str] = field(default_factory=dict)
+    """Symmetries that do not hold, each with the reason."""
+
+    objective: Callable[[P, S, Data], float] | None = None
+    """What the fit minimises: nothing near the answer may be lower."""
+    interval: Callable[[P, S, Matrix, float], Matrix] | None = None
+    """(n, 2) bounds of the prediction at a confidence level."""
+    own_interval: Callable[[P], bool] = lambda _: True
+    """Whether `interval` serves these parameters; if not, errors on rows held out bound the target."""
+    membership: Callable[[P, S, Matrix], Matrix] | None = None
+    """(n, k) degrees of belonging to each cluster."""
+    known: Callable[[P, Matrix], NDArray[np.bool_]] | None = None
+    """Of predicted probabilities (n, k): the rows (n,) that have an answer; the others are told as unknown."""
+    inverse: Callable[[P, S, Matrix], Matrix] | None = None
+    """From coordinates (n, p) back to inputs (n, d)."""
+    explain: Callable[[P, S, Matrix], Sequence[JSON]] | None = None
+    """One JSON value a row: why this prediction."""
+    leave_one_out: LeaveOneOut | None = None
+    """Where it is exact."""
+    update: Callable[[P, S, Data, Context], Fit[S]] | None = None
+    """One more batch. `converged`: it taught nothing."""
+    passes: Callable[[P], int] = lambda _: 1
+    """How often `update` goes over the batches of a table that does not fit into memory, unless it converges."""
+    summary: Callable[[P, S], JSON] | None = None
+    """What the fitted model has to say for itself, for the report."""
+    unscaled: Callable[[P, S, Affine], JSON] | None = None
+    """`summary` in the table's own units: of a linear form, for the columns from which its own are made."""

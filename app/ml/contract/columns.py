@@ -1,0 +1,73 @@
+"""What a column is, to the core and to everyone who sends it rows.
+
+A table is a `pyarrow.Table` whose column types say the kind:
+
+    numeric      int64 or float64 (a NaN in the file is a missing value: Arrow null)
+    boolean      bool
+    categorical  string          text  string (told apart by the data sheet)
+    datetime     timestamp("us", "UTC")
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from pydantic import Field
+
+from app.ml.contract.notation import Notation
+from app.wire import Wire
+
+
+class ColumnKind(StrEnum):
+    NUMERIC = "numeric"
+    CATEGORICAL = "categorical"
+    BOOLEAN = "boolean"
+    TEXT = "text"
+    DATETIME = "datetime"
+
+    @property
+    def measured(self) -> bool:
+        """Whether values become one number each: booleans 0 and 1, datetimes seconds since 1970 in UTC."""
+        return self in {ColumnKind.NUMERIC, ColumnKind.BOOLEAN, ColumnKind.DATETIME}
+
+
+class TableColumn(NamedTuple):
+    """What a plan needs to know of a dataset's column: its data sheet in short."""
+
+    name: str
+    kind: str
+    """A `ColumnKind`."""
+    missing: int
+    """Rows without a value."""
+    distinct: int | None
+    """Different values; None where there were too many to count."""
+    identifier_like: bool = False
+    minimum: float | None = None
+    """Smallest number; None of other kinds and where nothing is known."""
+    maximum: float | None = None
+    notation: Notation | None = None
+    """How its cells were written as text; None: the plain way."""
+    mostly_numbers: str | None = None
+    """Of a column of texts most of which are numbers: the sentence of the data sheet that says so."""
+    source_kind: str | None = None
+    """The kind that the dataset has it as, where it is used as another; None: as it is."""
+
+
+class InputColumn(Wire):
+    """One column a model wants, as it was at training time."""
+
+    name: str
+    kind: str
+    minimum: float | None = Field(None, description="Smallest training value; smaller ones are flagged.")
+    maximum: float | None = Field(None, description="Largest training value; datetimes in seconds since 1970, UTC.")
+    levels: list[str] | None = Field(None, description="Categories the model tells apart; others are flagged.")
+    nullable: bool = Field(True, description="Whether a row may leave it null (missing).")
+    notation: Notation | None = Field(
+        None,
+        description="How the text cells of the training data were written, and those of a CSV body are; null: the "
+        "plain way, as in 1234.5 and 2024-12-31.",
+    )
+    source_kind: str | None = Field(
+        None,
+        description="Kind of the column in the training data, where the model uses it as another kind; null: the same "
+        "kind. Of a numeric column used as categories, rows may hold the numbers or their text.",
+    )

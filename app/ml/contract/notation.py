@@ -1,0 +1,155 @@
+"""How the text cells of a column are written as numbers, times or truth values, and reading them.
+
+A cell is missing, fits the notation, or does not. Spaces around it count for nothing, but texts and categories keep
+theirs.
+
+- A number has digits, a sign, a decimal mark and an exponent; by its notation also a thousands separator, a currency
+  in front or behind, or a percent sign. 12.5 % is read as the fraction 0.125.
+- A time is a date in the notation's order, with or without a time of day (`app.ml.contract.moments`).
+- A truth value is true or false, yes or no, y or n, t or f, 1 or 0.
+- Texts and categories are what is written.
+"""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Annotated, Literal, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field, WithJsonSchema
+
+from app.ml.contract.moments import DateOrder, moments
+from app.wire import Wire
+
+MISSING = [
+    "", "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-NaN", "-nan",
+    "null", "NULL", "Null", "None", "none", "nil", "?",
+]  # fmt: skip
+"""Markers of a missing value in every column."""
+MARKERS = frozenset({
+    "-", "--", "---", ".", "..", "*", "\u2013", "\u2014", "unknown", "not known", "missing", "not available", "n.a.",
+    "n.b.", "n. b.", "k.a.", "k. a.", "keine angabe", "unbekannt", "n/d", "nd", "tbd", "#div/0!", "#value!", "#ref!",
+    "#name?", "#num!", "#null!",
+})  # fmt: skip
+"""Markers, in small letters, of a missing value among numbers or dates; among categories they are words."""
+_TRUE, _FALSE = ["true", "yes", "y", "t", "1"], ["false", "no", "n", "f", "0"]
+_SPACES = "[ \u00a0\u2009\u202f]"
+_APOSTROPHES = "['\u2019]"
+_SEPARATORS = {",": ",", ".": r"\.", " ": _SPACES, "'": _APOSTROPHES}
+_INFINITE = "[iI][nN][fF](?:[iI][nN][iI][tT][yY])?"
+
+
+Separator: TypeAlias = Annotated[Literal[",", ".", " ", "'"], WithJsonSchema({"type": "string"})]
+"""Of thousands. A plain string on the wire: generators make no names of an apostrophe."""
+
+
+class Notation(Wire):
+    """How the cells of a column are written as text; the defaults are the plain way (1234.5 and 2024-12-31)."""
+
+    decimal: Literal[".", ","] = Field(".", description="Mark between the whole and the decimal digits of a number.")
+    thousands: Separator | None = Field(
+        None, description="Separator between groups of three digits; null: the digits are not grouped."
+    )
+    percent: bool = Field(
+        False, description="Every number carries a percent sign, and its value is the fraction: 12.5 % is 0.125."
+    )
+    unit: str | None = Field(
+        None, description="Currency in front of or behind the numbers, such as € or CHF; null: there is none."
+    )
+    dates: DateOrder = Field("YMD", description="Order of day, month and year in dates; YMD reads ISO 8601, too.")
+    missing: tuple[str, ...] = Field(
+        (), description="Cells that stand for a missing value in this column, beside the usual markers."
+    )
+
+    @property
+    def plain(self) -> bool:
+        """Whether numbers are written as in programs."""
+        return self.decimal == "." and self.thousands is None and self.unit is None and not self.percent
+
+
+PLAIN = Notation()
+
+
+def read(values: pa.Array, notation: Notation, kind: str, *, whole: bool = False) -> pa.Array:
+    """Strings as float64, bool, time in UTC or string by the `ColumnKind`; null where missing or misfit.
+
+    whole: int64 instead of float64, for numbers that all are whole and within 64 bits.
+    """
+    reader = _whole_numbers if whole else _READERS.get(kind)
+    if reader is None:
+        return without_missing(values, notation.missing)
+    return reader(bare(values, notation.missing), notation)
+
+
+def read_and_misfits(
+    values: pa.Array, notation: Notation, kind: str, *, whole: bool = False
+) -> tuple[pa.Array, pa.Array]:
+    """What `read` returns, and which cells are neither missing nor written in this notation, as booleans."""
+    found = read(values, notation, kind, whole=whole)
+    return found, pc.and_(pc.is_valid(bare(values, notation.missing)), pc.is_null(found))
+
+
+def bare(values: pa.Array, missing: tuple[str, ...] = ()) -> pa.Array:
+    """Without spaces around the cells; null where one is missing."""
+    trimmed = pc.utf8_trim_whitespace(values)
+    return pc.if_else(_is_missing(trimmed, missing), pa.scalar(None, pa.string()), trimmed)
+
+
+def without_missing(values: pa.Array, missing: tuple[str, ...] = ()) -> pa.Array:
+    """The cells as they are, spaces and all; null where one is missing."""
+    return pc.if_else(_is_missing(pc.utf8_trim_whitespace(values), missing), pa.scalar(None, pa.string()), values)
+
+
+def _is_missing(trimmed: pa.Array, missing: tuple[str, ...]) -> pa.Array:
+    return pc.is_in(trimmed, value_set=pa.array([*MISSING, *(marker.strip() for marker in missing)]))
+
+
+def _whole_numbers(cells: pa.Array, notation: Notation) -> pa.Array:
+    return _written_plainly(cells, notation).cast(pa.int64())
+
+
+def _numbers(cells: pa.Array, notation: Notation) -> pa.Array:
+    numbers = _written_plainly(cells, notation).cast(pa.float64())
+    return pc.divide(numbers, 100.0) if notation.percent else numbers
+
+
+def _written_plainly(cells: pa.Array, notation: Notation) -> pa.Array:
+    """Numbers as programs write them, null where a cell is none; a percentage without its sign."""
+    found = pc.extract_regex(cells, pattern(notation))
+    sign, digits, exponent = (pc.struct_field(found, name) for name in ("sign", "number", "exponent"))
+    if notation.thousands is not None:
+        digits = pc.replace_substring_regex(digits, _SEPARATORS[notation.thousands], "")
+    if notation.decimal == ",":
+        digits = pc.replace_substring(digits, ",", ".")
+    signed = pc.replace_substring_regex(sign, "[-\u2212]", "-")
+    unsigned = pc.replace_substring(signed, "+", "")
+    return pc.binary_join_element_wise(unsigned, digits, exponent, "")
+
+
+@cache
+def pattern(notation: Notation) -> str:
+    """The regular expression of a number, with the groups sign, number and exponent."""
+    decimal = re.escape(notation.decimal)
+    whole = "[0-9]+"
+    if notation.thousands is not None:
+        whole = f"(?:[1-9][0-9]{{0,2}}(?:{_SEPARATORS[notation.thousands]}[0-9]{{3}})+|[0-9]+)"
+    number = f"(?P<number>{whole}(?:{decimal}[0-9]*)?|{decimal}[0-9]+{'|' + _INFINITE if notation.plain else ''})"
+    unit = "" if notation.unit is None else f"(?:{_SPACES}*{re.escape(notation.unit)}{_SPACES}*)?"
+    flat = "" if notation.unit is None and notation.thousands is None else "(?:[.,][-\u2013\u2014]{1,2})?"
+    percent = f"{_SPACES}*%" if notation.percent else ""
+    return f"^{unit}(?P<sign>[-+\u2212]?){unit}{number}(?P<exponent>(?:[eE][-+]?[0-9]+)?){flat}{unit}{percent}$"
+
+
+def _booleans(cells: pa.Array, _: Notation) -> pa.Array:
+    lower = pc.ascii_lower(cells)
+    known = pc.is_in(lower, value_set=pa.array([*_TRUE, *_FALSE]))
+    return pc.if_else(known, pc.is_in(lower, value_set=pa.array(_TRUE)), pa.scalar(None, pa.bool_()))
+
+
+_READERS: dict[str, Callable[[pa.Array, Notation], pa.Array]] = {
+    "numeric": _numbers,
+    "boolean": _booleans,
+    "datetime": lambda cells, notation: moments(cells, notation.dates),
+}
+"""By the `ColumnKind`; the others are texts."""

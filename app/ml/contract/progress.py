@@ -1,0 +1,40 @@
+"""How far a piece of work is, told to whoever listens: never going back."""
+
+import math
+from collections.abc import Mapping
+from typing import Protocol
+
+from app.ml.contract.algorithm import Progress
+
+
+class Reporter(Protocol):
+    """Hears how far a piece of work is."""
+
+    def __call__(self, fraction: float, message: str, measures: Mapping[str, float]) -> None:
+        """`fraction`: 0 to 1, never going back. `message`: what is being done. `measures`: a point of each curve."""
+
+
+def unheard(fraction: float, message: str, measures: Mapping[str, float]) -> None:
+    """A `Reporter` that nobody listens to."""
+
+
+class Stages:
+    """Keeps what is reported from going back, whatever a fit says of itself."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self._report = reporter
+        self._reached = 0.0
+
+    def __call__(self, fraction: float, message: str, measures: Mapping[str, float] | None = None) -> None:
+        self._reached = max(self._reached, fraction)
+        told = {name: float(value) for name, value in (measures or {}).items() if math.isfinite(value)}
+        self._report(self._reached, message, told)
+
+    def within(self, begin: float, end: float, message: str) -> Progress:
+        """What a fit may call, its 0 to 1 being `begin` to `end` of the whole."""
+        self(begin, message)
+
+        def progress(fraction: float, **measures: float) -> None:
+            self(begin + (end - begin) * min(max(fraction, 0.0), 1.0), message, measures)
+
+        return progress

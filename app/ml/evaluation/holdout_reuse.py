@@ -1,0 +1,37 @@
+"""How often the same rows have judged: the best of many by the same figures looks better than it is (B3.10, B3.16)."""
+
+from collections.abc import Mapping
+
+from app.ml.contract.algorithm import JSON
+from app.ml.evaluation.report import Reuse
+
+
+def held_out(data_digest: str, target: str | None, how: Mapping[str, JSON], seed: int) -> Reuse:
+    """The rows that a training holds out. how: its validation, as the receipt has it."""
+    by = "" if how.get("group") is None else f", by group {how['group']!r}"
+    return Reuse(data_digest=data_digest, rows=f"{how['test_fraction']:g} held out with seed {seed}{by}{_of(target)}")
+
+
+def held_out_by_all(data_digest: str, target: str | None) -> Reuse:
+    return Reuse(data_digest=data_digest, rows=f"held out by every member{_of(target)}")
+
+
+def whole(data_digest: str, target: str | None) -> Reuse:
+    return Reuse(data_digest=data_digest, rows=f"all rows{_of(target)}")
+
+
+def without(data_digest: str, target: str | None, rows: int) -> Reuse:
+    """All rows but so many that a training has seen."""
+    return Reuse(data_digest=data_digest, rows=f"all but {rows} training rows{_of(target)}")
+
+
+def optimism(uses: int) -> list[str]:
+    """The warning that goes with a count."""
+    if uses < 2:
+        return []
+    said = f"These rows have judged {uses} times by now: the best of several is partly the luckiest, and its figures "
+    return [said + "are optimistic. Judge it once more on rows that were never used."]
+
+
+def _of(target: str | None) -> str:
+    return "" if target is None else f", target {target!r}"

@@ -1,0 +1,84 @@
+"""When not to answer: rows near the border go to somebody else (B3.4, E16, E18), or the cheapest answer is given.
+
+Every rule accepts what is *strictly* beyond its threshold, so that the threshold itself is doubt: with T = 0 a row of
+two equal probabilities is rejected.
+
+References: Chow (1970), IEEE Trans. Inf. Theory 16:41; Fumera, Roli & Giacinto (2000), Pattern Recognition 33:2099,
+for a threshold for each class.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.evaluation.costs import REJECTED, cheapest
+
+
+class Policy(NamedTuple):
+    """Which rows are rejected: those that any of these rules rejects."""
+
+    accept_above: Sequence[float] = ()
+    """The most probable class is accepted above this probability: one number for all classes, or one for each."""
+    gap_above: float | None = None
+    """Its lead over the second."""
+    band: tuple[float, float] | None = None
+    """Of two classes: probabilities of the second from the first to the second of these numbers are doubt."""
+    costs: Matrix | None = None
+    """(k, k), costs[i, j] of assigning class j to a row of class i: the cheapest class is assigned."""
+    reject_cost: float | None = None
+    """Rows whose cheapest class is expected to cost more are rejected."""
+    threshold: float | None = None
+    """Of two classes: the second is assigned above this probability of it."""
+
+    def faults(self, k: int) -> Iterator[tuple[str, str]]:
+        """What does not fit k classes: the rule, and why."""
+        if len(self.accept_above) not in {0, 1, k}:
+            yield "accept_above", f"One number, or one for each of the {k} classes."
+        if self.band is not None and k != 2:
+            yield "reject_low", f"A band is for two classes; there are {k}."
+        if self.costs is not None and self.costs.shape != (k, k):
+            yield "costs", f"There are {k} classes: {k} rows of {k} numbers."
+        if self.threshold is not None and k != 2:
+            yield "threshold", f"A threshold is for two classes; there are {k}."
+        if self.threshold is not None and self.costs is not None:
+            yield "threshold", "Costs set a threshold of their own: give one of the two."
+        if self.costs is None and self.reject_cost is not None:
+            yield "reject_cost", "It is compared with the expected cost of answers: give costs too."
+
+    def assigned(self, probabilities: Matrix) -> Labels:
+        """(n,) of probabilities (n, k): the cheapest class, or that of the threshold; else the most probable."""
+        if self.costs is not None:
+            return cheapest(probabilities, self.costs)
+        return decided_by(probabilities, self.threshold)
+
+    def accepts(self, probabilities: Matrix) -> NDArray[np.bool_]:
+        """(n,) of probabilities (n, k)."""
+        best = probabilities.argmax(axis=1)
+        top = probabilities[np.arange(len(best)), best]
+        accepted = np.ones(len(best), np.bool_)
+        if self.accept_above:
+            accepted &= top > np.resize(self.accept_above, probabilities.shape[1])[best]
+        if self.gap_above is not None:
+            accepted &= top - _second(probabilities) > self.gap_above
+        if self.band is not None:
+            low, high = self.band
+            accepted &= (probabilities[:, 1] < low) | (probabilities[:, 1] > high)
+        if self.costs is not None and self.reject_cost is not None:
+            accepted &= cheapest(probabilities, self.costs, self.reject_cost) != REJECTED
+        return accepted
+
+
+def decided_by(probabilities: Matrix, threshold: float | None) -> Labels:
+    """(n,) the most probable class; with a threshold the second of two where its probability is above it (B8.1)."""
+    chosen: Labels = probabilities.argmax(axis=1) if threshold is None else 1 * (probabilities[:, 1] > threshold)
+    return chosen
+
+
+def _second(probabilities: Matrix) -> Vector:
+    """The second largest of each row; 0 where there is but one class."""
+    if probabilities.shape[1] < 2:
+        return np.zeros(len(probabilities))
+    return np.partition(probabilities, -2, axis=1)[:, -2]

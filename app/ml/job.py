@@ -1,0 +1,250 @@
+"""What a kind of work is.
+
+A file of `app/ml/work/` defines a request, plain functions of it, and states them in one `KIND` record. The file's
+name is the kind's name. Everything else (the route, the queue, idempotency, lease, cancel, limits, the child process
+and its frames, the result on the wire) follows from that record.
+"""
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
+
+import pyarrow as pa
+from pydantic import ConfigDict, Field, StringConstraints
+
+from app.errors import Fault
+from app.ml.contract.algorithm import JSON
+from app.ml.contract.columns import TableColumn
+from app.ml.contract.given_kinds import KindName
+from app.ml.contract.progress import Reporter
+from app.ml.evaluation.holdout_reuse import optimism
+from app.ml.evaluation.report import Report, Reuse
+from app.ml.models.model import Header, Model
+from app.ml.models.seen_rows import SeenRows
+from app.ml.tables.casting import recast_columns, recast_table
+from app.references import DatasetReference, JobName
+from app.wire import Body, Wire
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,100}$")]
+"""Of a model or an alias."""
+
+
+class Request(Body):
+    """What every request of work may say. A kind's own request is one of these."""
+
+    name: JobName | None = Field(
+        None,
+        description="A name for the job, by which `/v1/jobs/{job}` finds it as by its id: 1 to 100 characters of "
+        "a-z, 0-9, _ and -. Of several jobs with one name it means the newest. Null: the job has no name.",
+    )
+    time_limit_seconds: float = Field(3600, gt=0, description="The job ends as timed_out when it runs longer.")
+
+
+class Result(Wire):
+    """What a finished job answers besides a model. Its field `kind` is a required literal: the kind's name."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reuse: Reuse | None = Field(None, description="Of the rows that judged, where rows judged.")
+    warnings: list[str] = []
+
+
+class Estimate(Wire):
+    """The answer of a dry run that found no problem. A kind's own may say more."""
+
+    warnings: list[str] = []
+
+
+# before a job exists
+
+
+class Wanted(NamedTuple):
+    """A version as it is asked for: its number, else an alias, else `champion` if it is set, else the newest."""
+
+    model: str
+    version: int | None = None
+    alias: str | None = None
+
+
+class Chosen(Body):
+    """A version, as a request asks for it."""
+
+    model: Name
+    version: int | None = Field(None, ge=1, lt=2**31, description="This version.")
+    alias: Name | None = Field(
+        None, description="The version it points at now. Absent, as is `version`: `champion`, else the newest."
+    )
+
+    @property
+    def wanted(self) -> Wanted:
+        return Wanted(self.model, self.version, self.alias)
+
+    def choice_faults(self, at: str = "") -> Iterator[Fault]:
+        """at: where in the request it stands."""
+        if self.version is not None and self.alias is not None:
+            yield Fault(f"{at}/alias", "Ask for a version or for an alias, not for both.")
+
+
+class Needs(NamedTuple):
+    """What a request rests on. It must exist, and stays what it is until the job has ended."""
+
+    datasets: tuple[DatasetReference, ...] = ()
+    models: tuple[Wanted, ...] = ()
+
+
+class Sheet(NamedTuple):
+    """What is known of a dataset before a row of it is read."""
+
+    digest: str
+    rows: int
+    columns: tuple[TableColumn, ...]
+    reading: Mapping[str, JSON] = {}
+    """How its file was read, where not the usual way: the `encoding` of its text, markers of `missing` values."""
+
+
+class Version(NamedTuple):
+    """What is known of a version before its arrays are read."""
+
+    model: str
+    version: int
+    digest: str
+    header: Header
+
+
+class Known(NamedTuple):
+    """What `Needs` has found, in its order."""
+
+    datasets: tuple[Sheet, ...] = ()
+    models: tuple[Version, ...] = ()
+    memory_bytes: float = math.inf
+    """What the process of a job may take."""
+
+
+class Checked(NamedTuple):
+    """What a request without faults means."""
+
+    model: str | None = None
+    """The model the job is about, as the list of jobs shows it."""
+    algorithm: str | None = None
+    """Only of a training: earlier releases claim whatever has one they know, as a training."""
+    algorithms: tuple[str, ...] = ()
+    """A worker whose catalogue lacks one of these leaves the job to others."""
+    estimate: Estimate = Estimate()
+
+
+# in the child process
+
+
+class Source(NamedTuple):
+    """A dataset on its way: its rows come once, in order. Read the sources in the order of `Needs`."""
+
+    sheet: Sheet
+    batches: Iterator[pa.Table]
+    beside: Callable[[Iterator[pa.Table]], pa.Table] = pa.concat_tables
+    """Puts them where they take no memory."""
+
+    def used_as(self, kinds: Mapping[str, KindName]) -> "Source":
+        """With columns as the kinds that they are used as."""
+        columns = recast_columns(self.sheet.columns, kinds)
+        return self._replace(
+            sheet=self.sheet._replace(columns=tuple(columns)),
+            batches=(recast_table(batch, columns) for batch in self.batches),
+        )
+
+    def read(self, columns: Collection[str] | None = None) -> pa.Table:
+        """All rows; with `columns`, no others of these are kept in memory."""
+        if columns is None:
+            return pa.concat_tables(self.batches)
+        return pa.concat_tables(batch.select([*columns]) for batch in self.batches)
+
+    def read_beside(self) -> pa.Table:
+        """All rows, to be looked at in parts: in a mapped file."""
+        return self.beside(self.batches)
+
+
+class Loaded(NamedTuple):
+    """A version and its model."""
+
+    version: Version
+    model: Model
+    seen: tuple[SeenRows, ...] | None = None
+    """What it has learned from; None: not known."""
+
+
+class Inputs(NamedTuple):
+    """What `Needs` asked for, in its order."""
+
+    datasets: tuple[Source, ...] = ()
+    models: tuple[Loaded, ...] = ()
+    memory_bytes: float = math.inf
+    """What the process may take."""
+
+
+class Trained(NamedTuple):
+    """A model that is ready to become a version."""
+
+    blob: bytes
+    """The model, as `app.ml.models.model.encode` wrote it."""
+    report: Report
+    golden: dict[str, Any]
+    """{"columns": […], "data": [[…]], "predictions": […], "probabilities": [[…]]?}: rows as a client sends them."""
+    seen: bytes = b""
+    """Hashes of the training rows, as `app.ml.models.seen_rows.encode` wrote them; empty: not known."""
+
+
+class Outcome(NamedTuple):
+    """What came of the work: a model, a result, or both."""
+
+    trained: Trained | None = None
+    result: Result | None = None
+
+    @property
+    def warnings(self) -> list[str]:
+        return [warning for part in self._told for warning in part.warnings]
+
+    @property
+    def judges(self) -> Reuse | None:
+        """The rows that have been used to judge."""
+        return next((part.reuse for part in self._told if part.reuse is not None), None)
+
+    def used(self, times: int) -> "Outcome":
+        """The same, saying how often these rows have judged by now."""
+        trained = self.trained and self.trained._replace(report=_used(self.trained.report, times))
+        return Outcome(trained, self.result and _used(self.result, times))
+
+    @property
+    def _told(self) -> list[Report | Result]:
+        report = [] if self.trained is None else [self.trained.report]
+        return [*report, *([] if self.result is None else [self.result])]
+
+
+Told = TypeVar("Told", Report, Result)
+
+
+def _used(told: Told, times: int) -> Told:
+    if told.reuse is None:
+        return told
+    reuse = told.reuse.model_copy(update={"uses": times})
+    return told.model_copy(update={"reuse": reuse, "warnings": [*told.warnings, *optimism(times)]})
+
+
+R = TypeVar("R", bound=Request)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind(Generic[R]):
+    """One kind of work, as its file states it."""
+
+    operation: str
+    """What SDKs call the route that asks for it: verb_noun."""
+    request: type[R]
+    needs: Callable[[R], Needs]
+    check: Callable[[R, Known], Checked]
+    """Before the job exists. Raises InvalidRequest with every fault, each with its pointer into the request."""
+    run: Callable[[R, Inputs, Reporter], Outcome]
+    """Pure; in a process of its own. What it raises of `app.errors` is told to the client."""
+    result: type[Result] | None = None
+    estimate: type[Estimate] = Estimate
+    dry_run: str | None = None
+    """What SDKs call the route that answers the estimate; without it there is none."""

@@ -1,0 +1,224 @@
+"""How far can the numbers of a model be trusted? Fit it again on rows drawn with replacement, and see them spread.
+
+Answers an interval and a histogram for every coefficient (in the table's own units), for the predictions of given rows
+and for every measure, a rectangle that holds all coefficients at once, and ellipses for pairs of them.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field, ValidationError
+
+from app.errors import Fault, InvalidRequest
+from app.ml.contract.algorithm import Task
+from app.ml.contract.columns import InputColumn, TableColumn
+from app.ml.contract.progress import Reporter, Stages
+from app.ml.evaluation.evaluation import Validation
+from app.ml.job import Checked, Estimate, Inputs, Kind, Known, Name, Needs, Outcome, Request, Result, Version, Wanted
+from app.ml.statistics.refit_statistics import Distribution, Ellipse, Rectangle, distribution, ellipses, rectangle
+from app.ml.tables.rows import read_rows
+from app.ml.training.cost import BASE_SECONDS
+from app.ml.training.plan import Plan, TrainSpec, plan
+from app.ml.training.refits import Numbers, Refits, refit
+from app.ml.training.training_set import Material
+from app.references import DatasetReference
+
+MOST_ROWS = 100
+MOST_LEFT_OUT = 10_000
+"""More rows than this are not left out one by one."""
+
+
+class BootstrapRequest(Request):
+    """Refit a model's training, or any other, on resamples of a dataset."""
+
+    dataset: DatasetReference = Field(
+        description="The dataset whose rows are drawn: its id, or its name, which means the newest of that name."
+    )
+    model: Name | None = Field(None, description="Fit what this model was trained by; or give `training`.")
+    version: int | None = Field(None, ge=1, description="Of the model; absent: its champion, else the newest.")
+    training: TrainSpec | None = Field(
+        None,
+        description="What to fit, if not a model. Of its validation only `group` counts: whole groups are drawn.",
+    )
+    resamples: int = Field(1000, ge=50, le=10_000, description="How often rows are drawn and the model is fitted.")
+    draw: Literal["rows", "noise"] = Field(
+        "rows",
+        description="What differs between refits. noise: the rows stay, their answers are those of the first fit with "
+        "normal noise of the size of its residuals; of regressions, if the model is taken to be right.",
+    )
+    confidence: float = Field(0.9, ge=0.5, le=0.999, description="Share of the refits that intervals hold.")
+    interval: Literal["percentile", "accelerated"] = Field(
+        "percentile",
+        description="accelerated corrects for bias and skewness, for one more fit per row: each is left out once.",
+    )
+    rows: list[dict[str, Any]] = Field(
+        [], max_length=MOST_ROWS, description="Rows to predict by every refit, as for a prediction."
+    )
+    seed: int = Field(0, ge=0, lt=2**63, description="Same seed, same answer.")
+
+
+class BootstrapEstimate(Estimate):
+    """What a bootstrap would take."""
+
+    fits: int
+    memory_bytes: int = Field(description="Rough peak of the process.")
+    seconds: float = Field(description="Rough time from start to end.")
+
+
+class Bootstrap(Result):
+    """What the refits say."""
+
+    kind: Literal["bootstrap"]
+    rests_on: str = Field(description="One sentence: rows, resamples, seed.")
+    confidence: float
+    coefficients: list[Distribution] = Field(description="In the table's own units; none of models without.")
+    predictions: list[Distribution] = Field(description="Numbers, or the probability of each class.")
+    measures: list[Distribution] = Field(description="Of each refit, on the rows that it has not seen.")
+    rectangle: Rectangle | None = Field(None, description="For all coefficients at once, in their order.")
+    ellipses: list[Ellipse] = Field([], description="For every pair of the first ten coefficients.")
+
+
+def needs(request: BootstrapRequest) -> Needs:
+    if (request.model is None) == (request.training is None):
+        raise InvalidRequest(faults=[Fault("/training", "Give either a model or a training, and not both.")])
+    return Needs((request.dataset,), () if request.model is None else (Wanted(request.model, request.version),))
+
+
+def check(request: BootstrapRequest, known: Known) -> Checked:
+    (sheet,) = known.datasets
+    spec = _spec(request, *known.models)
+    planned = _planned(request, spec, sheet.columns, sheet.rows)
+    _asked(request, planned, sheet.columns)
+    fits = 1 + request.resamples + (planned.units if request.interval == "accelerated" else 0)
+    warnings = list(planned.warnings)
+    if known.models and known.models[0].header.receipt.get("data_digest") != sheet.digest:
+        warnings.append("The model was trained on other data than these.")
+    estimate = BootstrapEstimate(
+        fits=fits,
+        memory_bytes=planned.memory_bytes,
+        seconds=round(BASE_SECONDS + (planned.seconds - BASE_SECONDS) * fits, 2),
+        warnings=warnings,
+    )
+    return Checked(request.model, algorithms=(spec.algorithm.name,), estimate=estimate)
+
+
+def run(request: BootstrapRequest, inputs: Inputs, progress: Reporter) -> Outcome:
+    stages = Stages(progress)
+    (source,) = inputs.datasets
+    stages(0.0, "reading the table")
+    spec = _spec(request, *(loaded.version for loaded in inputs.models))
+    source = source.used_as(spec.kinds)
+    columns, table = source.sheet.columns, source.read()
+    planned = _planned(request, spec, columns, table.num_rows)
+    material = Material.read(spec, planned, table, columns)
+    del table
+
+    def step(done: int, fits: int, told: Numbers) -> None:
+        measures = {
+            number.name: value for number, value in told.items() if number.group == "measure" and not number.label
+        }
+        stages(done / fits, f"fit {done} of {fits}", measures)
+
+    refits = refit(
+        material,
+        _asked(request, planned, columns),
+        resamples=request.resamples,
+        jackknife=request.interval == "accelerated",
+        noise=request.draw == "noise",
+        seed=request.seed,
+        step=step,
+    )
+    return Outcome(result=_result(request, refits, planned, spec.validation.group))
+
+
+def _spec(request: BootstrapRequest, version: Version | None = None) -> TrainSpec:
+    """With no rows held out: all are drawn from."""
+    spec = request.training or _trained_by(version)
+    idle = Validation(test_fraction=0.0, group=spec.validation.group)
+    return spec.model_copy(update={"validation": idle})
+
+
+def _trained_by(version: Version | None) -> TrainSpec:
+    if version is None:
+        raise InvalidRequest(faults=[Fault("/model", "There is no such model.")])
+    try:
+        return TrainSpec.model_validate(version.header.receipt["spec"])
+    except (ValidationError, KeyError):
+        raise InvalidRequest(faults=[Fault("/model", "What it was trained by cannot be asked for any more.")]) from None
+
+
+def _planned(request: BootstrapRequest, spec: TrainSpec, columns: tuple[TableColumn, ...], rows: int) -> Plan:
+    """Raises InvalidRequest with pointers into this request."""
+    try:
+        planned = plan(spec, columns, rows)
+    except InvalidRequest as error:
+        root = "/model" if request.training is None else "/training"
+        faults = [f if f.pointer == "/dataset" else Fault(f"{root}{f.pointer}", f.detail, f.code) for f in error.faults]
+        raise InvalidRequest(error.detail, faults=faults) from None
+    faults = []
+    if request.rows and planned.task not in {Task.REGRESSION, Task.CLASSIFICATION}:
+        faults.append(Fault("/rows", "Only models with a target predict something that can be compared."))
+    if request.interval == "accelerated" and planned.units > MOST_LEFT_OUT:
+        faults.append(Fault("/interval", f"Beyond {MOST_LEFT_OUT} rows take percentile."))
+    if request.draw == "noise":
+        if planned.task is not Task.REGRESSION or spec.preprocessing.target != "none":
+            faults.append(Fault("/draw", "Noise can be added to the target of a regression, as it is."))
+        if request.interval == "accelerated":
+            faults.append(Fault("/interval", "Accelerated intervals belong to rows that are drawn."))
+    if faults:
+        raise InvalidRequest(faults=faults)
+    return planned
+
+
+def _asked(request: BootstrapRequest, planned: Plan, columns: tuple[TableColumn, ...]) -> pa.Table | None:
+    """The rows to predict. Raises InvalidData for what is wrong with them."""
+    if not request.rows:
+        return None
+    kinds = {column.name: column.kind for column in columns}
+    inputs = [InputColumn(name=name, kind=kinds[name]) for name in planned.features]
+    return read_rows({"rows": request.rows}, inputs, max_rows=MOST_ROWS).table
+
+
+def _result(request: BootstrapRequest, refits: Refits, planned: Plan, group: str | None) -> Bootstrap:
+    rows = planned.rows
+    groups: dict[str, list[Distribution]] = {"coefficient": [], "prediction": [], "measure": []}
+    for place, number in enumerate(refits.numbers):
+        draws, measured = refits.draws[:, place], number.group == "measure"
+        left_out = None if measured or refits.left_out is None else refits.left_out[:, place]
+        defined = draws[np.isfinite(draws)]
+        mean = float(defined.mean()) if defined.size else np.nan
+        estimate = mean if measured else float(refits.whole[place])
+        said = {"name": number.name, "label": number.label, "row": number.row, "average": number.average}
+        groups[number.group].append(distribution(estimate, draws, left_out, request.confidence, **said))
+    own = [place for place, number in enumerate(refits.numbers) if number.group == "coefficient"]
+    names = [" ".join(filter(None, (refits.numbers[place].name, refits.numbers[place].label))) for place in own]
+    what = "" if group is None else f"in whole groups by column {group!r} "
+    drawn = (
+        f"{what}drawn from these with replacement"
+        if request.draw == "rows"
+        else "with simulated noise in their answers"
+    )
+    return Bootstrap(
+        kind="bootstrap",
+        warnings=list(planned.warnings),
+        rests_on=f"{request.resamples} fits of {rows} rows, {drawn}, seed {request.seed}.",
+        confidence=request.confidence,
+        coefficients=groups["coefficient"],
+        predictions=groups["prediction"],
+        measures=groups["measure"],
+        rectangle=rectangle(refits.draws[:, own], request.confidence),
+        ellipses=ellipses(names, refits.draws[:, own], request.confidence),
+    )
+
+
+KIND = Kind(
+    operation="bootstrap_model",
+    dry_run="validate_bootstrap",
+    request=BootstrapRequest,
+    result=Bootstrap,
+    estimate=BootstrapEstimate,
+    needs=needs,
+    check=check,
+    run=run,
+)

@@ -1,0 +1,238 @@
+"""Combine models that exist into a committee, without fitting any of them again: a new version of a model.
+
+Each member goes on seeing the columns as its own training prepared them, and answers as it does alone. The committee
+is judged on rows that none of its members has learned from.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from app.errors import Fault, InvalidData, InvalidRequest
+from app.ml.catalogue import find
+from app.ml.contract.algorithm import JSON, Learned, Params, Task
+from app.ml.contract.labels import Class
+from app.ml.contract.progress import Reporter, Stages
+from app.ml.evaluation.evaluation import NOTHING_ELSE
+from app.ml.evaluation.holdout_reuse import held_out_by_all, whole, without
+from app.ml.evaluation.report import Report, Reuse
+from app.ml.evaluation.residuals import residuals
+from app.ml.job import Checked, Chosen, Inputs, Kind, Known, Loaded, Name, Needs, Outcome, Request, Trained, Version
+from app.ml.models import seen_rows
+from app.ml.models.conformal import Calibration
+from app.ml.models.golden import record_golden, spaced
+from app.ml.models.member_view import View, common
+from app.ml.models.model import Model, encode
+from app.ml.preparation.preparation import Preparation
+from app.ml.tables.casting import kinds_used
+from app.ml.training.judging import (
+    Judged,
+    column_faults,
+    group_columns,
+    judge,
+    read_truth,
+    trainings,
+    warnings,
+)
+from app.ml.training.reporting import readable
+from app.ml.training.train import libraries
+from app.ml.training.unseen_rows import NOT_KNOWN, unseen
+from app.references import DatasetReference
+
+COMMITTEE = "committee"
+
+
+class CombinedMember(Chosen):
+    """A version of a model."""
+
+    weight: float = Field(1.0, gt=0, le=1e9, description="How much it counts.")
+
+
+class CombineRequest(Request):
+    """Combine models that exist into a committee; nothing is fitted."""
+
+    model: Name = Field(description="The model that gets a new version; made if it does not exist.")
+    members: list[CombinedMember] = Field(min_length=1, max_length=50, description="Who sits on it.")
+    dataset: DatasetReference = Field(
+        description="The id or the name of a dataset with the members' columns and their target. Its rows judge the "
+        "committee, except those that a member was trained on. A name means the newest dataset of that name."
+    )
+    combine: Literal["mean", "majority"] = Field("mean", description="Of classes: probabilities, or a vote each.")
+    share: float = Field(0.0, ge=0, le=1, description="Classes: what the best must have to be an answer.")
+    gap: float = Field(0.0, ge=0, le=1, description="Classes: by how much it must lead the second.")
+    seed: int = Field(0, ge=0, lt=2**63, description="Of the bootstrap.")
+
+
+def needs(request: CombineRequest) -> Needs:
+    return Needs((request.dataset,), tuple(one.wanted for one in request.members))
+
+
+def check(request: CombineRequest, known: Known) -> Checked:
+    (sheet,) = known.datasets
+    faults = [*_faults(request, known.models)]
+    for version in known.models:
+        faults += column_faults(version.header, version.header.target, sheet.columns, sheet.rows)
+    if faults := list(dict.fromkeys(faults)):
+        raise InvalidRequest(faults=faults)
+    names = dict.fromkeys([COMMITTEE, *(version.header.algorithm for version in known.models)])
+    return Checked(request.model, algorithms=tuple(names))
+
+
+def run(request: CombineRequest, inputs: Inputs, progress: Reporter) -> Outcome:
+    (source,) = inputs.datasets
+    stages = Stages(progress)
+    stages(0.0, "reading the table")
+    versions, digest = [loaded.version for loaded in inputs.models], source.sheet.digest
+    model = _committee(request, inputs.models, digest)
+    header, name = versions[0].header, str(model.target)
+    source = source.used_as(kinds_used(model.receipt))
+    seen = trainings(model.receipt, digest)
+    inputs_and_truth = [*(column.name for column in model.inputs), name]
+    table = source.read(dict.fromkeys([*inputs_and_truth, *group_columns(seen)]))
+    target = read_truth(header, name, table)
+    known = [part for loaded in inputs.models for part in loaded.seen or ()]
+    chosen = unseen(seen, known, target, table, truth=name, digest=digest)
+    complete = all(loaded.seen is not None for loaded in inputs.models)
+    foreign = [loaded for loaded in inputs.models if not trainings(loaded.model.receipt, digest)]
+    if not chosen.target.rows.size or (seen and not chosen.sealed and not complete):
+        raise InvalidData("The members have learned from all rows of this dataset: none is left to judge by.")
+    target = chosen.target
+    judged = judge(model, table, target, NOTHING_ELSE, request.seed, progress=progress)
+    stages(0.95, "writing the model")
+    if model.task is Task.REGRESSION:
+        model = replace(model, calibration=Calibration.of(judged.predicted, target.y))
+    sample = table.select([column.name for column in model.inputs])
+    sample = sample.take(pa.array(target.rows[spaced(np.arange(target.rows.size))]))
+    left_out = int(chosen.found.seen.sum())
+    reuse = (
+        held_out_by_all(digest, name) if seen else without(digest, name, left_out) if left_out else whole(digest, name)
+    )
+    said = [
+        *seen_rows.warnings(chosen.found, left_out=True),
+        *([NOT_KNOWN] if any(loaded.seen is None for loaded in foreign) else []),
+    ]
+    report = _report(request.seed, versions, model, judged, reuse=reuse, said=said)
+    learned = seen_rows.encode(known) if complete else b""
+    return Outcome(Trained(encode(model), report, record_golden(model, sample), learned))
+
+
+def _faults(request: CombineRequest, versions: Sequence[Version]) -> Iterator[Fault]:
+    first, kinds = versions[0], dict[str, str]()
+    for place, (one, version) in enumerate(zip(request.members, versions, strict=True)):
+        at, header = f"/members/{place}", version.header
+        yield from one.choice_faults(at)
+        if not Task(header.task).supervised:
+            yield Fault(f"{at}/model", f"It does {header.task}: only what predicts a target can be combined.")
+        elif (header.task, header.target) != (first.header.task, first.header.target):
+            yield Fault(f"{at}/model", f"It predicts {_what(version)}, the first member {_what(first)}.")
+        if header.target in {column.name for other in versions for column in other.header.inputs}:
+            yield Fault(f"{at}/model", f"It predicts {header.target!r}, which another member takes as an input.")
+        for column in header.inputs:
+            if kinds.setdefault(column.name, column.kind) != column.kind:
+                detail = f"It takes {column.name!r} as {column.kind}, another member as {kinds[column.name]}."
+                yield Fault(f"{at}/model", detail, "wrong_kind")
+
+
+def _what(version: Version) -> str:
+    return f"{version.header.target!r} ({version.header.task})"
+
+
+def _committee(request: CombineRequest, members: Sequence[Loaded], digest: str) -> Model:
+    """Judged by nobody so far."""
+    models = [loaded.model for loaded in members]
+    team = common([model.inputs for model in models])
+    classes: tuple[Class, ...] = tuple(dict.fromkeys(label for model in models for label in model.classes or ()))
+    learned = [_learned(model, team, classes) for model in models]
+    algorithm = find(COMMITTEE).algorithm
+    counts = [one.weight for one in request.members]
+    given = {"members": [one.params.model_dump() for one in learned], "weights": counts}
+    params = algorithm.params.model_validate(given | request.model_dump(include={"combine", "share", "gap"}))
+    weights = np.array(counts)
+    return Model(
+        name=COMMITTEE,
+        task=models[0].task,
+        params=params,
+        state=algorithm.state(tuple(learned), weights / weights.sum(), None, np.full(len(learned), np.nan)),
+        preparation=team,
+        target=models[0].target,
+        classes=classes or None,
+        receipt=_receipt(request, members, digest),
+        limits=(min(model.limits[0] for model in models), max(model.limits[1] for model in models)),
+    )
+
+
+def _learned(model: Model, team: Preparation, classes: tuple[Class, ...]) -> Learned:
+    own = np.array([classes.index(label) for label in model.classes or ()], np.intp)
+    view = View.of(model.preparation, model.linearising, team, own, len(classes))
+    params: Params = find(model.name).spec.model_validate({"name": model.name, **model.params.model_dump()})
+    return Learned(model.algorithm, params, model.state, view)
+
+
+def _receipt(request: CombineRequest, members: Sequence[Loaded], digest: str) -> dict[str, JSON]:
+    """data_digest: of the rows that judge."""
+    told = [
+        {
+            "model": loaded.version.model,
+            "version": loaded.version.version,
+            "digest": loaded.version.digest,
+            "receipt": dict(loaded.model.receipt),
+        }
+        for loaded in members
+    ]
+    asked = request.model_dump(mode="json", include={"combine", "share", "gap"})
+    weights = [one.weight for one in request.members]
+    return {
+        "seed": request.seed,
+        "data_digest": digest,
+        "members": told,
+        "combined": asked | {"weights": weights},
+        "libraries": libraries(),
+    }
+
+
+def _report(
+    seed: int, versions: Sequence[Version], model: Model, judged: Judged, *, reuse: Reuse, said: Sequence[str]
+) -> Report:
+    evaluation, summary = judged.evaluation, find(COMMITTEE).algorithm.summary
+    left = residuals("test", judged.rows, evaluation.residuals)
+    offsets, scales = model.preparation.units
+    told = summary(model.params, model.state) if summary else []
+    return Report(
+        task=model.task,
+        rests_on=f"{judged.rows.size} rows that no member has learned from; the members were there before.",
+        rows_train=0,
+        rows_test=judged.rows.size,
+        seed=seed,
+        test=evaluation.figures,
+        train=[],
+        confusion_matrix=evaluation.confusion_matrix,
+        rejection=evaluation.rejection,
+        reuse=reuse,
+        residuals=[left] if left else [],
+        curves=evaluation.curves,
+        converged=True,
+        iterations=len(versions),
+        columns=list(model.preparation.names),
+        offsets=offsets.tolist(),
+        scales=scales.tolist(),
+        summary=readable(
+            [one | {"model": v.model, "version": v.version} for one, v in zip(told, versions, strict=True)],
+            model.preparation,
+            model.classes or (),
+        ),
+        warnings=[*said, *warnings(judged, seen=False)],
+    )
+
+
+KIND = Kind(
+    operation="combine_models",
+    dry_run="validate_combination",
+    request=CombineRequest,
+    needs=needs,
+    check=check,
+    run=run,
+)

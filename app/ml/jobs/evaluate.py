@@ -1,0 +1,171 @@
+"""Judge a model on a dataset: every figure of its task with error bars, and the rows behind each mistake.
+
+Rows that training has seen are not judged, unless the request is for all: of the model's own dataset those that were
+not held out, of any other those that equal a training row in all columns used.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from app.errors import Fault, InvalidData, InvalidRequest
+from app.ml.contract.algorithm import Task
+from app.ml.contract.progress import Reporter
+from app.ml.evaluation.costs import Costs, cost_faults
+from app.ml.evaluation.evaluation import Asked, Judgement
+from app.ml.evaluation.holdout_reuse import held_out, held_out_by_all, whole, without
+from app.ml.evaluation.report import IntervalReport, Reuse
+from app.ml.job import Checked, Chosen, Inputs, Kind, Known, Needs, Outcome, Request, Result, Sheet, Version
+from app.ml.models import seen_rows
+from app.ml.tables.casting import kinds_used
+from app.ml.training.judging import column_faults, group_columns, judge, read_truth, trainings, warnings
+from app.ml.training.unseen_rows import NOT_KNOWN, Unseen, unseen
+from app.references import DatasetReference
+
+
+class EvaluateRequest(Chosen, Request):
+    """Judge a version of a model on the rows of a dataset."""
+
+    dataset: DatasetReference = Field(
+        description="A dataset that has the model's columns: its id, or its name, which means the newest of that name."
+    )
+    target: str | None = Field(None, description="The column of the truth; absent: as in the model's training.")
+    rows: Literal["all", "held_out"] | None = Field(
+        None,
+        description="Rows to judge. Null: those that training has not seen: of the dataset that the model was trained "
+        "on, the rows held out; of another, all rows but those that equal a training row in all columns used. all: "
+        "every row. held_out: the rows held out of the dataset that the model was trained on.",
+    )
+    costs: Costs | None = Field(None, description="What decisions cost: adds the cheapest ones.")
+    threshold: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Of two classes: the second is assigned above this probability. Absent: the most probable.",
+    )
+    examples: int = Field(20, ge=0, le=1000, description="Rows named in every cell of the confusion matrix.")
+    seed: int = Field(0, ge=0, lt=2**63, description="Of the bootstrap.")
+
+
+class EvaluateResult(Judgement, Result):
+    """What the rows of a dataset say of a version."""
+
+    kind: Literal["evaluate"]
+    model: str
+    version: int
+    digest: str = Field(description="sha256: of the version's bytes.")
+    dataset: UUID
+    rests_on: str = Field(description="One sentence: which rows.")
+    intervals: IntervalReport | None = Field(
+        None,
+        description="Coverage of 95 % prediction intervals on these rows. Null: no regression, or no interval of new "
+        "targets.",
+    )
+
+
+def needs(request: EvaluateRequest) -> Needs:
+    return Needs((request.dataset,), (request.wanted,))
+
+
+def check(request: EvaluateRequest, known: Known) -> Checked:
+    (sheet,), (version,) = known.datasets, known.models
+    faults = list(_faults(request, version, sheet))
+    if faults:
+        raise InvalidRequest(faults=faults)
+    return Checked(request.model, algorithms=(version.header.algorithm,))
+
+
+def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome:
+    (source,), (loaded,) = inputs.datasets, inputs.models
+    version, digest = loaded.version, source.sheet.digest
+    source = source.used_as(kinds_used(version.header.receipt))
+    name = _target(request, version)
+    inputs_and_truth = [column.name for column in version.header.inputs] + ([] if name is None else [name])
+    own = trainings(version.header.receipt, digest)
+    table = source.read(dict.fromkeys([*inputs_and_truth, *group_columns(own)]))
+    target, every = read_truth(version.header, name, table), request.rows == "all"
+    learned = own if name == version.header.target else []
+    chosen = unseen(learned, loaded.seen or (), target, table, truth=name, digest=digest, everything=every)
+    left_out = 0 if every else int(chosen.found.seen.sum())
+    new = chosen.sealed or (not every and bool(learned) and loaded.seen is not None)
+    if not chosen.target.rows.size or (request.rows == "held_out" and not new):
+        raise InvalidData(_nothing_left(chosen))
+    asked = Asked(request.examples, None, request.costs, request.threshold)
+    judged = judge(loaded.model, table, chosen.target, asked, request.seed, progress=progress)
+    said = [] if own and not new else [*seen_rows.warnings(chosen.found, left_out=not every)]
+    if loaded.seen is None and not own:
+        said.append(NOT_KNOWN)
+    result = EvaluateResult(
+        kind="evaluate",
+        model=version.model,
+        version=version.version,
+        digest=version.digest,
+        dataset=UUID(str(request.dataset)),
+        task=version.header.task,
+        rests_on=f"The figures rest on {judged.rows.size} rows {_whose(chosen, left_out)}.",
+        rows=judged.rows.size,
+        **judged.evaluation.judgement(judged.rows),
+        intervals=judged.intervals,
+        reuse=_reuse(version, digest, name, sealed=chosen.sealed, left_out=left_out) if new or not own else None,
+        warnings=[*said, *warnings(judged, seen=bool(own) and not new)],
+    )
+    return Outcome(result=result)
+
+
+def _faults(request: EvaluateRequest, version: Version, sheet: Sheet) -> Iterator[Fault]:
+    header, name = version.header, _target(request, version)
+    yield from request.choice_faults()
+    if request.rows == "held_out" and not trainings(version.header.receipt, sheet.digest):
+        yield Fault("/rows", "The model has not learned from this dataset: it holds out none of its rows.")
+    if request.rows == "held_out" and name != header.target:
+        yield Fault("/target", "The training held out rows for its own target only.")
+    if request.target is not None and header.target is None:
+        yield Fault("/target", "This model predicts no target: leave it out.")
+    yield from column_faults(header, name if header.target else None, sheet.columns, sheet.rows)
+    if request.threshold is not None and len(header.classes or ()) != 2:
+        yield Fault("/threshold", "It decides between two classes.")
+    if request.costs is not None and header.task != Task.CLASSIFICATION:
+        yield Fault("/costs", "Only decisions between classes have costs.")
+    elif request.costs is not None:
+        yield from cost_faults(request.costs, header.classes or (), "/costs")
+
+
+def _target(request: EvaluateRequest, version: Version) -> str | None:
+    return version.header.target if request.target is None else request.target
+
+
+def _whose(chosen: Unseen, left_out: int) -> str:
+    if chosen.sealed:
+        return "that the model's training held out"
+    return "of the dataset that the model's training has not seen" if left_out else "of the dataset"
+
+
+def _nothing_left(chosen: Unseen) -> str:
+    if chosen.sealed or not chosen.found.seen.any():
+        return "The model's training held out no row of this dataset."
+    return (
+        f"All {chosen.found.seen.size} rows with a truth equal training rows of the model: none is left to judge. Set "
+        "rows to all to judge them all the same."
+    )
+
+
+def _reuse(version: Version, digest: str, name: str | None, *, sealed: bool, left_out: int) -> Reuse:
+    if not sealed:
+        return without(digest, name, left_out) if left_out else whole(digest, name)
+    receipt = version.header.receipt
+    if "members" in receipt:
+        return held_out_by_all(digest, name)
+    return held_out(digest, name, receipt["spec"]["validation"], receipt["seed"])
+
+
+KIND = Kind(
+    operation="evaluate_model",
+    dry_run="validate_evaluation",
+    request=EvaluateRequest,
+    result=EvaluateResult,
+    needs=needs,
+    check=check,
+    run=run,
+)

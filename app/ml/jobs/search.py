@@ -1,0 +1,183 @@
+"""Choose among settings and algorithms by cross-validation on the same folds, and train the one chosen.
+
+Every combination of the grids, with random draws if any, is judged by the same folds of the training rows. The first
+in rank is then fitted on all of them and judged once by the test rows, which no candidate has seen. Of candidates that
+are better together the result tells the committee, ready to be trained.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from app.errors import Fault, InvalidRequest
+from app.ml.contract.progress import Reporter, Stages
+from app.ml.evaluation.evaluation import Validation
+from app.ml.job import Checked, Estimate, Inputs, Kind, Known, Name, Needs, Outcome, Request, Result, Sheet
+from app.ml.statistics.figures import MEASURES
+from app.ml.training.candidates import Candidate, SearchSpec, candidates
+from app.ml.training.cost import BASE_SECONDS
+from app.ml.training.ensemble_selection import Ensemble
+from app.ml.training.plan import Plan, plan
+from app.ml.training.search import Q, Tried, rank
+from app.ml.training.train import train
+from app.references import DatasetReference
+
+CHOSEN = 0.9
+"""How far a search is when it has chosen."""
+MANY = 10
+"""Candidates from which the best is better than it looks."""
+
+
+class SearchRequest(SearchSpec, Request):
+    """Try many settings, keep the one that validates best."""
+
+    model: Name | None = Field(None, description="The model that gets the chosen one as a version; absent: none does.")
+    dataset: DatasetReference = Field(
+        description="The id of an uploaded dataset, or its name: the newest dataset of that name."
+    )
+    validation: Validation = Field(
+        Validation(method="kfold"),
+        description="Its method is kfold. Absent: 5 folds of the rows that 20% test rows leave.",
+    )
+    measure: str | None = Field(
+        None,
+        description="Metric that ranks the candidates: one of the report such as rmse, mae, r2, accuracy, log_loss or "
+        "roc_auc; or q, the goodness of fit of a least-squares fit with known errors. Null: rmse for numbers, log_loss "
+        "for classes, but accuracy where a candidate has degrees of membership instead of probabilities.",
+    )
+    rule: Literal["best", "one_standard_error"] = Field(
+        "best",
+        description="best: ties go to the candidate given first. one_standard_error: the first within one standard "
+        "error of the best, so give the simplest first.",
+    )
+    keep_fold_models: bool = Field(
+        False,
+        description="In the ensemble, each member stands for its fits without one fold each, a cross-validated "
+        "committee; otherwise for one fit of all rows.",
+    )
+
+
+class SearchEstimate(Estimate):
+    """What a search would take."""
+
+    candidates: int
+    fits: int
+    memory_bytes: int = Field(description="Rough peak of the process.")
+    seconds: float = Field(description="Rough time from start to end.")
+
+
+class SearchResult(Result):
+    """Every candidate with its figures, in the order they were given."""
+
+    kind: Literal["search"]
+    measure: str
+    better: Literal["lower", "higher"]
+    chosen: int = Field(description="Place in the list, from 0.")
+    rests_on: str
+    candidates: list[Tried]
+    ensemble: Ensemble | None = Field(
+        None,
+        description="To be trained in one more job, if wanted. Absent where no average of candidates was better than "
+        "the best of them, and without a target.",
+    )
+
+
+def needs(request: SearchRequest) -> Needs:
+    return Needs(datasets=(request.dataset,))
+
+
+def check(request: SearchRequest, known: Known) -> Checked:
+    (sheet,) = known.datasets
+    faults = []
+    if request.validation.method != "kfold":
+        faults.append(Fault("/validation/method", "A search judges by kfold."))
+    if request.measure is not None and request.measure not in {*MEASURES, Q}:
+        faults.append(Fault("/measure", f"The measures are {', '.join((*MEASURES, Q))}."))
+    if faults:
+        raise InvalidRequest(faults=faults)
+    found = candidates(request)
+    plans = _plans(found, sheet)
+    if len({one.task for one in plans}) > 1:
+        raise InvalidRequest(faults=[Fault("/alternatives", "All candidates must do the same task: name it in task.")])
+    folds = 1 if request.measure == Q else request.validation.folds
+    estimate = SearchEstimate(
+        candidates=len(found),
+        fits=folds * len(found) + 1,
+        memory_bytes=max(one.memory_bytes for one in plans),
+        seconds=round(BASE_SECONDS + sum(folds * (one.seconds - BASE_SECONDS) for one in plans), 2),
+        warnings=list(dict.fromkeys(warning for one in plans for warning in one.warnings)),
+    )
+    names = tuple(sorted({one.spec.algorithm.name for one in found}))
+    return Checked(request.model, None, names, estimate)
+
+
+def _plans(found: Sequence[Candidate], sheet: Sheet) -> list[Plan]:
+    """Of each candidate. Raises InvalidRequest with every fault of any."""
+    plans: list[Plan] = []
+    faults: dict[Fault, None] = {}
+    for one in found:
+        try:
+            plans.append(plan(one.spec, sheet.columns, sheet.rows))
+        except InvalidRequest as error:
+            for fault in error.faults:
+                where = one.root + fault.pointer.removeprefix("/algorithm")
+                placed = fault._replace(pointer=where) if fault.pointer.startswith("/algorithm") else fault
+                faults[placed] = None
+    if faults:
+        raise InvalidRequest(faults=list(faults))
+    return plans
+
+
+def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
+    source = inputs.datasets[0].used_as(request.kinds)
+    columns, table, stages = source.sheet.columns, source.read(), Stages(progress)
+    found = candidates(request)
+    ranking = rank(
+        found,
+        table,
+        columns,
+        folds=request.validation.folds,
+        measure=request.measure,
+        rule=request.rule,
+        stages=stages,
+        share=CHOSEN,
+        fold_models=request.keep_fold_models,
+    )
+    higher = ranking.measure == Q or MEASURES[ranking.measure].better > 0
+    lucky = f"The best of {len(found)} candidates looks better than it is: go by its test figures."
+    result = SearchResult(
+        kind="search",
+        measure=ranking.measure,
+        better="higher" if higher else "lower",
+        chosen=ranking.best,
+        rests_on=ranking.rests_on,
+        candidates=ranking.tried,
+        ensemble=ranking.ensemble,
+        warnings=[*ranking.warnings, *([lucky] if len(found) >= MANY else [])],
+    )
+    if request.model is None:
+        return Outcome(result=result)
+    best = found[ranking.best].spec
+    heard = stages.within(CHOSEN, 1.0, "training the chosen one")
+    trained = train(
+        best,
+        table,
+        columns=columns,
+        data_digest=source.sheet.digest,
+        reading=source.sheet.reading,
+        progress=lambda fraction, _, measures: heard(fraction, **measures),
+    )
+    return Outcome(trained, result)
+
+
+KIND = Kind(
+    operation="search_models",
+    dry_run="validate_search",
+    request=SearchRequest,
+    result=SearchResult,
+    estimate=SearchEstimate,
+    needs=needs,
+    check=check,
+    run=run,
+)

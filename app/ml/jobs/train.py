@@ -1,0 +1,75 @@
+"""Train one algorithm on one dataset; the result is a new version of the model."""
+
+from pydantic import Field
+
+from app.ml.contract.progress import Reporter
+from app.ml.job import Checked, Estimate, Inputs, Kind, Known, Name, Needs, Outcome, Request
+from app.ml.training.plan import TrainSpec, plan
+from app.ml.training.train import train
+from app.references import DatasetReference
+
+
+class TrainRequest(TrainSpec, Request):
+    """Train one algorithm on one dataset; the result is a new version of the model."""
+
+    model: Name = Field(description="The model that gets a new version; made if it does not exist.")
+    dataset: DatasetReference = Field(
+        description="The id of an uploaded dataset, or its name: the newest dataset of that name."
+    )
+
+
+class TrainEstimate(Estimate):
+    """What a training would take."""
+
+    task: str
+    features: list[str]
+    rows: int
+    memory_bytes: int = Field(description="Rough peak of the training process.")
+    seconds: float = Field(description="Rough time from start to end.")
+
+
+def needs(request: TrainRequest) -> Needs:
+    return Needs(datasets=(request.dataset,))
+
+
+def check(request: TrainRequest, known: Known) -> Checked:
+    (sheet,) = known.datasets
+    planned = plan(request, sheet.columns, sheet.rows, known.memory_bytes)
+    estimate = TrainEstimate(
+        task=planned.task,
+        features=list(planned.features),
+        rows=sheet.rows,
+        memory_bytes=planned.memory_bytes,
+        seconds=planned.seconds,
+        warnings=list(planned.warnings),
+    )
+    name = request.algorithm.name
+    return Checked(request.model, name, (name,), estimate)
+
+
+def run(request: TrainRequest, inputs: Inputs, progress: Reporter) -> Outcome:
+    (source,) = inputs.datasets
+    source = source.used_as(request.kinds)
+    sheet, memory = source.sheet, inputs.memory_bytes
+    read = source.read_beside if plan(request, sheet.columns, sheet.rows, memory).lot else source.read
+    trained = train(
+        request,
+        read(),
+        columns=sheet.columns,
+        data_digest=sheet.digest,
+        reading=sheet.reading,
+        memory_bytes=memory,
+        progress=progress,
+    )
+    return Outcome(trained)
+
+
+KIND = Kind(
+    operation="train_model",
+    dry_run="validate_training",
+    request=TrainRequest,
+    estimate=TrainEstimate,
+    needs=needs,
+    check=check,
+    run=run,
+)

@@ -1,0 +1,161 @@
+"""Intervals of any regression, from its errors on rows that it has not seen: split conformal prediction.
+
+If the rows held out and a new one could as well have come in any other order, the new error is as likely to take any
+rank among theirs. So prediction ± the ⌈(m + 1)·confidence⌉-th smallest of m absolute errors holds a new target with at
+least this confidence, whatever the model and the distribution: on average over rows, not for every kind of row. With
+too few rows nothing bounds it.
+
+Errors that grow with the prediction are ranked in units of their spread there (normalised conformal prediction), so
+that the width follows the prediction. Rows that fit the spread have no rank: the guarantee is the same. Coverage of
+95 % intervals by fifths of the predicted price, for log-normal prices with log-normal noise of 30 % (means of 1,000
+simulations):
+
+| rows held out | width | cheapest | second | third | fourth | dearest |
+|---|---|---|---|---|---|---|
+| 60 | adaptive | 1.00 | .98 | .97 | .94 | .87 |
+| 200 | adaptive | .99 | .96 | .93 | .95 | .94 |
+| 1,000 | adaptive | .97 | .93 | .95 | .95 | .95 |
+| any | constant | 1.00 | 1.00 | 1.00 | .98 | .77 |
+
+Where the noise is the same everywhere, adaptive intervals are 1 % wider with 1,000 rows held out, 7 % with 60.
+
+Where fewer rows are held out than a 95 % interval needs, errors of cross-validation stand in, if there are any: those
+of fits without the row, about the prediction of the fit of all rows. The two fits differ, so there is no guarantee;
+the coverage is near the confidence where leaving rows out hardly moves the fit.
+
+References: Vovk, Gammerman & Shafer (2005), Algorithmic Learning in a Random World; Lei et al. (2018), J. Amer.
+Statist. Assoc. 113:1094, section 5.2 for normalised errors; Barber et al. (2021), Annals of Statistics 49:486, for
+what errors of cross-validation promise.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ml.contract.algorithm import JSON, Algorithm, Matrix, Params, Vector
+from app.ml.evaluation.splits import evenly
+from app.ml.models import state_format
+from app.ml.statistics.error_spread import NONE, at, error_spread
+from app.ml.statistics.intervals import CONFIDENCE
+
+ROUNDING = 1e-12
+EVERYWHERE = (-math.inf, math.inf)
+"""Limits of a target that has none."""
+ENOUGH = 19
+"""Errors that a 95 % interval needs."""
+ADAPTIVE = 60
+"""Errors from which on some fit the spread."""
+FEWEST, RANKED = 20, 99
+"""Errors that fit the spread at least, and those left to rank, that a 99 % interval needs."""
+
+
+class Calibration(NamedTuple):
+    """Errors of a regression on rows that it has not seen. Without any, there are no intervals."""
+
+    scores: Vector = np.zeros(0)
+    """(m,) absolute errors over their spread, ascending."""
+    spread: Matrix = NONE
+    """(2, k) as of `error_spread`; without knots the spread is 1 everywhere."""
+    crossed: bool = False
+    """The errors are of the folds of cross-validation."""
+
+    @classmethod
+    def of(cls, predicted: Vector, truth: Vector, *, crossed: bool = False) -> "Calibration":
+        """From predictions (m,) of rows, and their targets."""
+        with np.errstate(invalid="ignore", over="ignore"):  # an error that is not a number is as large as can be
+            errors = np.abs(truth - predicted)
+        errors = np.where(np.isnan(errors), np.inf, errors)
+        if crossed or errors.size < ADAPTIVE:
+            return cls(np.sort(errors), crossed=crossed)
+        fits = np.zeros(errors.size, np.bool_)
+        fits[evenly(errors.size, min(errors.size // 3, max(FEWEST, errors.size - RANKED)))] = True
+        spread = error_spread(predicted[fits], errors[fits])
+        if not spread.size:
+            return cls(np.sort(errors))
+        return cls(np.sort(errors[~fits] / at(spread, predicted[~fits])), spread)
+
+    @property
+    def name(self) -> str:
+        """As in an answer."""
+        return "cross-validation" if self.crossed else "split-conformal"
+
+    def ends(self, predicted: Vector, confidence: float) -> Matrix:
+        """(n, 2) lower and upper ends about predictions (n,)."""
+        widths = reach(self.scores, confidence) * at(self.spread, predicted)
+        with np.errstate(invalid="ignore"):
+            return np.column_stack([predicted - widths, predicted + widths])
+
+    def packed(self, arrays: dict[str, NDArray[Any]]) -> dict[str, JSON]:
+        """The fields of a document; arrays go into `arrays`."""
+        if not self.scores.size:
+            return {}
+        document: dict[str, JSON] = {"errors": state_format.pack(self.scores, "errors", arrays)}
+        if self.spread.size:
+            document["spread"] = state_format.pack(self.spread, "spread", arrays)
+        return document | ({"crossed": True} if self.crossed else {})
+
+    @classmethod
+    def restored(cls, document: JSON, arrays: Mapping[str, NDArray[Any]]) -> "Calibration":
+        """Bytes of earlier versions have errors without a spread, or none. Raises ValueError for what is no such."""
+        scores = arrays["errors"] if "errors" in document else np.zeros(0)
+        if scores.ndim != 1 or scores.dtype != np.float64 or not (scores >= np.append(0.0, scores[:-1])).all():
+            raise ValueError("errors")
+        spread = arrays["spread"] if "spread" in document else NONE
+        if spread.ndim != 2 or len(spread) != 2 or spread.dtype != np.float64 or not np.isfinite(spread).all():
+            raise ValueError("spread")
+        if not ((np.diff(spread[0]) > 0).all() and (spread[1] > 0).all()):
+            raise ValueError("spread")
+        return cls(scores, spread, document.get("crossed") is True)
+
+
+UNCALIBRATED = Calibration()
+
+
+def has_own(algorithm: Algorithm[Any, Any], params: Params) -> bool:
+    """Whether the algorithm itself gives intervals under these parameters."""
+    return algorithm.interval is not None and algorithm.own_interval(params)
+
+
+def with_intervals(algorithm: Algorithm[Any, Any], params: Params, errors: Calibration) -> Algorithm[Any, Any]:
+    """The algorithm with its own intervals, else those of `errors`, else without any."""
+    if has_own(algorithm, params):
+        return algorithm
+    if not errors.scores.size:
+        return replace(algorithm, interval=None)
+
+    def interval(params: Any, state: Any, x: Matrix, confidence: float) -> Matrix:
+        return errors.ends(algorithm.predict(params, state, x), confidence)
+
+    return replace(algorithm, interval=interval)
+
+
+def within(algorithm: Algorithm[Any, Any], limits: tuple[float, float]) -> Algorithm[Any, Any]:
+    """The algorithm whose intervals end where the target does: they hold no less, for no target lies beyond."""
+    found: Callable[..., Matrix] | None = algorithm.interval
+    if found is None or limits == EVERYWHERE:
+        return algorithm
+
+    def interval(params: Any, state: Any, x: Matrix, confidence: float) -> Matrix:
+        return np.clip(found(params, state, x, confidence), *limits)
+
+    return replace(algorithm, interval=interval)
+
+
+def reach(scores: Vector, confidence: float) -> float:
+    """The score that a new row exceeds with no more than the rest of the confidence.
+
+    >>> reach(np.arange(1.0, 20.0), 0.95), reach(np.arange(1.0, 19.0), 0.95)
+    (19.0, inf)
+    """
+    rank = math.ceil((scores.size + 1) * confidence * (1 - ROUNDING))
+    return float(scores[rank - 1]) if rank <= scores.size else math.inf
+
+
+def chosen(held_out: Calibration, crossed: Calibration) -> Calibration:
+    """Errors on rows held out, unless they are too few for a 95 % interval and those of cross-validation are not."""
+    enough = math.isfinite(reach(np.zeros(held_out.scores.size), CONFIDENCE))
+    return held_out if enough or crossed.scores.size < ENOUGH else crossed

@@ -1,0 +1,87 @@
+"""A few rows as a client sends them, with what the model answered when it was fitted.
+
+A version whose bytes no longer give these answers does not go live.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from app.errors import GoldenMismatch, ValiantError
+from app.ml.contract.algorithm import JSON, Labels, Task
+from app.ml.evaluation.splits import evenly
+from app.ml.models.model import Model, Predicted
+from app.ml.preparation.target import EXACT
+from app.ml.tables.rows import read_rows
+
+ROWS = 8
+TOLERANCE = 1e-9
+"""Of the largest number beside it: what another processor's rounding may change."""
+
+
+def spaced(rows: Labels) -> Labels:
+    """Up to `ROWS` of these, far from each other: classes often come in order."""
+    return rows[evenly(rows.size, ROWS)]
+
+
+def record_golden(model: Model, table: pa.Table) -> dict[str, Any]:
+    """The rows of the table and the model's answers: {"columns", "data", "predictions", "probabilities"?}."""
+    names = [column.name for column in model.inputs]
+    columns = [[_sent(value) for value in table.column(name).to_pylist()] for name in names]
+    golden = {"columns": names, "data": [list(row) for row in zip(*columns, strict=True)]}
+    return golden | _answers(_predict(model, golden))
+
+
+def check_golden(model: Model, golden: Mapping[str, Any]) -> None:
+    """Raises GoldenMismatch unless the model gives the recorded answers: labels exactly, numbers to `TOLERANCE`."""
+    try:
+        answers = _answers(_predict(model, golden))
+        model.predict_raw(np.full((1, len(model.inputs)), np.nan))  # one row, and gaps, may need other compiled code
+    except (ValiantError, ValueError, TypeError, IndexError, ArithmeticError) as error:
+        raise GoldenMismatch("The model does not answer its golden rows any more.") from error
+    exact = model.task in {Task.CLASSIFICATION, Task.CLUSTERING}
+    if exact and answers["predictions"] != golden["predictions"]:
+        raise GoldenMismatch
+    for name in ("probabilities",) if exact else ("predictions",):
+        if not _close(answers.get(name), golden.get(name)):
+            raise GoldenMismatch
+
+
+def _predict(model: Model, golden: Mapping[str, Any]) -> Predicted:
+    # The database writes 1e16 with all its digits, and reads a whole number.
+    body = {"columns": golden["columns"], "data": [[_sent(cell) for cell in row] for row in golden["data"]]}
+    return model.predict(read_rows(body, model.inputs, max_rows=len(golden["data"])).table)
+
+
+def _answers(predicted: Predicted) -> dict[str, Any]:
+    answers = {"predictions": _finite(predicted.predictions)}
+    if predicted.probabilities is not None:
+        answers["probabilities"] = _finite(predicted.probabilities.tolist())
+    return answers
+
+
+def _finite(value: JSON) -> JSON:
+    if isinstance(value, list):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _close(now: JSON, then: JSON) -> bool:
+    if now is None or then is None:
+        return now is then
+    ours, theirs = np.array(now, np.float64), np.array(then, np.float64)  # null is NaN
+    if ours.shape != theirs.shape:
+        return False
+    reach = TOLERANCE * np.nanmax(np.abs(theirs), initial=0.0)
+    return bool(np.allclose(ours, theirs, rtol=TOLERANCE, atol=reach, equal_nan=True))
+
+
+def _sent(value: Any) -> JSON:
+    """A cell as JSON has it."""
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if isinstance(value, float) and np.isnan(value):
+        return None
+    return float(value) if type(value) is int and abs(value) > EXACT else value

@@ -1,0 +1,187 @@
+"""What a model that was there before sees of the rows of a committee, and what its answers are called there.
+
+The committee's rows are its raw matrix: for categories the codes of its own levels, and one more for any other value.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+
+from app.ml.contract.algorithm import JSON, Labels, Matrix, Vector
+from app.ml.contract.columns import InputColumn
+from app.ml.preparation.arrow_columns import UNSEEN
+from app.ml.preparation.functions import Function
+from app.ml.preparation.preparation import Preparation
+from app.ml.preparation.request import Linearising
+from app.ml.preparation.state import Learned
+from app.ml.preparation.target_encoding import Encoding
+
+ENCODED = ".encoded."
+"""In the names of arrays that stand for categories: models with any have a format of their own."""
+_FUNCTIONS: TypeAdapter[tuple[Function, ...]] = TypeAdapter(tuple[Function, ...])
+LINEARISING: TypeAdapter[Linearising] = TypeAdapter(Linearising)
+
+
+@dataclass(frozen=True)
+class View:
+    preparation: Preparation
+    """The model's own."""
+    linearising: Linearising
+    """The function of the target that it was fitted to."""
+    places: Labels
+    """(p,) of its inputs among the committee's."""
+    codes: tuple[Vector, ...]
+    """(p,) of each: its own code for every one of the committee's; none of numbers."""
+    classes: Labels
+    """(k,) of its classes among the committee's; none of numbers."""
+    width: int
+    """Classes of the committee."""
+
+    @classmethod
+    def of(cls, preparation: Preparation, linearising: Linearising, team: Preparation, classes: Labels, k: int) -> Self:
+        """classes, k: as `classes` and `width`."""
+        names = [column.name for column in team.inputs]
+        places = np.array([names.index(column.name) for column in preparation.inputs], np.intp)
+        others = [team.inputs[place].levels for place in places]
+        codes = tuple(
+            np.zeros(0) if levels is None else preparation.codes(place, levels) for place, levels in enumerate(others)
+        )
+        return cls(preparation, linearising, places, codes, classes, k)
+
+    def matrix(self, x: Matrix) -> Matrix:
+        """What the model gets of the committee's rows (n, d)."""
+        raw = x[:, self.places]
+        for column, codes in zip(raw.T, self.codes, strict=True):
+            if codes.size:
+                there = ~np.isnan(column)
+                column[there] = codes.take(column[there].astype(np.intp), mode="clip")
+        return self.preparation.matrix(raw)
+
+    def answers(self, told: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers (n,) as they are; probabilities in the order of the committee's classes."""
+        if told.ndim == 1:
+            return told
+        named = np.zeros((len(told), self.width))
+        named[:, self.classes] = told
+        return named
+
+    def packed(self, path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
+        """As JSON; its arrays go into `arrays` under this path."""
+        own = {**self.preparation.learned._asdict(), "places": self.places, "classes": self.classes}
+        own |= {f"codes.{place}": codes for place, codes in enumerate(self.codes)}
+        arrays |= {f"{path}.{name}": array for name, array in own.items()}
+        told = described(self.preparation, path, arrays)
+        return {"path": path, "linearising": self.linearising, "width": self.width} | told
+
+    @classmethod
+    def unpacked(cls, document: JSON, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Raises KeyError, TypeError or ValueError for what was not packed so."""
+        path, inputs = document["path"], inputs_of(document)
+        learned = Learned(*(arrays[f"{path}.{name}"] for name in Learned._fields))
+        codes = tuple(arrays[f"{path}.codes.{place}"] for place in range(len(inputs)))
+        view = cls(
+            restored(document, inputs, learned, arrays),
+            LINEARISING.validate_python(document["linearising"]),
+            arrays[f"{path}.places"],
+            codes,
+            arrays[f"{path}.classes"],
+            is_(document["width"], int),
+        )
+        if not view._is_sound():
+            raise ValueError("a view leads nowhere")
+        return view
+
+    def _is_sound(self) -> bool:
+        """Whether all that is looked up is there: some of it in compiled code, which does not look."""
+        whole = all(array.dtype == np.intp and array.ndim == 1 for array in (self.places, self.classes))
+        if not whole or self.places.size != len(self.codes) or self.places.min(initial=0) < 0:
+            return False
+        for column, codes in zip(self.preparation.inputs, self.codes, strict=True):
+            own = np.arange(UNSEEN, len(column.levels or ()) + 1)
+            if codes.dtype != np.float64 or codes.ndim != 1 or bool(codes.size) == (column.levels is None):
+                return False
+            if not np.isin(codes, own).all():
+                return False
+        return not self.classes.size or 0 <= self.classes.min() <= self.classes.max() < self.width
+
+
+def common(inputs: Sequence[Sequence[InputColumn]]) -> Preparation:
+    """What a committee takes: every input of its members, the ranges and levels of all; nothing is scaled."""
+    found: dict[str, InputColumn] = {}
+    for column in (column for one in inputs for column in one):
+        found[column.name] = _both(found.get(column.name, column), column)
+    columns = tuple(found.values())
+    categorical, numbers = np.array([column.levels is not None for column in columns]), np.zeros(len(columns))
+    learned = Learned(numbers, numbers, numbers + 1, categorical, categorical)
+    return Preparation(columns, learned, keeps_missing=True, keeps_categories=True).checked()
+
+
+def _both(one: InputColumn, other: InputColumn) -> InputColumn:
+    """Raises ValueError where they are of two kinds."""
+    if one.kind != other.kind:
+        raise ValueError(f"{one.kind} here and {other.kind} there")
+    return InputColumn(
+        name=one.name,
+        kind=one.kind,
+        minimum=min((c.minimum for c in (one, other) if c.minimum is not None), default=None),
+        maximum=max((c.maximum for c in (one, other) if c.maximum is not None), default=None),
+        levels=None if one.levels is None else [*dict.fromkeys([*one.levels, *(other.levels or ())])],
+        nullable=one.nullable and other.nullable,
+        notation=one.notation if one.notation == other.notation else None,
+        source_kind=one.source_kind if one.source_kind == other.source_kind else None,
+    )
+
+
+def described(preparation: Preparation, path: str, arrays: dict[str, NDArray[Any]]) -> dict[str, JSON]:
+    """All but what it has learned; the arrays of its encodings go into `arrays` under this path."""
+    encodings: list[dict[str, Any]] = [
+        {"place": one.place, "suffixes": list(one.suffixes), "values": f"{path}{ENCODED}{number}"}
+        for number, one in enumerate(preparation.encodings)
+    ]
+    arrays |= {told["values"]: one.values for told, one in zip(encodings, preparation.encodings, strict=True)}
+    return {
+        **({"encodings": encodings} if encodings else {}),
+        "inputs": [column.model_dump(mode="json") for column in preparation.inputs],
+        "keeps": {
+            "missing": preparation.keeps_missing,
+            "categories": preparation.keeps_categories,
+            "inputs": preparation.keeps_inputs,
+        },
+        "functions": [one.model_dump(mode="json") for one in preparation.functions],
+    }
+
+
+def inputs_of(document: JSON) -> tuple[InputColumn, ...]:
+    """The inputs that were described. Raises as `restored`."""
+    return tuple(InputColumn.model_validate(column) for column in is_(document["inputs"], list))
+
+
+def restored(
+    document: JSON, inputs: tuple[InputColumn, ...], learned: Learned, arrays: Mapping[str, NDArray[Any]]
+) -> Preparation:
+    """The preparation that was described. Raises KeyError, TypeError or ValueError for what is none."""
+    return Preparation(
+        inputs,
+        learned,
+        keeps_missing=is_(document["keeps"]["missing"], bool),
+        keeps_categories=is_(document["keeps"]["categories"], bool),
+        keeps_inputs=is_(document["keeps"]["inputs"], bool),
+        functions=_FUNCTIONS.validate_python(document["functions"]),
+        encodings=tuple(_encoding(told, arrays) for told in is_(document.get("encodings", []), list)),
+    ).checked()
+
+
+def _encoding(told: JSON, arrays: Mapping[str, NDArray[Any]]) -> Encoding:
+    suffixes = tuple(is_(suffix, str) for suffix in is_(told["suffixes"], list))
+    return Encoding(is_(told["place"], int), suffixes, arrays[told["values"]])
+
+
+def is_(value: JSON, kind: Any) -> Any:
+    """The value; raises TypeError unless it is of this kind."""
+    if not isinstance(value, kind):
+        raise TypeError(type(value).__name__)
+    return value

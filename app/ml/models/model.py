@@ -1,0 +1,284 @@
+"""A fitted model, and the same model as bytes."""
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from app.errors import AlgorithmNotFound, CorruptModel, NoInterval
+from app.ml.catalogue import find
+from app.ml.contract.algorithm import JSON, Algorithm, Labels, Matrix, Params, Task
+from app.ml.contract.columns import InputColumn
+from app.ml.contract.labels import Class
+from app.ml.models import safetensors_format, state_format
+from app.ml.models.conformal import EVERYWHERE, UNCALIBRATED, Calibration, has_own, with_intervals, within
+from app.ml.models.member_view import ENCODED, LINEARISING, described, inputs_of, is_, restored
+from app.ml.preparation.flags import Flagged
+from app.ml.preparation.preparation import Preparation
+from app.ml.preparation.request import Linearising
+from app.ml.preparation.state import Learned
+from app.ml.preparation.target_transform import turned_back
+
+FORMAT = 2
+"""Grows when bytes written before can no longer be read."""
+ENCODED_FORMAT = 3
+"""That of models with categories encoded by the target, which readers of the other would misread."""
+
+
+class Predicted(NamedTuple):
+    """Answers for n rows."""
+
+    values: NDArray[Any]
+    """regression, density: (n,) numbers; classification: (n,) codes into `classes`; clustering: (n,) labels;
+    projection: (n, p) coordinates."""
+    probabilities: Matrix | None
+    """Classification: (n, k), a column per class."""
+    classes: tuple[Class, ...] | None
+    flags: tuple[Flagged, ...]
+    unknown: Labels | None = None
+    """Rows to which the model has no answer, though it has probabilities."""
+    intervals: Matrix | None = None
+    """Regression, where asked for: (n, 2), the lower and the upper end; infinite where nothing bounds it."""
+
+    def part(self, start: int, stop: int) -> "Predicted":
+        """Of these rows, as if no others had been asked about."""
+
+        def within(rows: Labels) -> Labels:
+            return rows[(rows >= start) & (rows < stop)] - start
+
+        flags = (flag._replace(rows=within(flag.rows)) for flag in self.flags)
+        unknown = None if self.unknown is None else within(self.unknown)
+        return self._replace(
+            values=self.values[start:stop],
+            probabilities=None if self.probabilities is None else self.probabilities[start:stop],
+            flags=tuple(flag for flag in flags if flag.rows.size),
+            unknown=None if unknown is None or not unknown.size else unknown,
+            intervals=None if self.intervals is None else self.intervals[start:stop],
+        )
+
+    @property
+    def predictions(self) -> list[Any]:
+        """One JSON value a row: class labels in their type in the table (None: unknown), numbers, coordinates."""
+        if self.classes is None:
+            return self.values.tolist()  # type: ignore[no-any-return]  # at least one dimension, so a list
+        told: list[Any] = np.array(self.classes, object)[self.values].tolist()
+        for row in () if self.unknown is None else self.unknown.tolist():
+            told[row] = None
+        return told
+
+
+class Header(NamedTuple):
+    """What a blob says of itself, without its arrays."""
+
+    algorithm: str
+    task: str
+    parameters: dict[str, Any]
+    target: str | None
+    classes: tuple[Class, ...] | None
+    inputs: tuple[InputColumn, ...]
+    receipt: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A fitted algorithm with the preparation it was fitted behind. Immutable; safe to share between threads."""
+
+    name: str
+    """Of the algorithm, in the catalogue."""
+    task: Task
+    params: Params
+    state: Any
+    preparation: Preparation
+    target: str | None
+    classes: tuple[Class, ...] | None
+    """Class labels by code, in the JSON type of the table's column."""
+    receipt: Mapping[str, JSON]
+    """Seed, data digest, request, library versions: the same receipt gives the same bytes."""
+    linearising: Linearising = "none"
+    """The function of the target that was fitted."""
+    calibration: Calibration = UNCALIBRATED
+    """Of a regression: errors of that function on rows that the fit has not seen."""
+    limits: tuple[float, float] = EVERYWHERE
+    """Of a regression: the least and the greatest target that there can be; intervals end there."""
+
+    @cached_property
+    def algorithm(self) -> Algorithm[Any, Any]:
+        """It answers in the target's own units."""
+        found = with_intervals(find(self.name).algorithm, self.params, self.calibration)
+        return within(turned_back(self.linearising, found), self.limits)
+
+    @property
+    def reading(self) -> Mapping[str, JSON]:
+        """How the training data was read, where not the usual way: its `encoding`, markers of `missing` values."""
+        return self.receipt.get("reading") or {}
+
+    @cached_property
+    def plain_numbers(self) -> tuple[str, ...] | None:
+        """The inputs, if all are numbers that were written the plain way in the training data; else None."""
+        special = self.reading.get("missing") or any(column.notation or column.source_kind for column in self.inputs)
+        return None if special else self.preparation.numbers
+
+    @property
+    def interval(self) -> Callable[[Any, Any, Matrix, float], Matrix]:
+        """As in `Algorithm`, of a regression. Raises NoInterval where there is none."""
+        found = self.algorithm.interval
+        if found is None or self.task is not Task.REGRESSION:
+            raise NoInterval
+        return found
+
+    @property
+    def interval_name(self) -> str:
+        """How intervals are found."""
+        return "algorithm" if has_own(find(self.name).algorithm, self.params) else self.calibration.name
+
+    @property
+    def inputs(self) -> tuple[InputColumn, ...]:
+        return self.preparation.inputs
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Roughly the memory it holds."""
+        document, arrays = _parts(self)
+        held = sum(array.nbytes for array in arrays.values()) + state_format.beside(self.state)
+        return held + 4 * len(safetensors_format.canonical(document))
+
+    def predict(self, table: pa.Table | Matrix, confidence: float | None = None) -> Predicted:
+        """Answer every row of a table that has the inputs among its columns, each with the Arrow type of its kind.
+
+        A matrix is taken for the raw one. With `confidence` (in (0, 1)) besides: an interval for every answer, that
+        of the algorithm, else by the errors on rows held out. Raises NoInterval where there is neither.
+        """
+        return self.predict_raw(table if isinstance(table, np.ndarray) else self.preparation.raw(table), confidence)
+
+    def predict_raw(self, raw: Matrix, confidence: float | None = None) -> Predicted:
+        """As `predict`, from the raw matrix (n, p): a column per input; NaN is missing, categories are level codes."""
+        prepared, predict, known, params, state, classifies, classes = self._used
+        flags, x = prepared(raw)
+        intervals = None if confidence is None else self.interval(params, state, x, confidence)
+        answer = predict(params, state, x)
+        if not classifies:
+            return Predicted(answer, None, None, flags, None, intervals)
+        rows = None if known is None else np.flatnonzero(~known(params, answer))
+        if rows is None or not rows.size:
+            return Predicted(_likeliest(answer), answer, classes, flags)
+        return Predicted(_likeliest(answer), answer, classes, (*flags, Flagged("unknown", None, rows)), rows)
+
+    @cached_property
+    def _used(self) -> tuple[Any, ...]:
+        """What a prediction needs, together: to look up one takes as long as to compare a hundred numbers."""
+        found, classifies = self.algorithm, self.task is Task.CLASSIFICATION
+        preparation, state = self.preparation, self.state
+        return preparation.prepared, found.predict, found.known, self.params, state, classifies, self.classes
+
+
+def _likeliest(probabilities: Matrix) -> Labels:
+    """(n,) of classes that are equally likely the first. Of two numpy compares a column at a time far sooner."""
+    if probabilities.shape[1] == 2 < len(probabilities):
+        return (probabilities[:, 1] > probabilities[:, 0]).astype(np.intp)
+    found: Labels = probabilities.argmax(1)
+    return found
+
+
+def digest(blob: bytes | memoryview) -> str:
+    """`sha256:` and the hexadecimal hash of the bytes."""
+    return f"sha256:{hashlib.sha256(blob).hexdigest()}"
+
+
+def encode(model: Model) -> bytes:
+    """The model as bytes; equal models give equal bytes."""
+    return safetensors_format.write(*_parts(model))
+
+
+def decode(blob: bytes | memoryview) -> Model:
+    """The model again; its arrays are views into `blob`.
+
+    Raises CorruptModel for anything that `encode` did not write, before memory is taken for it.
+    """
+    document, arrays = safetensors_format.read(blob)
+    header = _header(document)
+    try:
+        entry = find(header.algorithm)
+        return Model(
+            name=header.algorithm,
+            task=Task(header.task),
+            params=entry.algorithm.params.model_validate(header.parameters),
+            state=state_format.unpack(entry.algorithm.state, document["state"], arrays),
+            preparation=restored(
+                document, header.inputs, state_format.unpack(Learned, document["preparation"], arrays), arrays
+            ),
+            target=header.target,
+            classes=header.classes,
+            receipt=header.receipt,
+            linearising=LINEARISING.validate_python(document["linearising"]),
+            calibration=Calibration.restored(document, arrays),
+            limits=_limits(document.get("limits", [None, None])),
+        )
+    except AlgorithmNotFound:
+        raise CorruptModel("The stored model is of an algorithm this version does not have.") from None
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise CorruptModel("The stored model does not fit this version's format.") from None
+
+
+def read_header(blob: bytes | memoryview) -> Header:
+    """What the model is, without touching its arrays. Raises CorruptModel."""
+    return _header(safetensors_format.read_document(blob))
+
+
+def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
+    arrays: dict[str, NDArray[Any]] = {}
+    document = {
+        "format": FORMAT,
+        "algorithm": model.name,
+        "task": str(model.task),
+        "parameters": model.params.model_dump(mode="json"),
+        "target": model.target,
+        "classes": None if model.classes is None else list(model.classes),
+        **described(model.preparation, "preparation", arrays),
+        "receipt": dict(model.receipt),
+        "linearising": model.linearising,
+        "preparation": state_format.pack(model.preparation.learned, "preparation", arrays),
+        "state": state_format.pack(model.state, "state", arrays),
+    }
+    if model.limits != EVERYWHERE:
+        document["limits"] = [limit if math.isfinite(limit) else None for limit in model.limits]
+    if any(ENCODED in name for name in arrays):
+        document["format"] = ENCODED_FORMAT
+    return document | model.calibration.packed(arrays), arrays
+
+
+def _limits(stored: JSON) -> tuple[float, float]:
+    """Null is no limit. Raises ValueError for what is not in ascending order."""
+    least, greatest = is_(stored, list)
+    limits = -math.inf if least is None else float(least), math.inf if greatest is None else float(greatest)
+    if not limits[0] < limits[1]:
+        raise ValueError("limits")
+    return limits
+
+
+def _header(document: JSON) -> Header:
+    try:
+        if document["format"] not in {FORMAT, ENCODED_FORMAT}:
+            raise CorruptModel("The stored model has a format this version does not know.")
+        return Header(
+            algorithm=is_(document["algorithm"], str),
+            task=Task(document["task"]).value,
+            parameters=is_(document["parameters"], dict),
+            target=is_(document["target"], str | None),
+            classes=_classes(document["classes"]),
+            inputs=inputs_of(document),
+            receipt=is_(document["receipt"], dict),
+        )
+    except (KeyError, TypeError, ValueError):  # of pydantic too
+        raise CorruptModel("The stored model does not fit this version's format.") from None
+
+
+def _classes(labels: JSON) -> tuple[Class, ...] | None:
+    if labels is None:
+        return None
+    return tuple(is_(label, bool | int | float | str) for label in is_(labels, list))

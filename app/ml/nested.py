@@ -1,0 +1,133 @@
+"""Learners made of learners: what may stand inside what, and how the inner ones are fitted."""
+
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from app.errors import Fault
+from app.ml.catalogue import Entry, find
+from app.ml.contract.algorithm import (
+    Accepts,
+    Algorithm,
+    Context,
+    Data,
+    Each,
+    Inputs,
+    Learned,
+    Learner,
+    Lesson,
+    Params,
+    Progress,
+    Size,
+    Task,
+    in_turn,
+    silent,
+)
+
+EACH: ContextVar[Each] = ContextVar("EACH", default=in_turn)
+"""How a fit does what it can do at once. Whoever has processes to spare sets it; what comes of it is the same."""
+DEEPEST = 4
+"""Learners within learners; each level multiplies the fits."""
+
+
+def context(seed: int, progress: Progress = silent) -> Context:
+    """What a fit may use, learners of the catalogue among it."""
+    return _context(Context.of(seed).rng, progress, EACH.get())
+
+
+def _context(rng: np.random.Generator, progress: Progress = silent, each: Each = in_turn) -> Context:
+    """Learners within the outermost do one thing after the other: their neighbours are done at once already."""
+
+    def fit(spec: Learner, data: Data) -> Learned:
+        return _learned(Lesson(spec, lambda: data), *rng.spawn(1))
+
+    def fit_all(lessons: Sequence[Lesson]) -> Iterator[Learned]:
+        own = rng.spawn(len(lessons))
+        fits = [partial(_learned, lesson, generator) for lesson, generator in zip(lessons, own, strict=True)]
+        for place, learned in enumerate(each(Learned, fits), 1):
+            yield learned
+            progress(place / len(fits))
+
+    return Context(rng, progress, fit, fit_all, each)
+
+
+def _learned(lesson: Lesson, rng: np.random.Generator) -> Learned:
+    algorithm = entry_of(lesson.spec).algorithm
+    return Learned(algorithm, lesson.spec, algorithm.fit(lesson.spec, lesson.data(), _context(rng)).state)
+
+
+def entry_of(spec: Learner) -> Entry:
+    """The catalogue's entry of it."""
+    return find(spec.name)
+
+
+def accepts(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> frozenset[Accepts]:
+    """What preparation may leave alone, for the algorithm and all within it."""
+    if algorithm.members is None or algorithm.reads:
+        return frozenset(algorithm.accepts)
+    members = [one for one in algorithm.members(params, task) if not one.above]
+    inner = [accepts(entry_of(one.spec).algorithm, one.spec, one.task) for one in members]
+    return frozenset.intersection(*inner) if inner else frozenset()
+
+
+def through_origin(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> bool:
+    """Whether the algorithm, or a learner within it, has no intercept that could take up a shift of the columns."""
+    members = algorithm.members(params, task) if algorithm.members else ()
+    within = (through_origin(entry_of(one.spec).algorithm, one.spec, one.task) for one in members if not one.above)
+    return algorithm.through_origin(params) or any(within)
+
+
+def degrees(algorithm: Algorithm[Any, Any], params: Params) -> bool:
+    """Whether shares of classes are degrees instead of probabilities: the algorithm's own, or those averaged."""
+    members = algorithm.members(params, Task.CLASSIFICATION) if algorithm.members else ()
+    makers = [one for one in members if one.above] or members
+    within = (degrees(entry_of(one.spec).algorithm, one.spec) for one in makers if one.task is Task.CLASSIFICATION)
+    return algorithm.degrees(params) or any(within)
+
+
+class Meaning(NamedTuple):
+    """What the predictions of a model are, so that no metric takes them for something else."""
+
+    degrees: bool = False
+    """Shares of classes are not probabilities."""
+    through_origin: bool = False
+    """Numbers are of a fit without an intercept."""
+
+
+PLAIN = Meaning()
+
+
+def meaning(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> Meaning:
+    if task is Task.CLASSIFICATION:
+        return Meaning(degrees=degrees(algorithm, params))
+    return Meaning(through_origin=algorithm.through_origin(params))
+
+
+def seconds(algorithm: Algorithm[Any, Any], params: Params, task: Task, size: Size) -> float:
+    """About how long a fit takes, with all fits of learners within it, one after the other, and as many answers."""
+    total = algorithm.seconds(params, size)
+    for member in algorithm.members(params, task) if algorithm.members else ():
+        count, each = member.fits(size)
+        each = each._replace(rows=max(1.0, each.rows), columns=max(1.0, each.columns))
+        total += count * seconds(entry_of(member.spec).algorithm, member.spec, member.task, each)
+    return total
+
+
+def faults(
+    algorithm: Algorithm[Any, Any], params: Params, task: Task, at: str, inputs: Inputs, *, depth: int = 0
+) -> Iterator[Fault]:
+    """Members that cannot do what they are wanted for, or not with a table of these inputs, however deep."""
+    for fault in algorithm.faults(params, inputs) if algorithm.faults else ():
+        yield fault._replace(pointer=f"{at}{fault.pointer}")
+    for member in algorithm.members(params, task) if algorithm.members else ():
+        where, entry = f"{at}{member.pointer}", entry_of(member.spec)
+        if depth == DEEPEST:
+            yield Fault(where, f"Learners may stand in learners {DEEPEST} deep.", "too_deep")
+        elif member.task not in entry.algorithm.tasks:
+            yield Fault(f"{where}/name", f"{entry.name} does not do {member.task}, which is needed here.")
+        else:
+            within = Inputs({} if member.above else inputs.kinds, member.fits(inputs.size)[1])
+            yield from faults(entry.algorithm, member.spec, member.task, where, within, depth=depth + 1)

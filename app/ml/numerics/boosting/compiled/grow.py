@@ -1,0 +1,217 @@
+"""One tree of a sum of trees: leaf by leaf, the split that gains most first, on histograms of gradients.
+
+The histogram of one child is the difference between its parent's and its sibling's.
+
+References: Ke et al. (2017), LightGBM, NeurIPS; Shi et al. (2022), Quantized training of GBDT, NeurIPS.
+"""
+
+import numpy as np
+
+from app.ml.numerics.boosting.compiled.rows import CHUNK, chosen, part_rows, slope, tally
+from app.ml.numerics.boosting.compiled.splits import CELLS, LEFT, NEITHER, best_split
+from app.ml.numerics.jit import inner, kernel
+from app.ml.numerics.trees.compiled.growth import middle
+
+FREE, IN_USE = -1, -2
+"""Instead of the leaf that owns a place in the pool."""
+
+
+@inner
+def leading(gain, leaves):
+    """The leaf whose split gains most; the first of a tie."""
+    best = 0
+    for leaf in range(1, leaves):
+        if gain[leaf] > gain[best]:
+            best = leaf
+    return best
+
+
+@inner
+def subtract(whole, part):
+    for cell in range(whole.size):
+        whole[np.uintp(cell)] -= part[np.uintp(cell)]
+
+
+@inner
+def vacated(owner, place, begin, end):
+    """A place in the pool that no leaf owns, or that of the leaf with the fewest rows, which loses its histogram."""
+    poorest, fewest = -1, 0
+    for at in range(owner.size):
+        leaf = owner[at]
+        if leaf == FREE:
+            return at
+        if leaf != IN_USE and (poorest < 0 or end[leaf] - begin[leaf] < fewest):
+            poorest, fewest = at, end[leaf] - begin[leaf]
+    place[owner[poorest]] = -1
+    owner[poorest] = FREE
+    return poorest
+
+
+@kernel(
+    "i8(u8[:,::1], u1[:,::1], i8[:,::1], i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], b1[:], i4[::1], i4[::1], f4[::1],"
+    "f8[::1], f8, b1, i8[:,::1], i8, f8, f8, f8, f8, f8, f8, f8, f8, f8, f8, i8, i8, i8[:,::1],"
+    "i4[::1], f8[::1], i4[::1], i1[::1], f8[::1], f8[::1], f8[::1], u1[:,::1])",
+    writes=[
+        "rows",
+        "spare",
+        "pool",
+        "leaf_rows",
+        "column",
+        "threshold",
+        "left",
+        "missing",
+        "share",
+        "value",
+        "gain",
+        "sides",
+    ],
+)
+def boost(
+    words,
+    codes,
+    further,
+    bins,
+    start,
+    low,
+    high,
+    levels,
+    taught,
+    rows,
+    spare,
+    told,
+    weights,
+    scale,
+    numbers,
+    pool,
+    bits,
+    gradients,
+    curvatures,
+    l2,
+    least_rows,
+    least_curvature,
+    rate,
+    unit,
+    smoothing,
+    extra,
+    rare,
+    max_leaves,
+    max_depth,
+    leaf_rows,
+    column,
+    threshold,
+    left,
+    missing,
+    share,
+    value,
+    gain,
+    sides,
+):
+    """Grow one tree of the rows `taught`, put them into `rows` (n,) leaf by leaf, and return how many nodes it has.
+
+    words and codes: the same (n, columns), as words and as bytes. further: (2, d) where the further bytes of a column
+    of many categories begin, and how many they are: see `Binned.wide`. told, weights, scale, numbers: see `slope`, of
+    which histograms tell steps of 1/`gradients` and 1/`curvatures`. unit: of the gradients over that of the curvatures.
+    smoothing, extra, rare: of categories, the curvature added to each to put them in order, that added to leaves that a
+    question about them parts, and the rows one must have to be named. sides: (nodes, CELLS or more) where each code
+    goes. pool: (2 or more, cells) scratch for histograms; both children of a leaf that keeps none are counted. spare:
+    scratch of any length. leaf_rows: (max_leaves, 3) each leaf's node, and where its rows begin and end.
+    """
+    width = words.shape[1]
+    gathered, held = np.empty((CHUNK, width), np.uint64), np.empty(CHUNK, np.int64)
+    sums, gains, penalty = np.empty(sides.shape[1], np.int64), np.empty(sides.shape[1]), np.full(max_leaves, l2)
+    widest = np.empty(sides.shape[1] if sides.shape[1] > CELLS else 0, np.int64)
+    begin, end, depth = np.empty(max_leaves, np.int64), np.empty(max_leaves, np.int64), np.empty(max_leaves, np.int64)
+    node, plan = np.empty(max_leaves, np.int64), np.empty((max_leaves, 4), np.int64)
+    lead, place, owner = np.zeros(max_leaves), np.full(max_leaves, -1), np.full(pool.shape[0], FREE)
+    scales, limits = (bits, gradients, curvatures), (l2, least_rows, least_curvature)
+    grouping, slopes = (smoothing, extra, rare), (told, weights, scale, numbers)
+    begin[0], end[0], depth[0], node[0], leaves, nodes = 0, chosen(taught, rows), 0, 0, 1, 1
+    column[0], gain[0], missing[0], threshold[0], share[0], value[0] = -1, 0.0, -1, 0.0, 1.0, 0.0
+    one, other, parent, at = 0, -1, -1, 0  # new leaves, where the histogram was from which they come, where that of one
+    tally(words, rows[: end[0]], slopes, scales, gathered, held, pool[0])
+    while True:
+        for leaf in (one, other):
+            if leaf == other:
+                if other < 0:
+                    continue
+                if parent >= 0:
+                    subtract(pool[parent], pool[at])
+                    at = parent
+                else:
+                    at = vacated(owner, place, begin, end)
+                    tally(words, rows[begin[leaf] : end[leaf]], slopes, scales, gathered, held, pool[at])
+            size = end[leaf] - begin[leaf]
+            lead[leaf], place[leaf], owner[at] = 0.0, -1, FREE
+            if size >= 2 * least_rows and depth[leaf] < max_depth:
+                lead[leaf], plan[leaf, 0], plan[leaf, 1], plan[leaf, 2], plan[leaf, 3] = best_split(
+                    pool[at],
+                    further,
+                    bins,
+                    levels,
+                    size,
+                    scales,
+                    limits,
+                    grouping,
+                    sums,
+                    gains,
+                    widest,
+                    sides[node[leaf]],
+                )
+            if lead[leaf] > 0:
+                place[leaf], owner[at] = at, leaf
+        older = leading(lead, leaves)
+        if lead[older] <= 0:
+            break
+        j, last, way, fewer = plan[older, 0], plan[older, 1], plan[older, 2], plan[older, 3]
+        younger, lo, hi = leaves, begin[older], end[older]
+        leaves += 1
+        one, other = (older, younger) if fewer == LEFT else (younger, older)
+        if leaves == max_leaves:
+            fewer = NEITHER
+        else:
+            parent = place[older]
+            if parent >= 0:
+                owner[parent] = IN_USE
+            at = vacated(owner, place, begin, end)
+            owner[at] = IN_USE
+        cut = lo + part_rows(
+            rows[lo:hi],
+            words,
+            codes,
+            j,
+            (further[0, j], further[1, j]),
+            sides[node[older]],
+            spare,
+            fewer,
+            slopes,
+            scales,
+            gathered,
+            held,
+            pool[at],
+        )
+        asks = node[older]
+        column[asks], left[asks], missing[asks], gain[asks] = j, nodes, way, lead[older]
+        share[asks] = (cut - lo) / (hi - lo)
+        if not levels[j]:
+            threshold[asks] = np.inf if last + 1 >= bins[j] else middle(high[start[j] + last], low[start[j] + last + 1])
+        begin[younger], end[younger], end[older] = cut, hi, cut
+        penalty[older] = penalty[younger] = l2 + (extra if levels[j] else 0.0)
+        depth[older] += 1
+        depth[younger] = depth[older]
+        node[older], node[younger] = nodes, nodes + 1
+        for fresh in range(nodes, nodes + 2):
+            column[fresh], gain[fresh], missing[fresh] = -1, 0.0, -1
+            threshold[fresh], share[fresh], value[fresh] = 0.0, 1.0, 0.0
+        nodes += 2
+        if leaves == max_leaves:
+            break
+    for leaf in range(leaves):
+        g, h = 0.0, 0.0
+        for i in rows[begin[leaf] : end[leaf]]:
+            gradient, bent = slope(slopes, np.uintp(i))
+            g += gradient
+            h += bent
+        value[node[leaf]] = -rate * unit * g / (max(h, least_curvature) + penalty[leaf])  # h is 0 where all are certain
+        left[node[leaf]] = node[leaf]
+        leaf_rows[leaf, 0], leaf_rows[leaf, 1], leaf_rows[leaf, 2] = node[leaf], begin[leaf], end[leaf]
+    return nodes

@@ -1,0 +1,152 @@
+"""The rows of one tree of a sum of trees: their slopes, histograms of these, and the leaf each row is in.
+
+A row's gradient and curvature are told as whole numbers in one word, `gradient << bits | curvature`, so that a
+histogram takes one addition a cell, exactly. The codes of a row lie together, eight columns a word.
+"""
+
+import numpy as np
+
+from app.ml.numerics.boosting.compiled.splits import CELLS, LEFT, NEITHER, RIGHT
+from app.ml.numerics.jit import inner, kernel, seldom
+from app.ml.numerics.trees.compiled.partition import exchange
+
+CHUNK = 256
+"""Rows whose codes are gathered at a time: waiting for one row's memory overlaps with waiting for the others'."""
+
+
+@kernel("Tuple((f8, f8))(f8[::1], f8[:], f8[::1], f8, b1, f8, f4[::1])", writes=["told"])
+def tell(at, target, weights, scale, numbers, unit, told):
+    """The gradient of each row, times `unit`, whatever it weighs, into `told` (n,); the largest of both slopes.
+
+    at: (n,) the sum so far for numbers, else the probability of what `target` (n,) says: squared or logistic loss.
+    """
+    steepest, most = 0.0, 0.0
+    for i in range(at.size):
+        told[i] = (at[i] - target[i]) * unit
+        gradient, bent = slope((told, weights, scale, numbers), i)
+        steepest, most = max(steepest, abs(gradient)), max(most, bent)
+    return steepest, most
+
+
+@inner
+def slope(slopes, i):
+    """Gradient and curvature of row i. The latter is 1 for numbers, and p (1 - p) of probabilities: told is p or p - 1.
+
+    Both count times weights[i] · scale, if there are any weights.
+    """
+    told, weights, scale, numbers = slopes
+    steep, weight = np.float64(told[i]), weights[i] * scale if weights.size else 1.0
+    share = abs(steep)
+    return steep * weight, weight if numbers else share * (1 - share) * weight
+
+
+@inner
+def add(words, rows, slopes, scales, gathered, held, histogram):
+    """These rows, CHUNK at most, into the histogram."""
+    bits, gradients, curvatures = scales
+    width, one = words.shape[1], np.float64(1)
+    for c in range(rows.size):
+        p = np.uintp(c)
+        i = np.uintp(rows[p])
+        steep, bent = slope(slopes, i)
+        held[p] = (np.int64(np.rint(steep * gradients)) << bits) + np.int64(max(np.rint(bent * curvatures), one))
+        for w in range(width):
+            gathered[p, np.uintp(w)] = words[i, np.uintp(w)]
+    for w in range(width):
+        o = np.uintp(w * 8 * CELLS)
+        for c in range(rows.size):
+            word, code = held[np.uintp(c)], gathered[np.uintp(c), np.uintp(w)]
+            histogram[o + (code & np.uintp(255))] += word
+            histogram[o + np.uintp(256) + ((code >> np.uintp(8)) & np.uintp(255))] += word
+            histogram[o + np.uintp(512) + ((code >> np.uintp(16)) & np.uintp(255))] += word
+            histogram[o + np.uintp(768) + ((code >> np.uintp(24)) & np.uintp(255))] += word
+            histogram[o + np.uintp(1024) + ((code >> np.uintp(32)) & np.uintp(255))] += word
+            histogram[o + np.uintp(1280) + ((code >> np.uintp(40)) & np.uintp(255))] += word
+            histogram[o + np.uintp(1536) + ((code >> np.uintp(48)) & np.uintp(255))] += word
+            histogram[o + np.uintp(1792) + (code >> np.uintp(56))] += word
+
+
+@inner
+def empty(histogram):
+    for cell in range(histogram.size):
+        histogram[np.uintp(cell)] = 0
+
+
+@seldom
+def tally(words, rows, slopes, scales, gathered, held, histogram):
+    """The histogram (columns × CELLS) of these rows."""
+    empty(histogram)
+    for first in range(0, rows.size, CHUNK):
+        add(words, rows[first : first + CHUNK], slopes, scales, gathered, held, histogram)
+
+
+@seldom
+def part_some(rows, words, codes, j, further, sides, spare, counts, slopes, scales, gathered, held, histogram):
+    """Bring the rows of codes whose side is LEFT to the front, stably: how many. spare: as long as `rows`.
+
+    further: where the column's further bytes begin, and how many they are.
+    counts: the side, LEFT or RIGHT, whose rows are added to the histogram: they are at hand now.
+    """
+    kept, moved, column = np.uintp(0), np.uintp(0), np.uintp(j)
+    start, more = further
+    for first in range(0, rows.size, CHUNK):
+        stay, go = kept, moved
+        for p in range(first, min(first + CHUNK, rows.size)):
+            i = rows[np.uintp(p)]
+            code = np.uintp(codes[np.uintp(i), column])
+            for turn in range(more):
+                own = np.uintp(codes[np.uintp(i), np.uintp(start + turn)])
+                if own < np.uintp(CELLS - 1):
+                    code = np.uintp((turn + 1) * (CELLS - 1)) + own
+            right = np.uintp(sides[code])
+            spare[moved] = i
+            rows[kept] = i
+            moved += right
+            kept += np.uintp(1) - right
+        if counts == LEFT:
+            add(words, rows[stay:kept], slopes, scales, gathered, held, histogram)
+        elif counts == RIGHT:
+            add(words, spare[go:moved], slopes, scales, gathered, held, histogram)
+    for p in range(moved):
+        rows[kept + np.uintp(p)] = spare[np.uintp(p)]
+    return np.int64(kept)
+
+
+@seldom
+def part_rows(rows, words, codes, j, further, sides, spare, counts, slopes, scales, gathered, held, histogram):
+    """The same of any number of rows: as many at a time as `spare` has room for, and each time those that stay change
+    places with those that went before.
+    """
+    kept = 0
+    if counts != NEITHER:
+        empty(histogram)
+    for first in range(0, rows.size, spare.size):
+        some = rows[first : first + spare.size]
+        stay = part_some(
+            some, words, codes, j, further, sides, spare, counts, slopes, scales, gathered, held, histogram
+        )
+        kept = exchange(rows, kept, first, stay, spare)
+    return kept
+
+
+@inner
+def chosen(taught, rows):
+    """The places of the true ones to the front of `rows` (n,): how many."""
+    size = np.uintp(0)
+    for i in range(rows.size):
+        rows[size] = i
+        size += np.uintp(taught[i])
+    return np.int64(size)
+
+
+@kernel(
+    "void(i4[::1], i8[:,::1], f8[::1], f8[::1])",
+    "void(i4[::1], i8[:,::1], f8[::1], f4[::1])",
+    writes=["raw"],
+)
+def answer(rows, leaf_rows, value, raw):
+    """Add what each leaf's node says to `raw` (n,) of its rows."""
+    for leaf in range(leaf_rows.shape[0]):
+        said = raw.dtype.type(value[leaf_rows[leaf, 0]])
+        for i in rows[leaf_rows[leaf, 1] : leaf_rows[leaf, 2]]:
+            raw[np.uintp(i)] += said

@@ -1,0 +1,117 @@
+"""The loss of a sum of trees, of numbers or of classes, and where it leads down for each of many rows."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
+from app.ml.numerics.boosting.compiled.rows import tell
+from app.ml.numerics.boosting.gradient_trees import LOT, NUMBERS, Slopes
+from app.ml.numerics.linear_algebra.solve import near_one
+from app.ml.numerics.trees.forest import Trees, total
+
+
+class Course(NamedTuple):
+    """n rows, and where they stand."""
+
+    data: Data
+    classes: int
+    raw: Matrix | NDArray[np.float32]
+    """(k, n) the sums of the trees so far; of more than two classes less a number of the row, as `begin` says."""
+    told: NDArray[np.float32]
+    """(n,) the slopes of one sum at a time."""
+    unit: float
+    """What brings them near 1, so that four bytes are enough."""
+    weights: Vector
+    """(n,); none if they do not differ."""
+    weight: float
+    """Of all rows; of those that differ about the largest, to count in."""
+
+    @classmethod
+    def of(cls, data: Data, base: Vector, classes: int) -> "Course":
+        n, heaviest = len(data.x), float(data.weights.max())
+        alike = data.weights.min() == heaviest
+        raw = np.empty((len(base), n), np.float32 if classes else np.float64)
+        raw[:] = base[:, None]
+        unit = 1.0 if classes else near_one(float(max(data.y.max() - base[0], base[0] - data.y.min())))
+        weights, weight = (data.weights[:0], heaviest) if alike else (data.weights, 1 / near_one(heaviest))
+        return cls(data, classes, raw, np.empty(n, np.float32), unit, weights, weight)
+
+    @property
+    def targets(self) -> Matrix:
+        """(n, k) numbers, or truths of the class: of two classes only of the second."""
+        return self.data.targets[:, -len(self.raw) :]
+
+    def begin(self) -> None:
+        """A round. Of more than two classes the sums become logarithms of probabilities, so that all trees of the round
+        start from the same: each changes one sum.
+        """
+        for lot in lots(len(self.told) if len(self.raw) > 1 else 0, len(self.raw)):
+            raw = self.raw[:, lot].astype(np.float64)
+            raw -= log_total(raw)
+            self.raw[:, lot] = raw
+
+    def slopes(self, k: int) -> Slopes:
+        """Of one sum, where the rows stand now."""
+        largest, numbers = (0.0, 0.0), not self.classes
+        for lot in lots(len(self.told)):
+            weighed = self.weights[lot], 1 / self.weight
+            most = tell(self._told(k, lot), self.targets[lot, k], *weighed, numbers, self.unit, self.told[lot])
+            largest = max(largest[0], most[0]), max(largest[1], most[1])
+        return Slopes(self.told, numbers, self.unit, self.weights, self.weight, largest)
+
+    def _told(self, k: int, lot: slice) -> Vector:
+        """The number, or the probability of the class."""
+        raw = self.raw[k, lot].astype(np.float64)
+        if not self.classes:
+            return raw
+        return share(raw) if len(self.raw) == 1 else np.exp(raw)
+
+    def loss(self, rows: Iterable[Labels]) -> float:
+        """Mean squared error, or mean minus log-likelihood, of some rows."""
+        losses = weights = 0.0
+        for some in rows:
+            raw, targets = self.raw[:, some].astype(np.float64), self.targets[some].T
+            if not self.classes:
+                each = (raw[0] - targets[0]) ** 2
+            elif len(raw) == 1:
+                each = np.logaddexp(0, raw[0]) - targets[0] * raw[0]
+            else:
+                each = log_total(raw) - np.einsum("ki,ki->i", targets, raw)
+            losses += float(each @ self.data.weights[some])
+            weights += float(self.data.weights[some].sum())
+        return losses / weights
+
+    def add(self, k: int, tree: Trees, rows: Iterable[Labels]) -> None:
+        """What the tree says of rows that it did not grow from."""
+        asked = tree._replace(left=tree.left.copy())  # what is kept beside a tree that many rows ask goes with it
+        for some in rows:
+            self.raw[k, some] += total(asked, self.data.x[some])[:, 0]
+
+
+def lots(rows: int, each: int = 1) -> list[slice]:
+    """Some rows at a time, of which so many numbers are computed each."""
+    step = min(LOT, max(1, NUMBERS // each))
+    return [slice(first, first + step) for first in range(0, rows, step)]
+
+
+def others(taught: NDArray[np.bool_], each: int) -> Iterator[Labels]:
+    """Where the false ones are, some at a time."""
+    for lot in lots(taught.size, each):
+        yield np.flatnonzero(~taught[lot]) + lot.start
+
+
+def log_total(raw: Matrix) -> Vector:
+    """Logarithm of the sum of e^raw over the classes, (n,)."""
+    top = raw.max(axis=0)
+    far = raw - top
+    logs: Vector = top + np.log(np.exp(far, out=far).sum(axis=0))
+    return logs
+
+
+@np.errstate(over="ignore")  # infinitely unlikely: 0
+def share(raw: Vector) -> Vector:
+    """The logistic function."""
+    return np.asarray(1.0 / (1.0 + np.exp(-raw)))

@@ -1,0 +1,115 @@
+"""Small trees for boosting: the columns are binned once, and every round grows a tree with other weights.
+
+Beside the d bytes of a row's codes it takes 5 bytes to grow a tree, 8 for its weight or slope, and for each class one
+sum of votes or of steps: of many rows 4 bytes, as those are not large; of counted votes 2 or less. So of many rows it
+is at most twice d where d is at least 14 + 4 k: 30 columns for 4 classes.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ml.contract.algorithm import Data, Task, Vector
+from app.ml.numerics.boosting.losses import lots
+from app.ml.numerics.trees.binning import MOST, binned, ranked
+from app.ml.numerics.trees.compiled.split_search import FLATTEST
+from app.ml.numerics.trees.compiled.splits import GINI, NEWTON, VARIANCE
+from app.ml.numerics.trees.forest import total
+from app.ml.numerics.trees.growth import Grower, Grown, Rules, planted
+
+EXACT = 5_000
+"""Up to so many rows every value may divide a column, beyond them 255 bins."""
+LIGHTEST = 1e-12
+"""Weight that a leaf must have, as a share of all."""
+Told = NDArray[np.unsignedinteger]
+"""(n,) the class of each row by a tree, in few bytes."""
+
+
+class Weak:
+    """Trees of so many questions one after the other. exact: whether any value may divide a column, however many rows
+    there are; absent: if they are few.
+
+    Missing values go to the side where more is gained. With a way of their own at every question they leave few rows
+    for the next one: trees three questions deep lose what a tenth of missing cells could cost many times over.
+    """
+
+    def __init__(self, data: Data, max_depth: int, *, exact: bool | None = None) -> None:
+        self._data = data
+        few = len(data.x) <= EXACT if exact is None else exact
+        if few and not any(np.isnan(column).any() for column in data.x.T):
+            self._table, self._order = ranked(data)
+        else:  # a side for the missing is found where values are counted
+            self._table, self._order = binned(data, len(data.x) if few else MOST), np.zeros((0, 0), np.int32)
+        self._rules = Rules(GINI, max_depth=max_depth, missing_branch=False, missing_side=True)
+        self.real = np.dtype(np.float64 if few else np.float32)
+        """What sums over trees are kept in beside the codes."""
+
+    def taught(self, weights: Vector) -> tuple[Grown, Told]:
+        """The tree for weights (n,) that add up to 1, and what it says."""
+        tree = self._grow(self._data, weights, GINI, 1.0)
+        leaves = planted(tree, self._data.levels, tree.value)
+        told = np.empty(weights.size, np.min_scalar_type(tree.value.shape[1]))
+        for lot in lots(told.size):
+            told[lot] = total(leaves, self._data.x[lot]).argmax(axis=1)
+        return tree, told
+
+    def stepped(self, slopes: Vector) -> Grown:
+        """The tree of Newton steps along the slopes g (n,) of a likelihood, truth less probability: by least squares
+        nearest to g/h, with weights h = |g| (1 - |g|), the curvatures, times those of the rows.
+        """
+        weights = self._data.weights
+        if self._order.size:
+            bent = _curvature(slopes)
+            shares = weights * bent
+            return self._grow(self._numbers(slopes / bent), shares / shares.sum(), VARIANCE, 1.0)
+        mass = sum(float(weights[lot] @ _curvature(slopes[lot])) for lot in lots(slopes.size))
+        return self._grow(self._numbers(slopes), weights, NEWTON, mass)
+
+    def _numbers(self, y: Vector) -> Data:
+        return replace(self._data, task=Task.REGRESSION, y=y)
+
+    def _grow(self, data: Data, weights: Vector, criterion: int, mass: float) -> Grown:
+        """mass: what the rows weigh together, in what is compared."""
+        order = self._order.copy() if self._order.size else None  # growing uses it up
+        least = LIGHTEST * mass
+        rules = self._rules._replace(criterion=criterion, min_samples_split=least, min_samples_leaf=least)
+        return Grower(data, self._table, order).grow(weights, rules)
+
+
+def _curvature(slopes: Vector) -> Vector:
+    size = np.abs(slopes)
+    return np.asarray(np.maximum(size * (1 - size), FLATTEST))
+
+
+class Majority:
+    """Rows of classes: what they weigh for the next tree, and what those before it voted."""
+
+    def __init__(self, data: Data, kind: np.dtype[np.generic]) -> None:
+        """kind: of the sums of votes."""
+        self.weights: Vector = data.weights / data.weights.sum()
+        """(n,), adding up to 1."""
+        self._data = data
+        self._votes = np.zeros(data.targets.shape, kind)
+
+    def error(self, told: Told) -> float:
+        """Weight of the rows that a tree got wrong."""
+        return sum(float((self.weights[lot] * self._wrong(told, lot)).sum()) for lot in lots(told.size))
+
+    def add(self, told: Told, vote: float) -> float:
+        """One vote more for what a tree says: the training error of the majority."""
+        wrong = 0.0
+        for lot in lots(told.size):
+            votes = self._votes[lot]
+            votes[np.arange(len(votes)), told[lot]] += vote
+            wrong += float((self._data.weights[lot] * (votes.argmax(axis=1) != self._data.y[lot])).sum())
+        return wrong / float(self._data.weights.sum())
+
+    def stress(self, told: Told, factor: float) -> None:
+        """Let rows that a tree got wrong weigh so many times as much."""
+        for lot in lots(told.size):
+            np.multiply(self.weights[lot], factor, out=self.weights[lot], where=self._wrong(told, lot))
+        self.weights /= self.weights.sum()
+
+    def _wrong(self, told: Told, lot: slice) -> NDArray[np.bool_]:
+        return np.asarray(told[lot] != self._data.y[lot])

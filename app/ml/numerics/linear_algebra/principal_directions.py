@@ -1,0 +1,49 @@
+"""Principal directions of a cloud of rows."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.numerics.linear_algebra.solve import EPS
+
+TRUSTED = 1e-8
+"""A covariance matrix holds every eigenvalue to one rounding of the largest: below this share few digits are left."""
+
+
+class Spectrum(NamedTuple):
+    values: Vector
+    """(m,) variances along the directions, descending, zero or more; m = min(n, d)."""
+    directions: Matrix
+    """(m, d) orthonormal rows, each with its largest entry positive."""
+
+
+def principal(a: Matrix, needed: Callable[[Vector], int] = len) -> Spectrum:
+    """The spectrum of aᵀa for a (n, d) of centred rows, each times the root of its share of the weight.
+
+    needed: given the variances, how many of the directions will be used.
+
+    With many more rows than columns, by the (d, d) covariance matrix in one pass over the rows. Squaring costs small
+    eigenvalues half their digits, so when one that is needed is too small for that, and whenever rows are few,
+    by the singular values of `a` itself; those that are only rounding are zero.
+    """
+    n, d = a.shape
+    if n >= 3 * d:
+        values, vectors = scipy.linalg.eigh(a.T @ a)
+        values = np.maximum(values[::-1], 0.0)
+        if values[needed(values) - 1] > TRUSTED * values[0]:
+            return Spectrum(values, _signed(vectors.T[::-1]))
+    _, s, vt = scipy.linalg.svd(a, full_matrices=False)
+    s[s <= max(n, d) * EPS * s[0]] = 0.0
+    return Spectrum(s * s, _signed(vt))
+
+
+def _signed(directions: Matrix) -> Matrix:
+    """A direction is the same backwards: let the largest entry (the first of equals) be positive."""
+    size = np.abs(directions)
+    # Entries equal but for rounding count as equal, or rounding would choose the sign.
+    largest = (size >= size.max(axis=1, keepdims=True) * (1 - 1e-9)).argmax(axis=1)
+    sign = np.sign(directions[np.arange(len(directions)), largest])
+    return np.ascontiguousarray(directions * sign[:, None])

@@ -1,0 +1,161 @@
+"""Least squares with and without a ridge, by factorisations; nothing is ever inverted."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.numerics.linear_algebra.normal_equations import normal_equations, solve_normal
+
+EPS = float(np.finfo(np.float64).eps)
+ILL_CONDITIONED = 1e6
+"""Inputs known to six digits leave nothing of the answer beyond this condition number."""
+
+
+class Centred(NamedTuple):
+    x: Matrix
+    """(n, d) with weighted column means of zero; a constant column is exactly zero."""
+    mean: Vector
+    """(d,)."""
+
+
+class Solution(NamedTuple):
+    """Coefficients of a linear fit, and how well the inputs determined them."""
+
+    coef: Matrix
+    """(d, k)."""
+    intercept: Vector
+    """(k,)."""
+    rank: int
+    """Independent directions among the centred inputs."""
+    condition: float
+    """Largest over smallest singular value of the centred inputs with columns of unit length (the choice
+    of units plays no part); infinite when a column depends on the others."""
+    square: Vector
+    """(k,) weighted sums of squared residuals."""
+    mean: Vector
+    """(d,) what was subtracted from the inputs: their weighted mean, or zero without an intercept."""
+    gram: Matrix | None = None
+    """(d, d) weighted products of the centred inputs, if they were needed."""
+
+
+def near_one(size: float) -> float:
+    """The power of two that brings this between 1/2 and 1, or as near as may be."""
+    return float(2.0 ** -min(max(math.frexp(size)[1], -1000), 1000))
+
+
+def each_row(x: Matrix, coef: Vector | Matrix) -> NDArray[np.float64]:
+    """X @ coef, (n,) for coef (d,), (n, k) for (d, k); each row by itself, so that its bits are those it has alone.
+
+    A product of matrices sums in an order that depends on their shapes. As quick for one row, half as quick for many.
+    """
+    if len(x) == 1 < len(coef) == coef.size:
+        alone: NDArray[np.float64] = x.dot(coef)  # the same sum, sooner
+        return alone
+    if coef.ndim == 1:
+        return np.asarray(np.vecdot(x, coef))
+    if coef.shape[1] == 1:
+        return np.asarray(np.vecdot(x, coef[:, 0])[:, None])
+    return np.asarray(np.vecdot(x[:, None, :], np.ascontiguousarray(coef.T)))
+
+
+def centred(x: Matrix, weights: Vector) -> Centred:
+    """Subtract the weighted mean of each column.
+
+    What is left of a constant column is rounding, a few units in the last place of its values. It is
+    set to zero, lest something scales it up and learns from it.
+    """
+    mean = weights @ x / weights.sum()
+    rest = x - mean
+    # Rounding of a weighted mean grows with log n (pairwise sums) to √n (plain ones).
+    noise = 4 * EPS * np.sqrt(len(x)) * np.abs(mean)
+    # What is constant is so in the first rows already: only few columns are looked at in full.
+    for j in np.flatnonzero((np.abs(rest[:64]) <= noise).all(axis=0)):
+        if np.abs(rest[:, j]).max() <= noise[j]:
+            rest[:, j] = 0.0
+    return Centred(rest, mean)
+
+
+def weighted_ridge(x: Matrix, y: Matrix, weights: Vector, penalty: float, *, intercept: bool = True) -> Solution:
+    """Minimise Σ wᵢ‖yᵢ − xᵢβ − b‖² + penalty‖β‖² over β (d, k) and the unpenalised b (k,), or with b = 0.
+
+    x: (n, d); y: (n, k); weights: (n,) positive. With penalty 0 and dependent columns the answer is the shortest
+    β, which is also the limit of a vanishing penalty.
+
+    By the normal equations, corrected once with the residuals; where they are not to be trusted, and for more columns
+    than rows, the singular value decomposition takes over.
+    """
+    if x.shape[1] <= x.shape[0]:
+        equations = normal_equations(x, y, weights, intercept=intercept)
+        solved = solve_normal(x, y, weights, equations, penalty)
+        if solved is not None:
+            constant = equations.middle - equations.mean @ solved.coef
+            told = _conditioning_of(equations.gram)
+            return Solution(solved.coef, constant, *told, solved.square, equations.mean, equations.gram)
+    inputs, targets = ((centred if intercept else _as_is)(part, weights) for part in (x, y))
+    root = np.sqrt(weights)[:, None]
+    a, b = inputs.x * root, targets.x * root
+    coef, rank, condition = _by_svd(a, b, penalty)
+    square = ((b - a @ coef) ** 2).sum(axis=0)
+    return Solution(coef, targets.mean - inputs.mean @ coef, rank, condition, square, inputs.mean)
+
+
+def solve_ridge(a: Matrix, b: Matrix, penalty: float) -> tuple[Matrix, int, float]:
+    """Minimise ‖b − aβ‖² + penalty‖β‖² as `weighted_ridge` does: β (d, k), rank and condition number of a (n, d)."""
+    found = weighted_ridge(a, b, np.ones(len(a)), penalty, intercept=False)
+    return found.coef, found.rank, found.condition
+
+
+def positive_solver(a: Matrix) -> Callable[[Vector], Vector]:
+    """What solves ax = b for b, with a positive definite a (m, m): by Cholesky.
+
+    Where rounding has made `a` indefinite, the directions at fault get the smallest curvature that is not rounding.
+    """
+    scale = np.sqrt(a.diagonal())
+    scale = np.where(scale > 0, scale, 1.0)
+    system = a / scale / scale[:, None]
+    factor, failed = scipy.linalg.lapack.dpotrf(system, lower=True)
+    if not failed:
+        return lambda b: np.asarray(scipy.linalg.cho_solve((factor, True), b / scale) / scale)
+    values, vectors = scipy.linalg.eigh(system)
+    values = np.maximum(values, len(a) * EPS * values[-1])
+    return lambda b: np.asarray(vectors @ (vectors.T @ (b / scale) / values) / scale)
+
+
+def _conditioning_of(gram: Matrix) -> tuple[int, float]:
+    """Rank and condition number of the columns whose products these are."""
+    length = np.sqrt(gram.diagonal())
+    unit = np.where(length > 0, length, 1.0)
+    eigenvalues = scipy.linalg.eigvalsh(gram / unit / unit[:, None])
+    return _conditioning(np.sqrt(np.maximum(eigenvalues[::-1], 0)), np.sqrt(len(gram) * EPS), len(gram))
+
+
+def _as_is(x: Matrix, _weights: Vector) -> Centred:
+    return Centred(x, np.zeros(x.shape[1]))
+
+
+def _by_svd(a: Matrix, b: Matrix, penalty: float) -> tuple[Matrix, int, float]:
+    n, d = a.shape
+    length = np.sqrt((a * a).sum(axis=0))
+    unit = np.where(length > 0, length, 1.0)
+    # Only a fit without penalty is free to choose the units of its columns.
+    scale = unit if penalty == 0 and d <= n else np.ones(d)
+    u, s, vt = scipy.linalg.svd(a / scale, full_matrices=False)
+    kept = s > max(n, d) * EPS * s.max(initial=0.0)
+    gain = np.where(kept, s, 0.0) / np.where(kept, s * s + penalty, 1.0)
+    coef = (vt.T @ (gain[:, None] * (u.T @ b))) / scale[:, None]
+    if penalty == 0 and d <= n and not kept.all():
+        null, _ = np.linalg.qr((vt[~kept] / scale).T)
+        coef -= null @ (null.T @ coef)
+    values = s if scale is unit else scipy.linalg.svdvals(a / unit)
+    return coef, *_conditioning(values, max(n, d) * EPS, d)
+
+
+def _conditioning(values: Vector, threshold: float, d: int) -> tuple[int, float]:
+    """Rank and condition number from singular values in descending order."""
+    rank = int((values > threshold * values.max(initial=0.0)).sum())
+    return rank, float(values[0] / values[-1]) if rank == d and d > 0 else float("inf") if d > 0 else 1.0

@@ -1,0 +1,91 @@
+"""Sums of products of inputs and target, of parts of the rows, from which those of any union of parts follow.
+
+They are taken about an origin near the means, so that centring them loses no digits; by blocks that stay in cache.
+Source: Chan, Golub & LeVeque (1983), Amer. Statist. 37:242.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
+from app.ml.numerics.linear_algebra.solve import EPS
+from app.ml.numerics.linear_models.lasso_path import Moments
+
+BLOCK = 1024
+"""Rows worked on at a time."""
+
+
+class Point(NamedTuple):
+    inputs: Vector
+    """(d,)."""
+    target: float
+
+
+def mean_point(data: Data) -> Point:
+    weight = data.weights.sum()
+    return Point(data.weights @ data.x / weight, float(data.weights @ data.y / weight))
+
+
+class Sums(NamedTuple):
+    """Of aᵢ = xᵢ − origin and bᵢ = yᵢ − origin of the target, with weights."""
+
+    gram: Matrix
+    """(d, d) Σ wᵢaᵢaᵢᵀ."""
+    product: Vector
+    """(d,) Σ wᵢaᵢbᵢ."""
+    square: float
+    """Σ wᵢbᵢ²."""
+    inputs: Vector
+    """(d,) Σ wᵢaᵢ."""
+    target: float
+    """Σ wᵢbᵢ."""
+    weight: float
+
+    @classmethod
+    def of(cls, data: Data, origin: Point, rows: Labels | None = None) -> Self:
+        """Of all rows, or of these."""
+        d, n = data.x.shape[1], len(data.x) if rows is None else len(rows)
+        gram, product, inputs, square, target, weight = np.zeros((d, d)), np.zeros(d), np.zeros(d), 0.0, 0.0, 0.0
+        for start in range(0, n, BLOCK):
+            some = slice(start, start + BLOCK) if rows is None else rows[start : start + BLOCK]
+            w, a, b = data.weights[some], data.x[some] - origin.inputs, data.y[some] - origin.target
+            inputs += w @ a
+            target += float(w @ b)
+            weight += float(w.sum())
+            if not (w == 1).all():
+                root = np.sqrt(w)
+                a *= root[:, None]
+                b = b * root
+            gram += a.T @ a
+            product += b @ a
+            square += float(b @ b)
+        return cls(gram, product, square, inputs, target, weight)
+
+    @classmethod
+    def union(cls, parts: Sequence[Self]) -> Self:
+        """Of rows in any of these, all about one origin."""
+        return cls(*(sum(column[1:], column[0]) for column in zip(*parts, strict=True)))
+
+    def centred(self, origin: Point) -> tuple[Moments, Point]:
+        """The moments about the means, and these, for sums about `origin`.
+
+        A column whose deviation may be rounding is constant: its moments are exactly zero.
+        """
+        means, level = self.inputs / self.weight, self.target / self.weight
+        middle = Point(origin.inputs + means, origin.target + level)
+        gram = self.gram - np.outer(self.inputs, means)
+        product = self.product - self.inputs * level
+        constant = gram.diagonal() <= self.weight * (32 * EPS * np.abs(middle.inputs)) ** 2
+        gram[constant] = gram[:, constant] = product[constant] = 0.0
+        return Moments(gram, product, max(self.square - self.target * level, 0.0)), middle
+
+    def moments(self) -> Moments:
+        """About the origin, as they are."""
+        return Moments(self.gram, self.product, self.square)
+
+    def with_constant(self) -> Moments:
+        """The moments with a column of ones after the inputs."""
+        gram = np.block([[self.gram, self.inputs[:, None]], [self.inputs, np.array(self.weight)]])
+        return Moments(gram, np.append(self.product, self.target), self.square)

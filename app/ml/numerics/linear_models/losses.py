@@ -1,0 +1,134 @@
+"""Losses of a linear score, and the mean loss over rows as a function of the coefficients.
+
+With scores z (n, s) and targets t (n, s): squared ½(z − t)², absolute |z − t|, and for signs t = ±1 hinge
+max(0, 1 − tz), logistic log(1 + exp(−tz)) and, over all s scores of a row together, softmax −log p.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Self
+
+import numpy as np
+import scipy
+
+from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.numerics.linear_algebra.solve import Centred, centred
+from app.ml.numerics.linear_models.softmax import likelihood
+
+
+class Loss(IntEnum):
+    SQUARED = 0
+    ABSOLUTE = 1
+    HINGE = 2
+    LOGISTIC = 3
+    SOFTMAX = 4
+
+    @property
+    def smooth(self) -> bool:
+        return self not in {Loss.ABSOLUTE, Loss.HINGE}
+
+
+def losses(kind: Loss, scores: Matrix, targets: Matrix) -> Vector:
+    """Of each row, summed over its scores: (n,)."""
+    match kind:
+        case Loss.SQUARED:
+            each = 0.5 * np.square(scores - targets)
+        case Loss.ABSOLUTE:
+            each = np.abs(scores - targets)
+        case Loss.HINGE:
+            each = np.maximum(1 - targets * scores, 0.0)
+        case Loss.LOGISTIC:
+            each = np.logaddexp(0.0, -targets * scores)
+        case Loss.SOFTMAX:
+            return likelihood(scores, targets > 0).losses
+    return np.asarray(each.sum(axis=1))
+
+
+def slopes(kind: Loss, scores: Matrix, targets: Matrix) -> Matrix:
+    """By each score, (n, s); at a corner, that of the flat or lower side."""
+    match kind:
+        case Loss.SQUARED:
+            return scores - targets
+        case Loss.ABSOLUTE:
+            return np.sign(scores - targets)
+        case Loss.HINGE:
+            return -targets * (targets * scores < 1)
+        case Loss.LOGISTIC:
+            return np.asarray(-targets * scipy.special.expit(-targets * scores))
+    share = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(share / share.sum(axis=1, keepdims=True) - (targets > 0))
+
+
+@dataclass(frozen=True)
+class MeanLoss:
+    """Weighted mean loss plus ½α‖β‖², over points (d + 1, s): coefficients, and the intercepts last.
+
+    `scaled` has coordinates of its own: each column is centred and divided by √(variance + α), the target of a
+    regression likewise, so that slopes and curvatures are about 1 whatever the units. `plain` has those of the data.
+    """
+
+    kind: Loss
+    x: Matrix
+    """(n, d + 1), the last column ones, or zeros without an intercept."""
+    targets: Matrix
+    """(n, s)."""
+    weights: Vector
+    """(n,), summing to 1."""
+    penalty: Matrix
+    """(d + 1, 1), zero for the intercepts."""
+    mean: Vector
+    unit: Vector
+    middle: Vector
+    """(s,) of the targets."""
+    spread: float
+
+    @classmethod
+    def plain(cls, kind: Loss, x: Matrix, targets: Matrix, weights: Vector, alpha: float, *, intercept: bool) -> Self:
+        d, s = x.shape[1], targets.shape[1]
+        none, ones = np.zeros(d), np.ones(d)
+        inputs = np.column_stack([x, np.full(len(x), float(intercept))])
+        penalty = np.append(alpha * ones, 0.0)[:, None]
+        return cls(kind, inputs, targets, weights / weights.sum(), penalty, none, ones, np.zeros(s), 1.0)
+
+    @classmethod
+    def scaled(cls, kind: Loss, x: Matrix, targets: Matrix, weights: Vector, alpha: float, *, intercept: bool) -> Self:
+        share = weights / weights.sum()
+        inputs = centred(x, share) if intercept else Centred(x, np.zeros(x.shape[1]))
+        aims, spread = Centred(targets, np.zeros(targets.shape[1])), 1.0
+        if kind in {Loss.SQUARED, Loss.ABSOLUTE}:
+            aims = centred(targets, share) if intercept else aims
+            spread = float(np.abs(aims.x).max()) or 1.0
+        alpha *= (
+            spread if kind is Loss.ABSOLUTE else 1.0
+        )  # the loss shrinks with the spread, the penalty with its square
+        unit = np.sqrt(share @ np.square(inputs.x) + alpha)
+        unit[unit == 0] = 1.0
+        rows = np.column_stack([inputs.x / unit, np.full(len(x), float(intercept))])
+        penalty = np.append(alpha / unit / unit, 0.0)[:, None]
+        return cls(kind, rows, aims.x / spread, share, penalty, inputs.mean, unit, aims.mean, spread)
+
+    @property
+    def zero(self) -> Matrix:
+        return np.zeros((self.x.shape[1], self.targets.shape[1]))
+
+    def value(self, point: Matrix) -> float:
+        return self._total(self.x @ point, point)
+
+    def with_slope(self, point: Matrix) -> tuple[float, Matrix]:
+        scores = self.x @ point
+        pull = self.weights[:, None] * slopes(self.kind, scores, self.targets)
+        return self._total(scores, point), self.x.T @ pull + self.penalty * point
+
+    def linear(self, point: Matrix) -> tuple[Matrix, Vector]:
+        """Coefficients (d, s) and intercepts (s,) in the coordinates of the data."""
+        coef = self.spread * (point[:-1] / self.unit[:, None])
+        return coef, self.middle + self.spread * point[-1] - self.mean @ coef
+
+    def point(self, coef: Matrix, intercept: Vector) -> Matrix:
+        """The inverse of `linear`."""
+        last = (intercept - self.middle + self.mean @ coef) / self.spread
+        return np.vstack([coef * self.unit[:, None] / self.spread, last])
+
+    def _total(self, scores: Matrix, point: Matrix) -> float:
+        loss = self.weights @ losses(self.kind, scores, self.targets)
+        return float(loss + 0.5 * (self.penalty * np.square(point)).sum())

@@ -1,0 +1,296 @@
+"""Cross-entropy of a linear softmax, with its derivatives.
+
+Two classes have one score, the log odds of the second; more have one each. With scores z (n, s) and targets t (n, s),
+the loss of a row is  log Z − Σ zⱼtⱼ  with Z = 1 + exp z for s = 1 and Z = Σ exp zⱼ else, so that one
+code serves both.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.numerics.linear_algebra.solve import centred
+
+CELLS = 2**17
+"""Numbers of `x` worked on at a time: they stay in cache for the way there and the way back."""
+
+
+FLAT = 1e-8
+"""Curvature, as a share of the largest, below which a direction is as good as flat."""
+
+
+class Linear(NamedTuple):
+    coef: Matrix
+    """(d, s)."""
+    intercept: Vector
+    """(s,)."""
+
+
+def probabilities(scores: Matrix) -> Matrix:
+    """(n, s) → (n, s): of the second class when s = 1, else of each."""
+    if scores.shape[1] == 1:
+        small = np.exp(-np.abs(scores))  # of whichever class is less likely, before dividing: it never overflows
+        return np.asarray(np.where(scores < 0, small, 1.0) / (1.0 + small))
+    share = np.exp(scores - scores.max(axis=1, keepdims=True))
+    share /= share.sum(axis=1, keepdims=True)
+    return np.asarray(share)
+
+
+def of_two(scores: Matrix) -> Matrix:
+    """Log odds of the second class (n, 1) → probabilities (n, 2), each to all its digits however small it is."""
+    against = np.empty((len(scores), 2))
+    against[:, :1] = scores
+    np.negative(scores, out=against[:, 1:])
+    np.minimum(against, _LARGEST, out=against)
+    np.exp(against, out=against)
+    against += _ONE
+    return np.asarray(np.divide(_ONE, against, out=against))
+
+
+def one_of_two(odds: float) -> Matrix:
+    """`of_two` of a single row, (1, 2): numpy takes longer to begin with an array than to compute one number."""
+    answer = np.empty((1, 2))
+    answer[0, 0], answer[0, 1] = _share(odds), _share(-odds)
+    return answer
+
+
+def _share(against: float) -> float:
+    least = LARGEST if against > LARGEST else against  # noqa: FURB136  `min` takes ten times as long
+    return 1.0 / (1.0 + float(np.exp(least)))
+
+
+LARGEST = 709.0
+"""e^710 is infinite."""
+_LARGEST, _ONE = np.array(LARGEST), np.array(1.0)
+"""Arrays, as a number is made one with each use, for as long as a row takes."""
+
+
+def losses(scores: Matrix, targets: Matrix) -> Vector:
+    """Minus the log-likelihood of each row, (n,)."""
+    if scores.shape[1] == 1:
+        return np.logaddexp(0.0, np.where(targets > 0, -scores, scores))[:, 0]
+    return likelihood(scores, targets).losses
+
+
+class Likelihood(NamedTuple):
+    losses: Vector
+    """(n,)."""
+    probabilities: Matrix
+    """(n, s)."""
+
+
+def likelihood(scores: Matrix, targets: Matrix | NDArray[np.bool_]) -> Likelihood:
+    """`losses` and `probabilities` at once: one exponential for both, and small losses to all their digits."""
+    if scores.shape[1] == 1:
+        z, t = scores[:, 0], targets[:, 0]
+        small = np.exp(-np.abs(z))
+        own = np.where(z >= 0, 1.0, small) / (1 + small)
+        return Likelihood(np.log1p(small) + (np.maximum(z, 0) - z * t), own[:, None])
+    classes = np.ascontiguousarray(scores.T)  # sums over classes, row by row of it, are quick
+    classes -= (classes * targets.T).sum(axis=0)
+    highest = classes.max(axis=0)
+    share = np.exp(classes - highest)
+    best = share == 1
+    rest = np.where(best, 0.0, share).sum(axis=0) + (best.sum(axis=0) - 1)
+    return Likelihood(highest + np.log1p(rest), (share / (1 + rest)).T)
+
+
+@dataclass(frozen=True)
+class CrossEntropy:
+    """Mean loss per unit of weight plus ½λ‖coef‖²/Σw, over a point (m,) with m = (d + 1)·s.
+
+    In coordinates of its own: each column is centred and divided by √(variance + λ/Σw), and there is a last one of
+    ones. So curvatures are about 1 or less whatever the units of the inputs, and a gradient is a pure number.
+    The columns stay as they are; what centring and scaling do to sums over rows is done to the sums.
+    """
+
+    x: Matrix
+    """(n, d)."""
+    targets: Matrix
+    """(n, s)."""
+    weights: Vector
+    """(n,), summing to 1."""
+    penalty: Vector
+    """(d + 1,), zero for the ones."""
+    offset: Vector
+    """(d,) weighted means of `x`, no larger than its deviations."""
+    mean: Vector
+    """(d,) of the inputs as they came."""
+    unit: Vector
+
+    @classmethod
+    def of(cls, x: Matrix, targets: Matrix, weights: Vector, penalty: float) -> Self:
+        """penalty: λ > 0. targets: (n, 1) with 1 for the second class, or one-hot (n, s)."""
+        share = weights / weights.sum()
+        mean = offset = share @ x
+        variance = _squares(x, share) - mean**2
+        if (mean**2 > variance).any():  # far from zero centring afterwards would cost digits
+            x, mean = centred(x, weights)
+            offset, variance = np.zeros(x.shape[1]), _squares(x, share)
+        ridge = penalty / weights.sum()
+        unit = np.sqrt(variance + ridge)
+        return cls(x, np.asfortranarray(targets), share, np.append(ridge / unit / unit, 0.0), offset, mean, unit)
+
+    def every(self, step: int) -> "CrossEntropy":
+        """Of every so many rows, in the same coordinates."""
+        share = self.weights[::step]
+        return replace(self, x=self.x[::step], targets=self.targets[::step], weights=share / share.sum())
+
+    @property
+    def start(self) -> Vector:
+        """No influence of the inputs, and the observed share of each class."""
+        share = self.weights @ self.targets
+        odds = np.log(share) - (np.log1p(-share) if len(share) == 1 else np.log(share).mean())
+        point = np.zeros((self.x.shape[1] + 1, len(share)))
+        point[-1] = odds
+        return point.ravel()
+
+    def linear(self, point: Vector) -> Linear:
+        """The same in the coordinates of the data."""
+        b = self._unpacked(point)
+        coef = b[:-1] / self.unit[:, None]
+        return Linear(coef, b[-1] - self.mean @ coef)
+
+    def __call__(self, point: Vector) -> tuple[float, Vector]:
+        """Value and gradient (m,)."""
+        b = self._unpacked(point)
+        coef, constant = self._plain(b)
+        shrunk = self.penalty[:, None] * b
+        value, slopes, total = 0.5 * float((shrunk * b).sum()), np.zeros_like(coef), np.zeros_like(constant)
+        for rows in self._blocks():
+            x, targets, weights = self.x[rows], self.targets[rows], self.weights[rows]
+            losses, p = likelihood(_product(x, coef) + constant, targets)
+            pull = weights[:, None] * (p - targets)
+            value += float(weights @ losses)
+            slopes += _product(x.T, pull)
+            total += pull.sum(axis=0)
+        slopes = (slopes - np.outer(self.offset, total)) / self.unit[:, None]
+        return value, (np.vstack([slopes, total]) + shrunk).ravel()
+
+    def hessian(self, point: Vector) -> Matrix:
+        """(m, m), positive definite.
+
+        The same constant added to all scores changes nothing when s > 1. Along those directions the mean curvature
+        of all others is added; the gradient has no part in them, so no Newton step is changed by it.
+        """
+        coef, constant = self._plain(self._unpacked(point))
+        d, s = len(coef), len(constant)
+        products, sums, mass = np.zeros((s, d, d)), np.zeros((s, d)), np.zeros(s)
+        pairs = np.zeros((s * (d + 1), s * (d + 1)))
+        buffer = np.empty((self._step, d))
+        for rows in self._blocks():
+            x, p = self.x[rows], probabilities(_product(self.x[rows], coef) + constant)
+            for i in range(s):
+                root = np.sqrt(self.weights[rows] * p[:, i] * (1 - p[:, i]))
+                scaled = np.multiply(x, root[:, None], out=buffer[: len(x)])
+                products[i] += scaled.T @ scaled
+                sums[i] += root @ scaled
+                mass[i] += root @ root
+            if s > 1:
+                _add_pairs(pairs, x, p * np.sqrt(self.weights[rows])[:, None])
+        crossed = pairs.reshape(s, d + 1, s, d + 1)
+        blocks = np.zeros((d + 1, s, d + 1, s))
+        for i in range(s):
+            blocks[:, i, :, i] = self._centred(products[i], sums[i], mass[i])
+            for j in range(i):
+                gram = crossed[i, :, j]
+                blocks[:, i, :, j] = blocks[:, j, :, i] = -self._centred(gram[:-1, :-1], gram[-1, :-1], gram[-1, -1])
+        own = np.arange(d + 1)
+        for i in range(s):
+            blocks[own, i, own, i] += self.penalty
+        if s > 1:
+            blocks[own, :, own, :] += np.einsum("isis->", blocks) / ((d + 1) * s * s)
+        return blocks.reshape((d + 1) * s, (d + 1) * s)
+
+    def errors(self, point: Vector, weight: float) -> NDArray[np.float64]:
+        """F (d + 1, s, m): FFᵀ is the inverse Hessian of the whole loss, of rows with this sum of weights.
+
+        In the coordinates of the data: coefficients, then the intercept. It is the covariance of a maximum
+        likelihood estimate, and of a Gaussian near the highest point of a posterior whose prior is the penalty. Of
+        scores that only count relative to each other, what they have in common has no error.
+        """
+        d, s = self.x.shape[1], self.targets.shape[1]
+        hessian = self.hessian(point) * weight
+        scale = np.sqrt(hessian.diagonal())
+        triangle = scipy.linalg.cholesky(hessian / scale / scale[:, None])
+        root = scipy.linalg.solve_triangular(triangle, np.eye(len(scale))) / scale[:, None]
+        factor = root.reshape(d + 1, s, -1)
+        if s > 1:
+            factor = factor - factor.mean(axis=1, keepdims=True)
+        coef = factor[:-1] / self.unit[:, None, None]
+        constant = factor[-1] - np.tensordot(self.mean, coef, 1)
+        return np.ascontiguousarray(np.concatenate([coef, constant[None]]))
+
+    def first_curvature(self) -> Callable[[Vector], Vector]:
+        """Times a vector, roughly the inverse Hessian at `start`, where it is a Kronecker product.
+
+        There the probabilities p are the same in all rows: the Hessian is that of the inputs times that of the scores,
+        diag(p) − ppᵀ, plus the penalty, here taken as one number. s > 1.
+        """
+        d, s = self.x.shape[1], self.targets.shape[1]
+        products, sums = np.zeros((d, d)), self.weights @ self.x
+        for rows in self._blocks():
+            scaled = self.x[rows] * np.sqrt(self.weights[rows])[:, None]
+            products += scaled.T @ scaled
+        share = self.weights @ self.targets
+        scores = np.diag(share) - np.outer(share, share)
+        scores += scores.trace() / (s * s)  # along the constant, which changes nothing
+        inputs, v = np.linalg.eigh(self._centred(products, sums, 1.0))
+        outputs, u = np.linalg.eigh(scores)
+        curvature = np.outer(np.maximum(inputs, FLAT * inputs[-1]), outputs) + self.penalty.mean()
+
+        def solve(point: Vector) -> Vector:
+            return np.asarray((v @ (v.T @ self._unpacked(point) @ u / curvature) @ u.T).ravel(), np.float64)
+
+        return solve
+
+    def _centred(self, products: Matrix, sums: Vector, mass: float) -> Matrix:
+        """(d + 1, d + 1): in own coordinates, ones last, from weighted sums of the columns as they are."""
+        move = np.outer(self.offset, sums)
+        gram = np.empty((len(sums) + 1, len(sums) + 1))
+        gram[:-1, :-1] = products - move - move.T + mass * np.outer(self.offset, self.offset)
+        gram[-1, :-1] = gram[:-1, -1] = sums - mass * self.offset
+        gram[-1, -1] = mass
+        unit = np.append(self.unit, 1.0)
+        return np.asarray(gram / unit / unit[:, None])
+
+    def _plain(self, b: Matrix) -> Linear:
+        """The scores as a linear form of `x`."""
+        coef = b[:-1] / self.unit[:, None]
+        return Linear(coef, b[-1] - self.offset @ coef)
+
+    def _blocks(self) -> Iterator[slice]:
+        return (slice(start, start + self._step) for start in range(0, len(self.x), self._step))
+
+    @property
+    def _step(self) -> int:
+        n, d = self.x.shape
+        return int(min(n, max(1, CELLS // max(1, d))))
+
+    def _unpacked(self, point: Vector) -> Matrix:
+        return point.reshape(self.x.shape[1] + 1, -1)
+
+
+def _product(a: Matrix, b: Matrix) -> Matrix:
+    """The product; of a single column as one with a vector, which is quicker."""
+    return np.asarray((a @ b[:, 0])[:, None] if b.shape[1] == 1 else a @ b, np.float64)
+
+
+def _add_pairs(pairs: Matrix, x: Matrix, p: Matrix) -> None:
+    """Adds Σ pᵢpⱼxxᵀ over rows for all i and j at once, x ending with a one: one large product is quicker than many."""
+    step = max(1, 4 * CELLS // len(pairs))
+    ones = np.column_stack([x, np.ones(len(x))])
+    for start in range(0, len(x), step):
+        rows = slice(start, start + step)
+        each = (p[rows, :, None] * ones[rows, None, :]).reshape(-1, len(pairs))
+        pairs += each.T @ each
+
+
+def _squares(x: Matrix, share: Vector) -> Vector:
+    """(d,) weighted means."""
+    return np.asarray(np.einsum("i,ij,ij->j", share, x, x))

@@ -1,0 +1,50 @@
+"""Rows dealt into folds, and answers for rows by learners that have not seen them."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ml.contract.algorithm import Context, Data, Labels, Learned, Learner, Lesson, Size
+
+
+def dealt(n: int, folds: int, rng: np.random.Generator, codes: Labels | None = None) -> Labels:
+    """(n,) the fold of each row, at random: like cards, class after class, so that folds differ by one at most."""
+    strata = np.zeros(n, np.intp) if codes is None else np.asarray(codes, np.intp)
+    order, _ = shuffled(strata, rng)
+    fold = np.empty(n, np.intp)
+    fold[order] = np.arange(n) % folds
+    return fold
+
+
+def shuffled(strata: Labels, rng: np.random.Generator) -> tuple[Labels, Labels]:
+    """Rows stratum after stratum, at random within each; and the place of each row within its stratum."""
+    mixed = rng.permutation(strata.size)
+    order = mixed[np.argsort(strata[mixed], kind="stable")]
+    starts = np.concatenate(([0], np.cumsum(np.bincount(strata))))
+    return order, np.arange(strata.size) - starts[strata[order]]
+
+
+def out_of_fold(
+    data: Data, fold: Labels, specs: Sequence[Learner], context: Context
+) -> Iterator[tuple[Learned, NDArray[Any]]]:
+    """Each learner, taught by all rows, and what others of its kind answer, taught by the rows of other folds only.
+
+    Regression: (n,), classification: (n, k). Where all rows are in one fold there are no others to learn from: the
+    learner has then seen them.
+    """
+    folds = [fold == k for k in range(int(fold.max()) + 1)]
+    rests = [partial(data.take, ~rows) for rows in folds] if len(folds) > 1 else [lambda: data]
+    learned = context.fit_all([Lesson(spec, taught) for spec in specs for taught in (*rests, lambda: data)])
+    for _ in specs:
+        answers = np.empty(data.answer_shape)
+        for rows in folds:
+            answers[rows] = next(learned).predict(np.ascontiguousarray(data.x[rows]))
+        yield next(learned), answers
+
+
+def out_of_fold_fits(folds: int, size: Size) -> tuple[float, Size]:
+    """How many fits `out_of_fold` makes of each learner, and of how much."""
+    return folds + 1, size._replace(rows=size.rows * folds / (folds + 1))

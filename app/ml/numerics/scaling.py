@@ -1,0 +1,48 @@
+"""Where a column's numbers lie: shifted and shrunk before anything is summed, so neither size nor offset costs digits.
+
+Reference: Chan, Golub & LeVeque (1983), The American Statistician 37:242.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from app.ml.contract.algorithm import Vector
+
+FAR = 1e100
+"""Numbers no farther from zero, nor nearer than 1/FAR, can be multiplied with each other and added up."""
+_EPS = float(np.finfo(float).eps)
+
+
+class Spread(NamedTuple):
+    """Of the numbers that are not NaN; all 0 when there are none."""
+
+    low: float
+    high: float
+    mean: float
+    deviation: float
+    """Square root of the mean squared distance from the mean; 0 where the numbers differ by rounding only."""
+    rows: int
+
+
+def spread(values: Vector) -> Spread:
+    """Of values (n,), NaN left out.
+
+    >>> spread(np.array([1e9 + 1, 1e9 + 2, np.nan, 1e9 + 3])).deviation  # the square root of 2/3
+    0.816496580927726
+    """
+    present = values[~np.isnan(values)]
+    if not present.size:
+        return Spread(0.0, 0.0, 0.0, 0.0, 0)
+    low, high = float(present.min()), float(present.max())
+    middle, half = low / 2 + high / 2, high / 2 - low / 2
+    if half == 0.0:
+        return Spread(low, high, low, 0.0, present.size)
+    present -= middle
+    present /= half
+    mean = float(present.mean())
+    present -= mean
+    deviation = half * float(np.sqrt(np.mean(np.square(present, out=present))))
+    if deviation <= _EPS * max(abs(low), abs(high)):
+        deviation = 0.0
+    return Spread(low, high, middle + half * mean, deviation, present.size)

@@ -1,0 +1,111 @@
+"""The way of many rows through trees that ask about numbers only. `app.ml.numerics.trees.forest` packs their nodes.
+
+One row waits at every question for the memory that holds the next. Eight rows go down a tree side by side, so that
+their waits overlap; the next node is computed, not jumped to, and a leaf leads to itself until all eight are there.
+"""
+
+import numpy as np
+
+from app.ml.numerics.jit import inner, kernel
+
+U = np.uint64
+LANES = 8
+"""Rows side by side: `add_plain` names each of them."""
+LOW = U(0xFFFFFFFF)
+SIGN = U(1 << 63)
+
+
+@inner
+def key(value):
+    """Whole numbers in the order of the floats, -0 being 0; none is 0 or the greatest."""
+    bits = np.float64(value + 0.0).view(np.uint64)
+    return bits ^ ((U(0) - (bits >> U(63))) | SIGN)
+
+
+@inner
+def onward(keys, row, nodes, node):
+    """The node after this one; of a leaf itself."""
+    way = nodes[node, U(1)]
+    return (way & LOW) + U(keys[row, way >> U(32)] > nodes[node, U(0)])
+
+
+@inner
+def ends_of(keys, row, apart, nodes, a, b, c, d, e, f, g, h):
+    """Where eight nodes lead: each for a row of its own, if these are 1 apart, or all for the same one."""
+    two, four = apart + apart, U(4) * apart
+    moved = U(1)
+    while moved:
+        a1, b1 = onward(keys, row, nodes, a), onward(keys, row + apart, nodes, b)
+        c1, d1 = onward(keys, row + two, nodes, c), onward(keys, row + two + apart, nodes, d)
+        e1, f1 = onward(keys, row + four, nodes, e), onward(keys, row + four + apart, nodes, f)
+        g1, h1 = onward(keys, row + four + two, nodes, g), onward(keys, row + four + two + apart, nodes, h)
+        moved = (a ^ a1) | (b ^ b1) | (c ^ c1) | (d ^ d1) | (e ^ e1) | (f ^ f1) | (g ^ g1) | (h ^ h1)
+        a, b, c, d, e, f, g, h = a1, b1, c1, d1, e1, f1, g1, h1
+    return a, b, c, d, e, f, g, h
+
+
+@inner
+def written(x, i, keys, row):
+    """Write the keys of a row, and say whether a value is missing."""
+    gap = False
+    for j in range(x.shape[1]):
+        gap |= np.isnan(x[i, j])
+        keys[row, j] = key(x[i, j])
+    return gap
+
+
+@kernel("i8(f8[:,::1], i4[::1], u8[:,::1], f8[:,::1], i8, b1, f8[:,::1])", writes=["out"])
+def add_plain(x, root, nodes, answer, block, apart, out):
+    """The sum of all trees' answers for each row of x (n, d) into `out` (n, k), `block` rows at a time.
+
+    apart: the first number of each tree's answer instead, `out` being (n, T). What is said of rows with NaN means
+    nothing; told is how many they are.
+    """
+    n, d = x.shape
+    size = (min(block, n) + LANES - 1) // LANES * LANES
+    keys = np.zeros((size, d + 1), np.uint64)  # the last column is less than any key: leaves ask about it
+    ends, told = np.empty(size, np.int64), np.empty((answer.shape[1], size))
+    gaps = 0
+    for first in range(0, n, block):
+        rows = min(block, n - first)
+        for i in range(rows):
+            gaps += written(x, first + i, keys, i)
+        told[:] = 0.0
+        for t in range(root.size):
+            for i in range(0, rows, LANES):
+                a = U(root[t])
+                for lane, node in enumerate(ends_of(keys, U(i), U(1), nodes, a, a, a, a, a, a, a, a)):
+                    ends[i + lane] = np.int64(nodes[node, U(0)])
+            for s in range(0 if apart else told.shape[0]):
+                for i in range(rows):
+                    told[s, i] += answer[ends[i], s]
+            for i in range(rows if apart else 0):
+                out[first + i, t] = answer[ends[i], 0]
+        for i in range(0 if apart else rows):
+            for s in range(told.shape[0]):
+                out[first + i, s] = told[s, i]
+    return gaps
+
+
+@kernel("i8(f8[:,::1], i4[::1], u8[:,::1], f8[:,::1], b1, f8[:,::1])", writes=["out"], keep_gil=True)
+def add_plain_few(x, root, nodes, answer, apart, out):
+    """The same for a few rows: each goes down eight trees side by side."""
+    n, d = x.shape
+    size = (root.size + LANES - 1) // LANES * LANES
+    keys, at = np.zeros((1, d + 1), np.uint64), np.zeros(size, np.uint64)
+    for t in range(root.size):
+        at[t] = U(root[t])
+    gaps = 0
+    for i in range(n):
+        gaps += written(x, i, keys, 0)
+        out[i] = 0.0
+        for t in range(0, size, LANES):
+            a, b, c, d_ = at[t], at[t + 1], at[t + 2], at[t + 3]
+            e, f, g, h = at[t + 4], at[t + 5], at[t + 6], at[t + 7]
+            for lane, node in enumerate(ends_of(keys, U(0), U(0), nodes, a, b, c, d_, e, f, g, h)):
+                leaf = np.int64(nodes[node, U(0)])
+                for s in range(0 if apart or t + lane >= root.size else answer.shape[1]):
+                    out[i, s] += answer[leaf, s]
+                if apart and t + lane < root.size:
+                    out[i, t + lane] = answer[leaf, 0]
+    return gaps

@@ -1,0 +1,97 @@
+"""What one tree of a forest says of the rows it has not seen.
+
+Reference: Breiman (2001), Machine Learning 45:5.
+"""
+
+import numpy as np
+
+from app.ml.numerics.jit import inner, kernel
+from app.ml.numerics.sampling.compiled.draws import below
+from app.ml.numerics.trees.compiled.growth import likeliest
+from app.ml.numerics.trees.compiled.traversal import leaf, part
+
+TREE = "i4[::1], f8[::1], i4[::1], i1[::1], f8[::1], i8[::1], b1[::1], f8[:,::1]"
+"""Types of `Trees` from `column` on."""
+
+
+@kernel(
+    "void(f8[:,::1], i4[::1], i4[::1], f8[::1], i4[::1], i1[::1], i8[::1], b1[::1], i4[::1])",
+    writes=["ends"],
+)
+def reach(x, rows, column, threshold, left, missing, levels, members, ends):
+    """Where in the tree that begins at node 0 these rows of x (n, d) end; -1 - node where one goes both ways."""
+    for p in range(rows.size):
+        ends[p] = leaf(x[rows[p]], 0, column, threshold, left, missing, levels, members)
+
+
+TELL = f"void(f8[:,::1], i4[::1], i4[::1], {TREE}, f8[:], f8, {{}}[:,::1])"
+
+
+@kernel(*map(TELL.format, ("f4", "u1", "u2")), writes=["told"])
+def tell(x, rows, ends, column, threshold, left, missing, share, levels, members, answer, truth, unit, told):
+    """Add to `told` (n, k) the answers of the tree for these rows, which end there, less `truth` (n,) or nothing, and
+    times `unit`.
+    """
+    said = np.empty(told.shape[1])
+    for p in range(rows.size):
+        i, end = rows[p], np.int64(ends[p])
+        said[:] = -truth[i] if truth.size else 0.0
+        if end < 0:
+            part(x[i], -1 - end, column, threshold, left, missing, share, levels, members, answer, said)
+        else:
+            for s in range(said.size):
+                said[s] += answer[left[end], s]
+        for s in range(said.size):
+            told[i, s] += said[s] * unit
+
+
+@inner
+def wrong(said, y, numbers):
+    """Squared error of a number; of classes, whether the likeliest is another."""
+    if numbers:
+        return (said[0] - y) ** 2
+    return 0.0 if likeliest(said) == y else 1.0
+
+
+@kernel(
+    f"f8(f8[:,::1], f8[::1], f8[::1], b1, i4[::1], u8, {TREE}, f8[::1])",
+    writes=["more"],
+)
+def permuted(x, y, weight, numbers, rows, seed, column, threshold, left, missing, share, levels, members, answer, more):
+    """The tree's mean error on these rows, and in `more` (d,) how much it grows when a column is permuted in them."""
+    d, k = x.shape[1], answer.shape[1]
+    state = np.array([seed], np.uint64)
+    other, asked = rows.copy(), np.zeros(d, np.bool_)
+    row, said, errors = np.empty(d), np.empty(k), np.empty(rows.size)
+    error, whole = 0.0, 0.0
+    for node in range(column.size):
+        if column[node] >= 0:
+            asked[column[node]] = True
+    for j in range(-1, d):
+        more[max(j, 0)] = 0.0
+        if j >= 0 and not asked[j]:
+            continue
+        for p in range(rows.size - 1, 0, -1):
+            swap = below(p + 1, state)
+            other[p], other[swap] = other[swap], other[p]
+        for p in range(rows.size):
+            i = rows[p]
+            for c in range(d):
+                row[c] = x[i, c]
+            if j >= 0:
+                row[j] = x[other[p], j]
+            end = leaf(row, 0, column, threshold, left, missing, levels, members)
+            for s in range(k):
+                said[s] = 0.0 if end < 0 else answer[left[end], s]
+            if end < 0:
+                part(row, -1 - end, column, threshold, left, missing, share, levels, members, answer, said)
+            now = weight[i] * wrong(said, y[i], numbers)
+            if j < 0:
+                errors[p] = now
+                error += now
+                whole += weight[i]
+            else:
+                more[j] += now - errors[p]
+    for j in range(d):
+        more[j] /= whole
+    return error / whole

@@ -1,0 +1,78 @@
+"""Rows dealt out to the ways of a question where they are, as many at a time as there is room for aside."""
+
+import numpy as np
+
+from app.ml.numerics.jit import apart, inner
+from app.ml.numerics.trees.compiled.split_search import ASIDE, SUBSET, THRESHOLD
+
+
+@inner
+def way(c, question):
+    """Which way a row of code c goes: 0 left, 1 right, 2 neither. Without a question the code is the way."""
+    if question is None:
+        return c
+    bins, gap, asks, last, members = question
+    if c == bins:
+        return gap if gap >= 0 else ASIDE
+    if asks == THRESHOLD:
+        return np.int64(c > last)
+    if asks == SUBSET:
+        return np.int64(not members[c])
+    return np.int64(0)
+
+
+@inner
+def mark(rows, code, question, side):
+    """Which way each row goes into `side` (n,), to be dealt out by that."""
+    for i in rows:
+        side[i] = way(np.int64(code[i]), question)
+
+
+@inner
+def exchange(rows, kept, first, stay, spare):
+    """So many rows from `first` on change places with all from `kept` on before them: where these begin now."""
+    size = np.uintp(stay)
+    if kept < first:
+        for p in range(size):
+            spare[np.uintp(p)] = rows[np.uintp(first) + np.uintp(p)]
+        for p in range(np.uintp(first), np.uintp(kept), -1):
+            rows[np.uintp(p) - np.uintp(1) + size] = rows[np.uintp(p) - np.uintp(1)]
+        for p in range(size):
+            rows[np.uintp(kept) + np.uintp(p)] = spare[np.uintp(p)]
+    return kept + stay
+
+
+@inner
+def part(rows, code, question, least, spare):
+    """Bring the rows whose way is less than that to the front, stably: how many; and the last way that any goes."""
+    kept, first, farthest = 0, 0, np.int64(0)
+    while first < rows.size:
+        some = rows[first : first + spare.size]
+        stay, moved = np.uintp(0), np.uintp(0)
+        for p in range(some.size):
+            i = some[np.uintp(p)]
+            goes = way(np.int64(code[np.uintp(i)]), question)
+            farthest = max(farthest, goes)
+            beyond = np.uintp(goes >= least)
+            spare[moved] = i
+            some[stay] = i
+            moved += beyond
+            stay += np.uintp(1) - beyond
+        for p in range(moved):
+            some[stay + np.uintp(p)] = spare[np.uintp(p)]
+        kept = exchange(rows, kept, first, np.int64(stay), spare)
+        first += spare.size
+    return kept, farthest
+
+
+@apart
+def deal(order, lo, hi, code, question, spare, ways):
+    """Bring the rows lo … hi of each of `order` that go left to the front, then those that go right, then the others,
+    stably; how many go each way into `ways`.
+    """
+    for r in range(order.shape[0]):
+        rows = order[r, lo:hi]
+        left, farthest = part(rows, code, question, 1, spare)
+        others = rows[left:]
+        right = part(others, code, question, 2, spare)[0] if farthest > 1 else others.size
+        ways[0], ways[1], ways[2] = left, right, others.size - right

@@ -1,0 +1,50 @@
+"""What a whole tree is like. Children come after their parents, siblings side by side."""
+
+import math
+
+import numpy as np
+
+from app.ml.numerics.jit import inner, kernel
+
+
+@inner
+def last(node, threshold, left, missing):
+    """The last child of a node that asks; the first is `left`."""
+    return left[node] + max(0 if math.isinf(threshold[node]) else 1, missing[node])
+
+
+@kernel("i8(i4[::1], f8[::1], i4[::1], i1[::1])")
+def deepest(column, threshold, left, missing):
+    """Questions asked, at most, on any way from the root."""
+    asked = np.zeros(column.size, np.int32)
+    for node in range(column.size):
+        if column[node] >= 0:
+            for child in range(left[node], last(node, threshold, left, missing) + 1):
+                asked[child] = asked[node] + 1
+    return asked.max()
+
+
+@kernel(
+    "void(i4[::1], f8[::1], i4[::1], i1[::1], f8[::1], f8[::1], f8, f8, b1[::1])",
+    writes=["column", "threshold", "left", "missing", "share", "gain", "kept"],
+)
+def cut_back(column, threshold, left, missing, share, gain, unit, cost, kept):
+    """Take their questions from nodes where these, with all below, gain no more than `cost` units for each further
+    leaf; and tell which nodes (N,) remain.
+    """
+    worth = np.zeros(column.size)
+    for node in range(column.size - 1, -1, -1):
+        if column[node] >= 0:
+            below = 0.0
+            for child in range(left[node], last(node, threshold, left, missing) + 1):
+                below += max(worth[child], 0.0)
+            worth[node] = gain[node] / unit - cost * (last(node, threshold, left, missing) - left[node]) + below
+    kept[0] = True
+    for node in range(column.size):
+        if not kept[node] or column[node] < 0:
+            continue
+        if worth[node] > 0:
+            kept[left[node] : last(node, threshold, left, missing) + 1] = True
+        else:
+            column[node], left[node], missing[node] = -1, -1, -1
+            threshold[node], share[node], gain[node] = 0.0, 1.0, 0.0

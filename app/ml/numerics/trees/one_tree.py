@@ -1,0 +1,51 @@
+"""One tree by itself: its ways, its depth, what its columns are worth, and the path of a row."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ml.contract.algorithm import Vector
+from app.ml.numerics.trees.compiled.shape import deepest
+from app.ml.numerics.trees.compiled.traversal import next_node
+from app.ml.numerics.trees.forest import Trees
+from app.ml.numerics.trees.growth import Grown
+from app.ml.numerics.trees.linear_forms import NONE, Forms
+
+
+def ways(tree: Trees | Grown) -> NDArray[np.intp]:
+    """The nodes (3, N) that lie to the left, to the right and on the way of the missing; -1: no such way."""
+    asks, left = tree.column >= 0, tree.left.astype(np.intp)
+    right = np.where(asks & np.isfinite(tree.threshold), left + 1, -1)
+    missing = np.where(asks & (tree.missing > 0), left + tree.missing, -1)
+    return np.stack([np.where(asks, left, -1), right, missing])
+
+
+def depth(tree: Trees) -> int:
+    """Questions asked, at most, of a row."""
+    return int(deepest(tree.column, tree.threshold, tree.left, tree.missing))
+
+
+def importances(tree: Trees, gain: Vector, questions: Forms = NONE) -> dict[int, float]:
+    """Share of each column that is asked about in all that the questions took from the impurity, largest first.
+
+    What a form takes is its columns', by their `part`.
+    """
+    asks, d = tree.column >= 0, tree.levels.size - questions.size
+    alone, formed = asks & (tree.column < d), np.flatnonzero(tree.column >= d)
+    entries = questions.take(tree.column[formed] - d)
+    asked = np.append(tree.column[alone], entries.column)
+    won = np.append(gain[alone], entries.part * np.repeat(gain[formed], np.diff(entries.start)))
+    columns, group = np.unique(asked, return_inverse=True)
+    taken = np.bincount(group, won, len(columns))
+    shares = taken / (taken.sum() or 1.0)
+    return {int(columns[i]): float(shares[i]) for i in np.argsort(-shares, kind="stable")}
+
+
+def path(tree: Trees, row: Vector) -> list[int]:
+    """The nodes that one row (d,) visits, from the root to a leaf, or to where it goes both ways."""
+    visited = [0]
+    while tree.column[visited[-1]] >= 0:
+        to = next_node(row, visited[-1], *tree[1:5], *tree[6:8])
+        if to < 0:
+            break
+        visited.append(to)
+    return visited

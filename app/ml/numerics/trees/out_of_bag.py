@@ -1,0 +1,124 @@
+"""What the trees of a forest say of rows that they have not seen.
+
+Reference: Breiman (2001), Machine Learning 45:5.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ml.contract.algorithm import Data, Matrix, Task, Vector
+from app.ml.numerics.ensembles import calibration
+from app.ml.numerics.linear_algebra.solve import near_one
+from app.ml.numerics.trees.compiled.out_of_bag import permuted, reach, tell
+from app.ml.numerics.trees.forest import Trees
+from app.ml.numerics.trees.growth import BLOCK, chosen
+
+JUDGES = 2000
+"""Rows, at most, that each tree tells the columns' importance by, and that each point of the curve is of."""
+
+
+class Unseen(NamedTuple):
+    """Rows that one tree has not seen, in few bytes."""
+
+    rows: NDArray[np.uint8]
+    """(⌈n/8⌉,) a bit for each row."""
+    ends: NDArray[np.int32]
+    """Of each of them the leaf it ends in; -1 - node where it goes both ways."""
+
+
+def unseen(data: Data, tree: Trees, rows: NDArray[np.int32]) -> Unseen:
+    bits, ends = np.zeros(len(data.x), np.bool_), np.empty(rows.size, np.int32)
+    bits[rows] = True
+    reach(data.x, rows, *tree[1:5], *tree[6:8], ends)
+    return Unseen(np.packbits(bits), ends)
+
+
+def _bits(packed: NDArray[np.uint8], some: slice) -> NDArray[np.bool_]:
+    """Of whole bytes."""
+    return np.unpackbits(packed[some.start // 8 : some.stop // 8]).view(np.bool_)
+
+
+class OutOfBag:
+    """For each row the sum of what the trees say that have not seen it: votes, or by how much numbers are wrong, in a
+    unit that brings that near 1. Of either four bytes are enough, of votes that are counted one or two.
+    """
+
+    def __init__(self, data: Data, trees: int, *, counted: bool) -> None:
+        """trees: how many there will be, at most. counted: a leaf's vote is for one class."""
+        self._data = data
+        classes = data.task is Task.CLASSIFICATION
+        self._truth = data.y[:0] if classes else data.y
+        self._unit = 1.0 if classes else near_one(float(data.y.max()) - float(data.y.min()))
+        few = np.min_scalar_type(trees)
+        self._told: NDArray[Any] = np.zeros(data.targets.shape, few if counted else np.float32)
+        self._seen = np.zeros(len(data.x), few)
+
+    def add(self, tree: Trees, part: Unseen) -> None:
+        rows = chosen(len(self._seen), lambda some: _bits(part.rows, some))
+        if part.ends.min(initial=0) < 0:  # its vote is divided
+            self._told = self._told.astype(np.float32, copy=False)
+        tell(self._data.x, rows, part.ends, *tree[1:], self._truth, self._unit, self._told)
+        self._seen[rows] += 1
+
+    @property
+    def judged(self) -> int:
+        """Rows that some tree has not seen."""
+        return int(np.count_nonzero(self._seen))
+
+    def calibrated(self) -> Vector:
+        """(2,) the powers by which the votes of classes have been probabilities."""
+        return calibration.learned(self._told, self._seen, self._data.targets, self._data.weights)
+
+    def error(self, step: int = 1) -> tuple[float, float]:
+        """Of these, among every `step`-th row: error rate or mean squared error, and its standard error."""
+        whole = error = squares = 0.0
+        for weights, errors in self._errors(step):
+            whole += float(weights.sum())
+            error += float((weights * errors).sum())
+        if not whole:
+            return math.nan, math.nan
+        error /= whole
+        for weights, errors in self._errors(step):
+            squares += float(((weights / whole * (errors - error)) ** 2).sum())
+        return error, math.sqrt(squares)
+
+    def _errors(self, step: int) -> Iterator[tuple[Vector, Vector]]:
+        """Weight and error of these, some at a time."""
+        for first in range(0, len(self._seen), step * BLOCK):
+            some = slice(first, first + step * BLOCK, step)
+            seen, told, y = self._seen[some], self._told[some], self._data.y[some]
+            judged = seen > 0
+            if self._data.task is Task.CLASSIFICATION:
+                errors: Vector = (told[judged].argmax(axis=1) != y[judged]).astype(np.float64)
+            else:
+                errors = (told[judged, 0].astype(np.float64) / self._unit / seen[judged]) ** 2
+            yield self._data.weights[some][judged], errors
+
+
+def unjudged(rows: int) -> list[str]:
+    """What is to be said of so many rows that every member has seen."""
+    return [f"{rows} rows are known to every member: the out-of-bag error is that of the others."] if rows else []
+
+
+def permuted_increases(data: Data, tree: Trees, rows: NDArray[np.int32], rng: np.random.Generator) -> Vector:
+    """The tree's error on rows it has not seen, and by how much each column's permutation raises it: (1 + d,)."""
+    judges = rows[:: -(-rows.size // JUDGES)].copy()
+    found = np.empty(1 + data.x.shape[1])
+    numbers = data.task is Task.REGRESSION
+    seed = np.uint64(rng.integers(2**63))
+    found[0] = permuted(data.x, data.y, data.weights, numbers, judges, seed, *tree[1:], found[1:])
+    return found
+
+
+def importances(rises: Matrix) -> tuple[float, Vector, Vector]:
+    """Means over the trees, and the standard errors of the columns' means."""
+    rises = rises[~np.isnan(rises[:, 0])]
+    t = len(rises)
+    if not t:
+        return math.nan, np.zeros(0), np.zeros(0)
+    mean, spread = rises.mean(axis=0), rises.std(axis=0, ddof=1 if t > 1 else 0) / math.sqrt(t)
+    return float(mean[0]), mean[1:], spread[1:]

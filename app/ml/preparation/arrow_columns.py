@@ -1,0 +1,89 @@
+"""Columns of a table as numbers, by Arrow kernels: no Python object per cell."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from app.errors import Fault, InvalidData, place
+from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.contract.columns import ColumnKind
+from app.ml.contract.notation import Notation
+
+UNSEEN = -1.0
+"""The code of a category that has none."""
+MICROSECONDS = 1e6
+
+Cells: TypeAlias = pa.Array | pa.ChunkedArray
+
+
+class RawColumn(NamedTuple):
+    name: str
+    kind: ColumnKind
+    notation: Notation | None = None
+    source_kind: str | None = None
+
+
+class Raw(NamedTuple):
+    """A table read for training: the raw matrix, coded by everything the table holds, not by what any model knows."""
+
+    columns: tuple[RawColumn, ...]
+    values: Matrix
+    """(n, p) in column order (Fortran): statistics go column by column."""
+    vocabularies: tuple[pa.Array | None, ...]
+    """Of each categorical column: its different values by code, ascending by code point."""
+
+    @classmethod
+    def read(cls, table: pa.Table, columns: Sequence[RawColumn]) -> "Raw":
+        """Raises InvalidData for infinities."""
+        values = np.empty((table.num_rows, len(columns)), order="F")
+        vocabularies: list[pa.Array | None] = []
+        for at, column in enumerate(columns):
+            cells = table.column(column.name)
+            words = None if column.kind.measured else distinct(cells)
+            values[:, at] = measured(cells, column.name) if words is None else codes(cells, words)
+            vocabularies.append(words)
+        return cls(tuple(columns), values, tuple(vocabularies))
+
+
+def measured(cells: Cells, name: str) -> Vector:
+    """Numbers, booleans as 0 and 1, times as seconds since 1970 in UTC; missing is NaN. Shape (n,).
+
+    Raises InvalidData for infinities.
+    """
+    if pa.types.is_temporal(cells.type):
+        return _floats(cells.cast(pa.timestamp("us", "UTC")).cast(pa.int64())) / MICROSECONDS
+    values = _floats(cells)
+    if np.isinf(values).any():
+        raise InvalidData(
+            f"Column {name!r} holds infinite numbers.",
+            faults=[
+                Fault(pointer(row, name), "This number is not finite.", "not_finite")
+                for row in np.flatnonzero(np.isinf(values))[:10].tolist()
+            ],
+        )
+    return values
+
+
+def distinct(cells: Cells) -> pa.Array:
+    """The different values that are not missing, ascending (texts by code point, False before True)."""
+    found = pc.unique(cells).drop_null()
+    return found.take(pc.sort_indices(found))
+
+
+def codes(cells: Cells, vocabulary: pa.Array, absent: float = UNSEEN) -> Vector:
+    """The place of each value in the vocabulary; `absent` for others; NaN for missing. Shape (n,)."""
+    places = pc.fill_null(pc.index_in(cells, value_set=vocabulary.cast(cells.type)).cast(pa.float64()), absent)
+    return _floats(pc.if_else(pc.is_valid(cells), places, pa.scalar(None, pa.float64())))
+
+
+def pointer(row: int, name: str) -> str:
+    """The JSON pointer (RFC 6901) of a cell of the table, rows counted from 0."""
+    return place("rows", row, name)
+
+
+def _floats(cells: Cells) -> Vector:
+    values: Vector = cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return values

@@ -1,0 +1,100 @@
+"""Which rows of a raw matrix deserve doubt: values that training did not see."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.contract.columns import InputColumn
+from app.ml.preparation.compiled.columns import EMPTY, OUTSIDE, UNSEEN, grouped, outside, repeated
+from app.ml.preparation.state import Truths
+
+CODES = {UNSEEN: "unseen_category", OUTSIDE: "outside_range", EMPTY: "imputed"}
+NO_DOUBT = -1
+BLOCK = 1 << 15
+"""Numbers worked on at a time: what is made of them is still near when it is used."""
+
+
+class Flagged(NamedTuple):
+    """Rows whose answer deserves doubt."""
+
+    code: str
+    """One of `CODES`, undefined or unknown."""
+    column: str | None
+    """None: the row as a whole."""
+    rows: Labels
+
+
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """About the p inputs of a preparation."""
+
+    inputs: Sequence[InputColumn]
+    absent: Vector
+    """(p,) the code of a value that is no level; NaN for numbers."""
+    missing: Truths
+    """(p,) whether a missing category has a level."""
+    imputes: bool
+    """Whether missing numbers are imputed."""
+    first: Vector
+    """`repeated`; what is less, more than `last`, or NaN, deserves a look: the range seen, the codes of levels."""
+    last: Vector
+
+    @classmethod
+    def about(cls, inputs: Sequence[InputColumn], absent: Vector, missing: Truths, *, imputes: bool) -> Self:
+        ranges = [
+            ((-inf if c.minimum is None else c.minimum), (inf if c.maximum is None else c.maximum))
+            if c.levels is None
+            else (0, len(c.levels) - 1)
+            for c in inputs
+        ]
+        first, last = map(repeated, np.array(ranges, np.float64).T)
+        return cls(inputs, np.array(absent, np.float64), np.array(missing, np.bool_), imputes, first, last)
+
+    def flags(self, raw: Matrix) -> tuple[Flagged, ...]:
+        """Of a contiguous raw matrix (n, p): in the order of `CODES`, then by column, which rows, ascending."""
+        inside = np.empty(raw.shape, bool)
+        if outside.ready:
+            found = outside.lean(raw, self.first, self.last, inside)
+        else:
+            np.greater_equal(raw, self.first[: len(self.inputs)], out=inside)
+            inside &= raw <= self.last[: len(self.inputs)]
+            found = inside.size - np.count_nonzero(inside)
+        return self.of(raw, inside, found) if found else ()
+
+    def of(self, raw: Matrix, inside: Truths, found: int) -> tuple[Flagged, ...]:
+        """As `flags`. inside: (n, p) which are where they should be, and need no look; all but `found`."""
+        width, inputs = len(self.inputs), self.inputs
+        if grouped.ready:
+            rows, groups = np.empty(found, np.intp), np.empty((2, min(found, 3 * width)), np.intp)
+            count = grouped.lean(raw, inside, self.absent, self.missing, self.imputes, rows, groups)
+            keys, ends = groups[:, :count].tolist()
+        else:
+            keys, ends, rows = self._grouped(raw, inside)
+        return tuple(
+            Flagged(CODES[key // width], inputs[key % width].name, rows[start:end])
+            for key, start, end in zip(keys, [0, *ends], ends, strict=False)
+        )
+
+    def _grouped(self, raw: Matrix, inside: Truths) -> tuple[list[int], list[int], Labels]:
+        """What `grouped` finds, by way of arrays."""
+        cells = (~inside).ravel().nonzero()[0]
+        rows, places = np.divmod(cells, len(self.inputs))
+        values = raw.ravel()[cells]
+        empty = np.isnan(values)
+        codes = np.where(empty, EMPTY if self.imputes else NO_DOUBT, OUTSIDE)
+        absent = self.absent[places]
+        unseen = (values == absent) | (empty & ~self.missing[places])
+        codes = np.where(np.isnan(absent), codes, np.where(unseen, UNSEEN, NO_DOUBT))
+        keys = places + len(self.inputs) * codes
+        order = keys.argsort(kind="stable")[np.count_nonzero(codes == NO_DOUBT) :]
+        found, counts = np.unique(keys[order], return_counts=True)
+        return found.tolist(), counts.cumsum().tolist(), rows[order]
+
+
+def blocks(rows: int, width: int) -> Iterator[slice]:
+    step = max(1, BLOCK // max(1, width))
+    return (slice(start, start + step) for start in range(0, rows, step))

@@ -1,0 +1,76 @@
+"""What a request for functions of the inputs means, before any row is read: faults, columns and their names."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from app.errors import Fault
+from app.ml.contract.columns import ColumnKind
+from app.ml.preparation.formula import Misread, columns, parse
+from app.ml.preparation.functions import MOST_COLUMNS, learned, term_count
+from app.ml.preparation.request import BasisFunction, Expression, Picture, Polynomial, Preprocessing
+from app.suggestions import no_such
+
+AT = "/preprocessing/basis"
+
+
+def function_faults(how: Preprocessing, features: Mapping[str, str]) -> Iterator[Fault]:
+    """features: the kind of each column to learn from."""
+    for place, one in enumerate(how.basis):
+        if isinstance(one, Expression):
+            yield from _formula_faults(one, f"{AT}/{place}", features)
+        elif isinstance(one, Polynomial) and one.columns is None and not _numeric(features):
+            yield Fault(f"{AT}/{place}", "There is no numeric input to take powers of.", "missing")
+        else:
+            yield from _listed_faults(one.columns or (), f"{AT}/{place}", features)
+    if (width := functions(how, features)) > MOST_COLUMNS:
+        yield Fault(AT, f"These functions make {width} columns; {MOST_COLUMNS} are allowed.", "too_many_columns")
+
+
+def functions(how: Preprocessing, features: Mapping[str, str]) -> int:
+    """Columns that the functions make."""
+    return sum(_width(one, features) for one in how.basis)
+
+
+def function_names(how: Preprocessing, features: Mapping[str, str]) -> list[str]:
+    """Of functions without faults, as far as they are known before any row: scaled powers are named by the scale."""
+    known = [one for one in how.basis if how.scaling == "none" or not isinstance(one, Polynomial)]
+    return [name for one in learned(known, _numeric(features), {}, scaled=False) for name in one.names]
+
+
+def _width(one: BasisFunction, features: Mapping[str, str]) -> int:
+    if isinstance(one, Expression):
+        return 1
+    if isinstance(one, Picture):
+        return 2 * one.strips + 2
+    return term_count(len(one.columns or _numeric(features)), one.degree, one.interactions)
+
+
+def _numeric(features: Mapping[str, str]) -> list[str]:
+    return [name for name, kind in features.items() if kind == ColumnKind.NUMERIC]
+
+
+def _listed_faults(names: Sequence[str], at: str, features: Mapping[str, str]) -> Iterator[Fault]:
+    seen: set[str] = set()
+    for place, name in enumerate(names):
+        yield from _column_faults(name, f"{at}/columns/{place}", features)
+        if name in seen:
+            yield Fault(f"{at}/columns/{place}", "This column is named twice.", "duplicate")
+        seen.add(name)
+
+
+def _formula_faults(one: Expression, at: str, features: Mapping[str, str]) -> Iterator[Fault]:
+    try:
+        read = columns(parse(one.expression))
+    except Misread as misread:
+        yield Fault(f"{at}/expression", str(misread), "bad_expression")
+        return
+    if not read:
+        yield Fault(f"{at}/expression", "This formula reads no column.", "bad_expression")
+    for name in read:
+        yield from _column_faults(name, f"{at}/expression", features)
+
+
+def _column_faults(name: str, at: str, features: Mapping[str, str]) -> Iterator[Fault]:
+    if name not in features:
+        yield Fault(at, no_such("The features have no column", name, features), "unknown_column")
+    elif not ColumnKind(features[name]).measured:
+        yield Fault(at, f"{name!r} is {features[name]}: functions are of numbers.", "not_a_number")

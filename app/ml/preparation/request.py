@@ -1,0 +1,132 @@
+"""How a request says that columns become numbers."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, model_validator
+from typing_extensions import TypeAliasType
+
+from app.ml.preparation.formula import MAX_LENGTH
+from app.wire import Body
+
+MAX_DEGREE = 20
+MAX_LEVELS = 1024
+
+
+class Polynomial(Body):
+    """Powers of columns and, unless told otherwise, their products: all terms up to a total degree (B4.3).
+
+    With scaling they are powers of (value - middle) / unit, about the middle of the training range: the same
+    polynomials, and columns that a fit can tell apart. Without scaling they are powers of the values.
+    """
+
+    kind: Literal["polynomial"]
+    degree: int = Field(2, ge=1, le=MAX_DEGREE, description="Highest sum of exponents in one term; 1 adds none.")
+    interactions: bool = Field(True, description="Products of different columns too; else powers of single columns.")
+    columns: list[str] | None = Field(
+        None, min_length=1, max_length=1000, description="Absent: every numeric input. They stay inputs themselves."
+    )
+
+
+class Expression(Body):
+    """A formula of columns (B5.3): numbers, + - * / **, ( ), log log10 exp sqrt sin cos tan tanh abs min max.
+
+    A column whose name is not one word stands between backticks: log(`horse power`).
+    """
+
+    kind: Literal["expression"]
+    expression: str = Field(
+        min_length=1, max_length=MAX_LENGTH, description="For instance tanh(x ** 3), or price / max(area, 1)."
+    )
+
+
+class Picture(Body):
+    """What a small picture shows (B3.1), its pixels being columns: where its ink is as seen from its barycentre, along
+    rows and along columns, and its edges. Where, how large and how bright it is drawn does not matter.
+    """
+
+    kind: Literal["picture"]
+    columns: list[str] = Field(
+        min_length=4, max_length=10_000, description="Gray values, row by row from the top; more is more ink."
+    )
+    width: int = Field(ge=2, le=5000, description="Pixels in a row.")
+    strips: int = Field(8, ge=1, le=64, description="Into which the ink is divided along either side.")
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Picture":
+        if len(self.columns) % self.width:
+            raise ValueError("The last row is cut off: columns are rows of so many pixels.")
+        return self
+
+
+BasisFunction = TypeAliasType(
+    "BasisFunction", Annotated[Polynomial | Expression | Picture, Field(discriminator="kind")]
+)
+Linearising: TypeAlias = Literal["none", "log", "log1p", "sqrt", "square", "reciprocal"]
+
+
+Limit: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Preprocessing(Body):
+    """How columns become numbers. Learned on the training rows, kept with the model, applied alike ever after."""
+
+    scaling: Literal["standard", "minmax", "none"] = Field(
+        "standard",
+        description="How numeric inputs and functions of them are scaled: `standard` to mean 0 and standard deviation "
+        "1, `minmax` to the range from 0 to 1, `none` not at all. For a model without an intercept no column is "
+        "shifted: `standard` divides by the root mean square, `minmax` by the largest absolute value.",
+    )
+    imputation: Literal["mean", "median"] = Field(
+        "mean", description="Of missing numbers; missing categories get a level of their own."
+    )
+    max_levels: int = Field(
+        64,
+        ge=2,
+        le=MAX_LEVELS,
+        description="Maximum number of categories of a column that are kept apart; `categories` says what becomes of "
+        "a column that has more.",
+    )
+    categories: Literal["levels", "target"] = Field(
+        "levels",
+        description="Treatment of a categorical column of more than `max_levels` categories. `levels`: the rarest "
+        "categories count as one, other. `target`: every category is replaced by the mean of the target among its "
+        "training rows (of classes, the share of each class), shrunk to the mean of all rows; training rows get means "
+        "of other rows only (cross-fitting in 5 parts). Needs a target.",
+    )
+    basis: list[BasisFunction] = Field(
+        [], max_length=100, description="Functions of numeric inputs, as further columns for the algorithm."
+    )
+    keep_inputs: bool = Field(True, description="Whether inputs that expressions and pictures read stay columns too.")
+    undefined: Literal["refuse", "impute"] = Field(
+        "refuse",
+        description="Training rows for which a function has no value, as the logarithm of 0: refuse them, or take the "
+        "value for missing. In predictions it counts as missing, and is flagged.",
+    )
+    target: Linearising = Field(
+        "none",
+        description="Of a regression: fit a function of the target and turn predictions back. What is least in the "
+        "function's units, such as the squared error of the logarithm, is not so in the target's: predictions "
+        "of log are medians, below the mean.",
+    )
+    target_minimum: Limit | None = Field(
+        None,
+        description="Regression only: smallest value that the target can take; prediction intervals do not go below "
+        "it, though predictions may. Null: 0 if `detect_target_minimum` finds it, else no limit.",
+    )
+    detect_target_minimum: bool = Field(
+        True,
+        description="Regression only: whether a null `target_minimum` counts as 0 where there are at least 50 training "
+        "rows and none has a target below 0.",
+    )
+    target_maximum: Limit | None = Field(
+        None,
+        description="Regression only: largest value that the target can take; prediction intervals do not go above "
+        "it. Null: no limit.",
+    )
+
+    @model_validator(mode="after")
+    def _ascending(self) -> "Preprocessing":
+        least, greatest = self.target_minimum, self.target_maximum
+        if least is not None and greatest is not None and least >= greatest:
+            raise ValueError("target_maximum is not above target_minimum.")
+        return self

@@ -1,0 +1,133 @@
+"""What the training rows teach a preparation: ranges and levels of the inputs, functions, how numbers are scaled."""
+
+import math
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from app.errors import InvalidData
+from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.contract.columns import ColumnKind, InputColumn
+from app.ml.numerics.scaling import FAR, Spread, spread
+from app.ml.preparation.arrow_columns import Raw, RawColumn
+from app.ml.preparation.functions import Basis, learned
+from app.ml.preparation.request import Preprocessing
+from app.ml.preparation.target_encoding import MOST_LEVELS
+
+Truths = NDArray[np.bool_]
+
+
+class Learned(NamedTuple):
+    """An entry per column of the wide matrix (p + f,), neutral where it does not apply."""
+
+    fill: Vector
+    offset: Vector
+    scale: Vector
+    other: Truths
+    """Categorical inputs with a level for everything rare."""
+    missing: Truths
+    """Categorical inputs with a level for missing values."""
+
+
+class _Fact(NamedTuple):
+    """Of one column, as in `Learned`."""
+
+    fill: float
+    offset: float
+    scale: float
+    other: bool = False
+    missing: bool = False
+
+
+def learn(
+    raw: Raw, rows: Labels, how: Preprocessing, *, encodes: bool, scaled: bool, centred: bool
+) -> tuple[list[InputColumn], Basis, Learned]:
+    """Ranges, levels, functions and scales of the columns. Raises InvalidData for undefined functions.
+
+    encodes: whether columns of more than `max_levels` categories keep them all, to be encoded by the target. scaled:
+    whether the algorithm wants numbers on one scale at all. centred: whether a column's 0 may move for it.
+    """
+    as_wanted = partial(_number, how=how, scaled=scaled, centred=centred)
+    inputs, facts, found = [], [], {}
+    for place, column in enumerate(raw.columns):
+        values, words = raw.values[rows, place], raw.vocabularies[place]
+        if words is None:
+            found[column.name] = spread(values)
+            inputs.append(_measured_input(column, found[column.name]))
+            facts.append(as_wanted(column.name, values, found[column.name]))
+        else:
+            levels, other = _levels(values, words, how.max_levels)
+            if other and encodes:
+                levels, other = _levels(values, words, MOST_LEVELS)
+            inputs.append(InputColumn(**column._asdict(), levels=levels))
+            facts.append(_Fact(0.0, 0.0, 1.0, other, bool(np.isnan(values).any())))
+    numbers = [column.name for column in raw.columns if column.kind is ColumnKind.NUMERIC]
+    functions = learned(how.basis, numbers, found, scaled=how.scaling != "none" and centred)
+    basis = Basis(tuple(column.name for column in inputs), functions)
+    if functions:
+        table = basis.of(raw.values[rows])
+        _defined(basis, raw.values[rows], table, how)
+        columns = zip(basis.names, np.asfortranarray(table).T, strict=True)
+        facts += [as_wanted(name, values, spread(values)) for name, values in columns]
+    fill, offset, scale = (np.array([fact[i] for fact in facts], np.float64) for i in range(3))
+    others, lacking = (np.array([fact[i] for fact in facts], np.bool_) for i in (3, 4))
+    return inputs, basis, Learned(fill, offset, scale, others, lacking)
+
+
+def _defined(basis: Basis, raw: Matrix, values: Matrix, how: Preprocessing) -> None:
+    missing = np.isnan(values).sum(axis=0)
+    undefined = basis.undefined(raw, values).sum(axis=0)
+    said = [f"{name}: {count}" for name, count in zip(basis.names, undefined.tolist(), strict=True) if count]
+    if said and how.undefined == "refuse":
+        raise InvalidData(
+            f"Functions without a value in training rows, with the number of such rows: {'; '.join(said[:10])}. "
+            "To take such values for missing ones, set preprocessing.undefined to impute."
+        )
+    if (nowhere := np.flatnonzero(missing == len(raw))).size:
+        raise InvalidData(f"The function {basis.names[nowhere[0]]} has no value in any training row.")
+
+
+def _number(name: str, values: Vector, found: Spread, how: Preprocessing, *, scaled: bool, centred: bool) -> _Fact:
+    """Raises InvalidData for numbers that, scaled as asked, are still too large to compute with."""
+    fact = _Fact(_fill(values, found, how), *(scaling(found, how, centred=centred) if scaled else (0.0, 1.0)))
+    if scaled and not max(fact.offset - found.low, found.high - fact.offset) / fact.scale <= FAR:  # nor NaN
+        advice = "divide them" if how.scaling != "none" else "set preprocessing.scaling to standard"
+        raise InvalidData(f"The numbers of the column {name!r} are too large to be multiplied: {advice}.")
+    return fact
+
+
+def _measured_input(column: RawColumn, found: Spread) -> InputColumn:
+    if column.kind is ColumnKind.BOOLEAN or not found.rows:
+        return InputColumn(**column._asdict())
+    return InputColumn(**column._asdict(), minimum=found.low, maximum=found.high)
+
+
+def _fill(values: Vector, found: Spread, how: Preprocessing) -> float:
+    if how.imputation == "mean" or not found.rows:
+        return found.mean
+    return float(np.nanmedian(values))
+
+
+def scaling(found: Spread, how: Preprocessing, *, centred: bool) -> tuple[float, float]:
+    """Offset and scale. A constant column becomes 0 by its offset alone.
+
+    Without an offset the scale is measured from 0: the root mean square, or the largest absolute value.
+    """
+    if how.scaling == "none":
+        return 0.0, 1.0
+    if not centred:
+        reach = max(abs(found.low), abs(found.high))
+        return 0.0, (math.hypot(found.mean, found.deviation) if how.scaling == "standard" else reach) or 1.0
+    offset, scale = (found.mean, found.deviation) if how.scaling == "standard" else (found.low, found.high - found.low)
+    return (offset, scale) if found.deviation > 0 else (found.mean, 1.0)
+
+
+def _levels(values: Vector, words: pa.Array, limit: int) -> tuple[list[str], bool]:
+    """The levels kept, ascending, and whether some were not."""
+    counts = np.bincount(values[~np.isnan(values)].astype(np.intp), minlength=len(words))
+    order = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]
+    kept = np.sort(order[:limit] if order.size <= limit else order[: limit - 1])
+    return words.take(pa.array(kept)).to_pylist(), order.size > limit

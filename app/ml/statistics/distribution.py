@@ -1,0 +1,148 @@
+"""How the numbers of a column are spread: moments, quartiles, box plot and histogram (B5.15, B5.16)."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
+
+from app.ml.contract.algorithm import Vector
+from app.ml.statistics.quantiles import Values, quantiles
+from app.wire import Wire
+
+MOST_BINS = 50
+PERCENTILES = 0.01, 0.05, 0.1, 0.9, 0.95, 0.99
+SHARES = *PERCENTILES, 0.09, 0.25, 0.5, 0.75, 0.91
+
+
+class Bin(Wire):
+    """One bar of a histogram: from `lower` (included) to `upper` (excluded, but for the last)."""
+
+    lower: float
+    upper: float
+    count: int
+
+
+class Percentile(Wire):
+    """The value below which this share of the values lies."""
+
+    share: float
+    value: float
+
+
+class Whiskers(Wire):
+    """The ends of a box plot by another rule, and how many values lie beyond."""
+
+    rule: str = Field(
+        description="extremes: minimum and maximum. deviation: one standard deviation around the mean. percentiles: "
+        "the 9th and the 91st."
+    )
+    lower: float
+    upper: float
+    outliers: int
+
+
+def histogram(values: Vector) -> list[Bin]:
+    """Of finite values (n,), at least one."""
+    edges = _edges(float(values.min()), float(values.max()), values.size)
+    counts = np.histogram(values, edges)[0] if edges.size > 1 and edges[0] < edges[-1] else [values.size]
+    return _bins(edges, counts)
+
+
+def _bins(edges: Vector, counts: ArrayLike) -> list[Bin]:
+    ends = edges.tolist()
+    return [
+        Bin(lower=a, upper=b, count=n) for a, b, n in zip(ends[:-1], ends[1:], np.asarray(counts).tolist(), strict=True)
+    ]
+
+
+def spread(values: Values, count: int) -> dict[str, Any]:
+    """The figures of `app.ml.tables.profile.Column` that only numbers have; `count` values, at least one."""
+    low = min(float(x.min()) for x in values() if len(x))
+    high = max(float(x.max()) for x in values() if len(x))
+    mean, deviation = moments(values, low, high)
+    at = dict(zip(SHARES, quantiles(values, count, SHARES), strict=True))
+    q1, q2, q3 = at[0.25], at[0.5], at[0.75]
+    reach = 1.5 * (q3 - q1)
+    edges = _edges(low, high, count)
+    box = _box(values, q1 - reach, q3 + reach, edges)
+    rules = {"extremes": (low, high), "percentiles": (at[0.09], at[0.91])}
+    if deviation is not None and np.isfinite([mean - deviation, mean + deviation]).all():
+        rules["deviation"] = mean - deviation, mean + deviation
+    return {
+        "minimum": low,
+        "first_quartile": q1,
+        "median": q2,
+        "third_quartile": q3,
+        "maximum": high,
+        "mean": mean,
+        "standard_deviation": deviation,
+        "lower_whisker": box.low,
+        "upper_whisker": box.high,
+        "outliers": box.outliers,
+        "other_whiskers": [
+            Whiskers(rule=rule, lower=a, upper=b, outliers=_beyond(values, a, b)) for rule, (a, b) in rules.items()
+        ],
+        "percentiles": [Percentile(share=share, value=at[share]) for share in PERCENTILES],
+        "histogram": _bins(edges, box.counts),
+    }
+
+
+def moments(values: Values, low: float, high: float) -> tuple[float, float | None]:
+    """Mean and standard deviation (n - 1; None for one value), pieces merged by Chan, Golub & LeVeque (1979).
+
+    Values are divided by a power of two near the largest, which costs no digit and cannot overflow.
+    """
+    if low == high:
+        return low, 0.0 if sum(len(x) for x in values()) > 1 else None
+    scale = float(np.ldexp(1.0, int(np.frexp(max(abs(low), abs(high)))[1]) - 1))
+    n, mean, squares = 0, 0.0, 0.0
+    for piece in values():
+        if not len(piece):
+            continue
+        x, k = piece / scale, len(piece)
+        center = float(x.mean())
+        shift = center - mean
+        squares += float(np.square(x - center).sum()) + shift * shift * n * k / (n + k)
+        mean += shift * k / (n + k)
+        n += k
+    return scale * mean, _finite(scale * (squares / (n - 1)) ** 0.5)
+
+
+def _beyond(values: Values, low: float, high: float) -> int:
+    return sum(int(((x < low) | (x > high)).sum()) for x in values())
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _edges(low: float, high: float, count: int) -> NDArray[np.float64]:
+    """Equal bins, their number by Rice's rule: 2·∛n."""
+    if low == high:
+        return np.array([low, high])
+    bins = min(MOST_BINS, int(np.ceil(2 * count ** (1 / 3))))
+    share = np.arange(bins + 1) / bins
+    edges = low * (1 - share) + high * share  # high - low may overflow
+    edges[0], edges[-1] = low, high
+    return np.unique(edges)
+
+
+class _Box(NamedTuple):
+    low: float
+    high: float
+    outliers: int
+    counts: NDArray[np.int64]
+
+
+def _box(values: Values, low: float, high: float, edges: NDArray[np.float64]) -> _Box:
+    """Whiskers: the outermost values within the fences [low, high]; and the histogram."""
+    lowest, highest, outliers = np.inf, -np.inf, 0
+    counts = np.zeros(len(edges) - 1, np.int64)
+    for x in values():
+        inside = x[(x >= low) & (x <= high)]
+        lowest, highest = inside.min(initial=lowest), inside.max(initial=highest)
+        outliers += len(x) - len(inside)
+        place = np.searchsorted(edges, x, side="right") - 1
+        counts += np.bincount(np.minimum(place, len(counts) - 1), minlength=len(counts))
+    return _Box(float(lowest), float(highest), outliers, counts)

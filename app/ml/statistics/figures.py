@@ -1,0 +1,189 @@
+"""A measured number as it is told: value, error bar, and the digits that the error bar lets stand."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from app.ml.contract.algorithm import Vector
+from app.ml.evaluation.report import Figure
+from app.ml.statistics.intervals import (
+    HEAVY_ROWS,
+    RESAMPLES,
+    Bounds,
+    accelerated,
+    clopper_pearson,
+    logit_student_t,
+    percentile,
+    root_mean_square,
+    student_t,
+)
+
+
+class Measure(NamedTuple):
+    """What is known of a figure before it is measured."""
+
+    better: int = -1
+    """-1: lower is better. +1: higher."""
+    lowest: float = 0.0
+    highest: float = math.inf
+
+
+FEW_ERRORS = (
+    f"Fewer than {HEAVY_ROWS} errors do not show whether their distribution has heavy tails. A 95 % interval then "
+    "covers the RMSE of nearly normal errors 95 times in 100, that of heavy-tailed or very skewed ones 75 to 90 times."
+)
+_SCORE = Measure(better=1, highest=1.0)
+MEASURES = {
+    "rmse": Measure(),
+    "mae": Measure(),
+    "r2": Measure(better=1, lowest=-math.inf, highest=1.0),
+    "r2_uncentred": Measure(better=1, lowest=-math.inf, highest=1.0),
+    "accuracy": _SCORE,
+    "log_loss": Measure(),
+    "brier": Measure(highest=2.0),
+    "roc_auc": _SCORE,
+    "pr_auc": _SCORE,
+    "balanced_accuracy": _SCORE,
+    "mcc": Measure(better=1, lowest=-1.0, highest=1.0),
+    "precision": _SCORE,
+    "recall": _SCORE,
+    "f1": _SCORE,
+    "quantisation_error": Measure(),
+    "reconstruction_error": Measure(),
+    "explained_variance": Measure(better=1, lowest=-math.inf, highest=1.0),
+    "log_density": Measure(better=1, lowest=-math.inf),
+    "cost": Measure(lowest=-math.inf),
+}
+"""Figures that mean the same for any number of rows: train and test can stand side by side."""
+MACRO = {"precision", "recall", "f1"}
+"""Means over classes, where they are of no class."""
+
+
+def proportion(name: str, successes: int, trials: int, label: str | None = None) -> Figure:
+    """The share of successes with its exact interval; undefined without trials."""
+    value = successes / trials if trials else math.nan
+    return figure(name, value, clopper_pearson(successes, trials), "clopper-pearson", n=trials, label=label)
+
+
+def counted(name: str, successes: int, trials: int, label: str | None = None) -> Figure:
+    """How many of a sample, with the interval of the share scaled to the sample."""
+    share = clopper_pearson(successes, trials)
+    bounds = Bounds(trials * share.lower, trials * share.upper) if share else None
+    return figure(name, successes, bounds, "clopper-pearson", n=trials, label=label)
+
+
+def bootstrapped(
+    name: str, value: ArrayLike, replicates: ArrayLike, n: int, label: str | None = None, *, trials: int = 0
+) -> Figure:
+    """A figure of n rows with its bootstrap interval; one row alone has no error bar.
+
+    replicates: the figure of every draw of `Resamples`: of rows drawn at random, then without each in turn.
+    Rows that are all alike give replicates without spread, which is no proof of certainty. A score of 0 or 1 then
+    counts as that of `trials` independent cases, the fewest it can rest on; anything else is told without a bar.
+    """
+    told, every = float(np.asarray(value)), np.asarray(replicates, np.float64)
+    bounds = accelerated(told, every[:RESAMPLES], every[RESAMPLES:]) if n > 1 else None
+    if bounds is None or bounds.lower < bounds.upper:
+        return figure(name, told, bounds, "bootstrap (accelerated)", n=n, label=label)
+    exact = clopper_pearson(round(told * trials), trials) if told in {0.0, 1.0} else None
+    return figure(name, told, exact, "clopper-pearson", n=n, label=label)
+
+
+def by_logit(name: str, value: float, error: float, n: int, label: str | None = None, *, trials: int) -> Figure:
+    """A score in (0, 1) with its standard error: by Student's t of its logit; 0 or 1 is that of `trials` cases.
+
+    trials: the fewest independent rows it rests on. error: NaN for no error bar.
+    """
+    if not 0 < value < 1:
+        exact = clopper_pearson(round(value * trials), trials) if value in {0.0, 1.0} and error == 0 else None
+        return figure(name, value, exact, "clopper-pearson", n=n, label=label)
+    bounds = logit_student_t(value, error, trials - 1)
+    return figure(name, value, bounds, "student-t (of the logit)", n=n, label=label)
+
+
+def like(one: Figure, other: Figure) -> Figure:
+    """The first, with the average and the note of the other."""
+    return (macro(one) if other.average else one).model_copy(update={"note": other.note})
+
+
+def macro(told: Figure) -> Figure:
+    """A mean over classes, which its name does not say."""
+    if told.average:
+        return told
+    display = told.display if told.value is None else f"{told.display}, macro"
+    return told.model_copy(update={"average": "macro", "display": display})
+
+
+def root_mean_squared(name: str, errors: Vector) -> Figure:
+    """Of errors (n,), with the interval that their tails allow."""
+    size = float(np.abs(errors).max(initial=0.0))
+    value = size * math.sqrt(np.mean((errors / size) ** 2)) if 0 < size < math.inf else size
+    found = figure(name, value, root_mean_square(errors), "chi-square (by kurtosis)", n=errors.size, label=None)
+    return found.model_copy(update={"note": FEW_ERRORS}) if found.interval and errors.size < HEAVY_ROWS else found
+
+
+def fold_mean(name: str, values: Vector, label: str | None = None) -> Figure:
+    """The mean over folds. Their training rows overlap, so the interval is only approximate (B5.12)."""
+    bounds = student_t(values)
+    found = figure(name, float(values.mean()), bounds, "student-t (approximate)", n=values.size, label=label)
+    return macro(found) if name in MACRO and label is None else found
+
+
+def resample_mean(name: str, values: Vector, label: str | None = None) -> Figure:
+    """The mean over resamples. Each is judged by a third of the rows: one varies more than their mean."""
+    bounds = percentile(values, fewest=10)
+    return figure(name, float(values.mean()), bounds, "bootstrap (approximate)", n=values.size, label=label)
+
+
+def shifted(told: Figure, by: float) -> Figure:
+    """The figure and its bounds, moved."""
+    value = math.nan if told.value is None else told.value + by
+    bounds = None if told.lower is None or told.upper is None else Bounds(told.lower + by, told.upper + by)
+    return like(figure(told.name, value, bounds, told.interval or "", n=told.n, label=told.label), told)
+
+
+def figure(name: str, value: float, bounds: Bounds | None, how: str, *, n: int, label: str | None) -> Figure:
+    """Nothing that is not a finite number is ever told; bounds end where the measure's range ends."""
+    measure = MEASURES.get(name, Measure(lowest=-math.inf))
+    if not math.isfinite(value):
+        return Figure(name=name, value=None, n=n, display="undefined", label=label)
+    if bounds is None or not all(map(math.isfinite, bounds)):
+        return Figure(name=name, value=value, n=n, display=f"{value:.4g}", label=label)
+    lower, upper = max(min(bounds.lower, value), measure.lowest), min(max(bounds.upper, value), measure.highest)
+    display = rounded(value, lower, upper)
+    return Figure(name=name, value=value, lower=lower, upper=upper, interval=how, n=n, display=display, label=label)
+
+
+def shown(value: float, bounds: Bounds) -> str:
+    """For people: with an error bar where there is one."""
+    if not math.isfinite(value):
+        return "undefined"
+    return rounded(value, *bounds) if all(map(math.isfinite, bounds)) else f"{value:.4g}"
+
+
+def rounded(value: float, lower: float, upper: float) -> str:
+    """Digits by the error bar (B5.14); the bounds themselves where the bar is lopsided.
+
+    >>> rounded(182.326548435054, 182.2265, 182.4265)
+    '182.3 ± 0.1'
+    >>> rounded(0.9667, 0.8278, 0.9992)
+    '0.97 (0.83 to 1.00)'
+    """
+    reach = (upper - lower) / 2
+    if reach <= 0:
+        return f"{value:.4g}"
+    digits = -math.floor(math.log10(float(f"{reach:.0e}")))
+    lopsided = max(upper - value, value - lower) > 1.5 * reach
+    if not -3 <= digits <= 6:  # beyond what reads well in full
+        scale = max(abs(value), reach)
+        shown = max(0, math.floor(math.log10(scale)) + digits)
+        return f"{value:.{shown}e} ± {reach:.0e}"
+    if lopsided:
+        return f"{_fixed(value, digits)} ({_fixed(lower, digits)} to {_fixed(upper, digits)})"
+    return f"{_fixed(value, digits)} ± {_fixed(reach, digits)}"
+
+
+def _fixed(value: float, digits: int) -> str:
+    return f"{round(value, digits) + 0.0:.{max(digits, 0)}f}"  # a rounded -0.04 is 0

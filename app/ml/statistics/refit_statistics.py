@@ -1,0 +1,156 @@
+"""What many refits say of each number: spread, intervals, a rectangle for all at once, ellipses for pairs (B5.13).
+
+Intervals are percentiles, so that the median of the refits is inside by construction and a bar may be lopsided.
+
+References: Efron & Tibshirani (1993), An Introduction to the Bootstrap, ch. 13 and 14; Besag et al. (1995),
+Statistical Science 10:3, for the rectangle.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+from pydantic import Field
+
+from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.statistics.distribution import Bin, histogram
+from app.ml.statistics.figures import rounded
+from app.ml.statistics.intervals import Bounds, accelerated, percentile
+from app.wire import Wire
+
+FEWEST = 20
+"""Refits in which a number must be defined, to say anything of its spread."""
+MOST_IN_PAIRS = 10
+"""Numbers of which every pair gets an ellipse."""
+
+
+class Distribution(Wire):
+    """One number over all refits."""
+
+    name: str
+    label: str | None = Field(None, description="The class, for numbers of one class.")
+    average: str | None = Field(
+        None,
+        description="How a metric of several classes is averaged: `macro` is the unweighted mean over the classes for "
+        "which it is defined. Null: the number is of one class, or no metric of classes.",
+    )
+    row: int | None = Field(None, description="Which of the rows asked about, from 0.")
+    estimate: float | None = Field(description="Of the fit of all rows. For measures: the mean over the refits.")
+    mean: float | None = None
+    median: float | None = None
+    standard_error: float | None = Field(None, description="Standard deviation over the refits.")
+    lower: float | None = None
+    upper: float | None = None
+    interval: str | None = Field(None, description="bootstrap (percentile) or bootstrap (accelerated).")
+    defined: int = Field(description="Refits in which the number exists: a category may be absent from a resample.")
+    display: str = Field(description="Rounded to the error bar, for people.")
+    histogram: list[Bin] = []
+
+
+class Rectangle(Wire):
+    """Bounds that hold all numbers at once in the stated share of the refits: wider than each one's own."""
+
+    lower: list[float]
+    upper: list[float]
+    holds: float = Field(description="Share of the refits inside.")
+
+
+class Ellipse(Wire):
+    """Of two numbers, the region (c - centre)ᵀ covariance⁻¹ (c - centre) <= radius²."""
+
+    names: list[str]
+    centre: list[float]
+    covariance: list[list[float]]
+    radius: float = Field(description="So that the stated share of the refits is inside.")
+    normal_radius: float = Field(description="What it would be if the refits were normal: the root of a χ² quantile.")
+    semi_axes: list[float] = Field(description="The longer first, for `radius`.")
+    angle: float = Field(description="Of the longer one, in degrees from the axis of the first number.")
+
+
+def distribution(
+    estimate: float, draws: Vector, left_out: Vector | None, confidence: float, **said: str | int | None
+) -> Distribution:
+    """Of one number: the fit of all rows, of every resample, and, if known, without each row in turn; NaN undefined."""
+    values = draws[np.isfinite(draws)]
+    bounds, how = percentile(values, confidence, fewest=FEWEST), "percentile"
+    if left_out is not None and np.isfinite(estimate) and values.size >= FEWEST:
+        bounds, how = accelerated(estimate, values, left_out, confidence), "accelerated"
+    told = float(estimate) if np.isfinite(estimate) else None
+    if bounds is None or told is None:
+        shown = "undefined" if told is None else f"{told:.4g}"
+        return Distribution(estimate=told, defined=values.size, display=shown, **said)
+    return Distribution(
+        estimate=told,
+        mean=float(values.mean()),
+        median=float(np.median(values)),
+        standard_error=float(values.std(ddof=1)),
+        lower=bounds.lower,
+        upper=bounds.upper,
+        interval=f"bootstrap ({how})",
+        defined=values.size,
+        display=rounded(told, *_around(bounds, told)),
+        histogram=histogram(values),
+        **said,
+    )
+
+
+def rectangle(draws: Matrix, confidence: float) -> Rectangle | None:
+    """Of numbers (R, m): the percentiles, the same share cut off on either side of each, that hold enough refits whole.
+
+    Refits in which a number is undefined do not count.
+    """
+    kept = draws[np.isfinite(draws).all(axis=1)]
+    n = len(kept)
+    if n < FEWEST or not draws.shape[1]:
+        return None
+    ordered = np.sort(kept, axis=0)
+    # How many of a column are as far out or farther, at least over all columns; the value itself does not count.
+    columns = list(zip(ordered.T, kept.T, strict=True))
+    below = np.stack([np.searchsorted(column, values, "right") for column, values in columns])
+    above = np.stack([n - np.searchsorted(column, values, "left") for column, values in columns])
+    depth = np.minimum(below, above).min(axis=0) - 1
+    cut = int(np.sort(depth)[math.floor((1 - confidence) * n)])
+    lower, upper = ordered[cut], ordered[n - 1 - cut]
+    inside = ((kept >= lower) & (kept <= upper)).all(axis=1).mean()
+    return Rectangle(lower=lower.tolist(), upper=upper.tolist(), holds=float(inside))
+
+
+def ellipses(names: Sequence[str], draws: Matrix, confidence: float) -> list[Ellipse]:
+    """Of every pair among the first numbers (R, m); none of pairs that do not spread in two directions."""
+    few = min(len(names), MOST_IN_PAIRS)
+    found = (_ellipse([names[i], names[j]], draws[:, [i, j]], confidence) for i, j in combinations(range(few), 2))
+    return [ellipse for ellipse in found if ellipse is not None]
+
+
+def _ellipse(names: list[str], draws: Matrix, confidence: float) -> Ellipse | None:
+    kept = draws[np.isfinite(draws).all(axis=1)]
+    if len(kept) < FEWEST:
+        return None
+    centre, size = kept.mean(axis=0), kept.std(axis=0)
+    if not (size > 0).all():
+        return None
+    z = (kept - centre) / size
+    correlation = float((z[:, 0] * z[:, 1]).mean())
+    if 1 - abs(correlation) < 1e-12:
+        return None
+    # In the sum and the difference of two standard numbers the covariance is diagonal.
+    turned = z @ np.array([[1.0, 1.0], [1.0, -1.0]])
+    distance = np.sqrt((turned**2 / (2 * np.array([1 + correlation, 1 - correlation]))).sum(axis=1))
+    scale = len(kept) / (len(kept) - 1)
+    covariance = scale * np.array([[1.0, correlation], [correlation, 1.0]]) * np.outer(size, size)
+    values, vectors = np.linalg.eigh(covariance)
+    radius = float(np.quantile(distance / np.sqrt(scale), confidence))
+    return Ellipse(
+        names=names,
+        centre=centre.tolist(),
+        covariance=covariance.tolist(),
+        radius=radius,
+        normal_radius=math.sqrt(-2 * math.log1p(-confidence)),
+        semi_axes=(radius * np.sqrt(np.maximum(values[::-1], 0.0))).tolist(),
+        angle=math.degrees(math.atan2(vectors[1, 1], vectors[0, 1])) % 180,
+    )
+
+
+def _around(bounds: Bounds, value: float) -> Bounds:
+    return Bounds(min(bounds.lower, value), max(bounds.upper, value))

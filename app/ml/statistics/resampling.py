@@ -1,0 +1,88 @@
+"""The rows of one evaluation: sums over them and over draws of them, which every figure is a function of."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.evaluation.report import Figure
+from app.ml.statistics.figures import bootstrapped, figure, proportion
+from app.ml.statistics.intervals import Resamples, mean_of_shares, ratio
+
+
+class Tally(NamedTuple):
+    """How often each code 0 … k-1 is among the rows."""
+
+    rows: Labels
+    """(k,)"""
+    total: Vector
+    """(k,) the same by weight."""
+    drawn: Matrix
+    """(draws, k) by weight, in every draw."""
+
+    def from_last(self) -> "Tally":
+        """Of each code and all after it."""
+        return Tally(*(np.flip(np.flip(part, -1).cumsum(axis=-1), -1) for part in self))
+
+
+class Rows(NamedTuple):
+    """Draws of rows, and how much each row counts."""
+
+    draws: Resamples
+    weights: Vector | None = None
+
+    def total(self, values: Vector) -> float:
+        return float(values.sum() if self.weights is None else self.weights @ values)
+
+    def mean(self, values: Vector) -> float:
+        return float(np.average(values, weights=self.weights))
+
+    def sums(self, values: Vector) -> Vector:
+        """The sum over each draw, shape (draws,)."""
+        return self.draws.sums(values if self.weights is None else self.weights * values)
+
+    def means(self, values: Vector) -> Vector:
+        return ratio(self.sums(values), self.sums(np.ones(values.size)))
+
+    def worths(self, codes: Labels, k: int) -> Vector:
+        """(k,) the same of the rows of each code."""
+        if self.weights is None:
+            return np.bincount(codes, minlength=k).astype(np.float64)
+        return ratio(np.bincount(codes, self.weights, k) ** 2, np.bincount(codes, self.weights**2, k))
+
+    def mean_share(self, name: str, part: Tally, whole: Tally, codes: Labels) -> Figure:
+        """The mean over codes of the part of the rows of each, codes (n,) without rows left out."""
+        there = whole.total > 0
+        shares, trials = (part.total / np.where(there, whole.total, 1.0))[there], self.worths(codes, there.size)[there]
+        bounds = mean_of_shares(shares, trials) if self.draws.counts.size else None
+        return figure(name, float(shares.mean()), bounds, "score (of independent shares)", n=codes.size, label=None)
+
+    def standard_error(self, slopes: Vector) -> float:
+        """Of a metric whose derivatives with respect to the weights of rows are `slopes` (n,); NaN without draws."""
+        pull = slopes if self.weights is None else slopes * self.weights
+        return float(np.sqrt(pull @ pull)) if self.draws.counts.size else np.nan
+
+    def tally(self, codes: Labels, k: int) -> Tally:
+        """Codes below 0 do not count."""
+        kept = codes >= 0
+        rows = np.bincount(codes[kept], minlength=k)
+        if self.weights is None:
+            return Tally(rows, rows.astype(np.float64), self.draws.tallies(codes, k))
+        groups = self.draws.counts.shape[1]
+        table = np.bincount(self.draws.group[kept] * k + codes[kept], self.weights[kept], groups * k).reshape(groups, k)
+        return Tally(rows, table.sum(axis=0), self.draws.counts @ table)
+
+    def share(self, name: str, part: Tally, whole: Tally, code: int = 0, label: str | None = None) -> Figure:
+        """The part of the rows of a code: with exact bounds where all rows count the same."""
+        hits, trials = int(part.rows[code]), int(whole.rows[code])
+        if self.weights is None:
+            return proportion(name, hits, trials, label)
+        value, drawn = ratio(part.total[code], whole.total[code]), ratio(part.drawn[:, code], whole.drawn[:, code])
+        return bootstrapped(name, value, drawn, trials, label, trials=min(trials, self.worth()))
+
+    def worth(self, kept: NDArray[np.bool_] | None = None) -> int:
+        """Rows of equal weight that would tell as much (Kish 1965, Survey Sampling, 11.7). kept: (n,) of these only."""
+        w = np.ones(self.draws.group.size) if self.weights is None else self.weights
+        w = w if kept is None else w[kept]
+        return int(w.sum() ** 2 / (w @ w))

@@ -1,0 +1,244 @@
+"""The body of a prediction → a table by the model's inputs, with every fault named.
+
+Two forms: `{"rows": [{"age": 31}]}` and `{"columns": ["age"], "data": [[31]]}`. Extra columns are
+ignored and named. A column that is nowhere is one fault that names all such columns; everything
+else that is wrong belongs to a row, so that the others can still be answered.
+
+Time and memory are bounded by the size of the body: a row that lacks columns is never filled up.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from app.errors import BodyTooLarge, Fault, InvalidData, InvalidRequest, place
+from app.ml.contract.algorithm import Matrix
+from app.ml.contract.columns import InputColumn
+from app.ml.tables.cells import Flaw, flaw, read_cells
+from app.suggestions import closest, quoted
+
+MAX_FAULTS = 100
+"""Faults listed in one refusal; its detail says how many there are."""
+MAX_NAMES = 10
+"""Columns named in the fault of one row."""
+
+
+class Incoming(NamedTuple):
+    """What came, ready to predict."""
+
+    table: pa.Table | Matrix
+    """The good rows: all of them, unless bad ones were let pass. A raw matrix if it came as one."""
+    rows: int
+    """How many were sent."""
+    good: NDArray[np.intp]
+    """Which rows of the body `table` holds, in order."""
+    faults: list[Fault]
+    """The first fault of each bad row, in order of rows."""
+    ignored: list[str]
+    """Columns the model does not know."""
+
+
+def whole(raw: Matrix) -> Incoming:
+    """A raw matrix (n, p) of rows that are all good."""
+    return Incoming(raw, len(raw), _all(len(raw)), [], [])
+
+
+@lru_cache(maxsize=16)
+def _all(rows: int) -> NDArray[np.intp]:
+    every = np.arange(rows)
+    every.setflags(write=False)
+    return every
+
+
+class _Sent(NamedTuple):
+    """Values by input, whichever form they came in."""
+
+    columns: list[list[Any]]
+    rows: int
+    whole: NDArray[np.intp]
+    """Which rows of the body `columns` hold."""
+    broken: dict[int, Flaw]
+    """The other rows, which cannot be read at all."""
+    ignored: list[str]
+    root: str
+    keys: Sequence[str]
+    """The last part of a cell's pointer, by input."""
+
+
+def read_rows(
+    body: object, inputs: Sequence[InputColumn], *, max_rows: int, let_bad_rows_pass: bool = False
+) -> Incoming:
+    """Check everything and build the table.
+
+    Raises InvalidRequest for a body of neither form, BodyTooLarge for too many rows, InvalidData for
+    missing columns and, unless bad rows may pass, for any fault in any row.
+    """
+    sent = _sent(body, [column.name for column in inputs], max_rows)
+    cells = [read_cells(column, values) for column, values in zip(inputs, sent.columns, strict=True)]
+    table = pa.Table.from_arrays([array for array, _ in cells], names=[column.name for column in inputs])
+    flawed = [positions for _, positions in cells]
+    if not sent.broken and not any(flawed):
+        return Incoming(table, sent.rows, sent.whole, [], sent.ignored)
+    places = _Places.of(sent, flawed)
+    if not let_bad_rows_pass:
+        shown = [_fault(sent, inputs, *at) for at in places.first(MAX_FAULTS)]
+        raise InvalidData(_count(len(places.row)), faults=shown)
+    faults = [_fault(sent, inputs, *at) for at in places.first_of_each_row()]
+    kept = np.flatnonzero(~np.isin(sent.whole, places.row))
+    return Incoming(table.take(kept), sent.rows, sent.whole[kept], faults, sent.ignored)
+
+
+class _Places(NamedTuple):
+    """Where the faults are, in reading order. `column` is -1 where the whole row is at fault."""
+
+    row: NDArray[np.intp]
+    column: NDArray[np.intp]
+    position: NDArray[np.intp]
+    """Of the value within its column."""
+
+    @classmethod
+    def of(cls, sent: _Sent, flawed: Sequence[list[int]]) -> "_Places":
+        position = np.fromiter(chain.from_iterable(flawed), np.intp)
+        column = np.repeat(np.arange(len(flawed)), list(map(len, flawed)))
+        broken = np.fromiter(sent.broken, np.intp)
+        none = np.full(len(broken), -1)
+        row = np.concatenate([broken, sent.whole[position]])
+        order = np.lexsort((np.concatenate([none, column]), row))
+        return cls(row[order], np.concatenate([none, column])[order], np.concatenate([none, position])[order])
+
+    def first(self, count: int) -> list[tuple[int, int, int]]:
+        return list(zip(*(array[:count].tolist() for array in self), strict=True))
+
+    def first_of_each_row(self) -> list[tuple[int, int, int]]:
+        _, places = np.unique(self.row, return_index=True)
+        return list(zip(*(array[places].tolist() for array in self), strict=True))
+
+
+def _fault(sent: _Sent, inputs: Sequence[InputColumn], row: int, column: int, position: int) -> Fault:
+    if column < 0:
+        broken = sent.broken[row]
+        return Fault(f"/{sent.root}/{row}", broken.detail, broken.code)
+    found = flaw(inputs[column], sent.columns[column][position])
+    code, detail = found or Flaw("invalid", "")
+    return Fault(f"/{sent.root}/{row}/{sent.keys[column]}", detail, code)
+
+
+def _count(faults: int) -> str:
+    listed = "" if faults <= MAX_FAULTS else f"; the first {MAX_FAULTS} are listed"
+    return f"The rows hold {faults} fault{'s'[: faults != 1]}{listed}."
+
+
+def _sent(body: object, names: list[str], max_rows: int) -> _Sent:
+    if isinstance(body, dict) and body.keys() == {"rows"}:
+        return _by_row(_list_of_rows(body["rows"], "rows", max_rows), names)
+    if isinstance(body, dict) and body.keys() == {"columns", "data"}:
+        return _by_column(body["columns"], _list_of_rows(body["data"], "data", max_rows), names)
+    raise _refused("", "The body is an object with rows, or with columns and data, and nothing else.")
+
+
+def _list_of_rows(rows: object, root: str, max_rows: int) -> list[Any]:
+    if not isinstance(rows, list) or not rows:
+        raise _refused(f"/{root}", "A list with at least one row is needed.")
+    if len(rows) > max_rows:
+        raise BodyTooLarge(f"There are {len(rows)} rows; one request may carry {max_rows}.")
+    return rows
+
+
+def _refused(pointer: str, detail: str) -> InvalidRequest:
+    return InvalidRequest(detail, faults=[Fault(pointer, detail)])
+
+
+def _absent(names: Sequence[str], surplus: Sequence[str], pointer: str) -> InvalidData:
+    """surplus: names that were sent and that the model does not have."""
+    near = {name: closest(name, surplus) for name in names[:MAX_NAMES]} if surplus else {}
+    hints = "".join(f" {quoted(sent)} may be meant for {quoted(name)}." for name, sent in near.items() if sent)
+    detail = f"The model also needs the columns {', '.join(names)}.{hints}"
+    return InvalidData(detail, faults=[Fault(pointer, detail, "missing_columns")])
+
+
+def _by_row(rows: list[Any], names: list[str]) -> _Sent:
+    broken: dict[int, Flaw] = {}
+    try:
+        columns = [[row[name] for row in rows] for name in names]
+    except (KeyError, TypeError, IndexError):
+        broken = _broken_rows(rows, names)
+    whole = [row for i, row in enumerate(rows) if i not in broken] if broken else rows
+    if broken:
+        columns = [[row[name] for row in whole] for name in names]
+    known = set(names)
+    surplus = (row for row in whole if len(row) > len(names))
+    return _Sent(
+        columns=columns,
+        rows=len(rows),
+        whole=_unbroken(len(rows), broken),
+        broken=broken,
+        ignored=[name for name in dict.fromkeys(chain.from_iterable(surplus)) if name not in known],
+        root="rows",
+        keys=[place(name).removeprefix("/") for name in names],
+    )
+
+
+def _broken_rows(rows: list[Any], names: list[str]) -> dict[int, Flaw]:
+    """Rows that are no objects or lack a column. Raises InvalidData when no row has some column."""
+    objects = [row for row in rows if isinstance(row, dict)]
+    anywhere = set(chain.from_iterable(objects))
+    if objects and (nowhere := [name for name in names if name not in anywhere]):
+        raise _absent(nowhere, [name for name in anywhere if name not in names], "/rows")
+    return {i: found for i, row in enumerate(rows) if (found := _broken_row(row, names))}
+
+
+def _broken_row(row: object, names: list[str]) -> Flaw | None:
+    if not isinstance(row, dict):
+        return Flaw("not_an_object", "A row is an object of column names and values.")
+    lacking = list(islice((name for name in names if name not in row), MAX_NAMES + 1))
+    if not lacking:
+        return None
+    more = " and more" if len(lacking) > MAX_NAMES else ""
+    listed = ", ".join(lacking[:MAX_NAMES])
+    return Flaw("missing_columns", f"The row lacks {listed}{more}; send null for a missing value.")
+
+
+def _by_column(header: object, data: list[Any], names: list[str]) -> _Sent:
+    position = _positions(header)
+    if nowhere := [name for name in names if name not in position]:
+        raise _absent(nowhere, [name for name in position if name not in names], "/columns")
+    width = len(position)
+    ragged = Flaw("ragged_row", f"A row is a list of {width} values, one for each column.")
+    broken = {i: ragged for i, row in enumerate(data) if not isinstance(row, list) or len(row) != width}
+    whole = [row for i, row in enumerate(data) if i not in broken] if broken else data
+    places = [position[name] for name in names]
+    known = set(names)
+    return _Sent(
+        columns=[[row[at] for row in whole] for at in places],
+        rows=len(data),
+        whole=_unbroken(len(data), broken),
+        broken=broken,
+        ignored=[name for name in position if name not in known],
+        root="data",
+        keys=list(map(str, places)),
+    )
+
+
+def _unbroken(rows: int, broken: dict[int, Flaw]) -> NDArray[np.intp]:
+    return np.fromiter((i for i in range(rows) if i not in broken), np.intp) if broken else np.arange(rows)
+
+
+def _positions(header: object) -> dict[str, int]:
+    """Where each name stands. Raises InvalidRequest for what is no name, and for a name given twice."""
+    if not isinstance(header, list) or not header:
+        raise _refused("/columns", "A list of column names is needed.")
+    position: dict[str, int] = {}
+    faults = []
+    for i, name in enumerate(header):
+        if not isinstance(name, str):
+            faults.append(Fault(f"/columns/{i}", "A column name is a string."))
+        elif position.setdefault(name, i) != i:
+            faults.append(Fault(f"/columns/{i}", "The same name stands earlier in the list.", "duplicate_column"))
+    if faults:
+        raise InvalidRequest(faults=faults[:MAX_FAULTS])
+    return position

@@ -1,0 +1,54 @@
+"""Text cells of a table as the values that JSON would have, read as those of the training data were."""
+
+import re
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from app.ml.contract.columns import ColumnKind, InputColumn
+from app.ml.contract.notation import MISSING, PLAIN, Notation, read_and_misfits, without_missing
+from app.ml.tables.casting import TEXTS
+
+WHOLE = re.compile(r"\s*[+-]?[0-9]{1,400}\s*", re.ASCII)
+NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", re.ASCII)
+
+
+def read_texts(column: InputColumn | None, cells: Sequence[str], missing: Collection[str] = ()) -> list[object]:
+    """A cell that does not fit the column stays a text, which is a fault like any other text.
+
+    column: None for one that the model does not have. missing: markers of a missing value in all columns.
+    """
+    if column is None:
+        return [cell or None for cell in cells]
+    kind, notation = ColumnKind(column.source_kind or column.kind), column.notation or PLAIN
+    notation = notation.model_copy(update={"missing": (*missing, *notation.missing)})
+    if kind in TEXTS and column.source_kind is not None:  # what training could not read was missing
+        return _values(cells, ColumnKind(column.kind), notation, lenient=True)
+    if kind is ColumnKind.NUMERIC and notation.plain:
+        markers = {*MISSING, *notation.missing}
+        return [None if cell.strip() in markers else _number(cell) for cell in cells]
+    return _values(cells, kind, notation, lenient=False)
+
+
+def _values(cells: Sequence[str], kind: ColumnKind, notation: Notation, *, lenient: bool) -> list[object]:
+    array = pa.array(cells, pa.string())
+    if kind in TEXTS:
+        return list(without_missing(array, notation.missing).to_pylist())
+    found, wrong = read_and_misfits(array, notation, kind)
+    values = map(_plain, found.to_pylist())
+    if lenient:
+        return list(values)
+    return [cell if bad else value for cell, value, bad in zip(cells, values, wrong.to_pylist(), strict=True)]
+
+
+def _plain(value: Any) -> object:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _number(cell: str) -> object:
+    """A number, or the cell itself."""
+    if WHOLE.fullmatch(cell):
+        return int(cell)
+    return float(cell) if NUMBER.fullmatch(cell) else cell

@@ -1,0 +1,83 @@
+"""What a training costs, before any row is read: memory, seconds, and rows at a time where memory does not hold all."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from app.ml import nested
+from app.ml.contract.algorithm import Accepts, Size, Task
+from app.ml.contract.columns import ColumnKind, TableColumn
+
+if TYPE_CHECKING:
+    from app.ml.training.plan import TrainSpec
+
+BASE_BYTES, BASE_SECONDS = 150 << 20, 0.25
+"""What the training process costs before the first row."""
+SECONDS_PER_CELL = 8e-8
+"""Of reading, preparation and figures, per number of the matrix and for every fit."""
+
+LOT = 1 << 19
+"""Numbers learned at a time where memory does not hold all."""
+FEWEST = 1000
+"""Rows learned at a time at least, however wide."""
+HELD = 5
+"""Lots held at once: rows held out, the sample, the batch, and copies on the way."""
+SECONDS_PER_STREAMED_CELL = 4e-8
+"""Of one pass over what memory does not hold: mostly reading and preparing."""
+
+
+class Cost(NamedTuple):
+    """Of a training, roughly."""
+
+    memory_bytes: int
+    seconds: float
+    lot: int | None
+
+
+def encoded_widths(spec: "TrainSpec", task: Task | None, chosen: Sequence[TableColumn]) -> list[int]:
+    """Columns of the matrix that stand for each: an indicator a level, where categories are not taken as such."""
+    algorithm, how = nested.entry_of(spec.algorithm).algorithm, spec.preprocessing
+    if task is not None and Accepts.CATEGORIES in nested.accepts(algorithm, spec.algorithm, task):
+        return [1] * len(chosen)
+
+    def width(column: TableColumn) -> int:
+        levels = column.distinct or how.max_levels + 1
+        if ColumnKind(column.kind).measured or (how.categories == "target" and levels > how.max_levels):
+            return 1
+        return min(how.max_levels, levels) + 1
+
+    return [width(column) for column in chosen]
+
+
+def cost_of(
+    spec: "TrainSpec", task: Task, chosen: Sequence[TableColumn], size: Size, *, units: int, memory_bytes: float
+) -> Cost:
+    """Rough bytes and seconds: the table, the raw matrix, the matrix and the fit's own copies of it.
+
+    units: what splits divide, rows or groups.
+    """
+    rows, width = int(size.rows), int(size.columns)
+    row_bytes = 8 * (2 * len(chosen) + 5 * width)
+    fits = 3 if closed_form(spec, chosen) else spec.validation.fits(units)
+    algorithm = nested.entry_of(spec.algorithm).algorithm
+    each = SECONDS_PER_CELL * size.cells + nested.seconds(algorithm, spec.algorithm, task, size)
+    memory, seconds = BASE_BYTES + row_bytes * rows, fits * each
+    lot = max(FEWEST, LOT // max(width, len(chosen)))
+    if algorithm.update is None or memory <= memory_bytes or rows <= HELD * lot:
+        return Cost(memory, round(BASE_SECONDS + seconds, 2), None)
+    seconds = SECONDS_PER_STREAMED_CELL * size.cells * (1 + algorithm.passes(spec.algorithm))
+    return Cost(BASE_BYTES + row_bytes * HELD * lot, round(BASE_SECONDS + seconds, 2), lot)
+
+
+def closed_form(spec: "TrainSpec", chosen: Sequence[TableColumn]) -> bool:
+    """Whether leave-one-out will hardly need a fit: see `app.ml.training.leave_one_out`."""
+    form, how = nested.entry_of(spec.algorithm).algorithm.leave_one_out, spec.preprocessing
+    return (
+        spec.validation.method == "loo"
+        and spec.validation.group is None
+        and form is not None
+        and not how.basis
+        and how.target == "none"
+        and (how.scaling == "none" or form.unscaled(spec.algorithm))
+        and not any(column.missing for column in chosen if ColumnKind(column.kind).measured)
+        and all(0 < (column.distinct or 0) <= how.max_levels for column in chosen if column.kind == "categorical")
+    )

@@ -1,0 +1,196 @@
+"""Judging a kind of fit by many fits of the training rows: folds, leave-one-out, bootstrap (B3.13 to B3.15, B5.12).
+
+Everything is learned anew in every fit, preparation too.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+
+from app.ml.contract.algorithm import Labels, Task, Vector
+from app.ml.evaluation.duplicates import Copies, Equal
+from app.ml.evaluation.evaluation import Validation, across_folds, across_resamples, compare
+from app.ml.evaluation.group_splits import members
+from app.ml.evaluation.report import Figure, Fold
+from app.ml.evaluation.splits import Split, kfold, resample
+from app.ml.nested import EACH, meaning
+from app.ml.training.fit import Fitted, fit_rows, judge
+from app.ml.training.leave_one_out import closed_form
+from app.ml.training.training_set import Material
+
+T = TypeVar("T")
+_FIGURES = TypeAdapter(list[Figure])
+Step = Callable[[float, str], None]
+"""Hears how far it is, 0 to 1, and what is being done."""
+
+
+class Validated(NamedTuple):
+    figures: list[Figure]
+    rests_on: str
+    """One sentence."""
+    folds: list[Fold] | None = None
+    resampled: bool = False
+    """Rows left out of bootstrap resamples were the judges."""
+    equal: Equal | None = None
+    predicted: Vector | None = None
+    """(n,) of a regression: a prediction for each row by a fit without it, in the target's own units."""
+
+
+class _Told(NamedTuple):
+    """Of one fit by rows it has not seen."""
+
+    figures: str
+    """In JSON."""
+    residuals: NDArray[np.float64]
+    """As in `Evaluation`."""
+
+
+class _Answer(NamedTuple):
+    """Predictions of one fit for rows it has not seen."""
+
+    value: NDArray[np.float64]
+    """(m,) or (m, k)"""
+
+
+class Fits(NamedTuple):
+    """What the fits have in common. They may be made at once."""
+
+    material: Material
+    rows: Labels
+    """Those that may be learned from."""
+    seed: int
+    rng: np.random.Generator
+    step: Step
+    copies: Copies | None = None
+    """Of all rows of the material."""
+
+    def of(self, rows: Labels) -> Fitted:
+        """Of places among `rows`."""
+        return fit_rows(self.material, self.rows[rows], self.seed)
+
+    def each(self, kind: type[T], works: Sequence[Callable[[], T]], what: str) -> Iterator[T]:
+        self.step(0.0, f"fitting {what} 1 of {len(works)}")
+        for done, made in enumerate(EACH.get()(kind, works), 1):
+            self.step(done / len(works), f"fitted {what} {done} of {len(works)}")
+            yield made
+
+    def judged(self, splits: Sequence[Split], what: str, *, bars: bool) -> Iterator[tuple[Fold, Vector]]:
+        """The metrics of each split, and the residuals of its test rows."""
+        own = self.rng.spawn(len(splits)) if bars else [None] * len(splits)
+        works = [partial(self._told, split, rng) for split, rng in zip(splits, own, strict=True)]
+        for place, told in enumerate(self.each(_Told, works, what)):
+            figures = _FIGURES.validate_json(told.figures)
+            yield Fold(fold=place + 1, rows=splits[place].test.size, metrics=figures), told.residuals
+
+    def _told(self, split: Split, rng: np.random.Generator | None) -> _Told:
+        told = judge(self.material, self.of(split.train), self.rows[split.test], rng)
+        return _Told(_FIGURES.dump_json(told.figures).decode(), told.residuals)
+
+    def answer(self, rows: Labels) -> _Answer:
+        """What a fit of all other rows predicts for these."""
+        fitted = self.of(np.delete(np.arange(self.rows.size), rows))
+        data = self.material.data(fitted.preparation, self.rows[rows])
+        return _Answer(fitted.learned.predict(data.x))
+
+    def equal(self, splits: Sequence[Split] | None = None) -> Equal | None:
+        """Rows that judge a fit of equal ones; without splits each judges a fit of all others."""
+        if self.copies is None:
+            return None
+        own = self.copies.among(self.rows)
+        return own.alone() if splits is None else own.across(splits)
+
+    @property
+    def groups(self) -> Labels | None:
+        return self.material.groups_among(self.rows)
+
+
+def validate(fits: Fits, how: Validation) -> Validated | None:
+    """Of two training rows at least; None where nothing but the test rows shall judge."""
+    if fits.rows.size < 2:
+        return None
+    match how.method:
+        case "holdout":
+            return None
+        case "kfold":
+            return _kfold(fits, how.folds)
+        case "loo":
+            return _loo(fits) if fits.groups is None else _without_groups(fits, fits.groups)
+        case "bootstrap":
+            return _bootstrap(fits, how.resamples)
+
+
+def _kfold(fits: Fits, k: int) -> Validated | None:
+    codes = fits.material.target.codes
+    splits = kfold(fits.rows.size, k, fits.rng, None if codes is None else codes[fits.rows], fits.groups)
+    if not splits:
+        return None
+    folds, left = zip(*fits.judged(splits, "fold", bars=True), strict=True)
+    whole = "" if fits.groups is None else " of whole groups"
+    told = f"Cross-validation divides these into {len(folds)} folds{whole}."
+    figures = across_folds([fold.metrics for fold in folds])
+    predicted = _out_of_fold(fits, splits, left)
+    return Validated(figures, told, list(folds), equal=fits.equal(splits), predicted=predicted)
+
+
+def _out_of_fold(fits: Fits, splits: Sequence[Split], residuals: Sequence[Vector]) -> Vector | None:
+    """(n,) of a regression: what the fits of the other folds predict."""
+    if fits.material.task is not Task.REGRESSION:
+        return None
+    left = np.empty(fits.rows.size)
+    left[np.concatenate([split.test for split in splits])] = np.concatenate(residuals)
+    weights = fits.material.weights
+    return fits.material.target.y[fits.rows] - left / (1.0 if weights is None else np.sqrt(weights[fits.rows]))
+
+
+def _bootstrap(fits: Fits, draws: int) -> Validated:
+    drawn = [resample(fits.rows.size, fits.rng, fits.groups) for _ in range(draws)]
+    drawn = [split for split in drawn if split.test.size]
+    folds = [fold for fold, _ in fits.judged(drawn, "resample", bars=False)]
+    what = "rows" if fits.groups is None else "groups"
+    told = (
+        f"{len(folds)} more models were fitted on as many {what} drawn from these with replacement, each judged by the "
+        f"{what} that it has not seen."
+    )
+    return Validated(across_resamples([fold.metrics for fold in folds]), told, resampled=True, equal=fits.equal(drawn))
+
+
+def _loo(fits: Fits) -> Validated:
+    material, rows = fits.material, fits.rows
+    answers = closed_form(material, rows)
+    if answers is None:
+        answers = np.full((rows.size, len(material.classes)) if material.classes else rows.size, np.nan)
+    missing = np.flatnonzero(np.isnan(answers.reshape(rows.size, -1)).any(axis=1))
+    works = [partial(fits.answer, np.array([row])) for row in missing.tolist()]
+    for row, made in zip(missing, fits.each(_Answer, works, "without a row,"), strict=True):
+        answers[row] = made.value[0]
+    ways = {rows.size: "by a fit for each", 0: "in closed form"}
+    told = (
+        f"Leave-one-out predicts each of these by a fit of all the others, "
+        f"{ways.get(missing.size, f'in closed form but for {missing.size} rows')}."
+    )
+    return _compared(fits, answers, told, fits.equal())
+
+
+def _without_groups(fits: Fits, groups: Labels) -> Validated | None:
+    """Leave-one-group-out."""
+    left_out = members(groups)
+    if len(left_out) < 2:
+        return None
+    works = [partial(fits.answer, rows) for rows in left_out]
+    answers = np.concatenate([made.value for made in fits.each(_Answer, works, "without a group,")])
+    told = f"Leave-one-group-out predicts each of {len(left_out)} groups of these by a fit of all the others."
+    equal = fits.equal([Split(np.flatnonzero(groups != group), rows) for group, rows in enumerate(left_out)])
+    return _compared(fits, answers[np.argsort(np.concatenate(left_out))], told, equal)
+
+
+def _compared(fits: Fits, answers: NDArray[np.float64], told: str, equal: Equal | None) -> Validated:
+    """answers: (n,) or (n, k) to all rows."""
+    material, rows = fits.material, fits.rows
+    data = material.data(material.prepare(rows), rows)
+    means = meaning(material.algorithm, material.params, material.task)
+    figures = compare(data, answers, material.classes, fits.rng, means=means).figures
+    return Validated(figures, told, equal=equal, predicted=answers if material.task is Task.REGRESSION else None)

@@ -1,0 +1,206 @@
+"""An ensemble from a search: its candidates have answered rows that they had not seen, so their average can be judged.
+
+Members are chosen by the squared error of numbers, or of class probabilities (Brier), out of fold: no answer that takes
+part comes from a model which has learned the row (the classic mistake of E19). What chooses also flatters: therefore
+every fold also judges an ensemble that the other folds alone have chosen, beside the candidate they would have chosen.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from app.ml import nested
+from app.ml.catalogue import find
+from app.ml.contract.algorithm import Inputs, Labels, Matrix, Size, Task, Vector
+from app.ml.evaluation.evaluation import Evaluation, of_classes, of_numbers
+from app.ml.evaluation.report import Figure
+from app.ml.evaluation.splits import Split
+from app.ml.nested import meaning
+from app.ml.numerics.ensembles.greedy_selection import TIE, diversity, selected
+from app.ml.preparation.target_transform import answered, carried
+from app.ml.statistics.figures import MEASURES, fold_mean
+from app.ml.statistics.intervals import Resamples
+from app.ml.statistics.resampling import Rows
+from app.ml.training.plan import TrainSpec
+from app.ml.training.training_set import Material
+from app.wire import Wire
+
+MOST = 50
+"""Candidates whose answers are kept, the best so far: as many as may sit on a committee."""
+NUMBERS = 1 << 22
+"""Of all answers kept (32 MiB)."""
+
+
+class EnsembleMember(Wire):
+    candidate: int = Field(description="Place in the list of candidates, from 0.")
+    weight: int = Field(description="How often it was chosen.")
+
+
+class Ensemble(Wire):
+    """Candidates that together answered unseen rows better than the best of them alone."""
+
+    algorithm: dict[str, Any] = Field(description="A committee of them: train it by sending this as `algorithm`.")
+    preprocessing: dict[str, Any] = Field(description="What they share; send it along.")
+    members: list[EnsembleMember] = Field(description="Most weight first.")
+    diversity: float | None = Field(
+        None, description="The share of the members' squared error that averaging takes away: their spread about it."
+    )
+    validation: Figure = Field(description="Mean over the folds; the same rows have chosen the members: it flatters.")
+    expected: Figure = Field(description="The same of ensembles chosen by the other folds alone: what to expect.")
+    gain: Figure = Field(
+        description="How much better these are than the one candidate that the other folds would have chosen, fold by "
+        "fold, with the interval of the difference."
+    )
+    rests_on: str
+
+
+class Contender(NamedTuple):
+    place: int
+    """Among the candidates."""
+    spec: TrainSpec
+    cost: Vector
+    """(folds,) its measure, the lower the better."""
+    answers: NDArray[np.float64]
+    """(n,) or (n, k) out of fold, of the function of the target that was fitted."""
+
+
+class Judges(NamedTuple):
+    """The rows that every candidate has answered, and how."""
+
+    material: Material
+    rows: Labels
+    splits: Sequence[Split]
+    measure: str
+
+    @property
+    def room(self) -> int:
+        """Candidates whose answers can be kept; fewer than two are of no use."""
+        supervised = self.material.task.supervised
+        return min(MOST, NUMBERS // (self.rows.size * max(1, len(self.material.classes)))) if supervised else 0
+
+    def value(self, spec: TrainSpec, answers: NDArray[np.float64], rows: Labels) -> float:
+        """The measure of answers to these rows, places among `rows`; NaN where undefined."""
+        target, uncounted = self.material.target, Rows(Resamples.none(rows.size))
+        if self.material.task is Task.CLASSIFICATION:
+            truth = np.asarray(target.codes)[self.rows[rows]]
+            told = of_classes(
+                truth,
+                answers.argmax(axis=1),
+                answers,
+                uncounted,
+                classes=self.material.classes,
+                means=meaning(find(spec.algorithm.name).algorithm, spec.algorithm, self.material.task),
+            )
+        else:
+            own = answered(spec.preprocessing.target, answers)
+            told = of_numbers(target.y[self.rows[rows]], own, uncounted)
+        return value(told, self.measure)
+
+    def wanted(self, spec: TrainSpec) -> NDArray[np.float64]:
+        """(n,) or (n, k) what answers should be, in the units in which a committee averages them."""
+        if self.material.task is Task.REGRESSION:
+            return carried(spec.preprocessing.target, self.material.target.y[self.rows])
+        codes = np.asarray(self.material.target.codes)[self.rows]
+        one_hot: Matrix = np.eye(len(self.material.classes))[codes]
+        return one_hot
+
+
+def value(evaluation: Evaluation, measure: str) -> float:
+    """Of all rows; NaN where undefined."""
+    values = [figure.value for figure in evaluation.figures if figure.name == measure and figure.label is None]
+    return np.nan if not values or values[0] is None else values[0]
+
+
+def with_one_more(kept: Sequence[Contender], one: Contender, room: int) -> list[Contender]:
+    """At most so many, the best first, of those with an answer to every row."""
+    sound = one.answers.size and np.isfinite(one.cost).all() and np.isfinite(one.answers).all()
+    return sorted([*kept, *([one] if sound else [])], key=lambda one: (one.cost.mean(), one.place))[:room]
+
+
+def ensemble(contenders: Sequence[Contender], judges: Judges, *, fold_models: bool) -> Ensemble | None:
+    """The average to offer; None where none is better than the best alone.
+
+    contenders: the best first. fold_models: of each member the fits without one of the folds, not one fit of all rows.
+    """
+    pool = _alike(contenders, judges.material)
+    if not pool or (len(pool) < 2 and not fold_models):
+        return None
+    wanted = judges.wanted(pool[0].spec)
+    grams = np.stack([_gram(pool, wanted, split.test) for split in judges.splits])
+    cost, better = np.stack([one.cost for one in pool]), MEASURES[judges.measure].better
+    counts = selected(grams.sum(axis=0), 0)
+    validation = np.array([_judged(pool, counts, judges, split.test) for split in judges.splits])
+    several = np.count_nonzero(counts) > 1
+    if not (several or fold_models) or (several and not _lower(-better * validation, cost[0])):
+        return None
+    expected, alone = _anew(pool, grams, cost, judges)
+    order = [place for place in np.argsort(-counts, kind="stable").tolist() if counts[place]]
+    spread = diversity(grams.sum(axis=0), counts)
+    return Ensemble(
+        algorithm=_committee([pool[place].spec for place in order], counts[order], len(grams) if fold_models else None),
+        preprocessing=pool[0].spec.preprocessing.model_dump(mode="json"),
+        members=[EnsembleMember(candidate=pool[place].place, weight=int(counts[place])) for place in order],
+        diversity=None if np.isnan(spread) else spread,
+        validation=fold_mean(judges.measure, validation),
+        expected=fold_mean(judges.measure, expected),
+        gain=fold_mean(f"{judges.measure}_difference", alone + better * expected),
+        rests_on=f"Chosen from the {len(pool)} best candidates that see the columns alike, by their answers to "
+        f"{judges.rows.size} training rows in {len(judges.splits)} folds, each by fits of the other folds.",
+    )
+
+
+def _alike(contenders: Sequence[Contender], material: Material) -> list[Contender]:
+    """Those that can sit on a committee with the first, and see there what they have seen here."""
+
+    def seen(one: Contender) -> Any:
+        return one.spec.preprocessing, material.of(one.spec).left_alone
+
+    return [one for one in contenders if seen(one) == seen(contenders[0]) and not _refused(one.spec, material)]
+
+
+def _refused(spec: TrainSpec, material: Material) -> bool:
+    entry, kinds = find("committee"), {column.name: str(column.kind) for column in material.raw.columns}
+    alone = entry.algorithm.params.model_validate({"members": [spec.algorithm.model_dump(mode="json")]})
+    inputs = Inputs(kinds, Size(material.rows, len(kinds), len(material.classes)))
+    return any(nested.faults(entry.algorithm, alone, material.task, "", inputs))
+
+
+def _gram(pool: Sequence[Contender], wanted: NDArray[np.float64], rows: Labels) -> NDArray[np.float64]:
+    """(m, m) products of errors."""
+    errors = np.stack([(one.answers[rows] - wanted[rows]).ravel() for one in pool])
+    return errors @ errors.T
+
+
+def _judged(pool: Sequence[Contender], counts: Labels, judges: Judges, rows: Labels) -> float:
+    total = sum(count * pool[place].answers[rows] for place, count in enumerate(counts.tolist()) if count)
+    average = np.asarray(total) / counts.sum()
+    if average.ndim == 2:
+        average /= average.sum(axis=1, keepdims=True)
+    return judges.value(pool[0].spec, average, rows)
+
+
+def _anew(pool: Sequence[Contender], grams: NDArray[np.float64], cost: Matrix, judges: Judges) -> tuple[Vector, Vector]:
+    """(folds,) the measure of the ensemble, and (folds,) the cost of the candidate, that the other folds choose."""
+    measured, alone = [], []
+    for fold, split in enumerate(judges.splits):
+        others = np.arange(len(judges.splits)) != fold
+        first = int(cost[:, others].mean(axis=1).argmin())
+        measured.append(_judged(pool, selected(grams[others].sum(axis=0), first), judges, split.test))
+        alone.append(cost[first, fold])
+    return np.array(measured), np.array(alone)
+
+
+def _lower(cost: Vector, than: Vector) -> bool:
+    return bool(cost.mean() < than.mean() - TIE * abs(than.mean()))
+
+
+def _committee(specs: Sequence[TrainSpec], counts: Labels, folds: int | None) -> dict[str, Any]:
+    return {
+        "name": "committee",
+        "members": [spec.algorithm.model_dump(mode="json") for spec in specs],
+        "weights": counts.tolist(),
+        **({"folds": folds} if folds else {}),
+    }

@@ -1,0 +1,58 @@
+"""One fit of some rows of a table, from preparation to judgement."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from app.ml.contract.algorithm import Data, Fit, Labels, Learned, Progress, Task, Vector, silent
+from app.ml.evaluation.evaluation import Evaluation, evaluate
+from app.ml.evaluation.splits import evenly
+from app.ml.models.conformal import UNCALIBRATED, Calibration
+from app.ml.preparation.preparation import Preparation
+from app.ml.preparation.target_transform import carried
+from app.ml.training.training_set import Material
+
+MOST_ERRORS = 10_000
+"""A quantile of more is hardly surer."""
+
+
+class Fitted(NamedTuple):
+    preparation: Preparation
+    """Learned from the same rows."""
+    data: Data
+    fit: Fit[Any]
+    learned: Learned
+
+
+def fit_rows(material: Material, rows: Labels, seed: int, progress: Progress = silent) -> Fitted:
+    """Everything learned from these rows, which may repeat, and from no other."""
+    preparation = material.prepare(rows)
+    data = material.data(preparation, rows)
+    return Fitted(preparation, data, *material.fit(data, seed, progress))
+
+
+def judge(material: Material, fitted: Fitted, rows: Labels, rng: np.random.Generator | None) -> Evaluation:
+    """What these rows say of the fit; without error bars if there is no `rng`."""
+    if not rows.size:
+        return Evaluation([])
+    data = material.data(fitted.preparation, rows)
+    return evaluate(fitted.learned, data, fitted.data, material.classes, rng)
+
+
+def calibrate(material: Material, fitted: Fitted, rows: Labels) -> Calibration:
+    """By the errors on these rows, of the function of the target that was fitted."""
+    if material.task is not Task.REGRESSION or not rows.size:
+        return UNCALIBRATED
+    data = material.data(fitted.preparation, rows[evenly(rows.size, MOST_ERRORS)])
+    with np.errstate(all="ignore"):
+        predicted = material.algorithm.predict(material.params, fitted.fit.state, data.x)
+        return Calibration.of(predicted, carried(material.preprocessing.target, data.y))
+
+
+def calibrate_by_folds(material: Material, rows: Labels, predicted: Vector | None) -> Calibration:
+    """By what fits without each of these rows predict for it, in the target's own units."""
+    if predicted is None:
+        return UNCALIBRATED
+    how = material.preprocessing.target
+    with np.errstate(all="ignore"):
+        return Calibration.of(carried(how, predicted), carried(how, material.target.y[rows]), crossed=True)

@@ -1,0 +1,47 @@
+"""A fit of batches that come one after the other, of which one is held."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from app.ml.contract.algorithm import Algorithm, Context, Data, Fit, Params, silent
+
+Batches: TypeAlias = Callable[[int], Iterator[Data]]
+"""All batches, in the order of this pass, counted from 0."""
+
+
+def fit_batches(algorithm: Algorithm[Any, Any], params: Params, batches: Batches, context: Context) -> Fit[Any]:
+    """`fit` with the first batch, `update` with the others, pass after pass until one has taught nothing.
+
+    Curves: a value per pass, the mean over rows of what each batch has told last.
+    """
+    quiet, passes = replace(context, progress=silent), algorithm.passes(params)
+    fit: Fit[Any] | None = None
+    curves: dict[str, list[float]] = defaultdict(list)
+    taught, turn, said = True, 0, dict[str, None]()
+    while taught and turn < passes:
+        taught, told, rows, said = False, defaultdict(list), [], {}
+        for data in batches(turn):
+            fit = algorithm.fit(params, data, quiet) if fit is None else _updated(algorithm, params, fit, data, quiet)
+            taught |= not fit.converged
+            rows.append(len(data.x))
+            said |= dict.fromkeys(fit.warnings)
+            for name, values in fit.curves.items():
+                told[name].append(values[-1] if len(values) else np.nan)
+            context.progress((turn + 1 - 1 / (1 + len(rows))) / passes)
+        turn += 1
+        for name, values in told.items():
+            curves[name].append(float(np.average(values, weights=rows[: len(values)])))
+        context.progress(turn / passes, **{name: values[-1] for name, values in curves.items()})
+    assert fit is not None  # noqa: S101 - there are rows, so there is a batch
+    return Fit(fit.state, not taught, turn, curves, tuple(said))
+
+
+def _updated(
+    algorithm: Algorithm[Any, Any], params: Params, before: Fit[Any], data: Data, context: Context
+) -> Fit[Any]:
+    assert algorithm.update is not None  # noqa: S101 - the plan has looked
+    return algorithm.update(params, before.state, data, context)

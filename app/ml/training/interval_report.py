@@ -1,0 +1,111 @@
+"""Coverage of prediction intervals, overall and by fifths of the predictions."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ml.contract.algorithm import Labels, Matrix, Task, Vector
+from app.ml.evaluation.report import CoverageByPrediction, Figure, IntervalReport
+from app.ml.evaluation.splits import evenly
+from app.ml.models.conformal import ENOUGH
+from app.ml.models.model import Model
+from app.ml.statistics.figures import proportion
+from app.ml.statistics.intervals import CONFIDENCE
+from app.ml.training.fit import MOST_ERRORS, Fitted
+from app.ml.training.training_set import Material
+
+GROUPS = 5
+FEWEST = 10
+"""Rows of a fifth."""
+SHORT = 0.05
+"""A fifth is warned of where its coverage is surely this far below the confidence."""
+GUARANTEES = {
+    "algorithm": "The algorithm computes the intervals: they cover as many targets as the confidence says if its model "
+    "of the noise is right.",
+    "split-conformal": "Errors on rows held out set the widths: on average over rows, the intervals cover at least the "
+    "confidence of new targets, whatever their distribution, if new rows are like those held out.",
+    "cross-validation": "Too few rows were held out for a 95 % interval: errors of the folds of cross-validation set "
+    "the widths. The coverage is near the confidence if the fits of the folds are close to that of all rows; it is "
+    "not guaranteed.",
+}
+ADAPTIVE = " The width follows the prediction: it is in proportion to the errors of rows with a prediction like it."
+
+UNBOUNDED = (
+    f" Fewer than {ENOUGH} errors do not bound a 95 % interval: hold out more rows, or validate by kfold or loo, whose "
+    "errors then set the widths."
+)
+
+
+def interval_report(model: Model, predicted: Vector, ends: Matrix, truth: Vector) -> IntervalReport | None:
+    """Of rows: predictions (n,), ends of their 95 % intervals (n, 2), targets (n,). None beyond finite predictions."""
+    if not np.isfinite(predicted).all():
+        return None
+    inside = (ends[:, 0] <= truth) & (truth <= ends[:, 1])
+    order = np.argsort(predicted, kind="stable")
+    groups = np.array_split(order, GROUPS) if truth.size >= GROUPS * FEWEST else []
+    least, greatest = (limit if math.isfinite(limit) else None for limit in model.limits)
+    return IntervalReport(
+        interval=model.interval_name,
+        guarantee=GUARANTEES[model.interval_name] + _condition(model),
+        confidence=CONFIDENCE,
+        target_minimum=least,
+        target_maximum=greatest,
+        coverage=_coverage(inside),
+        fifths=[_fifth(predicted[rows], inside[rows], ends[rows]) for rows in groups],
+    )
+
+
+def _condition(model: Model) -> str:
+    errors = model.calibration
+    if model.interval_name != "split-conformal":
+        return ""
+    if errors.scores.size < ENOUGH:
+        return UNBOUNDED
+    return ADAPTIVE if errors.spread.size else ""
+
+
+def bounds_observations(model: Model) -> bool:
+    """Whether the model has intervals of new targets, not of their mean."""
+    of_mean = getattr(model.params, "interval_of", "observation") == "mean"
+    return model.task is Task.REGRESSION and model.algorithm.interval is not None and not of_mean
+
+
+def held_out_report(model: Model, material: Material, fitted: Fitted, rows: Labels) -> IntervalReport | None:
+    """Of rows held out in training; None without rows, or without intervals of new targets."""
+    if not rows.size or not bounds_observations(model):
+        return None
+    data = material.data(fitted.preparation, rows[evenly(rows.size, MOST_ERRORS)])
+    predicted = model.algorithm.predict(model.params, model.state, data.x)
+    ends = model.interval(model.params, model.state, data.x, CONFIDENCE)
+    return interval_report(model, predicted, ends, data.y)
+
+
+def warnings(report: IntervalReport | None) -> Iterator[str]:
+    """Fifths of the predictions whose intervals are too narrow."""
+    for fifth in report.fifths if report else ():
+        covered, upper = fifth.coverage.value, fifth.coverage.upper
+        if report and covered is not None and upper is not None and upper < report.confidence - SHORT:
+            yield (
+                f"95 % intervals cover only {covered:.0%} of the held-out targets whose predictions are from "
+                f"{fifth.lowest_prediction:.4g} to {fifth.highest_prediction:.4g}: errors are larger there. Fit the "
+                "logarithm of the target (preprocessing.target), or hold out more rows."
+            )
+
+
+def _coverage(inside: NDArray[Any]) -> Figure:
+    return proportion("coverage", int(inside.sum()), inside.size)
+
+
+def _fifth(predicted: Vector, inside: NDArray[Any], ends: Matrix) -> CoverageByPrediction:
+    with np.errstate(invalid="ignore"):
+        width = float((ends[:, 1] - ends[:, 0]).mean())
+    return CoverageByPrediction(
+        rows=predicted.size,
+        lowest_prediction=float(predicted[0]),
+        highest_prediction=float(predicted[-1]),
+        coverage=_coverage(inside),
+        mean_width=width if math.isfinite(width) else None,
+    )

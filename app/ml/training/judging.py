@@ -1,0 +1,199 @@
+"""A model that is there already, judged on a table."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from app.errors import Fault
+from app.ml.contract.algorithm import JSON, Data, Labels, Learned, Matrix, Task, Vector
+from app.ml.contract.columns import ColumnKind, TableColumn
+from app.ml.contract.labels import UNKNOWN, Class, codes_of
+from app.ml.contract.progress import Reporter, Stages
+from app.ml.evaluation.evaluation import Asked, Evaluation, evaluate, of_classes, of_numbers
+from app.ml.evaluation.group_splits import read_groups
+from app.ml.evaluation.metrics import Truths
+from app.ml.evaluation.rejection import decided_by
+from app.ml.evaluation.report import IntervalReport
+from app.ml.evaluation.splits import holdout
+from app.ml.models.model import Header, Model
+from app.ml.nested import meaning
+from app.ml.preparation.target import Target, read_target
+from app.ml.statistics.intervals import CONFIDENCE, Resamples
+from app.ml.statistics.resampling import Rows
+from app.ml.tables.casting import TEXTS, kinds_used, recast_columns
+from app.ml.training.interval_report import bounds_observations, interval_report
+
+BLOCK = 1 << 16
+"""Rows predicted at a time."""
+FEW = 30
+"""Fewer rows than this give figures that are hardly worth their digits."""
+NAMED = 10
+
+
+class Judged(NamedTuple):
+    """What the rows say, and which they are."""
+
+    evaluation: Evaluation
+    rows: Labels
+    """(n,) row numbers of the table."""
+    strangers: dict[str, int]
+    """Rows by true class, of classes that the model does not know: mistakes, all of them."""
+    predicted: Vector = np.zeros(0)
+    """(n,) of a regression."""
+    intervals: IntervalReport | None = None
+
+
+def column_faults(header: Header, target: str | None, columns: Sequence[TableColumn], rows: int) -> Iterator[Fault]:
+    """What a dataset of so many rows lacks to judge a model. target: the column of the truth."""
+    known = {column.name: column for column in recast_columns(columns, kinds_used(header.receipt))}
+    for wanted in header.inputs:
+        column = known.get(wanted.name)
+        if column is None:
+            yield Fault("/dataset", f"It lacks the column {wanted.name!r}.", "missing_column")
+        elif not _fits(ColumnKind(column.kind), ColumnKind(wanted.kind)):
+            detail = f"Its column {wanted.name!r} is {column.kind}; the model wants a {wanted.kind} one."
+            yield Fault("/dataset", detail, "wrong_kind")
+    if target is None:
+        return
+    truth, kind = known.get(target), _kind_of(header)
+    if truth is None:
+        yield Fault("/target", "The dataset lacks this column: there is no truth to compare with.", "unknown_column")
+    elif not _fits(ColumnKind(truth.kind), kind):
+        yield Fault("/target", f"This column is {truth.kind}; the model predicts {kind} values.", "wrong_kind")
+    elif rows - truth.missing < 2:
+        yield Fault("/target", "At least 2 rows with a truth are needed.")
+
+
+def trainings(receipt: Mapping[str, JSON], data_digest: str) -> list[Mapping[str, JSON]]:
+    """The receipts of what has learned from this dataset: the model, or its members that were there before."""
+    if "members" in receipt:
+        return [one for member in receipt["members"] for one in trainings(member["receipt"], data_digest)]
+    return [receipt] if receipt.get("data_digest") == data_digest else []
+
+
+def group_columns(receipts: Sequence[Mapping[str, JSON]]) -> list[str]:
+    """The columns by whose groups these trainings split their table."""
+    return [group for receipt in receipts if (group := _validation(receipt).get("group")) is not None]
+
+
+def sealed_rows(receipts: Sequence[Mapping[str, JSON]], target: Target, table: pa.Table) -> Labels | None:
+    """Places within `target.rows` that all of these trainings held out of their table; None if one does not say.
+
+    One that read its table in parts does not: what became of a row hung on its neighbours.
+    """
+    kept = np.ones(target.rows.size, np.bool_)
+    for receipt in receipts:
+        how, seed = _validation(receipt), receipt.get("seed")
+        fraction, group = how.get("test_fraction"), how.get("group")
+        if fraction is None or seed is None or "lot" in receipt:
+            return None
+        rng = np.random.Generator(np.random.PCG64(seed))
+        groups = None if group is None else read_groups(table, group, target.rows)
+        kept[holdout(kept.size, fraction, rng, target.codes, groups).train] = False
+    return np.flatnonzero(kept)
+
+
+def _validation(receipt: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    return (receipt.get("spec") or {}).get("validation") or {}
+
+
+def judge(
+    model: Model,
+    table: pa.Table,
+    target: Target,
+    asked: Asked,
+    seed: int,
+    *,
+    progress: Reporter,
+) -> Judged:
+    """Predict the rows of the table that `target` names, and measure.
+
+    Centres and means, where figures need some, are those of these rows.
+    """
+    stages = Stages(progress)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    if target.rows.size < table.num_rows:
+        table = table.take(pa.array(target.rows))
+    if not model.task.supervised:
+        stages(0.1, "predicting")
+        data = Data.of(model.task, model.preparation.matrix(model.preparation.raw(table)), missing=True)
+        learned = Learned(model.algorithm, model.params, model.state)
+        return Judged(evaluate(learned, data, data, (), rng), target.rows, {})
+    values, probabilities, answered, ends = _predicted(model, table, stages)
+    stages(0.8, "measuring")
+    rows = Rows(Resamples.of(target.rows.size, rng))
+    means = meaning(model.algorithm, model.params, model.task)
+    if model.task is Task.REGRESSION:
+        intervals = None if ends is None else interval_report(model, values, ends, target.y)
+        return Judged(of_numbers(target.y, values, rows, means), target.rows, {}, values, intervals)
+    truth, classes, strangers = _shared(target, model.classes or ())
+    padded = np.pad(probabilities, ((0, 0), (0, len(classes) - probabilities.shape[1])))
+    assigned = values.astype(np.intp) if asked.threshold is None else decided_by(probabilities, asked.threshold)
+    asked = asked._replace(numbers=target.rows)
+    told = of_classes(truth, assigned, padded, rows, classes=classes, asked=asked, answered=answered, means=means)
+    return Judged(told, target.rows, strangers)
+
+
+def warnings(judged: Judged, *, seen: bool) -> Iterator[str]:
+    """seen: whether the model has learned from these rows."""
+    if seen:
+        yield "The model has learned from these rows: the figures say nothing of rows it has not seen."
+    if judged.rows.size < FEW:
+        yield f"Only {judged.rows.size} rows were judged: the figures are rough."
+    if judged.strangers:
+        named = ", ".join(list(judged.strangers)[:NAMED])
+        count = sum(judged.strangers.values())
+        yield f"{count} rows are of classes the model does not know, counted as mistakes: {named}."
+    yield from judged.evaluation.doubts("rows")
+
+
+def read_truth(header: Header, name: str | None, table: pa.Table) -> Target:
+    """The rows with a truth; of an unsupervised model, all rows. Raises InvalidData."""
+    if name is None:
+        return Target(np.arange(table.num_rows), np.zeros(0), None)
+    return read_target(table.column(name), name, Task(header.task))
+
+
+def only(target: Target, places: Labels) -> Target:
+    return Target(target.rows[places], target.y[places] if target.y.size else target.y, target.classes)
+
+
+def _predicted(model: Model, table: pa.Table, stages: Stages) -> tuple[Vector, Matrix, Truths, Matrix | None]:
+    """Values, probabilities, which rows are known, and the ends of the intervals, if there are any."""
+    parts, answered = [], np.ones(table.num_rows, np.bool_)
+    confidence, ends = CONFIDENCE if bounds_observations(model) else None, []
+    for start in range(0, table.num_rows, BLOCK):
+        stages(0.1 + 0.7 * start / table.num_rows, "predicting")
+        part = model.predict(table.slice(start, BLOCK), confidence)
+        ends += [] if part.intervals is None else [part.intervals]
+        if part.unknown is not None:
+            answered[start + part.unknown] = False
+        parts.append((part.values, np.zeros((0, 0)) if part.probabilities is None else part.probabilities))
+    values, probabilities = zip(*parts, strict=True)
+    return np.concatenate(values), np.concatenate(probabilities), answered, np.concatenate(ends) if ends else None
+
+
+def _shared(target: Target, known: Sequence[Class]) -> tuple[Labels, tuple[Class, ...], dict[str, int]]:
+    """Truth by code of the model's classes, with those it does not know behind them."""
+    own = target.classes or ()
+    places = codes_of(own, known)
+    new = np.flatnonzero(places == UNKNOWN)
+    places[new] = len(known) + np.arange(new.size)
+    truth = places[target.y.astype(np.intp)]
+    counts = np.bincount(truth, minlength=len(known) + new.size)[len(known) :]
+    strangers = {str(own[place]): int(count) for place, count in zip(new.tolist(), counts, strict=True) if count}
+    return truth, (*known, *(own[place] for place in new.tolist())), strangers
+
+
+def _fits(given: ColumnKind, wanted: ColumnKind) -> bool:
+    return given is wanted or {given, wanted} == TEXTS
+
+
+def _kind_of(header: Header) -> ColumnKind:
+    """Of the target, as the model learned it."""
+    first = (header.classes or (0.0,))[0]
+    if isinstance(first, bool):
+        return ColumnKind.BOOLEAN
+    return ColumnKind.CATEGORICAL if isinstance(first, str) else ColumnKind.NUMERIC

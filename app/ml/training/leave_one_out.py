@@ -1,0 +1,47 @@
+"""When the closed form of leave-one-out is the truth: preparation depends on the rows too (B3.14).
+
+The fit of all rows but one learns its own preparation. The closed form has but one, of all rows. The two agree if
+
+- columns are not scaled, or the algorithm's answers do not feel it (least squares with an intercept);
+- no missing number is filled in by what the other rows say;
+- no category is rare enough to count as `other`, which another row may change;
+- a row is not the only one of its category: these rows are left to a fit of their own, as are those that the
+  algorithm leaves open.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ml.contract.algorithm import Labels
+from app.ml.preparation.preparation import Preparation
+from app.ml.training.training_set import Material
+
+UNDERSTOOD = {"scaling", "imputation", "max_levels", "target_minimum", "target_maximum", "detect_target_minimum"}
+
+
+def closed_form(material: Material, rows: Labels) -> NDArray[Any] | None:
+    """Predictions for each of these rows by a fit of the others, NaN where only that fit can tell; None: everywhere."""
+    form = material.algorithm.leave_one_out
+    preparation = material.prepare(rows)
+    if form is None or not steady(material, preparation, rows, unscaled=form.unscaled(material.params)):
+        return None
+    data = material.data(preparation, rows)
+    answers = form.predict(material.params, data)
+    indicators = data.x[:, sum(column.levels is None for column in preparation.inputs) :]
+    alone = indicators[:, indicators.sum(axis=0) == 1].any(axis=1)
+    answers[alone] = np.nan
+    return answers
+
+
+def steady(material: Material, preparation: Preparation, rows: Labels, *, unscaled: bool) -> bool:
+    """Whether the preparation without any one row answers like that of all of them."""
+    how = material.preprocessing
+    if how.model_dump(exclude=UNDERSTOOD, exclude_defaults=True):
+        return False
+    if how.scaling != "none" and not unscaled:
+        return False
+    numbers = [place for place, column in enumerate(preparation.inputs) if column.levels is None]
+    filled = any(np.isnan(material.raw.values[material.target.rows[rows], place]).any() for place in numbers)
+    return not filled and not preparation.learned.other.any()

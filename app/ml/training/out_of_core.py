@@ -1,0 +1,267 @@
+"""Training on a table that does not fit into memory, by an algorithm that takes one more batch.
+
+The table is read, never held: it may be mapped from a file. One pass looks at every row, so that what cannot be used
+is found and named, and puts a *sample* aside, which is held: rows that judge the model, and rows it learns from, of
+each about a *lot*, drawn at random, and with them the first row of every class and category. Preparation
+(means, scales, levels) is learned from the sample's training rows; only the ranges that later rows are compared with
+are those of all. The algorithm then learns batch after batch of a lot: `fit` with the first, `update` with the
+others, and again as often as it says or until a round has taught it nothing. In each round blocks of rows come in
+another order, and the rows of a batch mixed. Figures, cross-validation and golden rows are those of the sample.
+
+What becomes of a row hangs on the seed and its number alone, so that it need not be remembered.
+"""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from app.errors import Fault, InvalidData
+from app.ml.contract.algorithm import Data, Labels, Matrix, Progress, Vector
+from app.ml.contract.columns import TableColumn
+from app.ml.evaluation.splits import Split
+from app.ml.preparation.preparation import Preparation
+from app.ml.preparation.row_hashes import Hashes, row_hashes
+from app.ml.preparation.target import Target, present
+from app.ml.training.fit import Fitted
+from app.ml.training.plan import Plan, TrainSpec
+from app.ml.training.training_set import Material
+
+Truths = NDArray[np.bool_]
+HASHING = 64
+"""Bytes that the hash of a row takes until it is stored: copies on the way."""
+NO_HASHES: Hashes = np.zeros(0, np.uint64)
+BLOCK = 2048
+"""Rows that stay together when batches are mixed."""
+FIRSTS = 4096
+"""Rows at most that the sample gets for the sake of a class or category."""
+
+
+class Draw(NamedTuple):
+    """What becomes of each row of a table."""
+
+    seed: int
+    test: float
+    """Share of the rows that are held out."""
+    sample: float
+    """Share of the others that are in the sample too."""
+
+    def of(self, first: int, count: int) -> tuple[Truths, Truths]:
+        """Of `count` rows from number `first` on: whether they are held out, and whether they are in the sample."""
+        held, sampled = (self._numbers(place, first, count) < share for place, share in enumerate(self[1:]))
+        return held, held | sampled
+
+    def _numbers(self, place: int, first: int, count: int) -> Vector:
+        return np.random.Generator(np.random.PCG64([self.seed, place]).advance(first)).random(count)
+
+
+class Range(NamedTuple):
+    """The least and the largest number of each column; NaN where there is none. (p,)."""
+
+    low: Vector
+    high: Vector
+
+    @classmethod
+    def of(cls, values: Matrix) -> Self:
+        nothing = np.full((1, values.shape[1]), np.nan)
+        return cls(*(take.reduce(np.concatenate([values, nothing])) for take in (np.fmin, np.fmax)))
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A table that is read, not held, and the sample of it that is held."""
+
+    source: "_Source"
+    sample: pa.Table
+    split: Split
+    """Of the sample's rows."""
+    numbers: Labels
+    """Where the sample's rows are in the table."""
+    kept: Labels
+    """Rows of the table that are not held out whatever the draw, ascending."""
+    spans: Range
+    rows: int
+    """To learn from, in the whole table."""
+    hashes: Hashes
+    """(rows,) of the rows to learn from; none where memory has no room for them."""
+
+    @classmethod
+    def look(
+        cls,
+        spec: TrainSpec,
+        planned: Plan,
+        table: pa.Table,
+        columns: Sequence[TableColumn],
+        progress: Progress,
+        *,
+        memory_bytes: float = math.inf,
+    ) -> Self:
+        """Look at every row once. Raises InvalidData for values that cannot be used, naming them.
+
+        memory_bytes: rows are hashed only if that leaves room for it.
+        """
+        source = _Source.of(spec, planned, table, columns)
+        hashed = planned.memory_bytes + HASHING * table.num_rows <= memory_bytes
+        looks = list(source.looks(progress, hashed=hashed))
+        if not looks:
+            raise InvalidData(f"Fewer than 2 rows have a value in the target {spec.target!r}.")
+        test = np.concatenate([look.held for look in looks])
+        return cls(
+            source=source,
+            sample=pa.concat_tables(look.sample for look in looks).combine_chunks(),
+            split=Split(np.flatnonzero(~test), np.flatnonzero(test)),
+            numbers=np.concatenate([look.numbers for look in looks]),
+            kept=np.concatenate([look.kept for look in looks]),
+            spans=Range(
+                np.fmin.reduce([look.spans.low for look in looks]), np.fmax.reduce([look.spans.high for look in looks])
+            ),
+            rows=sum(look.rows for look in looks),
+            hashes=np.concatenate([look.hashes for look in looks]),
+        )
+
+    def fit(self, sample: Material, progress: Progress) -> Fitted:
+        """Learned from every row that is not held out. `sample`: the sample, read."""
+        preparation = _widened(sample.prepare(self.split.train), self.spans)
+
+        def batches(turn: int) -> Iterator[Data]:
+            for piece, order in self.source.batches(turn, self.kept):
+                yield _aligned(piece, sample).data(preparation, order)
+
+        data = sample.data(preparation, self.split.train)
+        return Fitted(preparation, data, *sample.fit(data, self.source.spec.seed, progress, batches))
+
+
+class _Look(NamedTuple):
+    """At one lot of rows."""
+
+    sample: pa.Table
+    numbers: Labels
+    held: Truths
+    """Of the sample's rows: whether they are held out."""
+    kept: Labels
+    spans: Range
+    rows: int
+    hashes: Hashes
+
+
+class _Source(NamedTuple):
+    """A table in pieces."""
+
+    spec: TrainSpec
+    planned: Plan
+    table: pa.Table
+    columns: Sequence[TableColumn]
+    draw: Draw
+    lot: int
+
+    @classmethod
+    def of(cls, spec: TrainSpec, planned: Plan, table: pa.Table, columns: Sequence[TableColumn]) -> Self:
+        names = [*planned.features, *(name for name in (spec.target, spec.weights, spec.sigma) if name is not None)]
+        lot = planned.lot or max(planned.rows, 1)
+        share = lot / max(planned.rows, 1)
+        draw = Draw(spec.seed, min(spec.validation.test_fraction, share), share)
+        return cls(spec, planned, table.select(list(dict.fromkeys(names))), columns, draw, lot)
+
+    def looks(self, progress: Progress, *, hashed: bool) -> Iterator[_Look]:
+        firsts = _Firsts()
+        for start in range(0, self.table.num_rows, self.lot):
+            piece = self._read(start)
+            if piece is not None:
+                yield self._look(start, piece, firsts.of(piece), hashed=hashed)
+            progress(min(1.0, (start + self.lot) / self.table.num_rows))
+
+    def batches(self, turn: int, kept: Labels) -> Iterator[tuple[Material, Labels]]:
+        """Rows to learn from, and the order to take them in."""
+        rng = np.random.Generator(np.random.PCG64([self.spec.seed, len(self.draw), turn]))
+        blocks = rng.permutation(-(-self.table.num_rows // BLOCK))
+        for batch in np.array_split(blocks, max(1, len(blocks) * BLOCK // self.lot)):
+            rows = pa.concat_tables(self._to_learn(block * BLOCK, kept) for block in batch.tolist())
+            if rows.num_rows >= 2:
+                yield Material.read(self.spec, self.planned, rows, self.columns), rng.permutation(rows.num_rows)
+
+    def _read(self, start: int) -> Material | None:
+        """The rows of a lot; None where fewer than two of them have a target."""
+        rows = self.table.slice(start, self.lot)
+        if self.spec.target is not None and present(rows.column(self.spec.target)).sum() < 2:
+            return None
+        try:
+            return Material.read(self.spec, self.planned, rows, self.columns)
+        except InvalidData as error:
+            detail = f"{error.detail} (Among rows {start} to {start + rows.num_rows - 1}.)"
+            raise InvalidData(detail, faults=[_moved(fault, start) for fault in error.faults]) from None
+
+    def _look(self, start: int, piece: Material, kept: Labels, *, hashed: bool) -> _Look:
+        rows = piece.target.rows
+        held, sampled = self.draw.of(start, len(piece.raw.values))
+        held[kept], sampled[kept] = False, True
+        learned, chosen = rows[~held[rows]], rows[sampled[rows]]
+        read = self.table.slice(start, self.lot)
+        spans = Range.of(piece.raw.values[learned])
+        hashes = row_hashes(read, self.planned.features, self.spec.target)[learned] if hashed else NO_HASHES
+        sample = read.take(pa.array(chosen))
+        return _Look(sample, start + chosen, held[chosen], start + kept, spans, learned.size, hashes)
+
+    def _to_learn(self, start: int, kept: Labels) -> pa.Table:
+        """The rows of a block that have a target and are not held out."""
+        rows = self.table.slice(start, BLOCK)
+        held, _ = self.draw.of(start, rows.num_rows)
+        held[kept[(kept >= start) & (kept < start + rows.num_rows)] - start] = False
+        there = True if self.spec.target is None else present(rows.column(self.spec.target))
+        return rows.filter(pa.array(~held & there))
+
+
+class _Firsts:
+    """Where classes and categories are met first."""
+
+    def __init__(self) -> None:
+        self._met: defaultdict[int, set[Any]] = defaultdict(set)
+        self._left = FIRSTS
+
+    def of(self, piece: Material) -> Labels:
+        """Rows of the piece: of every new class, and of new categories as many as are left to give."""
+        rows, values = piece.target.rows, piece.raw.values
+        classes = self._new(-1, piece.classes, piece.target.y, rows)
+        categories = [classes]
+        for place, words in enumerate(piece.raw.vocabularies):
+            if words is not None and self._left:
+                found = self._new(place, words.to_pylist(), values[rows, place], rows)[: self._left]
+                self._left -= found.size
+                categories.append(found)
+        return np.unique(np.concatenate(categories))
+
+    def _new(self, place: int, words: Sequence[Any], codes: Vector, rows: Labels) -> Labels:
+        new = [code for code, word in enumerate(words) if word not in self._met[place]]
+        self._met[place].update(words[code] for code in new)
+        there, first = np.unique(codes, return_index=True)
+        found: Labels = rows[first[np.isin(there, new)]]
+        return found
+
+
+def _aligned(piece: Material, whole: Material) -> Material:
+    """With the class codes of the whole."""
+    if piece.target.codes is None:
+        return piece
+    places = {label: code for code, label in enumerate(whole.classes)}
+    codes = np.array([places[label] for label in piece.classes])[piece.target.codes]
+    return piece._replace(target=Target(piece.target.rows, codes.astype(np.float64), whole.target.classes))
+
+
+def _widened(preparation: Preparation, spans: Range) -> Preparation:
+    """With the ranges of all rows."""
+    inputs = [
+        column if column.minimum is None else column.model_copy(update={"minimum": low, "maximum": high})
+        for column, low, high in zip(preparation.inputs, spans.low.tolist(), spans.high.tolist(), strict=True)
+    ]
+    return replace(preparation, inputs=tuple(inputs))
+
+
+def _moved(fault: Fault, rows: int) -> Fault:
+    """Pointing so many rows further down."""
+    pointer = re.sub(r"^/rows/(\d+)", lambda found: f"/rows/{int(found[1]) + rows}", fault.pointer)
+    return fault._replace(pointer=pointer)

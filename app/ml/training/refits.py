@@ -1,0 +1,187 @@
+"""The same fit again and again, on rows drawn with replacement: what every refit is asked (B5.13)."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from app.ml.contract.algorithm import Labels, Matrix, Task, Vector
+from app.ml.evaluation.evaluation import Evaluation
+from app.ml.evaluation.group_splits import members
+from app.ml.evaluation.splits import resample
+from app.ml.nested import EACH
+from app.ml.training.fit import Fitted, fit_rows, judge
+from app.ml.training.training_set import Material
+
+
+class Number(NamedTuple):
+    """What a number is of."""
+
+    group: str
+    """coefficient, prediction or measure."""
+    name: str
+    label: str | None = None
+    row: int | None = None
+    average: str | None = None
+    """How a measure of all classes is made of those of each: "macro"."""
+
+
+Numbers: TypeAlias = dict[Number, float]
+
+
+class _Refit(NamedTuple):
+    numbers: tuple[Number, ...]
+    values: Vector
+
+    @classmethod
+    def of(cls, told: Numbers) -> "_Refit":
+        return cls(tuple(told), np.array([*told.values()], np.float64))
+
+    @property
+    def told(self) -> Numbers:
+        return dict(zip(self.numbers, self.values.tolist(), strict=True))
+
+
+class Refits(NamedTuple):
+    numbers: list[Number]
+    """Those of the fit of all rows, then the measures."""
+    whole: Matrix
+    """(m,) of the fit of all rows; NaN for measures."""
+    draws: Matrix
+    """(R, m), NaN where a refit lacks the number."""
+    left_out: Matrix | None
+    """(n, m) without each row in turn; where rows are drawn by groups, (G, m) without each group."""
+
+
+def refit(
+    material: Material,
+    asked: pa.Table | None,
+    *,
+    resamples: int,
+    jackknife: bool,
+    noise: bool,
+    seed: int,
+    step: Callable[[int, int, Numbers], None],
+) -> Refits:
+    """asked: rows to predict, or none. step: hears how many of how many fits are done, and what the last one said.
+
+    noise: instead of drawing rows, give all of them new answers: those of the fit, with normal noise as large as its
+    residuals. No row is then unseen, and nothing is measured.
+    """
+    every = np.arange(material.rows)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    units = (every[:, None] if material.groups is None else members(material.groups)) if jackknife else ()
+    fits = 1 + resamples + len(units)
+    fitted_to_all = fit_rows(material, every, seed)
+    whole = _told(material, fitted_to_all, asked)
+
+    def simulated(own: np.random.Generator) -> _Refit:
+        other = _simulated(material, fitted_to_all, own)
+        return _Refit.of(_told(other, fit_rows(other, every, seed), asked))
+
+    def drawn(own: np.random.Generator) -> _Refit:
+        split = resample(every.size, own, material.groups)
+        fitted = fit_rows(material, split.train, seed)
+        return _Refit.of(_told(material, fitted, asked) | _measured(judge(material, fitted, split.test, None)))
+
+    def without(rows: Labels) -> _Refit:
+        return _Refit.of(_told(material, fit_rows(material, np.delete(every, rows), seed), asked))
+
+    works = [partial(simulated if noise else drawn, own) for own in rng.spawn(resamples)]
+    works += [partial(without, rows) for rows in units]
+    refits = []
+    for made in EACH.get()(_Refit, works):
+        refits.append(made.told)
+        step(1 + len(refits), fits, refits[-1] if len(refits) <= resamples else {})
+    draws, left_out = refits[:resamples], refits[resamples:]
+    measures = {number: np.nan for told in draws for number in told if number.group == "measure"}
+    numbers = [*whole, *measures]
+    return Refits(
+        numbers,
+        _matrix([whole], numbers)[0],
+        _matrix(draws, numbers),
+        _matrix(left_out, numbers) if jackknife else None,
+    )
+
+
+def _simulated(material: Material, fitted: Fitted, rng: np.random.Generator) -> Material:
+    """Other answers that the fit could have come from; noise of a row of weight w is σ/√w."""
+    learned, data = fitted.learned, fitted.data
+    answers = learned.algorithm.predict(learned.params, learned.state, data.x)
+    square = float(data.weights @ (data.y - answers) ** 2)
+    sigma = np.sqrt(square / max(1, answers.size - len(_coefficients(material, fitted))))
+    y = answers + sigma * rng.standard_normal(answers.size) / np.sqrt(data.weights)
+    return material._replace(target=material.target._replace(y=y))
+
+
+def _matrix(many: list[Numbers], numbers: list[Number]) -> Matrix:
+    values = [[told.get(number, np.nan) for number in numbers] for told in many]
+    return np.array(values, np.float64).reshape(len(many), len(numbers))
+
+
+def _told(material: Material, fitted: Fitted, asked: pa.Table | None) -> Numbers:
+    return _coefficients(material, fitted) | (_predictions(material, fitted, asked) if asked is not None else {})
+
+
+def _coefficients(material: Material, fitted: Fitted) -> Numbers:
+    """In the table's own units, whose meaning does not change from refit to refit."""
+    coef, intercept = (getattr(fitted.fit.state, name, None) for name in ("coef", "intercept"))
+    if not isinstance(coef, np.ndarray) or intercept is None:
+        return {}
+    table = _upright(material, coef, np.size(intercept), fitted.preparation.width)
+    labels = _labels(material, fitted.data.codes if material.classes else np.zeros(0, np.intp), np.size(intercept))
+    if table is None or labels is None:
+        return {}
+    units = fitted.preparation.affine()
+    constants, rows = np.reshape(intercept, -1) + units.constant(table), units.coef(table)
+    told = {Number("coefficient", "(intercept)", label): float(b) for label, b in zip(labels, constants, strict=True)}
+    for name, row in zip(fitted.preparation.plain_names, rows, strict=True):
+        told |= {Number("coefficient", name, label): float(value) for label, value in zip(labels, row, strict=True)}
+    return told
+
+
+def _upright(material: Material, coef: Matrix, scores: int, width: int) -> Matrix | None:
+    """(d, s): a row for each column, whichever way the algorithm keeps them; None where a square does not tell.
+
+    An algorithm that tells its coefficients in other units (`Algorithm.unscaled`) keeps them so.
+    """
+    if coef.shape == (width,):
+        return coef[:, None]
+    told = width != scores or width == 1 or material.algorithm.unscaled is not None
+    if coef.shape == (width, scores) and told:
+        return coef
+    return coef.T if coef.shape == (scores, width) and told else None
+
+
+def _labels(material: Material, codes: Labels, scores: int) -> list[str | None] | None:
+    """The class of each score; None where that cannot be told."""
+    if not material.classes:
+        return [None] if scores == 1 else None
+    names = [str(label) for label in material.classes]
+    seen = [names[code] for code in np.unique(codes)]
+    if scores in {len(names), len(seen)}:
+        return [*(names if scores == len(names) else seen)]
+    return [seen[1]] if scores == 1 and len(seen) == 2 else None
+
+
+def _predictions(material: Material, fitted: Fitted, asked: pa.Table) -> Numbers:
+    learned, x = fitted.learned, fitted.preparation.matrix(fitted.preparation.raw(asked))
+    answers = learned.algorithm.predict(learned.params, learned.state, x)
+    if material.task is Task.CLASSIFICATION:
+        return {
+            Number("prediction", "probability", str(label), row): float(value)
+            for row, answer in enumerate(answers)
+            for label, value in zip(material.classes, answer, strict=True)
+        }
+    return {Number("prediction", "answer", None, row): float(value) for row, value in enumerate(answers)}
+
+
+def _measured(judged: Evaluation) -> Numbers:
+    return {
+        Number("measure", figure.name, figure.label, average=figure.average): np.nan
+        if figure.value is None
+        else figure.value
+        for figure in judged.figures
+    }

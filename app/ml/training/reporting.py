@@ -1,0 +1,219 @@
+"""What a training has to tell: judgement, curves and warnings in the form they travel."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from app.ml.contract.algorithm import JSON, Fit, Labels, Task
+from app.ml.contract.labels import Class
+from app.ml.evaluation import duplicates
+from app.ml.evaluation.duplicates import Equal
+from app.ml.evaluation.evaluation import Evaluation, corrected, gaps
+from app.ml.evaluation.holdout_reuse import held_out
+from app.ml.evaluation.plots import over_input
+from app.ml.evaluation.report import Conditioning, Report, ReportCurve, Reuse, Springs, UnscaledSummary
+from app.ml.evaluation.residuals import Part, residuals
+from app.ml.evaluation.splits import Split, evenly
+from app.ml.preparation.preparation import Preparation
+from app.ml.preparation.target_transform import turned_back
+from app.ml.training import stability
+from app.ml.training.cross_validation import Validated
+from app.ml.training.plan import TrainSpec
+from app.ml.training.training_set import Material
+
+MAX_CURVE = 1000
+"""Points kept of a monitor curve."""
+FEW = 30
+"""Fewer test rows than this give figures that are hardly worth their digits."""
+NAMED = 10
+"""Classes named in one warning."""
+
+
+class Judged(NamedTuple):
+    """A fit and all that was measured of it."""
+
+    fit: Fit[Any]
+    test: Evaluation
+    train: Evaluation
+    validated: Validated | None
+    equal: Equal
+    """Test rows that equal training rows."""
+    preparation: Preparation
+    """What made the matrix that the algorithm saw."""
+    conditioning: Conditioning | None
+    springs: Springs | None
+    rows: int
+    """Fitted on."""
+
+
+def report(
+    material: Material, split: Split, judged: Judged, spec: TrainSpec, *, data_digest: str, warnings: Sequence[str]
+) -> Report:
+    fit, validated = judged.fit, judged.validated
+    summary = material.algorithm.summary
+    shaky = stability.warnings(judged.conditioning)
+    parts: tuple[tuple[Part, Labels, Evaluation], ...] = (
+        ("train", split.train, judged.train),
+        ("test", split.test, judged.test),
+    )
+    looked_at = [residuals(name, material.numbers[rows], part.residuals) for name, rows, part in parts]
+    offsets, scales = judged.preparation.units
+    return Report(
+        task=material.task,
+        rests_on=_rests_on(material, split, judged, spec),
+        rows_train=judged.rows,
+        rows_test=split.test.size,
+        seed=spec.seed,
+        test=judged.test.figures,
+        train=judged.train.figures,
+        gaps=gaps(judged.train.figures, judged.test.figures),
+        cross_validation=validated.figures if validated else None,
+        bootstrap_632=corrected(judged.train.figures, validated.figures) if validated and validated.resampled else None,
+        folds=validated.folds if validated else None,
+        confusion_matrix=judged.test.confusion_matrix,
+        rejection=judged.test.rejection,
+        duplicates=duplicates.duplicates(judged.equal, validated and validated.equal),
+        reuse=_reuse(spec, data_digest) if split.test.size else None,
+        residuals=[part for part in looked_at if part is not None],
+        curves=[*_curves(fit.curves), *judged.test.curves, *_line(material, judged, split)],
+        conditioning=judged.conditioning,
+        springs=judged.springs,
+        converged=bool(fit.converged),
+        iterations=int(fit.iterations),
+        columns=list(judged.preparation.names),
+        offsets=offsets.tolist(),
+        scales=scales.tolist(),
+        summary=readable(summary(material.params, fit.state), judged.preparation, material.classes)
+        if summary
+        else None,
+        unscaled=_unscaled(material, judged),
+        warnings=[
+            *warnings,
+            *_warnings(material, split),
+            *_group_warnings(spec.validation.group),
+            *duplicates.warnings(
+                judged.equal,
+                validated and validated.equal,
+                split.train.size,
+                grouped=spec.validation.group is not None,
+            ),
+            *judged.test.doubts("test rows"),
+            *_fit_warnings(fit),
+            *shaky,
+        ],
+    )
+
+
+def _unscaled(material: Material, judged: Judged) -> UnscaledSummary | None:
+    tell = material.algorithm.unscaled
+    if tell is None:
+        return None
+    told = tell(material.params, judged.fit.state, judged.preparation.affine())
+    return UnscaledSummary(
+        columns=list(judged.preparation.plain_names), summary=readable(told, judged.preparation, material.classes)
+    )
+
+
+def _reuse(spec: TrainSpec, data_digest: str) -> Reuse:
+    return held_out(data_digest, spec.target, spec.validation.model_dump(), spec.seed)
+
+
+def finite(value: Any) -> JSON:
+    """As JSON has it: no numpy, and null for what is not a finite number."""
+    match value:
+        case np.ndarray() | np.generic():
+            return finite(value.tolist())
+        case Mapping():
+            return {str(key): finite(part) for key, part in value.items()}
+        case list() | tuple():
+            return [finite(part) for part in value]
+        case float() if not math.isfinite(value):
+            return None
+    return value
+
+
+def readable(told: Any, preparation: Preparation, classes: Sequence[Class]) -> JSON:
+    """As `finite`; columns, categories and classes by name where the algorithm, which knows none, tells numbers."""
+    return _named(finite(told), preparation, classes)
+
+
+def _named(told: JSON, preparation: Preparation, classes: Sequence[Class]) -> JSON:
+    if isinstance(told, list):
+        return [_named(part, preparation, classes) for part in told]
+    if not isinstance(told, dict):
+        return told
+    named = {key: _named(part, preparation, classes) for key, part in told.items()}
+    named |= {key: classes[told[key]] for key in ("class", "then") if key in told}
+    if "classes" in told:
+        named["classes"] = [classes[code] for code in told["classes"]]
+    if "column" in told:
+        name = named["column"] = preparation.names[told["column"]]
+        if "categories" in told:
+            levels = next(one.levels or [] for one in preparation.inputs if one.name == name)
+            named["categories"] = [levels[code] if code < len(levels) else "(other)" for code in told["categories"]]
+    return named
+
+
+def _rests_on(material: Material, split: Split, judged: Judged, spec: TrainSpec) -> str:
+    stratified = material.task is Task.CLASSIFICATION and judged.rows == split.train.size
+    how, seed = "at random, class by class" if stratified else "at random", spec.seed
+    if spec.validation.group is not None:
+        how = f"at random, in whole groups by column {spec.validation.group!r},"
+    across = f" {judged.validated.rests_on}" if judged.validated else ""
+    return (
+        f"The figures rest on {split.test.size} rows set aside {how} with seed {seed}; "
+        f"the model was fitted on the other {judged.rows}.{across}"
+    )
+
+
+def _curves(curves: Mapping[str, Sequence[float]]) -> Iterator[ReportCurve]:
+    """Thinned evenly; iterations, counted from 1, without a finite value are left out."""
+    for name, values in curves.items():
+        y = np.asarray(values, np.float64)
+        kept = np.flatnonzero(np.isfinite(y))
+        kept = kept[evenly(kept.size, MAX_CURVE)]
+        yield ReportCurve(name=name, x=(kept + 1.0).tolist(), y=y[kept].tolist())
+
+
+def _line(material: Material, judged: Judged, split: Split) -> Iterable[ReportCurve]:
+    """Of a regression on one input: what is fitted, over the input."""
+    if material.task is not Task.REGRESSION or len(judged.preparation.inputs) > 1:
+        return ()
+    algorithm = turned_back(material.preprocessing.target, material.algorithm)
+    predict = partial(algorithm.predict, material.params, judged.fit.state)
+    rows = split.test if split.test.size else split.train
+    values = material.raw.values[material.target.rows[rows], 0]
+    return over_input(judged.preparation, predict, values, material.target.y[rows])
+
+
+def _warnings(material: Material, split: Split) -> Iterator[str]:
+    if not split.test.size:
+        yield "No row could be held out: nothing is known of rows the model has not seen."
+    elif split.test.size < FEW:
+        yield f"Only {split.test.size} rows were held out: the test figures are rough."
+    if material.target.codes is not None:
+        counts = np.bincount(material.target.codes, minlength=len(material.classes))
+        alone = [str(material.classes[code]) for code in np.flatnonzero(counts == 1)]
+        if alone:
+            more = f" and {len(alone) - NAMED} more" if len(alone) > NAMED else ""
+            yield (
+                f"Classes with a single row, kept for training, so that the test figures say nothing of them: "
+                f"{', '.join(alone[:NAMED])}{more}."
+            )
+
+
+def _group_warnings(group: str | None) -> Iterator[str]:
+    if group is not None:
+        yield (
+            f"Confidence intervals take rows as independent: where rows of one {group!r} are alike, those of the "
+            "metrics are too narrow, but for cross-validation by folds."
+        )
+
+
+def _fit_warnings(fit: Fit[Any]) -> Iterator[str]:
+    yield from fit.warnings
+    if not fit.converged:
+        yield f"The fit stopped after {fit.iterations} iterations, before it converged."

@@ -1,0 +1,234 @@
+"""Choosing among candidates: all on the same folds, compared pair by pair (B3.7, B3.16, B5.9, B5.11, B8.4).
+
+The folds divide the training rows; the test rows see the chosen one only. Preparation is learned anew in every fold.
+The figures of many candidates on the same folds flatter the best of them: its test figures tell what to expect.
+
+The interval of a difference is Student's t of the differences fold by fold, which share their rows: approximate, but
+free of what makes a fold easy or hard for everyone.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import Field
+
+from app.errors import InvalidData, ValiantError
+from app.ml import nested
+from app.ml.catalogue import find
+from app.ml.contract.algorithm import Labels, Task, Vector
+from app.ml.contract.columns import TableColumn
+from app.ml.contract.progress import Stages
+from app.ml.evaluation.duplicates import Copies, warnings
+from app.ml.evaluation.evaluation import evaluate
+from app.ml.evaluation.report import Figure
+from app.ml.evaluation.splits import holdout, kfold
+from app.ml.nested import EACH
+from app.ml.statistics.figures import MEASURES, fold_mean
+from app.ml.training.candidates import Candidate
+from app.ml.training.ensemble_selection import Contender, Ensemble, Judges, ensemble, value, with_one_more
+from app.ml.training.fit import fit_rows, judge
+from app.ml.training.plan import TrainSpec, plan
+from app.ml.training.training_set import Material
+from app.wire import Wire
+
+USUAL = {
+    Task.REGRESSION: "rmse",
+    Task.CLASSIFICATION: "log_loss",
+    Task.CLUSTERING: "quantisation_error",
+    Task.PROJECTION: "reconstruction_error",
+    Task.DENSITY: "log_density",
+}
+Q = "q"
+"""The probability that chance alone makes χ² as large, of a fit of all training rows (B5.8)."""
+TIE = 1e-9
+"""Relative difference of two means below which neither is better."""
+N = TypeVar("N", float, Vector)
+
+
+class Setting(Wire):
+    pointer: str
+    value: Any
+
+
+class Tried(Wire):
+    """One candidate and how it did."""
+
+    algorithm: str
+    settings: list[Setting] = Field(description="What sets it apart from the request.")
+    rank: int | None = Field(None, description="From 1; absent where it could not be judged.")
+    validation: Figure | None = Field(None, description="Mean over the folds.")
+    train: Figure | None = Field(None, description="The same on the rows that were learned from: never a promise.")
+    folds: list[float | None] = Field([], description="The measure, fold by fold.")
+    behind: Figure | None = Field(
+        None, description="How much worse than the first in rank, fold by fold, with the interval of the difference."
+    )
+    error: str | None = Field(None, description="Why it could not be judged.")
+
+
+class Ranking(NamedTuple):
+    measure: str
+    tried: list[Tried]
+    best: int
+    """Place of the chosen one."""
+    rests_on: str
+    ensemble: Ensemble | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class _Scores(NamedTuple):
+    validation: Vector
+    """(folds,) NaN where undefined."""
+    train: Vector
+    error: str | None = None
+    answers: NDArray[np.float64] = np.zeros(0)
+    """(n,) or (n, k) to rows that the fit had not seen, where they can be kept."""
+
+    @property
+    def mean(self) -> float:
+        return float(self.validation.mean()) if self.validation.size else np.nan
+
+
+def rank(
+    found: Sequence[Candidate],
+    table: pa.Table,
+    columns: Sequence[TableColumn],
+    *,
+    folds: int,
+    measure: str | None,
+    rule: Literal["best", "one_standard_error"],
+    stages: Stages,
+    share: float,
+    fold_models: bool = False,
+) -> Ranking:
+    """Judge every candidate and choose one.
+
+    folds: K. measure: a name of `MEASURES`, or Q. share: of the progress that is ours. fold_models: see `ensemble`.
+    rule: the best, ties going to the first; or the first whose mean is within the best one's standard error.
+    Raises InvalidData if none can be judged.
+    """
+    first = found[0].spec
+    planned = plan(first, columns, table.num_rows)
+    material = Material.read(first, planned, table, columns)
+    rng = np.random.Generator(np.random.PCG64(first.seed))
+    rows = holdout(material.rows, first.validation.test_fraction, rng, material.target.codes, material.groups).train
+    codes = None if material.target.codes is None else material.target.codes[rows]
+    splits = kfold(rows.size, folds, rng, codes, material.groups_among(rows))
+    copies = Copies.look(table, material.target.rows, planned.features, first.target, train=rows).among(rows)
+    name = measure or _usual(material.task, found)
+    judges, kept = Judges(material, rows, splits, name), list[Contender]()
+    scores: list[_Scores] = []
+    stages(0.0, f"candidate 1 of {len(found)}")
+    works = [partial(_scores, judges, candidate.spec) for candidate in found]
+    for place, score in enumerate(EACH.get()(_Scores, works)):
+        contender = Contender(place, found[place].spec, _cost(name, score.validation), score.answers)
+        kept = with_one_more(kept, contender, judges.room)
+        scores.append(score._replace(answers=np.zeros(0)))
+        stages(share * len(scores) / len(found), f"candidate {len(scores)} of {len(found)}", {name: score.mean})
+    asked = "all" if name == Q else f"the same {len(splits)} folds of"
+    told = f"{len(found)} candidates on {asked} {rows.size} training rows."
+    ranking = _ranked(found, scores, name, rule, told)
+    said = warnings(None, copies.across(splits), rows.size, grouped=material.groups is not None)
+    return ranking._replace(ensemble=ensemble(kept, judges, fold_models=fold_models), warnings=tuple(said))
+
+
+def _scores(judges: Judges, spec: TrainSpec) -> _Scores:
+    validation, train, answers = [], [], []
+    measure, rows, seed = judges.measure, judges.rows, spec.seed
+    try:
+        material = judges.material.of(spec)
+        if measure == Q:
+            return _Scores(np.array([_q(material, rows, seed)]), np.zeros(0))
+        for split in judges.splits:
+            fitted = fit_rows(material, rows[split.train], seed)
+            if material.task.supervised:
+                data = material.data(fitted.preparation, rows[split.test])
+                answers.append(material.algorithm.predict(material.params, fitted.fit.state, data.x))
+                validation.append(judges.value(spec, answers[-1], split.test))
+            else:
+                validation.append(value(judge(material, fitted, rows[split.test], None), measure))
+            train.append(value(evaluate(fitted.learned, fitted.data, fitted.data, material.classes, None), measure))
+    except ValiantError as error:
+        return _Scores(np.zeros(0), np.zeros(0), error.detail)
+    return _Scores(np.array(validation), np.array(train), answers=_in_order(answers, judges))
+
+
+def _in_order(answers: Sequence[NDArray[np.float64]], judges: Judges) -> NDArray[np.float64]:
+    """Of all rows, where there is room."""
+    if judges.room < 2 or not answers:
+        return np.zeros(0)
+    back = np.argsort(np.concatenate([split.test for split in judges.splits]))
+    return np.asarray(np.concatenate(answers)[back])
+
+
+def _q(material: Material, rows: Labels, seed: int) -> float:
+    fitted, summary = fit_rows(material, rows, seed), material.algorithm.summary
+    told = summary(material.params, fitted.fit.state) if summary else None
+    value = told.get(Q) if isinstance(told, dict) else None
+    if value is None:
+        raise InvalidData("It has no goodness of fit Q: that takes a fit of known error, such as linear with sigma.")
+    return float(value)
+
+
+def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], measure: str, rule: str, told: str) -> Ranking:
+    cost = np.array([_cost(measure, score.mean) for score in scores])
+    if not np.isfinite(cost).any():
+        errors = [score.error for score in scores if score.error]
+        raise InvalidData(errors[0] if errors else f"No candidate has a defined {measure} here.")
+    order = _order(cost)
+    if rule == "one_standard_error":
+        limit = cost[order[0]] + _standard_error(scores[order[0]].validation)
+        chosen = int(np.flatnonzero(cost <= limit)[0])
+        order = np.array([chosen, *(place for place in order if place != chosen)])
+    best = int(order[0])
+    ranks = {int(place): i + 1 for i, place in enumerate(order) if np.isfinite(cost[place])}
+    tried = [
+        Tried(
+            algorithm=candidate.spec.algorithm.name,
+            settings=[Setting(pointer=pointer, value=value) for pointer, value in candidate.settings.items()],
+            rank=ranks.get(place),
+            validation=_mean(measure, score.validation),
+            train=_mean(measure, score.train),
+            folds=[None if np.isnan(value) else value for value in score.validation.tolist()],
+            behind=None if place == best else _behind(measure, scores[best], score),
+            error=score.error or (None if np.isfinite(score.mean) else f"Its {measure} is undefined."),
+        )
+        for place, (candidate, score) in enumerate(zip(found, scores, strict=True))
+    ]
+    return Ranking(measure, tried, best, told)
+
+
+def _usual(task: Task, found: Sequence[Candidate]) -> str:
+    """That of the task; accuracy where the shares of classes of a candidate are no probabilities."""
+    of_degrees = (nested.degrees(find(one.spec.algorithm.name).algorithm, one.spec.algorithm) for one in found)
+    return "accuracy" if task is Task.CLASSIFICATION and any(of_degrees) else USUAL[task]
+
+
+def _cost(measure: str, value: N) -> N:
+    """The lower the better."""
+    return -value if measure == Q or MEASURES[measure].better > 0 else value
+
+
+def _behind(measure: str, best: _Scores, other: _Scores) -> Figure | None:
+    if other.validation.shape != best.validation.shape:
+        return None
+    return _mean(f"{measure}_difference", _cost(measure, other.validation - best.validation))
+
+
+def _order(cost: Vector) -> Labels:
+    """Ascending; of costs that are equal but for rounding the first comes first, what is not a number last."""
+    sorted_, order = np.sort(cost), np.argsort(cost, kind="stable")
+    steps = np.diff(sorted_) > TIE * np.abs(sorted_[1:])
+    group = np.concatenate(([0], np.cumsum(steps | np.isnan(sorted_[1:]))))
+    return order[np.lexsort((order, group))]
+
+
+def _standard_error(values: Vector) -> float:
+    return float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else 0.0
+
+
+def _mean(measure: str, values: Vector) -> Figure | None:
+    return fold_mean(measure, values) if values.size and np.isfinite(values).all() else None

@@ -1,0 +1,55 @@
+"""A linear fit as a rigid bar on springs, one pulling it to every row (B4.8).
+
+The spring of a row has the strength k of its weight, 1/σ² where errors are known, and the length r = y − prediction.
+Its energy is ½kr², so that together they hold half of χ². Least squares is where that is least: the forces kr add
+up to 0 (the bar does not rise), as do the torques krx of every column (it does not turn). A penalty is one more
+spring on every coefficient; the torques then are what it pulls with.
+"""
+
+import numpy as np
+
+from app.ml.contract.algorithm import Labels, Task
+from app.ml.evaluation.report import Springs
+from app.ml.evaluation.splits import evenly
+from app.ml.preparation.target_transform import transformed
+from app.ml.training.fit import Fitted
+from app.ml.training.training_set import Material
+
+SHOWN = 200
+RESTS = 1e-8
+"""Of the forces that there would be if none of them cancelled another."""
+
+
+def springs(material: Material, fitted: Fitted, rows: Labels) -> Springs | None:
+    """Of a regression with one coefficient for each column, else None. rows: fitted on, as numbers of the dataset."""
+    if material.task is not Task.REGRESSION or not _is_linear(fitted):
+        return None
+    data = transformed(material.preprocessing.target, fitted.data, errors_known=material.errors_known)
+    x, y, strengths = data.x, data.y, data.weights
+    answers = material.algorithm.predict(material.params, fitted.fit.state, x)
+    forces = strengths * (y - answers)
+    energies = forces * (y - answers) / 2
+    force, torques = float(forces.sum()), forces @ x
+    if not np.isfinite([force, *torques, energies.sum()]).all():
+        return None
+    size = np.sqrt(strengths @ (np.abs(y) + np.abs(answers)) ** 2)
+    still = (np.abs(torques) <= RESTS * size * np.sqrt(np.einsum("i,ij,ij->j", strengths, x, x))).all()
+    if getattr(material.params, "intercept", True):
+        still &= abs(force) <= RESTS * size * np.sqrt(strengths.sum())
+    kept = evenly(len(x), SHOWN)
+    return Springs(
+        energy=float(energies.sum()),
+        force=force,
+        torques=torques.tolist(),
+        at_rest=bool(still),
+        rows=rows[kept].tolist(),
+        strengths=strengths[kept].tolist(),
+        fitted=answers[kept].tolist(),
+        observed=y[kept].tolist(),
+        energies=energies[kept].tolist(),
+    )
+
+
+def _is_linear(fitted: Fitted) -> bool:
+    coef = getattr(fitted.fit.state, "coef", None)
+    return isinstance(coef, np.ndarray) and coef.shape == fitted.data.x.shape[1:]

@@ -1,0 +1,80 @@
+"""Would slightly different data give other coefficients? (B4.10)
+
+Two ways to ask: how nearly the inputs depend on each other, and fits of inputs that are a little off. Of two inputs
+that say the same, one coefficient may grow at the cost of the other without any change of the predictions.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from app.ml.contract.algorithm import Data, Task, Vector, silent
+from app.ml.evaluation.report import Conditioning, Jitter
+from app.ml.numerics.linear_algebra.conditioning import conditioning
+from app.ml.training.fit import Fitted
+from app.ml.training.training_set import Material
+
+MOST_COLUMNS = 500
+"""With more a factorisation costs more than many a fit."""
+MOST_CELLS = 200_000
+"""Beyond, jittered fits are not made."""
+NOISE = 0.01
+REFITS = 20
+ALARMING = 10.0
+"""Relative change of the coefficients over that of the inputs."""
+
+
+def look(material: Material, fitted: Fitted, seed: int) -> Conditioning | None:
+    """Of a model with a coefficient for each column; None for any other, or too many columns."""
+    data, coef = fitted.data, getattr(fitted.fit.state, "coef", None)
+    d = data.x.shape[1]
+    if not isinstance(coef, np.ndarray) or d not in coef.shape or not 1 <= d <= MOST_COLUMNS:
+        return None
+    told = conditioning(data.x, data.weights, intercept=getattr(material.params, "intercept", True))
+    return Conditioning(
+        condition_number=_finite(told.condition),
+        scaled_condition_number=_finite(told.scaled),
+        rank=told.rank,
+        variance_inflation=[_finite(value) for value in told.inflation.tolist()],
+        jitter=_jitter(material, data, coef, seed) if data.task is Task.REGRESSION and coef.ndim == 1 else None,
+    )
+
+
+def warnings(told: Conditioning | None) -> Iterator[str]:
+    if told is None or told.jitter is None or (told.jitter.amplification or 0.0) < ALARMING:
+        return
+    yield (
+        f"Inputs that are off by {NOISE:.0%} of their spread change the coefficients by "
+        f"{NOISE * (told.jitter.amplification or 0.0):.0%}: take ridge, or a larger penalty, for coefficients that "
+        "small changes of the data leave alone."
+    )
+
+
+def _jitter(material: Material, data: Data, coef: Vector, seed: int) -> Jitter | None:
+    if data.x.size > MOST_CELLS:
+        return None
+    rng = np.random.Generator(np.random.PCG64(seed))
+    low, high, size = data.x.min(axis=0), data.x.max(axis=0), data.x.std(axis=0)
+    graded = ((data.x > low) & (data.x < high)).any(axis=0)
+    found = np.array([_refit(material, data, NOISE * size * graded, rng, seed) for _ in range(REFITS)])
+    own = np.linalg.norm(coef * size)
+    change = np.sqrt((((found - coef) * size) ** 2).sum(axis=1).mean())
+    amplification = _finite(change / (NOISE * own)) if own > 0 and graded.any() else None
+    spread = found.std(axis=0, ddof=1)
+    if not np.isfinite(spread).all():
+        return None
+    return Jitter(noise=NOISE, refits=REFITS, spread=spread.tolist(), amplification=amplification)
+
+
+def _refit(material: Material, data: Data, noise: Vector, rng: np.random.Generator, seed: int) -> Vector:
+    x = data.x + noise * rng.standard_normal(data.x.shape)
+    x.setflags(write=False)
+    state: Any = material.fit(replace(data, x=x), seed, silent)[0].state
+    coef: Vector = state.coef
+    return coef
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,153 @@
+"""From a table and a request to a fitted model, its report and its golden rows. Pure: no I/O."""
+
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+
+import numpy as np
+import pyarrow as pa
+
+from app.ml.contract.algorithm import JSON, Task
+from app.ml.contract.columns import TableColumn
+from app.ml.contract.progress import Reporter, Stages, unheard
+from app.ml.evaluation.duplicates import Copies
+from app.ml.evaluation.evaluation import evaluate
+from app.ml.evaluation.splits import Split, holdout
+from app.ml.job import Trained
+from app.ml.models import seen_rows
+from app.ml.models.conformal import EVERYWHERE, chosen
+from app.ml.models.golden import check_golden, record_golden, spaced
+from app.ml.models.model import Model, encode
+from app.ml.models.seen_rows import SeenRows
+from app.ml.preparation.target_limits import target_limits
+from app.ml.training import stability
+from app.ml.training.cross_validation import Fits, validate
+from app.ml.training.fit import calibrate, calibrate_by_folds, fit_rows, judge
+from app.ml.training.interval_report import held_out_report
+from app.ml.training.interval_report import warnings as interval_warnings
+from app.ml.training.out_of_core import Stream
+from app.ml.training.plan import Plan, TrainSpec, plan
+from app.ml.training.reporting import Judged, report
+from app.ml.training.spring_analogy import springs
+from app.ml.training.training_set import Material
+
+READ, FOLDED, FITTED, JUDGED = 0.05, 0.7, 0.9, 0.97
+"""How far a training is when these are done."""
+
+
+def train(
+    spec: TrainSpec,
+    table: pa.Table,
+    *,
+    columns: Sequence[TableColumn],
+    data_digest: str,
+    reading: Mapping[str, JSON] | None = None,
+    memory_bytes: float = math.inf,
+    progress: Reporter = unheard,
+) -> Trained:
+    """Split, prepare, fit, evaluate, encode.
+
+    table: the whole dataset; pass the only reference to it, and its memory is free during the fit.
+    columns: the data sheet it came with. data_digest, reading (see `Sheet`): for the receipt. memory_bytes: a table
+    that needs more is read, not held, if the algorithm can learn so (`app.ml.training.out_of_core`).
+
+    The model is the one that was fitted on the training rows, and the report is about that very model.
+    Raises InvalidRequest for what `plan` finds, InvalidData for rows that cannot be used, naming them.
+    """
+    stages = Stages(progress)
+    stages(0.0, "reading the table")
+    planned = plan(spec, columns, table.num_rows, memory_bytes)
+    stream, rng = None, np.random.Generator(np.random.PCG64(spec.seed))
+    if planned.lot:
+        stream = Stream.look(
+            spec, planned, table, columns, stages.within(0.0, READ, "reading the table"), memory_bytes=memory_bytes
+        )
+        table = stream.sample
+    material = Material.read(spec, planned, table, columns)
+    if stream:
+        material, split = material._replace(numbers=stream.numbers), stream.split
+    else:
+        split = holdout(material.rows, spec.validation.test_fraction, rng, material.target.codes, material.groups)
+    shown = material.target.rows[spaced(split.test if split.test.size else split.train)]
+    sample = table.select(planned.features).take(pa.array(shown))
+    hashes = stream.hashes if stream and stream.hashes.size else None
+    copies = Copies.look(
+        table,
+        material.target.rows,
+        planned.features,
+        spec.target,
+        train=split.train,
+        learned=hashes,
+    )
+    learned = split.train if hashes is None else np.arange(material.rows, copies.hashes.size)
+    del table
+
+    limits = EVERYWHERE
+    if material.task is Task.REGRESSION:
+        limits = target_limits(spec.preprocessing, material.target.y[split.train])
+
+    def step(fraction: float, message: str) -> None:
+        stages(READ + (FOLDED - READ) * fraction, message)
+
+    validated = validate(Fits(material, split.train, spec.seed, rng, step, copies), spec.validation)
+    heard = stages.within(FOLDED if validated else READ, FITTED, "fitting")
+    fitted = stream.fit(material, heard) if stream else fit_rows(material, split.train, spec.seed, heard)
+    stages(FITTED, "evaluating")
+    test = judge(material, fitted, split.test, rng)
+    judged = Judged(
+        fit=fitted.fit,
+        test=test,
+        train=evaluate(fitted.learned, fitted.data, fitted.data, material.classes, rng),
+        validated=validated,
+        equal=copies.equal(Split(learned, split.test)),
+        preparation=fitted.preparation,
+        conditioning=stability.look(material, fitted, spec.seed),
+        springs=None if stream else springs(material, fitted, material.numbers[split.train]),
+        rows=stream.rows if stream else split.train.size,
+    )
+    stages(JUDGED, "writing the model")
+    model = Model(
+        name=spec.algorithm.name,
+        task=material.task,
+        params=material.params,
+        state=fitted.fit.state,
+        preparation=fitted.preparation,
+        target=spec.target,
+        classes=material.target.classes,
+        receipt=_receipt(spec, data_digest, reading) | ({"lot": planned.lot} if stream else {}),
+        linearising=spec.preprocessing.target,
+        calibration=chosen(
+            calibrate(material, fitted, split.test),
+            calibrate_by_folds(material, split.train, validated and validated.predicted),
+        ),
+        limits=limits,
+    )
+    told = report(material, split, judged, spec, data_digest=data_digest, warnings=planned.warnings)
+    seen = []
+    if not stream or hashes is not None:
+        rows = copies.hashes[learned] if hashes is None else hashes
+        seen = [SeenRows.of(rows, data_digest, planned.features, spec.target)]
+    intervals = held_out_report(model, material, fitted, split.test)
+    told = told.model_copy(update={"intervals": intervals, "warnings": [*told.warnings, *interval_warnings(intervals)]})
+    return Trained(encode(model), told, record_golden(model, sample), seen_rows.encode(seen))
+
+
+def _receipt(spec: TrainSpec, data_digest: str, reading: Mapping[str, JSON] | None) -> dict[str, JSON]:
+    """The same receipt gives the same bytes."""
+    unusual = {"reading": dict(reading)} if reading else {}
+    return unusual | {
+        "seed": spec.seed,
+        "data_digest": data_digest,
+        "spec": spec.model_dump(mode="json", include=set(TrainSpec.model_fields)),
+        "libraries": libraries(),
+    }
+
+
+def libraries() -> dict[str, JSON]:
+    """The version of all that has a part in the bytes of a model."""
+    names = "valiant", "numpy", "scipy", "numba"
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+
+
+__all__ = ["Plan", "TrainSpec", "Trained", "check_golden", "plan", "train"]

@@ -1,0 +1,164 @@
+"""A table, read once: what every fit of one training draws its rows from."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from app.ml import nested
+from app.ml.catalogue import find
+from app.ml.contract.algorithm import Accepts, Algorithm, Data, Fit, Labels, Learned, Params, Progress, Task, Vector
+from app.ml.contract.columns import ColumnKind, TableColumn
+from app.ml.contract.labels import Class
+from app.ml.evaluation.group_splits import among, read_groups
+from app.ml.preparation.arrow_columns import Raw, RawColumn
+from app.ml.preparation.preparation import Preparation
+from app.ml.preparation.request import Preprocessing
+from app.ml.preparation.target import Target, read_target, read_weights
+from app.ml.preparation.target_encoding import Outcome
+from app.ml.preparation.target_transform import carried, check_domain, transformed, turned_back, with_bias
+from app.ml.training.incremental import Batches, fit_batches
+from app.ml.training.plan import Plan, TrainSpec
+
+
+class Material(NamedTuple):
+    """Rows are counted among those that have a target; of an unsupervised task, all."""
+
+    task: Task
+    algorithm: Algorithm[Any, Any]
+    params: Params
+    preprocessing: Preprocessing
+    raw: Raw
+    target: Target
+    weights: Vector | None
+    errors_known: bool
+    """Weights are 1/σ² of errors known in the target's units."""
+    numbers: Labels
+    """(rows,) where each of them is in the dataset."""
+    groups: Labels | None
+    """(rows,) codes of the groups that splits keep together."""
+
+    @classmethod
+    def read(cls, spec: TrainSpec, planned: Plan, table: pa.Table, columns: Sequence[TableColumn]) -> "Material":
+        """Raises InvalidData for values that cannot be used, naming them."""
+        algorithm = find(spec.algorithm.name).algorithm
+        if spec.target is None:
+            target = Target(np.arange(table.num_rows), np.zeros(0), None)
+        else:
+            target = read_target(table.column(spec.target), spec.target, planned.task)
+        if planned.task is Task.REGRESSION:
+            check_domain(spec.preprocessing.target, target.y, target.rows, str(spec.target))
+        weights = None
+        if spec.weights is not None:
+            weights = read_weights(table.column(spec.weights), spec.weights, target.rows)
+        if spec.sigma is not None:
+            weights = read_weights(table.column(spec.sigma), spec.sigma, target.rows, exponent=-2)
+        known = {c.name: RawColumn(c.name, ColumnKind(c.kind), c.notation, c.source_kind) for c in columns}
+        return cls(
+            task=planned.task,
+            algorithm=algorithm,
+            params=_params(spec, algorithm),
+            preprocessing=spec.preprocessing,
+            raw=Raw.read(table, [known[name] for name in planned.features]),
+            target=target,
+            weights=weights,
+            errors_known=spec.sigma is not None,
+            numbers=target.rows,
+            groups=None if (group := spec.validation.group) is None else read_groups(table, group, target.rows),
+        )
+
+    def of(self, spec: TrainSpec) -> "Material":
+        """The same columns of the same rows for another algorithm and preparation. Raises InvalidData as `read`."""
+        if self.task is Task.REGRESSION:
+            check_domain(spec.preprocessing.target, self.target.y, self.target.rows, str(spec.target))
+        algorithm = find(spec.algorithm.name).algorithm
+        return self._replace(algorithm=algorithm, params=_params(spec, algorithm), preprocessing=spec.preprocessing)
+
+    @property
+    def rows(self) -> int:
+        return self.target.rows.size
+
+    @property
+    def classes(self) -> tuple[Class, ...]:
+        return self.target.classes or ()
+
+    def groups_among(self, rows: Labels) -> Labels | None:
+        """Group codes of these rows, from 0 without gaps."""
+        return among(self.groups, rows)
+
+    @property
+    def left_alone(self) -> frozenset[Accepts]:
+        """What the table has of what the algorithm takes as it is."""
+        there = {
+            Accepts.MISSING: bool(np.isnan(self.raw.values).any()),
+            Accepts.CATEGORIES: any(words is not None for words in self.raw.vocabularies),
+        }
+        return frozenset(one for one in nested.accepts(self.algorithm, self.params, self.task) if there[one])
+
+    def prepare(self, rows: Labels) -> Preparation:
+        """Learned from these rows and no other."""
+        accepted = nested.accepts(self.algorithm, self.params, self.task)
+        centred = not nested.through_origin(self.algorithm, self.params, self.task)
+        how, outcome = self.preprocessing, None
+        if how.categories == "target":
+            y = self.target.y[rows]
+            outcome = Outcome.of(carried(how.target, y) if self.task is Task.REGRESSION else y, self.classes)
+        return Preparation.fit(self.raw, self.target.rows[rows], how, accepted, outcome, centred=centred)
+
+    def data(self, preparation: Preparation, rows: Labels) -> Data:
+        """These rows, at least one, as the algorithm gets them."""
+        x = preparation.of(self.raw, self.target.rows[rows])
+        x.setflags(write=False)  # so that it is taken as it is, not copied
+        return Data.of(
+            self.task,
+            x,
+            self.target.y[rows] if self.task.supervised else None,
+            classes=len(self.classes),
+            weights=None if self.weights is None else self.weights[rows],
+            levels=preparation.levels,
+            missing=preparation.keeps_missing,
+            names=preparation.names,
+            words=_words(preparation),
+            labels=self.classes,
+            indicated=_indicated(preparation),
+        )
+
+    def fit(
+        self, data: Data, seed: int, progress: Progress, batches: Batches | None = None
+    ) -> tuple[Fit[Any], Learned]:
+        """data: in the target's own units, in which the learned answers too. batches: to learn instead, all rows."""
+        how, context = self.preprocessing.target, nested.context(seed, progress)
+
+        def turned(rows: Data) -> Data:
+            return transformed(how, rows, errors_known=self.errors_known)
+
+        if batches is None:
+            fit = self.algorithm.fit(self.params, turned(data), context)
+        else:
+            fit = fit_batches(self.algorithm, self.params, lambda turn: map(turned, batches(turn)), context)
+        learned = Learned(turned_back(how, self.algorithm), self.params, fit.state)
+        if how != "none":
+            fit = with_bias(how, fit, data, learned.algorithm.predict(self.params, fit.state, data.x))
+        return fit, learned
+
+
+def _indicated(preparation: Preparation) -> int:
+    """Inputs that have an indicator for each level."""
+    if preparation.keeps_categories:
+        return 0
+    return sum(column.levels is not None for column in preparation.inputs) - len(preparation.encodings)
+
+
+def _words(preparation: Preparation) -> tuple[tuple[str, ...], ...]:
+    if not preparation.keeps_categories:
+        return ()
+    levels = {column.name: tuple(column.levels or ()) for column in preparation.inputs}
+    return tuple(levels.get(name, ()) for name in preparation.names)
+
+
+def _params(spec: TrainSpec, algorithm: Algorithm[Any, Any]) -> Params:
+    """As asked. With a column of errors rows weigh 1/σ²; an algorithm that wants to know is told σ of the weight 1."""
+    params: Params = algorithm.params.model_validate(spec.algorithm.model_dump(exclude={"name"}))
+    unknown = getattr(params, "sigma", 1.0) is None
+    return params.model_copy(update={"sigma": 1.0}) if spec.sigma is not None and unknown else params

@@ -1,0 +1,302 @@
+"""Figures equal the published numbers and scikit-learn's, and are undefined where they are 0/0."""
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from app.ml.evaluation import metrics, ranking
+from app.ml.evaluation.roc import curve, placements, steps
+from app.ml.statistics.intervals import Resamples
+
+LABELS = ["a", "b", "c", "d", "e"]
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def draws(n, seed=0):
+    return Resamples.of(n, rng(seed))
+
+
+def by_name(figures, label=None):
+    return {figure.name: figure for figure in figures if figure.label == label}
+
+
+def regression(truth, predicted):
+    truth, predicted = np.asarray(truth, float), np.asarray(predicted, float)
+    return by_name(metrics.regression(truth, predicted, draws(len(truth))))
+
+
+def certain(codes, k):
+    return np.eye(k)[codes]
+
+
+def classification(truth, probabilities, label=None):
+    k = probabilities.shape[1]
+    figures = metrics.classification(np.asarray(truth), probabilities, LABELS[:k], draws(len(truth)))
+    return by_name(figures, label)
+
+
+def binary_counts(tp, fp, fn, tn):
+    truth = np.repeat([1, 0, 1, 0], [tp, fp, fn, tn])
+    assigned = np.repeat([1, 1, 0, 0], [tp, fp, fn, tn])
+    return truth, certain(assigned, 2)
+
+
+def test_rms_error_of_the_book():
+    """B3.11: errors [1, -2, 2] give √3."""
+    assert regression([0, 0, 0], [1, -2, 2])["rmse"].value == pytest.approx(1.7320508, abs=5e-8)
+
+
+def test_regression_is_scikit_learns():
+    truth = rng(1).normal(size=80) + 1e3
+    predicted = truth + 0.3 * rng(2).normal(size=80)
+    told = regression(truth, predicted)
+    assert told["rmse"].value == pytest.approx(metrics.root_mean_squared_error(truth, predicted), rel=1e-12)
+    assert told["mae"].value == pytest.approx(metrics.mean_absolute_error(truth, predicted), rel=1e-12)
+    assert told["r2"].value == pytest.approx(metrics.r2_score(truth, predicted), rel=1e-9)
+    for figure in told.values():
+        assert figure.lower < figure.value < figure.upper
+        assert figure.n == 80
+    ways = {name: figure.interval for name, figure in told.items()}
+    assert ways == {"rmse": "chi-square (by kurtosis)"} | dict.fromkeys(("mae", "r2"), "bootstrap (accelerated)")
+
+
+@pytest.mark.parametrize("unit", [2.0**-700, 2.0**700])
+def test_the_unit_of_a_target_does_not_change_r2_and_its_bars(unit):
+    truth = rng(1).normal(size=80)
+    predicted = truth + 0.3 * rng(2).normal(size=80)
+    assert regression(truth * unit, predicted * unit)["r2"] == regression(truth, predicted)["r2"]
+
+
+def test_r2_of_a_constant_target_is_undefined():
+    told = regression([0.1] * 7, rng().normal(size=7))
+    assert told["r2"].value is None
+    assert told["rmse"].value is not None
+
+
+def test_accuracy_precision_recall_of_the_book():
+    """B3.17: TP=8 FP=2 FN=4 TN=86 give .94, .8 and .666667."""
+    truth, probabilities = binary_counts(8, 2, 4, 86)
+    assert classification(truth, probabilities)["accuracy"].value == pytest.approx(0.94)
+    told = classification(truth, probabilities, label="b")
+    assert told["precision"].value == pytest.approx(0.8)
+    assert told["recall"].value == pytest.approx(0.666667, abs=5e-7)
+    assert (told["precision"].n, told["recall"].n) == (10, 12)
+    assert told["f1"].value == pytest.approx(2 * 0.8 * (2 / 3) / (0.8 + 2 / 3))
+
+
+def test_never_assigned_means_no_precision():
+    told = classification([0, 0, 1], certain([0, 0, 0], 3), label="b")
+    assert (told["precision"].value, told["recall"].value, told["f1"].value) == (None, 0.0, 0.0)
+    nowhere = classification([0, 0, 1], certain([0, 0, 0], 3), label="c")
+    assert [nowhere[name].value for name in ("precision", "recall", "f1")] == [None, None, None]
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_classification_is_scikit_learns(k):
+    truth = rng(k).integers(0, k, 120)
+    probabilities = rng(k + 1).dirichlet(np.ones(k), 120)
+    probabilities = (probabilities + 0.5 * certain(truth, k)) / 1.5
+    assigned = probabilities.argmax(axis=1)
+    told = classification(truth, probabilities)
+    assert told["accuracy"].value == pytest.approx(metrics.accuracy_score(truth, assigned))
+    assert told["log_loss"].value == pytest.approx(metrics.log_loss(truth, probabilities), rel=1e-12)
+    scores = probabilities[:, 1] if k == 2 else probabilities
+    assert told["roc_auc"].value == pytest.approx(metrics.roc_auc_score(truth, scores, multi_class="ovr"), rel=1e-12)
+    theirs = metrics.precision_recall_fscore_support(truth, assigned, average=None)[:3]
+    for name, values in zip(("precision", "recall", "f1"), theirs, strict=True):
+        assert told[name].value == pytest.approx(values.mean())
+        for label, value in zip(LABELS, values, strict=False):
+            assert classification(truth, probabilities, label)[name].value == pytest.approx(value)
+    assert all(figure.lower <= figure.value <= figure.upper for figure in told.values())
+
+
+def test_area_counts_ties_half():
+    """E17: the probability that a positive scores above a negative; here every pair counted by hand."""
+    scores, positive = np.array([0.1, 0.4, 0.4, 0.4, 0.8]), np.array([0, 0, 1, 1, 1], bool)
+    place = placements(steps(scores, positive))
+    assert place[positive].tolist() == [0.75, 0.75, 1.0]
+    assert [place[positive].mean(), place[~positive].mean()] == pytest.approx([5 / 6, 5 / 6])
+
+
+@pytest.mark.parametrize("levels", [2, 5, 1000])
+def test_area_and_curve_are_scikit_learns_with_ties(levels):
+    scores = rng(levels).integers(0, levels, 200) / levels
+    truth = (rng(1).random(200) < 0.2 + 0.6 * scores).astype(int)
+    told = classification(truth, np.stack([1 - scores, scores], axis=1))
+    assert told["roc_auc"].value == pytest.approx(metrics.roc_auc_score(truth, scores), rel=1e-12)
+    x, y = curve(steps(scores, truth == 1))
+    theirs = metrics.roc_curve(truth, scores, drop_intermediate=False)
+    np.testing.assert_allclose(np.interp(theirs[0], x, y)[-1], 1)
+    assert np.trapezoid(y, x) == pytest.approx(told["roc_auc"].value, rel=1e-12)
+    assert set(zip(x, y, strict=True)) <= set(zip(theirs[0], theirs[1], strict=True))
+
+
+def test_long_curves_are_thinned_from_end_to_end():
+    x, y = curve(steps(rng(0).random(5000), rng(1).random(5000) < 0.5))
+    assert len(x) == 201
+    assert (x[0], y[0], x[-1], y[-1]) == (0, 0, 1, 1)
+
+
+def test_area_needs_both_kinds():
+    assert classification([0, 0], certain([0, 0], 2))["roc_auc"].value is None
+    assert curve(steps(np.array([0.1, 0.2]), np.array([True, True])))[0].size == 0
+    assert ranking.curves(np.array([0, 0]), certain([0, 0], 2), ["a", "b"]) == []
+
+
+def test_bootstrap_of_the_area_covers_about_what_it_says():
+    """Scores N(1, 1) against N(0, 1): the area is Φ(1/√2) = 0.760250."""
+    covered = 0
+    for seed in range(200):
+        truth = np.repeat([0, 1], [40, 30])
+        scores = rng(seed).normal(size=70) + truth
+        figure = metrics.classification(truth, np.stack([-scores, scores], axis=1) * 1e-3 + 0.5, "ab", draws(70, seed))
+        told = by_name(figure)["roc_auc"]
+        covered += told.lower <= 0.760250 <= told.upper
+    assert 0.87 <= covered / 200 <= 0.99
+
+
+def test_confusion_matrix_is_scikit_learns():
+    truth, assigned = rng(1).integers(0, 4, 60), rng(2).integers(0, 4, 60)
+    matrix = metrics.confusion(truth, assigned, LABELS[:4])
+    np.testing.assert_array_equal(matrix.counts, metrics.confusion_matrix(truth, assigned))
+    assert matrix.classes == LABELS[:4]
+
+
+def test_confusion_row_of_the_book():
+    """B3.18: of the digit 3, 632 right, 8 as 2, 10 as 5, 7 as 8: recall 632/657."""
+    assigned = np.repeat([3, 2, 5, 8], [632, 8, 10, 7])
+    matrix = metrics.confusion(np.full(657, 3), assigned, [str(digit) for digit in range(10)])
+    assert matrix.counts[3] == [0, 0, 8, 632, 0, 10, 0, 0, 7, 0]
+    figures = metrics.classification(np.full(657, 3), certain(assigned, 10), list("0123456789"), draws(657))
+    assert by_name(figures, "3")["recall"].value == pytest.approx(0.961948, abs=5e-7)
+
+
+def test_one_row():
+    told = classification([1], np.array([[0.2, 0.8]]))
+    assert (told["accuracy"].value, told["accuracy"].lower) == (1.0, pytest.approx(0.025))
+    assert (told["log_loss"].value, told["log_loss"].lower) == (pytest.approx(-np.log(0.8)), None)
+    assert regression([1.0], [3.0])["rmse"].value == 2.0
+    assert regression([1.0], [3.0])["r2"].value is None
+
+
+def test_no_error_seen_is_no_proof_of_certainty():
+    truth = np.repeat([0, 1], [10, 20])
+    told = classification(truth, certain(truth, 2)) | {"f1 of b": classification(truth, certain(truth, 2), "b")["f1"]}
+    for name, trials in {"roc_auc": 10, "f1": 10, "f1 of b": 20}.items():
+        assert (told[name].value, told[name].upper) == (1.0, 1.0)
+        assert told[name].lower == pytest.approx(0.025 ** (1 / trials))
+    assert told["log_loss"].lower is None
+
+
+def test_log_loss_of_an_impossible_class_is_finite():
+    assert classification([1], np.array([[1.0, 0.0]]))["log_loss"].value == pytest.approx(36.04, abs=0.01)
+
+
+def test_clustering():
+    x = np.array([[0.0], [2.0], [10.0], [14.0]])
+    figures = metrics.clustering(x, np.array([0, 0, 1, 1]), np.array([[1.0], [12.0], [50.0]]), draws(4))
+    told = by_name(figures)
+    assert (told["inertia"].value, told["quantisation_error"].value) == (10.0, 2.5)
+    sizes = [figure for figure in figures if figure.name == "size"]
+    assert [(figure.label, figure.value, figure.n) for figure in sizes] == [("0", 2, 4), ("1", 2, 4), ("2", 0, 4)]
+    assert sizes[0].lower < 2 < sizes[0].upper <= 4
+    assert all(figure.interval for figure in figures)
+
+
+def test_projection():
+    x = np.array([[0.0, 1.0], [2.0, -1.0], [4.0, 0.0]])
+    told = by_name(metrics.projection(x, x * [1, 0], np.array([2.0, 0.0]), draws(3)))
+    assert told["reconstruction_error"].value == pytest.approx(2 / 3)
+    assert told["explained_variance"].value == pytest.approx(8 / 10)
+
+
+def test_many_classes_stay_cheap():
+    k = ranking.MANY_CLASSES + 1
+    truth = rng().integers(0, k, 300)
+    figures = metrics.classification(truth, certain(truth, k), [str(code) for code in range(k)], draws(300))
+    assert by_name(figures)["roc_auc"].value is None
+    assert by_name(figures)["f1"].value == 1.0
+    assert ranking.curves(truth, certain(truth, k), [str(code) for code in range(k)]) == []
+
+
+# labels alone, weights, Brier
+
+
+def test_brier_is_scikit_learns():
+    for k in (2, 4):
+        truth, probabilities = rng(k).integers(0, k, 90), rng(k + 1).dirichlet(np.ones(k), 90)
+        labels = list(range(k))
+        theirs = metrics.brier_score_loss(truth, probabilities[:, 1] if k == 2 else probabilities, labels=labels)
+        assert classification(truth, probabilities)["brier"].value == pytest.approx(theirs, rel=1e-12)
+
+
+def test_labels_alone_tell_what_labels_can():
+    truth, assigned = rng(1).integers(0, 3, 60), rng(2).integers(0, 3, 60)
+    alone = metrics.decisions(truth, assigned, LABELS[:3], draws(60))
+    with_all = metrics.classification(truth, certain(assigned, 3), LABELS[:3], draws(60))
+    left_out = {"log_loss", "brier", "roc_auc", "pr_auc"}
+    assert alone == [figure for figure in with_all if figure.name not in left_out]
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return rng(9).exponential(size=150)
+
+
+def test_weighted_figures_are_scikit_learns(weights):
+    truth = rng(1).integers(0, 3, 150)
+    probabilities = (5 * rng(2).dirichlet(np.ones(3), 150) + certain(truth, 3)) / 6
+    assigned = probabilities.argmax(axis=1)
+    told = by_name(metrics.classification(truth, probabilities, LABELS[:3], draws(150), weights))
+    w = {"sample_weight": weights}
+    assert told["accuracy"].value == pytest.approx(metrics.accuracy_score(truth, assigned, **w))
+    assert told["log_loss"].value == pytest.approx(metrics.log_loss(truth, probabilities, **w))
+    assert told["brier"].value == pytest.approx(metrics.brier_score_loss(truth, probabilities, **w))
+    theirs = metrics.precision_recall_fscore_support(truth, assigned, average="macro", **w)[:3]
+    assert [told[name].value for name in ("precision", "recall", "f1")] == pytest.approx(theirs)
+    both = np.stack([1 - probabilities[:, 1], probabilities[:, 1]], axis=1)
+    told = by_name(metrics.classification((truth == 1) * 1, both, "ab", draws(150), weights))
+    assert told["roc_auc"].value == pytest.approx(metrics.roc_auc_score(truth == 1, probabilities[:, 1], **w))
+    for figure in told.values():
+        assert figure.lower < figure.value < figure.upper
+
+
+def test_weighted_regression_is_scikit_learns(weights):
+    truth = rng(3).normal(size=150)
+    predicted = truth + rng(4).normal(size=150)
+    told = by_name(metrics.regression(truth, predicted, draws(150), weights))
+    w = {"sample_weight": weights}
+    assert told["rmse"].value == pytest.approx(metrics.root_mean_squared_error(truth, predicted, **w))
+    assert told["mae"].value == pytest.approx(metrics.mean_absolute_error(truth, predicted, **w))
+    assert told["r2"].value == pytest.approx(metrics.r2_score(truth, predicted, **w))
+
+
+def test_equal_weights_change_no_value():
+    truth, probabilities = rng(1).integers(0, 2, 80), rng(2).dirichlet([1, 1], 80)
+    plain = metrics.classification(truth, probabilities, "ab", draws(80))
+    weighed = metrics.classification(truth, probabilities, "ab", draws(80), np.full(80, 2.5))
+    assert [f.value for f in weighed] == pytest.approx([f.value for f in plain])
+
+
+def test_weighted_bars_are_wider_where_few_rows_count():
+    truth, assigned = rng(1).integers(0, 2, 400), np.zeros(400, np.intp)
+    few = np.where(np.arange(400) < 20, 1000.0, 1.0)
+    wide, narrow = (
+        by_name(metrics.decisions(truth, assigned, "ab", draws(400), w))["accuracy"] for w in (few, np.ones(400))
+    )
+    assert wide.upper - wide.lower > 3 * (narrow.upper - narrow.lower)
+
+
+def test_weighted_intervals_hold_the_truth():
+    """Right with probability 3/4 whatever the weight: 400 samples of 100 rows."""
+    random, held = rng(7), 0
+    shared = draws(100)
+    for _ in range(400):
+        truth, right = random.integers(0, 2, 100), random.random(100) < 0.75
+        assigned, weights = np.where(right, truth, 1 - truth), random.exponential(size=100)
+        accuracy = metrics.decisions(truth, assigned, "ab", shared, weights)[0]
+        held += accuracy.lower <= 0.75 <= accuracy.upper
+    assert 0.915 <= held / 400 <= 0.985

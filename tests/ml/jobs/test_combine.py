@@ -1,0 +1,221 @@
+"""A committee of models that were there before: it answers as they do, and is judged by rows that none has learned."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from app.errors import CorruptModel, InvalidData, InvalidRequest
+from app.ml.contract.progress import unheard
+from app.ml.job import Inputs, Known, Loaded, Source, Version
+from app.ml.jobs import combine, evaluate
+from app.ml.models import safetensors_format, seen_rows
+from app.ml.models.conformal import Calibration
+from app.ml.models.model import decode, digest, read_header
+from app.ml.training.train import TrainSpec, train
+from tests.ml.jobs.test_evaluate import NOWHERE, sheet
+
+
+def flats(n=200, seed=0, places=("north", "south", "east")):
+    rng = np.random.default_rng(seed)
+    size, rooms = rng.uniform(20, 150, n), rng.integers(1, 6, n)
+    place = rng.choice(places, n)
+    rent = 8 * size + 40 * rooms + 60 * (place == places[0]) + rng.normal(0, 30, n) + 100
+    table = {
+        "size": pa.array(np.where(rng.random(n) < 0.1, np.nan, size), from_pandas=True),
+        "rooms": rooms.astype(float),
+        "place": pa.array([None if rng.random() < 0.1 else one for one in place]),
+        "garden": rng.random(n) < 0.3,
+        "rent": rent,
+        "dear": np.where(rent > 800, "dear", np.where(rent > 500, "fair", "cheap")),
+    }
+    return pa.table(table)
+
+
+def model(table, algorithm, target="rent", data_digest="sha256:own", **spec):
+    wanted = {"algorithm": {"name": algorithm}, "target": target, "features": ["size", "rooms", "place", "garden"]}
+    made = train(TrainSpec.model_validate(wanted | spec), table, columns=sheet(table).columns, data_digest=data_digest)
+    return loaded(made, algorithm)
+
+
+def loaded(made, name, version=1):
+    return Loaded(
+        Version(name, version, digest(made.blob), read_header(made.blob)),
+        decode(made.blob),
+        seen_rows.decode(made.seen),
+    )
+
+
+def combined(table, sitting, data_digest="sha256:new", **asked):
+    named = [{"model": one.version.model} for one in sitting]
+    request = combine.CombineRequest.model_validate({"model": "team", "dataset": NOWHERE, "members": named} | asked)
+    known = Known((sheet(table, data_digest),), tuple(one.version for one in sitting))
+    combine.KIND.check(request, known)
+    source = Source(known.datasets[0], iter([table.slice(0, 50), table.slice(50)]))
+    return combine.KIND.run(request, Inputs((source,), tuple(sitting)), unheard).trained
+
+
+def faults(table, sitting, **asked):
+    with pytest.raises(InvalidRequest) as raised:
+        combined(table, sitting, **asked)
+    return sorted((fault.pointer, fault.code) for fault in raised.value.faults)
+
+
+def strange():
+    """Rows with gaps, and with places that some or all members have not seen."""
+    return pa.table(
+        {
+            "size": pa.array([50.0, None, 1e4, 30.0, 70.0]),
+            "rooms": [2.0, 3.0, 1.0, 2.0, 4.0],
+            "place": pa.array(["north", "west", None, "moon", "south"]),
+            "garden": [True, False, True, False, True],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def rents():
+    """Prepared in three ways, by two tables that know other places."""
+    here, there = flats(), flats(seed=1, places=("west", "south"))
+    return [
+        model(here, "ridge", preprocessing={"target": "log"}),
+        model(there, "gradient_boosting", data_digest="sha256:there"),
+        model(here, "knn", features=["size", "rooms"], preprocessing={"basis": [{"kind": "polynomial", "degree": 2}]}),
+    ]
+
+
+@pytest.mark.parametrize("table", [strange(), flats(seed=5, places=("moon", "west", "north"))])
+def test_it_answers_as_its_members_do_alone(rents, table):
+    made = decode(
+        combined(
+            flats(seed=2),
+            rents,
+            members=[
+                {"model": "ridge", "weight": 1},
+                {"model": "gradient_boosting", "weight": 2},
+                {"model": "knn", "weight": 5},
+            ],
+        ).blob
+    )
+    alone = [one.model.predict(table).values for one in rents]
+    np.testing.assert_allclose(made.predict(table).values, np.average(alone, axis=0, weights=[1, 2, 5]), rtol=1e-12)
+    told = made.algorithm.explain(made.params, made.state, made.preparation.matrix(made.preparation.raw(table)))
+    answers = [[member["answer"] for member in row["members"]] for row in told]
+    np.testing.assert_allclose(np.transpose(answers), alone, rtol=1e-12)
+
+
+@pytest.mark.parametrize("combine_", ["mean", "majority"])
+def test_classes_are_those_of_all_members(combine_):
+    whole = flats()
+    few = whole.filter(pa.compute.not_equal(whole["dear"], "fair"))
+    members = [model(whole, "decision_tree", "dear"), model(few, "logistic", "dear"), model(few, "knn", "dear")]
+    made = decode(combined(flats(seed=2), members, combine=combine_).blob)
+    assert set(made.classes) == {"cheap", "dear", "fair"}
+    expected = np.zeros((5, 3))
+    for one in members:
+        told = one.model.predict(strange()).probabilities
+        told = np.eye(told.shape[1])[told.argmax(axis=1)] if combine_ == "majority" else told
+        expected[:, [made.classes.index(name) for name in one.model.classes]] += told / 3
+    np.testing.assert_allclose(made.predict(strange()).probabilities, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_it_may_say_that_it_does_not_know():
+    members = [model(flats(), name, "dear") for name in ("decision_tree", "logistic", "knn")]
+    made = combined(flats(seed=2), members, share=1, combine="majority")
+    votes = [one.model.predict(flats(seed=3)).values for one in members]
+    agreed = np.ptp(votes, axis=0) == 0
+    predicted = decode(made.blob).predict(flats(seed=3))
+    assert 0 < agreed.sum() < agreed.size
+    np.testing.assert_array_equal(predicted.unknown, np.flatnonzero(~agreed))
+    assert {figure.name for figure in made.report.test} >= {"coverage", "selective_accuracy"}
+
+
+def test_a_committee_may_sit_on_a_committee(rents):
+    inner = loaded(combined(flats(seed=2), rents[:2]), "inner")
+    outer = decode(combined(flats(seed=3), [inner, rents[2]]).blob)
+    both = [one.predict(strange()).values for one in (inner.model, rents[2].model)]
+    np.testing.assert_allclose(outer.predict(strange()).values, np.mean(both, axis=0), rtol=1e-12)
+
+
+def test_other_rows_are_judged_whole(rents):
+    made = combined(flats(seed=2), rents)
+    assert (made.report.rows_train, made.report.rows_test) == (0, 200)
+    predicted, truth = decode(made.blob).predict(flats(seed=2)).values, flats(seed=2)["rent"].to_numpy()
+    residuals = np.abs(truth - predicted)
+    rmse = next(figure for figure in made.report.test if figure.name == "rmse")
+    assert rmse.value == pytest.approx(np.sqrt(np.mean(residuals**2)))
+    assert rmse.lower < rmse.value < rmse.upper
+    np.testing.assert_allclose(decode(made.blob).calibration.scores, Calibration.of(predicted, truth).scores)
+    assert decode(made.blob).limits == (0, np.inf)  # as its members have them
+    assert [(one["model"], one["version"]) for one in made.report.summary] == [(m.version.model, 1) for m in rents]
+
+
+def test_of_the_members_own_table_only_rows_are_judged_that_none_has_learned():
+    table = flats()
+    one, other = (model(table, "ridge", seed=seed, validation={"test_fraction": 0.4}) for seed in (1, 2))
+    made = combined(table, [one, other], "sha256:own")
+    assert 0 < made.report.rows_test < 80
+    told = evaluate.EvaluateRequest.model_validate({"model": "team", "dataset": NOWHERE})
+    team = loaded(made, "team")
+    source = Source(sheet(table), iter([table]))
+    judged = evaluate.KIND.run(told, Inputs((source,), (team,)), unheard).result
+    assert judged.rows == made.report.rows_test
+    assert judged.reuse.rows == made.report.reuse.rows
+    nested = combined(table, [team, model(table, "knn", seed=3, validation={"test_fraction": 0.4})], "sha256:own")
+    assert 0 < nested.report.rows_test < made.report.rows_test
+
+
+def test_without_a_row_that_is_new_to_all_it_is_refused():
+    table = flats()
+    members = [model(table, "ridge", seed=seed, validation={"test_fraction": 0.01}) for seed in (1, 2)]
+    with pytest.raises(InvalidData, match="none is left"):
+        combined(table, members, "sha256:own")
+
+
+def test_every_fault_at_once(rents):
+    table = flats()
+    assert faults(table.drop_columns(["place"]), rents) == [("/dataset", "missing_column")]
+    others = [
+        rents[0],
+        model(table, "logistic", "dear"),
+        model(table, "kmeans", None),
+        model(table, "ridge", "rooms", features=["size", "rent"]),
+    ]
+    assert [pointer for pointer, _ in faults(table, others)] == [
+        "/members/0/model", "/members/1/model", "/members/2/model", "/members/3/model", "/members/3/model",
+    ]  # fmt: skip
+    texts = table.set_column(1, "rooms", pa.array([f"r{n:.0f}" for n in table["rooms"].to_pylist()]))
+    assert ("/members/1/model", "wrong_kind") in faults(texts, [rents[0], model(texts, "ridge")])
+    both = {"members": [{"model": "ridge", "version": 1, "alias": "champion"}]}
+    assert faults(table, rents[:1], **both) == [("/members/0/alias", "invalid")]
+
+
+LIES = {
+    "places": lambda array: array - 5,
+    "classes": lambda array: array + 7,
+    "codes.2": lambda array: array + 100,
+    "fill": lambda array: array[1:],
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_bytes_that_lie_about_a_member_are_refused(name):
+    members = [model(flats(), "decision_tree", "dear")]
+    document, arrays = safetensors_format.read(combined(flats(seed=2), members).blob)
+    path = f"state.members.0.view.{name}"
+    with pytest.raises(CorruptModel):
+        decode(safetensors_format.write(document, {**arrays, path: LIES[name](arrays[path])}))
+
+
+def test_rows_that_a_member_has_seen_in_another_dataset_judge_no_committee():
+    table, fresh = flats(), flats(30, seed=9)
+    sitting = [model(table, "ridge"), model(table, "linear", seed=1)]
+    trained = combined(pa.concat_tables([table, fresh]), sitting, "sha256:more")
+    alone = combined(table, sitting, "sha256:own")
+    assert trained.report.rows_test == alone.report.rows_test + 30
+    assert "equal a training row of the model" in trained.report.warnings[0]
+    assert len(seen_rows.decode(trained.seen)) == 2
+    old = [one._replace(seen=None) for one in sitting]
+    trained = combined(pa.concat_tables([table, fresh]), old, "sha256:more")
+    assert trained.report.rows_test == 230
+    assert "not known" in trained.report.warnings[0]
+    assert not trained.seen

@@ -1,0 +1,315 @@
+"""A model judged on a dataset: the same figures as in its report, and the rows behind them."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.datasets import load_diabetes, load_iris
+
+from app.errors import InvalidData, InvalidRequest
+from app.ml.contract.columns import TableColumn
+from app.ml.contract.progress import unheard
+from app.ml.job import Inputs, Known, Loaded, Sheet, Source, Version
+from app.ml.jobs.evaluate import KIND, EvaluateRequest
+from app.ml.models import seen_rows
+from app.ml.models.model import decode, digest, read_header
+from app.ml.training import cost, out_of_core
+from app.ml.training.train import TrainSpec, train
+
+NOWHERE = "00000000-0000-7000-8000-000000000000"
+
+
+def iris(rows=slice(None)):
+    data = load_iris()
+    columns = {f"x{place}": data.data[rows, place] for place in range(4)}
+    return pa.table(columns | {"species": data.target_names[data.target[rows]].astype(str)})
+
+
+def sheet(table, data_digest="sha256:own"):
+    kinds = {"string": "categorical", "bool": "boolean"}
+    columns = (
+        TableColumn(f.name, kinds.get(str(f.type), "numeric"), table[f.name].null_count, len(table[f.name].unique()))
+        for f in table.schema
+    )
+    return Sheet(data_digest, table.num_rows, tuple(columns))
+
+
+class Judge:
+    """A trained model, and what evaluate says of it."""
+
+    def __init__(self, table, memory_bytes=np.inf, **spec):
+        asked = TrainSpec.model_validate({"algorithm": {"name": "logistic"}, "target": "species", "seed": 3} | spec)
+        self.table = table
+        self.trained = train(
+            asked, table, columns=sheet(table).columns, data_digest="sha256:own", memory_bytes=memory_bytes
+        )
+        blob = self.trained.blob
+        self.version = Version("m", 1, digest(blob), read_header(blob))
+        self.model = decode(blob)
+        self.seen = seen_rows.decode(self.trained.seen)
+
+    def request(self, **asked):
+        return EvaluateRequest.model_validate({"model": "m", "dataset": NOWHERE} | asked)
+
+    def faults(self, table, data_digest="sha256:other", **asked):
+        with pytest.raises(InvalidRequest) as raised:
+            KIND.check(self.request(**asked), Known((sheet(table, data_digest),), (self.version,)))
+        return sorted((fault.pointer, fault.code) for fault in raised.value.faults)
+
+    def result(self, table=None, data_digest="sha256:own", **asked):
+        table, request = self.table if table is None else table, self.request(**asked)
+        known = Known((sheet(table, data_digest),), (self.version,))
+        assert KIND.check(request, known).algorithms == (self.version.header.algorithm,)
+        source = Source(known.datasets[0], iter([table.slice(0, 70), table.slice(70)]))
+        return KIND.run(request, Inputs((source,), (Loaded(self.version, self.model, self.seen),)), unheard).result
+
+
+@pytest.fixture(scope="module")
+def judge():
+    return Judge(iris())
+
+
+def values(figures):
+    return {(figure.name, figure.label): figure.value for figure in figures}
+
+
+def test_on_its_own_data_it_judges_the_rows_that_training_held_out(judge):
+    told, report = judge.result(), judge.trained.report
+    assert values(told.metrics) == pytest.approx(values(report.test), rel=1e-12)
+    assert told.confusion_matrix.counts == report.confusion_matrix.counts
+    assert told.rejection == report.rejection
+    assert told.reuse == report.reuse
+    assert (told.rows, told.warnings) == (report.rows_test, [])
+
+
+def test_a_threshold_moves_the_border_between_two_classes(judge):
+    both = Judge(iris(slice(50, 150)))
+    p = both.model.predict(both.table).probabilities[:, 1]
+    truth = np.repeat([0, 1], 50)
+    counts = both.result(rows="all", threshold=0.2).confusion_matrix.counts
+    assert counts == [[int(((truth == i) & ((p > 0.2) == j)).sum()) for j in (0, 1)] for i in (0, 1)]
+    assert judge.faults(iris(), threshold=0.2) == [("/threshold", "invalid")]
+
+
+def test_asked_for_all_rows_of_its_own_data_it_says_that_they_prove_nothing(judge):
+    told = judge.result(rows="all")
+    assert told.rows == 150
+    assert told.reuse is None
+    assert any("learned from these rows" in warning for warning in told.warnings)
+
+
+def test_of_a_model_that_may_abstain_it_says_how_many_rows_are_answered_and_how_well():
+    members = [{"name": "ridge"}, {"name": "knn", "k": 1}, {"name": "decision_tree", "max_depth": 1}]
+    judge = Judge(iris(), algorithm={"name": "committee", "members": members, "combine": "majority", "share": 1})
+    told = judge.result(rows="all")
+    answers = judge.model.predict(judge.table).predictions
+    answered = [one is not None for one in answers]
+    right = np.array(answers)[answered] == np.array(judge.table["species"].to_pylist())[answered]
+    figures = values(told.metrics)
+    assert 0 < figures["coverage", None] == np.mean(answered) < 1
+    assert figures["selective_accuracy", None] == right.mean() > figures["accuracy", None]
+    assert any(f"To {150 - sum(answered)} rows" in warning for warning in told.warnings)
+
+
+def moved(table, by=0.001):
+    """Rows that nobody has seen, much like those of the table."""
+    return table.set_column(0, "x0", pa.array(table["x0"].to_numpy() + by))
+
+
+def test_other_data_is_judged_whole(judge):
+    told = judge.result(moved(iris(slice(0, 150, 3))), "sha256:other")
+    assert told.rows == 50
+    assert told.reuse.rows == "all rows, target 'species'"
+    assert told.warnings == []
+
+
+def test_training_rows_within_another_dataset_are_left_out(judge):
+    """The same table in another order, with ten rows more: the ten and those held out are judged."""
+    rng = np.random.default_rng(0)
+    table = pa.concat_tables([judge.table, moved(iris(slice(0, 150, 15)))]).take(pa.array(rng.permutation(160)))
+    seen = judge.trained.report.rows_train
+    told, every = judge.result(table, "sha256:other"), judge.result(table, "sha256:other", rows="all")
+    twins = judge.trained.report.duplicates.test_rows
+    assert told.rows == 160 - seen - twins
+    assert (
+        told.rests_on == f"The figures rest on {told.rows} rows of the dataset that the model's training has not seen."
+    )
+    assert told.reuse.rows == f"all but {seen + twins} training rows, target 'species'"
+    assert f"{seen + twins} of 160 rows equal a training row of the model in all columns used" in told.warnings[0]
+    assert "left out" in told.warnings[0]
+    assert every.rows == 160
+    assert f"{seen + twins} of 160 rows equal" in every.warnings[0]
+    assert "optimistic" in every.warnings[0]
+
+
+def test_a_part_of_the_training_rows_leaves_none_to_judge(judge):
+    sheet_of_seen = judge.table.take(pa.array(np.flatnonzero(~np.isin(np.arange(150), held_out(judge)))))
+    with pytest.raises(InvalidData, match="equal training rows of the model: none is left"):
+        judge.result(sheet_of_seen, "sha256:part")
+    assert judge.result(sheet_of_seen, "sha256:part", rows="all").rows == 120
+
+
+def held_out(judge):
+    cells = judge.result(examples=1000).confusion_matrix.cells
+    return [row for cell in cells for row in cell.rows]
+
+
+def test_a_version_that_does_not_know_its_training_rows_says_so(judge):
+    other = Judge.__new__(Judge)
+    other.table, other.model, other.version, other.seen = judge.table, judge.model, judge.version, None
+    told = other.result(other.table, "sha256:other")
+    assert told.rows == 150
+    assert any("training rows are not known" in warning for warning in told.warnings)
+    assert other.result().warnings == []
+
+
+def test_new_rows_of_few_different_values_are_judged_though_they_equal_training_rows():
+    rng = np.random.default_rng(0)
+
+    def table(rows):
+        return pa.table({name: rng.choice(["a", "b", "c"], rows) for name in ("sex", "age", "species")})
+
+    judge = Judge(table(2000), algorithm={"name": "decision_tree"})
+    told = judge.result(table(500), "sha256:new")
+    assert told.rows == 500
+    assert "500 of 500 rows equal a training row of the model in all columns used, no more than" in told.warnings[0]
+
+
+def test_rows_learned_in_batches_are_left_out_of_their_own_table(monkeypatch):
+    monkeypatch.setattr(cost, "LOT", 6000)
+    monkeypatch.setattr(cost, "FEWEST", 100)
+    monkeypatch.setattr(out_of_core, "BLOCK", 64)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(8000, 8))
+    table = pa.table({f"x{place}": x[:, place] for place in range(8)} | {"y": x.sum(axis=1)})
+    room = cost.BASE_BYTES + 3_000_000  # for batches and hashes of rows, not for all rows
+    judge = Judge(table, algorithm={"name": "linear_sgd"}, target="y", memory_bytes=room)
+    assert "lot" in judge.version.header.receipt
+    told = judge.result()
+    assert told.rows == 8000 - judge.trained.report.rows_train
+    assert judge.result(rows="held_out").rows == told.rows
+    cramped = Judge(table, algorithm={"name": "linear_sgd"}, target="y", memory_bytes=1)
+    assert cramped.trained.seen == b""
+    assert any("has learned from these rows" in warning for warning in cramped.result().warnings)
+
+
+def test_every_cell_names_rows_that_belong_to_it(judge):
+    table = iris()
+    told = judge.result(rows="all", examples=7)
+    matrix = told.confusion_matrix
+    predicted = judge.model.predict(table).predictions
+    truth = table["species"].to_pylist()
+    for cell in matrix.cells:
+        assert cell.count == matrix.counts[cell.truth][cell.assigned]
+        every = [
+            row
+            for row in range(150)
+            if (truth[row], predicted[row]) == (matrix.classes[cell.truth], matrix.classes[cell.assigned])
+        ]
+        assert cell.rows == every[:7]
+    assert sum(cell.count for cell in matrix.cells) == 150
+    hits = [cell.truth == cell.assigned for cell in matrix.cells]
+    assert hits == sorted(hits)  # mistakes first
+    assert judge.result(examples=0).confusion_matrix.cells is None
+
+
+def test_row_numbers_are_those_of_the_dataset(judge):
+    """Held-out rows keep the numbers of the table; rows without a truth are not judged."""
+    table = iris().to_pydict()
+    table["species"][:20] = [None] * 20
+    told = judge.result(pa.table(table), "sha256:other", rows="all", examples=1000)
+    assert sorted(row for cell in told.confusion_matrix.cells for row in cell.rows) == list(range(20, 150))
+
+
+def test_every_fault_at_once(judge):
+    table = iris().drop_columns(["x1", "species"]).append_column("x1", pa.array(["a"] * 150)).drop_columns(["x2"])
+    costs = {"classes": ["setosa", "rose"], "costs": [[0, 1], [1]]}
+    assert judge.faults(table, version=1, alias="a", rows="held_out", costs=costs) == [
+        ("/alias", "invalid"),
+        ("/costs/classes", "invalid"),
+        ("/costs/costs/1", "invalid"),
+        ("/dataset", "missing_column"),
+        ("/dataset", "wrong_kind"),
+        ("/rows", "invalid"),
+        ("/target", "unknown_column"),
+    ]
+
+
+def test_the_truth_must_be_of_the_models_kind(judge):
+    table = iris().drop_columns(["species"]).append_column("species", pa.array(range(150)))
+    assert judge.faults(table) == [("/target", "wrong_kind")]
+    assert judge.faults(iris(), "sha256:own", target="x0", rows="held_out") == [
+        ("/target", "invalid"),
+        ("/target", "wrong_kind"),
+    ]
+
+
+def test_classes_the_model_does_not_know_are_mistakes(judge):
+    table = iris().to_pydict()
+    table["species"][:10] = ["rose"] * 10
+    told = judge.result(pa.table(table), "sha256:other", rows="all")
+    plain = judge.result(iris(), "sha256:other", rows="all")
+    assert told.confusion_matrix.classes == ["setosa", "versicolor", "virginica", "rose"]
+    assert sum(told.confusion_matrix.counts[3][:3]) == 10
+    assert values(told.metrics)["accuracy", None] == values(plain.metrics)["accuracy", None] - 10 / 150
+    assert any("10 rows" in warning and "rose" in warning for warning in told.warnings)
+
+
+def test_costs_move_the_decision(judge):
+    """Calling a virginica a versicolor costs ten times the other mistakes: fewer of these, and cheaper in all."""
+    costs = {"classes": ["virginica", "versicolor", "setosa"], "costs": [[0, 10, 10], [1, 0, 1], [1, 1, 0]]}
+    told = judge.result(rows="all", costs=costs)
+    before, after = told.confusion_matrix.counts, told.costs.confusion_matrix.counts
+    assert told.costs.cost.value <= told.costs.cost_of_most_probable.value
+    assert after[2][1] <= before[2][1]
+    assert after[1][2] >= before[1][2]
+    matrix = np.array([[0, 1, 1], [1, 0, 1], [10, 10, 0]])  # in the order of the model's classes
+    assert told.costs.cost.value == pytest.approx((matrix * after).sum() / 150)
+    assert told.costs.cost_of_most_probable.value == pytest.approx((matrix * before).sum() / 150)
+
+
+def test_coverage_of_intervals_by_fifths_of_the_prediction():
+    rng = np.random.default_rng(0)
+    x = rng.exponential(size=1500)
+    table = pa.table({"x": x, "y": (1 + 10 * x) * np.exp(0.3 * rng.normal(size=1500))})
+    judge = Judge(table.slice(0, 1000), target="y", algorithm={"name": "ridge"})
+    told = judge.result(table.slice(1000), "sha256:other").intervals
+    assert (told.interval, told.coverage.n, [fifth.rows for fifth in told.fifths]) == (
+        "split-conformal",
+        500,
+        [100] * 5,
+    )
+    assert all(fifth.coverage.upper > 0.95 for fifth in told.fifths)
+    assert told.coverage.value == pytest.approx(np.mean([fifth.coverage.value for fifth in told.fifths]))
+    assert Judge(iris()).result().intervals is None
+
+
+@pytest.mark.parametrize("preprocessing", [{}, {"target": "log", "basis": [{"kind": "polynomial", "columns": ["x2"]}]}])
+def test_regression(preprocessing):
+    data = load_diabetes()
+    table = pa.table({f"x{place}": data.data[:, place] for place in range(10)} | {"y": data.target})
+    judge = Judge(table, algorithm={"name": "ridge"}, target="y", preprocessing=preprocessing)
+    told = judge.result()
+    assert values(told.metrics) == pytest.approx(values(judge.trained.report.test), rel=1e-12)
+    assert told.confusion_matrix is None
+    costs = {"classes": [1, 2], "costs": [[0, 1], [1, 0]]}
+    assert judge.faults(table, costs=costs) == [("/costs", "invalid")]
+
+
+@pytest.mark.parametrize(("name", "figure"), [("kmeans", "inertia"), ("pca", "explained_variance")])
+def test_without_a_target(name, figure):
+    judge = Judge(iris().drop_columns(["species"]), algorithm={"name": name}, target=None)
+    told = judge.result()
+    assert told.rows == judge.trained.report.rows_test
+    assert values(told.metrics)[figure, None] is not None
+    assert judge.faults(iris(), target="species") == [("/target", "invalid")]
+
+
+def test_a_model_that_does_not_say_what_it_held_out_is_judged_on_all(judge):
+    """As one whose receipt was written by another way of training."""
+    other = Judge.__new__(Judge)
+    other.table, other.model, other.seen = judge.table, judge.model, None
+    header = judge.version.header._replace(receipt={"data_digest": "sha256:own"})
+    other.version = judge.version._replace(header=header)
+    assert other.result().rows == 150
+    with pytest.raises(InvalidData):
+        other.result(rows="held_out")

@@ -1,0 +1,83 @@
+"""The indicators of a categorical input add up to 1: that is no dependence to warn of. Classes are called by name."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from app.ml.algorithms import generative_bayes, knn
+from app.ml.contract.algorithm import Context, Data, Task
+from app.ml.contract.columns import TableColumn
+from app.ml.training import reporting
+from app.ml.training.train import TrainSpec, train
+
+ALONE = {
+    "linear": {"name": "linear"},
+    "through the origin": {"name": "linear", "intercept": False},
+    "ridge without a penalty": {"name": "ridge", "penalty": 0.0},
+    "intercept as a coefficient": {"name": "ridge", "penalty": 0.0, "penalise_intercept": True},
+    "normal densities": {"name": "generative_bayes", "density": "shared_covariance"},
+}
+
+
+def table(n=120):
+    rng = np.random.default_rng(0)
+    plan, city = rng.integers(0, 3, n), rng.integers(0, 4, n)
+    x = rng.normal(size=n)
+    return {
+        "x": x,
+        "plan": [f"plan {code}" for code in plan],
+        "city": [f"city {code}" for code in city],
+        "y": x + plan + rng.normal(size=n),
+        "class": ["good" if value > 0 else "bad" for value in x + rng.normal(size=n)],
+    }
+
+
+def trained(columns, algorithm, target):
+    features = [name for name in columns if name not in {"y", "class"}]
+    rows = pa.table(columns)
+    sheet = [
+        TableColumn(name, "numeric" if name in "xy" else "categorical", 0, len(cells.unique()))
+        for name, cells in zip(rows.column_names, rows.columns, strict=True)
+    ]
+    spec = TrainSpec.model_validate({"algorithm": algorithm, "features": features, "target": target})
+    return train(spec, rows, columns=sheet, data_digest="sha256:0").report
+
+
+@pytest.mark.parametrize("case", ALONE)
+def test_indicators_alone_are_no_dependence(case):
+    algorithm = ALONE[case]
+    report = trained(table(), algorithm, "class" if algorithm["name"] == "generative_bayes" else "y")
+    assert not [said for said in report.warnings if "span only" in said or "dependent" in said]
+
+
+@pytest.mark.parametrize("case", ALONE)
+def test_a_dependence_beyond_them_is_told(case):
+    """The country follows from the city: one of its two indicators is new for nobody."""
+    columns, algorithm = table(), ALONE[case]
+    columns["country"] = ["north" if city < "city 2" else "south" for city in columns["city"]]
+    report = trained(columns, algorithm, "class" if algorithm["name"] == "generative_bayes" else "y")
+    (told,) = [said for said in report.warnings if "span only" in said]
+    most = {"through the origin": 8, "intercept as a coefficient": 8}.get(case, 7)
+    assert f"span only {most - 1} of {most}" in told
+
+
+@pytest.mark.parametrize("algorithm", ["logistic", "linear_sgd"])
+def test_a_summary_names_classes(algorithm):
+    report = trained(table(), {"name": algorithm}, "class")
+    assert report.summary["classes"] == ["bad", "good"]
+    assert report.unscaled is None or report.unscaled.summary.get("classes", ["bad", "good"]) == ["bad", "good"]
+
+
+def test_a_warning_names_classes():
+    data = Data.of(Task.CLASSIFICATION, [[0.0], [1], [2], [2]], [0, 0, 1, 1], labels=("bad", "good"))
+    (told,) = generative_bayes.fit(generative_bayes.GenerativeBayes(), data, Context.of(0)).warnings
+    assert "classes good." in told
+
+
+def test_neighbours_have_a_class_by_name():
+    data = Data.of(Task.CLASSIFICATION, [[0.0], [1], [2], [2]], [0, 0, 1, 1])
+    params = knn.KNN(k=1)
+    told = knn.explain(params, knn.fit(params, data, Context.of(0)).state, np.array([[2.1]]))
+    (near,) = reporting.readable(told[0], None, ("bad", "good"))["neighbours"]
+    assert near["class"] == "good"
+    assert "answer" not in near

@@ -1,0 +1,164 @@
+"""Learners made of learners."""
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from app.errors import InvalidRequest
+from app.ml import nested
+from app.ml.catalogue import any_algorithm, catalogue, find
+from app.ml.contract.algorithm import Accepts, Data, Learned, Task
+from app.ml.contract.columns import TableColumn
+from app.ml.models import state_format
+from app.ml.training.plan import TrainSpec, plan
+
+COLUMNS = [TableColumn("x", "numeric", 0, 50), TableColumn("y", "numeric", 0, 50)]
+
+
+def parsed(**spec):
+    return TypeAdapter(any_algorithm()).validate_python(spec)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(80, 3))
+    return Data.of(Task.REGRESSION, x, x @ [1.0, -2.0, 0.5] + rng.normal(size=80))
+
+
+def test_a_learner_is_read_by_its_name_wherever_it_stands():
+    spec = parsed(name="bagging", base={"name": "bagging", "base": {"name": "ridge", "penalty": 3.0}})
+    assert spec.base.base.penalty == 3.0
+    assert parsed(name="bagging").base.name == "decision_tree"
+    for wrong in ({"name": "nobody"}, {"penalty": 1.0}, {"name": "ridge", "nonsense": 1}):
+        with pytest.raises(ValidationError):
+            parsed(name="bagging", base=wrong)
+
+
+LEARNERS = [
+    (name, task)
+    for name, entry in catalogue().items()
+    for task in (Task.REGRESSION, Task.CLASSIFICATION)
+    if task in entry.algorithm.tasks
+]
+
+
+@pytest.mark.parametrize(("name", "task"), LEARNERS)
+def test_any_learner_of_the_catalogue_may_stand_in_another(data, name, task):
+    rows = data if task is Task.REGRESSION else data.answering(task, (data.y > 0) * 1.0, classes=2)
+    outer = parsed(name="committee", members=[{"name": name}, {"name": name}])
+    fitted = nested.context(0).fit(outer, rows)
+    members = [member.predict(rows.x) for member in fitted.state.members]
+    answer = fitted.predict(rows.x)
+    np.testing.assert_allclose(answer, np.mean(members, axis=0), rtol=1e-9, atol=1e-12)
+    arrays = {}
+    packed = state_format.pack(fitted.state, "state", arrays)
+    again = state_format.unpack(find("committee").algorithm.state, packed, arrays)
+    np.testing.assert_array_equal(again.members[1].predict(rows.x), members[1])
+
+
+def test_each_inner_fit_draws_for_itself(data):
+    """What one inner learner draws changes nothing for the next."""
+    tree = parsed(name="bagging", count=3)
+    first, second = (nested.context(7) for _ in range(2))
+    first.fit(parsed(name="bagging", count=9), data)
+    second.fit(tree, data)
+    told = [context.fit(tree, data).predict(data.x) for context in (first, second)]
+    np.testing.assert_array_equal(*told)
+
+
+def test_inner_learners_are_stored_with_their_parameters(data):
+    spec = parsed(name="bagging", count=2, base={"name": "ridge", "penalty": 3.0})
+    state = nested.context(0).fit(spec, data).state
+    arrays = {}
+    again = state_format.unpack(find("bagging").algorithm.state, state_format.pack(state, "state", arrays), arrays)
+    assert [type(one) for one in again.members] == [Learned, Learned]
+    assert again.members[0].params.penalty == 3.0
+    np.testing.assert_array_equal(again.members[1].predict(data.x), state.members[1].predict(data.x))
+
+
+def test_stored_learners_that_are_none(data):
+    spec = parsed(name="bagging", count=1, base={"name": "ridge"})
+    arrays = {}
+    packed = state_format.pack(nested.context(0).fit(spec, data).state, "state", arrays)
+    for wrong in ({"name": "nobody"}, {"name": "ridge", "penalty": -1}, {}):
+        packed["fields"]["members"][0]["learner"] = wrong
+        with pytest.raises((ValueError, KeyError)):
+            state_format.unpack(find("bagging").algorithm.state, packed, arrays)
+
+
+def test_it_accepts_what_all_of_its_members_accept():
+    bagging = find("bagging").algorithm
+    of = lambda **base: nested.accepts(bagging, parsed(name="bagging", base=base), Task.REGRESSION)  # noqa: E731
+    assert of(name="decision_tree") == {Accepts.MISSING, Accepts.CATEGORIES}
+    assert of(name="bagging") == {Accepts.MISSING, Accepts.CATEGORIES}
+    assert of(name="ridge") == frozenset()
+    committee = find("committee").algorithm
+    two = lambda *names: parsed(name="committee", members=[{"name": name} for name in names])  # noqa: E731
+    assert not nested.accepts(committee, two("decision_tree", "ridge"), Task.REGRESSION)
+    assert len(nested.accepts(committee, two("decision_tree", "random_forest"), Task.REGRESSION)) == 2
+
+
+def faults(algorithm):
+    spec = TrainSpec.model_validate({"target": "y", "algorithm": algorithm})
+    with pytest.raises(InvalidRequest) as refused:
+        plan(spec, COLUMNS, 100)
+    return [(fault.pointer, fault.code) for fault in refused.value.faults]
+
+
+def test_a_second_level_sees_answers_and_no_columns():
+    tree, named = {"name": "decision_tree"}, {"name": "random_subspace", "groups": [["x"]]}
+    spec = parsed(name="stacking", members=[tree], second={"name": "ridge"})
+    stacking = find("stacking").algorithm
+    assert nested.accepts(stacking, spec, Task.REGRESSION) == {Accepts.MISSING, Accepts.CATEGORIES}
+    with pytest.raises(InvalidRequest) as refused:
+        plan(TrainSpec(target="y", algorithm={"name": "stacking", "members": [tree], "second": named}), COLUMNS, 50)
+    assert [fault.pointer for fault in refused.value.faults] == ["/algorithm/second/groups/0/0"]
+
+
+def test_members_that_cannot_do_the_task_are_named():
+    assert faults({"name": "bagging", "base": {"name": "kmeans"}}) == [("/algorithm/base/name", "invalid")]
+    inner = {"name": "bagging", "base": {"name": "logistic"}}
+    assert faults({"name": "bagging", "base": inner}) == [("/algorithm/base/base/name", "invalid")]
+
+
+def test_learners_do_not_nest_without_end():
+    spec = {"name": "ridge"}
+    for _ in range(nested.DEEPEST + 1):
+        spec = {"name": "bagging", "base": spec}
+    assert faults(spec) == [("/algorithm" + "/base" * (nested.DEEPEST + 1), "too_deep")]
+
+
+def test_names_of_no_inputs_are_refused_where_they_stand():
+    tree = {"name": "decision_tree", "missing_exceptions": ["x", "gone", "y"]}
+    for algorithm, at in ((tree, "/algorithm"), ({"name": "bagging", "base": tree}, "/algorithm/base")):
+        with pytest.raises(InvalidRequest) as refused:
+            plan(TrainSpec(target="y", algorithm=algorithm), COLUMNS, 50)
+        told = [(fault.pointer, fault.code) for fault in refused.value.faults]
+        assert told == [(f"{at}/missing_exceptions/{place}", "unknown_column") for place in (1, 2)]
+
+
+def test_groups_and_meta_features_name_inputs_levels_or_functions():
+    columns = [*COLUMNS, TableColumn("plan", "categorical", 0, 3)]
+    groups = {"name": "random_subspace", "groups": [["x", "gone"], ["plan", "plan=pro"], ["z=1", "x + 1", "log(x)"]]}
+    meta = {"name": "feature_weighted_stacking", "meta_features": ["x", "plan=pro", "gone", "log(x)"]}
+    formula = {"kind": "expression", "expression": "log(x)"}
+
+    def told(algorithm, basis, scaling="standard"):
+        how = {"basis": basis, "scaling": scaling}
+        spec = {"target": "y", "algorithm": algorithm, "preprocessing": how}
+        with pytest.raises(InvalidRequest) as refused:
+            plan(TrainSpec.model_validate(spec), columns, 50)
+        assert {fault.code for fault in refused.value.faults} == {"unknown_column"}
+        return [fault.pointer.removeprefix("/algorithm") for fault in refused.value.faults]
+
+    assert told(groups, [formula]) == ["/groups/0/1", "/groups/2/0", "/groups/2/1"]
+    assert told({"name": "bagging", "base": groups}, []) == [
+        f"/base/groups/{place}" for place in ("0/1", "2/0", "2/1", "2/2")
+    ]
+    assert told(meta, [formula]) == ["/meta_features/2"]
+    assert told(meta, []) == ["/meta_features/2", "/meta_features/3"]
+    squares = [{"kind": "polynomial", "degree": 2}, formula]
+    powers = {"name": "random_subspace", "groups": [["x ** 2", "nobody"]]}
+    assert told(powers, squares, "none") == ["/groups/0/1"]
+    assert told(powers, squares) == ["/groups/0/0", "/groups/0/1"], "scaled powers have no names yet"

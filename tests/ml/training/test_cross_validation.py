@@ -1,0 +1,186 @@
+"""Folds, leave-one-out and bootstrap judge by rows that were not seen, whatever preparation learns."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from app.errors import InvalidRequest
+from app.ml.contract.columns import TableColumn
+from app.ml.evaluation.evaluation import Validation, corrected
+from app.ml.evaluation.splits import resample
+from app.ml.training.cross_validation import Fits, validate
+from app.ml.training.fit import fit_rows
+from app.ml.training.leave_one_out import closed_form
+from app.ml.training.plan import TrainSpec, plan
+from app.ml.training.training_set import Material
+
+N = 24
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def columns():
+    draw = rng(3)
+    a, b = draw.normal(50, 9, N), draw.integers(0, 9, N) / 4
+    city = draw.choice(["x", "y", "z"], N).astype(object)
+    city[5] = "alone"
+    gaps = a.copy().astype(object)
+    gaps[7] = None
+    y = a / 9 + b + (city == "x") + draw.normal(size=N)
+    return {
+        "a": a,
+        "b": b,
+        "city": city,
+        "gaps": pa.array(gaps, pa.float64()),
+        "y": y,
+        "kind": np.where(y > 7, "p", "q"),
+    }
+
+
+def fits(features, algorithm, *, target="y", **preprocessing):
+    table = pa.table(columns())
+    sheet = [
+        TableColumn(name, "categorical" if pa.types.is_string(cells.type) else "numeric", cells.null_count, 5)
+        for name, cells in zip(table.column_names, table.columns, strict=True)
+    ]
+    request = {"target": target, "features": features, "algorithm": algorithm, "preprocessing": preprocessing}
+    spec = TrainSpec.model_validate(request | {"validation": {"method": "loo"}})
+    planned = plan(spec, sheet, N)
+    material = Material.read(spec, planned, table, sheet)
+    return Fits(material, np.arange(N), 0, rng(), lambda *_: None), plan(spec, sheet, 100_000)
+
+
+LINEAR, RIDGE, KNN = (
+    {"name": "linear"},
+    {"name": "ridge", "penalty": 2.0},
+    {"name": "knn", "k": 3, "weights": "distance"},
+)
+PLAIN, MIXED, RARE, GAPS = ["a", "b"], ["a", "city"], ["b", "city"], ["a", "gaps"]
+
+
+@pytest.mark.parametrize(
+    ("features", "algorithm", "how", "closed"),
+    [
+        (PLAIN, LINEAR, {"scaling": "standard"}, N),
+        (PLAIN, LINEAR, {"scaling": "minmax"}, N),
+        (PLAIN, LINEAR | {"intercept": False}, {"scaling": "standard"}, None),
+        (PLAIN, LINEAR | {"intercept": False}, {"scaling": "none"}, N),
+        (PLAIN, RIDGE, {"scaling": "standard"}, None),
+        (PLAIN, RIDGE, {"scaling": "none"}, N),
+        (PLAIN, RIDGE | {"penalty": 0.0}, {"scaling": "standard"}, N),
+        (PLAIN, KNN, {"scaling": "standard"}, None),
+        (PLAIN, KNN, {"scaling": "none"}, N),
+        (PLAIN, KNN | {"prototypes": 2}, {"scaling": "none"}, 0),
+        (MIXED, LINEAR, {"scaling": "standard"}, N - 1),
+        (MIXED, KNN, {"scaling": "none"}, N - 1),
+        (RARE, RIDGE, {"scaling": "none", "max_levels": 3}, None),
+        (GAPS, LINEAR, {"scaling": "none"}, None),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("target", ["y", "kind"])
+def test_leave_one_out_in_closed_form_is_brute_force_or_not_taken(features, algorithm, how, closed, target):
+    fitted, planned = fits(features, algorithm, target=target, **how)
+    quick = closed_form(fitted.material, fitted.rows)
+    assert (planned.seconds < 60) == (closed is not None), "the plan foresees how many fits there are"
+    if closed is None:
+        assert quick is None
+        return
+    told = ~np.isnan(quick.reshape(N, -1)).any(axis=1)
+    assert told.sum() == closed
+    slow = np.array([fitted.answer(np.array([row])).value[0] for row in np.flatnonzero(told)]).reshape(
+        closed, *quick.shape[1:]
+    )
+    np.testing.assert_allclose(quick[told], slow, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("target", ["y", "kind"])
+def test_leave_one_out_figures_are_those_of_brute_force(target):
+    fitted, _ = fits(MIXED, LINEAR, target=target)
+    told = validate(fitted, Validation(method="loo"))
+    assert (
+        told.rests_on
+        == "Leave-one-out predicts each of these by a fit of all the others, in closed form but for 1 rows."
+    )
+    answers = np.array([fitted.answer(np.array([row])).value[0] for row in range(N)])
+    material = fitted.material
+    first = told.figures[0]
+    wrong = answers.argmax(axis=1) == material.target.codes if target == "kind" else (answers - material.target.y) ** 2
+    expected = wrong.mean() if target == "kind" else np.sqrt(wrong.mean())
+    assert first.value == pytest.approx(expected, rel=1e-10)
+    assert first.lower < first.value < first.upper
+    assert first.n == N
+
+
+def test_rows_left_out_teach_nothing():
+    """Preparation neither: the mean that fills a gap and the scale come from the other rows."""
+    fitted, _ = fits(GAPS, RIDGE)
+    whole = fit_rows(fitted.material, np.arange(N), 0).preparation.learned
+    part = fitted.of(np.arange(N - 1)).preparation.learned
+    assert (whole.fill != part.fill).all()
+    assert (whole.scale != part.scale).all()
+
+
+def test_kfold():
+    fitted, _ = fits(PLAIN, LINEAR)
+    told = validate(fitted, Validation(method="kfold", folds=4))
+    assert [fold.rows for fold in told.folds] == [6] * 4
+    assert told.figures[0].value == pytest.approx(np.mean([fold.metrics[0].value for fold in told.folds]))
+    assert "4 folds" in told.rests_on
+
+
+def test_bootstrap():
+    """Rows left out are about 0.368 of all (B5.13), and judge more strictly than the .632 rule says they should."""
+    fitted, _ = fits(PLAIN, LINEAR)
+    told = validate(fitted, Validation(method="bootstrap", resamples=40))
+    assert (told.figures[0].n, told.figures[0].interval) == (40, "bootstrap (approximate)")
+    assert told.figures[0].lower < told.figures[0].value < told.figures[0].upper
+    assert told.rests_on.startswith("40 more models")
+    drawn = [resample(50, rng(seed)) for seed in range(400)]
+    assert np.mean([split.test.size for split in drawn]) / 50 == pytest.approx(0.3641697, abs=0.01)
+    for split in drawn[:5]:
+        assert split.train.size == 50
+        assert sorted({*split.train.tolist(), *split.test.tolist()}) == list(range(50))
+        assert not set(split.train.tolist()) & set(split.test.tolist())
+
+
+def test_the_632_rule():
+    fitted, _ = fits(PLAIN, LINEAR)
+    unseen = validate(fitted, Validation(method="bootstrap", resamples=10)).figures[0]
+    seen = unseen.model_copy(update={"value": unseen.value / 2})
+    (told,) = corrected([seen], [unseen])
+    assert told.value == pytest.approx(0.632 * unseen.value + 0.368 * seen.value)
+    assert told.upper - told.lower == pytest.approx(unseen.upper - unseen.lower)
+
+
+@pytest.mark.parametrize("method", ["kfold", "loo", "bootstrap"])
+def test_the_seed_decides_and_the_report_tells(report_of, method):
+    wanted = {"target": "y", "features": ["a", "b", "city"], "validation": {"method": method, "resamples": 10}}
+    one, same = (report_of(columns(), **wanted) for _ in range(2))
+    assert one == same
+    assert one.cross_validation[0].display
+    assert (one.folds is not None) == (method == "kfold")
+    assert (one.bootstrap_632 is not None) == (method == "bootstrap")
+    plain = report_of(columns(), **wanted | {"validation": {}})
+    assert plain.cross_validation is None
+    assert plain.summary == one.summary, "the model is the same, however it is judged"
+
+
+def test_without_a_target_there_is_nothing_to_leave_out(report_of):
+    with pytest.raises(InvalidRequest) as caught:
+        report_of(columns(), features=PLAIN, algorithm={"name": "kmeans"}, validation={"method": "loo"})
+    assert [fault.pointer for fault in caught.value.faults] == ["/validation/method"]
+    told = report_of(columns(), features=PLAIN, algorithm={"name": "kmeans"}, validation={"method": "bootstrap"})
+    assert {figure.name for figure in told.cross_validation} == {"quantisation_error"}
+
+
+def test_many_fits_are_announced():
+    spec = {"target": "y", "algorithm": {"name": "knn"}, "validation": {"method": "loo"}}
+    sheet = [TableColumn(name, "numeric", 0, 9000) for name in "ay"]
+    planned = plan(TrainSpec.model_validate(spec), sheet, 9000)
+    assert "The model is fitted about 7201 times." in planned.warnings
+    quick = plan(TrainSpec.model_validate(spec | {"preprocessing": {"scaling": "none"}}), sheet, 9000)
+    assert not quick.warnings
+    assert quick.seconds < planned.seconds / 100

@@ -1,0 +1,138 @@
+"""An ensemble from a search: what it promises is what its committee does, and choosing flatters nobody."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, load_iris
+
+from app.ml.contract.columns import TableColumn
+from app.ml.contract.progress import Stages, unheard
+from app.ml.training import ensemble_selection, search
+from app.ml.training.candidates import SearchSpec, candidates
+
+NEIGHBOURS = {"pointer": "/algorithm/k", "values": [5, 15]}
+
+
+def tables():
+    x, y = load_diabetes(return_X_y=True)
+    flowers, species = load_iris(return_X_y=True)
+    names = np.array(["a", "b", "c"])[species]
+    noisy = flowers + np.random.default_rng(0).normal(size=flowers.shape)
+    return {
+        "diabetes": {**{f"x{j}": column for j, column in enumerate(x.T)}, "y": y},
+        "iris": {
+            **{f"x{j}": column for j, column in enumerate(noisy.T)},
+            "y": names,
+        },
+    }
+
+
+def searched(columns, *, measure=None, folds=5, fold_models=False, **spec):
+    import pyarrow as pa
+
+    table = pa.table(columns)
+    sheet = [
+        TableColumn(name, "categorical" if pa.types.is_string(cells.type) else "numeric", cells.null_count, 9)
+        for name, cells in zip(table.column_names, table.columns, strict=True)
+    ]
+    found = candidates(SearchSpec.model_validate({"target": "y", "algorithm": {"name": "knn"}} | spec))
+    return search.rank(
+        found, table, sheet, folds=folds, measure=measure, rule="best",
+        stages=Stages(unheard), share=0.9, fold_models=fold_models,
+    )  # fmt: skip
+
+
+def told(report, name):
+    return next(figure.value for figure in report.cross_validation if (figure.name, figure.label) == (name, None))
+
+
+WAYS = {
+    "numbers": ("diabetes", "rmse", {"alternatives": [{"name": "ridge"}]}),
+    "logarithms": ("diabetes", "mae", {"alternatives": [{"name": "ridge"}], "preprocessing": {"target": "log"}}),
+    "classes": ("iris", "log_loss", {"alternatives": [{"name": "generative_bayes"}, {"name": "logistic"}]}),
+    "shares of classes right": ("iris", "accuracy", {"alternatives": [{"name": "logistic"}], "seed": 2}),
+}
+
+
+@pytest.mark.parametrize(("name", "measure", "asked"), WAYS.values(), ids=WAYS)
+def test_the_committee_it_tells_of_does_out_of_fold_what_was_told(report_of, name, measure, asked):
+    """Trained from the answer as it stands and judged by the same folds, whose rows its members then do not see."""
+    columns = tables()[name]
+    ranking = searched(columns, measure=measure, grid=[NEIGHBOURS], **asked)
+    found = ranking.ensemble
+    assert len(found.members) > 1
+    report = report_of(
+        columns, target="y", algorithm=found.algorithm, preprocessing=found.preprocessing,
+        validation={"method": "kfold", "folds": 5}, seed=asked.get("seed", 0),
+    )  # fmt: skip
+    assert told(report, measure) == pytest.approx(found.validation.value, rel=1e-9)
+    best = ranking.tried[ranking.best].validation.value
+    assert found.validation.value > best if measure == "accuracy" else found.validation.value < best
+    weights = {member.candidate: member.weight for member in found.members}
+    assert [ranking.tried[place].algorithm for place in weights] == [one["name"] for one in found.algorithm["members"]]
+    assert found.algorithm["weights"] == list(weights.values()) == sorted(weights.values(), reverse=True)
+
+
+def test_every_fold_judges_what_the_others_chose():
+    """Written out: the ensemble and the best candidate of four folds, in the fifth."""
+    columns = tables()["diabetes"]
+    asked = {"alternatives": [{"name": "ridge"}, {"name": "lasso"}], "grid": [NEIGHBOURS]}
+    ranking = searched(columns, **asked)
+    scores = np.array([one.folds for one in ranking.tried])
+    alone = [scores[np.argmin(np.delete(scores, fold, axis=1).mean(axis=1)), fold] for fold in range(5)]
+    gain, expected = ranking.ensemble.gain, ranking.ensemble.expected
+    assert gain.value == pytest.approx(np.mean(alone) - expected.value)
+    assert gain.lower < gain.value < gain.upper
+    assert (gain.name, gain.n) == ("rmse_difference", 5)
+
+
+def test_what_was_chosen_among_noise_is_told_to_promise_nothing():
+    rng = np.random.default_rng(4)
+    columns = {"a": rng.normal(size=90), "b": rng.normal(size=90), "y": rng.normal(size=90)}
+    draws = [{"pointer": "/algorithm/k", "low": 1, "high": 40, "whole": True}]
+    found = searched(columns, draws=draws, draw_count=12, alternatives=[{"name": "decision_tree"}]).ensemble
+    assert found.validation.value < found.expected.value
+    assert found.gain.lower < 0
+
+
+def test_nothing_is_offered_where_nothing_is_better():
+    columns = tables()["diabetes"]
+    assert searched(columns).ensemble is None
+    assert searched(columns, alternatives=[{"name": "knn"}]).ensemble is None, "a copy adds nothing"
+    kmeans = {"algorithm": {"name": "kmeans"}, "target": None, "grid": [{"pointer": "/algorithm/k", "values": [2, 3]}]}
+    assert searched({"a": columns["x0"], "b": columns["x2"]}, **kmeans).ensemble is None
+
+
+def test_fold_models_are_kept_when_asked_for():
+    columns = tables()["diabetes"]
+    one = searched(columns, fold_models=True, folds=4).ensemble
+    assert one.algorithm["folds"] == 4
+    assert [member.candidate for member in one.members] == [0]
+    several = searched(columns, fold_models=True, alternatives=[{"name": "ridge"}]).ensemble
+    assert (several.algorithm["folds"], len(several.members)) == (5, 2)
+
+
+def test_members_see_on_the_committee_what_they_saw_alone():
+    """A tree takes categories as they are; beside ridge it would get indicators, and answer otherwise."""
+    rng = np.random.default_rng(1)
+    town = rng.choice(["u", "v", "w"], 120)
+    columns = {"a": rng.normal(size=120), "town": town, "y": rng.normal(size=120) + 2 * (town == "u")}
+    ranking = searched(columns, algorithm={"name": "ridge"}, alternatives=[{"name": "decision_tree"}, {"name": "knn"}])
+    assert not any(ranking.tried[member.candidate].algorithm == "decision_tree" for member in ranking.ensemble.members)
+    assert "the 2 best candidates that see the columns alike" in ranking.ensemble.rests_on
+    scaled = [{"pointer": "/preprocessing/scaling", "values": ["standard", "none"]}]
+    apart = searched(tables()["diabetes"], algorithm={"name": "knn"}, grid=scaled).ensemble
+    assert apart is None, "members of one committee are prepared in one way"
+
+
+def test_answers_are_kept_of_as_many_as_there_is_room_for(monkeypatch):
+    columns = tables()["diabetes"]
+    grid = [{"pointer": "/algorithm/k", "values": [40, 3, 7, 15, 10]}]
+    free = searched(columns, grid=grid).ensemble
+    monkeypatch.setattr(ensemble_selection, "NUMBERS", 2 * 354)
+    held = searched(columns, grid=grid)
+    ranks = {held.tried[member.candidate].rank for member in held.ensemble.members}
+    assert ranks <= {1, 2}
+    assert "the 5 best" in free.rests_on
+    assert "the 2 best" in held.ensemble.rests_on
+    monkeypatch.setattr(ensemble_selection, "NUMBERS", 353)
+    assert searched(columns, grid=grid).ensemble is None

@@ -1,0 +1,174 @@
+"""Groups of rows that belong together stay on one side, however a model is judged: no relative gives an answer away."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from app.errors import InvalidRequest
+from app.ml.contract.progress import unheard
+from app.ml.evaluation.evaluation import Validation
+from app.ml.job import Inputs, Known, Source
+from app.ml.jobs import bootstrap, search
+from app.ml.training.cross_validation import Fits, validate
+from app.ml.training.plan import TrainSpec, plan
+from app.ml.training.training_set import Material
+from tests.ml.jobs.test_evaluate import NOWHERE, Judge, sheet
+
+PATIENTS, VISITS = 40, 5
+NEIGHBOUR = {"name": "knn", "k": 1}
+
+
+def visits(patients=PATIENTS):
+    """The answer is the patient's own and has nothing to do with the inputs, which give the patient away."""
+    rng = np.random.default_rng(0)
+    patient = np.repeat(np.arange(patients), VISITS)
+    gene = rng.normal(size=patients)[patient] + rng.normal(0, 1e-6, patient.size)
+    answer = rng.normal(size=patients)[patient]
+    names = [f"p{number}" for number in patient]
+    table = pa.table({"gene": gene, "answer": answer, "ill": np.where(answer > 0, "yes", "no"), "patient": names})
+    return table.take(rng.permutation(patient.size))
+
+
+def asked(target="answer", algorithm=NEIGHBOUR, **validation):
+    return {"target": target, "features": None, "algorithm": algorithm, "validation": validation}
+
+
+def judge(**how):
+    return Judge(visits().drop_columns(["ill"]), **asked(**how))
+
+
+def rmse(figures):
+    return next(figure.value for figure in figures if figure.name == "rmse")
+
+
+def test_relatives_no_longer_give_the_answer_away():
+    by_rows, by_patients = (judge(group=group).trained.report for group in (None, "patient"))
+    assert rmse(by_rows.test) < 0.1
+    assert rmse(by_patients.test) > 0.7
+    assert "in whole groups by column 'patient'" in by_patients.rests_on
+    assert any("too narrow" in warning for warning in by_patients.warnings)
+    assert not any("too narrow" in warning for warning in by_rows.warnings)
+
+
+def test_the_group_is_no_feature_unless_it_is_named():
+    assert [column.name for column in judge(group="patient").version.header.inputs] == ["gene"]
+    assert [column.name for column in judge().version.header.inputs] == ["gene", "patient"]
+    named = TrainSpec.model_validate(asked(group="patient") | {"features": ["gene", "patient"]})
+    planned = plan(named, sheet(visits()).columns, PATIENTS * VISITS)
+    assert planned.features == ("gene", "patient")
+    assert any("names the groups and is a feature too" in warning for warning in planned.warnings)
+
+
+@pytest.mark.parametrize("method", ["kfold", "loo", "bootstrap"])
+@pytest.mark.parametrize("target", ["answer", "ill"])
+def test_every_validation_keeps_groups_together(method, target):
+    how = {"method": method, "group": "patient", "resamples": 10}
+    table = visits().drop_columns(["ill" if target == "answer" else "answer"])
+    report = Judge(table, **asked(target, **how)).trained.report
+    values = {figure.name: figure.value for figure in report.cross_validation}
+    assert values["rmse"] > 0.7 if target == "answer" else values["accuracy"] < 0.75
+    assert "group" in report.rests_on.split("; ")[1]
+
+
+def test_leave_one_group_out_is_brute_force():
+    table = visits(6)
+    spec = TrainSpec.model_validate(asked(algorithm={"name": "linear"}, method="loo", group="patient"))
+    columns = sheet(table).columns
+    material = Material.read(spec, plan(spec, columns, table.num_rows), table, columns)
+    fits = Fits(material, np.arange(1, 30), 0, np.random.default_rng(0), lambda *_: None)
+    patients = np.array(table["patient"].to_pylist())[1:]
+    answers = np.empty(29)
+    for patient in np.unique(patients):
+        own = np.flatnonzero(patients == patient)
+        fitted = fits.of(np.setdiff1d(np.arange(29), own))
+        answers[own] = fitted.learned.predict(material.data(fitted.preparation, 1 + own).x)
+    told = validate(fits, Validation(method="loo", group="patient"))
+    assert rmse(told.figures) == pytest.approx(np.sqrt(np.mean((answers - material.target.y[1:]) ** 2)), rel=1e-12)
+
+
+@pytest.mark.parametrize("target", ["answer", "ill"])
+def test_an_evaluation_on_the_same_table_judges_the_same_groups(target):
+    table = visits().drop_columns(["ill" if target == "answer" else "answer"])
+    judge = Judge(table, **asked(target, group="patient"))
+    told, report = judge.result(), judge.trained.report
+    assert (told.rows, told.reuse, told.warnings) == (report.rows_test, report.reuse, [])
+    assert [figure.value for figure in told.metrics] == pytest.approx([figure.value for figure in report.test])
+    assert "by group 'patient'" in report.reuse.rows
+
+
+def run(kind, request, table=None):
+    table = (table or visits()).drop_columns(["ill"])
+    request = kind.request.model_validate({"dataset": NOWHERE} | request)
+    kind.check(request, Known((sheet(table),), memory_bytes=1e12))
+    return kind.run(request, Inputs((Source(sheet(table), iter([table])),)), unheard).result
+
+
+def test_a_search_warns_of_copies_in_other_folds():
+    table = pa.concat_tables([visits()] * 2)
+    (warning,) = run(search.KIND, asked(method="kfold"), table).warnings
+    assert "of the rows that judged equal a row that was learned from" in warning
+
+
+def test_a_search_validates_by_groups():
+    scores = [
+        rmse([run(search.KIND, asked(method="kfold", group=group)).candidates[0].validation])
+        for group in (None, "patient")
+    ]
+    assert scores[0] < 0.1
+    assert scores[1] > 0.7
+
+
+def test_a_bootstrap_draws_groups():
+    told = [
+        run(bootstrap.KIND, {"training": asked(group=group), "resamples": 50, "interval": interval})
+        for group, interval in ((None, "percentile"), ("patient", "percentile"), ("patient", "accelerated"))
+    ]
+    errors = [next(one.estimate for one in each.measures if one.name == "rmse") for each in told]
+    assert errors[0] < 0.1
+    assert min(errors[1:]) > 0.7
+    assert "in whole groups by column 'patient'" in told[1].rests_on
+
+
+@pytest.mark.parametrize(
+    ("group", "said"),
+    [
+        ("patent", "did you mean 'patient'"),
+        ("answer", "target cannot name the groups"),
+        ("same", "All rows are of one"),
+    ],
+)
+def test_columns_that_name_no_groups_are_refused(group, said):
+    table = visits().append_column("same", pa.array(["x"] * PATIENTS * VISITS))
+    spec = TrainSpec.model_validate(asked(group=group))
+    with pytest.raises(InvalidRequest) as refusal:
+        plan(spec, sheet(table).columns, table.num_rows)
+    faults = [fault for fault in refusal.value.faults if fault.pointer == "/validation/group"]
+    assert len(faults) == 1
+    assert said in faults[0].detail
+
+
+def test_a_table_beyond_memory_is_not_split_by_groups():
+    spec = TrainSpec.model_validate(asked(algorithm={"name": "linear_sgd"}, group="patient"))
+    with pytest.raises(InvalidRequest) as refusal:
+        plan(spec, sheet(visits()).columns, 100_000_000, 1e9)
+    assert [fault.pointer for fault in refusal.value.faults] == ["/validation/group"]
+
+
+def test_fewer_groups_than_folds_are_announced():
+    spec = TrainSpec.model_validate(asked(method="kfold", folds=50, group="patient"))
+    planned = plan(spec, sheet(visits()).columns, PATIENTS * VISITS)
+    assert any("40 groups, fewer than the 50 folds" in warning for warning in planned.warnings)
+
+
+def test_estimates_count_groups():
+    table = visits().drop_columns(["ill"])
+    sheets = Known((sheet(table),), memory_bytes=1e12)
+    by_group, by_row = (
+        plan(TrainSpec.model_validate(asked(method="loo", group=group)), sheet(table).columns, table.num_rows)
+        for group in ("patient", None)
+    )
+    assert (by_group.units, by_row.units) == (PATIENTS, PATIENTS * VISITS)
+    assert by_group.seconds < by_row.seconds
+    request = {"training": asked(group="patient"), "resamples": 50, "interval": "accelerated", "dataset": NOWHERE}
+    checked = bootstrap.KIND.check(bootstrap.KIND.request.model_validate(request), sheets)
+    assert checked.estimate.fits == 1 + 50 + PATIENTS

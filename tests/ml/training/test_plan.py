@@ -1,0 +1,142 @@
+"""What a request means, and every fault of one at once."""
+
+import pytest
+
+from app.errors import InvalidRequest
+from app.ml.contract.algorithm import Task
+from app.ml.contract.columns import TableColumn
+from app.ml.training.plan import MAX_CLASSES, TrainSpec, plan
+
+COLUMNS = (
+    TableColumn("age", "numeric", 0, 40),
+    TableColumn("plan", "categorical", 2, 3),
+    TableColumn("since", "datetime", 0, 90),
+    TableColumn("note", "text", 0, None),
+    TableColumn("key", "numeric", 0, 100, True),
+    TableColumn("empty", "numeric", 100, 0),
+    TableColumn("same", "numeric", 0, 1),
+    TableColumn("churned", "boolean", 10, 2),
+    TableColumn("price", "numeric", 0, 100),
+    TableColumn("weight", "numeric", 0, 3),
+    TableColumn("towns", "categorical", 0, MAX_CLASSES + 1),
+)
+
+
+def planned(rows=100, columns=COLUMNS, algorithm="ridge", **spec):
+    return plan(TrainSpec.model_validate({"algorithm": {"name": algorithm}} | spec), columns, rows)
+
+
+def faults(**spec):
+    with pytest.raises(InvalidRequest) as refusal:
+        planned(**spec)
+    return [fault.pointer for fault in refusal.value.faults]
+
+
+def test_the_task_follows_from_the_target():
+    assert planned(target="price").task is Task.REGRESSION
+    assert planned(target="plan").task is Task.CLASSIFICATION
+    assert planned(target="churned").task is Task.CLASSIFICATION
+    assert planned(target="weight", task="classification").task is Task.CLASSIFICATION
+    assert planned(algorithm="kmeans").task is Task.CLUSTERING
+
+
+def test_features_are_all_that_describes():
+    found = planned(target="churned", weights="weight")
+    assert found.features == ("age", "plan", "since", "same", "price", "towns")
+    assert found.rows == 90
+    told = " ".join(found.warnings)
+    for said in ("'note' is free text", "'key' looks like an identifier", "'empty' has no values", "10 rows without"):
+        assert said in told
+    assert "'towns' has more than 64 categories" in told
+
+
+def test_features_asked_for_keep_their_order():
+    found = planned(target="price", features=["key", "age"])
+    assert found.features == ("key", "age")
+    assert any("'key' looks like an identifier" in warning for warning in found.warnings)
+
+
+FAULTS = {
+    "no such target": ({"target": "x"}, ["/target"]),
+    "no target": ({}, ["/target"]),
+    "a target for clustering": ({"algorithm": "kmeans", "target": "price"}, ["/target"]),
+    "a target that is never there": ({"target": "empty"}, ["/target"]),
+    "a target that never changes": ({"target": "same"}, ["/target"]),
+    "points in time as classes": ({"target": "since"}, ["/target"]),
+    "regression on words": ({"target": "plan", "task": "regression"}, ["/target"]),
+    "too many classes": ({"target": "towns"}, ["/target"]),
+    "as many classes as texts": ({"target": "note"}, ["/target"]),
+    "a task that takes no target": ({"target": "plan", "task": "clustering"}, ["/task"]),
+    "a task without its target": ({"algorithm": "kmeans", "task": "regression"}, ["/task"]),
+    "a task the algorithm does not do": ({"algorithm": "logistic", "target": "price"}, ["/algorithm/name"]),
+    "no such feature": ({"target": "price", "features": ["x", "age"]}, ["/features/0"]),
+    "a feature twice": ({"target": "price", "features": ["age", "age", "age"]}, ["/features/1"]),
+    "the target as a feature": ({"target": "price", "features": ["age", "price"]}, ["/features/1"]),
+    "text as a feature": ({"target": "price", "features": ["note"]}, ["/features/0"]),
+    "a feature without values": ({"target": "price", "features": ["empty"]}, ["/features/0"]),
+    "weights that are no numbers": ({"target": "price", "weights": "plan"}, ["/weights"]),
+    "no such weights": ({"target": "price", "weights": "x"}, ["/weights"]),
+    "the target as weights": ({"target": "price", "weights": "price"}, ["/weights"]),
+    "weights as a feature": ({"target": "price", "weights": "weight", "features": ["weight"]}, ["/features/0"]),
+}
+
+
+@pytest.mark.parametrize(("spec", "places"), FAULTS.values(), ids=FAULTS.keys())
+def test_every_fault_has_its_place(spec, places):
+    assert faults(**spec) == places
+
+
+def test_all_faults_at_once():
+    assert faults(target="x", weights="plan", features=["y", "age", "age", "note"]) == [
+        "/target", "/weights", "/features/0", "/features/2", "/features/3",
+    ]  # fmt: skip
+
+
+def test_too_few_rows():
+    columns = [TableColumn("a", "numeric", 0, 1), TableColumn("b", "numeric", 0, 1)]
+    assert faults(rows=1, columns=columns, target="b") == ["/target"]
+    assert faults(rows=1, columns=columns, algorithm="kmeans") == ["/dataset"]
+    columns = [TableColumn("a", "numeric", 0, 1), TableColumn("b", "numeric", 2, 1)]
+    assert faults(rows=3, columns=columns, target="b") == ["/target"]
+
+
+def test_nothing_left_to_learn_from():
+    columns = [TableColumn("note", "text", 0, 9), TableColumn("b", "numeric", 0, 9)]
+    assert faults(rows=9, columns=columns, target="b") == ["/features"]
+
+
+def test_numbers_as_classes_are_offered():
+    with pytest.raises(InvalidRequest) as refusal:
+        planned(algorithm="logistic", target="price")
+    assert "set task to classification" in refusal.value.faults[0].detail
+
+
+def test_more_costs_more():
+    small = planned(target="price", features=["age"])
+    large = planned(target="price", features=["age", "since", "plan"], rows=10_000_000)
+    folds = planned(target="price", features=["age", "since", "plan"], rows=10_000_000, validation={"method": "kfold"})
+    assert small.memory_bytes < large.memory_bytes
+    assert small.seconds < large.seconds < folds.seconds
+
+
+def test_a_target_of_two_numbers_is_a_regression_that_says_how_to_classify():
+    two = (*COLUMNS, TableColumn("won", "numeric", 0, 2))
+    (told,) = (said for said in planned(columns=two, target="won").warnings if "'won'" in said)
+    assert "a regression is fitted" in told
+    assert "set task to classification" in told
+    named = planned(columns=two, target="won", task="regression")
+    assert not any("'won'" in said for said in named.warnings)
+
+
+def test_a_target_of_texts_most_of_which_are_numbers_is_asked_about():
+    sentence = "499 of 500 values are numbers; line 319 is not: the column was read as text."
+    columns = (*COLUMNS, TableColumn("cost", "categorical", 0, 90, mostly_numbers=sentence))
+    with pytest.raises(InvalidRequest) as refusal:
+        planned(columns=columns, target="cost", algorithm="decision_tree")
+    (fault,) = refusal.value.faults
+    assert (fault.pointer, fault.code) == ("/target", "mostly_numbers")
+    assert fault.detail.startswith(sentence)
+    assert 'kinds: {"cost": "numeric"}' in fault.detail
+    asked = {"columns": columns, "target": "cost", "algorithm": "decision_tree"}
+    assert planned(**asked, kinds={"cost": "numeric"}).task is Task.REGRESSION
+    assert planned(**asked, task="classification").task is Task.CLASSIFICATION

@@ -1,0 +1,122 @@
+"""How long a fit is said to take: more for more, the sum of the learners within, each as often as it is fitted."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from app.ml import nested as learners
+from app.ml.catalogue import catalogue, find
+from app.ml.contract.algorithm import Data, Size, Task
+from app.ml.contract.columns import TableColumn
+from app.ml.job import Known, Sheet
+from app.ml.jobs.search import SearchRequest, check
+from app.ml.training.cost import BASE_SECONDS
+from app.ml.training.plan import TrainSpec, plan
+
+RIDGE, TREE = {"name": "ridge"}, {"name": "decision_tree"}
+NAMES = sorted(catalogue())
+
+
+def seconds(spec, size, task=Task.REGRESSION):
+    entry = find(spec["name"])
+    return learners.seconds(entry.algorithm, entry.spec.model_validate(spec), task, size)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_more_rows_columns_and_classes_take_no_less(name):
+    algorithm = find(name).algorithm
+    for task in algorithm.tasks:
+        classes = 3 if task is Task.CLASSIFICATION else 0
+        told = [
+            seconds({"name": name}, Size(*size, classes), task)
+            for size in [(1000, 5), (1000, 10), (4000, 10), (16_000, 40)]
+        ]
+        assert told == sorted(told)
+        assert 0 < told[0] < told[-1] < math.inf
+        if classes:
+            assert seconds({"name": name}, Size(1000, 5, 9), task) >= told[0]
+
+
+def test_learners_within_learners_add_up():
+    size = Size(5000, 12)
+
+    def committee(*members, **more):
+        return seconds({"name": "committee", "members": list(members), **more}, size)
+
+    own = committee(RIDGE) - seconds(RIDGE, size)
+    both = seconds(RIDGE, size) + seconds(TREE, size)
+    assert committee(RIDGE, TREE) == pytest.approx(own + both, rel=1e-12)
+    nested = {"name": "committee", "members": [TREE, TREE]}
+    assert committee(RIDGE, nested) == pytest.approx(2 * own + both + seconds(TREE, size), rel=1e-12)
+    bags = [seconds({"name": "bagging", "base": TREE, "count": count}, size) for count in (1, 2, 3)]
+    assert bags[2] - bags[1] == pytest.approx(bags[1] - bags[0]) == pytest.approx(seconds(TREE, size))
+
+
+def test_a_learner_of_less_than_a_row_learns_from_one():
+    few = [seconds({"name": "bagging", "fraction": share, "base": {"name": "boost_majority"}},
+                   Size(2, 5, 2), Task.CLASSIFICATION) for share in (1e-9, 0.5)]  # fmt: skip
+    assert few[0] == few[1] > 0
+
+
+WITHIN = {
+    "bagging": ({"base": TREE, "count": 7, "fraction": 0.5}, Task.CLASSIFICATION),
+    "random_subspace": ({"base": TREE, "count": 6, "fraction": 0.5}, Task.REGRESSION),
+    "named groups": ({"name": "random_subspace", "base": RIDGE, "groups": [["c0"], ["c1", "c2"]]}, Task.REGRESSION),
+    "committee": ({"members": [RIDGE, TREE], "second": {"name": "knn"}}, Task.CLASSIFICATION),
+    "fold models": ({"name": "committee", "members": [RIDGE, TREE], "folds": 4}, Task.REGRESSION),
+    "stacking": ({"members": [RIDGE, TREE], "folds": 4}, Task.REGRESSION),
+    "feature_weighted_stacking": ({"members": [RIDGE, TREE], "folds": 3}, Task.REGRESSION),
+    "ecoc": ({"base": TREE}, Task.CLASSIFICATION),
+    "one against all": ({"name": "ecoc", "base": TREE, "code": "one_vs_all"}, Task.CLASSIFICATION),
+    "random codes": ({"name": "ecoc", "base": TREE, "code": "random", "bits": 12}, Task.CLASSIFICATION),
+    "a given code": (
+        {"name": "ecoc", "base": TREE, "words": [[i & 1, i >> 1 & 1, i >> 2] for i in range(8)]},
+        Task.CLASSIFICATION,
+    ),
+}
+
+
+@pytest.mark.parametrize(("spec", "task"), [({"name": name} | spec, task) for name, (spec, task) in WITHIN.items()])
+def test_fits_within_are_counted_as_they_are_made(spec, task):
+    """Every number taught to a learner within, watched, beside what the plan counts."""
+    rng = np.random.default_rng(0)
+    n, d, k = 120, 8, 8 if task is Task.CLASSIFICATION else 0
+    y = np.arange(n) % k if k else rng.normal(size=n)
+    data = Data.of(task, rng.normal(size=(n, d)), y, names=[f"c{j}" for j in range(d)])
+    taught, context = [], learners.context(0)
+
+    def fit(inner, rows):
+        taught.append(rows.x.size)
+        return context.fit(inner, rows)
+
+    watched = dataclasses.replace(
+        context, fit=fit, fit_all=lambda lessons: (fit(lesson.spec, lesson.data()) for lesson in lessons)
+    )
+    entry = find(spec["name"])
+    params = entry.spec.model_validate(spec)
+    entry.algorithm.fit(params, data, watched)
+    counted = [member.fits(Size(n, d, k)) for member in entry.algorithm.members(params, task)]
+    assert sum(count * each.cells for count, each in counted) == pytest.approx(sum(taught), rel=1e-9)
+
+
+def columns(target="numeric"):
+    return (*(TableColumn(f"x{j}", "numeric", 0, 900) for j in range(10)), TableColumn("y", target, 0, 3))
+
+
+def test_the_plan_counts_fits_and_a_search_its_candidates():
+    sheet = Sheet("", 50_000, columns())
+    wanted = {"target": "y", "algorithm": {"name": "random_forest"}}
+
+    def planned(**more):
+        return plan(TrainSpec.model_validate(wanted | more), sheet.columns, sheet.rows).seconds - BASE_SECONDS
+
+    once = planned()
+    assert planned(validation={"method": "kfold", "folds": 9}) == pytest.approx(10 * once, rel=0.01)
+    assert planned(algorithm={"name": "random_forest", "trees": 200}) == pytest.approx(2 * once, rel=0.05)
+    assert planned(algorithm=RIDGE) < once / 20
+    grid = [{"pointer": "/algorithm/trees", "values": [100, 100, 100]}]
+    asked = SearchRequest.model_validate(wanted | {"dataset": "01980000-0000-7000-8000-000000000000", "grid": grid})
+    told = check(asked, Known((sheet,))).estimate
+    assert told.seconds - BASE_SECONDS == pytest.approx(3 * 5 * once, rel=0.01)
