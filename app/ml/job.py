@@ -1,6 +1,6 @@
 """What a kind of work is.
 
-A file of `app/ml/work/` defines a request, plain functions of it, and states them in one `KIND` record. The file's
+A file of `app/ml/jobs/` defines a request, plain functions of it, and states them in one `KIND` record. The file's
 name is the kind's name. Everything else (the route, the queue, idempotency, lease, cancel, limits, the child process
 and its frames, the result on the wire) follows from that record.
 """

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Label
-from app.ml.evaluation.report import Figure, Report
+from app.ml.evaluation.report import Report
+from app.ml.statistics.figures import Figure
 from app.wire import Body, Wire
 
 

@@ -133,7 +133,7 @@ def told(tmp_path_factory, database_factory):
     copy = tmp_path_factory.mktemp("copy")
     for folder in ("app", "workers", "migrations"):
         shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (copy / "app/ml/work/tally.py").write_text(TALLY)
+    (copy / "app/ml/jobs/tally.py").write_text(TALLY)
     environment = {**variables(database_factory()), "PYTHONPATH": str(copy), "PATH": os.environ["PATH"]}
     used = subprocess.run(
         [sys.executable, "-P", "-c", USED], cwd=copy, env=environment, capture_output=True, text=True, timeout=600,

@@ -3,8 +3,8 @@ r"""Additive model: the sum of one curve for each column, smooth splines unless 
     f(x) = ȳ + Σⱼ hⱼ(xⱼ)
 
 By default every hⱼ is a straight line and a penalised cubic spline. All are fitted together by penalised least
-squares, and restricted maximum likelihood finds how smooth each is (`app.ml.numerics.linear_models.splines`): a column without
-influence gets a curve that is about nil. `python -m tests.benchmarks.quality additive` compares it with ridge
+squares, and restricted maximum likelihood finds how smooth each is (`app.ml.numerics.linear_models.splines`): a column
+without influence gets a curve that is about nil. `python -m tests.benchmarks.quality additive` compares it with ridge
 regression of B-splines. It is behind on the table of many categories alone (RMSE 1.676 against 1.620), because
 preparation keeps 64 of 120 levels: with `max_levels` 256 its RMSE is 1.606.
 

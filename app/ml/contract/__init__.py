@@ -1,0 +1,1 @@
+"""What everything else speaks of: data, columns, labels, and what an algorithm is."""

@@ -1,0 +1,1 @@
+"""How good predictions are: splits, metrics with their error bars, costs and rejection."""

@@ -15,8 +15,8 @@ from app.errors import Fault
 from app.ml.contract.algorithm import Labels, Matrix
 from app.ml.contract.labels import Class, Label, codes_of
 from app.ml.evaluation.metrics import confusion
-from app.ml.evaluation.report import ConfusionMatrix, Figure
-from app.ml.statistics.figures import bootstrapped
+from app.ml.evaluation.report import ConfusionMatrix
+from app.ml.statistics.figures import Figure, bootstrapped
 from app.ml.statistics.resampling import Rows
 from app.wire import Body, Wire
 

@@ -27,10 +27,10 @@ from app.ml.evaluation import metrics as measures
 from app.ml.evaluation import ranking
 from app.ml.evaluation.costs import CostReport, Costs, cost_report
 from app.ml.evaluation.plots import over_predictions
-from app.ml.evaluation.report import ConfusionMatrix, Figure, Gap, RejectionCurve, ReportCurve
+from app.ml.evaluation.report import ConfusionMatrix, Gap, RejectionCurve, ReportCurve
 from app.ml.evaluation.residuals import Residuals, residuals
 from app.ml.nested import PLAIN, Meaning, meaning
-from app.ml.statistics.figures import MEASURES, fold_mean, like, resample_mean, shifted
+from app.ml.statistics.figures import MEASURES, Figure, fold_mean, like, resample_mean, shifted
 from app.ml.statistics.intervals import Resamples, ratio
 from app.ml.statistics.resampling import Rows
 from app.wire import Body, Wire

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import Class
 from app.ml.evaluation.ranking import areas
-from app.ml.evaluation.report import ConfusionCell, ConfusionMatrix, Figure, RejectionCurve
+from app.ml.evaluation.report import ConfusionCell, ConfusionMatrix, RejectionCurve
 from app.ml.numerics.linear_algebra.solve import near_one
-from app.ml.statistics.figures import bootstrapped, counted, macro, root_mean_squared
+from app.ml.statistics.figures import Figure, bootstrapped, counted, macro, root_mean_squared
 from app.ml.statistics.intervals import Resamples, ratio
 from app.ml.statistics.resampling import Rows
 

@@ -9,9 +9,9 @@ from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import Class
 from app.ml.evaluation import precision_recall, roc
 from app.ml.evaluation.precision_recall import average_precision
-from app.ml.evaluation.report import Figure, ReportCurve
+from app.ml.evaluation.report import ReportCurve
 from app.ml.evaluation.roc import Steps, placements, steps
-from app.ml.statistics.figures import bootstrapped, by_logit, figure, macro
+from app.ml.statistics.figures import Figure, bootstrapped, by_logit, figure, macro
 from app.ml.statistics.intervals import ratio
 from app.ml.statistics.resampling import Rows
 

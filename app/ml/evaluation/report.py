@@ -6,36 +6,8 @@ from pydantic import Field
 
 from app.ml.contract.labels import Label
 from app.ml.evaluation.residuals import Residuals
+from app.ml.statistics.figures import Figure
 from app.wire import Wire
-
-
-class Figure(Wire):
-    """One measured number with its error bar."""
-
-    name: str
-    average: Literal["macro"] | None = Field(
-        None,
-        description="How the metric of several classes is averaged: `macro` is the unweighted mean over the classes "
-        "for which it is defined. Null: the metric is of one class, or of all rows at once.",
-    )
-    value: float | None = Field(description="Null where it is undefined (0/0); `note` says why where it is not 0/0.")
-    lower: float | None = None
-    upper: float | None = None
-    confidence: float = 0.95
-    interval: str | None = Field(
-        None,
-        description="How the bounds were found: clopper-pearson (exact: covers at least its confidence), "
-        "chi-square (by kurtosis), bootstrap (accelerated), bootstrap (approximate), student-t (approximate), "
-        "student-t (of the logit) or score (of independent shares).",
-    )
-    n: int = Field(description="Rows (or folds) the figure rests on.")
-    display: str = Field(description="Rounded to the error bar, for people.")
-    label: str | None = Field(None, description="The class, for figures of one class.")
-    note: str | None = Field(
-        None,
-        description="Definition of the metric, limit of its interval, or reason why there is none. Null: the name says "
-        "it.",
-    )
 
 
 class Gap(Wire):

@@ -1,10 +1,10 @@
 """Which rows a model has learned from: recognised in any dataset by the hashes of the columns used.
 
 A model keeps the 64-bit hash of every training row: 8 bytes a row, beside the model's own bytes. A row that training
-has not seen is taken for one of n training rows with a probability of n · 2⁻⁶⁴ (`app.ml.preparation.row_hashes`), unless all its
-values are equal. Where columns have few different values, that happens to new rows too: of rows from the same source
-the share that is expected to equal a training row is 1 - s/n, where s training rows are unlike all others (the
-estimate of Good and Turing). Only rows beyond that are recognised.
+has not seen is taken for one of n training rows with a probability of n · 2⁻⁶⁴ (`app.ml.preparation.row_hashes`),
+unless all its values are equal. Where columns have few different values, that happens to new rows too: of rows from
+the same source the share that is expected to equal a training row is 1 - s/n, where s training rows are unlike all
+others (the estimate of Good and Turing). Only rows beyond that are recognised.
 
 Reference: Good (1953), Biometrika 40:237.
 """

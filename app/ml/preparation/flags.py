@@ -1,6 +1,6 @@
 """Which rows of a raw matrix deserve doubt: values that training did not see."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple, Self
@@ -14,8 +14,6 @@ from app.ml.preparation.state import Truths
 
 CODES = {UNSEEN: "unseen_category", OUTSIDE: "outside_range", EMPTY: "imputed"}
 NO_DOUBT = -1
-BLOCK = 1 << 15
-"""Numbers worked on at a time: what is made of them is still near when it is used."""
 
 
 class Flagged(NamedTuple):
@@ -93,8 +91,3 @@ class Doubts:
         order = keys.argsort(kind="stable")[np.count_nonzero(codes == NO_DOUBT) :]
         found, counts = np.unique(keys[order], return_counts=True)
         return found.tolist(), counts.cumsum().tolist(), rows[order]
-
-
-def blocks(rows: int, width: int) -> Iterator[slice]:
-    step = max(1, BLOCK // max(1, width))
-    return (slice(start, start + step) for start in range(0, rows, step))

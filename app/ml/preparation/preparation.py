@@ -3,8 +3,8 @@
 The raw matrix (n, p) has one column per input: numbers as they are, booleans 0 and 1, datetimes seconds
 since 1970 in UTC, categories the code of their level; NaN is missing, and UNSEEN a category without a code.
 The matrix (n, d) is what the algorithm gets: missing numbers imputed, numbers scaled, a 0/1 column per level,
-in this order: all measured inputs, the functions of them (`app.ml.preparation.functions`), then the indicators of each categorical
-input. Row weights play no part.
+in this order: all measured inputs, the functions of them (`app.ml.preparation.functions`), then the indicators of each
+categorical input. Row weights play no part.
 
 A categorical input keeps at most `max_levels` levels. If training had more, the most frequent stay (ties: the
 first by code point) and every other value, then and later, counts as one more level, `other`. Training rows
@@ -12,7 +12,8 @@ without a value give the input a level of their own, `missing`. A value that has
 where training had none missing) is answered by indicators that are all 0, and flagged `unseen_category`; so is
 every later value that counts as `other`, since which rare ones training saw is not kept.
 
-A categorical input that is encoded by the target (`app.ml.preparation.target_encoding`) has columns of its own, the last ones.
+A categorical input that is encoded by the target (`app.ml.preparation.target_encoding`) has columns of its own, the
+last ones.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -24,10 +25,11 @@ import numpy as np
 import pyarrow as pa
 
 from app.ml.contract.algorithm import Accepts, Labels, Matrix, Vector
+from app.ml.numerics.row_blocks import blocks
 from app.ml.numerics.scaling import FAR, spread
 from app.ml.preparation.arrow_columns import UNSEEN, Raw, codes, measured
 from app.ml.preparation.compiled.columns import EMPTY, repeated, standardise
-from app.ml.preparation.flags import CODES, Doubts, Flagged, blocks
+from app.ml.preparation.flags import CODES, Doubts, Flagged
 from app.ml.preparation.layout import Layout
 from app.ml.preparation.request import Preprocessing
 from app.ml.preparation.state import learn, scaling

@@ -1,0 +1,1 @@
+"""How a number gets its error bar."""

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
-from app.ml.evaluation.report import Figure
-from app.ml.statistics.figures import bootstrapped, figure, proportion
+from app.ml.statistics.figures import Figure, bootstrapped, figure, proportion
 from app.ml.statistics.intervals import Resamples, mean_of_shares, ratio
 
 

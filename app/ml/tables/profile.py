@@ -27,8 +27,8 @@ from typing_extensions import TypeAliasType
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.moments import are_dates
 from app.ml.contract.notation import MARKERS, Notation
-from app.ml.evaluation.report import Figure
 from app.ml.statistics.distribution import Bin, Percentile, Whiskers, spread
+from app.ml.statistics.figures import Figure
 from app.ml.statistics.quantiles import Values
 from app.wire import Wire
 

@@ -23,8 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
-from app.ml.evaluation.report import Figure
-from app.ml.statistics.figures import figure
+from app.ml.statistics.figures import Figure, figure
 from app.ml.statistics.intervals import Bounds
 
 ROWS = 256

@@ -15,9 +15,10 @@ from app.ml.contract.algorithm import Labels, Task, Vector
 from app.ml.evaluation.duplicates import Copies, Equal
 from app.ml.evaluation.evaluation import Validation, across_folds, across_resamples, compare
 from app.ml.evaluation.group_splits import members
-from app.ml.evaluation.report import Figure, Fold
+from app.ml.evaluation.report import Fold
 from app.ml.evaluation.splits import Split, kfold, resample
 from app.ml.nested import EACH, meaning
+from app.ml.statistics.figures import Figure
 from app.ml.training.fit import Fitted, fit_rows, judge
 from app.ml.training.leave_one_out import closed_form
 from app.ml.training.training_set import Material

@@ -16,12 +16,11 @@ from app.ml import nested
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import Inputs, Labels, Matrix, Size, Task, Vector
 from app.ml.evaluation.evaluation import Evaluation, of_classes, of_numbers
-from app.ml.evaluation.report import Figure
 from app.ml.evaluation.splits import Split
 from app.ml.nested import meaning
 from app.ml.numerics.ensembles.greedy_selection import TIE, diversity, selected
 from app.ml.preparation.target_transform import answered, carried
-from app.ml.statistics.figures import MEASURES, fold_mean
+from app.ml.statistics.figures import MEASURES, Figure, fold_mean
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.resampling import Rows
 from app.ml.training.plan import TrainSpec

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Labels, Matrix, Task, Vector
-from app.ml.evaluation.report import CoverageByPrediction, Figure, IntervalReport
+from app.ml.evaluation.report import CoverageByPrediction, IntervalReport
 from app.ml.evaluation.splits import evenly
 from app.ml.models.conformal import ENOUGH
 from app.ml.models.model import Model
-from app.ml.statistics.figures import proportion
+from app.ml.statistics.figures import Figure, proportion
 from app.ml.statistics.intervals import CONFIDENCE
 from app.ml.training.fit import MOST_ERRORS, Fitted
 from app.ml.training.training_set import Material

@@ -24,10 +24,9 @@ from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import Stages
 from app.ml.evaluation.duplicates import Copies, warnings
 from app.ml.evaluation.evaluation import evaluate
-from app.ml.evaluation.report import Figure
 from app.ml.evaluation.splits import holdout, kfold
 from app.ml.nested import EACH
-from app.ml.statistics.figures import MEASURES, fold_mean
+from app.ml.statistics.figures import MEASURES, Figure, fold_mean
 from app.ml.training.candidates import Candidate
 from app.ml.training.ensemble_selection import Contender, Ensemble, Judges, ensemble, value, with_one_more
 from app.ml.training.fit import fit_rows, judge

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import integrate, stats
-from sklearn import metrics
+from sklearn import metrics as oracle
 
 from app.ml.evaluation import metrics, precision_recall
 from app.ml.evaluation.evaluation import across_folds, corrected, gaps
@@ -42,12 +42,12 @@ def test_metrics_are_scikit_learns(k, weighted):
     weights = rng(9).exponential(size=150) if weighted else None
     found, assigned = told(truth, probabilities, weights), probabilities.argmax(axis=1)
     w = {"sample_weight": weights}
-    each = [metrics.average_precision_score(truth == j, probabilities[:, j], **w) for j in range(k)]
+    each = [oracle.average_precision_score(truth == j, probabilities[:, j], **w) for j in range(k)]
     expected = {
         ("pr_auc", None): each[1] if k == 2 else np.mean(each),
         **{("pr_auc", LABELS[j]): each[j] for j in range(k)},
-        ("balanced_accuracy", None): metrics.balanced_accuracy_score(truth, assigned, **w),
-        ("mcc", None): metrics.matthews_corrcoef(truth, assigned, **w),
+        ("balanced_accuracy", None): oracle.balanced_accuracy_score(truth, assigned, **w),
+        ("mcc", None): oracle.matthews_corrcoef(truth, assigned, **w),
     }
     assert {key: found[key].value for key in expected} == pytest.approx(expected, rel=1e-12)
     assert all(found[key].lower < found[key].value < found[key].upper for key in expected)
@@ -58,7 +58,7 @@ def test_average_precision_and_its_curve_are_exact_with_ties(levels):
     scores = rng(levels).integers(0, levels, 200) / levels
     positive = rng(1).random(200) < 0.2 + 0.6 * scores
     ranked = steps(scores, positive)
-    value = metrics.average_precision_score(positive, scores)
+    value = oracle.average_precision_score(positive, scores)
     assert average_precision(ranked).value == pytest.approx(value, rel=1e-12)
     recall, precision = precision_recall.curve(ranked, most=1000)
     assert (np.diff(recall, prepend=0.0) * precision).sum() == pytest.approx(value, rel=1e-12)

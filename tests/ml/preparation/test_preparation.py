@@ -16,12 +16,13 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from app.errors import InvalidData
 from app.ml.contract.algorithm import Accepts
 from app.ml.contract.columns import ColumnKind, InputColumn
+from app.ml.numerics.row_blocks import BLOCK
 from app.ml.numerics.scaling import FAR
-from app.ml.preparation import flags
+from app.ml.preparation import flags as flagging
 from app.ml.preparation import preparation as preparing
 from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.preparation.compiled.columns import grouped, outside, standardise
-from app.ml.preparation.flags import BLOCK, Doubts
+from app.ml.preparation.flags import Doubts
 from app.ml.preparation.preparation import Preparation, Preprocessing
 
 TYPES = {
@@ -234,7 +235,7 @@ PAIRS = numbers(np.array([[0.0, 0.0], [3.0, 3.0]]))
 def compiled(*, ready):
     """Whether there is compiled code at hand, which is asked then."""
     with pytest.MonkeyPatch.context() as patched:
-        for module, kernel in ((flags, outside), (flags, grouped), (preparing, standardise)):
+        for module, kernel in ((flagging, outside), (flagging, grouped), (preparing, standardise)):
             patched.setattr(module, kernel.__name__, SimpleNamespace(ready=ready, lean=kernel.compiled))
         yield
 

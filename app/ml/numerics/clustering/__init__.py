@@ -1,0 +1,1 @@
+"""Centres, and the cells about them."""

@@ -1,0 +1,1 @@
+"""Numbers in texts → float64, without a Python object for each."""

@@ -1,0 +1,1 @@
+"""Combining the predictions of several models."""

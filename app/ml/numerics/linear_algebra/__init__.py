@@ -1,0 +1,1 @@
+"""Factorisations, and what follows from them."""

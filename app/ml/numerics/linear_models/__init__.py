@@ -1,0 +1,1 @@
+"""Losses, paths and errors of linear fits."""

@@ -20,7 +20,7 @@ import numpy as np
 import scipy
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
-from app.ml.preparation.flags import blocks
+from app.ml.numerics.row_blocks import blocks
 
 MOST_KNOTS, FEWEST_KNOTS = 16, 5
 """Of a curve; where columns are too many for the fewest, they have lines."""

@@ -1,0 +1,1 @@
+"""Distances, and the nearest rows."""

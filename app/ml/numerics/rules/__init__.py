@@ -1,0 +1,1 @@
+"""Conjunctions of conditions on columns."""

@@ -1,0 +1,1 @@
+"""Which rows: folds, draws and their order."""

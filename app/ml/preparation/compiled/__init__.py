@@ -1,0 +1,1 @@
+"""Loops of preparation, compiled by numba."""

@@ -1,0 +1,1 @@
+"""Loops that grow the trees of a sum, compiled by numba."""

@@ -1,6 +1,7 @@
 """Linear forms of rows, and trees that ask about them or answer with them.
 
-The arguments from `start` on are the fields of `app.ml.numerics.trees.linear_forms.Forms`, those from `column` on of `Trees`.
+The arguments from `start` on are the fields of `app.ml.numerics.trees.linear_forms.Forms`, those
+from `column` on of `Trees`.
 """
 
 import numpy as np
