@@ -10,7 +10,7 @@ from app.ml.numerics.linear_algebra import solve
 
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(
-    n=st.integers(1, 30),
+    n=st.integers(2, 30),
     d=st.integers(1, 12),
     rank=st.integers(1, 12),
     penalty=st.sampled_from([0.0, 1e-6, 1.0, 1e6]),
@@ -29,6 +29,15 @@ def test_solves_the_augmented_system(n, d, rank, penalty, seed):
     expected, *_ = np.linalg.lstsq(rows, right, rcond=1e-11)
     np.testing.assert_allclose(found.coef, expected, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(found.intercept, mean_y - mean_x @ found.coef, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.7, 3.0])
+def test_one_row_gives_no_coefficients(weight):
+    """Its distance from its own mean is rounding, which determines nothing: the prediction is the row's target."""
+    x, y = np.array([[0.1, 1 / 3, 1e6]]), np.array([[2.5]])
+    found = solve.weighted_ridge(x, y, np.array([weight]), 0.0)
+    np.testing.assert_array_equal(found.coef, np.zeros((3, 1)))
+    np.testing.assert_allclose(found.intercept, [2.5], rtol=1e-15)
 
 
 def test_units_of_columns_do_not_matter_without_a_penalty():
