@@ -13,26 +13,13 @@ from anyio.to_thread import current_default_thread_limiter
 from fastapi.routing import iter_route_contexts
 from starlette.middleware import Middleware
 
-from app.api import (
-    algorithms,
-    datasets,
-    docs,
-    health,
-    inference,
-    jobs,
-    metrics,
-    models,
-    openapi,
-    pairs,
-    predict,
-    problems,
-    whatif,
-)
-from app.api.direct import Application, DirectRoute
-from app.api.hosts import Hosts
-from app.api.metrics import Metrics
-from app.api.middleware import Surroundings
-from app.api.problems import with_head
+from app.api import routes
+from app.api.edge import openapi, problems
+from app.api.edge.hosts import Hosts
+from app.api.edge.measurements import Metrics
+from app.api.edge.middleware import Surroundings
+from app.api.edge.problems import with_head
+from app.api.fast.route import Application, DirectRoute
 from app.bootstrap import Services, build
 from app.settings import Settings
 
@@ -65,8 +52,8 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
         app.services = services
     problems.install(app)
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # the documented way
-    for resource in (predict, inference, datasets, algorithms, jobs, models, whatif, pairs, health, metrics, docs):
-        app.include_router(resource.router)
+    for router in routes.routers():
+        app.include_router(router)
     literal: dict[str, set[str]] = {}
     direct: list[DirectRoute] = []
     for route in iter_route_contexts(app.routes):

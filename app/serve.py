@@ -9,7 +9,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from app import logs
-from app.api.connection import LAST, Connection, Receiver
+from app.api.fast.connection import LAST, Connection, Receiver
 from app.lean import settle
 from app.ports import accepts, listen, refuse_new
 from app.settings import Settings

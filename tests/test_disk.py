@@ -18,7 +18,7 @@ from psycopg.errors import DiskFull
 from sqlalchemy.exc import OperationalError
 
 from app import disk
-from app.api.problems import answer
+from app.api.edge.problems import answer
 from app.disk import Reserve, crowded, demand_room, free
 from app.settings import MiB, Settings
 from app.store.work import WorkFactory

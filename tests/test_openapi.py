@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.api.openapi import operations
-from app.api.portable_schema import subschemas
+from app.api.edge.openapi import operations
+from app.api.edge.portable_schema import subschemas
 from app.main import create_app
 from app.settings import Settings
 
@@ -261,7 +261,7 @@ def test_headers_are_declared(operation, place, header):
 
 
 def test_the_event_stream_says_what_each_event_carries():
-    from app.api.events import DATA
+    from app.api.edge.server_sent_events import DATA
 
     media = OPERATIONS["stream_job_events"]["responses"]["200"]["content"]["text/event-stream"]
     events = media["schema"]["x-events"]

@@ -1,0 +1,1 @@
+"""HTTP and nothing else: routes, and what stands around them."""

@@ -7,10 +7,10 @@ import pytest
 from fastapi.routing import iter_route_contexts
 from starlette.testclient import TestClient
 
-from app.api.direct import DirectRoute
-from app.api.file_form import FileFormRoute
-from app.api.middleware import SECURITY
-from app.api.strict_json import StrictRoute
+from app.api.edge.middleware import SECURITY
+from app.api.fast.route import DirectRoute
+from app.api.formats.strict_json import StrictRoute
+from app.api.uploads.multipart import FileFormRoute
 from app.main import create_app
 from app.schemas.problems import Problem
 

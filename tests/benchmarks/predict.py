@@ -21,7 +21,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from app import logs
-from app.api.connection import Receiver
+from app.api.fast.connection import Receiver
 from app.bootstrap import build
 from app.lean import settle
 from app.main import create_app

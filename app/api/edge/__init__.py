@@ -1,0 +1,1 @@
+"""What surrounds every request: bodies, hosts, problems, measurements and the OpenAPI document."""

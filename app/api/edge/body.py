@@ -1,0 +1,84 @@
+"""The body of a request as it arrives: no more than it may be, and not for longer than it may take."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Coroutine, Generator, Mapping
+from types import CoroutineType
+from typing import Any, Generic, TypeVar
+
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope
+
+from app.api.edge.content_encoding import inflated, inflater_of
+from app.errors import BodyTooLarge, RequestTimeout
+from app.settings import Settings
+
+T = TypeVar("T")
+Headers = Mapping[bytes, bytes]
+Sent = bytes | memoryview
+"""A whole body: one that came in pieces is a view of memory that nobody writes to any more."""
+BY_NAME = "valiant.headers"
+"""Where `app.api.edge.middleware` leaves what `headers_of` gives, in the scope."""
+
+
+def headers_of(scope: Scope) -> Headers:
+    """By lower-case name; of several with one name the first."""
+    return dict(reversed(scope["headers"]))
+
+
+async def read(receive: Receive, headers: Headers, settings: Settings, *, most: int = sys.maxsize) -> bytes:
+    """The whole body, decompressed, of at most `most` bytes and what the settings allow.
+
+    Raises UnsupportedEncoding, BodyTooLarge, RequestTimeout, MalformedEncoding.
+    """
+    most, inflater = min(most, settings.max_body_bytes), inflater_of(headers)
+    declared = headers.get(b"content-length", b"")
+    if declared.isdigit() and int(declared[:20]) > most:
+        raise _too_large(most)
+    pieces, size, more = [], 0, True
+    while more:
+        try:
+            message = await _within(settings.upload_timeout_seconds, receive())
+        except TimeoutError:
+            raise RequestTimeout(headers={"Connection": "close"}) from None
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        piece, more = message.get("body", b""), message.get("more_body", False)
+        size += len(piece)
+        if size > most:
+            raise _too_large(most)
+        pieces.append(piece)
+    body = b"".join(pieces)
+    return body if inflater is None else await inflated(body, inflater, most=most)
+
+
+def _too_large(most: int) -> BodyTooLarge:
+    return BodyTooLarge(f"At most {most} bytes are read.", headers={"Connection": "close"})
+
+
+async def _within(seconds: float, call: Awaitable[T]) -> T:
+    """What `call` gives. Raises TimeoutError. Most bodies are there already: a clock is set only where one is not."""
+    assert isinstance(call, CoroutineType)  # noqa: S101  every server's are
+    try:
+        awaited = call.send(None)
+    except StopIteration as done:
+        there: T = done.value
+        return there
+    async with asyncio.timeout(seconds):
+        return await _Begun(call, awaited)
+
+
+class _Begun(Generic[T]):
+    """A coroutine that stopped at something it awaits, to be awaited from there."""
+
+    def __init__(self, call: Coroutine[Any, Any, T], awaited: object) -> None:
+        self._call = call
+        self._awaited = awaited
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        try:
+            yield self._awaited
+        except BaseException:
+            self._call.close()
+            raise
+        return (yield from self._call.__await__())

@@ -1,0 +1,233 @@
+"""What surrounds every request. Plain ASGI: nothing here buffers, copies or outlives a response."""
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import lru_cache
+from random import getrandbits
+from typing import Any, NamedTuple, Self
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app import logs, tracing
+from app.api.edge.body import BY_NAME, Headers, Sent, headers_of
+from app.api.edge.head_requests import answer_head
+from app.api.edge.measurements import Metrics
+from app.api.edge.problems import CODE, MalformedRequest, answer, check_method
+
+GONE = 499
+"""What is counted, as others do, where the caller did not wait for the answer."""
+SANE_ID = re.compile(rb"[A-Za-z0-9._:-]{8,128}")
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+SECURITY = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    # Nothing we serve runs or loads anything; /docs is one page with its own style.
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; "
+    "base-uri 'none'; form-action 'none'",
+}
+STAMPS = [(name.lower().encode(), value.encode()) for name, value in SECURITY.items()]
+
+
+class Reply(NamedTuple):
+    """An answer."""
+
+    body: bytes
+    media_type: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    status: int = 200
+
+    def head(self) -> list[tuple[bytes, bytes]]:
+        return [(b"content-type", self.media_type), *self.headers, (b"content-length", b"%d" % len(self.body))]
+
+
+def line(header: tuple[bytes, bytes]) -> bytes:
+    """As HTTP/1.1 writes it."""
+    return b"%s: %s\r\n" % header
+
+
+@lru_cache(1024)
+def _lines(media_type: bytes, headers: tuple[tuple[bytes, bytes], ...]) -> bytes:
+    """The lines of a reply, up to the length of its body, which comes last."""
+    return b"".join(map(line, Reply(b"", media_type, headers).head()[:-1])) + b"content-length: "
+
+
+Whole = tuple[int, bytes]
+"""The status of an answer, and the answer as it is sent, from behind the lines of all answers on."""
+
+
+class Surroundings:
+    """Gives a request its id, its answer the headers of all answers, and both one log line and one measurement.
+
+    What nothing else answers is answered here, and addresses that hold NUL are turned away: no database stores it.
+    Bodies, queries and headers are never written down.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, templates: Mapping[int, str]) -> None:
+        """templates: the paths of routes, by their `id`, as the OpenAPI document has them."""
+        self.app = app
+        self.metrics = metrics
+        self.templates = templates
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = scope[BY_NAME] = headers_of(scope)
+        known = scope["request_id"] = _id(scope, headers)
+        trace = scope["traceparent"] = _traceparent(scope["headers"]) if b"traceparent" in headers else None
+        status, begun = 0, time.perf_counter()
+
+        def stamped(message: Message) -> Awaitable[None]:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*STAMPS, *message.get("headers", ()), (b"x-request-id", known.encode())]
+            return send(message)
+
+        bound = logs.REQUEST_ID.set(known)
+        traced = None if trace is None else logs.TRACE_ID.set(tracing.trace_id(trace))
+        self.metrics.in_flight += 1
+        try:
+            scope["app"].hosts.check(scope["headers"], scope["http_version"])
+            if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+                raise MalformedRequest("The address holds U+0000.")  # noqa: TRY301  answered as all others are
+            check_method(scope)
+            if scope["method"] == "HEAD":
+                await answer_head(self.app, scope, receive, stamped)
+            else:
+                await self.app(scope, receive, stamped)
+        except Exception as error:
+            if status:  # too late for an answer: the connection is cut, so that nobody takes a part for the whole
+                logs.unexpected(error)
+                raise
+            response = answer(scope, error)
+            await response(scope, receive, stamped)
+        finally:
+            self.metrics.in_flight -= 1
+            _Told(self, scope)(status, time.perf_counter() - begun, scope.get(CODE))
+            logs.REQUEST_ID.reset(bound)
+            if traced is not None:
+                logs.TRACE_ID.reset(traced)
+
+
+class Own(NamedTuple):
+    """What a request has of its own, though its head is that of others."""
+
+    request_id: str | None
+    """The caller's, if it sent a sane one."""
+    trace_id: str | None
+    """Of the caller's trace, if there is one."""
+
+    @classmethod
+    def of(cls, headers: Sequence[tuple[bytes, bytes]]) -> Self:
+        traceparent = _traceparent(headers)
+        return cls(_incoming(headers), None if traceparent is None else tracing.trace_id(traceparent))
+
+
+class Known:
+    """What surrounds requests of which only the body changes. Their connection sends the answers."""
+
+    def __init__(self, surroundings: Surroundings, scope: Scope) -> None:
+        self._metrics = surroundings.metrics
+        self._scope = scope
+        self._told = _Told(surroundings, scope)
+        self._own = Own.of(scope["headers"])
+
+    def answer(
+        self, respond: Callable[[Sent], Reply | Coroutine[Any, Any, Reply]], body: Sent, *, own: Own | None = None
+    ) -> Whole | Coroutine[Any, Any, Whole]:
+        """A coroutine where there is something to wait for. own: where it is not in the head that is known."""
+        given, trace = own or self._own
+        begun, known = time.perf_counter(), given or drawn_id()
+        bound = logs.REQUEST_ID.set(known)
+        traced = None if trace is None else logs.TRACE_ID.set(trace)
+        try:
+            reply = respond(body)
+            if isinstance(reply, Reply):
+                return self._whole(reply, known, begun)
+            return self._later(reply, known, trace, begun)
+        except Exception as error:  # noqa: BLE001  whatever it is, it is answered
+            return self._refusal(error, known, begun)
+        finally:
+            logs.REQUEST_ID.reset(bound)
+            if traced is not None:
+                logs.TRACE_ID.reset(traced)
+
+    async def _later(self, reply: Awaitable[Reply], known: str, trace: str | None, begun: float) -> Whole:
+        """In a task of its own, whose context ends with it."""
+        logs.REQUEST_ID.set(known)
+        if trace is not None:
+            logs.TRACE_ID.set(trace)
+        self._metrics.in_flight += 1
+        try:
+            return self._whole(await reply, known, begun)
+        except asyncio.CancelledError:
+            self._told(GONE, time.perf_counter() - begun)
+            raise
+        except Exception as error:  # noqa: BLE001  as above
+            return self._refusal(error, known, begun)
+        finally:
+            self._metrics.in_flight -= 1
+
+    def _refusal(self, error: Exception, known: str, begun: float) -> Whole:
+        scope = {**self._scope, "request_id": known}
+        response = answer(scope, error)
+        own = tuple(pair for pair in response.raw_headers if pair[0] not in {b"content-type", b"content-length"})
+        media_type = response.headers["content-type"].encode()
+        reply = Reply(bytes(response.body), media_type, own, response.status_code)
+        return self._whole(reply, known, begun, scope.get(CODE))
+
+    def _whole(self, reply: Reply, known: str, begun: float, code: str | None = None) -> Whole:
+        body, media_type, headers, status = reply
+        self._told(status, time.perf_counter() - begun, code)
+        lines = _lines(media_type, headers)
+        return status, b"%s%d\r\nx-request-id: %s\r\n\r\n%s" % (lines, len(body), known.encode(), body)
+
+
+class _Told:
+    """Where requests to a route are counted, and what their lines say of it."""
+
+    def __init__(self, surroundings: Surroundings, scope: Scope) -> None:
+        route = surroundings.templates.get(id(scope.get("route")), "unknown")
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        self._times = surroundings.metrics.of(route, method)
+        self._facts = {"route": route, "method": method, **_named(scope)}
+
+    def __call__(self, status: int, seconds: float, code: str | None = None) -> None:
+        """code: of the problem that was the response, if any."""
+        self._times.observe(status, seconds)
+        if logs.tells_requests():
+            facts = self._facts if code is None else {**self._facts, "code": code}
+            logs.request(**facts, status=status, ms=round(1e3 * seconds, 3))
+
+
+def _id(scope: Scope, headers: Headers) -> str:
+    return (b"x-request-id" in headers and _incoming(scope["headers"])) or drawn_id()
+
+
+def _incoming(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """The caller's id, if it is a sane one."""
+    sent = [value for name, value in headers if name == b"x-request-id"]
+    return sent[0].decode() if len(sent) == 1 and SANE_ID.fullmatch(sent[0]) else None
+
+
+def _traceparent(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """The caller's trace context, if there is one and it is sound."""
+    sent = [value for name, value in headers if name == b"traceparent"]
+    return tracing.sound(sent[0].decode("latin-1")) if len(sent) == 1 else None
+
+
+def drawn_id() -> str:
+    """128 bits. It names a request and keeps no secret, so the system's entropy is not asked for it."""
+    return f"{getrandbits(128):032x}"
+
+
+def _named(scope: Scope) -> dict[str, Any]:
+    """Ids and names from the address, and the job a request made."""
+    found: dict[str, Any] = {name: str(value)[:100] for name, value in scope.get("path_params", {}).items()}
+    if job_id := scope.get("job_id"):
+        found["job_id"] = job_id
+    return found

@@ -1,0 +1,117 @@
+"""The OpenAPI document: what FastAPI finds, made into something a good client can be generated from."""
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
+
+from app.api.edge.portable_schema import make_portable
+from app.api.edge.problems import MEDIA_TYPE
+from app.api.edge.server_sent_events import DATA
+from app.schemas.problems import Problem
+from app.wire import Wire, without_null
+
+METHODS = {"get", "put", "post", "delete", "patch", "head", "options"}
+COMPONENT = "#/components/schemas/{model}"
+TAGS = [
+    {"name": "datasets", "description": "Immutable tables, uploaded once."},
+    {"name": "algorithms", "description": "What can be trained, and with which parameters."},
+    {"name": "jobs", "description": "Long-running work."},
+    {"name": "models", "description": "Models, their immutable versions and their aliases."},
+    {"name": "predictions", "description": "Answers of models."},
+    {"name": "evaluation", "description": "How good predictions are."},
+    {"name": "inference", "description": "The Open Inference Protocol v2."},
+    {"name": "operations", "description": "For those who run the service."},
+]
+DESCRIPTION = (
+    "Upload a table, train a model on it, wait for the job, and predict. Every failure is an RFC 9457 problem that "
+    "lists each fault of the request with its place. The service has no authentication of its own."
+)
+BESIDE_ROUTES: list[type[Wire]] = [Problem, *DATA.values()]
+"""Schemas that no route returns as its body."""
+SERVERS = [{"url": "/", "description": "The service that serves this document."}]
+Declared = dict[int | str, dict[str, Any]]
+
+
+def declare(status: int, headers: Mapping[str, str], optional: Collection[str] = ()) -> Declared:
+    """Headers of a response, by name and description, for a route's `responses`."""
+    made = {name: {**_header(description), "required": name not in optional} for name, description in headers.items()}
+    return {status: {"headers": made}}
+
+
+def _header(description: str) -> dict[str, Any]:
+    return {"description": description, "required": True, "schema": {"type": "string"}}
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """Built once, on the first call; `app.openapi` is set to this."""
+    if app.openapi_schema is None:
+        app.openapi_schema = _document(app)
+    return app.openapi_schema
+
+
+def _document(app: FastAPI) -> dict[str, Any]:
+    made = get_openapi(
+        title=app.title,
+        version=app.version,
+        summary=app.summary,
+        description=app.description,
+        contact=app.contact,
+        license_info=app.license_info,
+        routes=app.routes,
+        tags=TAGS,
+        servers=SERVERS,
+    )
+    made["security"] = []  # no operation needs credentials
+    _, beside = models_json_schema([(one, "serialization") for one in BESIDE_ROUTES], ref_template=COMPONENT)
+    schemas = beside["$defs"] | made["components"]["schemas"]
+    for unwanted in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unwanted, None)
+    for name, schema in schemas.items():
+        _without_field_titles(schema)
+        if name.startswith("Body_"):  # a form, which cannot say null
+            schema["properties"] = {field: without_null(of) for field, of in schema["properties"].items()}
+        make_portable(schema)
+    for operation in operations(made):
+        _finish(operation)
+    made["components"]["schemas"] = dict(sorted(schemas.items()))
+    return _with_named_forms(made)
+
+
+def _with_named_forms(document: dict[str, Any]) -> dict[str, Any]:
+    """FastAPI calls the body of a form Body_upload_dataset; here it is UploadDatasetForm, like other schemas."""
+    text = re.sub(r"\bBody_(\w+)", lambda name: f"{name[1].title().replace('_', '')}Form", json.dumps(document))
+    named: dict[str, Any] = json.loads(text)
+    return named
+
+
+def operations(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for path in document["paths"].values():
+        yield from (operation for method, operation in path.items() if method in METHODS)
+
+
+def _finish(operation: dict[str, Any]) -> None:
+    responses = operation["responses"]
+    responses.pop("422", None)  # FastAPI's own shape
+    responses["default"] = {"description": "A problem."}
+    for status, response in responses.items():
+        response.setdefault("headers", {})["X-Request-Id"] = _header("Names this request in the service's log.")
+        if status == "default" or int(status) >= 400:
+            response["content"] = {MEDIA_TYPE: {"schema": {"$ref": COMPONENT.format(model="Problem")}}}
+    for parameter in operation.get("parameters", []):
+        parameter["schema"] = without_null(parameter["schema"])
+        parameter["schema"].pop("title", None)
+        parameter["schema"].pop("description", None)
+        make_portable(parameter["schema"])
+        if parameter["in"] == "header":
+            parameter["name"] = parameter["name"].title()
+
+
+def _without_field_titles(schema: dict[str, Any]) -> None:
+    """Pydantic titles every field by its own name: noise, and a second name for generators to stumble over."""
+    for field in schema.get("properties", {}).values():
+        field.pop("title", None)

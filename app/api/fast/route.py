@@ -1,0 +1,258 @@
+"""Routes that are asked most: declared like all others, but answered past the framework, which costs more than they do.
+
+A `DirectRoute` reads the parameters that its function declares as FastAPI does, with FastAPI's own code and faults. Its
+function makes of them what answers a body, and that is remembered: the same address again costs nothing of it.
+`Application` finds the route before the framework looks, and a server that has all of a request may ask it for the
+`question` that a head is, which is remembered too.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+from fastapi import FastAPI, Request, Response
+from fastapi.dependencies.utils import request_params_to_args
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+from starlette.datastructures import Headers as Given
+from starlette.datastructures import QueryParams
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.api.edge.body import BY_NAME, Headers, Sent, headers_of, read
+from app.api.edge.hosts import Hosts
+from app.api.edge.middleware import GONE, Known, Own, Reply, Surroundings, Whole
+from app.api.fast.head import apart, read_head
+from app.bootstrap import Services
+from app.errors import EmptyBody, ValiantError
+from app.settings import Settings
+
+PLAIN_URL = re.compile(rb"/[A-Za-z0-9._~/:-]*(\?[A-Za-z0-9._~/:=&,;+-]*)?")
+MOST = 1024
+LONGEST = 256
+"""Addresses remembered, and the longest of them."""
+
+
+class Holds:
+    """What the bytes hold, for the OpenAPI document: `Annotated[bytes, Body(), Holds(PredictRequest)]`."""
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+
+    def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_wrap_validator_function(lambda body, _: body, handler.generate_schema(self.kind))
+
+
+class Call(NamedTuple):
+    """Who asks whom."""
+
+    app: "Application"
+    sent: Sequence[tuple[bytes, bytes]]
+    """All headers."""
+    headers: Headers
+    """By name."""
+
+
+Respond = Callable[[Call, Sent], Reply | Coroutine[Any, Any, Reply]]
+"""The answer to a body. A coroutine where there is something to wait for."""
+READ = (b"content-type", b"accept", b"x-request-timeout", b"x-min-revision")
+"""Headers that say, with the address, what is asked of a body."""
+
+
+async def by_the_route() -> None:
+    """No dependency: the route passes what it made of the headers."""
+
+
+class DirectRoute(APIRoute):
+    """Its function is `(body: …, **parameters) -> Respond`; `body` is there to be documented only.
+
+    Raises EmptyBody, BodyTooLarge, UnsupportedMediaType, RequestTimeout, and what the function raises.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._remembered = lru_cache(MOST)(self._respond)
+        super().__init__(*args, **kwargs)
+
+    @staticmethod
+    def demand(sent: Headers) -> Mapping[str, Any]:
+        """More parameters, of those of `READ` that were sent. Raises UnsupportedMediaType for what is not read."""
+        raise NotImplementedError
+
+    @staticmethod
+    def lead(sent: Headers) -> int:  # noqa: ARG004  here it plays no part
+        """Bytes of a body before its numbers, which are read where they are if that is a multiple of eight bytes."""
+        return 0
+
+    async def reply(self, scope: Scope, receive: Receive) -> Reply:
+        app: Application = scope["app"]
+        headers: Headers = scope[BY_NAME]
+        body = await read(receive, headers, app.settings)
+        if not body:
+            raise EmptyBody
+        found = self.respond(scope["path_params"], scope["query_string"], headers)
+        reply = found(Call(app, scope["headers"], headers), body)
+        return reply if isinstance(reply, Reply) else await _unless_gone(reply, receive)
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        reply = await self.reply(scope, receive)
+        await send({"type": "http.response.start", "status": reply.status, "headers": reply.head()})
+        await send({"type": "http.response.body", "body": reply.body})
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """For a request that came through the framework all the same."""
+
+        async def handle(request: Request) -> Response:
+            reply = await self.reply(request.scope, request.receive)
+            response = Response(reply.body, reply.status)
+            response.raw_headers = reply.head()
+            return response
+
+        return handle
+
+    def respond(self, path: Mapping[str, str], query: bytes, headers: Headers) -> Respond:
+        """What answers bodies. Raises UnsupportedMediaType, RequestValidationError, and what the function raises."""
+        values = [headers.get(name) for name in READ]
+        short = len(query) + sum(len(value or b"") for value in values) <= LONGEST
+        return (self._remembered if short else self._respond)(tuple(path.items()), query, *values)
+
+    def _respond(self, path: tuple[tuple[str, str], ...], query: bytes, *values: bytes | None) -> Respond:
+        sent = {name: value for name, value in zip(READ, values, strict=True) if value is not None}
+        demanded = self.demand(sent)
+        found: Respond = self.endpoint(body=b"", **demanded, **self._parameters(dict(path), query, sent))
+        return found
+
+    def _parameters(self, path: Mapping[str, str], query: bytes, sent: Headers) -> Mapping[str, Any]:
+        """As declared, by name. Raises RequestValidationError."""
+        values: dict[str, Any] = {}
+        errors: list[Any] = []
+        for fields, given in (
+            (self.dependant.path_params, path),
+            (self.dependant.query_params, QueryParams(query)),
+            (self.dependant.header_params, Given(raw=list(sent.items()))),
+        ):
+            good, bad = request_params_to_args(fields, given)
+            values |= good
+            errors += bad
+        if errors:
+            raise RequestValidationError(errors)
+        return values
+
+
+async def _unless_gone(reply: Coroutine[Any, Any, Reply], receive: Receive) -> Reply:
+    """Once the body is there, the next message says that the caller is gone: who waits in a queue then leaves it."""
+    answering, gone = asyncio.create_task(reply), asyncio.ensure_future(receive())
+    try:
+        await asyncio.wait({answering, gone}, return_when=asyncio.FIRST_COMPLETED)
+        return answering.result() if answering.done() else Reply(b"", b"text/plain", status=GONE)
+    finally:
+        answering.cancel()
+        gone.cancel()
+
+
+class Question(NamedTuple):
+    """A POST to a direct route, but for its body: what is the same for all that begin with this head is done once."""
+
+    size: int
+    """Bytes of the body."""
+    lead: int
+    """How many of them come before its numbers."""
+    answer: Callable[..., Whole | Coroutine[Any, Any, Whole]]
+    """To a body, as `Known.answer`."""
+
+
+class _Heads(dict[bytes, Question | None]):
+    """What heads ask, by all of their bytes. Heads that differ in their request's id or trace only share it.
+
+    Those are not kept: each comes once, and what stays for a while has to be cleared away by the collector of garbage.
+    """
+
+    def __init__(self, find: Callable[[bytes], Question | None]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, head: bytes) -> Question | None:
+        rest, own = apart(head)
+        found = self._find(rest)
+        if own:
+            return found and Question(found.size, found.lead, partial(found.answer, own=Own.of(own)))
+        if len(self) >= MOST:
+            self.clear()
+        self[head] = found
+        return found
+
+
+class Application(FastAPI):
+    """Sends a request to the direct route at its address, any other to the framework."""
+
+    settings: Settings
+    services: Services
+    """There while it runs."""
+    hosts: Hosts
+    literal_paths: Mapping[str, Collection[str]] = {}
+    """Paths without parameters, such as /v1/datasets/upload, and their methods. None of them is a name in another."""
+
+    def answer_directly(self, surround: Callable[[ASGIApp], Surroundings], routes: Sequence[DirectRoute]) -> None:
+        """Once all routes are there: to these, with what is around the framework too."""
+        self._direct_routes = routes
+        self._direct = surround(_answer)
+        self._at = lru_cache(MOST)(self._find)
+        self._shared = lru_cache(MOST)(self._question)
+        self.question = _Heads(self._shared).__getitem__
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "POST" and len(scope["path"]) <= LONGEST:
+            found = self._at(scope["path"])
+            if found is not None:
+                scope["app"] = self
+                scope.update(found)
+                await self._direct(scope, receive, send)
+                return
+        await super().__call__(scope, receive, send)
+
+    def refuse(self, error: ValiantError) -> Whole:
+        """The response to what is no request."""
+
+        def respond(_: Sent) -> Reply:
+            raise error
+
+        nothing = {"type": "http", "app": self, "method": "", "path": "", "headers": []}
+        refusal = Known(self._direct, nothing).answer(respond, b"")
+        assert isinstance(refusal, tuple)  # noqa: S101  nothing is waited for
+        return refusal
+
+    def _find(self, path: str) -> Mapping[str, Any] | None:
+        """What the framework would add to the scope."""
+        for route in self._direct_routes:
+            found = route.path_regex.match(path)
+            if found:
+                return {"route": route, "path_params": found.groupdict()}
+        return None
+
+    def _question(self, head: bytes) -> Question | None:
+        """None for any other, for an address with escapes or with what should be escaped, and where it is wrong."""
+        asked = read_head(head)
+        if asked is None or not 0 < asked.size <= self.settings.max_body_bytes or not PLAIN_URL.fullmatch(asked.url):
+            return None
+        address, _, query = asked.url.partition(b"?")
+        path = address.decode()
+        found = self._find(path) if len(path) <= LONGEST else None
+        if found is None:
+            return None
+        own = {"type": "http", "app": self, "method": "POST", "path": path, "headers": asked.headers}
+        headers = headers_of(own)
+        try:
+            self.hosts.check(asked.headers)
+            respond = found["route"].respond(found["path_params"], query, headers)
+        except (ValiantError, RequestValidationError):
+            return None
+        known = Known(self._direct, {**own, **found})
+        lead = found["route"].lead(headers)
+        return Question(asked.size, lead, partial(known.answer, partial(respond, Call(self, asked.headers, headers))))
+
+
+def _answer(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+    answered: Awaitable[None] = scope["route"].answer(scope, receive, send)
+    return answered

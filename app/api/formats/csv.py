@@ -1,0 +1,116 @@
+"""Rows that come as CSV: by Arrow's reader where all is numbers, else cell by cell as the JSON that says the same.
+
+Whatever is in the least unusual goes the second way, which says what is wrong with it. Both give the same numbers.
+"""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv as arrow_csv
+
+from app.api.formats.arrow import matrix_of
+from app.api.formats.json_numbers import order_of
+from app.api.formats.negotiation import MalformedTable
+from app.errors import InvalidEncoding, NulCharacter
+from app.ml.contract.algorithm import Matrix
+from app.ml.contract.columns import InputColumn
+from app.ml.tables.cells import EXACT
+from app.ml.tables.texts import read_texts
+
+DELIMITERS = ",;\t|"
+HEAD = 1 << 20
+"""Characters among which the header is looked for."""
+MARK = b"\xef\xbb\xbf"
+"""Of UTF-8, which some programs write first."""
+REFUSALS = (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeDecodeError)
+
+
+def csv_numbers(body: bytes, names: tuple[str, ...] | None, *, max_rows: int) -> Matrix | None:
+    """The raw matrix (n, p) of a body of numbers for these inputs and nothing else; None if there is any doubt.
+
+    names: None for a model of other inputs too.
+    """
+    lines, returns = body.count(b"\n"), body.count(b"\r")
+    if names is None or b'"' in body or b"\0" in body or lines > max_rows + 1 or returns not in {0, lines}:
+        return None
+    first = body.find(b"\n") + 1
+    try:
+        header = tuple(body[:first].removeprefix(MARK).decode().rstrip("\r\n").split(","))
+        if order_of(header, names) is None:
+            return None
+        table = arrow_csv.read_csv(
+            pa.BufferReader(memoryview(body)[first:]),
+            arrow_csv.ReadOptions(use_threads=False, block_size=len(body), column_names=header),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(header, pa.float64()), null_values=[""], check_utf8=False
+            ),
+        )
+    except REFUSALS:
+        return None
+    raw = matrix_of(table.select(names)) if table.num_rows <= max_rows else None
+    empty = sum(column.null_count for column in table.columns)
+    return raw if raw is not None and _as_written(raw, empty) else None
+
+
+def _as_written(raw: Matrix, empty: int) -> bool:
+    """Whether no cell holds a word such as nan or inf, a whole number that was rounded, or a whole -0."""
+    missing = np.isnan(raw)
+    sure = np.count_nonzero(missing) == empty and (missing | (np.abs(raw) < EXACT)).all()
+    return bool(sure and not np.signbit(raw[raw == 0]).any())
+
+
+def csv_document(
+    body: bytes,
+    inputs: Sequence[InputColumn],
+    *,
+    max_rows: int,
+    encoding: str | None = None,
+    reading: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The document of columns and data that says the same: cells as the kind of their column, missing ones null.
+
+    Cells are in the notations of their columns. encoding: as the request says, if it does; else UTF-8 or, what is no
+    UTF-8, as the training data, whose `reading` also has markers of missing values. Fields are separated by what finds
+    most inputs in the header. Of more rows than `max_rows` one too many is read.
+    """
+    if b"\0" in body and encoding is None:
+        raise NulCharacter
+    text, names = _decoded(body, encoding, reading), {column.name: column for column in inputs}
+    try:
+        headers = {one: _header(text, one) for one in DELIMITERS}
+        delimiter = max(headers, key=lambda one: len(names.keys() & set(headers[one])))
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        _, *data = list(islice(filter(None, lines), max_rows + 2)) or [[]]
+    except csv.Error:
+        raise MalformedTable("The body is not readable as CSV.") from None
+    header = headers[delimiter]
+    whole = [place for place, line in enumerate(data) if len(line) == len(header)]
+    columns = zip(*(data[place] for place in whole), strict=True)
+    read = [read_texts(names.get(name), cells, reading.get("missing", ())) for name, cells in zip(header, columns)]  # noqa: B905
+    rows = dict(zip(whole, map(list, zip(*read, strict=True)), strict=True)) if whole else {}
+    return {"columns": header, "data": [rows.get(place, line) for place, line in enumerate(data)]}
+
+
+def _decoded(body: bytes, encoding: str | None, reading: Mapping[str, Any]) -> str:
+    """By the encoding of the request; else as UTF-8, or as the training data was. Raises InvalidEncoding."""
+    for one in filter(None, (encoding or "utf-8-sig", None if encoding else reading.get("encoding"))):
+        try:
+            text = body.decode(one)
+        except UnicodeDecodeError:
+            continue
+        if "\0" in text:
+            raise NulCharacter
+        return text.removeprefix("\ufeff")
+    raise InvalidEncoding
+
+
+def _header(text: str, delimiter: str) -> list[str]:
+    """The names, as an upload has them: without spaces around them, and by their number where there is none."""
+    lines = csv.reader(io.StringIO(text[:HEAD], newline=""), delimiter=delimiter, strict=True)
+    first = next(filter(None, lines), [])
+    return [name.strip() or f"column_{place}" for place, name in enumerate(first, 1)]

@@ -1,0 +1,192 @@
+"""JSON as strict as the rest of the service: what other parsers let through is answered here, before pydantic.
+
+orjson already refuses NaN, Infinity, 1e999, bytes that are not UTF-8, lone surrogates, trailing text, and
+nesting that would overflow a stack. Left to do: integers it would round, keys it would
+overwrite, NUL (which Postgres cannot store), our own depth, and to name the cause of what it refused.
+"""
+
+import re
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.params import Form
+from fastapi.routing import APIRoute
+
+from app.api.edge.body import BY_NAME, Headers, read
+from app.errors import (
+    DuplicateKey,
+    EmptyBody,
+    Fault,
+    InvalidEncoding,
+    InvalidRequest,
+    LoneSurrogate,
+    MalformedJSON,
+    NonFiniteNumber,
+    NulCharacter,
+    NumberOutOfRange,
+    TooDeep,
+    UnsupportedMediaType,
+)
+from app.settings import KiB, MiB, Settings
+from app.validation import in_document_order, validation_faults
+
+# Possessive, and a string that never ends is a match too: no text makes these go over it twice.
+STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*+\\u0000")
+LONG_INTEGER = re.compile(rb"(?<![\d.eE+])(?<![eE]-)-?\d{19,}+(?![.eE])")
+DIGITS_ALIKE, LONG_RUN = bytes.maketrans(b"123456789", b"000000000"), re.compile(b"0" * 19 + b"0*+")
+"""Many digits in a row are found sooner than a long integer is: most belong to a fraction."""
+MANY = 4 * KiB
+"""Bytes from which on numpy takes strings out sooner."""
+NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+REFUSED = (
+    (re.compile(r"-?(?:nan|infinity)\b", re.IGNORECASE), NonFiniteNumber),
+    (re.compile(r"\0"), NulCharacter),
+    (re.compile(r"\\u[dD][89a-fA-F][\da-fA-F]{2}"), LoneSurrogate),
+)
+LONGEST_64_BIT = 20
+FORM_BYTES = MiB
+"""Of a body with a schema: it holds settings, not data, and may have a fault every few bytes, which are all listed."""
+STEP = np.zeros(256, np.int8)
+STEP[list(b"[{")], STEP[list(b"]}")] = 1, -1
+
+
+def parse(body: bytes, max_depth: int) -> object:
+    """The value of a JSON text, nested no deeper than that. Raises the kind of MalformedJSON that names the cause."""
+    if not body.strip():
+        raise EmptyBody
+    try:
+        value: object = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise _cause(body, error) from None
+    bare = _bare(body)
+    if _depth(bare) > max_depth:
+        raise TooDeep(f"At most {max_depth} levels are read.")
+    if any(map(_beyond_64_bits, _long_integers(bare))):
+        raise NumberOutOfRange
+    if b"\\u0000" in body and ESCAPED_NUL.search(body):
+        raise NulCharacter
+    if _members(value, stop=bare.count(b":")) < bare.count(b":"):
+        raise DuplicateKey
+    return value
+
+
+def _bare(body: bytes) -> bytes:
+    """A JSON text without its strings."""
+    if len(body) < MANY or b"\\" in body:
+        return STRING.sub(b"", body)
+    text = np.frombuffer(body, np.uint8)
+    quotes = text == ord('"')
+    kept: bytes = text[~(quotes | np.logical_xor.accumulate(quotes))].tobytes()
+    return kept
+
+
+def _depth(bare: bytes) -> int:
+    """Deepest nesting of a text whose strings were taken out."""
+    brackets = np.frombuffer(bare.translate(None, NOT_BRACKETS), np.uint8)
+    return int(STEP[brackets].cumsum(dtype=np.int32).max(initial=0))
+
+
+def _long_integers(bare: bytes) -> Iterator[bytes]:
+    """What `LONG_INTEGER` finds."""
+    for run in LONG_RUN.finditer(bare.translate(DIGITS_ALIKE)):
+        start = run.start()
+        found = LONG_INTEGER.match(bare, start - (bare[start - 1 : start] == b"-"))
+        if found is not None:
+            yield found[0]
+
+
+def _beyond_64_bits(digits: bytes) -> bool:
+    return len(digits) > LONGEST_64_BIT or not -(2**63) <= int(digits) < 2**64
+
+
+def _members(value: object, *, stop: int) -> int:
+    """Object members within `value`, counted level by level until there are `stop` of them.
+
+    A text has one colon a member, so a smaller count means that keys were overwritten. Tables keep their
+    members near the top: the cells are not looked at.
+    """
+    count, level = 0, [value]
+    while level and count < stop:
+        objects = [item for item in level if type(item) is dict]
+        count += sum(map(len, objects))
+        if count < stop:
+            inner = [item for item in level if type(item) is list] + [item.values() for item in objects]
+            level = [leaf for items in inner for leaf in items if type(leaf) in (dict, list)]
+    return count
+
+
+def _cause(body: bytes, error: orjson.JSONDecodeError) -> MalformedJSON:
+    """Why orjson refused the text, from the place where it stopped: no second reading of a hostile text."""
+    text, at = error.doc, error.pos
+    if not text or text.startswith("\ufeff") or b"\0" in body[:2]:  # no text: it was not UTF-8
+        return InvalidEncoding()
+    if "depth limit" in error.msg:
+        return TooDeep()
+    if "infinity" in error.msg:
+        return NumberOutOfRange()
+    for pattern, refusal in REFUSED:
+        if pattern.match(text, at):
+            return refusal()
+    return MalformedJSON(f"There is a mistake in line {error.lineno}, column {error.colno}.")
+
+
+def demand_json(headers: Headers) -> None:
+    """Raises UnsupportedMediaType unless the body says it is JSON in UTF-8."""
+    if headers.get(b"content-type") == b"application/json":
+        return
+    kind, _, parameters = headers.get(b"content-type", b"").decode("latin-1").lower().partition(";")
+    name, _, charset = parameters.strip().partition("=")
+    is_json = kind.strip() == "application/json" or re.fullmatch(r"application/[\w.-]+\+json", kind.strip())
+    if not is_json or (name == "charset" and charset.strip('" ') != "utf-8"):
+        raise UnsupportedMediaType("Send application/json in UTF-8.", headers={"Accept": "application/json"})
+
+
+class _Read(Request):
+    """A request whose body was read and parsed already."""
+
+    def __init__(self, request: Request, raw: bytes, value: object) -> None:
+        super().__init__(request.scope, request.receive)
+        self._body = raw
+        self.value = value
+
+    async def json(self) -> Any:
+        return self.value
+
+
+class StrictRoute(APIRoute):
+    """A route whose JSON body comes through `parse`: use it as the `route_class` of every router."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        if self.body_field is None or isinstance(self.body_field.field_info, Form):
+            return handle
+        kind = self.body_field.field_info.annotation
+
+        async def strict(request: Request) -> Response:
+            settings: Settings = request.app.settings
+            headers = request.scope[BY_NAME]
+            body = await read(request.receive, headers, settings, most=FORM_BYTES)
+            if body:
+                demand_json(headers)
+            value = parse(body, settings.max_json_depth)
+            try:
+                return await handle(_Read(request, body, value))
+            except RequestValidationError as error:
+                faults = validation_faults(error.errors(), kind)
+                faults += await self.further_faults(request, value, faults)
+            except InvalidRequest as error:
+                faults = [*error.faults]
+                if not faults:
+                    raise
+            raise InvalidRequest(faults=in_document_order(faults, value))
+
+        return strict
+
+    async def further_faults(self, _request: Request, _body: object, _found: Sequence[Fault]) -> Sequence[Fault]:
+        """Faults of a JSON body beyond those of its schema."""
+        return ()

@@ -1,0 +1,1 @@
+"""Parameters that several routes share."""

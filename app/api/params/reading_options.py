@@ -1,0 +1,97 @@
+"""How a file is to be read, as parameters of an address and as fields of a form."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from fastapi import Depends, Form, Query
+
+from app.api.formats.strict_json import parse
+from app.errors import Fault, InvalidRequest, place
+from app.ingest.options import ENCODINGS, HeaderRow, ReadOptions, encoding_named
+from app.ml.contract.given_kinds import KINDS
+from app.suggestions import one_of, quoted
+
+HEADER = (
+    "Whether the first row holds the names of the columns: `present`, `absent` (the columns are named column_1, "
+    "column_2, …) or `detect` (absent if every cell of the first row is a number or missing). null: `detect`."
+)
+ENCODING = (
+    "Encoding of a text file, such as latin-1, windows-1252 or utf-16. null: UTF-8, or UTF-16 if the file "
+    "begins with a byte order mark that says so."
+)
+MISSING = (
+    "A cell that stands for a missing value, such as `-` or `unknown`, beside the usual markers (an empty cell, NA, "
+    "NaN, null and the like). Repeat the parameter for several."
+)
+KINDS_GIVEN = (
+    'Kinds of columns by name, as JSON: {"store": "categorical", "zip": "text", "when": "date"}. A kind is numeric, '
+    "categorical, text, boolean or datetime (or date). `numeric:comma` and `numeric:point` name the decimal mark, and "
+    "`date:DMY`, `date:MDY` and `date:YMD` the order of day, month and year. The kinds of columns that are not named "
+    "are detected."
+)
+SHEET = "Sheet of an Excel workbook, by its name or its number from 1. null: the first."
+MOST_MARKERS = 100
+MARKER_LENGTH = 100
+NAME_LENGTH = 100
+
+Marker = Annotated[str, Query(max_length=MARKER_LENGTH)]
+FormMarker = Annotated[str, Form(max_length=MARKER_LENGTH)]
+
+
+def _from_query(
+    header: Annotated[HeaderRow | None, Query(description=HEADER)] = None,
+    encoding: Annotated[str | None, Query(max_length=NAME_LENGTH, description=ENCODING)] = None,
+    missing: Annotated[list[Marker] | None, Query(max_length=MOST_MARKERS, description=MISSING)] = None,
+    kinds: Annotated[str | None, Query(description=KINDS_GIVEN)] = None,
+    sheet: Annotated[str | None, Query(min_length=1, max_length=NAME_LENGTH, description=SHEET)] = None,
+) -> ReadOptions:
+    return _options("query", header=header, encoding=encoding, missing=missing, kinds=kinds, sheet=sheet)
+
+
+def _from_form(
+    header: Annotated[HeaderRow | None, Form(description=HEADER)] = None,
+    encoding: Annotated[str | None, Form(max_length=NAME_LENGTH, description=ENCODING)] = None,
+    missing: Annotated[list[FormMarker] | None, Form(max_length=MOST_MARKERS, description=MISSING)] = None,
+    kinds: Annotated[str | None, Form(description=KINDS_GIVEN)] = None,
+    sheet: Annotated[str | None, Form(min_length=1, max_length=NAME_LENGTH, description=SHEET)] = None,
+) -> ReadOptions:
+    return _options(header=header, encoding=encoding, missing=missing, kinds=kinds, sheet=sheet)
+
+
+OptionsOfQuery = Annotated[ReadOptions, Depends(_from_query)]
+OptionsOfForm = Annotated[ReadOptions, Depends(_from_form)]
+
+
+def _options(
+    *where: str,
+    header: HeaderRow | None,
+    encoding: str | None,
+    missing: Sequence[str] | None,
+    kinds: str | None,
+    sheet: str | None,
+) -> ReadOptions:
+    """Raises InvalidRequest with every fault. where: first steps of its pointers."""
+    faults: list[Fault] = []
+    known = None if encoding is None else encoding_named(encoding)
+    if encoding is not None and known is None:
+        detail = f"There is no encoding {quoted(encoding)}{one_of(encoding, ENCODINGS)}"
+        faults.append(Fault(place(*where, "encoding"), detail, "unknown_encoding"))
+    given = {} if kinds is None else parse(kinds.encode("utf-8", "surrogatepass"), max_depth=2)
+    faults += _kind_faults(given, *where, "kinds")
+    if faults or not isinstance(given, dict):
+        raise InvalidRequest(faults=faults)
+    return ReadOptions(
+        header=header or HeaderRow.DETECT, encoding=known, missing=list(missing or ()), kinds=given, sheet=sheet
+    )
+
+
+def _kind_faults(kinds: object, *where: str) -> Iterator[Fault]:
+    if not isinstance(kinds, dict):
+        yield Fault(place(*where), "Must be a JSON object of kinds by column.", "dict_type")
+        return
+    for column, kind in kinds.items():
+        if not isinstance(kind, str):
+            yield Fault(place(*where, column), "Must be the name of a kind, as a string.", "string_type")
+        elif kind not in KINDS:
+            detail = f"There is no kind {quoted(kind)}{one_of(kind, KINDS)}"
+            yield Fault(place(*where, column), detail, "unknown_kind")

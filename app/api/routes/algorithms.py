@@ -1,0 +1,67 @@
+"""The catalogue."""
+
+import json
+from itertools import islice
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+
+from app.api.formats.strict_json import StrictRoute
+from app.api.params.common import PAGE, Cursor, Limit
+from app.ml import nested
+from app.ml.catalogue import Entry, catalogue, find
+from app.ml.contract.algorithm import JSON, Algorithm, Params, Task
+from app.schemas.algorithms import AlgorithmCard, AlgorithmPage
+
+AlgorithmName = Annotated[str, Path(max_length=100, description="The algorithm's name.")]
+router = APIRouter(prefix="/v1/algorithms", tags=["algorithms"], route_class=StrictRoute)
+
+
+@router.get("")
+async def list_algorithms(limit: Limit = PAGE, cursor: Cursor = None) -> AlgorithmPage:
+    """List the algorithms in alphabetical order, without their `method`."""
+    after = (entry for name, entry in catalogue().items() if cursor is None or name > cursor)
+    cards = [_card(entry).model_copy(update={"method": None}) for entry in islice(after, limit + 1)]
+    return AlgorithmPage(items=cards[:limit], next_cursor=cards[limit - 1].name if len(cards) > limit else None)
+
+
+@router.get("/{name}")
+async def get_algorithm(
+    name: AlgorithmName,
+) -> AlgorithmCard:
+    """Describe one algorithm: what it is for, how it works, its references and the JSON Schema of its parameters."""
+    return _card(find(name))
+
+
+def _card(entry: Entry) -> AlgorithmCard:
+    algorithm = entry.algorithm
+    classifies = Task.CLASSIFICATION in algorithm.tasks
+    return AlgorithmCard(
+        name=entry.name,
+        title=entry.title,
+        tasks=sorted(algorithm.tasks),
+        gist=entry.gist,
+        method=entry.method,
+        use_when=entry.use_when,
+        references=list(entry.references),
+        family=("generative" if algorithm.generative else "discriminative") if classifies else None,
+        scores=_scores(algorithm) if classifies else None,
+        parameters=_parameters(algorithm.params),
+    )
+
+
+def _scores(algorithm: Algorithm[Any, Any]) -> str:
+    return "membership" if nested.degrees(algorithm, algorithm.params()) else "probability"
+
+
+def _parameters(params: type[Params]) -> JSON:
+    """The JSON Schema of the parameters. Learners within it refer to the OpenAPI document: written out, each would
+    repeat the parameters of every algorithm.
+    """
+    schema = params.model_json_schema()
+    definitions = schema.pop("$defs", {})
+    if "Learner" in definitions:
+        own = json.dumps(schema)
+        used = [name for name in definitions if f'"#/$defs/{name}"' in own]
+        definitions = {name: {"$ref": f"/openapi.json#/components/schemas/{name}"} for name in used}
+    return schema | ({"$defs": definitions} if definitions else {})

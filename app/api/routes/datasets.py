@@ -1,0 +1,166 @@
+"""Datasets: uploaded once, then only read."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, File, Form, Query, Request, Response, UploadFile, status
+from pydantic import WithJsonSchema
+
+from app.api.edge.openapi import declare
+from app.api.params.common import PAGE, Cursor, DatasetPath, Limit, Offset, ServicesDep
+from app.api.params.reading_options import OptionsOfForm, OptionsOfQuery
+from app.api.uploads.multipart import FileFormRoute
+from app.api.uploads.spool import Spool, demand_raw, receive
+from app.bootstrap import Services
+from app.errors import InvalidData
+from app.ingest.options import ReadOptions
+from app.references import NAME_LENGTH, as_id
+from app.schemas.datasets import Dataset, DatasetPage, FileFormat, Rows
+
+router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+forms = APIRouter(route_class=FileFormRoute)
+
+BINARY = {"type": "string", "format": "binary"}
+MEDIA_TYPES = (
+    "application/octet-stream",
+    "text/csv",
+    "application/vnd.apache.parquet",
+    "application/vnd.apache.arrow.file",
+    "application/vnd.apache.arrow.stream",
+    "application/x-ndjson",
+    "application/json",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/vnd.ms-excel",
+    "application/vnd.oasis.opendocument.spreadsheet",
+    "application/gzip",
+)
+RAW_BODY = {"requestBody": {"required": True, "content": {kind: {"schema": BINARY} for kind in MEDIA_TYPES}}}
+CREATED = declare(201, {"Location": "Where the dataset is described."})
+NAME = (
+    "A name for the dataset: 1 to 200 printable characters that do not read as a UUID. It need not be new: wherever an "
+    "id of a dataset is expected, a name means the newest dataset of that name."
+)
+FORMAT = (
+    "Format of the file. null: by its first bytes; else JSON by the end of its name or a leading brace or bracket; "
+    "else CSV."
+)
+ROWS = 100
+
+Name = Annotated[str | None, Query(min_length=1, max_length=NAME_LENGTH, description=NAME)]
+Columns = Annotated[list[str] | None, Query(max_length=1000, description="Only these, in this order; absent: all.")]
+RowLimit = Annotated[int, Query(ge=1, le=1000, description="Most rows in one answer.")]
+
+
+@router.post("", status_code=status.HTTP_201_CREATED, responses=CREATED, openapi_extra=RAW_BODY)
+async def create_dataset(
+    request: Request,
+    response: Response,
+    services: ServicesDep,
+    options: OptionsOfQuery,
+    *,
+    name: Name = None,
+    file_format: Annotated[FileFormat | None, Query(description=FORMAT)] = None,
+) -> Dataset:
+    """The body is the file: CSV, Excel, Parquet, Arrow IPC, JSON or npy; the text ones also packed by gzip.
+
+    It is read as it comes and checked to the last line; a fault is named by its line and column. A body that has the
+    `Content-Encoding` gzip or deflate is decompressed first, and the limit on size counts decompressed bytes.
+    """
+    demand_raw(request)
+    with services.datasets.spool() as file:
+        spool = Spool(file)
+        await receive(request, spool)
+        return await _keep(services, response, spool, name, file_format=file_format, options=options)
+
+
+@forms.post("/upload", status_code=status.HTTP_201_CREATED, responses=CREATED)
+async def upload_dataset(
+    request: Request,
+    response: Response,
+    services: ServicesDep,
+    options: OptionsOfForm,
+    *,
+    file: Annotated[UploadFile, File(description="The file."), WithJsonSchema(BINARY)],
+    name: Annotated[
+        str | None, Form(min_length=1, max_length=NAME_LENGTH, description=f"{NAME} Absent: the file's.")
+    ] = None,
+    file_format: Annotated[FileFormat | None, Form(description=FORMAT)] = None,
+) -> Dataset:
+    """The same as a form, for browsers and `curl -F file=@table.csv`."""
+    spool: Spool = request.scope["spool"]
+    return await _keep(services, response, spool, name or _own_name(file), file_format=file_format, options=options)
+
+
+router.include_router(forms)
+
+
+async def _keep(
+    services: Services,
+    response: Response,
+    spool: Spool,
+    name: str | None,
+    *,
+    file_format: FileFormat | None,
+    options: ReadOptions,
+) -> Dataset:
+    """In asyncio's threads, which nothing else uses: uploads that wait for their turn hold up no other request."""
+    if not spool.size:
+        raise InvalidData("The file is empty.")
+    dataset = await asyncio.to_thread(
+        services.datasets.ingest,
+        spool.file,
+        name=name,
+        file_format=file_format,
+        options=options,
+        size_bytes=spool.size,
+        digest=spool.digest,
+    )
+    response.headers["Location"] = f"/v1/datasets/{dataset.id}"
+    return dataset
+
+
+def _own_name(file: UploadFile) -> str | None:
+    """The file's name as far as it can be printed, without folders; None if it reads as a UUID."""
+    base = (file.filename or "").replace("\\", "/").rpartition("/")[2]
+    name = "".join(filter(str.isprintable, base)).strip()[:NAME_LENGTH]
+    return name if name and as_id(name) is None else None
+
+
+@router.get("")
+def list_datasets(
+    services: ServicesDep,
+    limit: Limit = PAGE,
+    cursor: Cursor = None,
+    name: Annotated[
+        str | None, Query(max_length=NAME_LENGTH, description="Only datasets of this name; null: all datasets.")
+    ] = None,
+) -> DatasetPage:
+    """Newest first."""
+    return services.datasets.page(limit, cursor, name=name)
+
+
+@router.get("/{dataset_id}")
+def get_dataset(dataset_id: DatasetPath, services: ServicesDep) -> Dataset:
+    """The table's columns, each with its data sheet."""
+    return services.datasets.get(dataset_id)
+
+
+@router.delete("/{dataset_id}", status_code=status.HTTP_204_NO_CONTENT)
+def delete_dataset(dataset_id: DatasetPath, services: ServicesDep) -> None:
+    """Refused while an unfinished job needs it. Models that were trained on it stay."""
+    services.datasets.delete(dataset_id)
+
+
+@router.get("/{dataset_id}/rows")
+def list_dataset_rows(
+    dataset_id: DatasetPath,
+    services: ServicesDep,
+    offset: Offset = 0,
+    limit: RowLimit = ROWS,
+    columns: Columns = None,
+) -> Rows:
+    """A window of the table as it was understood: times as ISO 8601 in UTC, missing values as null.
+
+    Where values are very long it holds fewer rows than asked for: go on at offset plus the rows it holds.
+    """
+    return services.datasets.rows(dataset_id, offset, limit, columns)

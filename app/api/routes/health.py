@@ -1,0 +1,52 @@
+"""Whether this process lives, and whether it should get requests."""
+
+import asyncio
+
+from fastapi import APIRouter, Request
+
+from app.api.edge.openapi import declare
+from app.api.formats.strict_json import StrictRoute
+from app.api.params.common import ServicesDep
+from app.bootstrap import Services
+from app.errors import Fault, NotReady
+from app.schemas.health import Check, Liveness, Readiness
+
+router = APIRouter(tags=["operations"], route_class=StrictRoute)
+RETRY_SECONDS = "2"
+CENSUS_SECONDS = 0.3
+"""So long a check waits for what only the database knows."""
+
+
+@router.get("/livez")
+async def check_liveness() -> Liveness:
+    """The process answers. Touches nothing else, so that no failing server gets a healthy process killed."""
+    return Liveness(status="alive")
+
+
+@router.get("/readyz", responses=declare(503, {"Retry-After": "Seconds after which to ask again."}))
+async def check_readiness(request: Request, services: ServicesDep) -> Readiness:
+    """Database reachable, schema current, not shutting down; each is known within a second, whatever hangs.
+
+    While the database is away, a process that has warm models stays ready for as long as these may predict. Redis and
+    workers are shown but not required.
+    """
+    checks = [Check(name="not_draining", ok=not request.app.state.draining, required=True)]
+    servers, workers = await asyncio.gather(services.dependencies.check(), _workers(services))
+    checks += [*servers, workers]
+    failing = [check for check in checks if check.required and not check.ok]
+    if failing:
+        faults = [Fault("", check.detail or f"The check {check.name} fails.", check.name) for check in failing]
+        raise NotReady(faults=faults, headers={"Retry-After": RETRY_SECONDS})
+    return Readiness(status="ready", checks=checks)
+
+
+async def _workers(services: Services) -> Check:
+    """Predictions need none, so a process without workers is ready."""
+    await services.census.refresh(CENSUS_SECONDS)
+    workers = services.census.workers
+    if workers is None:
+        return Check(name="workers", ok=False, required=False, detail="unknown")
+    detail = f"{workers.alive} alive"
+    if workers.silent:
+        detail += f", {workers.silent} silent for up to {workers.longest_silence_seconds:.0f} s"
+    return Check(name="workers", ok=workers.alive > 0 and not workers.silent, required=False, detail=detail)

@@ -1,0 +1,94 @@
+"""Asking for work: a route for every kind there is, and one for its dry run."""
+
+from collections.abc import Callable, Sequence
+
+from fastapi import APIRouter, Request, Response, status
+from fastapi.concurrency import run_in_threadpool
+
+from app.api.edge.openapi import declare
+from app.api.formats.strict_json import StrictRoute
+from app.api.params.common import IdempotencyKey, RequestIdDep, ServicesDep
+from app.errors import Fault
+from app.ml.job import Estimate
+from app.ml.job import Request as Asked
+from app.ml.operations import Entry, kinds
+from app.schemas.jobs import Job
+
+DURABLE = "The job is committed before this answers: it will end, come what may."
+
+PREFIX = "/v1/jobs"
+ACCEPTED = declare(
+    202, {"Location": "Where the job is.", "Retry-After": "Seconds after which it is worth looking at the job."}
+)
+RETRY_SECONDS = "1"
+
+
+class CompleteRoute(StrictRoute):
+    """A route that names faults of meaning, such as a column that does not exist, beside those of the schema."""
+
+    async def further_faults(self, request: Request, body: object, found: Sequence[Fault]) -> Sequence[Fault]:
+        assert self.body_field is not None  # noqa: S101  every kind of work has a request
+        kind, submission = self.body_field.field_info.annotation, request.app.services.submission
+        return await run_in_threadpool(submission.further_faults, kind, body, found)
+
+
+router = APIRouter(prefix=PREFIX, tags=["jobs"], route_class=CompleteRoute)
+
+
+def point_to(job: Job, request: Request, response: Response) -> None:
+    """Where the accepted job is, in the answer and in the log."""
+    request.scope["job_id"] = str(job.id)
+    response.headers["Location"] = f"{PREFIX}/{job.id}"
+    response.headers["Retry-After"] = RETRY_SECONDS
+
+
+def _submitted(asked: type[Asked]) -> Callable[..., Job]:
+    def submit(  # noqa: PLR0917  FastAPI passes them by name
+        body: asked,  # type: ignore[valid-type]  # known when the route is made
+        services: ServicesDep,
+        request_id: RequestIdDep,
+        request: Request,
+        response: Response,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Job:
+        traceparent: str | None = request.scope["traceparent"]
+        job, _ = services.submission.submit(
+            body, idempotency_key=idempotency_key, request_id=request_id, traceparent=traceparent
+        )
+        point_to(job, request, response)
+        return job
+
+    return submit
+
+
+def _validated(asked: type[Asked]) -> Callable[..., Estimate]:
+    def validate(body: asked, services: ServicesDep) -> Estimate:  # type: ignore[valid-type]  # as above
+        return services.submission.validate(body)
+
+    return validate
+
+
+def _serve(entry: Entry) -> None:
+    kind, path = entry.kind, f"/{entry.name}"
+    router.add_api_route(
+        path,
+        _submitted(kind.request),
+        methods=["POST"],
+        name=kind.operation,
+        status_code=status.HTTP_202_ACCEPTED,
+        responses=ACCEPTED,
+        description=f"{entry.description}\n\n{DURABLE}",
+    )
+    if kind.dry_run is not None:
+        router.add_api_route(
+            f"{path}:validate",
+            _validated(kind.request),
+            methods=["POST"],
+            name=kind.dry_run,
+            response_model=kind.estimate,
+            description="A dry run: every problem of such a request at once, or what the job would take.",
+        )
+
+
+for _entry in kinds().values():
+    _serve(_entry)

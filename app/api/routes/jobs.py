@@ -1,0 +1,84 @@
+"""Long-running work: watched, cancelled. How it is asked for: `app.api.routes.job_kinds`."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request, Response, status
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+
+from app.api.edge import server_sent_events
+from app.api.formats.strict_json import StrictRoute
+from app.api.params.common import PAGE, Cursor, JobPath, Limit, ServicesDep
+from app.api.routes.job_kinds import ACCEPTED, PREFIX, point_to
+from app.references import JOB_NAME
+from app.schemas.jobs import Job, JobPage, JobState
+
+router = APIRouter(prefix=PREFIX, tags=["jobs"], route_class=StrictRoute)
+
+
+@router.get("")
+def list_jobs(
+    services: ServicesDep,
+    limit: Limit = PAGE,
+    cursor: Cursor = None,
+    state: Annotated[JobState | None, Query(description="Only jobs in this state; null: in any state.")] = None,
+    name: Annotated[
+        str | None, Query(pattern=JOB_NAME, description="Only jobs of this name; null: of any name and of none.")
+    ] = None,
+) -> JobPage:
+    """Newest first."""
+    return services.jobs.page(limit, cursor, state=state, name=name)
+
+
+@router.get("/{job_id}")
+def get_job(job_id: JobPath, services: ServicesDep) -> Job:
+    """Where a job stands."""
+    return services.jobs.get(job_id)
+
+
+@router.post("/{job_id}/cancel", status_code=status.HTTP_202_ACCEPTED, responses=ACCEPTED)
+def cancel_job(job_id: JobPath, services: ServicesDep, request: Request, response: Response) -> Job:
+    """Stop a job. Asking twice, or too late, answers the job as it stands."""
+    job = services.jobs.cancel(job_id)
+    point_to(job, request, response)
+    return job
+
+
+@router.get(
+    "/{job_id}/events",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "content": {
+                "text/event-stream": {"schema": server_sent_events.SCHEMA, "example": server_sent_events.EXAMPLE}
+            }
+        },
+        204: {"description": "The job is over, and the event of Last-Event-ID was its last."},
+    },
+)
+async def stream_job_events(
+    job_id: JobPath,
+    services: ServicesDep,
+    request: Request,
+    last_event_id: Annotated[str | None, Header(max_length=100, description="Continue after this event.")] = None,
+) -> Response:
+    """A job's progress as server-sent events (`state`, `progress`, `curve`, `end`), until it is over.
+
+    A stream that ends without `end` was cut by us: connect again with the last id.
+    """
+    job = await run_in_threadpool(services.jobs.get, job_id)
+
+    async def read() -> Job:
+        return await run_in_threadpool(services.jobs.get, job.id)
+
+    async def stopping() -> bool:
+        return request.app.state.draining or await request.is_disconnected()
+
+    seen = server_sent_events.Seen.of(last_event_id)
+    if seen.covers(job):
+        return Response(status_code=status.HTTP_204_NO_CONTENT)
+    return StreamingResponse(
+        server_sent_events.stream(job, seen, read, stopping),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
+    )

@@ -1,0 +1,18 @@
+"""Figures of predictions, without a model or a job."""
+
+from fastapi import APIRouter
+
+from app.api.formats.strict_json import StrictRoute
+from app.ml.queries.metrics import Metrics, MetricsRequest, measure
+
+router = APIRouter(prefix="/v1/metrics", tags=["evaluation"], route_class=StrictRoute)
+
+
+@router.post("")
+def measure_predictions(body: MetricsRequest) -> Metrics:
+    """How good predictions are that you have: every figure with its error bar, rounded to what it lets stand.
+
+    Classes may come with labels, with probabilities or with both. At most 100,000 pairs; for more, a job evaluates
+    a model on a dataset.
+    """
+    return measure(body.root)

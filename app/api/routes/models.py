@@ -1,0 +1,126 @@
+"""Models, their versions and aliases."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Response, status
+from fastapi.responses import StreamingResponse
+
+from app.api.edge.openapi import declare
+from app.api.formats.strict_json import StrictRoute
+from app.api.params.common import (
+    PAGE,
+    AliasPath,
+    Cursor,
+    IfMatch,
+    Limit,
+    ModelPath,
+    RequestIdDep,
+    ServicesDep,
+    VersionPath,
+)
+from app.schemas.models import Alias, AliasHistory, AliasMove, Model, ModelPage, ModelVersion, Report
+
+router = APIRouter(prefix="/v1/models", tags=["models"], route_class=StrictRoute)
+ETAG = {"ETag": "The revision of the alias in quotes, for If-Match; its number is what X-Min-Revision takes."}
+
+
+@router.get("")
+def list_models(services: ServicesDep, limit: Limit = PAGE, cursor: Cursor = None) -> ModelPage:
+    """In alphabetical order."""
+    return services.models.page(limit, cursor)
+
+
+@router.get("/{model}")
+def get_model(model: ModelPath, services: ServicesDep) -> Model:
+    """A model's versions and aliases."""
+    return services.models.get(model)
+
+
+@router.delete("/{model}", status_code=status.HTTP_204_NO_CONTENT)
+def delete_model(model: ModelPath, services: ServicesDep) -> None:
+    """All versions and aliases. The record of alias moves stays, and the numbers of versions are not used again."""
+    services.models.delete(model)
+
+
+@router.get("/{model}/versions/{version}")
+def get_model_version(model: ModelPath, version: VersionPath, services: ServicesDep) -> ModelVersion:
+    """One immutable version: what it was made of, what it wants, how good it is."""
+    return services.models.version(model, version)
+
+
+@router.delete("/{model}/versions/{version}", status_code=status.HTTP_204_NO_CONTENT)
+def delete_model_version(model: ModelPath, version: VersionPath, services: ServicesDep) -> None:
+    """Refused while an alias points at it."""
+    services.models.delete_version(model, version)
+
+
+@router.get("/{model}/versions/{version}/report")
+def get_model_report(model: ModelPath, version: VersionPath, services: ServicesDep) -> Report:
+    """Everything learned at fit time."""
+    return services.models.report(model, version)
+
+
+@router.get(
+    "/{model}/versions/{version}/artifact",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "The stored bytes, in the safetensors format.",
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+            **declare(200, {"ETag": "The digest."})[200],
+        },
+        304: {"description": "The digest is the one in If-None-Match."},
+    },
+)
+def download_model_artifact(
+    model: ModelPath,
+    version: VersionPath,
+    services: ServicesDep,
+    if_none_match: Annotated[str | None, Header(max_length=4096, description="Digests you have already.")] = None,
+) -> Response:
+    """The model as it is stored."""
+    pointer = services.models.pointer(model, version)
+    headers = {"ETag": f'"{pointer.digest}"', "Cache-Control": "private, no-cache"}
+    if if_none_match is not None and _matches(if_none_match, headers["ETag"]):
+        return Response(status_code=status.HTTP_304_NOT_MODIFIED, headers=headers)
+    headers["Content-Length"] = str(pointer.size_bytes)
+    headers["Content-Disposition"] = f'attachment; filename="{model}-{version}.safetensors"'
+    return StreamingResponse(services.models.artifact(pointer), media_type="application/octet-stream", headers=headers)
+
+
+@router.put(
+    "/{model}/aliases/{alias}",
+    responses={
+        **declare(200, ETAG),
+        201: {"model": Alias, "description": "The alias is new.", **declare(201, ETAG)[201]},
+    },
+)
+def move_model_alias(  # noqa: PLR0917  FastAPI passes them by name
+    model: ModelPath,
+    alias: AliasPath,
+    body: AliasMove,
+    services: ServicesDep,
+    request_id: RequestIdDep,
+    response: Response,
+    if_match: IfMatch = None,
+) -> Alias:
+    """Point an alias at a version, which first has to answer its golden rows as it did when it was fitted."""
+    moved, is_new = services.models.move_alias(model, alias, body.version, if_match=if_match, request_id=request_id)
+    response.headers["ETag"] = moved.etag
+    if is_new:
+        response.status_code = status.HTTP_201_CREATED
+    return moved
+
+
+@router.get("/{model}/aliases/{alias}/history")
+def list_model_alias_moves(
+    model: ModelPath, alias: AliasPath, services: ServicesDep, limit: Limit = PAGE, cursor: Cursor = None
+) -> AliasHistory:
+    """Every move there was, newest first; also of a model that is gone."""
+    return services.models.history(model, alias, limit, cursor)
+
+
+def _matches(if_none_match: str, etag: str) -> bool:
+    """RFC 9110, 13.1.2: the weak comparison."""
+    tags = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
+    return "*" in tags or etag in tags

@@ -1,0 +1,285 @@
+"""The Open Inference Protocol v2: what clients of KServe, Triton and MLServer already speak."""
+
+import re
+from collections.abc import Coroutine, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Request
+from fastapi.concurrency import run_in_threadpool
+from pydantic import ValidationError
+
+from app.api.edge.body import Headers, Sent
+from app.api.edge.middleware import Reply
+from app.api.edge.openapi import declare
+from app.api.fast.route import Call, DirectRoute, Holds, Respond
+from app.api.formats.json_numbers import STANDS, cut
+from app.api.formats.strict_json import StrictRoute, demand_json, parse
+from app.api.params.common import ModelPath, RequestTimeout, ServicesDep, VersionPath, seconds
+from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
+from app.api.routes.health import check_readiness
+from app.errors import InvalidRequest
+from app.ml.models.model import Model
+from app.ml.numerics.decoding.json_numbers import FLAT
+from app.ml.tables.rows import MAX_FAULTS
+from app.schemas.inference import (
+    InferAnswer,
+    InferRequest,
+    ModelMetadata,
+    ModelReadiness,
+    ServerLiveness,
+    ServerMetadata,
+    ServerReadiness,
+)
+from app.services.inference import PLATFORM, Asked, Inferred, answer, inputs_of, outputs_of, placed, read, write
+from app.services.pointers import Wanted
+from app.services.predictions import Served
+from app.services.tensors import binary_size, refused
+from app.settings import KiB, Settings
+from app.validation import validation_faults
+
+JSON_BYTES = "Inference-Header-Content-Length"
+HEADER = JSON_BYTES.lower().encode()
+BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+INFERRED = declare(
+    200,
+    {
+        "X-Model-Version": "The version that answered.",
+        STALE: DESCRIPTION,
+        JSON_BYTES: "Of a binary answer: where its JSON ends.",
+    },
+    optional=(STALE, JSON_BYTES),
+)
+INFERRED[200]["content"] = BINARY
+BINARY_TOO: dict[str, Any] = {
+    "requestBody": {"content": BINARY},
+    "parameters": [
+        {
+            "name": JSON_BYTES,
+            "in": "header",
+            "description": "Of a body with binary tensors: where its JSON ends and they begin.",
+            "schema": {"type": "string", "pattern": "^[0-9]{1,18}$"},
+        }
+    ],
+}
+
+
+class _TensorRoute(DirectRoute):
+    """Also takes binary bodies, and bodies that do not say what they are: common clients do not."""
+
+    @staticmethod
+    def demand(sent: Headers) -> Mapping[str, Any]:
+        kind = sent.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if kind not in {b"", b"application/octet-stream"}:
+            demand_json(sent)
+        return {}
+
+    @staticmethod
+    def lead(sent: Headers) -> int:
+        return _lead(sent)
+
+
+described = APIRouter(prefix="/v2", tags=["inference"], route_class=StrictRoute)
+inferring = APIRouter(prefix="/v2", tags=["inference"], route_class=_TensorRoute)
+LONGEST_HEAD = 4 * KiB
+"""Heads of binary requests are remembered: 256 of them are at most a MiB."""
+InferBody = Annotated[bytes, Body(), Holds(InferRequest)]
+
+
+@described.get("/health/live")
+async def check_server_live() -> ServerLiveness:
+    """The process answers."""
+    return ServerLiveness(live=True)
+
+
+@described.get("/health/ready", responses=declare(503, {"Retry-After": "Seconds after which to ask again."}))
+async def check_server_ready(request: Request, services: ServicesDep) -> ServerReadiness:
+    """The same checks as `/readyz`."""
+    await check_readiness(request, services)
+    return ServerReadiness(ready=True)
+
+
+@described.get("/", include_in_schema=False)
+@described.get("")
+async def get_server_metadata(request: Request) -> ServerMetadata:
+    """Name, version and the protocol's extensions that are offered."""
+    return ServerMetadata(name=PLATFORM, version=request.app.version, extensions=["binary_tensor_data"])
+
+
+@described.get("/models/{model}")
+async def get_model_metadata(model: ModelPath, services: ServicesDep) -> ModelMetadata:
+    """All versions, and the tensors of the default one: that of the alias `champion` if it is set, else the newest.
+
+    `parameters.labels` of the output `predict_proba` names the class of each of its columns.
+    """
+    served = await services.predictions.serve(model)
+    known = await run_in_threadpool(services.models.get, model)
+    return _metadata(served, known.versions)
+
+
+@described.get("/models/{model}/versions/{version}")
+async def get_version_metadata(model: ModelPath, version: VersionPath, services: ServicesDep) -> ModelMetadata:
+    """Tensors of this version."""
+    return _metadata(await services.predictions.serve(model, version), [version])
+
+
+@described.get("/models/{model}/ready")
+async def check_model_ready(model: ModelPath, services: ServicesDep) -> ModelReadiness:
+    """The version that answers by default is in memory now; a problem if it cannot be."""
+    await services.predictions.serve(model)
+    return ModelReadiness(name=model, ready=True)
+
+
+@described.get("/models/{model}/versions/{version}/ready")
+async def check_version_ready(model: ModelPath, version: VersionPath, services: ServicesDep) -> ModelReadiness:
+    """The version asked for is in memory now; a problem if it cannot be."""
+    await services.predictions.serve(model, version)
+    return ModelReadiness(name=model, ready=True)
+
+
+@inferring.post("/models/{model}/infer", response_model=InferAnswer, responses=INFERRED, openapi_extra=BINARY_TOO)
+def infer_model(
+    model: ModelPath,
+    body: InferBody,  # noqa: ARG001  for the OpenAPI document
+    x_request_timeout: RequestTimeout = None,
+    x_min_revision: MinRevision = None,
+) -> Respond:
+    """Predict, as `/v1/models/{model}/predict` does, from tensors to tensors; JSON, binary or both.
+
+    A model of numbers only takes one matrix (rows, columns) of any name, with its columns in the order of the metadata.
+    Every model takes a tensor per column, by its name. null, and NaN in bytes, are missing values.
+    """
+    return partial(_infer, Wanted(model), seconds(x_request_timeout), x_min_revision or 0)
+
+
+@inferring.post(
+    "/models/{model}/versions/{version}/infer",
+    response_model=InferAnswer,
+    responses=INFERRED,
+    openapi_extra=BINARY_TOO,
+)
+def infer_version(
+    model: ModelPath,
+    version: VersionPath,
+    body: InferBody,  # noqa: ARG001  for the OpenAPI document
+    x_request_timeout: RequestTimeout = None,
+) -> Respond:
+    """As `infer_model`, by this version."""
+    return partial(_infer, Wanted(model, version), seconds(x_request_timeout), 0)
+
+
+def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
+    return ModelMetadata(
+        name=served.pointer.model,
+        versions=list(map(str, versions)),
+        platform=PLATFORM,
+        inputs=inputs_of(served.model),
+        outputs=outputs_of(served.model),
+    )
+
+
+def _infer(
+    wanted: Wanted, within: float | None, least: int, call: Call, body: Sent
+) -> Reply | Coroutine[Any, Any, Reply]:
+    services = call.app.services
+    served = services.predictions.at_hand(wanted, len(body), within, least, plain=_is_plain(call))
+    if served is None:
+        return _in_turn(wanted, within, least, call, body)
+    services.admission.check()
+    return _reply(call, served, _answer(call, body, served))
+
+
+def _answer(call: Call, body: Sent, served: Served) -> Inferred:
+    def give() -> Inferred:
+        return answer(served, _read(call, body, served))
+
+    return call.app.services.predictions.timed(served, len(body), give, plain=_is_plain(call))
+
+
+def _is_plain(call: Call) -> bool:
+    return _lead(call.headers) > 0
+
+
+def _lead(headers: Headers) -> int:
+    """How long the head of a body is that is the bytes of tensors but for a short head; else 0."""
+    said = headers.get(HEADER, b"")
+    end = int(said) if said.isdigit() and len(said) <= len(str(LONGEST_HEAD)) else 0
+    return end if end <= LONGEST_HEAD else 0
+
+
+async def _in_turn(wanted: Wanted, within: float | None, least: int, call: Call, body: Sent) -> Reply:
+    services = call.app.services
+    async with services.admission.enter(within) as place:
+        served = await services.predictions.ready(wanted, least)
+        if served.quick(len(body)):
+            asked = _read(call, body, served)
+            predicted = await services.predictions.predicted(served, asked.raw, place.begin)
+            given = write(served, asked.request, predicted)
+        else:
+            given = await place.run(partial(_answer, call, body, served), large=True)
+    return _reply(call, served, given)
+
+
+def _reply(call: Call, served: Served, given: Inferred) -> Reply:
+    call.app.services.predictions.tally.add(served.pointer.model, given.rows)
+    headers = ((b"x-model-version", b"%d" % served.pointer.version), *stale_header(served))
+    if given.json_bytes is None:
+        return Reply(given.body, b"application/json", headers)
+    return Reply(given.body, b"application/octet-stream", (*headers, (HEADER, b"%d" % given.json_bytes)))
+
+
+def _read(call: Call, body: Sent, served: Served) -> Asked:
+    settings, end = call.app.settings, _end_of_json(call, body)
+    text = bytes(body if end == len(body) else memoryview(body)[:end])
+    plain = _numbers(text, served.model, settings)
+    if plain is not None:
+        return plain
+    read_head = _head if end < len(body) and end <= LONGEST_HEAD else _head.__wrapped__
+    request, payload = read_head(text, settings.max_json_depth), memoryview(body)[end:]
+    return read(served.model, request, payload, max_rows=settings.max_predict_rows)
+
+
+@lru_cache(maxsize=256)
+def _head(text: bytes, depth: int) -> InferRequest:
+    """What comes before binary tensors, where all is said but the numbers: mostly the same again."""
+    return _request(parse(text, depth))
+
+
+def _end_of_json(call: Call, body: Sent) -> int:
+    if HEADER not in call.headers:
+        return len(body)
+    sent = [value for name, value in call.sent if name == HEADER]
+    if len(sent) > 1 or not re.fullmatch(b"[0-9]{1,18}", sent[0]) or int(sent[0]) > len(body):
+        raise refused(f"/header/{JSON_BYTES}", "A number of bytes is needed, no more than the body has.")
+    return int(sent[0])
+
+
+def _numbers(text: bytes, model: Model, settings: Settings) -> Asked | None:
+    """What `read` would read of a text with a matrix of numbers and nothing after it; None if it has to look at it."""
+    most = settings.max_predict_rows
+    found = cut(text, b"data", _understood, settings, most=most * len(model.inputs))
+    if found is None:
+        return None
+    raw = placed(model, found.rest, found.values, flat=found.form == FLAT, max_rows=most)
+    return None if raw is None else Asked(raw, found.rest)
+
+
+def _understood(rest: Any, form: int) -> InferRequest | None:
+    request = _request(rest)
+    tensor = request.inputs[0]
+    plain = len(request.inputs) == 1 and tensor.data == STANDS[form] and tensor.datatype == "FP64"
+    return request if plain and binary_size(tensor.parameters, "") is None else None
+
+
+def _request(document: object) -> InferRequest:
+    try:
+        return InferRequest.model_validate(document)
+    except ValidationError as error:
+        found = error.errors(include_url=False)[:MAX_FAULTS]
+        placed = [{**one, "loc": ("body", *one["loc"])} for one in found]
+        raise InvalidRequest(faults=validation_faults(placed, InferRequest)) from None
+
+
+router = APIRouter()
+router.include_router(described)
+router.include_router(inferring)

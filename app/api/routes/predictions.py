@@ -1,0 +1,240 @@
+"""Predictions: answered from memory, on the event loop when that is quick."""
+
+from collections.abc import Coroutine, Mapping, Sequence
+from functools import partial
+from sys import intern
+from typing import Annotated, Any, Literal, NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+from fastapi import APIRouter, Body, Depends, Query
+
+from app.api.edge.body import Headers, Sent
+from app.api.edge.middleware import Reply
+from app.api.edge.openapi import declare
+from app.api.fast.route import Call, DirectRoute, Holds, Respond, by_the_route
+from app.api.formats.arrow import arrow_rows
+from app.api.formats.csv import csv_document, csv_numbers
+from app.api.formats.json_numbers import STANDS, cut, order_of
+from app.api.formats.negotiation import ARROW, BINARY, CSV, NPY, WRITERS, accepted, encoding_of, kind_of, npy_rows
+from app.api.formats.strict_json import parse
+from app.api.params.common import CONFIDENCE, ModelPath, RequestTimeout, seconds
+from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
+from app.api.params.rejection import (
+    AcceptAbove,
+    CostRows,
+    GapAbove,
+    RejectCost,
+    RejectHigh,
+    RejectLow,
+    Threshold,
+    policy_of,
+)
+from app.ml.contract.algorithm import Matrix
+from app.ml.numerics.decoding.json_numbers import LISTS, OBJECTS
+from app.ml.tables.rows import Incoming, whole
+from app.schemas.predictions import Prediction, PredictRequest
+from app.services.answers import Answer, Extras
+from app.services.pointers import Wanted
+from app.services.predictions import Served, check_extras, wanted_of
+from app.settings import KiB, Settings
+
+
+class _Forms(NamedTuple):
+    body: str
+    answer: str
+    encoding: str | None
+    """Of a CSV body that says one other than UTF-8."""
+
+
+class _RowsRoute(DirectRoute):
+    @staticmethod
+    def demand(sent: Headers) -> Mapping[str, Any]:
+        return {"forms": _Forms(kind_of(sent), accepted(sent), encoding_of(sent))}
+
+
+router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=_RowsRoute)
+LONGEST_HEADER = 4 * KiB
+HEADERS = declare(
+    200,
+    {
+        "X-Model-Version": "The version that answered.",
+        "X-Ignored-Columns": "Columns the model does not know, if any: percent-encoded, separated by commas.",
+        STALE: DESCRIPTION,
+    },
+    optional=("X-Ignored-Columns", STALE),
+)
+HEADERS[200]["content"] = {ARROW: BINARY, NPY: BINARY}
+FORMS = {"requestBody": {"content": {CSV: BINARY, NPY: BINARY, ARROW: BINARY}}}
+
+
+@router.post("/{model}/predict", response_model=Prediction, responses=HEADERS, openapi_extra=FORMS)
+def predict_rows(  # noqa: PLR0917  passed by name
+    forms: Annotated[_Forms, Depends(by_the_route)],
+    model: ModelPath,
+    body: Annotated[bytes, Body(), Holds(PredictRequest)],  # noqa: ARG001  for the OpenAPI document
+    version: Annotated[int | None, Query(ge=1, lt=2**31, description="This version.")] = None,
+    alias: Annotated[
+        str | None, Query(pattern=r"^[a-z0-9_-]{1,100}$", description="The version this alias points at.")
+    ] = None,
+    on_error: Annotated[
+        Literal["fail", "null"], Query(description="null: rows that cannot be answered are null, the others answered.")
+    ] = "fail",
+    confidence: Annotated[float | None, CONFIDENCE] = None,
+    accept_above: AcceptAbove = None,
+    gap_above: GapAbove = None,
+    reject_low: RejectLow = None,
+    reject_high: RejectHigh = None,
+    costs: CostRows = None,
+    reject_cost: RejectCost = None,
+    threshold: Threshold = None,
+    x_request_timeout: RequestTimeout = None,
+    x_min_revision: MinRevision = None,
+) -> Respond:
+    """Predict. Without `version` and `alias`: by the alias `champion` if it is set, else by the newest version.
+
+    Numbers may be whole (up to 2^53) or not; a string is never read as a number, nor a number or a boolean as a
+    category. Null is a missing value. Dates are ISO 8601 strings; without an offset they are UTC. Columns the model
+    does not know are ignored. What is not finite comes back as null.
+
+    Rows may also come as CSV with a header, where an empty cell is null, or as an npy array (n, p) in the order of the
+    model's inputs, where NaN is null, or as an Arrow stream without compression: columns by name, or a single column of
+    fixed-size lists, each a row in the order of the model's inputs. By Accept the answer is JSON, an Arrow stream (a
+    table of `prediction`, the probabilities and `flags`), or npy: the probabilities of a classification, else the
+    predictions.
+
+    With `confidence` every answer of a regression has an interval: `intervals` in JSON, where `interval` says how they
+    were found, the columns `lower` and `upper` in Arrow, and an npy answer has rows of prediction, lower, upper.
+    An interval bounds a new row's target. `linear` and `bayesian_locally_weighted` compute it from their model of the
+    noise; all others from their errors on the rows held out in training (split conformal prediction), which holds with
+    this confidence on average over rows, whatever the distribution, if new rows are like those. From 60 rows held out
+    on, their width follows the prediction. Intervals do not leave the target's range (`preprocessing.target_minimum`
+    and `target_maximum` of the training), though the prediction itself may. A model trained with
+    the parameter `interval_of` set to `mean` bounds the expected value instead; `random_forest` then gives percentiles
+    of its trees' predictions.
+
+    A classifier may be asked to reject rows in doubt; `decisions` then says which. The report's `rejection` curve says
+    what each threshold leaves. Of two classes `threshold` moves the border between the answers.
+    """
+    band, prices = (reject_low, reject_high), (costs, reject_cost)
+    least = x_min_revision or 0
+    asked = _Asked(
+        wanted_of(model, version, alias, least),
+        least,
+        forms,
+        Extras(policy_of(accept_above, gap_above, band, prices, threshold), confidence),
+        on_error == "null",
+        seconds(x_request_timeout),
+    )
+    return partial(_predict, asked)
+
+
+class _Asked(NamedTuple):
+    """Of bodies sent to one address."""
+
+    wanted: Wanted
+    least: int
+    """Smallest acceptable revision of the alias."""
+    forms: _Forms
+    extras: Extras
+    let_bad_rows_pass: bool
+    within: float | None
+    """Seconds."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether bodies are numbers and nothing else, and are read at once or not at all."""
+        return self.forms.body == NPY and not self.let_bad_rows_pass
+
+
+def _predict(asked: _Asked, call: Call, body: Sent) -> Reply | Coroutine[Any, Any, Reply]:
+    services = call.app.services
+    served = services.predictions.at_hand(asked.wanted, len(body), asked.within, asked.least, plain=asked.plain)
+    if served is None:
+        return _in_turn(asked, call, body)
+    services.admission.check()
+    check_extras(served, asked.extras)
+    return _reply(asked, call, served, _answer(asked, call, body, served))
+
+
+def _answer(asked: _Asked, call: Call, body: Sent, served: Served) -> Answer:
+    predictions, write = call.app.services.predictions, WRITERS[asked.forms.answer]
+
+    def give() -> Answer:
+        return predictions.answer(served, _read(asked, call, body, served), asked.extras, write)
+
+    return predictions.timed(served, len(body), give, plain=asked.plain)
+
+
+async def _in_turn(asked: _Asked, call: Call, body: Sent) -> Reply:
+    predictions = call.app.services.predictions
+    async with call.app.services.admission.enter(asked.within) as place:
+        served = await predictions.ready(asked.wanted, asked.least)
+        check_extras(served, asked.extras)
+        if served.quick(len(body)):
+            incoming, write = _read(asked, call, body, served), WRITERS[asked.forms.answer]
+            given = await predictions.answer_small(served, incoming, place.begin, asked.extras, write)
+        else:
+            given = await place.run(partial(_answer, asked, call, body, served), large=True)
+    return _reply(asked, call, served, given)
+
+
+def _reply(asked: _Asked, call: Call, served: Served, given: Answer) -> Reply:
+    call.app.services.predictions.tally.add(asked.wanted.model, given.rows)
+    headers: tuple[tuple[bytes, bytes], ...] = ((b"x-model-version", b"%d" % given.version),)
+    headers += stale_header(served)
+    if given.ignored:
+        headers += ((b"x-ignored-columns", _listed(given.ignored).encode()),)
+    return Reply(given.body, asked.forms.answer.encode(), headers)
+
+
+def _read(asked: _Asked, call: Call, body: Sent, served: Served) -> Incoming:
+    settings = call.app.settings
+
+    def general(document: object) -> Incoming:
+        return call.app.services.predictions.read(served, document, let_bad_rows_pass=asked.let_bad_rows_pass)
+
+    if asked.forms.body == NPY:
+        return npy_rows(body, served, general, let_bad_rows_pass=asked.let_bad_rows_pass)
+    if asked.forms.body == ARROW:
+        return arrow_rows(body, served, general, settings, let_bad_rows_pass=asked.let_bad_rows_pass)
+    text, names = bytes(body), served.model.preparation.numbers
+    if asked.forms.body == CSV:
+        encoding, most = asked.forms.encoding, settings.max_predict_rows
+        raw = None if encoding else csv_numbers(text, served.model.plain_numbers, max_rows=most)
+        if raw is None:
+            inputs, reading = served.model.inputs, served.model.reading
+            return general(csv_document(text, inputs, max_rows=most, encoding=encoding, reading=reading))
+        return whole(raw)
+    raw = _numbers(text, names, settings)
+    return general(parse(text, settings.max_json_depth)) if raw is None else whole(raw)
+
+
+def _numbers(body: bytes, names: tuple[str, ...] | None, settings: Settings) -> Matrix | None:
+    """The raw matrix (n, p) of a body of numbers for these inputs and nothing else; None if it is any other."""
+    if names is None:
+        return None
+    found = cut(body, b"data|rows", _header, settings, most=settings.max_predict_rows * len(names))
+    if found is None or found.values.shape[1] != len(names):
+        return None
+    header = found.rest or found.names
+    if header == names:
+        return found.values
+    order = order_of(header, names)
+    return None if order is None else np.ascontiguousarray(found.values[:, order])
+
+
+def _header(rest: Any, form: int) -> tuple[str, ...] | None:
+    """The names of a body's columns; none where each row has them."""
+    if rest == {"rows": STANDS[OBJECTS]} and form == OBJECTS:
+        return ()
+    if not isinstance(rest, dict) or rest.keys() != {"columns", "data"} or rest["data"] != STANDS[LISTS]:
+        return None
+    columns = rest["columns"]
+    return tuple(map(intern, columns)) if isinstance(columns, list) and set(map(type, columns)) == {str} else None
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Percent-encoded, so that any name fits a header; the list ends with `...` where it would grow too long."""
+    listed = ",".join(quote(name, safe="") for name in names)
+    return listed if len(listed) <= LONGEST_HEADER else f"{listed[:LONGEST_HEADER].rpartition(',')[0]},..."

@@ -1,0 +1,24 @@
+"""What Prometheus scrapes: counts and times of requests, and of jobs."""
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
+from prometheus_client import generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
+from app.api.formats.strict_json import StrictRoute
+from app.api.params.common import ServicesDep
+
+router = APIRouter(tags=["operations"], route_class=StrictRoute)
+PATIENCE = 0.8
+"""Seconds that a scrape waits for the database."""
+
+
+@router.get("/metrics", response_class=PlainTextResponse)
+async def read_metrics(request: Request, services: ServicesDep) -> Response:
+    """Counters and times of this process, and counts of jobs from the database, as Prometheus reads them.
+
+    While the database does not answer, its figures are left out, and `valiant_database_up` is 0.
+    """
+    await services.census.refresh(PATIENCE)
+    text = generate_latest(request.app.state.metrics.registry) + generate_latest(services.registry)
+    return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)

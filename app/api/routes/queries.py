@@ -1,0 +1,83 @@
+"""What-if questions and explanations: any model, asked where nobody has measured."""
+
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from app.api.edge.openapi import declare
+from app.api.formats.strict_json import StrictRoute
+from app.api.params.common import CONFIDENCE, ModelPath, RequestTimeout, ServicesDep, seconds
+from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
+from app.schemas.predictions import PredictRequest
+from app.schemas.whatif import Explanations, Intervals, Linearisation, LineariseRequest, Sweep, SweepRequest
+from app.services.predictions import Served
+from app.services.whatif import WhatIf
+
+router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=StrictRoute)
+HEADERS = declare(200, {STALE: DESCRIPTION}, optional=(STALE,))
+T = TypeVar("T")
+
+
+class _Asked:
+    """The version that is meant, and who may be asked when."""
+
+    def __init__(  # noqa: PLR0917  FastAPI passes them by name
+        self,
+        services: ServicesDep,
+        response: Response,
+        version: Annotated[int | None, Query(ge=1, lt=2**31, description="This version.")] = None,
+        alias: Annotated[
+            str | None, Query(pattern=r"^[a-z0-9_-]{1,100}$", description="The version this alias points at.")
+        ] = None,
+        x_request_timeout: RequestTimeout = None,
+        x_min_revision: MinRevision = None,
+    ) -> None:
+        self._wanted = version, alias, x_min_revision or 0
+        self._response = response
+        self._services = services
+        self._timeout = x_request_timeout
+
+    async def answer(self, model: str, ask: Callable[[WhatIf, Served], T]) -> T:
+        """Off the event loop, in turn with other large predictions."""
+        async with self._services.admission.enter(seconds(self._timeout)) as place:
+            served = await self._services.predictions.serve(model, *self._wanted)
+            for name, value in stale_header(served):
+                self._response.headers[name.decode()] = value.decode()
+            return await place.run(lambda: ask(self._services.whatif, served), large=True)
+
+
+Asked = Annotated[_Asked, Depends()]
+
+
+@router.post("/{model}/sweep", responses=HEADERS)
+async def sweep_model(model: ModelPath, asked: Asked, body: SweepRequest) -> Sweep:
+    """The response surface: predictions over a grid of one to three inputs, the others held fixed."""
+    return await asked.answer(model, lambda whatif, served: whatif.sweep(served, body))
+
+
+@router.post("/{model}/linearise", responses=HEADERS)
+async def linearise_model(model: ModelPath, asked: Asked, body: LineariseRequest) -> Linearisation:
+    """The tangent of the model at a row, by central differences, and from where to where it can be trusted."""
+    return await asked.answer(model, lambda whatif, served: whatif.linearise(served, body))
+
+
+@router.post("/{model}/intervals", responses=HEADERS)
+async def estimate_intervals(
+    model: ModelPath,
+    asked: Asked,
+    body: PredictRequest,
+    confidence: Annotated[float, CONFIDENCE] = 0.95,
+) -> Intervals:
+    """Predictions of a regression with error bars, readable too; `predict` says what they bound."""
+    sent = body.model_dump(mode="python")
+    return await asked.answer(model, lambda whatif, served: whatif.intervals(served, sent, confidence))
+
+
+@router.post("/{model}/explain", responses=HEADERS)
+async def explain_rows(model: ModelPath, asked: Asked, body: PredictRequest) -> Explanations:
+    """Why these rows get the answers they get: the path through a tree, the neighbours, what members or stages say,
+    the local coefficients. At most 32 MiB of it.
+    """
+    sent = body.model_dump(mode="python")
+    return await asked.answer(model, lambda whatif, served: whatif.explain(served, sent))

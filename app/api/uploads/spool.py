@@ -1,0 +1,121 @@
+"""Files on their way in: from the socket to a spool file, never in memory, and no further than the limits."""
+
+import asyncio
+import hashlib
+import os
+from collections.abc import AsyncIterator
+from typing import BinaryIO
+
+from fastapi import Request
+from starlette.concurrency import run_in_threadpool
+
+from app.api.edge.body import BY_NAME
+from app.api.edge.content_encoding import inflater_of
+from app.disk import NO_ROOM
+from app.errors import BodyTooLarge, RequestTimeout, StorageFull, UnsupportedMediaType
+
+FORM = "multipart/form-data"
+WRITE_BYTES = 1 << 20
+FREE_BYTES = 16 << 20
+"""Left free on the disk of the spool."""
+
+
+class Spool:
+    """A file that counts and digests what it gets."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.size = 0
+        self._digest = hashlib.sha256()
+        self._waiting = bytearray()
+
+    @property
+    def digest(self) -> str:
+        return f"sha256:{self._digest.hexdigest()}"
+
+    def demand_room(self, size: int) -> None:
+        """Raises StorageFull where `size` bytes cannot fit."""
+        disk = os.fstatvfs(self.file.fileno())
+        if size + FREE_BYTES > disk.f_bavail * disk.f_frsize:
+            raise StorageFull
+
+    async def write(self, piece: bytes) -> None:
+        self.size += len(piece)
+        self._waiting += piece
+        if len(self._waiting) >= WRITE_BYTES:
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Off the event loop: a disk may be slow, and hashing releases the interpreter."""
+        await run_in_threadpool(self._flush, bytes(self._waiting))
+        self._waiting.clear()
+
+    def _flush(self, piece: bytes) -> None:
+        self._digest.update(piece)
+        try:
+            self.file.write(piece)
+            self.file.flush()
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                raise StorageFull from None
+            raise
+
+
+def demand_raw(request: Request) -> None:
+    if request.headers.get("content-type", "").lower().startswith(FORM):
+        raise UnsupportedMediaType("Forms go to /v1/datasets/upload; here the body is the file itself.")
+
+
+async def receive(request: Request, spool: Spool) -> None:
+    """The body, decompressed, into `spool`. Raises what `pieces` does, and StorageFull."""
+    spool.demand_room(declared(request))
+    async for piece in pieces(request):
+        await spool.write(piece)
+    await spool.flush()
+
+
+def declared(request: Request) -> int:
+    """The size the sender announces; 0 if it does not. Raises BodyTooLarge."""
+    length = request.headers.get("content-length", "0")
+    size = int(length[:20]) if length.isascii() and length.isdigit() else 0  # int() refuses thousands of digits
+    if size > request.app.settings.max_upload_bytes:
+        raise _too_large(request)
+    return size
+
+
+async def pieces(request: Request) -> AsyncIterator[bytes]:
+    """The body, decompressed, until it is too much or too late.
+
+    Raises UnsupportedEncoding, BodyTooLarge, RequestTimeout, MalformedEncoding.
+    """
+    inflater, size = inflater_of(request.scope[BY_NAME]), 0
+    async for arrived in _arriving(request):
+        for piece in (arrived,) if inflater is None else inflater.feed(arrived):
+            size += len(piece)
+            if size > request.app.settings.max_upload_bytes:
+                raise _too_large(request)
+            yield piece
+    if inflater is not None:
+        inflater.finish()
+
+
+async def _arriving(request: Request) -> AsyncIterator[bytes]:
+    """What arrives, whatever was announced."""
+    settings, size = request.app.settings, 0
+    stream = request.stream()
+    while True:
+        try:
+            async with asyncio.timeout(settings.upload_timeout_seconds):
+                piece = await anext(stream, None)
+        except TimeoutError:
+            raise RequestTimeout from None
+        if piece is None:
+            return
+        size += len(piece)
+        if size > settings.max_upload_bytes:
+            raise _too_large(request)
+        yield piece
+
+
+def _too_large(request: Request) -> BodyTooLarge:
+    return BodyTooLarge(f"At most {request.app.settings.max_upload_bytes} bytes are accepted.")

@@ -1,0 +1,526 @@
+"""A real server over a real socket: what is answered where it arrives, and what comes the usual way, is the same."""
+
+import asyncio
+import gc
+import json
+import re
+import socket
+import struct
+import threading
+import time
+import weakref
+from contextlib import ExitStack, contextmanager
+from uuid import uuid4
+
+import numpy as np
+import pytest
+import uvicorn
+
+from app.api.fast import connection, write_batching
+from app.api.fast.head import END, read_head
+from app.api.fast.route import Question
+from app.api.fast.write_batching import Gathering, Turn
+from app.main import create_app
+from app.serve import configured
+from app.services.predictions import Predictions
+
+ROWS = {"columns": ["length", "width", "size"], "data": [[5.1, 0.2, "small"], [None, 1.5, "large"]]}
+HEAD = re.compile(rb"HTTP/1\.1 (\d{3}) .*?\r\ncontent-length: (\d+)\r\n.*?\r\n\r\n", re.DOTALL)
+OWN = re.compile(rb"(date|x-request-id): [^\r]*\r\n|\"request_id\":\"[^\"]*\"|urn:valiant:request:[0-9a-f]*")
+"""What differs from request to request."""
+LONG = f"X-Long: {2048 * 'x'}"
+"""A head with it takes the usual way."""
+
+
+@pytest.fixture(scope="module")
+def name(services, publish):
+    made = f"c-{uuid4()}"
+    publish(services.work, made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def server(settings):
+    """Its port, and of each question that did not take the usual way whether its answer was at hand."""
+    app = create_app(settings.model_copy(update={"max_body_bytes": 100_000, "pointer_seconds": 3600}))
+    said, real = [], app.question
+
+    def question(head):
+        found = real(head)
+        return None if found is None else Overheard(found, said)
+
+    app.question = question
+    with serving(app) as (port, _):
+        yield port, said
+
+
+@contextmanager
+def serving(app, **options):
+    """A port and the server."""
+    config = configured(app)
+    for option, value in options.items():
+        setattr(config, option, value)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        running = uvicorn.Server(config)
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
+        thread.start()
+        while not running.started:
+            time.sleep(0.01)
+        try:
+            yield listening.getsockname()[1], running
+        finally:
+            running.should_exit = True
+            thread.join()
+
+
+class Overheard:
+    def __init__(self, question, said):
+        self.question, self.said, self.size, self.lead = question, said, question.size, question.lead
+
+    def answer(self, body):
+        answer = self.question.answer(body)
+        self.said.append(isinstance(answer, tuple))
+        return answer
+
+
+@pytest.fixture
+def talk(server):
+    """`talk(bytes, count)`: as many answers to what is sent, the pieces of a list one after the other."""
+    port, said = server
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+
+        def say(*pieces, answers=1, gap=0.03):
+            said.clear()
+            for place, piece in enumerate(pieces):
+                if place:
+                    time.sleep(gap)  # so that the server reads them apart
+                line.sendall(piece)
+            return read(line, answers)
+
+        say.line, say.said = line, said
+        yield say
+
+
+def read(line, count):
+    came, answers = b"", []
+    while len(answers) < count:
+        piece = line.recv(1 << 16)
+        assert piece, came
+        came += piece
+        while (head := HEAD.match(came)) and len(came) >= head.end() + int(head[2]):
+            end = head.end() + int(head[2])
+            answers.append(came[:end])
+            came = came[end:]
+    assert not came
+    return answers
+
+
+def question(model, body, *headers, path="predict", method="POST", version="1.1"):
+    body = body if isinstance(body, bytes) else json.dumps(body).encode()
+    lines = [
+        f"{method} /v1/models/{model}/{path} HTTP/{version}", "Host: here", "Content-Type: application/json",
+        f"Content-Length: {len(body)}", *headers, "", "",
+    ]  # fmt: skip
+    return "\r\n".join(lines).encode() + body
+
+
+def told(answers):
+    return [OWN.sub(b"", answer) for answer in answers]
+
+
+@pytest.fixture
+def usual(talk, name):
+    """The answer to `ROWS` that comes the usual way, once the model is in memory."""
+    talk(question(name, ROWS))
+    answers = talk(question(name, ROWS, LONG))
+    assert talk.said == []
+    return told(answers)[0]
+
+
+def test_both_ways_give_the_same_bytes(talk, name, usual):
+    (answer,) = told(talk(question(name, ROWS)))
+    assert talk.said == [True]
+    assert answer == usual
+    assert b"x-model-version: 1\r\n" in answer
+    assert b"x-content-type-options: nosniff\r\n" in answer
+
+
+def test_every_answer_has_a_date_and_an_id(talk, name):
+    (first,), (second,) = talk(question(name, ROWS)), talk(question(name, ROWS, "X-Request-Id: my-request-1"))
+    assert re.search(rb"\r\ndate: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r\n", first)
+    assert re.search(rb"\r\nx-request-id: [0-9a-f]{32}\r\n", first)
+    assert b"\r\nx-request-id: my-request-1\r\n" in second
+
+
+def test_however_it_is_cut_the_answer_is_the_same(talk, name, usual):
+    asked = question(name, ROWS)
+    for place in range(1, len(asked), 23):
+        assert told(talk(asked[:place], asked[place:])) == [usual]
+        assert talk.said == [True] or place < asked.index(END) + len(END)
+    assert (
+        told(talk(asked[:-60], asked[-60:-30], asked[-30:] + asked + asked[:-30], asked[-30:], answers=3))
+        == [usual] * 3
+    )
+    assert talk.said == [True] * 3
+
+
+def test_a_body_for_which_room_is_made_as_it_comes(talk, name, usual, monkeypatch):
+    monkeypatch.setattr(connection, "READ", 10)
+    monkeypatch.setattr(connection, "AHEAD", 2)
+    asked = question(name, ROWS)
+    start = asked.index(END) + len(END)
+    cuts = [asked[:start], *(asked[at : at + 9] for at in range(start, len(asked), 9))]
+    assert told(talk(*cuts[:-1], cuts[-1] + asked, answers=2)) == [usual] * 2
+    assert talk.said == [True] * 2
+
+
+@pytest.mark.parametrize("lead", [0, 77])
+def test_room_is_made_for_what_came_not_for_what_is_said_to_come(lead):
+    """And so that numbers behind so many bytes are where a processor reads them best."""
+    came, asked = 100, Question(10**12, lead, None)
+    arriving = connection._Arriving(asked, b"", memoryview(bytes(range(came))), came, came, None)
+    for most in (connection.READ, connection.AHEAD * connection.READ):
+        room = arriving.room()
+        assert (np.frombuffer(arriving.body, np.uint8).ctypes.data + lead) % 8 == 0
+        assert came + len(room) == most
+        room[:] = bytes(len(room))
+        arriving.came = came = most
+    assert bytes(arriving.body[:100]) == bytes(range(100))
+
+
+def test_a_body_that_comes_slowly_is_waited_for(talk, name, usual):
+    asked = question(name, ROWS)
+    cuts = [asked[:-40], *(asked[at : at + 1] for at in range(len(asked) - 40, len(asked)))]
+    assert told(talk(*cuts, gap=1.2 * connection.PATIENCE / 40)) == [usual]
+    assert talk.said == [True]
+
+
+def test_the_rest_of_a_question_is_waited_for_no_longer_than_patience(talk, name, usual, monkeypatch):
+    monkeypatch.setattr(connection, "PATIENCE", 0.005)
+    asked = question(name, ROWS)
+    assert told(talk(asked[:-60], asked[-60:-30], asked[-30:], gap=0.3)) == [usual]
+    assert talk.said == []
+
+
+def test_who_leaves_before_the_question_is_whole(talk, name, server):
+    """And the server goes on."""
+    asked = question(name, ROWS)
+    with socket.create_connection(("127.0.0.1", server[0]), timeout=20) as line:
+        line.sendall(asked[:-10])
+        time.sleep(0.03)
+    assert talk(asked)
+
+
+@pytest.mark.parametrize("left", [10, 0])
+def test_a_server_that_ends_waits_for_what_has_begun_to_arrive_and_for_answers(settings, name, left, monkeypatch):
+    asked, real = question(name, ROWS), Predictions.ready
+
+    async def slow(*wanted):
+        await asyncio.sleep(0.4)
+        return await real(*wanted)
+
+    monkeypatch.setattr(Predictions, "ready", slow)
+    with serving(create_app(settings)) as (port, running), socket.create_connection(("127.0.0.1", port)) as line:
+        line.sendall(asked[: len(asked) - left])
+        time.sleep(0.03)
+        running.should_exit = True
+        time.sleep(0.3)
+        line.sendall(asked[len(asked) - left :])
+        (answer,) = read(line, 1)
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert line.recv(1) == b""
+
+
+def test_only_an_idle_connection_is_closed(settings, name):
+    asked = question(name, ROWS)
+    with (
+        serving(create_app(settings), timeout_keep_alive=0.2) as (port, _),
+        socket.create_connection(("127.0.0.1", port), timeout=20) as line,
+    ):
+        for _ in range(6):
+            line.sendall(asked)
+            read(line, 1)
+            time.sleep(0.1)
+        assert line.recv(1) == b""
+
+
+def test_questions_that_come_together_are_answered_in_order(talk, name, usual):
+    health = b"GET /livez HTTP/1.1\r\nHost: here\r\n\r\n"
+    asked = question(name, ROWS)
+    answers = told(talk(asked + asked + health + asked + health + asked, answers=6))
+    assert [answers[place] for place in (0, 1, 3, 5)] == [usual] * 4
+    assert answers[2] == answers[4] != usual
+    assert True in talk.said
+
+
+def test_who_reads_late_gets_everything(talk, name, usual):
+    """More answers than the buffers of both ends hold are not kept in memory: the server stops reading."""
+    count, asked = 2_000, question(name, ROWS)
+    sending = threading.Thread(target=talk.line.sendall, args=(asked * count,))
+    sending.start()
+    time.sleep(0.3)
+    answers = read(talk.line, count)
+    sending.join()
+    assert set(told(answers)) == {usual}
+
+
+WRONG = [(b"{", 400), (b'{"rows": [{"length": "x"}]}', 422), (b'{"columns": [], "data": [[1]]}', 422)]
+
+
+@pytest.mark.usefixtures("usual")
+@pytest.mark.parametrize(("body", "status"), WRONG)
+def test_both_ways_refuse_alike(talk, name, body, status):
+    (answer,) = told(talk(question(name, body)))
+    assert talk.said == [True]
+    assert answer.startswith(b"HTTP/1.1 %d " % status)
+    assert b"\r\ncontent-type: application/problem+json\r\n" in answer
+    (same,) = told(talk(question(name, body, LONG)))
+    assert talk.said == []
+    assert sorted(answer.split(b"\r\n")) == sorted(same.split(b"\r\n"))
+
+
+@pytest.mark.parametrize(("body", "status"), [(b"", 400), (b"[" + b"1," * 60_000 + b"1]", 413)])
+def test_bodies_of_no_size_to_speak_of_come_the_usual_way(talk, name, body, status):
+    (answer,) = talk(question(name, body))
+    assert answer.startswith(b"HTTP/1.1 %d " % status)
+    assert talk.said == []
+
+
+def test_a_large_body_is_answered_later_and_in_order(talk, name, usual):
+    """By a thread; what comes meanwhile waits."""
+    rows = [*ROWS["data"], *[[0.5 * i, None, "large"] for i in range(4_000)]]
+    large, small = question(name, {**ROWS, "data": rows}), question(name, ROWS)
+    answers = told(talk(large[:500], large[500:9_000], large[9_000:] + small, small, answers=3))
+    assert answers[1:] == [usual, usual]
+    assert len(json.loads(answers[0].split(END)[1])["predictions"]) == len(rows)
+    assert talk.said == [False, True, True]
+
+
+@pytest.mark.parametrize(("reset", "usual"), [(False, False), (True, False), (False, True)])
+def test_who_leaves_before_a_large_answer_leaves_the_queue(settings, name, reset, usual, monkeypatch):
+    """Nothing of the question is kept, no other notices, and the answer is counted as one that nobody waited for."""
+    app = create_app(settings.model_copy(update={"predict_threads": 1, "max_waiting_predictions": 1}))
+    rows = [[0.5 * i, None, "large"] for i in range(20_000)]
+    asked = question(name, {**ROWS, "data": rows}, *([LONG] if usual else []))
+    bodies, answer = [], connection.Connection._answer
+
+    def overheard(self, question, body):
+        bodies.append(weakref.ref(body))
+        answer(self, question, body)
+
+    monkeypatch.setattr(connection.Connection, "_answer", overheard)
+    with serving(app) as (port, _), ExitStack() as lines:
+        admission, gate = app.services.admission, threading.Event()
+        lines.callback(gate.set)
+        admission._threads.submit(gate.wait)  # busy
+        first, gone, late = (lines.enter_context(socket.create_connection(("127.0.0.1", port), 20)) for _ in range(3))
+        for line, count in ((first, 1), (gone, 2)):
+            line.sendall(asked)
+            until(lambda count=count: admission.large == count)
+        if reset:
+            gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        gc.disable()
+        lines.callback(gc.enable)
+        gone.close()
+        until(lambda: admission.large == 1)
+        until(lambda: usual or bodies[1]() is None)
+        late.sendall(asked)
+        until(lambda: admission.large == 2)
+        gate.set()
+        answers = [read(line, 1)[0] for line in (first, late)]
+        assert [answer[:13] for answer in answers] == [b"HTTP/1.1 200 "] * 2
+        first.sendall(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert re.search(rb'predict",status="499"} 1\.0\n', read(first, 1)[0])
+
+
+def until(holds):
+    """Wait for it, twenty seconds at most."""
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def test_who_asks_no_more_and_still_reads_is_answered(settings, name, usual):
+    """Also where that takes a look into the database."""
+    strict = settings.model_copy(update={"pointer_seconds": 0.001, "stale_seconds": 0.0})
+    with serving(create_app(strict)) as (port, _):
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+                line.sendall(question(name, ROWS))
+                line.shutdown(socket.SHUT_WR)
+                assert told(read(line, 1)) == [usual]
+                assert line.recv(1) == b""
+
+
+def test_a_model_that_is_not_there(talk):
+    (answer,) = talk(question("nowhere", ROWS))
+    assert answer.startswith(b"HTTP/1.1 404 ")
+    assert talk.said == [False]
+
+
+def test_a_clock_of_its_own(talk, name, usual):
+    assert told(talk(question(name, ROWS, "X-Request-Timeout: 5"))) == [usual]
+    assert talk.said == [False]
+
+
+@pytest.mark.parametrize(
+    ("headers", "version"), [(["Connection: close"], "1.1"), ([], "1.0"), (["Expect: 100-continue"], "1.1")]
+)
+def test_what_says_more_than_a_question_comes_the_usual_way(talk, name, usual, headers, version):
+    asked, goes_on = question(name, ROWS, *headers, version=version), b"HTTP/1.1 100 Continue\r\n\r\n"
+    talk.line.sendall(asked)
+    if "Expect: 100-continue" in headers:
+        assert talk.line.recv(len(goes_on)) == goes_on
+    (answer,) = told(read(talk.line, 1))
+    assert answer.replace(b"connection: close\r\n", b"") == usual
+    if "Expect: 100-continue" not in headers:
+        assert talk.line.recv(1) == b""  # and it is closed
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "code"),
+    [
+        (b"GET /" + 70_000 * b"a" + b" HTTP/1.1\r\nHost: here\r\n\r\n", 414, "uri_too_long"),
+        (b"GET / HTTP/1.1\r\nHost: here\r\nX: " + 300_000 * b"a" + b"\r\n\r\n", 431, "header_too_large"),
+        (b"GARBAGE\r\n\r\n", 400, "malformed_request"),
+        (b"GET http://[ HTTP/1.1\r\nHost: here\r\n\r\n", 400, "malformed_request"),
+        (b"GET / HTTP/1.1\r\nHost: here\r\nContent-Length: x\r\n\r\n", 400, "malformed_request"),
+    ],
+    ids=["address", "header", "line", "url", "length"],
+)
+def test_what_cannot_be_parsed_is_a_problem_too(talk, text, status, code):
+    (response,) = talk(text)
+    head, _, body = response.partition(END)
+    assert head.startswith(b"HTTP/1.1 %d " % status)
+    for header in (b"content-type: application/problem+json", b"connection: close", b"x-content-type-options: nosniff"):
+        assert b"\r\n" + header + b"\r\n" in head
+    assert (json.loads(body)["code"], json.loads(body)["status"]) == (code, status)
+    assert talk.line.recv(1) == b""
+
+
+@pytest.mark.parametrize("length", [b"content-length: 4\r\n", b"transfer-encoding: chunked\r\n"])
+def test_what_is_no_request_is_refused(talk, name, length):
+    path = f"/v1/models/{name}/predict".encode()
+    talk.line.sendall(b"POST " + path + b" HTTP/1.1\r\nHost: here\r\n" + length + b"Content-Length: x\r\n\r\n{}")
+    assert talk.line.recv(1000).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_body_in_chunks(talk, name, usual):
+    body = json.dumps(ROWS).encode()
+    head = question(name, b"").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+    assert told(talk(head + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))) == [usual]
+
+
+@pytest.mark.parametrize("address", ["predict?version=1", "predict%3Fversion=1", "predict?version=%31", "predict#x"])
+def test_unusual_addresses(talk, name, address):
+    talk(question(name, ROWS, path=address))  # its pointer is remembered
+    (answer,) = talk(question(name, ROWS, path=address))
+    assert answer.startswith(b"HTTP/1.1 404 " if address == "predict%3Fversion=1" else b"HTTP/1.1 200 ")
+    assert talk.said == [True] * (address == "predict?version=1")
+
+
+def test_each_request_is_counted_once(talk, name):
+    def counted():
+        (answer,) = talk(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n")
+        lines = [line for line in answer.decode().splitlines() if "predict" in line]
+        return {
+            status: float(next((line.split()[-1] for line in lines if f'status="{status}"' in line), 0))
+            for status in (200, 422)
+        }
+
+    before = counted()
+    talk(question(name, ROWS))
+    talk(question(name, {"rows": [{"length": "x"}]}))
+    after = counted()
+    assert {status: after[status] - before[status] for status in after} == {200: 1, 422: 1}
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET / HTTP/1.1\r\nContent-Length: 2",
+        b"POST / HTTP/1.0\r\nContent-Length: 2",
+        b"POST / HTTP/1.1\r\nHost: here",
+        b"POST / HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 2",
+        b"POST / HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 3",
+        b"POST / HTTP/1.1\r\nContent-Length: 2\r\nConnection: close",
+        b"POST / HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue",
+        b"POST / HTTP/1.1\r\nContent-Length: 2\r\nUpgrade: websocket\r\nConnection: upgrade",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked",
+        b"POST / HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked",
+        b"POST / HTTP/1.1\nContent-Length: 2\n\n{}POST / HTTP/1.1\r\nContent-Length: 2",
+        b"POST / HTTP/1.1\r\nContent-Length: +2",
+        b"POST /\0 HTTP/1.1\r\nContent-Length: 2",
+        b"nonsense",
+    ],
+)
+def test_heads_that_are_not_plain(head):
+    assert read_head(head + END) is None
+
+
+def test_a_plain_head():
+    found = read_head(b"POST /a?b=c HTTP/1.1\r\nX-Y: z\r\ncontent-length: 12" + END)
+    assert found == (b"/a?b=c", [(b"x-y", b"z"), (b"content-length", b"12")], 12)
+
+
+class Line:
+    """Where a transport writes to."""
+
+    def __init__(self):
+        self.sent = []
+
+    def writelines(self, pieces):
+        self.sent.append(b"".join(pieces))
+
+    def is_closing(self):
+        return "closed" in self.sent
+
+    def close(self):
+        self.sent.append("closed")
+
+
+class Loop:
+    """What is to be called at the end of the turn."""
+
+    def __init__(self):
+        self.soon = []
+
+    def call_soon(self, call):
+        self.soon.append(call)
+
+    def end(self):
+        called, self.soon = self.soon, []
+        for call in called:
+            call()
+
+
+def test_what_is_written_in_one_turn_is_sent_as_one_piece_and_in_order(monkeypatch):
+    monkeypatch.setattr(write_batching, "LONGEST", 3600)
+    loop, line, other = Loop(), Line(), Line()
+    turn = Turn(loop)
+    out = Gathering(line, turn)
+    out.write(b"head")
+    Gathering(other, turn).write(b"theirs")
+    out.write(b"body")
+    assert line.sent == other.sent == []
+    loop.end()
+    assert (line.sent, other.sent) == ([b"headbody"], [b"theirs"])
+    out.write(b"last")
+    out.close()
+    loop.end()
+    assert line.sent == [b"headbody", b"last", "closed"]
+    out.write(b"too late")
+    loop.end()
+    assert line.sent == [b"headbody", b"last", "closed"]
+
+
+def test_in_a_long_turn_nothing_waits_for_its_end(monkeypatch):
+    loop, line = Loop(), Line()
+    out = Gathering(line, Turn(loop))
+    monkeypatch.setattr(write_batching, "LONGEST", -1)
+    out.write(b"one")
+    out.write(b"two")
+    assert line.sent == [b"one", b"two"]
+    loop.end()
+    assert line.sent == [b"one", b"two"]
