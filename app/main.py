@@ -13,7 +13,7 @@ from anyio.to_thread import current_default_thread_limiter
 from fastapi.routing import iter_route_contexts
 from starlette.middleware import Middleware
 
-from app.api import routes
+from app.api import fast, routes
 from app.api.edge import openapi, problems
 from app.api.edge.hosts import Hosts
 from app.api.edge.measurements import Metrics
@@ -64,7 +64,8 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
             if "{" not in route.path:
                 literal.setdefault(route.path, set()).update(route.methods or ())
     app.literal_paths = {path: with_head(methods) for path, methods in literal.items()}
-    app.answer_directly(partial(Surroundings, metrics=measured, templates=templates), direct)
+    app.fast = fast.is_on(settings)
+    app.answer_directly(partial(Surroundings, metrics=measured, templates=templates), direct if app.fast else [])
     return app
 
 

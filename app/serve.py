@@ -4,12 +4,13 @@ import asyncio
 import socket
 import threading
 from types import FrameType
+from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
 
 from app import logs
-from app.api.fast.connection import LAST, Connection, Receiver
+from app.api.fast.head import LAST
+from app.api.fast.route import Application
 from app.lean import settle
 from app.ports import accepts, listen, refuse_new
 from app.settings import Settings
@@ -20,7 +21,7 @@ LATE_SECONDS = 0.5
 """Time for the request of a caller who connected just before the listener closed."""
 
 
-def serve(app: FastAPI, settings: Settings) -> None:
+def serve(app: Application, settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT. Raises StartFailed if the address is taken."""
     logs.configure(settings.log_level)
     settle()
@@ -28,10 +29,10 @@ def serve(app: FastAPI, settings: Settings) -> None:
         _Draining(configured(app), app, settings.drain_seconds).run(sockets=[listener])
 
 
-def configured(app: FastAPI) -> uvicorn.Config:
+def configured(app: Application) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=Receiver,  # type: ignore[arg-type]  # asyncio knows two kinds of protocols, uvicorn one
+        http=_shortcut().Receiver if app.fast else "httptools",
         proxy_headers=False,  # nothing asks who the client is, or by which scheme it came
         access_log=False,  # the application writes one line a request itself
         log_config=None,
@@ -39,6 +40,13 @@ def configured(app: FastAPI) -> uvicorn.Config:
         timeout_keep_alive=75,  # longer than a load balancer's idle timeout, else it sees resets
         timeout_graceful_shutdown=25,
     )
+
+
+def _shortcut() -> Any:
+    """Imported where it is used: another version of uvicorn may lack the private parts that it stands on."""
+    from app.api.fast import connection  # noqa: PLC0415
+
+    return connection
 
 
 class _Draining(uvicorn.Server):
@@ -49,7 +57,7 @@ class _Draining(uvicorn.Server):
     those who had connected, and closes what is idle still.
     """
 
-    def __init__(self, config: uvicorn.Config, app: FastAPI, drain_seconds: float) -> None:
+    def __init__(self, config: uvicorn.Config, app: Application, drain_seconds: float) -> None:
         super().__init__(config)
         self._app = app
         self._drain_seconds = drain_seconds
@@ -84,7 +92,7 @@ class _Draining(uvicorn.Server):
         self.config.encoded_headers.append(LAST)  # from which the headers of all responses are made each second
         self.server_state.default_headers = [*self.server_state.default_headers, LAST]
         for connection in tuple(self.server_state.connections):
-            if isinstance(connection, Connection):
+            if self._app.fast and isinstance(connection, _shortcut().Connection):
                 connection.end()
 
 

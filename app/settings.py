@@ -33,6 +33,11 @@ class Settings(BaseSettings):
         "localhost and IP addresses always work. `*` admits every name, also one that a web page rebinds to the API.",
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="What is worth a log line.")
+    fast_path: bool = Field(
+        True,
+        description="Predictions skip the web framework, which costs more than they do; false gives the framework's "
+        "way. The shortcut turns itself off, with a warning in the log, if uvicorn is of another version than tested.",
+    )
     drain_seconds: float = Field(0, ge=0, description="Time between not-ready and shutdown.")
     upload_timeout_seconds: PositiveFloat = Field(60, description="Longest silence within an upload.")
 

@@ -20,6 +20,12 @@ HOSTS = "testserver,here"
 """Under which starlette's client, and tests over raw sockets, address the API."""
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--fast-path", choices=["on", "off"], default="on", help="position of VALIANT_FAST_PATH for the shared stack"
+    )
+
+
 @contextmanager
 def _folder():
     """A data folder with a short name and no company: pytest's own are long."""
@@ -55,9 +61,9 @@ def _only_our_settings():
 
 
 @pytest.fixture(scope="session")
-def stack():
+def stack(pytestconfig):
     """The servers that most tests share. Do not stop them: `stack_factory` is for that."""
-    with _migrated_stack() as running:
+    with _migrated_stack(fast_path=pytestconfig.getoption("--fast-path") == "on") as running:
         yield running
 
 

@@ -1,1 +1,20 @@
 """The shortcut of the routes that are called most: past the framework, on private parts of uvicorn and FastAPI."""
+
+from importlib.metadata import version
+
+import structlog
+
+from app.settings import Settings
+
+TESTED = ("0.54",)
+"""Versions of uvicorn, up to the minor one, whose private parts the shortcut was tested with."""
+_log = structlog.get_logger("app.api")
+
+
+def is_on(settings: Settings) -> bool:
+    """Whether the shortcut is wanted, and uvicorn is of a version that it was tested with; else logs a warning."""
+    found = version("uvicorn")
+    tested = found.rpartition(".")[0] in TESTED
+    if settings.fast_path and not tested:
+        _log.warning("fast_path_off", uvicorn=found, tested=TESTED)
+    return settings.fast_path and tested

@@ -17,7 +17,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from app.api.edge.body import Sent
 from app.api.edge.middleware import STAMPS, Whole, line
 from app.api.edge.problems import AddressTooLong, HeadTooLarge, MalformedRequest
-from app.api.fast.head import END, LONGEST
+from app.api.fast.head import END, LAST, LONGEST
 from app.api.fast.route import Application, Question
 from app.api.fast.write_batching import Gathering, turn_of
 from app.errors import ValiantError
@@ -25,8 +25,6 @@ from app.settings import KiB
 
 PATIENCE = 1.0
 """Seconds after which a question of which no more came takes the usual way, which has clocks of its own."""
-LAST = b"connection", b"close"
-"""The header of a response after which its connection is closed."""
 LONGEST_ADDRESS, LONGEST_HEAD = 64 * KiB - 1, 256 * KiB
 """Bytes of an address, and of all header fields of a request."""
 CLOSE = {"Connection": "close"}

@@ -191,6 +191,8 @@ class Application(FastAPI):
     services: Services
     """There while it runs."""
     hosts: Hosts
+    fast: bool
+    """Whether requests skip the framework, and connections uvicorn's own protocol."""
     literal_paths: Mapping[str, Collection[str]] = {}
     """Paths without parameters, such as /v1/datasets/upload, and their methods. None of them is a name in another."""
 
