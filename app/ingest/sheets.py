@@ -13,7 +13,7 @@ from app.ml.contract.columns import ColumnKind
 from app.ml.evaluation.splits import evenly
 from app.ml.tables import smoothness
 from app.ml.tables.profile import Column, Pieces, describe
-from app.ml.tables.smoothness import Known
+from app.ml.tables.smoothness import SampledColumn
 
 CHUNKS = 16
 """Read for a sample of rows."""
@@ -41,7 +41,7 @@ def compared(columns: Sequence[Column], chunks: BinaryIO, places: Sequence[Chunk
     if len(chosen) < 2:
         return list(columns)
     sample = _sample(chunks, places, chosen)
-    found = smoothness.of({columns[at].name: Known.of(cells) for at, cells in zip(chosen, sample, strict=True)})
+    found = smoothness.of({columns[at].name: SampledColumn.of(cells) for at, cells in zip(chosen, sample, strict=True)})
     return [column.model_copy(update={"smoothness": found.get(column.name)}) for column in columns]
 
 

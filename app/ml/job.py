@@ -59,7 +59,7 @@ class Estimate(Wire):
 # before a job exists
 
 
-class Wanted(NamedTuple):
+class VersionRef(NamedTuple):
     """A version as it is asked for: its number, else an alias, else `champion` if it is set, else the newest."""
 
     model: str
@@ -77,8 +77,8 @@ class Chosen(Body):
     )
 
     @property
-    def wanted(self) -> Wanted:
-        return Wanted(self.model, self.version, self.alias)
+    def wanted(self) -> VersionRef:
+        return VersionRef(self.model, self.version, self.alias)
 
     def choice_faults(self, at: str = "") -> Iterator[Fault]:
         """at: where in the request it stands."""
@@ -90,7 +90,7 @@ class Needs(NamedTuple):
     """What a request rests on. It must exist, and stays what it is until the job has ended."""
 
     datasets: tuple[DatasetReference, ...] = ()
-    models: tuple[Wanted, ...] = ()
+    models: tuple[VersionRef, ...] = ()
 
 
 class Sheet(NamedTuple):
@@ -112,7 +112,7 @@ class Version(NamedTuple):
     header: Header
 
 
-class Known(NamedTuple):
+class JobContext(NamedTuple):
     """What `Needs` has found, in its order."""
 
     datasets: tuple[Sheet, ...] = ()
@@ -240,7 +240,7 @@ class Kind(Generic[R]):
     """What SDKs call the route that asks for it: verb_noun."""
     request: type[R]
     needs: Callable[[R], Needs]
-    check: Callable[[R, Known], Checked]
+    check: Callable[[R, JobContext], Checked]
     """Before the job exists. Raises InvalidRequest with every fault, each with its pointer into the request."""
     run: Callable[[R, Inputs, Reporter], Outcome]
     """Pure; in a process of its own. What it raises of `app.errors` is told to the client."""

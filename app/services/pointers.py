@@ -10,6 +10,7 @@ from typing import NamedTuple
 import structlog
 
 from app.errors import DatabaseUnavailable, RevisionNotReached, ValiantError
+from app.ml.job import VersionRef
 from app.services.outage import COLD_SECONDS, Outage
 from app.services.single_flight import SingleFlight, within
 from app.store.models import CHAMPION, Pointer
@@ -20,14 +21,6 @@ MOST = 10_000
 """Pointers remembered. Only names that exist are, so this is many models."""
 LATE_SECONDS = 0.04
 """A renewal that takes longer no longer holds up a request that an older pointer can serve."""
-
-
-class Wanted(NamedTuple):
-    """A version, an alias, or neither: then `champion` if it is set, else the newest."""
-
-    model: str
-    version: int | None = None
-    alias: str | None = None
 
 
 class Found(NamedTuple):
@@ -59,14 +52,14 @@ class Pointers:
         self._seconds = seconds
         self._stale_seconds = stale_seconds
         self._clock = clock
-        self._flights: SingleFlight[tuple[Wanted, int, int], Pointer] = SingleFlight(2, "pointers")
-        self._known: dict[Wanted, _Known] = {}
+        self._flights: SingleFlight[tuple[VersionRef, int, int], Pointer] = SingleFlight(2, "pointers")
+        self._known: dict[VersionRef, _Known] = {}
         self._lock = Lock()
         self._generation = 0
         self._attempt: Future[Pointer] | None = None
         self.outage = Outage(clock)
 
-    def at_hand(self, wanted: Wanted, least: int = 0) -> Found | None:
+    def at_hand(self, wanted: VersionRef, least: int = 0) -> Found | None:
         """A fresh pointer, or in an outage an older one, that has at least this revision."""
         known = self._known.get(wanted)
         if known is None or known.found.pointer.revision < least:
@@ -80,7 +73,7 @@ class Pointers:
             self._retry(wanted)
         return stale
 
-    async def current(self, wanted: Wanted, least: int = 0) -> Found:
+    async def current(self, wanted: VersionRef, least: int = 0) -> Found:
         """As `at_hand`, else from the database.
 
         Raises ModelNotFound, VersionNotFound, AliasNotFound, RevisionNotReached, DatabaseUnavailable.
@@ -92,20 +85,20 @@ class Pointers:
             raise RevisionNotReached(f"The alias is at revision {found.pointer.revision}.")
         return found
 
-    async def demand_database(self, wanted: Wanted) -> None:
+    async def demand_database(self, wanted: VersionRef) -> None:
         """Raises DatabaseUnavailable while the database is away."""
         await self.current(wanted)
         if not self.outage.seconds_left():
             raise DatabaseUnavailable
 
-    def fetch(self, wanted: Wanted, least: int = 0) -> Future[Pointer]:
+    def fetch(self, wanted: VersionRef, least: int = 0) -> Future[Pointer]:
         """From the database. The outcome may be ModelNotFound, VersionNotFound or AliasNotFound."""
         generation = self._generation
         return self._flights.join((wanted, least, generation), lambda: self._read(wanted, least, generation))
 
     def alias_moved(self, model: str, alias: str) -> None:
         """Read anew what the move changed, once it is committed."""
-        changed = [Wanted(model, alias=alias), *([Wanted(model)] if alias == CHAMPION else [])]
+        changed = [VersionRef(model, alias=alias), *([VersionRef(model)] if alias == CHAMPION else [])]
         self._forget(changed.__contains__)
         for wanted in changed:
             with suppress(Exception):  # the move is done; the next read tries again
@@ -122,13 +115,13 @@ class Pointers:
         newest = max((known.read_at for known in list(self._known.values())), default=None)
         return 0.0 if newest is None else max(0.0, self._stale_seconds - (self._clock() - newest))
 
-    def _forget(self, changed: Callable[[Wanted], bool]) -> None:
+    def _forget(self, changed: Callable[[VersionRef], bool]) -> None:
         with self._lock:
             self._generation += 1
             for wanted in list(filter(changed, self._known)):
                 del self._known[wanted]
 
-    def _read(self, wanted: Wanted, least: int, generation: int) -> Pointer:
+    def _read(self, wanted: VersionRef, least: int, generation: int) -> Pointer:
         known, began = self._known.get(wanted), self._clock()
         if known is not None and began - known.read_at < self._seconds and known.found.pointer.revision >= least:
             return known.found.pointer  # landed between the caller's look and now
@@ -145,7 +138,7 @@ class Pointers:
         self._land(wanted, _Known(Found(pointer), began), generation)
         return pointer
 
-    def _land(self, wanted: Wanted, known: _Known | None, generation: int) -> None:
+    def _land(self, wanted: VersionRef, known: _Known | None, generation: int) -> None:
         self.outage.end()
         with self._lock:
             if generation != self._generation:
@@ -156,14 +149,14 @@ class Pointers:
                     self._known.clear()
                 self._known[wanted] = known
 
-    def _stale(self, wanted: Wanted, least: int) -> Found | None:
+    def _stale(self, wanted: VersionRef, least: int) -> Found | None:
         known = self._known.get(wanted)
         if known is None or known.found.pointer.revision < least:
             return None
         age = self._clock() - known.read_at
         return Found(known.found.pointer, int(age)) if age < self._stale_seconds else None
 
-    def _retry(self, wanted: Wanted) -> Future[Pointer] | None:
+    def _retry(self, wanted: VersionRef) -> Future[Pointer] | None:
         """In an outage: another attempt, one at a time, if it is due."""
         with self._lock:
             if (self._attempt is not None and not self._attempt.done()) or not self.outage.retries():
@@ -171,7 +164,7 @@ class Pointers:
         self._attempt = self.fetch(wanted)
         return self._attempt
 
-    async def _renewed(self, wanted: Wanted, least: int) -> Found:
+    async def _renewed(self, wanted: VersionRef, least: int) -> Found:
         """From the database; what is known already if that takes long or fails."""
         if self.outage.seconds_left():
             flight, patience = self.fetch(wanted, least), self.outage.seconds_left()

@@ -10,6 +10,7 @@ import numpy as np
 from app.errors import Fault, InvalidRequest
 from app.ml.contract.algorithm import Matrix
 from app.ml.evaluation.rejection import Policy
+from app.ml.job import VersionRef
 from app.ml.models.model import Model, Predicted
 from app.ml.tables.rows import Incoming, read_rows
 from app.services.answers import NO_EXTRAS, Answer, Extras, answer
@@ -17,7 +18,7 @@ from app.services.batching import Batching
 from app.services.compiling import Compiling
 from app.services.loading import opened, stored
 from app.services.memory import ModelMemory
-from app.services.pointers import Found, Pointers, Wanted
+from app.services.pointers import Found, Pointers
 from app.services.single_flight import SingleFlight, within
 from app.services.tally import Level, Tally
 from app.settings import KiB, MiB, Settings
@@ -72,7 +73,7 @@ class Predictions:
         """
         return await self.ready(wanted_of(model, version, alias, least), least)
 
-    async def ready(self, wanted: Wanted, least: int = 0) -> Served:
+    async def ready(self, wanted: VersionRef, least: int = 0) -> Served:
         """As `serve`."""
         found = await self.pointers.current(wanted, least)
         model = self.memory.get(found.pointer.digest)
@@ -83,7 +84,7 @@ class Predictions:
         return Served(found.pointer, model, found.stale_seconds)
 
     def at_hand(
-        self, wanted: Wanted, size: int, seconds: float | None, least: int = 0, *, plain: bool = False
+        self, wanted: VersionRef, size: int, seconds: float | None, least: int = 0, *, plain: bool = False
     ) -> Served | None:
         """As `ready`, if a body of so many bytes can be answered without waiting for anything or anybody.
 
@@ -120,7 +121,7 @@ class Predictions:
             pace = (time.thread_time() - begun) / size
             self._paces[digest] = max(pace, MEMORY * self._paces.get(digest, 0.0))
 
-    async def _loaded(self, wanted: Wanted, found: Found) -> Model:
+    async def _loaded(self, wanted: VersionRef, found: Found) -> Model:
         if found.stale_seconds is not None:
             await self.pointers.demand_database(wanted)
         flight = self._loads.join(found.pointer.digest, lambda: self._load(found.pointer))
@@ -206,7 +207,7 @@ def check_policy(served: Served, policy: Policy) -> None:
         raise InvalidRequest(faults=faults)
 
 
-def wanted_of(model: str, version: int | None, alias: str | None, least: int = 0) -> Wanted:
+def wanted_of(model: str, version: int | None, alias: str | None, least: int = 0) -> VersionRef:
     """least: the revision in X-Min-Revision. Raises InvalidRequest for what excludes each other."""
     faults = []
     if version is not None and alias is not None:
@@ -216,4 +217,4 @@ def wanted_of(model: str, version: int | None, alias: str | None, least: int = 0
         faults += [Fault("/header/X-Min-Revision", detail)]
     if faults:
         raise InvalidRequest(faults=faults)
-    return Wanted(model, version, alias)
+    return VersionRef(model, version, alias)

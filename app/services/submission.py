@@ -12,7 +12,7 @@ from app.disk import demand_room
 from app.errors import Fault, IdempotencyConflict, InvalidRequest, QueueFull
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.columns import TableColumn
-from app.ml.job import Checked, Estimate, Known, Request, Sheet, Version
+from app.ml.job import Checked, Estimate, JobContext, Request, Sheet, Version
 from app.ml.models.model import Header
 from app.ml.operations import kind_of
 from app.ml.tables.profile import Column
@@ -121,7 +121,7 @@ class Submission:
         versions = tuple(_version(w.models.version(at.model, at.version)) for at in pointers)
         faults = self._limit_faults(request)
         try:
-            checked = kind.check(request, Known(sheets, versions, self._settings.job_memory_bytes))
+            checked = kind.check(request, JobContext(sheets, versions, self._settings.job_memory_bytes))
         except InvalidRequest as error:
             raise InvalidRequest(error.detail, faults=(*error.faults, *faults)) from None
         if faults:

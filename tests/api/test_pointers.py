@@ -13,8 +13,9 @@ from starlette.testclient import TestClient
 
 from app.errors import ModelNotFound
 from app.main import create_app
+from app.ml.job import VersionRef
 from app.services.models import Models
-from app.services.pointers import Pointers, Wanted
+from app.services.pointers import Pointers
 
 ROWS = {"columns": ["length", "width", "size"], "data": [[5.1, 0.2, "small"]]}
 MATRIX = {"inputs": [{"name": "width", "shape": [1], "datatype": "FP64", "data": [0.2]},
@@ -150,7 +151,7 @@ def held(engine):
 @pytest.mark.parametrize("change", ["move", "delete"])
 def test_a_read_that_began_before_a_change_is_neither_joined_nor_kept(services, name, change):
     pointers = Pointers(services.work, 3600.0)
-    models, wanted = Models(services.work, pointers), Wanted(name)
+    models, wanted = Models(services.work, pointers), VersionRef(name)
     with held(services.work.engine) as (began, go):
         early = pointers.fetch(wanted)
         assert began.wait(10)
@@ -172,12 +173,12 @@ def test_a_read_that_began_before_a_change_is_neither_joined_nor_kept(services, 
 def test_whoever_insists_does_not_share_a_read_that_began_before_the_move(services, name):
     pointers, other = Pointers(services.work, 3600.0), Models(services.work, Pointers(services.work, 0.0))
     with held(services.work.engine) as (began, go):
-        early = pointers.fetch(Wanted(name), 1)  # somebody who guesses
+        early = pointers.fetch(VersionRef(name), 1)  # somebody who guesses
         assert began.wait(10)
         moved, _ = other.move_alias(name, "champion", 1, if_match=None, request_id=None)
 
         async def insist():
-            late = asyncio.create_task(pointers.current(Wanted(name), moved.revision))
+            late = asyncio.create_task(pointers.current(VersionRef(name), moved.revision))
             await asyncio.sleep(0.05)
             go.set()
             return await late

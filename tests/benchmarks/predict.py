@@ -26,9 +26,10 @@ from app.bootstrap import build
 from app.lean import settle
 from app.main import create_app
 from app.ml.contract.columns import TableColumn
+from app.ml.job import VersionRef
 from app.ml.models.model import decode
 from app.ml.training.train import TrainSpec, train
-from app.services.pointers import Found, Wanted, _Known
+from app.services.pointers import Found, _Known
 from app.settings import Settings
 from app.store.models import Pointer
 from tests.benchmarks.serving import bodies, floor
@@ -55,7 +56,7 @@ def application(blob):
     services, digest = build(settings, role="api"), "sha256:" + 64 * "0"
     services.predictions.memory.put(digest, decode(blob))
     found = Found(Pointer("cancer", 1, digest, len(blob)))
-    services.predictions.pointers._known[Wanted("cancer")] = _Known(found, inf)
+    services.predictions.pointers._known[VersionRef("cancer")] = _Known(found, inf)
     return create_app(settings, services)
 
 

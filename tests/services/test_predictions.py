@@ -26,9 +26,10 @@ from app.errors import (
     ModelNotFound,
     VersionNotFound,
 )
+from app.ml.job import VersionRef
 from app.ml.models.model import decode, encode
 from app.ml.numerics import jit
-from app.services.pointers import Pointers, Wanted
+from app.services.pointers import Pointers
 from app.services.predictions import LOADS, QUICK_BODY, QUICK_SECONDS, Predictions
 from app.store.cache import Cache
 from app.store.engine import make_engine
@@ -253,7 +254,7 @@ def test_ten_times_the_memory_is_served_within_it(process, published, trained, n
 
 
 def test_a_large_body_of_plain_numbers_stays_on_the_loop_while_those_before_were_quick(process, published, name):
-    predictions, wanted, size = process(), Wanted(name), 10 * QUICK_BODY
+    predictions, wanted, size = process(), VersionRef(name), 10 * QUICK_BODY
     answer(predictions, name, published(name))
     served = predictions.at_hand(wanted, QUICK_BODY, None)
     plain = served._replace(model=SimpleNamespace(preparation=SimpleNamespace(numbers=("length", "width"))))
@@ -308,7 +309,7 @@ def test_which_version_is_meant(services, process, publish, name):
 def test_a_pointer_lives_for_its_seconds_and_no_longer(services, publish, name):
     publish(services.work, name)
     clock = type("Clock", (), {"now": 0.0, "__call__": lambda self: self.now})()
-    pointers, wanted = Pointers(services.work, 1.0, clock=clock), Wanted(name)
+    pointers, wanted = Pointers(services.work, 1.0, clock=clock), VersionRef(name)
     assert pointers.at_hand(wanted) is None
     pointer = pointers.fetch(wanted).result()
     with services.work() as w:

@@ -25,7 +25,7 @@ from app.ml.training.candidates import SearchSpec, candidates
 from app.ml.training.plan import TrainSpec, plan
 from app.ml.training.refits import refit
 from app.ml.training.train import train
-from app.ml.training.training_set import Material
+from app.ml.training.training_set import TrainingSet
 from workers import group
 from workers.group import Group
 
@@ -282,7 +282,7 @@ def test_fits_that_judge_tell_the_same(lender, method, target):
 def test_refits_are_the_same(lender, noise):
     table, columns = measured()
     spec = TrainSpec.model_validate({"target": "y", "algorithm": {"name": "linear"}})
-    material = Material.read(spec, plan(spec, columns, 30), table, columns)
+    material = TrainingSet.read(spec, plan(spec, columns, 30), table, columns)
 
     def refits():
         done = []

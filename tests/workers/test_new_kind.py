@@ -25,7 +25,7 @@ from uuid import UUID
 from pydantic import Field
 
 from app.errors import Fault, InvalidRequest
-from app.ml.job import Checked, Kind, Name, Needs, Outcome, Request, Result, Wanted
+from app.ml.job import Checked, Kind, Name, Needs, Outcome, Request, Result, VersionRef
 
 
 class TallyRequest(Request):
@@ -45,7 +45,7 @@ class Tally(Result):
 
 
 def needs(request):
-    return Needs((request.dataset,), (Wanted(request.model),))
+    return Needs((request.dataset,), (VersionRef(request.model),))
 
 
 def check(request, known):

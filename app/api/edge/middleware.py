@@ -127,7 +127,7 @@ class Own(NamedTuple):
         return cls(_incoming(headers), None if traceparent is None else tracing.trace_id(traceparent))
 
 
-class Known:
+class CachedRequest:
     """What surrounds requests of which only the body changes. Their connection sends the answers."""
 
     def __init__(self, surroundings: Surroundings, scope: Scope) -> None:

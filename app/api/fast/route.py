@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.edge.body import BY_NAME, Headers, Sent, headers_of, read
 from app.api.edge.hosts import Hosts
-from app.api.edge.middleware import GONE, Known, Own, Reply, Surroundings, Whole
+from app.api.edge.middleware import GONE, CachedRequest, Own, Reply, Surroundings, Whole
 from app.api.fast.head import apart, read_head
 from app.bootstrap import Services
 from app.errors import EmptyBody, ValiantError
@@ -160,7 +160,7 @@ class Question(NamedTuple):
     lead: int
     """How many of them come before its numbers."""
     answer: Callable[..., Whole | Coroutine[Any, Any, Whole]]
-    """To a body, as `Known.answer`."""
+    """To a body, as `CachedRequest.answer`."""
 
 
 class _Heads(dict[bytes, Question | None]):
@@ -221,7 +221,7 @@ class Application(FastAPI):
             raise error
 
         nothing = {"type": "http", "app": self, "method": "", "path": "", "headers": []}
-        refusal = Known(self._direct, nothing).answer(respond, b"")
+        refusal = CachedRequest(self._direct, nothing).answer(respond, b"")
         assert isinstance(refusal, tuple)  # noqa: S101  nothing is waited for
         return refusal
 
@@ -250,7 +250,7 @@ class Application(FastAPI):
             respond = found["route"].respond(found["path_params"], query, headers)
         except (ValiantError, RequestValidationError):
             return None
-        known = Known(self._direct, {**own, **found})
+        known = CachedRequest(self._direct, {**own, **found})
         lead = found["route"].lead(headers)
         return Question(asked.size, lead, partial(known.answer, partial(respond, Call(self, asked.headers, headers))))
 

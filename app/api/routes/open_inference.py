@@ -19,6 +19,7 @@ from app.api.params.common import ModelPath, RequestTimeout, ServicesDep, Versio
 from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
 from app.api.routes.health import check_readiness
 from app.errors import InvalidRequest
+from app.ml.job import VersionRef
 from app.ml.models.model import Model
 from app.ml.numerics.decoding.json_numbers import FLAT
 from app.ml.tables.rows import MAX_FAULTS
@@ -32,7 +33,6 @@ from app.schemas.inference import (
     ServerReadiness,
 )
 from app.services.inference import PLATFORM, Asked, Inferred, answer, inputs_of, outputs_of, placed, read, write
-from app.services.pointers import Wanted
 from app.services.predictions import Served
 from app.services.tensors import binary_size, refused
 from app.settings import KiB, Settings
@@ -149,7 +149,7 @@ def infer_model(
     A model of numbers only takes one matrix (rows, columns) of any name, with its columns in the order of the metadata.
     Every model takes a tensor per column, by its name. null, and NaN in bytes, are missing values.
     """
-    return partial(_infer, Wanted(model), seconds(x_request_timeout), x_min_revision or 0)
+    return partial(_infer, VersionRef(model), seconds(x_request_timeout), x_min_revision or 0)
 
 
 @inferring.post(
@@ -165,7 +165,7 @@ def infer_version(
     x_request_timeout: RequestTimeout = None,
 ) -> Respond:
     """As `infer_model`, by this version."""
-    return partial(_infer, Wanted(model, version), seconds(x_request_timeout), 0)
+    return partial(_infer, VersionRef(model, version), seconds(x_request_timeout), 0)
 
 
 def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
@@ -179,7 +179,7 @@ def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
 
 
 def _infer(
-    wanted: Wanted, within: float | None, least: int, call: Call, body: Sent
+    wanted: VersionRef, within: float | None, least: int, call: Call, body: Sent
 ) -> Reply | Coroutine[Any, Any, Reply]:
     services = call.app.services
     served = services.predictions.at_hand(wanted, len(body), within, least, plain=_is_plain(call))
@@ -207,7 +207,7 @@ def _lead(headers: Headers) -> int:
     return end if end <= LONGEST_HEAD else 0
 
 
-async def _in_turn(wanted: Wanted, within: float | None, least: int, call: Call, body: Sent) -> Reply:
+async def _in_turn(wanted: VersionRef, within: float | None, least: int, call: Call, body: Sent) -> Reply:
     services = call.app.services
     async with services.admission.enter(within) as place:
         served = await services.predictions.ready(wanted, least)

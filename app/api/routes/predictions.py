@@ -31,11 +31,11 @@ from app.api.params.rejection import (
     policy_of,
 )
 from app.ml.contract.algorithm import Matrix
+from app.ml.job import VersionRef
 from app.ml.numerics.decoding.json_numbers import LISTS, OBJECTS
 from app.ml.tables.rows import Incoming, whole
 from app.schemas.predictions import Prediction, PredictRequest
 from app.services.answers import Answer, Extras
-from app.services.pointers import Wanted
 from app.services.predictions import Served, check_extras, wanted_of
 from app.settings import KiB, Settings
 
@@ -132,7 +132,7 @@ def predict_rows(  # noqa: PLR0917  passed by name
 class _Asked(NamedTuple):
     """Of bodies sent to one address."""
 
-    wanted: Wanted
+    wanted: VersionRef
     least: int
     """Smallest acceptable revision of the alias."""
     forms: _Forms

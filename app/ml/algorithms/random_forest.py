@@ -61,7 +61,7 @@ from app.ml.numerics.trees.binning import MOST, binned
 from app.ml.numerics.trees.compiled.splits import ENTROPY, GINI, VARIANCE
 from app.ml.numerics.trees.cost import growing
 from app.ml.numerics.trees.forest import Trees, spread, stages, total
-from app.ml.numerics.trees.growth import DEEPEST, Grower, Orchard, Rules, chosen, planted
+from app.ml.numerics.trees.growth import DEEPEST, ForestBuilder, Grower, Rules, chosen, planted
 from app.ml.numerics.trees.out_of_bag import JUDGES, OutOfBag, Unseen, importances, permuted_increases, unjudged, unseen
 
 POINTS = 50
@@ -129,7 +129,7 @@ class State(NamedTuple):
     """(2,) by which votes become probabilities; empty if these are the shares."""
 
 
-class Ground(NamedTuple):
+class GrowthInputs(NamedTuple):
     """What all trees grow from."""
 
     params: RandomForest
@@ -140,7 +140,7 @@ class Ground(NamedTuple):
     """(k, k) the votes there are; None where every leaf has an answer of its own."""
 
 
-class Grove(NamedTuple):
+class GrownForest(NamedTuple):
     """Some of the trees, without the votes that they share, and what they say of rows that they have not seen."""
 
     trees: tuple[Trees, ...]
@@ -162,21 +162,22 @@ def fit(params: RandomForest, data: Data, context: Context) -> Fit[State]:
 
 
 def _grown(params: RandomForest, data: Data, context: Context) -> tuple[Trees, OutOfBag, Matrix, list[float]]:
-    """The trees, and what they say of rows they have not seen: `increases` as in `Grove`, and the curve."""
+    """The trees, and what they say of rows they have not seen: `increases` as in `GrownForest`, and the curve."""
     n, d = data.x.shape
     numbers = data.task is Task.REGRESSION
     classes = None if numbers or params.vote == "shares" else np.eye(data.targets.shape[1])
     if classes is not None:
         classes.setflags(write=False)
-    ground = Ground(params, data, Grower(data, binned(data, params.bins)), _rules(params, d, numbers=numbers), classes)
+    grower, rules = Grower(data, binned(data, params.bins)), _rules(params, d, numbers=numbers)
+    ground = GrowthInputs(params, data, grower, rules, classes)
     size = min(FEW, -(-params.trees // POINTS))
     counts = [min(size, params.trees - before) for before in range(0, params.trees, size)]
     rngs = context.rng.spawn(len(counts))
     works = [partial(_grove, ground, count, rng) for count, rng in zip(counts, rngs, strict=True)]
     votes = OutOfBag(data, params.trees, counted=classes is not None)
-    orchard, curve = Orchard(params.trees), list[float]()
+    orchard, curve = ForestBuilder(params.trees), list[float]()
 
-    def kept(grove: Grove) -> Matrix:
+    def kept(grove: GrownForest) -> Matrix:
         for tree, part in zip(grove.trees, grove.unseen, strict=True):
             whole = tree if classes is None else tree._replace(answer=classes)
             votes.add(whole, part)
@@ -184,7 +185,7 @@ def _grown(params: RandomForest, data: Data, context: Context) -> tuple[Trees, O
         return grove.increases
 
     increases = []
-    for number, rises in enumerate(map(kept, context.each(Grove, works)), 1):  # where no grove outlives its turn
+    for number, rises in enumerate(map(kept, context.each(GrownForest, works)), 1):  # where no grove outlives its turn
         increases.append(rises)
         if number % -(-len(counts) // POINTS) == 0 or number == len(counts):
             error, _ = votes.error(-(-n // JUDGES))
@@ -194,12 +195,12 @@ def _grown(params: RandomForest, data: Data, context: Context) -> tuple[Trees, O
     return orchard.trees(), votes, np.concatenate(increases), curve
 
 
-def _grove(ground: Ground, count: int, rng: np.random.Generator) -> Grove:
+def _grove(ground: GrowthInputs, count: int, rng: np.random.Generator) -> GrownForest:
     trees, parts, increases = zip(*(_tree(ground, rng) for _ in range(count)), strict=True)
-    return Grove(trees, parts, np.array(increases))
+    return GrownForest(trees, parts, np.array(increases))
 
 
-def _tree(ground: Ground, rng: np.random.Generator) -> tuple[Trees, Unseen, Vector]:
+def _tree(ground: GrowthInputs, rng: np.random.Generator) -> tuple[Trees, Unseen, Vector]:
     params, data, _, _, classes = ground
     tree, rows = _taught(ground, rng)
     rises = (
@@ -210,7 +211,7 @@ def _tree(ground: Ground, rng: np.random.Generator) -> tuple[Trees, Unseen, Vect
     return tree if classes is None else tree._replace(answer=classes[:0]), unseen(data, tree, rows), rises
 
 
-def _taught(ground: Ground, rng: np.random.Generator) -> tuple[Trees, NDArray[np.int32]]:
+def _taught(ground: GrowthInputs, rng: np.random.Generator) -> tuple[Trees, NDArray[np.int32]]:
     """A tree, and the rows that it has not seen."""
     _, data, grower, rules, classes = ground
     times = _drawn(len(data.x), rng)

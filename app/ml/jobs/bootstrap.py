@@ -15,13 +15,26 @@ from app.ml.contract.algorithm import Task
 from app.ml.contract.columns import InputColumn, TableColumn
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.evaluation.evaluation import Validation
-from app.ml.job import Checked, Estimate, Inputs, Kind, Known, Name, Needs, Outcome, Request, Result, Version, Wanted
+from app.ml.job import (
+    Checked,
+    Estimate,
+    Inputs,
+    JobContext,
+    Kind,
+    Name,
+    Needs,
+    Outcome,
+    Request,
+    Result,
+    Version,
+    VersionRef,
+)
 from app.ml.statistics.refit_statistics import Distribution, Ellipse, Rectangle, distribution, ellipses, rectangle
 from app.ml.tables.rows import read_rows
 from app.ml.training.cost import BASE_SECONDS
 from app.ml.training.plan import Plan, TrainSpec, plan
 from app.ml.training.refits import Numbers, Refits, refit
-from app.ml.training.training_set import Material
+from app.ml.training.training_set import TrainingSet
 from app.references import DatasetReference
 
 MOST_ROWS = 100
@@ -82,10 +95,10 @@ class Bootstrap(Result):
 def needs(request: BootstrapRequest) -> Needs:
     if (request.model is None) == (request.training is None):
         raise InvalidRequest(faults=[Fault("/training", "Give either a model or a training, and not both.")])
-    return Needs((request.dataset,), () if request.model is None else (Wanted(request.model, request.version),))
+    return Needs((request.dataset,), () if request.model is None else (VersionRef(request.model, request.version),))
 
 
-def check(request: BootstrapRequest, known: Known) -> Checked:
+def check(request: BootstrapRequest, known: JobContext) -> Checked:
     (sheet,) = known.datasets
     spec = _spec(request, *known.models)
     planned = _planned(request, spec, sheet.columns, sheet.rows)
@@ -111,7 +124,7 @@ def run(request: BootstrapRequest, inputs: Inputs, progress: Reporter) -> Outcom
     source = source.used_as(spec.kinds)
     columns, table = source.sheet.columns, source.read()
     planned = _planned(request, spec, columns, table.num_rows)
-    material = Material.read(spec, planned, table, columns)
+    material = TrainingSet.read(spec, planned, table, columns)
     del table
 
     def step(done: int, fits: int, told: Numbers) -> None:

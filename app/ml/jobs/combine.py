@@ -21,7 +21,20 @@ from app.ml.evaluation.evaluation import NOTHING_ELSE
 from app.ml.evaluation.holdout_reuse import held_out_by_all, whole, without
 from app.ml.evaluation.report import Report, Reuse
 from app.ml.evaluation.residuals import residuals
-from app.ml.job import Checked, Chosen, Inputs, Kind, Known, Loaded, Name, Needs, Outcome, Request, Trained, Version
+from app.ml.job import (
+    Checked,
+    Chosen,
+    Inputs,
+    JobContext,
+    Kind,
+    Loaded,
+    Name,
+    Needs,
+    Outcome,
+    Request,
+    Trained,
+    Version,
+)
 from app.ml.models import seen_rows
 from app.ml.models.conformal import Calibration
 from app.ml.models.golden import record_golden, spaced
@@ -30,7 +43,7 @@ from app.ml.models.model import Model, encode
 from app.ml.preparation.preparation import Preparation
 from app.ml.tables.casting import kinds_used
 from app.ml.training.judging import (
-    Judged,
+    EvaluatedModel,
     column_faults,
     group_columns,
     judge,
@@ -71,7 +84,7 @@ def needs(request: CombineRequest) -> Needs:
     return Needs((request.dataset,), tuple(one.wanted for one in request.members))
 
 
-def check(request: CombineRequest, known: Known) -> Checked:
+def check(request: CombineRequest, known: JobContext) -> Checked:
     (sheet,) = known.datasets
     faults = [*_faults(request, known.models)]
     for version in known.models:
@@ -142,7 +155,7 @@ def _what(version: Version) -> str:
 
 
 def _committee(request: CombineRequest, members: Sequence[Loaded], digest: str) -> Model:
-    """Judged by nobody so far."""
+    """Not evaluated yet."""
     models = [loaded.model for loaded in members]
     team = common([model.inputs for model in models])
     classes: tuple[Class, ...] = tuple(dict.fromkeys(label for model in models for label in model.classes or ()))
@@ -195,7 +208,7 @@ def _receipt(request: CombineRequest, members: Sequence[Loaded], digest: str) ->
 
 
 def _report(
-    seed: int, versions: Sequence[Version], model: Model, judged: Judged, *, reuse: Reuse, said: Sequence[str]
+    seed: int, versions: Sequence[Version], model: Model, judged: EvaluatedModel, *, reuse: Reuse, said: Sequence[str]
 ) -> Report:
     evaluation, summary = judged.evaluation, find(COMMITTEE).algorithm.summary
     left = residuals("test", judged.rows, evaluation.residuals)

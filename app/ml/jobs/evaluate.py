@@ -17,7 +17,7 @@ from app.ml.evaluation.costs import Costs, cost_faults
 from app.ml.evaluation.evaluation import Asked, Judgement
 from app.ml.evaluation.holdout_reuse import held_out, held_out_by_all, whole, without
 from app.ml.evaluation.report import IntervalReport, Reuse
-from app.ml.job import Checked, Chosen, Inputs, Kind, Known, Needs, Outcome, Request, Result, Sheet, Version
+from app.ml.job import Checked, Chosen, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Version
 from app.ml.models import seen_rows
 from app.ml.tables.casting import kinds_used
 from app.ml.training.judging import column_faults, group_columns, judge, read_truth, trainings, warnings
@@ -69,7 +69,7 @@ def needs(request: EvaluateRequest) -> Needs:
     return Needs((request.dataset,), (request.wanted,))
 
 
-def check(request: EvaluateRequest, known: Known) -> Checked:
+def check(request: EvaluateRequest, known: JobContext) -> Checked:
     (sheet,), (version,) = known.datasets, known.models
     faults = list(_faults(request, version, sheet))
     if faults:

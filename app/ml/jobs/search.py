@@ -13,7 +13,7 @@ from pydantic import Field
 from app.errors import Fault, InvalidRequest
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.evaluation.evaluation import Validation
-from app.ml.job import Checked, Estimate, Inputs, Kind, Known, Name, Needs, Outcome, Request, Result, Sheet
+from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Name, Needs, Outcome, Request, Result, Sheet
 from app.ml.statistics.figures import MEASURES
 from app.ml.training.candidates import Candidate, SearchSpec, candidates
 from app.ml.training.cost import BASE_SECONDS
@@ -87,7 +87,7 @@ def needs(request: SearchRequest) -> Needs:
     return Needs(datasets=(request.dataset,))
 
 
-def check(request: SearchRequest, known: Known) -> Checked:
+def check(request: SearchRequest, known: JobContext) -> Checked:
     (sheet,) = known.datasets
     faults = []
     if request.validation.method != "kfold":

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from app.ml.contract.progress import Reporter
-from app.ml.job import Checked, Estimate, Inputs, Kind, Known, Name, Needs, Outcome, Request
+from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Name, Needs, Outcome, Request
 from app.ml.training.plan import TrainSpec, plan
 from app.ml.training.train import train
 from app.references import DatasetReference
@@ -32,7 +32,7 @@ def needs(request: TrainRequest) -> Needs:
     return Needs(datasets=(request.dataset,))
 
 
-def check(request: TrainRequest, known: Known) -> Checked:
+def check(request: TrainRequest, known: JobContext) -> Checked:
     (sheet,) = known.datasets
     planned = plan(request, sheet.columns, sheet.rows, known.memory_bytes)
     estimate = TrainEstimate(

@@ -17,7 +17,7 @@ from app.ml.preparation.arrow_columns import UNSEEN
 from app.ml.preparation.functions import Function
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.request import Linearising
-from app.ml.preparation.state import Learned
+from app.ml.preparation.state import PreparationState
 from app.ml.preparation.target_encoding import Encoding
 
 ENCODED = ".encoded."
@@ -81,7 +81,7 @@ class View:
     def unpacked(cls, document: JSON, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Raises KeyError, TypeError or ValueError for what was not packed so."""
         path, inputs = document["path"], inputs_of(document)
-        learned = Learned(*(arrays[f"{path}.{name}"] for name in Learned._fields))
+        learned = PreparationState(*(arrays[f"{path}.{name}"] for name in PreparationState._fields))
         codes = tuple(arrays[f"{path}.codes.{place}"] for place in range(len(inputs)))
         view = cls(
             restored(document, inputs, learned, arrays),
@@ -116,7 +116,7 @@ def common(inputs: Sequence[Sequence[InputColumn]]) -> Preparation:
         found[column.name] = _both(found.get(column.name, column), column)
     columns = tuple(found.values())
     categorical, numbers = np.array([column.levels is not None for column in columns]), np.zeros(len(columns))
-    learned = Learned(numbers, numbers, numbers + 1, categorical, categorical)
+    learned = PreparationState(numbers, numbers, numbers + 1, categorical, categorical)
     return Preparation(columns, learned, keeps_missing=True, keeps_categories=True).checked()
 
 
@@ -161,7 +161,7 @@ def inputs_of(document: JSON) -> tuple[InputColumn, ...]:
 
 
 def restored(
-    document: JSON, inputs: tuple[InputColumn, ...], learned: Learned, arrays: Mapping[str, NDArray[Any]]
+    document: JSON, inputs: tuple[InputColumn, ...], learned: PreparationState, arrays: Mapping[str, NDArray[Any]]
 ) -> Preparation:
     """The preparation that was described. Raises KeyError, TypeError or ValueError for what is none."""
     return Preparation(

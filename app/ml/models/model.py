@@ -22,7 +22,7 @@ from app.ml.models.member_view import ENCODED, LINEARISING, described, inputs_of
 from app.ml.preparation.flags import Flagged
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.request import Linearising
-from app.ml.preparation.state import Learned
+from app.ml.preparation.state import PreparationState
 from app.ml.preparation.target_transform import turned_back
 
 FORMAT = 2
@@ -210,7 +210,7 @@ def decode(blob: bytes | memoryview) -> Model:
             params=entry.algorithm.params.model_validate(header.parameters),
             state=state_format.unpack(entry.algorithm.state, document["state"], arrays),
             preparation=restored(
-                document, header.inputs, state_format.unpack(Learned, document["preparation"], arrays), arrays
+                document, header.inputs, state_format.unpack(PreparationState, document["preparation"], arrays), arrays
             ),
             target=header.target,
             classes=header.classes,

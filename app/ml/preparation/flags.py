@@ -27,7 +27,7 @@ class Flagged(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Doubts:
+class RowFlags:
     """About the p inputs of a preparation."""
 
     inputs: Sequence[InputColumn]

@@ -14,14 +14,14 @@ from app.ml.contract.algorithm import Affine, Labels, Matrix, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.preparation.arrow_columns import UNSEEN
 from app.ml.preparation.functions import Basis, Function, Powers
-from app.ml.preparation.state import Learned, Truths
+from app.ml.preparation.state import PreparationState, Truths
 from app.ml.preparation.target_encoding import Encoding, OutOfFold
 
 
 @dataclass(frozen=True)
 class Layout:
     inputs: tuple[InputColumn, ...]
-    learned: Learned
+    learned: PreparationState
     keeps_missing: bool = False
     """Missing numbers stay NaN: the algorithm takes them."""
     keeps_categories: bool = False

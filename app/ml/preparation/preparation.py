@@ -29,7 +29,7 @@ from app.ml.numerics.row_blocks import blocks
 from app.ml.numerics.scaling import FAR, spread
 from app.ml.preparation.arrow_columns import UNSEEN, Raw, codes, measured
 from app.ml.preparation.compiled.columns import EMPTY, repeated, standardise
-from app.ml.preparation.flags import CODES, Doubts, Flagged
+from app.ml.preparation.flags import CODES, Flagged, RowFlags
 from app.ml.preparation.layout import Layout
 from app.ml.preparation.request import Preprocessing
 from app.ml.preparation.state import learn, scaling
@@ -175,9 +175,9 @@ class Preparation(Layout):
         return tuple(Flagged("undefined", self.basis.names[j], np.flatnonzero(doubt[:, j])) for j in places)
 
     @cached_property
-    def _usual(self) -> tuple[Doubts, Way, int, Vector, Vector]:
+    def _usual(self) -> tuple[RowFlags, Way, int, Vector, Vector]:
         """What a prediction looks at, together: to look up one takes as long as to compare a hundred numbers."""
-        doubts = Doubts.about(self.inputs, self._absent, self._missing, imputes=not self.keeps_missing)
+        doubts = RowFlags.about(self.inputs, self._absent, self._missing, imputes=not self.keeps_missing)
         return doubts, self._way, len(self.inputs), repeated(self._offset[0]), repeated(self._scale[0])
 
     @property

@@ -20,7 +20,7 @@ from app.ml.preparation.target_encoding import MOST_LEVELS
 Truths = NDArray[np.bool_]
 
 
-class Learned(NamedTuple):
+class PreparationState(NamedTuple):
     """An entry per column of the wide matrix (p + f,), neutral where it does not apply."""
 
     fill: Vector
@@ -33,7 +33,7 @@ class Learned(NamedTuple):
 
 
 class _Fact(NamedTuple):
-    """Of one column, as in `Learned`."""
+    """Of one column, as in `PreparationState`."""
 
     fill: float
     offset: float
@@ -44,7 +44,7 @@ class _Fact(NamedTuple):
 
 def learn(
     raw: Raw, rows: Labels, how: Preprocessing, *, encodes: bool, scaled: bool, centred: bool
-) -> tuple[list[InputColumn], Basis, Learned]:
+) -> tuple[list[InputColumn], Basis, PreparationState]:
     """Ranges, levels, functions and scales of the columns. Raises InvalidData for undefined functions.
 
     encodes: whether columns of more than `max_levels` categories keep them all, to be encoded by the target. scaled:
@@ -74,7 +74,7 @@ def learn(
         facts += [as_wanted(name, values, spread(values)) for name, values in columns]
     fill, offset, scale = (np.array([fact[i] for fact in facts], np.float64) for i in range(3))
     others, lacking = (np.array([fact[i] for fact in facts], np.bool_) for i in (3, 4))
-    return inputs, basis, Learned(fill, offset, scale, others, lacking)
+    return inputs, basis, PreparationState(fill, offset, scale, others, lacking)
 
 
 def _defined(basis: Basis, raw: Matrix, values: Matrix, how: Preprocessing) -> None:

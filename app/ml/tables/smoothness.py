@@ -36,7 +36,7 @@ REACH = 1.959964
 """Standard deviations that hold 95 % of a normal law."""
 
 
-class Known(NamedTuple):
+class SampledColumn(NamedTuple):
     """A column of the sample."""
 
     values: Vector
@@ -55,7 +55,7 @@ class Known(NamedTuple):
         return cls(cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), graded)
 
 
-def of(columns: Mapping[str, Known]) -> dict[str, Figure]:
+def of(columns: Mapping[str, SampledColumn]) -> dict[str, Figure]:
     """Of every column with enough values that vary, if another one varies too. All are of the same rows."""
     varying = {name: column for name, column in columns.items() if _varies(column.values)}
     if len(varying) < 2:
@@ -73,7 +73,7 @@ def _varies(values: Vector) -> bool:
     return there.size >= FEWEST and bool((there != there[0]).any())
 
 
-def _differences(column: Known) -> Matrix:
+def _differences(column: SampledColumn) -> Matrix:
     """(n, n) |yᵢ − yⱼ|, in parts of the largest value so that no square overflows; NaN where one is missing."""
     values = column.values / np.nanmax(np.abs(column.values))
     apart: Matrix = np.abs(np.subtract.outer(values, values))

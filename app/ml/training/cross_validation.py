@@ -21,7 +21,7 @@ from app.ml.nested import EACH, meaning
 from app.ml.statistics.figures import Figure
 from app.ml.training.fit import Fitted, fit_rows, judge
 from app.ml.training.leave_one_out import closed_form
-from app.ml.training.training_set import Material
+from app.ml.training.training_set import TrainingSet
 
 T = TypeVar("T")
 _FIGURES = TypeAdapter(list[Figure])
@@ -60,7 +60,7 @@ class _Answer(NamedTuple):
 class Fits(NamedTuple):
     """What the fits have in common. They may be made at once."""
 
-    material: Material
+    material: TrainingSet
     rows: Labels
     """Those that may be learned from."""
     seed: int

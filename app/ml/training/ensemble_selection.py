@@ -24,7 +24,7 @@ from app.ml.statistics.figures import MEASURES, Figure, fold_mean
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.resampling import Rows
 from app.ml.training.plan import TrainSpec
-from app.ml.training.training_set import Material
+from app.ml.training.training_set import TrainingSet
 from app.wire import Wire
 
 MOST = 50
@@ -69,7 +69,7 @@ class Contender(NamedTuple):
 class Judges(NamedTuple):
     """The rows that every candidate has answered, and how."""
 
-    material: Material
+    material: TrainingSet
     rows: Labels
     splits: Sequence[Split]
     measure: str
@@ -151,7 +151,7 @@ def ensemble(contenders: Sequence[Contender], judges: Judges, *, fold_models: bo
     )
 
 
-def _alike(contenders: Sequence[Contender], material: Material) -> list[Contender]:
+def _alike(contenders: Sequence[Contender], material: TrainingSet) -> list[Contender]:
     """Those that can sit on a committee with the first, and see there what they have seen here."""
 
     def seen(one: Contender) -> Any:
@@ -160,7 +160,7 @@ def _alike(contenders: Sequence[Contender], material: Material) -> list[Contende
     return [one for one in contenders if seen(one) == seen(contenders[0]) and not _refused(one.spec, material)]
 
 
-def _refused(spec: TrainSpec, material: Material) -> bool:
+def _refused(spec: TrainSpec, material: TrainingSet) -> bool:
     entry, kinds = find("committee"), {column.name: str(column.kind) for column in material.raw.columns}
     alone = entry.algorithm.params.model_validate({"members": [spec.algorithm.model_dump(mode="json")]})
     inputs = Inputs(kinds, Size(material.rows, len(kinds), len(material.classes)))

@@ -10,7 +10,7 @@ from app.ml.evaluation.splits import evenly
 from app.ml.models.conformal import UNCALIBRATED, Calibration
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.target_transform import carried
-from app.ml.training.training_set import Material
+from app.ml.training.training_set import TrainingSet
 
 MOST_ERRORS = 10_000
 """A quantile of more is hardly surer."""
@@ -24,14 +24,14 @@ class Fitted(NamedTuple):
     learned: Learned
 
 
-def fit_rows(material: Material, rows: Labels, seed: int, progress: Progress = silent) -> Fitted:
+def fit_rows(material: TrainingSet, rows: Labels, seed: int, progress: Progress = silent) -> Fitted:
     """Everything learned from these rows, which may repeat, and from no other."""
     preparation = material.prepare(rows)
     data = material.data(preparation, rows)
     return Fitted(preparation, data, *material.fit(data, seed, progress))
 
 
-def judge(material: Material, fitted: Fitted, rows: Labels, rng: np.random.Generator | None) -> Evaluation:
+def judge(material: TrainingSet, fitted: Fitted, rows: Labels, rng: np.random.Generator | None) -> Evaluation:
     """What these rows say of the fit; without error bars if there is no `rng`."""
     if not rows.size:
         return Evaluation([])
@@ -39,7 +39,7 @@ def judge(material: Material, fitted: Fitted, rows: Labels, rng: np.random.Gener
     return evaluate(fitted.learned, data, fitted.data, material.classes, rng)
 
 
-def calibrate(material: Material, fitted: Fitted, rows: Labels) -> Calibration:
+def calibrate(material: TrainingSet, fitted: Fitted, rows: Labels) -> Calibration:
     """By the errors on these rows, of the function of the target that was fitted."""
     if material.task is not Task.REGRESSION or not rows.size:
         return UNCALIBRATED
@@ -49,7 +49,7 @@ def calibrate(material: Material, fitted: Fitted, rows: Labels) -> Calibration:
         return Calibration.of(predicted, carried(material.preprocessing.target, data.y))
 
 
-def calibrate_by_folds(material: Material, rows: Labels, predicted: Vector | None) -> Calibration:
+def calibrate_by_folds(material: TrainingSet, rows: Labels, predicted: Vector | None) -> Calibration:
     """By what fits without each of these rows predict for it, in the target's own units."""
     if predicted is None:
         return UNCALIBRATED

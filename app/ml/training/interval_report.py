@@ -15,7 +15,7 @@ from app.ml.models.model import Model
 from app.ml.statistics.figures import Figure, proportion
 from app.ml.statistics.intervals import CONFIDENCE
 from app.ml.training.fit import MOST_ERRORS, Fitted
-from app.ml.training.training_set import Material
+from app.ml.training.training_set import TrainingSet
 
 GROUPS = 5
 FEWEST = 10
@@ -73,7 +73,7 @@ def bounds_observations(model: Model) -> bool:
     return model.task is Task.REGRESSION and model.algorithm.interval is not None and not of_mean
 
 
-def held_out_report(model: Model, material: Material, fitted: Fitted, rows: Labels) -> IntervalReport | None:
+def held_out_report(model: Model, material: TrainingSet, fitted: Fitted, rows: Labels) -> IntervalReport | None:
     """Of rows held out in training; None without rows, or without intervals of new targets."""
     if not rows.size or not bounds_observations(model):
         return None

@@ -32,7 +32,7 @@ FEW = 30
 NAMED = 10
 
 
-class Judged(NamedTuple):
+class EvaluatedModel(NamedTuple):
     """What the rows say, and which they are."""
 
     evaluation: Evaluation
@@ -107,7 +107,7 @@ def judge(
     seed: int,
     *,
     progress: Reporter,
-) -> Judged:
+) -> EvaluatedModel:
     """Predict the rows of the table that `target` names, and measure.
 
     Centres and means, where figures need some, are those of these rows.
@@ -120,23 +120,23 @@ def judge(
         stages(0.1, "predicting")
         data = Data.of(model.task, model.preparation.matrix(model.preparation.raw(table)), missing=True)
         learned = Learned(model.algorithm, model.params, model.state)
-        return Judged(evaluate(learned, data, data, (), rng), target.rows, {})
+        return EvaluatedModel(evaluate(learned, data, data, (), rng), target.rows, {})
     values, probabilities, answered, ends = _predicted(model, table, stages)
     stages(0.8, "measuring")
     rows = Rows(Resamples.of(target.rows.size, rng))
     means = meaning(model.algorithm, model.params, model.task)
     if model.task is Task.REGRESSION:
         intervals = None if ends is None else interval_report(model, values, ends, target.y)
-        return Judged(of_numbers(target.y, values, rows, means), target.rows, {}, values, intervals)
+        return EvaluatedModel(of_numbers(target.y, values, rows, means), target.rows, {}, values, intervals)
     truth, classes, strangers = _shared(target, model.classes or ())
     padded = np.pad(probabilities, ((0, 0), (0, len(classes) - probabilities.shape[1])))
     assigned = values.astype(np.intp) if asked.threshold is None else decided_by(probabilities, asked.threshold)
     asked = asked._replace(numbers=target.rows)
     told = of_classes(truth, assigned, padded, rows, classes=classes, asked=asked, answered=answered, means=means)
-    return Judged(told, target.rows, strangers)
+    return EvaluatedModel(told, target.rows, strangers)
 
 
-def warnings(judged: Judged, *, seen: bool) -> Iterator[str]:
+def warnings(judged: EvaluatedModel, *, seen: bool) -> Iterator[str]:
     """seen: whether the model has learned from these rows."""
     if seen:
         yield "The model has learned from these rows: the figures say nothing of rows it has not seen."

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Labels
 from app.ml.preparation.preparation import Preparation
-from app.ml.training.training_set import Material
+from app.ml.training.training_set import TrainingSet
 
 UNDERSTOOD = {"scaling", "imputation", "max_levels", "target_minimum", "target_maximum", "detect_target_minimum"}
 
 
-def closed_form(material: Material, rows: Labels) -> NDArray[Any] | None:
+def closed_form(material: TrainingSet, rows: Labels) -> NDArray[Any] | None:
     """Predictions for each of these rows by a fit of the others, NaN where only that fit can tell; None: everywhere."""
     form = material.algorithm.leave_one_out
     preparation = material.prepare(rows)
@@ -35,7 +35,7 @@ def closed_form(material: Material, rows: Labels) -> NDArray[Any] | None:
     return answers
 
 
-def steady(material: Material, preparation: Preparation, rows: Labels, *, unscaled: bool) -> bool:
+def steady(material: TrainingSet, preparation: Preparation, rows: Labels, *, unscaled: bool) -> bool:
     """Whether the preparation without any one row answers like that of all of them."""
     how = material.preprocessing
     if how.model_dump(exclude=UNDERSTOOD, exclude_defaults=True):

@@ -31,7 +31,7 @@ from app.ml.preparation.row_hashes import Hashes, row_hashes
 from app.ml.preparation.target import Target, present
 from app.ml.training.fit import Fitted
 from app.ml.training.plan import Plan, TrainSpec
-from app.ml.training.training_set import Material
+from app.ml.training.training_set import TrainingSet
 
 Truths = NDArray[np.bool_]
 HASHING = 64
@@ -125,7 +125,7 @@ class Stream:
             hashes=np.concatenate([look.hashes for look in looks]),
         )
 
-    def fit(self, sample: Material, progress: Progress) -> Fitted:
+    def fit(self, sample: TrainingSet, progress: Progress) -> Fitted:
         """Learned from every row that is not held out. `sample`: the sample, read."""
         preparation = _widened(sample.prepare(self.split.train), self.spans)
 
@@ -176,27 +176,27 @@ class _Source(NamedTuple):
                 yield self._look(start, piece, firsts.of(piece), hashed=hashed)
             progress(min(1.0, (start + self.lot) / self.table.num_rows))
 
-    def batches(self, turn: int, kept: Labels) -> Iterator[tuple[Material, Labels]]:
+    def batches(self, turn: int, kept: Labels) -> Iterator[tuple[TrainingSet, Labels]]:
         """Rows to learn from, and the order to take them in."""
         rng = np.random.Generator(np.random.PCG64([self.spec.seed, len(self.draw), turn]))
         blocks = rng.permutation(-(-self.table.num_rows // BLOCK))
         for batch in np.array_split(blocks, max(1, len(blocks) * BLOCK // self.lot)):
             rows = pa.concat_tables(self._to_learn(block * BLOCK, kept) for block in batch.tolist())
             if rows.num_rows >= 2:
-                yield Material.read(self.spec, self.planned, rows, self.columns), rng.permutation(rows.num_rows)
+                yield TrainingSet.read(self.spec, self.planned, rows, self.columns), rng.permutation(rows.num_rows)
 
-    def _read(self, start: int) -> Material | None:
+    def _read(self, start: int) -> TrainingSet | None:
         """The rows of a lot; None where fewer than two of them have a target."""
         rows = self.table.slice(start, self.lot)
         if self.spec.target is not None and present(rows.column(self.spec.target)).sum() < 2:
             return None
         try:
-            return Material.read(self.spec, self.planned, rows, self.columns)
+            return TrainingSet.read(self.spec, self.planned, rows, self.columns)
         except InvalidData as error:
             detail = f"{error.detail} (Among rows {start} to {start + rows.num_rows - 1}.)"
             raise InvalidData(detail, faults=[_moved(fault, start) for fault in error.faults]) from None
 
-    def _look(self, start: int, piece: Material, kept: Labels, *, hashed: bool) -> _Look:
+    def _look(self, start: int, piece: TrainingSet, kept: Labels, *, hashed: bool) -> _Look:
         rows = piece.target.rows
         held, sampled = self.draw.of(start, len(piece.raw.values))
         held[kept], sampled[kept] = False, True
@@ -223,7 +223,7 @@ class _Firsts:
         self._met: defaultdict[int, set[Any]] = defaultdict(set)
         self._left = FIRSTS
 
-    def of(self, piece: Material) -> Labels:
+    def of(self, piece: TrainingSet) -> Labels:
         """Rows of the piece: of every new class, and of new categories as many as are left to give."""
         rows, values = piece.target.rows, piece.raw.values
         classes = self._new(-1, piece.classes, piece.target.y, rows)
@@ -243,7 +243,7 @@ class _Firsts:
         return found
 
 
-def _aligned(piece: Material, whole: Material) -> Material:
+def _aligned(piece: TrainingSet, whole: TrainingSet) -> TrainingSet:
     """With the class codes of the whole."""
     if piece.target.codes is None:
         return piece

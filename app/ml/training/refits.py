@@ -13,7 +13,7 @@ from app.ml.evaluation.group_splits import members
 from app.ml.evaluation.splits import resample
 from app.ml.nested import EACH
 from app.ml.training.fit import Fitted, fit_rows, judge
-from app.ml.training.training_set import Material
+from app.ml.training.training_set import TrainingSet
 
 
 class Number(NamedTuple):
@@ -56,7 +56,7 @@ class Refits(NamedTuple):
 
 
 def refit(
-    material: Material,
+    material: TrainingSet,
     asked: pa.Table | None,
     *,
     resamples: int,
@@ -106,7 +106,7 @@ def refit(
     )
 
 
-def _simulated(material: Material, fitted: Fitted, rng: np.random.Generator) -> Material:
+def _simulated(material: TrainingSet, fitted: Fitted, rng: np.random.Generator) -> TrainingSet:
     """Other answers that the fit could have come from; noise of a row of weight w is σ/√w."""
     learned, data = fitted.learned, fitted.data
     answers = learned.algorithm.predict(learned.params, learned.state, data.x)
@@ -121,11 +121,11 @@ def _matrix(many: list[Numbers], numbers: list[Number]) -> Matrix:
     return np.array(values, np.float64).reshape(len(many), len(numbers))
 
 
-def _told(material: Material, fitted: Fitted, asked: pa.Table | None) -> Numbers:
+def _told(material: TrainingSet, fitted: Fitted, asked: pa.Table | None) -> Numbers:
     return _coefficients(material, fitted) | (_predictions(material, fitted, asked) if asked is not None else {})
 
 
-def _coefficients(material: Material, fitted: Fitted) -> Numbers:
+def _coefficients(material: TrainingSet, fitted: Fitted) -> Numbers:
     """In the table's own units, whose meaning does not change from refit to refit."""
     coef, intercept = (getattr(fitted.fit.state, name, None) for name in ("coef", "intercept"))
     if not isinstance(coef, np.ndarray) or intercept is None:
@@ -142,7 +142,7 @@ def _coefficients(material: Material, fitted: Fitted) -> Numbers:
     return told
 
 
-def _upright(material: Material, coef: Matrix, scores: int, width: int) -> Matrix | None:
+def _upright(material: TrainingSet, coef: Matrix, scores: int, width: int) -> Matrix | None:
     """(d, s): a row for each column, whichever way the algorithm keeps them; None where a square does not tell.
 
     An algorithm that tells its coefficients in other units (`Algorithm.unscaled`) keeps them so.
@@ -155,7 +155,7 @@ def _upright(material: Material, coef: Matrix, scores: int, width: int) -> Matri
     return coef.T if coef.shape == (scores, width) and told else None
 
 
-def _labels(material: Material, codes: Labels, scores: int) -> list[str | None] | None:
+def _labels(material: TrainingSet, codes: Labels, scores: int) -> list[str | None] | None:
     """The class of each score; None where that cannot be told."""
     if not material.classes:
         return [None] if scores == 1 else None
@@ -166,7 +166,7 @@ def _labels(material: Material, codes: Labels, scores: int) -> list[str | None] 
     return [seen[1]] if scores == 1 and len(seen) == 2 else None
 
 
-def _predictions(material: Material, fitted: Fitted, asked: pa.Table) -> Numbers:
+def _predictions(material: TrainingSet, fitted: Fitted, asked: pa.Table) -> Numbers:
     learned, x = fitted.learned, fitted.preparation.matrix(fitted.preparation.raw(asked))
     answers = learned.algorithm.predict(learned.params, learned.state, x)
     if material.task is Task.CLASSIFICATION:

@@ -22,7 +22,7 @@ from app.ml.preparation.target_transform import turned_back
 from app.ml.training import stability
 from app.ml.training.cross_validation import Validated
 from app.ml.training.plan import TrainSpec
-from app.ml.training.training_set import Material
+from app.ml.training.training_set import TrainingSet
 
 MAX_CURVE = 1000
 """Points kept of a monitor curve."""
@@ -32,7 +32,7 @@ NAMED = 10
 """Classes named in one warning."""
 
 
-class Judged(NamedTuple):
+class EvaluatedFit(NamedTuple):
     """A fit and all that was measured of it."""
 
     fit: Fit[Any]
@@ -50,7 +50,13 @@ class Judged(NamedTuple):
 
 
 def report(
-    material: Material, split: Split, judged: Judged, spec: TrainSpec, *, data_digest: str, warnings: Sequence[str]
+    material: TrainingSet,
+    split: Split,
+    judged: EvaluatedFit,
+    spec: TrainSpec,
+    *,
+    data_digest: str,
+    warnings: Sequence[str],
 ) -> Report:
     fit, validated = judged.fit, judged.validated
     summary = material.algorithm.summary
@@ -107,7 +113,7 @@ def report(
     )
 
 
-def _unscaled(material: Material, judged: Judged) -> UnscaledSummary | None:
+def _unscaled(material: TrainingSet, judged: EvaluatedFit) -> UnscaledSummary | None:
     tell = material.algorithm.unscaled
     if tell is None:
         return None
@@ -157,7 +163,7 @@ def _named(told: JSON, preparation: Preparation, classes: Sequence[Class]) -> JS
     return named
 
 
-def _rests_on(material: Material, split: Split, judged: Judged, spec: TrainSpec) -> str:
+def _rests_on(material: TrainingSet, split: Split, judged: EvaluatedFit, spec: TrainSpec) -> str:
     stratified = material.task is Task.CLASSIFICATION and judged.rows == split.train.size
     how, seed = "at random, class by class" if stratified else "at random", spec.seed
     if spec.validation.group is not None:
@@ -178,7 +184,7 @@ def _curves(curves: Mapping[str, Sequence[float]]) -> Iterator[ReportCurve]:
         yield ReportCurve(name=name, x=(kept + 1.0).tolist(), y=y[kept].tolist())
 
 
-def _line(material: Material, judged: Judged, split: Split) -> Iterable[ReportCurve]:
+def _line(material: TrainingSet, judged: EvaluatedFit, split: Split) -> Iterable[ReportCurve]:
     """Of a regression on one input: what is fitted, over the input."""
     if material.task is not Task.REGRESSION or len(judged.preparation.inputs) > 1:
         return ()
@@ -189,7 +195,7 @@ def _line(material: Material, judged: Judged, split: Split) -> Iterable[ReportCu
     return over_input(judged.preparation, predict, values, material.target.y[rows])
 
 
-def _warnings(material: Material, split: Split) -> Iterator[str]:
+def _warnings(material: TrainingSet, split: Split) -> Iterator[str]:
     if not split.test.size:
         yield "No row could be held out: nothing is known of rows the model has not seen."
     elif split.test.size < FEW:

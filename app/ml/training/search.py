@@ -31,7 +31,7 @@ from app.ml.training.candidates import Candidate
 from app.ml.training.ensemble_selection import Contender, Ensemble, Judges, ensemble, value, with_one_more
 from app.ml.training.fit import fit_rows, judge
 from app.ml.training.plan import TrainSpec, plan
-from app.ml.training.training_set import Material
+from app.ml.training.training_set import TrainingSet
 from app.wire import Wire
 
 USUAL = {
@@ -111,7 +111,7 @@ def rank(
     """
     first = found[0].spec
     planned = plan(first, columns, table.num_rows)
-    material = Material.read(first, planned, table, columns)
+    material = TrainingSet.read(first, planned, table, columns)
     rng = np.random.Generator(np.random.PCG64(first.seed))
     rows = holdout(material.rows, first.validation.test_fraction, rng, material.target.codes, material.groups).train
     codes = None if material.target.codes is None else material.target.codes[rows]
@@ -163,7 +163,7 @@ def _in_order(answers: Sequence[NDArray[np.float64]], judges: Judges) -> NDArray
     return np.asarray(np.concatenate(answers)[back])
 
 
-def _q(material: Material, rows: Labels, seed: int) -> float:
+def _q(material: TrainingSet, rows: Labels, seed: int) -> float:
     fitted, summary = fit_rows(material, rows, seed), material.algorithm.summary
     told = summary(material.params, fitted.fit.state) if summary else None
     value = told.get(Q) if isinstance(told, dict) else None

@@ -13,14 +13,14 @@ from app.ml.evaluation.report import Springs
 from app.ml.evaluation.splits import evenly
 from app.ml.preparation.target_transform import transformed
 from app.ml.training.fit import Fitted
-from app.ml.training.training_set import Material
+from app.ml.training.training_set import TrainingSet
 
 SHOWN = 200
 RESTS = 1e-8
 """Of the forces that there would be if none of them cancelled another."""
 
 
-def springs(material: Material, fitted: Fitted, rows: Labels) -> Springs | None:
+def springs(material: TrainingSet, fitted: Fitted, rows: Labels) -> Springs | None:
     """Of a regression with one coefficient for each column, else None. rows: fitted on, as numbers of the dataset."""
     if material.task is not Task.REGRESSION or not _is_linear(fitted):
         return None

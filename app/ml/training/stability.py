@@ -14,7 +14,7 @@ from app.ml.contract.algorithm import Data, Task, Vector, silent
 from app.ml.evaluation.report import Conditioning, Jitter
 from app.ml.numerics.linear_algebra.conditioning import conditioning
 from app.ml.training.fit import Fitted
-from app.ml.training.training_set import Material
+from app.ml.training.training_set import TrainingSet
 
 MOST_COLUMNS = 500
 """With more a factorisation costs more than many a fit."""
@@ -26,7 +26,7 @@ ALARMING = 10.0
 """Relative change of the coefficients over that of the inputs."""
 
 
-def look(material: Material, fitted: Fitted, seed: int) -> Conditioning | None:
+def look(material: TrainingSet, fitted: Fitted, seed: int) -> Conditioning | None:
     """Of a model with a coefficient for each column; None for any other, or too many columns."""
     data, coef = fitted.data, getattr(fitted.fit.state, "coef", None)
     d = data.x.shape[1]
@@ -52,7 +52,7 @@ def warnings(told: Conditioning | None) -> Iterator[str]:
     )
 
 
-def _jitter(material: Material, data: Data, coef: Vector, seed: int) -> Jitter | None:
+def _jitter(material: TrainingSet, data: Data, coef: Vector, seed: int) -> Jitter | None:
     if data.x.size > MOST_CELLS:
         return None
     rng = np.random.Generator(np.random.PCG64(seed))
@@ -68,7 +68,7 @@ def _jitter(material: Material, data: Data, coef: Vector, seed: int) -> Jitter |
     return Jitter(noise=NOISE, refits=REFITS, spread=spread.tolist(), amplification=amplification)
 
 
-def _refit(material: Material, data: Data, noise: Vector, rng: np.random.Generator, seed: int) -> Vector:
+def _refit(material: TrainingSet, data: Data, noise: Vector, rng: np.random.Generator, seed: int) -> Vector:
     x = data.x + noise * rng.standard_normal(data.x.shape)
     x.setflags(write=False)
     state: Any = material.fit(replace(data, x=x), seed, silent)[0].state

@@ -28,9 +28,9 @@ from app.ml.training.interval_report import held_out_report
 from app.ml.training.interval_report import warnings as interval_warnings
 from app.ml.training.out_of_core import Stream
 from app.ml.training.plan import Plan, TrainSpec, plan
-from app.ml.training.reporting import Judged, report
+from app.ml.training.reporting import EvaluatedFit, report
 from app.ml.training.spring_analogy import springs
-from app.ml.training.training_set import Material
+from app.ml.training.training_set import TrainingSet
 
 READ, FOLDED, FITTED, JUDGED = 0.05, 0.7, 0.9, 0.97
 """How far a training is when these are done."""
@@ -64,7 +64,7 @@ def train(
             spec, planned, table, columns, stages.within(0.0, READ, "reading the table"), memory_bytes=memory_bytes
         )
         table = stream.sample
-    material = Material.read(spec, planned, table, columns)
+    material = TrainingSet.read(spec, planned, table, columns)
     if stream:
         material, split = material._replace(numbers=stream.numbers), stream.split
     else:
@@ -95,7 +95,7 @@ def train(
     fitted = stream.fit(material, heard) if stream else fit_rows(material, split.train, spec.seed, heard)
     stages(FITTED, "evaluating")
     test = judge(material, fitted, split.test, rng)
-    judged = Judged(
+    judged = EvaluatedFit(
         fit=fitted.fit,
         test=test,
         train=evaluate(fitted.learned, fitted.data, fitted.data, material.classes, rng),

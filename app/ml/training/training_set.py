@@ -22,7 +22,7 @@ from app.ml.training.incremental import Batches, fit_batches
 from app.ml.training.plan import Plan, TrainSpec
 
 
-class Material(NamedTuple):
+class TrainingSet(NamedTuple):
     """Rows are counted among those that have a target; of an unsupervised task, all."""
 
     task: Task
@@ -40,7 +40,7 @@ class Material(NamedTuple):
     """(rows,) codes of the groups that splits keep together."""
 
     @classmethod
-    def read(cls, spec: TrainSpec, planned: Plan, table: pa.Table, columns: Sequence[TableColumn]) -> "Material":
+    def read(cls, spec: TrainSpec, planned: Plan, table: pa.Table, columns: Sequence[TableColumn]) -> "TrainingSet":
         """Raises InvalidData for values that cannot be used, naming them."""
         algorithm = find(spec.algorithm.name).algorithm
         if spec.target is None:
@@ -68,7 +68,7 @@ class Material(NamedTuple):
             groups=None if (group := spec.validation.group) is None else read_groups(table, group, target.rows),
         )
 
-    def of(self, spec: TrainSpec) -> "Material":
+    def of(self, spec: TrainSpec) -> "TrainingSet":
         """The same columns of the same rows for another algorithm and preparation. Raises InvalidData as `read`."""
         if self.task is Task.REGRESSION:
             check_domain(spec.preprocessing.target, self.target.y, self.target.rows, str(spec.target))

@@ -20,10 +20,9 @@ def name(services, publish):
 
 
 def responses(settings, requests):
-    with serving(create_app(settings)) as (port, _):
-        with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
-            line.sendall(b"".join(requests))
-            return told(read(line, len(requests)))
+    with serving(create_app(settings)) as (port, _), socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+        line.sendall(b"".join(requests))
+        return told(read(line, len(requests)))
 
 
 def test_both_positions_give_the_same_bytes(settings, name):

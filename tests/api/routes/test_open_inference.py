@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.ml.job import VersionRef
 from app.schemas.inference import ModelMetadata
-from app.services.pointers import Wanted
 
 JSON_BYTES = "Inference-Header-Content-Length"
 COLUMNS = ("x", "y", "z")
@@ -56,7 +56,7 @@ def refusal(response, status, code):
 def test_large_binary_tensors_are_answered_alike_on_the_event_loop_and_off_it(client, numeric, infer):
     name, rows = numeric(), np.random.default_rng(0).normal(size=(4000, 3))
     predictions = client.app.services.predictions
-    paces, digest = predictions._paces, predictions.pointers.fetch(Wanted(name)).result().digest
+    paces, digest = predictions._paces, predictions.pointers.fetch(VersionRef(name)).result().digest
     asked = tensor("input-0", [*rows.shape], "FP64", binary_data_size=rows.nbytes)
     said = outputs(infer(name, tensor("input-0", [*rows.shape], "FP64", rows.tolist())))
     assert digest not in paces

@@ -6,7 +6,7 @@ import pytest
 
 from app.errors import CorruptModel, InvalidData, InvalidRequest
 from app.ml.contract.progress import unheard
-from app.ml.job import Inputs, Known, Loaded, Source, Version
+from app.ml.job import Inputs, JobContext, Loaded, Source, Version
 from app.ml.jobs import combine, evaluate
 from app.ml.models import safetensors_format, seen_rows
 from app.ml.models.conformal import Calibration
@@ -48,7 +48,7 @@ def loaded(made, name, version=1):
 def combined(table, sitting, data_digest="sha256:new", **asked):
     named = [{"model": one.version.model} for one in sitting]
     request = combine.CombineRequest.model_validate({"model": "team", "dataset": NOWHERE, "members": named} | asked)
-    known = Known((sheet(table, data_digest),), tuple(one.version for one in sitting))
+    known = JobContext((sheet(table, data_digest),), tuple(one.version for one in sitting))
     combine.KIND.check(request, known)
     source = Source(known.datasets[0], iter([table.slice(0, 50), table.slice(50)]))
     return combine.KIND.run(request, Inputs((source,), tuple(sitting)), unheard).trained

@@ -8,7 +8,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from app.errors import InvalidData, InvalidRequest
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import unheard
-from app.ml.job import Inputs, Known, Loaded, Sheet, Source, Version
+from app.ml.job import Inputs, JobContext, Loaded, Sheet, Source, Version
 from app.ml.jobs.evaluate import KIND, EvaluateRequest
 from app.ml.models import seen_rows
 from app.ml.models.model import decode, digest, read_header
@@ -52,12 +52,12 @@ class Judge:
 
     def faults(self, table, data_digest="sha256:other", **asked):
         with pytest.raises(InvalidRequest) as raised:
-            KIND.check(self.request(**asked), Known((sheet(table, data_digest),), (self.version,)))
+            KIND.check(self.request(**asked), JobContext((sheet(table, data_digest),), (self.version,)))
         return sorted((fault.pointer, fault.code) for fault in raised.value.faults)
 
     def result(self, table=None, data_digest="sha256:own", **asked):
         table, request = self.table if table is None else table, self.request(**asked)
-        known = Known((sheet(table, data_digest),), (self.version,))
+        known = JobContext((sheet(table, data_digest),), (self.version,))
         assert KIND.check(request, known).algorithms == (self.version.header.algorithm,)
         source = Source(known.datasets[0], iter([table.slice(0, 70), table.slice(70)]))
         return KIND.run(request, Inputs((source,), (Loaded(self.version, self.model, self.seen),)), unheard).result

@@ -22,7 +22,7 @@ from app.ml.preparation import flags as flagging
 from app.ml.preparation import preparation as preparing
 from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.preparation.compiled.columns import grouped, outside, standardise
-from app.ml.preparation.flags import Doubts
+from app.ml.preparation.flags import RowFlags
 from app.ml.preparation.preparation import Preparation, Preprocessing
 
 TYPES = {
@@ -307,7 +307,7 @@ def test_doubts_are_grouped_alike_with_and_without_compiled_code(columns, fills,
     told = []
     for ready in (False, True):
         with compiled(ready=ready):
-            found = Doubts.about(inputs, absent, missing, imputes=fills).of(values, inside, int((~inside).sum()))
+            found = RowFlags.about(inputs, absent, missing, imputes=fills).of(values, inside, int((~inside).sum()))
         told.append([(flag.code, flag.column, flag.rows.tolist()) for flag in found])
     assert told[0] == told[1]
     cells = {(column, row) for _, column, own in told[0] for row in own}

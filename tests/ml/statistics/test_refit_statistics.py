@@ -11,7 +11,7 @@ from scipy import stats
 
 from app.errors import InvalidData, InvalidRequest
 from app.ml.contract.columns import TableColumn
-from app.ml.job import Inputs, Known, Sheet, Source
+from app.ml.job import Inputs, JobContext, Sheet, Source
 from app.ml.jobs.bootstrap import KIND
 from app.ml.statistics.refit_statistics import distribution, ellipses, rectangle
 
@@ -43,7 +43,7 @@ def sheet(table):
 def told(heard=None, table=None, **changes):
     table = pa.table(columns() if table is None else table)
     request = asked(**changes)
-    KIND.check(request, Known((sheet(table),)))
+    KIND.check(request, JobContext((sheet(table),)))
     source = Source(sheet(table), iter([table]))
     return KIND.run(
         request, Inputs((source,)), (lambda *said: heard.append(said)) if heard is not None else silent
@@ -235,7 +235,7 @@ def test_the_seed_decides_and_progress_never_goes_back():
 
 
 def test_faults_point_into_the_request():
-    known = Known((sheet(pa.table(columns())),))
+    known = JobContext((sheet(pa.table(columns())),))
     with pytest.raises(InvalidRequest) as caught:
         KIND.check(asked(training={"target": "nowhere"}), known)
     assert [fault.pointer for fault in caught.value.faults] == ["/training/target"]
@@ -252,7 +252,7 @@ def test_faults_point_into_the_request():
 def test_the_estimate_counts_fits():
     table = pa.table(columns())
     one, more = (
-        KIND.check(asked(interval=interval), Known((sheet(table),))).estimate
+        KIND.check(asked(interval=interval), JobContext((sheet(table),))).estimate
         for interval in ("percentile", "accelerated")
     )
     assert (one.fits, more.fits) == (301, 301 + N)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.errors import InvalidRequest
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.progress import unheard
-from app.ml.job import Inputs, Known, Loaded, Sheet, Source, Version
+from app.ml.job import Inputs, JobContext, Loaded, Sheet, Source, Version
 from app.ml.jobs import evaluate, search
 from app.ml.models.model import decode, digest, read_header
 from app.ml.tables.casting import recast_cells
@@ -131,7 +131,7 @@ def test_a_model_is_judged_on_a_dataset_of_the_kinds_that_its_training_had(train
     version = Version("m", 1, digest(trained.blob), read_header(trained.blob))
     sheet = Sheet("sha256:other", ROWS, tuple(SHEET))
     request = evaluate.KIND.request.model_validate({"model": "m", "dataset": NOWHERE, "rows": "all"})
-    assert evaluate.KIND.check(request, Known((sheet,), (version,))).algorithms == ("ridge",)
+    assert evaluate.KIND.check(request, JobContext((sheet,), (version,))).algorithms == ("ridge",)
     given = Inputs((Source(sheet, iter([TABLE])),), (Loaded(version, model),))
     result = evaluate.KIND.run(request, given, unheard).result
     (r2,) = (figure.value for figure in result.metrics if figure.name == "r2")
@@ -142,6 +142,6 @@ def test_a_search_uses_the_kinds_that_are_given():
     sheet = Sheet("sha256:0", ROWS, tuple(SHEET))
     wanted = {"target": "y", "algorithm": {"name": "ridge", "penalty": 1e-6}, "kinds": KINDS, "dataset": NOWHERE}
     request = search.KIND.request.model_validate(wanted)
-    search.KIND.check(request, Known((sheet,)))
+    search.KIND.check(request, JobContext((sheet,)))
     result = search.KIND.run(request, Inputs((Source(sheet, iter([TABLE])),)), unheard).result
     assert result.candidates[0].validation.value < 1

@@ -5,11 +5,11 @@ import pyarrow as pa
 import pytest
 
 from app.ml.tables import smoothness
-from app.ml.tables.smoothness import Known
+from app.ml.tables.smoothness import SampledColumn
 
 
 def of(**columns):
-    return smoothness.of({name: Known.of(pa.array(cells)) for name, cells in columns.items()})
+    return smoothness.of({name: SampledColumn.of(pa.array(cells)) for name, cells in columns.items()})
 
 
 def rng(seed=0):

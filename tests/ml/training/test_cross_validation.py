@@ -12,7 +12,7 @@ from app.ml.training.cross_validation import Fits, validate
 from app.ml.training.fit import fit_rows
 from app.ml.training.leave_one_out import closed_form
 from app.ml.training.plan import TrainSpec, plan
-from app.ml.training.training_set import Material
+from app.ml.training.training_set import TrainingSet
 
 N = 24
 
@@ -48,7 +48,7 @@ def fits(features, algorithm, *, target="y", **preprocessing):
     request = {"target": target, "features": features, "algorithm": algorithm, "preprocessing": preprocessing}
     spec = TrainSpec.model_validate(request | {"validation": {"method": "loo"}})
     planned = plan(spec, sheet, N)
-    material = Material.read(spec, planned, table, sheet)
+    material = TrainingSet.read(spec, planned, table, sheet)
     return Fits(material, np.arange(N), 0, rng(), lambda *_: None), plan(spec, sheet, 100_000)
 
 

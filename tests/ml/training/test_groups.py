@@ -7,11 +7,11 @@ import pytest
 from app.errors import InvalidRequest
 from app.ml.contract.progress import unheard
 from app.ml.evaluation.evaluation import Validation
-from app.ml.job import Inputs, Known, Source
+from app.ml.job import Inputs, JobContext, Source
 from app.ml.jobs import bootstrap, search
 from app.ml.training.cross_validation import Fits, validate
 from app.ml.training.plan import TrainSpec, plan
-from app.ml.training.training_set import Material
+from app.ml.training.training_set import TrainingSet
 from tests.ml.jobs.test_evaluate import NOWHERE, Judge, sheet
 
 PATIENTS, VISITS = 40, 5
@@ -74,7 +74,7 @@ def test_leave_one_group_out_is_brute_force():
     table = visits(6)
     spec = TrainSpec.model_validate(asked(algorithm={"name": "linear"}, method="loo", group="patient"))
     columns = sheet(table).columns
-    material = Material.read(spec, plan(spec, columns, table.num_rows), table, columns)
+    material = TrainingSet.read(spec, plan(spec, columns, table.num_rows), table, columns)
     fits = Fits(material, np.arange(1, 30), 0, np.random.default_rng(0), lambda *_: None)
     patients = np.array(table["patient"].to_pylist())[1:]
     answers = np.empty(29)
@@ -99,7 +99,7 @@ def test_an_evaluation_on_the_same_table_judges_the_same_groups(target):
 def run(kind, request, table=None):
     table = (table or visits()).drop_columns(["ill"])
     request = kind.request.model_validate({"dataset": NOWHERE} | request)
-    kind.check(request, Known((sheet(table),), memory_bytes=1e12))
+    kind.check(request, JobContext((sheet(table),), memory_bytes=1e12))
     return kind.run(request, Inputs((Source(sheet(table), iter([table])),)), unheard).result
 
 
@@ -162,7 +162,7 @@ def test_fewer_groups_than_folds_are_announced():
 
 def test_estimates_count_groups():
     table = visits().drop_columns(["ill"])
-    sheets = Known((sheet(table),), memory_bytes=1e12)
+    sheets = JobContext((sheet(table),), memory_bytes=1e12)
     by_group, by_row = (
         plan(TrainSpec.model_validate(asked(method="loo", group=group)), sheet(table).columns, table.num_rows)
         for group in ("patient", None)

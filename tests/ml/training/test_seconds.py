@@ -10,7 +10,7 @@ from app.ml import nested as learners
 from app.ml.catalogue import catalogue, find
 from app.ml.contract.algorithm import Data, Size, Task
 from app.ml.contract.columns import TableColumn
-from app.ml.job import Known, Sheet
+from app.ml.job import JobContext, Sheet
 from app.ml.jobs.search import SearchRequest, check
 from app.ml.training.cost import BASE_SECONDS
 from app.ml.training.plan import TrainSpec, plan
@@ -118,5 +118,5 @@ def test_the_plan_counts_fits_and_a_search_its_candidates():
     assert planned(algorithm=RIDGE) < once / 20
     grid = [{"pointer": "/algorithm/trees", "values": [100, 100, 100]}]
     asked = SearchRequest.model_validate(wanted | {"dataset": "01980000-0000-7000-8000-000000000000", "grid": grid})
-    told = check(asked, Known((sheet,))).estimate
+    told = check(asked, JobContext((sheet,))).estimate
     assert told.seconds - BASE_SECONDS == pytest.approx(3 * 5 * once, rel=0.01)

@@ -230,7 +230,7 @@ def planted(
     )
 
 
-class Orchard:
+class ForestBuilder:
     """Trees that come one after the other, into arrays that grow where they are."""
 
     def __init__(self, most: int) -> None:
@@ -304,7 +304,7 @@ class _Growing:
 
 def together(parts: Sequence[Trees]) -> Trees:
     """The trees of all, one after the other. If they share one table of answers, they go on sharing it."""
-    orchard = Orchard(len(parts))
+    orchard = ForestBuilder(len(parts))
     for part in parts:
         orchard.add(part)
     return orchard.trees()

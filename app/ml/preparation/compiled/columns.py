@@ -81,7 +81,7 @@ def grouped(values, inside, absent, missing, fills, rows, groups):
     """The cells of (n, p) that are not `inside`, by p·what is wrong + column; how many groups there are.
 
     groups: (2, g), for each its number, ascending, and where it ends in `rows`, which has those of each, ascending.
-    absent, missing: (p,), and fills, as in `app.ml.preparation.flags.Doubts`.
+    absent, missing: (p,), and fills, as in `app.ml.preparation.flags.RowFlags`.
     """
     width, found = values.shape[1], 0
     where, keys, places = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64), np.zeros(3 * width, np.int64)
