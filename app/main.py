@@ -20,8 +20,8 @@ from app.api.edge.measurements import Metrics
 from app.api.edge.middleware import Surroundings
 from app.api.edge.problems import with_head
 from app.api.fast.route import Application, DirectRoute
-from app.bootstrap import Services, build
 from app.settings import Settings
+from app.wiring import Services, build
 
 
 def create_app(settings: Settings | None = None, services: Services | None = None) -> Application:

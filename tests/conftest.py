@@ -75,7 +75,7 @@ def settings(stack):
 
 @pytest.fixture(scope="session")
 def services(settings):
-    from app.bootstrap import build
+    from app.wiring import build
 
     built = build(settings, role="api")
     yield built

@@ -10,10 +10,10 @@ from celery import signals
 from celery.exceptions import SecurityWarning
 from kombu.entity import Queue
 
-from app.bootstrap import build
 from app.broker import QUEUE
 from app.logs import configure
 from app.settings import Settings
+from app.wiring import build
 from workers.metrics import serve
 from workers.pulse import beat
 from workers.runner import Runner

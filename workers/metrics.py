@@ -9,8 +9,8 @@ from prometheus_client.core import GaugeMetricFamily as Gauge
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from app.bootstrap import Services
 from app.broker import DROPPED
+from app.wiring import Services
 from workers.runner import Runner
 
 log = structlog.get_logger(__name__)

@@ -6,12 +6,12 @@ from uuid import UUID
 
 import structlog
 
-from app.bootstrap import Services
 from app.broker import LEND
 from app.errors import Cancelled, LeaseLost
 from app.queue import publish
 from app.store.claims import Claim
 from app.tracing import trace_id
+from app.wiring import Services
 from workers.spare import Spares
 from workers.supervisor import Attempt, Verdict
 

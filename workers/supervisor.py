@@ -24,7 +24,6 @@ from uuid import UUID
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.bootstrap import Services
 from app.disk import crowded
 from app.errors import Cancelled, LeaseLost, OutOfMemory, StorageFull, TrainerCrashed, ValiantError
 from app.schemas.datasets import Dataset
@@ -33,6 +32,7 @@ from app.schemas.problems import Problem
 from app.services.submission import sheet
 from app.store.claims import Claim
 from app.store.models import Pointer
+from app.wiring import Services
 from workers import frames
 from workers.group import TAKEN
 from workers.messages import Bytes, Order, read_outcome

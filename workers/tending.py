@@ -9,10 +9,10 @@ from contextlib import suppress
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.bootstrap import Services
 from app.broker import CANARY, mend
 from app.queue import depth
 from app.settings import Settings
+from app.wiring import Services
 from workers.runner import Runner
 
 log = structlog.get_logger(__name__)

@@ -22,7 +22,6 @@ from uvicorn.server import ServerState
 
 from app import logs
 from app.api.fast.connection import Receiver
-from app.bootstrap import build
 from app.lean import settle
 from app.main import create_app
 from app.ml.contract.columns import TableColumn
@@ -32,6 +31,7 @@ from app.ml.training.train import TrainSpec, train
 from app.services.pointers import Found, _Known
 from app.settings import Settings
 from app.store.models import Pointer
+from app.wiring import build
 from tests.benchmarks.serving import bodies, floor
 
 NOWHERE = "postgresql://nobody@127.0.0.1:1/none"

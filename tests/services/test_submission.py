@@ -228,7 +228,7 @@ def test_deleting_and_submitting_at_once_leaves_no_job_without_its_data(desk, ad
 
 DYING = """
 import os, sys
-from app.bootstrap import build
+from app.wiring import build
 from app.ml.jobs.train import TrainRequest
 from app.services.submission import Submission
 from app.settings import Settings

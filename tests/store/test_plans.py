@@ -87,8 +87,8 @@ SWEEPS = {
 @pytest.fixture(scope="module")
 def large(database_factory):
     """An API on tables of many rows."""
-    from app.bootstrap import build
     from app.main import create_app
+    from app.wiring import build
 
     settings = database_factory()
     services = build(settings, role="api")

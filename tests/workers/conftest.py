@@ -21,7 +21,7 @@ PATIENCE = 90
 
 class Fleet:
     def __init__(self, settings, folder, add_iris):
-        from app.bootstrap import build
+        from app.wiring import build
 
         self.settings, self.folder = settings, folder
         self.services = build(settings, role="api")

@@ -159,7 +159,7 @@ def test_a_database_that_restarts_fails_no_job_and_no_worker(servers):
 
 DEAF = """
 import time
-from app.bootstrap import build
+from app.wiring import build
 from app.settings import Settings
 from workers.runner import Runner
 from workers.tending import Tending

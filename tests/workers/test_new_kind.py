@@ -83,7 +83,7 @@ import json, sys
 from pathlib import Path
 from starlette.testclient import TestClient
 import app
-from app.bootstrap import build
+from app.wiring import build
 from app.main import create_app
 from app.settings import Settings
 from workers.runner import Runner

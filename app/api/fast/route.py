@@ -26,9 +26,9 @@ from app.api.edge.body import BY_NAME, Headers, Sent, headers_of, read
 from app.api.edge.hosts import Hosts
 from app.api.edge.middleware import GONE, CachedRequest, Own, Reply, Surroundings, Whole
 from app.api.fast.head import apart, read_head
-from app.bootstrap import Services
 from app.errors import EmptyBody, ValiantError
 from app.settings import Settings
+from app.wiring import Services
 
 PLAIN_URL = re.compile(rb"/[A-Za-z0-9._~/:-]*(\?[A-Za-z0-9._~/:=&,;+-]*)?")
 MOST = 1024

@@ -9,10 +9,10 @@ from typing import Annotated
 from fastapi import Depends, Header, Path, Query, Request
 from pydantic import WithJsonSchema
 
-from app.bootstrap import Services
 from app.errors import Fault, InvalidRequest
 from app.references import DatasetReference, JobReference
 from app.settings import Settings
+from app.wiring import Services
 
 DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 LONGEST_TIMEOUT = 86_400

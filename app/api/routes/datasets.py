@@ -11,11 +11,11 @@ from app.api.params.common import PAGE, Cursor, DatasetPath, Limit, Offset, Serv
 from app.api.params.reading_options import OptionsOfForm, OptionsOfQuery
 from app.api.uploads.multipart import FileFormRoute
 from app.api.uploads.spool import Spool, demand_raw, receive
-from app.bootstrap import Services
 from app.errors import InvalidData
 from app.ingest.options import ReadOptions
 from app.references import NAME_LENGTH, as_id
 from app.schemas.datasets import Dataset, DatasetPage, FileFormat, Rows
+from app.wiring import Services
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
 forms = APIRouter(route_class=FileFormRoute)

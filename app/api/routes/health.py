@@ -7,9 +7,9 @@ from fastapi import APIRouter, Request
 from app.api.edge.openapi import declare
 from app.api.formats.strict_json import StrictRoute
 from app.api.params.common import ServicesDep
-from app.bootstrap import Services
 from app.errors import Fault, NotReady
 from app.schemas.health import Check, Liveness, Readiness
+from app.wiring import Services
 
 router = APIRouter(tags=["operations"], route_class=StrictRoute)
 RETRY_SECONDS = "2"

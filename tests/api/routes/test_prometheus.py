@@ -92,8 +92,8 @@ def test_the_thousandth_model_is_the_last_with_a_name():
 
 
 def test_counts_jobs_and_the_age_of_the_queue(database_factory, add_iris):
-    from app.bootstrap import build
     from app.main import create_app
+    from app.wiring import build
 
     own = database_factory()
     services = build(own, role="api")
@@ -116,8 +116,8 @@ def test_counts_jobs_and_the_age_of_the_queue(database_factory, add_iris):
 
 
 def test_a_scrape_does_not_wait_for_a_database_that_does_not_answer(database_factory):
-    from app.bootstrap import build
     from app.main import create_app
+    from app.wiring import build
 
     own = database_factory()
     services = build(own, role="api")
