@@ -77,7 +77,7 @@ def test_the_line_of_a_refused_request_has_the_code_of_its_problem(api, path, st
 def test_requests_that_differ_in_id_and_trace_only_share_what_is_known_of_their_head(services, settings):
     from app.main import create_app
 
-    app = create_app(settings, services)
+    app = create_app(settings.model_copy(update={"fast_path": True}), services)
     head = "POST /v1/models/m/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     head += "{}Content-Length: 5\r\n\r\n"
 

@@ -12,14 +12,14 @@ from app.errors import InvalidData, InvalidEncoding, ValiantError
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.notation import Notation
 from app.ml.preparation.preparation import Preparation
-from app.ml.preparation.state import Learned
+from app.ml.preparation.state import PreparationState
 from app.ml.tables.rows import read_rows
 
 MOST = 5
 NAMES = ("a", "ü b")
 NEUTRAL = np.ones(2)
 INPUTS = tuple(InputColumn(name=name, kind="numeric", nullable=True) for name in NAMES)
-PREPARATION = Preparation(INPUTS, Learned(NEUTRAL, NEUTRAL, NEUTRAL, NEUTRAL > 1, NEUTRAL > 1))
+PREPARATION = Preparation(INPUTS, PreparationState(NEUTRAL, NEUTRAL, NEUTRAL, NEUTRAL > 1, NEUTRAL > 1))
 ODD = [
     "",
     " ",

@@ -18,7 +18,7 @@ from app.errors import ValiantError
 from app.ml.contract.columns import InputColumn
 from app.ml.numerics.decoding.json_numbers import read_table
 from app.ml.preparation.preparation import Preparation
-from app.ml.preparation.state import Learned
+from app.ml.preparation.state import PreparationState
 from app.ml.tables.rows import read_rows
 from app.services.inference import read
 from app.settings import Settings
@@ -35,7 +35,7 @@ class Inputs:
     def __init__(self, inputs):
         neutral = np.ones(len(inputs))
         self.inputs = inputs
-        self.preparation = Preparation(inputs, Learned(neutral, neutral, neutral, neutral > 1, neutral > 1))
+        self.preparation = Preparation(inputs, PreparationState(neutral, neutral, neutral, neutral > 1, neutral > 1))
 
 
 @pytest.fixture(params=READERS, autouse=True, scope="module")
