@@ -8,7 +8,7 @@ from app.ml.contract.algorithm import Accepts, Task
 from app.ml.contract.columns import InputColumn
 from app.ml.models.model import Model, decode, encode
 from app.ml.preparation.preparation import Preparation
-from app.ml.preparation.state import Learned
+from app.ml.preparation.state import PreparationState
 
 
 def stored(case, data, params):
@@ -20,7 +20,7 @@ def stored(case, data, params):
         else InputColumn(name=f"x{j}", kind="numeric")
         for j in range(d)
     )
-    learned = Learned(np.zeros(d), np.zeros(d), np.ones(d), np.zeros(d, bool), np.zeros(d, bool))
+    learned = PreparationState(np.zeros(d), np.zeros(d), np.ones(d), np.zeros(d, bool), np.zeros(d, bool))
     accepts = case.accepts
     return Model(
         name=case.entry.name,
