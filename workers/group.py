@@ -139,32 +139,32 @@ class _Fork(Generic[T]):
     def __init__(self, works: Works[T], turns: _Turns, grants: socket.socket) -> None:
         self.gone = False
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `end`
-        self._pipe, told = os.pipe()
+        self._pipe, result = os.pipe()
         os.set_blocking(self._pipe, False)
         trainer = os.getpid()
         self._process = os.fork()
         if self._process:
-            os.close(told)
+            os.close(result)
             return
         try:
             die_with(trainer)
             turns.close()
             while (slot := _granted(grants, turns)) is not None:
-                self._help(works, turns, told)
+                self._help(works, turns, result)
                 os.close(slot)
         except BaseException:  # noqa: BLE001 - the trainer meets it too, and says so
             traceback.print_exc()
         finally:
             os._exit(0)
 
-    def _help(self, works: Works[T], turns: _Turns, told: int) -> None:
+    def _help(self, works: Works[T], turns: _Turns, result: int) -> None:
         until = time.monotonic() + SLICE
         while time.monotonic() < until and (mine := turns.take()) is not None:
             arrays: dict[str, Any] = {}
             begin, document = self._file.tell(), state_format.pack(works[mine](), "made", arrays)
             self._file.write(safetensors_format.write(document, arrays))
             self._file.flush()
-            os.write(told, _TOLD.pack(mine, begin, self._file.tell() - begin))
+            os.write(result, _TOLD.pack(mine, begin, self._file.tell() - begin))
 
     def fileno(self) -> int:
         return self._pipe

@@ -126,10 +126,10 @@ class Attempt:
     def _beat(self) -> None:
         """Renew the lease until the end is written down. A database that blinks costs a beat, not the attempt."""
         while not self._over.wait(self._services.settings.beat_seconds):
-            told = self._progress
+            result = self._progress
             try:
                 state = self._services.jobs.beat(
-                    self._claim, progress=told["fraction"], message=told["message"], curves=told["curves"]
+                    self._claim, progress=result["fraction"], message=result["message"], curves=result["curves"]
                 )
             except LeaseLost:
                 self.end(Verdict.LEASE_LOST)

@@ -96,8 +96,8 @@ class _Progress:
         if now < self._due and fraction < 1:
             return
         self._due = now + REPORT_SECONDS
-        told = {"fraction": min(max(fraction, 0.0), 1.0), "message": message[:200], "curves": self._curves.values}
-        frames.write(self._outlet, frames.PROGRESS, json.dumps(told).encode())
+        result = {"fraction": min(max(fraction, 0.0), 1.0), "message": message[:200], "curves": self._curves.values}
+        frames.write(self._outlet, frames.PROGRESS, json.dumps(result).encode())
 
 
 def _send_failure(outlet: IO[bytes], error: ValiantError, order: Order) -> None:

@@ -222,11 +222,11 @@ class Outcome(NamedTuple):
 Told = TypeVar("Told", Report, Result)
 
 
-def _used(told: Told, times: int) -> Told:
-    if told.reuse is None:
-        return told
-    reuse = told.reuse.model_copy(update={"uses": times})
-    return told.model_copy(update={"reuse": reuse, "warnings": [*told.warnings, *optimism(times)]})
+def _used(result: Told, times: int) -> Told:
+    if result.reuse is None:
+        return result
+    reuse = result.reuse.model_copy(update={"uses": times})
+    return result.model_copy(update={"reuse": reuse, "warnings": [*result.warnings, *optimism(times)]})
 
 
 R = TypeVar("R", bound=Request)

@@ -76,8 +76,8 @@ def decided(predicted: Predicted, policy: Policy) -> tuple[Predicted, list[str]]
     accepted = policy.accepts(probabilities)
     if predicted.unknown is not None:
         accepted[predicted.unknown] = False
-    told = predicted._replace(values=policy.assigned(probabilities))
-    return told, ["accepted" if one else "rejected" for one in accepted.tolist()]
+    result = predicted._replace(values=policy.assigned(probabilities))
+    return result, ["accepted" if one else "rejected" for one in accepted.tolist()]
 
 
 def intervals(predicted: Predicted | None) -> Matrix:

@@ -113,9 +113,11 @@ class Jobs:
 
         def publish(w: Work) -> None:
             w.jobs.hold(claim)
-            told = outcome if outcome.judges is None else outcome.used(w.uses.count(outcome.judges))
-            version = None if told.trained is None else self._add_version(w, claim, told.trained)
-            w.jobs.succeed(claim, version=version, result=told.result, warnings=told.warnings, curves=_lists(curves))
+            result = outcome if outcome.judges is None else outcome.used(w.uses.count(outcome.judges))
+            version = None if result.trained is None else self._add_version(w, claim, result.trained)
+            w.jobs.succeed(
+                claim, version=version, result=result.result, warnings=result.warnings, curves=_lists(curves)
+            )
 
         self._end(claim, publish, "succeeded")
 

@@ -177,9 +177,9 @@ class JobRepository:
         curves: dict[str, list[float]],
     ) -> None:
         """Raises LeaseLost, also when a cancel came first; so do the other ends of an attempt."""
-        told: dict[str, Any] = {"progress": 1.0, "message": "", "curves": curves, "warnings": list(warnings)}
+        output: dict[str, Any] = {"progress": 1.0, "message": "", "curves": curves, "warnings": list(warnings)}
         found = {"version": version, "result": None if result is None else result.model_dump(mode="json")}
-        self._fenced(claim, JobState.SUCCEEDED, **{**found, **told, **_ENDED})
+        self._fenced(claim, JobState.SUCCEEDED, **{**found, **output, **_ENDED})
 
     def fail(self, claim: Claim, state: JobState, error: Problem) -> None:
         """`state` is failed or timed_out."""

@@ -66,18 +66,18 @@ class Seen:
 
 def news(job: Job, seen: Seen) -> tuple[list[tuple[str, Wire]], Seen]:
     """What has happened since, in the order to tell it, and what is known then."""
-    told: list[tuple[str, Wire]] = [("state", step) for step in job.transitions[seen.transitions :]]
+    result: list[tuple[str, Wire]] = [("state", step) for step in job.transitions[seen.transitions :]]
     same = seen.attempt == job.attempt  # another attempt draws its curves anew
     points = {c.name: seen.points.get(c.name, seen.least_points) if same else 0 for c in job.curves}
     fresh = [(c.name, points[c.name], c.values[points[c.name] :]) for c in job.curves]
-    told += [("curve", CurvePoints(name=name, start=start, values=new)) for name, start, new in fresh if new]
+    result += [("curve", CurvePoints(name=name, start=start, values=new)) for name, start, new in fresh if new]
     progress = JobProgress(progress=job.progress, message=job.message)
     if progress != seen.progress:
-        told.append(("progress", progress))
+        result.append(("progress", progress))
     if job.state.terminal:
-        told.append(("end", job))
+        result.append(("end", job))
     reached = {curve.name: len(curve.values) for curve in job.curves}
-    return told, Seen(len(job.transitions), job.attempt, reached, progress=progress)
+    return result, Seen(len(job.transitions), job.attempt, reached, progress=progress)
 
 
 async def stream(
@@ -86,22 +86,22 @@ async def stream(
     """The events until the job is over or `stopping` says so. Between reads it holds nothing, only the line."""
     pause, quiet = FIRST_PAUSE, 0.0
     while True:
-        told, seen = news(job, seen)
-        if told:
-            yield b"".join(_written(told, seen))
+        result, seen = news(job, seen)
+        if result:
+            yield b"".join(_written(result, seen))
         elif quiet >= KEEPALIVE_SECONDS:
             yield KEEPALIVE_COMMENT
-        quiet = 0.0 if told or quiet >= KEEPALIVE_SECONDS else quiet + pause
-        pause = FIRST_PAUSE if told else min(1.5 * pause, LONGEST_PAUSE)
+        quiet = 0.0 if result or quiet >= KEEPALIVE_SECONDS else quiet + pause
+        pause = FIRST_PAUSE if result else min(1.5 * pause, LONGEST_PAUSE)
         if job.state.terminal or await stopping():
             return
         await anyio.sleep(pause)
         job = await read()
 
 
-def _written(told: list[tuple[str, Wire]], seen: Seen) -> list[bytes]:
-    last = len(told) - 1
+def _written(result: list[tuple[str, Wire]], seen: Seen) -> list[bytes]:
+    last = len(result) - 1
     return [
         format_sse_event(event=name, data_str=data.model_dump_json(), id=seen.event_id if i == last else None)
-        for i, (name, data) in enumerate(told)
+        for i, (name, data) in enumerate(result)
     ]

@@ -224,11 +224,11 @@ class Connection(HttpToolsProtocol):
         task.add_done_callback(self.tasks.discard)
 
     async def _later(self, answer: Awaitable[Whole]) -> None:
-        told = await answer
+        result = await answer
         self._answering = None
         if self.transport.is_closing():
             return
-        self._send(told)
+        self._send(result)
         if self._ending:
             return
         self.flow.resume_reading()

@@ -40,20 +40,20 @@ UNUSUAL = frozenset({b"content-encoding", b"expect", b"transfer-encoding", b"upg
 
 def read_head(text: bytes) -> Head | None:
     """None for any other head, and for what is more, or less, than one."""
-    heard = _Heard()
-    parser = httptools.HttpRequestParser(heard)
+    received = _Heard()
+    parser = httptools.HttpRequestParser(received)
     try:
         parser.feed_data(text[:-1])
-        early = heard.complete
+        early = received.complete
         parser.feed_data(text[-1:])
     except (httptools.HttpParserError, httptools.HttpParserUpgrade):
         return None
-    sizes = [value for name, value in heard.headers if name == b"content-length"]
+    sizes = [value for name, value in received.headers if name == b"content-length"]
     plain = parser.get_method() == b"POST" and parser.get_http_version() == "1.1" and parser.should_keep_alive()
-    usual = UNUSUAL.isdisjoint(name for name, _ in heard.headers)
-    if early or not (heard.complete and plain and usual) or len(sizes) != 1 or not sizes[0].isdigit():
+    usual = UNUSUAL.isdisjoint(name for name, _ in received.headers)
+    if early or not (received.complete and plain and usual) or len(sizes) != 1 or not sizes[0].isdigit():
         return None
-    return Head(heard.url, heard.headers, int(sizes[0]))
+    return Head(received.url, received.headers, int(sizes[0]))
 
 
 class _Heard:

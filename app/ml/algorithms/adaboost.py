@@ -87,20 +87,20 @@ def fit(params: AdaBoost, data: Data, context: Context) -> Fit[State]:
     majority = Majority(data, weak.real)
     trees, votes, errors, training = [], [], [], []
     for rounds in range(1, params.rounds + 1):
-        tree, told = weak.taught(majority.weights)
-        error = majority.error(told)
+        tree, result = weak.taught(majority.weights)
+        error = majority.error(result)
         if k == 1 or error >= 1 - 1 / k:
             break
         vote = params.learning_rate * _vote(max(error, majority.weights.min() / 2, SMALLEST), k)
         trees.append(planted(tree, data.levels, vote * np.eye(k), tree.value.argmax(axis=1)))
         votes.append(vote)
         errors.append(error)
-        training.append(majority.add(told, vote))
+        training.append(majority.add(result, vote))
         context.progress(rounds / params.rounds, weighted_error=error, training_error=training[-1])
         if not error:
             break
-        majority.stress(told, math.exp(vote))
-        del told  # its memory is for the next tree to grow in
+        majority.stress(result, math.exp(vote))
+        del result  # its memory is for the next tree to grow in
     curves = {"weighted_error": errors, "training_error": training}
     if not trees:
         return Fit(_shares(data), warnings=["No tree is better than chance: the answer is the shares of the classes."])

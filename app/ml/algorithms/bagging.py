@@ -80,7 +80,7 @@ def fit(params: Bagging, data: Data, context: Context) -> Fit[State]:
     n = len(data.x)
     size = max(1, round(params.fraction * n))
     seeds = context.rng.integers(2**63, size=params.count).tolist()
-    told = np.zeros(data.answer_shape)
+    result = np.zeros(data.answer_shape)
     seen = np.zeros(n)
     members, curve = [], []
     lessons = [Lesson(params.base, partial(_drawn, data, seed, size)) for seed in seeds]
@@ -88,9 +88,9 @@ def fit(params: Bagging, data: Data, context: Context) -> Fit[State]:
         members.append(member)
         out = np.setdiff1d(np.arange(n), draw(seed, n, size))
         if out.size:
-            told[out] += _answer(params, members[-1], data.x[out])
+            result[out] += _answer(params, members[-1], data.x[out])
             seen[out] += 1
-        curve.append(_error(data, told, seen))
+        curve.append(_error(data, result, seen))
         context.progress(len(curve) / params.count, out_of_bag=curve[-1])
     state = State(tuple(members), curve[-1], int((seen > 0).sum()))
     return Fit(state, iterations=params.count, curves={"out_of_bag": curve}, warnings=unjudged(n - state.judged))
@@ -130,11 +130,11 @@ def _answer(params: Bagging, member: Learned, x: Matrix) -> NDArray[Any]:
     return np.eye(answer.shape[1])[answer.argmax(axis=1)] if params.combine == "vote" and answer.ndim == 2 else answer
 
 
-def _error(data: Data, told: NDArray[Any], seen: Vector) -> float:
+def _error(data: Data, result: NDArray[Any], seen: Vector) -> float:
     """Of the rows that some member had not seen."""
-    judged = seen > 0
-    answers = told[judged]
-    return mistaken(data, judged, answers if answers.ndim == 2 else answers / seen[judged])
+    evaluated = seen > 0
+    answers = result[evaluated]
+    return mistaken(data, evaluated, answers if answers.ndim == 2 else answers / seen[evaluated])
 
 
 ALGORITHM = Algorithm(

@@ -115,19 +115,19 @@ def _boosted(params: BoostMajority, gamma: float, data: Data, weak: Weak, contex
     trees: list[Trees] = []
     edges, training, failed = [], [], 0
     for number in range(1, rounds + 1):
-        tree, told = weak.taught(majority.weights)
-        edge = 0.5 - majority.error(told)
+        tree, result = weak.taught(majority.weights)
+        edge = 0.5 - majority.error(result)
         if edge < gamma - ROUNDING:
             failed = number
             if trees:
                 break
         trees.append(planted(tree, data.levels, np.eye(k), tree.value.argmax(axis=1)))
         edges.append(edge)
-        training.append(majority.add(told, 1))
+        training.append(majority.add(result, 1))
         context.progress(number / rounds, weighted_error=0.5 - edge, training_error=training[-1])
         if failed:
             break
-        majority.stress(told, factor)
+        majority.stress(result, factor)
     state = State(together(trees), np.array(edges), failed, gamma)
     curves = {"weighted_error": [0.5 - edge for edge in edges], "training_error": training}
     return Fit(state, converged=not failed, iterations=len(trees), curves=curves, warnings=_said(failed, edge, gamma))

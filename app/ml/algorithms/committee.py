@@ -167,15 +167,15 @@ def _all(params: Committee, state: State, x: Matrix) -> NDArray[np.float64]:
 def _portfolio(params: Committee, state: State, x: Matrix) -> NDArray[np.float64]:
     """The mean of those who are asked."""
     asked = active(params, x).repeat(len(state.members) // len(params.members), axis=1)
-    told = [
+    result = [
         (rows, weight * _voice(params, member.predict(np.ascontiguousarray(x[rows]))))
         for rows, weight, member in zip(asked.T, state.weights.tolist(), state.members, strict=True)
         if rows.any()
     ]
-    if not told:  # nothing is asked
+    if not result:  # nothing is asked
         return _all(params, state, x)
-    total = np.zeros((len(x), *told[0][1].shape[1:]))
-    for rows, answer in told:
+    total = np.zeros((len(x), *result[0][1].shape[1:]))
+    for rows, answer in result:
         total[rows] += answer
     counted = asked @ state.weights
     return total / (counted if total.ndim == 1 else counted[:, None])

@@ -208,8 +208,8 @@ def _small(params: DecisionTree, data: Data) -> bool:
 
 def predict(params: DecisionTree, state: State, x: Matrix) -> NDArray[np.float64]:
     plain = not (state.questions.size or state.leaves.forms.size)
-    told = total(state.trees, x) if plain else answers(state.trees, state.questions, state.leaves, x)
-    return told if state.classes else told[:, 0]
+    result = total(state.trees, x) if plain else answers(state.trees, state.questions, state.leaves, x)
+    return result if state.classes else result[:, 0]
 
 
 def explain(params: DecisionTree, state: State, x: Matrix) -> list[JSON]:
@@ -250,19 +250,19 @@ def _answer(state: State, node: int, value: float) -> JSON:
     tree, forms = state.trees, state.questions
     column, threshold = int(tree.column[node]), float(tree.threshold[node])
     form = column - (tree.levels.size - forms.size)
-    told = _about(state, column) | {"rows": float(state.weight[node])}
+    result = _about(state, column) | {"rows": float(state.weight[node])}
     if math.isnan(value):
-        return told | {"op": "missing", "branch": "missing"}
+        return result | {"op": "missing", "branch": "missing"}
     if math.isinf(threshold):
-        return told | {"op": "known", "branch": "left"}
+        return result | {"op": "known", "branch": "left"}
     if not (levels := int(tree.levels[column])):
         yes = value <= threshold
         limit = threshold + (forms.shift(form) if form >= 0 else 0.0)
-        return told | {"op": "<=" if yes else ">", "threshold": limit, "branch": "left" if yes else "right"}
+        return result | {"op": "<=" if yes else ">", "threshold": limit, "branch": "left" if yes else "right"}
     named = tree.members[int(threshold) : int(threshold) + levels]
     yes = bool(named[int(value)])
     codes = np.flatnonzero(named).tolist()
-    return told | {"op": "in" if yes else "not in", "categories": codes, "branch": "left" if yes else "right"}
+    return result | {"op": "in" if yes else "not in", "categories": codes, "branch": "left" if yes else "right"}
 
 
 def summary(params: DecisionTree, state: State) -> JSON:

@@ -127,14 +127,14 @@ class State(NamedTuple):
 
 def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
     classes = data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0
-    taught = _taught(params, len(data.x), context.rng)
-    base = _base(data, taught, classes)
-    judges = _judges(taught, len(base))
-    booster = Booster(binned(data, params.bins, by_row=True), taught, _limits(params), len(base))
+    train_mask = _taught(params, len(data.x), context.rng)
+    base = _base(data, train_mask, classes)
+    judges = _judges(train_mask, len(base))
+    booster = Booster(binned(data, params.bins, by_row=True), train_mask, _limits(params), len(base))
     course = Course.of(data, base, classes)
     trees: list[Trees] = []
     gains: list[Vector] = []
-    held = taught[: 0 if taught.all() else taught.size]  # the false ones, if there are any
+    held = train_mask[: 0 if train_mask.all() else train_mask.size]  # the false ones, if there are any
     curves: dict[str, list[float]] = {"loss": [], **({"held_out_loss": []} if held.size else {})}
     for number in range(1, params.trees + 1 if classes != 1 else 1):
         course.begin()
@@ -154,20 +154,20 @@ def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
     return Fit(state, iterations=rounds, curves=curves)
 
 
-def _judges(taught: NDArray[np.bool_], each: int) -> list[Labels]:
+def _judges(train_mask: NDArray[np.bool_], each: int) -> list[Labels]:
     """The rows that the curve is of, some at a time."""
-    rows = np.flatnonzero(taught)
+    rows = np.flatnonzero(train_mask)
     rows = rows[:: -(-rows.size // JUDGES)].copy()
-    return [rows[lot] for lot in lots(rows.size, each)]
+    return [rows[batch] for batch in lots(rows.size, each)]
 
 
 def _taught(params: GradientBoosting, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """The rows (n,) to learn from; the others are held out."""
     if params.patience is None or n == 1:
         return np.broadcast_to(np.True_, n)
-    taught = np.ones(n, np.bool_)
-    taught[rng.permutation(n)[: min(max(1, round(params.held_out * n)), n - 1)]] = False
-    return taught
+    train_mask = np.ones(n, np.bool_)
+    train_mask[rng.permutation(n)[: min(max(1, round(params.held_out * n)), n - 1)]] = False
+    return train_mask
 
 
 def _limits(params: GradientBoosting) -> Limits:
@@ -176,12 +176,12 @@ def _limits(params: GradientBoosting) -> Limits:
     return Limits(params.max_leaves, depth, *leaf, params.category_smoothing, params.category_l2)
 
 
-def _base(data: Data, taught: NDArray[np.bool_], classes: int) -> Vector:
+def _base(data: Data, train_mask: NDArray[np.bool_], classes: int) -> Vector:
     """The best sum without any tree: the mean, or log-odds, or logarithms of the shares."""
     sums, weight = np.zeros(data.targets.shape[1]), 0.0
-    for lot in lots(len(data.x), sums.size):
-        weights = data.weights[lot] * taught[lot]
-        sums, weight = sums + weights @ data.targets[lot], weight + float(weights.sum())
+    for batch in lots(len(data.x), sums.size):
+        weights = data.weights[batch] * train_mask[batch]
+        sums, weight = sums + weights @ data.targets[batch], weight + float(weights.sum())
     shares: Vector = sums / weight
     if not classes:
         return shares
@@ -216,9 +216,9 @@ def predict(params: GradientBoosting, state: State, x: Matrix) -> NDArray[np.flo
 def explain(params: GradientBoosting, state: State, x: Matrix) -> list[JSON]:
     """For each row what is answered after every round: a number, or probabilities."""
     sums = stages(state.trees, x, len(state.base)).cumsum(axis=0) + state.base
-    told = [_told(raw.T, state.classes).tolist() for raw in sums]
+    result = [_told(raw.T, state.classes).tolist() for raw in sums]
     name = "probabilities" if state.classes else "prediction"
-    return [{"stages": [{name: now[row]} for now in told]} for row in range(len(x))]
+    return [{"stages": [{name: now[row]} for now in result]} for row in range(len(x))]
 
 
 def _told(raw: Matrix, classes: int) -> NDArray[np.float64]:

@@ -106,7 +106,7 @@ def objective(params: KMeans, state: State, data: Data) -> float:
 def summary(params: KMeans, state: State) -> JSON:
     """Centres are in prepared (scaled) columns. Quantisation error is the inertia, as a sum and per row (K4)."""
     inertia, rows = float(state.inertias.sum()), int(state.sizes.sum())
-    told = {
+    result = {
         "clusters": [
             {"cluster": j, "size": int(state.sizes[j]), "inertia": float(state.inertias[j]), "centre": centre.tolist()}
             for j, centre in enumerate(state.centres)
@@ -115,7 +115,7 @@ def summary(params: KMeans, state: State) -> JSON:
         "mean_inertia": inertia / rows,
         "neighbours": neighbours(state.centres).tolist(),
     }
-    return told | _voronoi(state.centres) if state.centres.shape[1] == 2 else told
+    return result | _voronoi(state.centres) if state.centres.shape[1] == 2 else result
 
 
 def _voronoi(centres: Matrix) -> dict[str, JSON]:

@@ -144,11 +144,11 @@ def known(params: KNN, probabilities: Matrix) -> NDArray[np.bool_]:
 
 def explain(params: KNN, state: State, x: Matrix) -> list[JSON]:
     """For each row its neighbours, nearest first: training row (or prototype), distance, share in the answer."""
-    told: list[JSON] = []
+    result: list[JSON] = []
     for _, places, far in _asked(params, state, x):
         counts = _counts(params, state, places, far)
-        told += [_told(params, state, *row) for row in zip(places, far, counts, strict=True)]
-    return told
+        result += [_told(params, state, *row) for row in zip(places, far, counts, strict=True)]
+    return result
 
 
 def summary(params: KNN, state: State) -> JSON:
@@ -208,15 +208,15 @@ def _answer(state: State, places: Labels, counts: Matrix) -> NDArray[np.float64]
 def _told(params: KNN, state: State, places: Labels, far: Vector, counts: Vector) -> JSON:
     kind = "row" if params.prototypes is None else "prototype"
     answer, typed = ("class", int) if state.classes else ("answer", float)
-    told: dict[str, JSON] = {
+    result: dict[str, JSON] = {
         "neighbours": [
             {kind: int(state.numbers[i]), answer: typed(state.answers[i]), "distance": float(d), "weight": float(w)}
             for i, d, w in zip(places, far, counts, strict=True)
         ]
     }
     if state.classes and params.rule == "unanimity":
-        told["status"] = "known" if len(set(state.answers[places].tolist())) == 1 else "unknown"
-    return told
+        result["status"] = "known" if len(set(state.answers[places].tolist())) == 1 else "unknown"
+    return result
 
 
 def _compressed(wanted: int, data: Data, classes: int, rng: np.random.Generator) -> State:

@@ -149,7 +149,7 @@ def objective(params: Lasso, state: State, data: Data) -> float:
 
 def summary(params: Lasso, state: State) -> JSON:
     path = state.path
-    told = {
+    result = {
         "coefficients": state.coef.tolist(),
         "intercept": state.intercept.tolist(),
         "selected": np.flatnonzero(state.coef).tolist(),
@@ -168,13 +168,13 @@ def summary(params: Lasso, state: State) -> JSON:
             _choose(params.model_copy(update={"choice": choice}), path.errors, path.spreads)
             for choice in ("best", "one_standard_error")
         )
-        told["cross_validation"] = {
+        result["cross_validation"] = {
             "errors": path.errors.tolist(),
             "standard_errors": path.spreads.tolist(),
             "best": float(path.penalties[best]),
             "one_standard_error": float(path.penalties[modest]),
         }
-    return told
+    return result
 
 
 def _design(params: Lasso, origin: Point, parts: Sequence[Sums]) -> Design:

@@ -94,11 +94,11 @@ def predict(params: LocallyWeighted, state: State, x: Matrix) -> Vector:
 
 def explain(params: LocallyWeighted, state: State, x: Matrix) -> list[JSON]:
     """For each row the plane that answered it, and Σ sᵢ, the rows it rests on; `far`: no sᵢ is more than rounding."""
-    told: list[JSON] = []
+    result: list[JSON] = []
     for planes in _asked(params, state, x):
         nearness = np.exp(-planes.squares / state.width)
         intercepts = planes.intercept - planes.slopes @ state.centre
-        told += [
+        result += [
             {
                 "coefficients": slopes.tolist(),
                 "intercept": float(intercept),
@@ -107,7 +107,7 @@ def explain(params: LocallyWeighted, state: State, x: Matrix) -> list[JSON]:
             }
             for slopes, intercept, near in zip(planes.slopes, intercepts, nearness, strict=True)
         ]
-    return told
+    return result
 
 
 def summary(params: LocallyWeighted, state: State) -> JSON:

@@ -92,13 +92,13 @@ def fit(params: LogitBoost, data: Data, context: Context) -> Fit[State]:
     for rounds in range(1, params.rounds + 1):
         _begin(scores)
         for j, score in enumerate(scores):
-            for lot in lots(n):
-                slopes[lot] = targets[lot, j] - _probability(score[lot].astype(np.float64), k)
+            for batch in lots(n):
+                slopes[batch] = targets[batch, j] - _probability(score[batch].astype(np.float64), k)
             tree = weak.stepped(slopes)
             step = params.learning_rate * tree.value.clip(-LARGEST, LARGEST) * (1 if k == 2 else (k - 1) / k)
             own = planted(tree, data.levels, step)
-            for lot in lots(n):
-                score[lot] += total(own, data.x[lot])[:, 0]
+            for batch in lots(n):
+                score[batch] += total(own, data.x[batch])[:, 0]
             trees.append(own if k == 2 else own._replace(answer=step * (np.eye(k)[j] - 1 / k)))
         curve.append(_loss(data, scores, targets))
         context.progress(rounds / params.rounds, loss=curve[-1])
@@ -111,9 +111,9 @@ def _begin(scores: Sums) -> None:
     """A round. The scores (s, n) of more than two classes become logarithms of probabilities, so that all trees of the
     round start from the same: of what a tree adds to all of them only the difference counts, and goes to its own.
     """
-    for lot in lots(scores.shape[1] if len(scores) > 1 else 0, len(scores)):
-        some = scores[:, lot].astype(np.float64)
-        scores[:, lot] = some - log_total(some)
+    for batch in lots(scores.shape[1] if len(scores) > 1 else 0, len(scores)):
+        some = scores[:, batch].astype(np.float64)
+        scores[:, batch] = some - log_total(some)
 
 
 def _probability(score: Vector, k: int) -> Vector:
@@ -130,8 +130,8 @@ def predict(params: LogitBoost, state: State, x: Matrix) -> Matrix:
 def explain(params: LogitBoost, state: State, x: Matrix) -> list[JSON]:
     """For each row the probabilities after every round."""
     sums = stages(state.trees, x, state.trees.answer.shape[1]).cumsum(axis=0)
-    told = [_told(scores, state.classes).tolist() for scores in sums]
-    return [{"stages": [{"probabilities": now[row]} for now in told]} for row in range(len(x))]
+    result = [_told(scores, state.classes).tolist() for scores in sums]
+    return [{"stages": [{"probabilities": now[row]} for now in result]} for row in range(len(x))]
 
 
 def _told(scores: Matrix, classes: int) -> Matrix:
@@ -147,10 +147,10 @@ def summary(params: LogitBoost, state: State) -> JSON:
 def _loss(data: Data, scores: Sums, targets: Matrix) -> float:
     """Mean of minus the log-likelihood."""
     loss = 0.0
-    for lot in lots(*targets.shape):
-        raw = scores[:, lot].astype(np.float64)
+    for batch in lots(*targets.shape):
+        raw = scores[:, batch].astype(np.float64)
         whole = np.logaddexp(0, raw[0]) if len(raw) == 1 else log_total(raw)
-        loss += float(data.weights[lot] @ (whole - np.einsum("ik,ki->i", targets[lot], raw)))
+        loss += float(data.weights[batch] @ (whole - np.einsum("ik,ki->i", targets[batch], raw)))
     return loss / float(data.weights.sum())
 
 

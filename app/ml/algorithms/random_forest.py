@@ -257,8 +257,8 @@ def interval(params: RandomForest, state: State, x: Matrix, confidence: float) -
 
 def explain(params: RandomForest, state: State, x: Matrix) -> list[JSON]:
     """For each row what every tree says: a number, or its votes for the classes."""
-    told = stages(state.trees, x)
-    return [{"trees": row} for row in (told if state.classes else told[:, :, 0]).swapaxes(0, 1).tolist()]
+    result = stages(state.trees, x)
+    return [{"trees": row} for row in (result if state.classes else result[:, :, 0]).swapaxes(0, 1).tolist()]
 
 
 def summary(params: RandomForest, state: State) -> JSON:

@@ -155,14 +155,14 @@ def objective(params: Ridge, state: State, data: Data) -> float:
 
 def summary(params: Ridge, state: State, units: Affine | None = None) -> JSON:
     path = state.path
-    told: dict[str, JSON] = {
+    result: dict[str, JSON] = {
         **form(state.coef, state.intercept, units),
         "rank": int(state.rank),
         "condition_number": float(state.condition) if np.isfinite(state.condition) else None,
         "penalty": _penalty(params, state.path),
     }
     if path.penalties.size:
-        told["cross_validation"] = {
+        result["cross_validation"] = {
             "penalties": path.penalties.tolist(),
             "errors": as_json(path.errors),
             "standard_errors": path.spreads.tolist() or None,
@@ -172,7 +172,7 @@ def summary(params: Ridge, state: State, units: Affine | None = None) -> JSON:
             if path.spreads.size
             else None,
         }
-    return told
+    return result
 
 
 def _penalty(params: Ridge, path: Path) -> float:

@@ -79,24 +79,24 @@ def fit(params: Stacking, data: Data, context: Context) -> Fit[State]:
     codes = data.codes if data.task is Task.CLASSIFICATION else None
     fold = dealt(n, min(params.folds, n), context.rng, codes)
     members, answers = zip(*out_of_fold(data, fold, params.members, context), strict=True)
-    told = np.stack(answers, axis=-1)  # (n, m) or (n, k, m)
+    result = np.stack(answers, axis=-1)  # (n, m) or (n, k, m)
     target = data.targets if codes is not None else data.y
-    missed = (told - target[..., None]) ** 2
+    missed = (result - target[..., None]) ** 2
     errors = np.average(missed if codes is None else missed.sum(axis=1), axis=0, weights=data.weights)
     if params.second is not None:
-        above = context.fit(params.second, _above(data, told))
+        above = context.fit(params.second, _above(data, result))
         return Fit(State(members, np.zeros(count), above, errors), iterations=count)
     repeat = 1 if codes is None else target.shape[1]
-    found = weights(told.reshape(-1, count), target.ravel(), np.repeat(data.weights, repeat))
+    found = weights(result.reshape(-1, count), target.ravel(), np.repeat(data.weights, repeat))
     warnings = [] if found.any() else ["No member helps to predict: all of them count alike."]
     return Fit(State(members, found if found.any() else np.full(count, 1 / count), None, errors), warnings=warnings)
 
 
 def predict(params: Stacking, state: State, x: Matrix) -> NDArray[Any]:
-    told = np.stack([member.predict(x) for member in state.members], axis=-1)
+    result = np.stack([member.predict(x) for member in state.members], axis=-1)
     if state.second is not None:
-        return state.second.predict(np.ascontiguousarray(told.reshape(len(x), -1)))
-    answer = told @ state.weights
+        return state.second.predict(np.ascontiguousarray(result.reshape(len(x), -1)))
+    answer = result @ state.weights
     return answer / answer.sum(axis=1, keepdims=True) if answer.ndim == 2 else answer
 
 
@@ -121,9 +121,9 @@ def summary(params: Stacking, state: State) -> JSON:
     ]
 
 
-def _above(data: Data, told: NDArray[Any]) -> Data:
+def _above(data: Data, result: NDArray[Any]) -> Data:
     """The rows as the second level sees them."""
-    x = told.reshape(len(told), -1)
+    x = result.reshape(len(result), -1)
     return Data.of(data.task, x, data.y, classes=data.targets.shape[1], weights=data.weights)
 
 

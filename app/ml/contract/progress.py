@@ -27,8 +27,8 @@ class Stages:
 
     def __call__(self, fraction: float, message: str, measures: Mapping[str, float] | None = None) -> None:
         self._reached = max(self._reached, fraction)
-        told = {name: float(value) for name, value in (measures or {}).items() if math.isfinite(value)}
-        self._report(self._reached, message, told)
+        result = {name: float(value) for name, value in (measures or {}).items() if math.isfinite(value)}
+        self._report(self._reached, message, result)
 
     def within(self, begin: float, end: float, message: str) -> Progress:
         """What a fit may call, its 0 to 1 being `begin` to `end` of the whole."""

@@ -91,8 +91,8 @@ class Copies(NamedTuple):
 
     def across(self, splits: Sequence[Split]) -> Equal:
         """As `equal`, over all splits."""
-        rows, expected, judged = (sum(part) for part in zip(Equal(0, 0.0, 0), *map(self.equal, splits), strict=True))
-        return Equal(int(rows), expected, int(judged))
+        rows, expected, evaluated = (sum(part) for part in zip(Equal(0, 0.0, 0), *map(self.equal, splits), strict=True))
+        return Equal(int(rows), expected, int(evaluated))
 
     def alone(self) -> Equal:
         """Rows that are equal to another, each judged by all others."""

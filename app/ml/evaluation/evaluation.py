@@ -157,8 +157,8 @@ def compare(
     """
     rows = Rows(_draws(data, rng))
     if data.task is Task.CLASSIFICATION:
-        told = predicted.argmax(axis=1)
-        return of_classes(data.codes, told, predicted, rows, classes=classes, answered=answered, means=means)
+        result = predicted.argmax(axis=1)
+        return of_classes(data.codes, result, predicted, rows, classes=classes, answered=answered, means=means)
     return of_numbers(data.y, predicted, rows, means)._replace(residuals=np.sqrt(data.weights) * (data.y - predicted))
 
 

@@ -154,15 +154,15 @@ def rejection(top: Vector, right: Truths, classes: int, rows: Rows) -> Rejection
     passed = np.searchsorted(thresholds, top) - 1  # the last threshold below it
     accepted = rows.tally(passed, THRESHOLDS).from_last()
     hits = rows.tally(np.where(right, passed, -1), THRESHOLDS).from_last()
-    told = [rows.share("accuracy", hits, accepted, place) for place in range(THRESHOLDS)]
+    result = [rows.share("accuracy", hits, accepted, place) for place in range(THRESHOLDS)]
     return RejectionCurve(
         thresholds=thresholds.tolist(),
         rejected=(1 - accepted.total / rows.total(np.ones(top.size))).clip(0).tolist(),
-        accuracy=[figure.value for figure in told],
-        lower=[figure.lower for figure in told],
-        upper=[figure.upper for figure in told],
-        interval=next((figure.interval for figure in told if figure.interval), None),
-        display=[figure.display for figure in told],
+        accuracy=[figure.value for figure in result],
+        lower=[figure.lower for figure in result],
+        upper=[figure.upper for figure in result],
+        interval=next((figure.interval for figure in result if figure.interval), None),
+        display=[figure.display for figure in result],
     )
 
 

@@ -83,8 +83,8 @@ def _tests(values: Vector) -> list[NormalityTest]:
     sample = values[evenly(values.size, TESTED)]
     found = {name: test(sample) for name, test in TESTS.items()}
     return [
-        NormalityTest(name=name, statistic=told and told.statistic, p_value=told and told.p)
-        for name, told in found.items()
+        NormalityTest(name=name, statistic=result and result.statistic, p_value=result and result.p)
+        for name, result in found.items()
     ]
 
 

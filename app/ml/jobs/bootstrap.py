@@ -127,9 +127,9 @@ def run(request: BootstrapRequest, inputs: Inputs, progress: Reporter) -> Outcom
     material = TrainingSet.read(spec, planned, table, columns)
     del table
 
-    def step(done: int, fits: int, told: Numbers) -> None:
+    def step(done: int, fits: int, result: Numbers) -> None:
         measures = {
-            number.name: value for number, value in told.items() if number.group == "measure" and not number.label
+            number.name: value for number, value in result.items() if number.group == "measure" and not number.label
         }
         stages(done / fits, f"fit {done} of {fits}", measures)
 

@@ -114,10 +114,10 @@ def run(request: CombineRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     if not chosen.target.rows.size or (seen and not chosen.sealed and not complete):
         raise InvalidData("The members have learned from all rows of this dataset: none is left to judge by.")
     target = chosen.target
-    judged = judge(model, table, target, NOTHING_ELSE, request.seed, progress=progress)
+    evaluated = judge(model, table, target, NOTHING_ELSE, request.seed, progress=progress)
     stages(0.95, "writing the model")
     if model.task is Task.REGRESSION:
-        model = replace(model, calibration=Calibration.of(judged.predicted, target.y))
+        model = replace(model, calibration=Calibration.of(evaluated.predicted, target.y))
     sample = table.select([column.name for column in model.inputs])
     sample = sample.take(pa.array(target.rows[spaced(np.arange(target.rows.size))]))
     left_out = int(chosen.found.seen.sum())
@@ -128,7 +128,7 @@ def run(request: CombineRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         *seen_rows.warnings(chosen.found, left_out=True),
         *([NOT_KNOWN] if any(loaded.seen is None for loaded in foreign) else []),
     ]
-    report = _report(request.seed, versions, model, judged, reuse=reuse, said=said)
+    report = _report(request.seed, versions, model, evaluated, reuse=reuse, said=said)
     learned = seen_rows.encode(known) if complete else b""
     return Outcome(Trained(encode(model), report, record_golden(model, sample), learned))
 
@@ -187,7 +187,7 @@ def _learned(model: Model, team: Preparation, classes: tuple[Class, ...]) -> Lea
 
 def _receipt(request: CombineRequest, members: Sequence[Loaded], digest: str) -> dict[str, JSON]:
     """data_digest: of the rows that judge."""
-    told = [
+    result = [
         {
             "model": loaded.version.model,
             "version": loaded.version.version,
@@ -201,24 +201,30 @@ def _receipt(request: CombineRequest, members: Sequence[Loaded], digest: str) ->
     return {
         "seed": request.seed,
         "data_digest": digest,
-        "members": told,
+        "members": result,
         "combined": asked | {"weights": weights},
         "libraries": libraries(),
     }
 
 
 def _report(
-    seed: int, versions: Sequence[Version], model: Model, judged: EvaluatedModel, *, reuse: Reuse, said: Sequence[str]
+    seed: int,
+    versions: Sequence[Version],
+    model: Model,
+    evaluated: EvaluatedModel,
+    *,
+    reuse: Reuse,
+    said: Sequence[str],
 ) -> Report:
-    evaluation, summary = judged.evaluation, find(COMMITTEE).algorithm.summary
-    left = residuals("test", judged.rows, evaluation.residuals)
+    evaluation, summary = evaluated.evaluation, find(COMMITTEE).algorithm.summary
+    left = residuals("test", evaluated.rows, evaluation.residuals)
     offsets, scales = model.preparation.units
-    told = summary(model.params, model.state) if summary else []
+    result = summary(model.params, model.state) if summary else []
     return Report(
         task=model.task,
-        rests_on=f"{judged.rows.size} rows that no member has learned from; the members were there before.",
+        rests_on=f"{evaluated.rows.size} rows that no member has learned from; the members were there before.",
         rows_train=0,
-        rows_test=judged.rows.size,
+        rows_test=evaluated.rows.size,
         seed=seed,
         test=evaluation.figures,
         train=[],
@@ -233,11 +239,11 @@ def _report(
         offsets=offsets.tolist(),
         scales=scales.tolist(),
         summary=readable(
-            [one | {"model": v.model, "version": v.version} for one, v in zip(told, versions, strict=True)],
+            [one | {"model": v.model, "version": v.version} for one, v in zip(result, versions, strict=True)],
             model.preparation,
             model.classes or (),
         ),
-        warnings=[*said, *warnings(judged, seen=False)],
+        warnings=[*said, *warnings(evaluated, seen=False)],
     )
 
 

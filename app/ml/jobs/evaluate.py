@@ -93,7 +93,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
     if not chosen.target.rows.size or (request.rows == "held_out" and not new):
         raise InvalidData(_nothing_left(chosen))
     asked = Asked(request.examples, None, request.costs, request.threshold)
-    judged = judge(loaded.model, table, chosen.target, asked, request.seed, progress=progress)
+    evaluated = judge(loaded.model, table, chosen.target, asked, request.seed, progress=progress)
     said = [] if own and not new else [*seen_rows.warnings(chosen.found, left_out=not every)]
     if loaded.seen is None and not own:
         said.append(NOT_KNOWN)
@@ -104,12 +104,12 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
         digest=version.digest,
         dataset=UUID(str(request.dataset)),
         task=version.header.task,
-        rests_on=f"The figures rest on {judged.rows.size} rows {_whose(chosen, left_out)}.",
-        rows=judged.rows.size,
-        **judged.evaluation.judgement(judged.rows),
-        intervals=judged.intervals,
+        rests_on=f"The figures rest on {evaluated.rows.size} rows {_whose(chosen, left_out)}.",
+        rows=evaluated.rows.size,
+        **evaluated.evaluation.judgement(evaluated.rows),
+        intervals=evaluated.intervals,
         reuse=_reuse(version, digest, name, sealed=chosen.sealed, left_out=left_out) if new or not own else None,
-        warnings=[*said, *warnings(judged, seen=bool(own) and not new)],
+        warnings=[*said, *warnings(evaluated, seen=bool(own) and not new)],
     )
     return Outcome(result=result)
 

@@ -159,14 +159,14 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     if request.model is None:
         return Outcome(result=result)
     best = found[ranking.best].spec
-    heard = stages.within(CHOSEN, 1.0, "training the chosen one")
+    received = stages.within(CHOSEN, 1.0, "training the chosen one")
     trained = train(
         best,
         table,
         columns=columns,
         data_digest=source.sheet.digest,
         reading=source.sheet.reading,
-        progress=lambda fraction, _, measures: heard(fraction, **measures),
+        progress=lambda fraction, _, measures: received(fraction, **measures),
     )
     return Outcome(trained, result)
 

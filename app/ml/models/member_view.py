@@ -61,12 +61,12 @@ class View:
                 column[there] = codes.take(column[there].astype(np.intp), mode="clip")
         return self.preparation.matrix(raw)
 
-    def answers(self, told: NDArray[np.float64]) -> NDArray[np.float64]:
+    def answers(self, result: NDArray[np.float64]) -> NDArray[np.float64]:
         """Numbers (n,) as they are; probabilities in the order of the committee's classes."""
-        if told.ndim == 1:
-            return told
-        named = np.zeros((len(told), self.width))
-        named[:, self.classes] = told
+        if result.ndim == 1:
+            return result
+        named = np.zeros((len(result), self.width))
+        named[:, self.classes] = result
         return named
 
     def packed(self, path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
@@ -74,8 +74,8 @@ class View:
         own = {**self.preparation.learned._asdict(), "places": self.places, "classes": self.classes}
         own |= {f"codes.{place}": codes for place, codes in enumerate(self.codes)}
         arrays |= {f"{path}.{name}": array for name, array in own.items()}
-        told = described(self.preparation, path, arrays)
-        return {"path": path, "linearising": self.linearising, "width": self.width} | told
+        result = described(self.preparation, path, arrays)
+        return {"path": path, "linearising": self.linearising, "width": self.width} | result
 
     @classmethod
     def unpacked(cls, document: JSON, arrays: Mapping[str, NDArray[Any]]) -> Self:
@@ -142,7 +142,7 @@ def described(preparation: Preparation, path: str, arrays: dict[str, NDArray[Any
         {"place": one.place, "suffixes": list(one.suffixes), "values": f"{path}{ENCODED}{number}"}
         for number, one in enumerate(preparation.encodings)
     ]
-    arrays |= {told["values"]: one.values for told, one in zip(encodings, preparation.encodings, strict=True)}
+    arrays |= {result["values"]: one.values for result, one in zip(encodings, preparation.encodings, strict=True)}
     return {
         **({"encodings": encodings} if encodings else {}),
         "inputs": [column.model_dump(mode="json") for column in preparation.inputs],
@@ -171,13 +171,13 @@ def restored(
         keeps_categories=is_(document["keeps"]["categories"], bool),
         keeps_inputs=is_(document["keeps"]["inputs"], bool),
         functions=_FUNCTIONS.validate_python(document["functions"]),
-        encodings=tuple(_encoding(told, arrays) for told in is_(document.get("encodings", []), list)),
+        encodings=tuple(_encoding(result, arrays) for result in is_(document.get("encodings", []), list)),
     ).checked()
 
 
-def _encoding(told: JSON, arrays: Mapping[str, NDArray[Any]]) -> Encoding:
-    suffixes = tuple(is_(suffix, str) for suffix in is_(told["suffixes"], list))
-    return Encoding(is_(told["place"], int), suffixes, arrays[told["values"]])
+def _encoding(result: JSON, arrays: Mapping[str, NDArray[Any]]) -> Encoding:
+    suffixes = tuple(is_(suffix, str) for suffix in is_(result["suffixes"], list))
+    return Encoding(is_(result["place"], int), suffixes, arrays[result["values"]])
 
 
 def is_(value: JSON, kind: Any) -> Any:

@@ -67,10 +67,10 @@ class Predicted(NamedTuple):
         """One JSON value a row: class labels in their type in the table (None: unknown), numbers, coordinates."""
         if self.classes is None:
             return self.values.tolist()  # type: ignore[no-any-return]  # at least one dimension, so a list
-        told: list[Any] = np.array(self.classes, object)[self.values].tolist()
+        result: list[Any] = np.array(self.classes, object)[self.values].tolist()
         for row in () if self.unknown is None else self.unknown.tolist():
-            told[row] = None
-        return told
+            result[row] = None
+        return result
 
 
 class Header(NamedTuple):

@@ -30,8 +30,8 @@ def pack(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
     if isinstance(value, np.ndarray):
         return _packed_array(value, path, arrays)
     if isinstance(value, Learned):
-        told = {"learner": value.params.model_dump(mode="json"), "state": pack(value.state, path, arrays)}
-        return told if value.view is None else told | {"view": value.view.packed(f"{path}.view", arrays)}
+        result = {"learner": value.params.model_dump(mode="json"), "state": pack(value.state, path, arrays)}
+        return result if value.view is None else result | {"view": value.view.packed(f"{path}.view", arrays)}
     if hasattr(value, "_fields"):
         parts = zip(value._fields, value, strict=True)
         return {"fields": {name: pack(part, f"{path}.{name}", arrays) for name, part in parts}}

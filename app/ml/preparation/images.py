@@ -60,8 +60,8 @@ class Pixels(Body):
         shares = [_shares(side, at, unit, self.strips) for side, at in zip(sides, origins, strict=True)]
         upright, level = (np.abs(np.diff(_framed(ink), axis=axis)).sum(axis=(1, 2)) for axis in (2, 1))
         edges = upright + level
-        told = np.column_stack([upright / edges, edges / (4 * np.sqrt(sides[0].sum(axis=1)))])
-        found = np.concatenate([*shares, told], axis=1)
+        result = np.column_stack([upright / edges, edges / (4 * np.sqrt(sides[0].sum(axis=1)))])
+        found = np.concatenate([*shares, result], axis=1)
         found[even] = 0.0
         return found
 

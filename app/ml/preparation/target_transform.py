@@ -49,11 +49,11 @@ def check_domain(how: Linearising, y: Vector, rows: Labels, name: str) -> None:
     """Raises InvalidData where the target has no such function, or is out of all proportion. rows: of the table, for
     each y.
     """
-    told = {"numbers": y}
+    result = {"numbers": y}
     if how != "none":
         _check_defined(how, y, rows, name)
-        told[f"{how} of the numbers"] = carried(how, y)
-    for what, numbers in told.items():
+        result[f"{how} of the numbers"] = carried(how, y)
+    for what, numbers in result.items():
         size = float(np.abs(numbers).max())
         if size > FAR or 0 < size < 1 / FAR:
             advice = "large to be squared: divide" if size > 1 else "small to be squared: multiply"

@@ -86,9 +86,9 @@ def measure(pairs: NumberPairs | ClassPairs) -> Metrics:
     weights = None if pairs.weights is None else np.array(pairs.weights)
     rng = np.random.Generator(np.random.PCG64(pairs.seed))
     rows = Rows(Resamples.of(len(pairs.truth), rng), weights)
-    told = _classified(pairs, classes, rows) if isinstance(pairs, ClassPairs) else _regressed(pairs, rows)
+    result = _classified(pairs, classes, rows) if isinstance(pairs, ClassPairs) else _regressed(pairs, rows)
     n = len(pairs.truth)
-    return Metrics(task=pairs.task, rows=n, **told.judgement(np.arange(n)))
+    return Metrics(task=pairs.task, rows=n, **result.judgement(np.arange(n)))
 
 
 def _regressed(pairs: NumberPairs, rows: Rows) -> Evaluation:

@@ -113,12 +113,12 @@ def bootstrapped(
     Rows that are all alike give replicates without spread, which is no proof of certainty. A score of 0 or 1 then
     counts as that of `trials` independent cases, the fewest it can rest on; anything else is told without a bar.
     """
-    told, every = float(np.asarray(value)), np.asarray(replicates, np.float64)
-    bounds = accelerated(told, every[:RESAMPLES], every[RESAMPLES:]) if n > 1 else None
+    result, every = float(np.asarray(value)), np.asarray(replicates, np.float64)
+    bounds = accelerated(result, every[:RESAMPLES], every[RESAMPLES:]) if n > 1 else None
     if bounds is None or bounds.lower < bounds.upper:
-        return figure(name, told, bounds, "bootstrap (accelerated)", n=n, label=label)
-    exact = clopper_pearson(round(told * trials), trials) if told in {0.0, 1.0} else None
-    return figure(name, told, exact, "clopper-pearson", n=n, label=label)
+        return figure(name, result, bounds, "bootstrap (accelerated)", n=n, label=label)
+    exact = clopper_pearson(round(result * trials), trials) if result in {0.0, 1.0} else None
+    return figure(name, result, exact, "clopper-pearson", n=n, label=label)
 
 
 def by_logit(name: str, value: float, error: float, n: int, label: str | None = None, *, trials: int) -> Figure:
@@ -138,12 +138,12 @@ def like(one: Figure, other: Figure) -> Figure:
     return (macro(one) if other.average else one).model_copy(update={"note": other.note})
 
 
-def macro(told: Figure) -> Figure:
+def macro(result: Figure) -> Figure:
     """A mean over classes, which its name does not say."""
-    if told.average:
-        return told
-    display = told.display if told.value is None else f"{told.display}, macro"
-    return told.model_copy(update={"average": "macro", "display": display})
+    if result.average:
+        return result
+    display = result.display if result.value is None else f"{result.display}, macro"
+    return result.model_copy(update={"average": "macro", "display": display})
 
 
 def root_mean_squared(name: str, errors: Vector) -> Figure:
@@ -167,11 +167,11 @@ def resample_mean(name: str, values: Vector, label: str | None = None) -> Figure
     return figure(name, float(values.mean()), bounds, "bootstrap (approximate)", n=values.size, label=label)
 
 
-def shifted(told: Figure, by: float) -> Figure:
+def shifted(result: Figure, by: float) -> Figure:
     """The figure and its bounds, moved."""
-    value = math.nan if told.value is None else told.value + by
-    bounds = None if told.lower is None or told.upper is None else Bounds(told.lower + by, told.upper + by)
-    return like(figure(told.name, value, bounds, told.interval or "", n=told.n, label=told.label), told)
+    value = math.nan if result.value is None else result.value + by
+    bounds = None if result.lower is None or result.upper is None else Bounds(result.lower + by, result.upper + by)
+    return like(figure(result.name, value, bounds, result.interval or "", n=result.n, label=result.label), result)
 
 
 def figure(name: str, value: float, bounds: Bounds | None, how: str, *, n: int, label: str | None) -> Figure:

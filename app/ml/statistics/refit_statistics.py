@@ -76,12 +76,12 @@ def distribution(
     bounds, how = percentile(values, confidence, fewest=FEWEST), "percentile"
     if left_out is not None and np.isfinite(estimate) and values.size >= FEWEST:
         bounds, how = accelerated(estimate, values, left_out, confidence), "accelerated"
-    told = float(estimate) if np.isfinite(estimate) else None
-    if bounds is None or told is None:
-        shown = "undefined" if told is None else f"{told:.4g}"
-        return Distribution(estimate=told, defined=values.size, display=shown, **said)
+    result = float(estimate) if np.isfinite(estimate) else None
+    if bounds is None or result is None:
+        shown = "undefined" if result is None else f"{result:.4g}"
+        return Distribution(estimate=result, defined=values.size, display=shown, **said)
     return Distribution(
-        estimate=told,
+        estimate=result,
         mean=float(values.mean()),
         median=float(np.median(values)),
         standard_error=float(values.std(ddof=1)),
@@ -89,7 +89,7 @@ def distribution(
         upper=bounds.upper,
         interval=f"bootstrap ({how})",
         defined=values.size,
-        display=rounded(told, *_around(bounds, told)),
+        display=rounded(result, *_around(bounds, result)),
         histogram=histogram(values),
         **said,
     )

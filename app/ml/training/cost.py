@@ -61,11 +61,11 @@ def cost_of(
     algorithm = nested.entry_of(spec.algorithm).algorithm
     each = SECONDS_PER_CELL * size.cells + nested.seconds(algorithm, spec.algorithm, task, size)
     memory, seconds = BASE_BYTES + row_bytes * rows, fits * each
-    lot = max(FEWEST, LOT // max(width, len(chosen)))
-    if algorithm.update is None or memory <= memory_bytes or rows <= HELD * lot:
+    batch = max(FEWEST, LOT // max(width, len(chosen)))
+    if algorithm.update is None or memory <= memory_bytes or rows <= HELD * batch:
         return Cost(memory, round(BASE_SECONDS + seconds, 2), None)
     seconds = SECONDS_PER_STREAMED_CELL * size.cells * (1 + algorithm.passes(spec.algorithm))
-    return Cost(BASE_BYTES + row_bytes * HELD * lot, round(BASE_SECONDS + seconds, 2), lot)
+    return Cost(BASE_BYTES + row_bytes * HELD * batch, round(BASE_SECONDS + seconds, 2), batch)
 
 
 def closed_form(spec: "TrainSpec", chosen: Sequence[TableColumn]) -> bool:

@@ -83,13 +83,13 @@ class Fits(NamedTuple):
         """The metrics of each split, and the residuals of its test rows."""
         own = self.rng.spawn(len(splits)) if bars else [None] * len(splits)
         works = [partial(self._told, split, rng) for split, rng in zip(splits, own, strict=True)]
-        for place, told in enumerate(self.each(_Told, works, what)):
-            figures = _FIGURES.validate_json(told.figures)
-            yield Fold(fold=place + 1, rows=splits[place].test.size, metrics=figures), told.residuals
+        for place, result in enumerate(self.each(_Told, works, what)):
+            figures = _FIGURES.validate_json(result.figures)
+            yield Fold(fold=place + 1, rows=splits[place].test.size, metrics=figures), result.residuals
 
     def _told(self, split: Split, rng: np.random.Generator | None) -> _Told:
-        told = judge(self.material, self.of(split.train), self.rows[split.test], rng)
-        return _Told(_FIGURES.dump_json(told.figures).decode(), told.residuals)
+        result = judge(self.material, self.of(split.train), self.rows[split.test], rng)
+        return _Told(_FIGURES.dump_json(result.figures).decode(), result.residuals)
 
     def answer(self, rows: Labels) -> _Answer:
         """What a fit of all other rows predicts for these."""
@@ -131,10 +131,10 @@ def _kfold(fits: Fits, k: int) -> Validated | None:
         return None
     folds, left = zip(*fits.judged(splits, "fold", bars=True), strict=True)
     whole = "" if fits.groups is None else " of whole groups"
-    told = f"Cross-validation divides these into {len(folds)} folds{whole}."
+    result = f"Cross-validation divides these into {len(folds)} folds{whole}."
     figures = across_folds([fold.metrics for fold in folds])
     predicted = _out_of_fold(fits, splits, left)
-    return Validated(figures, told, list(folds), equal=fits.equal(splits), predicted=predicted)
+    return Validated(figures, result, list(folds), equal=fits.equal(splits), predicted=predicted)
 
 
 def _out_of_fold(fits: Fits, splits: Sequence[Split], residuals: Sequence[Vector]) -> Vector | None:
@@ -152,11 +152,13 @@ def _bootstrap(fits: Fits, draws: int) -> Validated:
     drawn = [split for split in drawn if split.test.size]
     folds = [fold for fold, _ in fits.judged(drawn, "resample", bars=False)]
     what = "rows" if fits.groups is None else "groups"
-    told = (
+    result = (
         f"{len(folds)} more models were fitted on as many {what} drawn from these with replacement, each judged by the "
         f"{what} that it has not seen."
     )
-    return Validated(across_resamples([fold.metrics for fold in folds]), told, resampled=True, equal=fits.equal(drawn))
+    return Validated(
+        across_resamples([fold.metrics for fold in folds]), result, resampled=True, equal=fits.equal(drawn)
+    )
 
 
 def _loo(fits: Fits) -> Validated:
@@ -169,11 +171,11 @@ def _loo(fits: Fits) -> Validated:
     for row, made in zip(missing, fits.each(_Answer, works, "without a row,"), strict=True):
         answers[row] = made.value[0]
     ways = {rows.size: "by a fit for each", 0: "in closed form"}
-    told = (
+    result = (
         f"Leave-one-out predicts each of these by a fit of all the others, "
         f"{ways.get(missing.size, f'in closed form but for {missing.size} rows')}."
     )
-    return _compared(fits, answers, told, fits.equal())
+    return _compared(fits, answers, result, fits.equal())
 
 
 def _without_groups(fits: Fits, groups: Labels) -> Validated | None:
@@ -183,15 +185,15 @@ def _without_groups(fits: Fits, groups: Labels) -> Validated | None:
         return None
     works = [partial(fits.answer, rows) for rows in left_out]
     answers = np.concatenate([made.value for made in fits.each(_Answer, works, "without a group,")])
-    told = f"Leave-one-group-out predicts each of {len(left_out)} groups of these by a fit of all the others."
+    result = f"Leave-one-group-out predicts each of {len(left_out)} groups of these by a fit of all the others."
     equal = fits.equal([Split(np.flatnonzero(groups != group), rows) for group, rows in enumerate(left_out)])
-    return _compared(fits, answers[np.argsort(np.concatenate(left_out))], told, equal)
+    return _compared(fits, answers[np.argsort(np.concatenate(left_out))], result, equal)
 
 
-def _compared(fits: Fits, answers: NDArray[np.float64], told: str, equal: Equal | None) -> Validated:
+def _compared(fits: Fits, answers: NDArray[np.float64], result: str, equal: Equal | None) -> Validated:
     """answers: (n,) or (n, k) to all rows."""
     material, rows = fits.material, fits.rows
     data = material.data(material.prepare(rows), rows)
     means = meaning(material.algorithm, material.params, material.task)
     figures = compare(data, answers, material.classes, fits.rng, means=means).figures
-    return Validated(figures, told, equal=equal, predicted=answers if material.task is Task.REGRESSION else None)
+    return Validated(figures, result, equal=equal, predicted=answers if material.task is Task.REGRESSION else None)

@@ -85,7 +85,7 @@ class Judges(NamedTuple):
         target, uncounted = self.material.target, Rows(Resamples.none(rows.size))
         if self.material.task is Task.CLASSIFICATION:
             truth = np.asarray(target.codes)[self.rows[rows]]
-            told = of_classes(
+            result = of_classes(
                 truth,
                 answers.argmax(axis=1),
                 answers,
@@ -95,8 +95,8 @@ class Judges(NamedTuple):
             )
         else:
             own = answered(spec.preprocessing.target, answers)
-            told = of_numbers(target.y[self.rows[rows]], own, uncounted)
-        return value(told, self.measure)
+            result = of_numbers(target.y[self.rows[rows]], own, uncounted)
+        return value(result, self.measure)
 
     def wanted(self, spec: TrainSpec) -> NDArray[np.float64]:
         """(n,) or (n, k) what answers should be, in the units in which a committee averages them."""

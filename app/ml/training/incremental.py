@@ -21,23 +21,23 @@ def fit_batches(algorithm: Algorithm[Any, Any], params: Params, batches: Batches
     quiet, passes = replace(context, progress=silent), algorithm.passes(params)
     fit: Fit[Any] | None = None
     curves: dict[str, list[float]] = defaultdict(list)
-    taught, turn, said = True, 0, dict[str, None]()
-    while taught and turn < passes:
-        taught, told, rows, said = False, defaultdict(list), [], {}
+    unfinished, turn, said = True, 0, dict[str, None]()
+    while unfinished and turn < passes:
+        unfinished, result, rows, said = False, defaultdict(list), [], {}
         for data in batches(turn):
             fit = algorithm.fit(params, data, quiet) if fit is None else _updated(algorithm, params, fit, data, quiet)
-            taught |= not fit.converged
+            unfinished |= not fit.converged
             rows.append(len(data.x))
             said |= dict.fromkeys(fit.warnings)
             for name, values in fit.curves.items():
-                told[name].append(values[-1] if len(values) else np.nan)
+                result[name].append(values[-1] if len(values) else np.nan)
             context.progress((turn + 1 - 1 / (1 + len(rows))) / passes)
         turn += 1
-        for name, values in told.items():
+        for name, values in result.items():
             curves[name].append(float(np.average(values, weights=rows[: len(values)])))
         context.progress(turn / passes, **{name: values[-1] for name, values in curves.items()})
     assert fit is not None  # noqa: S101 - there are rows, so there is a batch
-    return Fit(fit.state, not taught, turn, curves, tuple(said))
+    return Fit(fit.state, not unfinished, turn, curves, tuple(said))
 
 
 def _updated(

@@ -128,25 +128,25 @@ def judge(
     if model.task is Task.REGRESSION:
         intervals = None if ends is None else interval_report(model, values, ends, target.y)
         return EvaluatedModel(of_numbers(target.y, values, rows, means), target.rows, {}, values, intervals)
-    truth, classes, strangers = _shared(target, model.classes or ())
+    truth, classes, unknown = _shared(target, model.classes or ())
     padded = np.pad(probabilities, ((0, 0), (0, len(classes) - probabilities.shape[1])))
     assigned = values.astype(np.intp) if asked.threshold is None else decided_by(probabilities, asked.threshold)
     asked = asked._replace(numbers=target.rows)
-    told = of_classes(truth, assigned, padded, rows, classes=classes, asked=asked, answered=answered, means=means)
-    return EvaluatedModel(told, target.rows, strangers)
+    result = of_classes(truth, assigned, padded, rows, classes=classes, asked=asked, answered=answered, means=means)
+    return EvaluatedModel(result, target.rows, unknown)
 
 
-def warnings(judged: EvaluatedModel, *, seen: bool) -> Iterator[str]:
+def warnings(evaluated: EvaluatedModel, *, seen: bool) -> Iterator[str]:
     """seen: whether the model has learned from these rows."""
     if seen:
         yield "The model has learned from these rows: the figures say nothing of rows it has not seen."
-    if judged.rows.size < FEW:
-        yield f"Only {judged.rows.size} rows were judged: the figures are rough."
-    if judged.strangers:
-        named = ", ".join(list(judged.strangers)[:NAMED])
-        count = sum(judged.strangers.values())
+    if evaluated.rows.size < FEW:
+        yield f"Only {evaluated.rows.size} rows were judged: the figures are rough."
+    if evaluated.strangers:
+        named = ", ".join(list(evaluated.strangers)[:NAMED])
+        count = sum(evaluated.strangers.values())
         yield f"{count} rows are of classes the model does not know, counted as mistakes: {named}."
-    yield from judged.evaluation.doubts("rows")
+    yield from evaluated.evaluation.doubts("rows")
 
 
 def read_truth(header: Header, name: str | None, table: pa.Table) -> Target:
@@ -183,8 +183,8 @@ def _shared(target: Target, known: Sequence[Class]) -> tuple[Labels, tuple[Class
     places[new] = len(known) + np.arange(new.size)
     truth = places[target.y.astype(np.intp)]
     counts = np.bincount(truth, minlength=len(known) + new.size)[len(known) :]
-    strangers = {str(own[place]): int(count) for place, count in zip(new.tolist(), counts, strict=True) if count}
-    return truth, (*known, *(own[place] for place in new.tolist())), strangers
+    unknown = {str(own[place]): int(count) for place, count in zip(new.tolist(), counts, strict=True) if count}
+    return truth, (*known, *(own[place] for place in new.tolist())), unknown
 
 
 def _fits(given: ColumnKind, wanted: ColumnKind) -> bool:

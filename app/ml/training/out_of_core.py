@@ -163,10 +163,10 @@ class _Source(NamedTuple):
     @classmethod
     def of(cls, spec: TrainSpec, planned: Plan, table: pa.Table, columns: Sequence[TableColumn]) -> Self:
         names = [*planned.features, *(name for name in (spec.target, spec.weights, spec.sigma) if name is not None)]
-        lot = planned.lot or max(planned.rows, 1)
-        share = lot / max(planned.rows, 1)
+        batch = planned.lot or max(planned.rows, 1)
+        share = batch / max(planned.rows, 1)
         draw = Draw(spec.seed, min(spec.validation.test_fraction, share), share)
-        return cls(spec, planned, table.select(list(dict.fromkeys(names))), columns, draw, lot)
+        return cls(spec, planned, table.select(list(dict.fromkeys(names))), columns, draw, batch)
 
     def looks(self, progress: Progress, *, hashed: bool) -> Iterator[_Look]:
         firsts = _Firsts()

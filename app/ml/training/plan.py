@@ -308,9 +308,9 @@ def _many_categories(column: TableColumn, spec: TrainSpec) -> str:
     return f"{said}: the rarest count as one, other. To tell them apart, {more}{encode}."
 
 
-def _lot_warnings(lot: int | None) -> Iterator[str]:
-    if lot is not None:
+def _lot_warnings(batch: int | None) -> Iterator[str]:
+    if batch is not None:
         yield (
-            f"Too large for the memory of a job: learned in batches of about {lot} rows. Scales, levels, figures and "
+            f"Too large for the memory of a job: learned in batches of about {batch} rows. Scales, levels, figures and "
             f"any cross-validation rest on random samples of about as many."
         )

@@ -36,8 +36,8 @@ class _Refit(NamedTuple):
     values: Vector
 
     @classmethod
-    def of(cls, told: Numbers) -> "_Refit":
-        return cls(tuple(told), np.array([*told.values()], np.float64))
+    def of(cls, result: Numbers) -> "_Refit":
+        return cls(tuple(result), np.array([*result.values()], np.float64))
 
     @property
     def told(self) -> Numbers:
@@ -96,7 +96,7 @@ def refit(
         refits.append(made.told)
         step(1 + len(refits), fits, refits[-1] if len(refits) <= resamples else {})
     draws, left_out = refits[:resamples], refits[resamples:]
-    measures = {number: np.nan for told in draws for number in told if number.group == "measure"}
+    measures = {number: np.nan for result in draws for number in result if number.group == "measure"}
     numbers = [*whole, *measures]
     return Refits(
         numbers,
@@ -117,7 +117,7 @@ def _simulated(material: TrainingSet, fitted: Fitted, rng: np.random.Generator) 
 
 
 def _matrix(many: list[Numbers], numbers: list[Number]) -> Matrix:
-    values = [[told.get(number, np.nan) for number in numbers] for told in many]
+    values = [[result.get(number, np.nan) for number in numbers] for result in many]
     return np.array(values, np.float64).reshape(len(many), len(numbers))
 
 
@@ -136,10 +136,10 @@ def _coefficients(material: TrainingSet, fitted: Fitted) -> Numbers:
         return {}
     units = fitted.preparation.affine()
     constants, rows = np.reshape(intercept, -1) + units.constant(table), units.coef(table)
-    told = {Number("coefficient", "(intercept)", label): float(b) for label, b in zip(labels, constants, strict=True)}
+    result = {Number("coefficient", "(intercept)", label): float(b) for label, b in zip(labels, constants, strict=True)}
     for name, row in zip(fitted.preparation.plain_names, rows, strict=True):
-        told |= {Number("coefficient", name, label): float(value) for label, value in zip(labels, row, strict=True)}
-    return told
+        result |= {Number("coefficient", name, label): float(value) for label, value in zip(labels, row, strict=True)}
+    return result
 
 
 def _upright(material: TrainingSet, coef: Matrix, scores: int, width: int) -> Matrix | None:
@@ -149,10 +149,10 @@ def _upright(material: TrainingSet, coef: Matrix, scores: int, width: int) -> Ma
     """
     if coef.shape == (width,):
         return coef[:, None]
-    told = width != scores or width == 1 or material.algorithm.unscaled is not None
-    if coef.shape == (width, scores) and told:
+    result = width != scores or width == 1 or material.algorithm.unscaled is not None
+    if coef.shape == (width, scores) and result:
         return coef
-    return coef.T if coef.shape == (scores, width) and told else None
+    return coef.T if coef.shape == (scores, width) and result else None
 
 
 def _labels(material: TrainingSet, codes: Labels, scores: int) -> list[str | None] | None:
@@ -178,10 +178,10 @@ def _predictions(material: TrainingSet, fitted: Fitted, asked: pa.Table) -> Numb
     return {Number("prediction", "answer", None, row): float(value) for row, value in enumerate(answers)}
 
 
-def _measured(judged: Evaluation) -> Numbers:
+def _measured(evaluated: Evaluation) -> Numbers:
     return {
         Number("measure", figure.name, figure.label, average=figure.average): np.nan
         if figure.value is None
         else figure.value
-        for figure in judged.figures
+        for figure in evaluated.figures
     }

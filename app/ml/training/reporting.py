@@ -52,74 +52,77 @@ class EvaluatedFit(NamedTuple):
 def report(
     material: TrainingSet,
     split: Split,
-    judged: EvaluatedFit,
+    evaluated: EvaluatedFit,
     spec: TrainSpec,
     *,
     data_digest: str,
     warnings: Sequence[str],
 ) -> Report:
-    fit, validated = judged.fit, judged.validated
+    fit, validated = evaluated.fit, evaluated.validated
     summary = material.algorithm.summary
-    shaky = stability.warnings(judged.conditioning)
+    shaky = stability.warnings(evaluated.conditioning)
     parts: tuple[tuple[Part, Labels, Evaluation], ...] = (
-        ("train", split.train, judged.train),
-        ("test", split.test, judged.test),
+        ("train", split.train, evaluated.train),
+        ("test", split.test, evaluated.test),
     )
     looked_at = [residuals(name, material.numbers[rows], part.residuals) for name, rows, part in parts]
-    offsets, scales = judged.preparation.units
+    offsets, scales = evaluated.preparation.units
     return Report(
         task=material.task,
-        rests_on=_rests_on(material, split, judged, spec),
-        rows_train=judged.rows,
+        rests_on=_rests_on(material, split, evaluated, spec),
+        rows_train=evaluated.rows,
         rows_test=split.test.size,
         seed=spec.seed,
-        test=judged.test.figures,
-        train=judged.train.figures,
-        gaps=gaps(judged.train.figures, judged.test.figures),
+        test=evaluated.test.figures,
+        train=evaluated.train.figures,
+        gaps=gaps(evaluated.train.figures, evaluated.test.figures),
         cross_validation=validated.figures if validated else None,
-        bootstrap_632=corrected(judged.train.figures, validated.figures) if validated and validated.resampled else None,
+        bootstrap_632=corrected(evaluated.train.figures, validated.figures)
+        if validated and validated.resampled
+        else None,
         folds=validated.folds if validated else None,
-        confusion_matrix=judged.test.confusion_matrix,
-        rejection=judged.test.rejection,
-        duplicates=duplicates.duplicates(judged.equal, validated and validated.equal),
+        confusion_matrix=evaluated.test.confusion_matrix,
+        rejection=evaluated.test.rejection,
+        duplicates=duplicates.duplicates(evaluated.equal, validated and validated.equal),
         reuse=_reuse(spec, data_digest) if split.test.size else None,
         residuals=[part for part in looked_at if part is not None],
-        curves=[*_curves(fit.curves), *judged.test.curves, *_line(material, judged, split)],
-        conditioning=judged.conditioning,
-        springs=judged.springs,
+        curves=[*_curves(fit.curves), *evaluated.test.curves, *_line(material, evaluated, split)],
+        conditioning=evaluated.conditioning,
+        springs=evaluated.springs,
         converged=bool(fit.converged),
         iterations=int(fit.iterations),
-        columns=list(judged.preparation.names),
+        columns=list(evaluated.preparation.names),
         offsets=offsets.tolist(),
         scales=scales.tolist(),
-        summary=readable(summary(material.params, fit.state), judged.preparation, material.classes)
+        summary=readable(summary(material.params, fit.state), evaluated.preparation, material.classes)
         if summary
         else None,
-        unscaled=_unscaled(material, judged),
+        unscaled=_unscaled(material, evaluated),
         warnings=[
             *warnings,
             *_warnings(material, split),
             *_group_warnings(spec.validation.group),
             *duplicates.warnings(
-                judged.equal,
+                evaluated.equal,
                 validated and validated.equal,
                 split.train.size,
                 grouped=spec.validation.group is not None,
             ),
-            *judged.test.doubts("test rows"),
+            *evaluated.test.doubts("test rows"),
             *_fit_warnings(fit),
             *shaky,
         ],
     )
 
 
-def _unscaled(material: TrainingSet, judged: EvaluatedFit) -> UnscaledSummary | None:
+def _unscaled(material: TrainingSet, evaluated: EvaluatedFit) -> UnscaledSummary | None:
     tell = material.algorithm.unscaled
     if tell is None:
         return None
-    told = tell(material.params, judged.fit.state, judged.preparation.affine())
+    result = tell(material.params, evaluated.fit.state, evaluated.preparation.affine())
     return UnscaledSummary(
-        columns=list(judged.preparation.plain_names), summary=readable(told, judged.preparation, material.classes)
+        columns=list(evaluated.preparation.plain_names),
+        summary=readable(result, evaluated.preparation, material.classes),
     )
 
 
@@ -141,37 +144,37 @@ def finite(value: Any) -> JSON:
     return value
 
 
-def readable(told: Any, preparation: Preparation, classes: Sequence[Class]) -> JSON:
+def readable(result: Any, preparation: Preparation, classes: Sequence[Class]) -> JSON:
     """As `finite`; columns, categories and classes by name where the algorithm, which knows none, tells numbers."""
-    return _named(finite(told), preparation, classes)
+    return _named(finite(result), preparation, classes)
 
 
-def _named(told: JSON, preparation: Preparation, classes: Sequence[Class]) -> JSON:
-    if isinstance(told, list):
-        return [_named(part, preparation, classes) for part in told]
-    if not isinstance(told, dict):
-        return told
-    named = {key: _named(part, preparation, classes) for key, part in told.items()}
-    named |= {key: classes[told[key]] for key in ("class", "then") if key in told}
-    if "classes" in told:
-        named["classes"] = [classes[code] for code in told["classes"]]
-    if "column" in told:
-        name = named["column"] = preparation.names[told["column"]]
-        if "categories" in told:
+def _named(result: JSON, preparation: Preparation, classes: Sequence[Class]) -> JSON:
+    if isinstance(result, list):
+        return [_named(part, preparation, classes) for part in result]
+    if not isinstance(result, dict):
+        return result
+    named = {key: _named(part, preparation, classes) for key, part in result.items()}
+    named |= {key: classes[result[key]] for key in ("class", "then") if key in result}
+    if "classes" in result:
+        named["classes"] = [classes[code] for code in result["classes"]]
+    if "column" in result:
+        name = named["column"] = preparation.names[result["column"]]
+        if "categories" in result:
             levels = next(one.levels or [] for one in preparation.inputs if one.name == name)
-            named["categories"] = [levels[code] if code < len(levels) else "(other)" for code in told["categories"]]
+            named["categories"] = [levels[code] if code < len(levels) else "(other)" for code in result["categories"]]
     return named
 
 
-def _rests_on(material: TrainingSet, split: Split, judged: EvaluatedFit, spec: TrainSpec) -> str:
-    stratified = material.task is Task.CLASSIFICATION and judged.rows == split.train.size
+def _rests_on(material: TrainingSet, split: Split, evaluated: EvaluatedFit, spec: TrainSpec) -> str:
+    stratified = material.task is Task.CLASSIFICATION and evaluated.rows == split.train.size
     how, seed = "at random, class by class" if stratified else "at random", spec.seed
     if spec.validation.group is not None:
         how = f"at random, in whole groups by column {spec.validation.group!r},"
-    across = f" {judged.validated.rests_on}" if judged.validated else ""
+    across = f" {evaluated.validated.rests_on}" if evaluated.validated else ""
     return (
         f"The figures rest on {split.test.size} rows set aside {how} with seed {seed}; "
-        f"the model was fitted on the other {judged.rows}.{across}"
+        f"the model was fitted on the other {evaluated.rows}.{across}"
     )
 
 
@@ -184,15 +187,15 @@ def _curves(curves: Mapping[str, Sequence[float]]) -> Iterator[ReportCurve]:
         yield ReportCurve(name=name, x=(kept + 1.0).tolist(), y=y[kept].tolist())
 
 
-def _line(material: TrainingSet, judged: EvaluatedFit, split: Split) -> Iterable[ReportCurve]:
+def _line(material: TrainingSet, evaluated: EvaluatedFit, split: Split) -> Iterable[ReportCurve]:
     """Of a regression on one input: what is fitted, over the input."""
-    if material.task is not Task.REGRESSION or len(judged.preparation.inputs) > 1:
+    if material.task is not Task.REGRESSION or len(evaluated.preparation.inputs) > 1:
         return ()
     algorithm = turned_back(material.preprocessing.target, material.algorithm)
-    predict = partial(algorithm.predict, material.params, judged.fit.state)
+    predict = partial(algorithm.predict, material.params, evaluated.fit.state)
     rows = split.test if split.test.size else split.train
     values = material.raw.values[material.target.rows[rows], 0]
-    return over_input(judged.preparation, predict, values, material.target.y[rows])
+    return over_input(evaluated.preparation, predict, values, material.target.y[rows])
 
 
 def _warnings(material: TrainingSet, split: Split) -> Iterator[str]:

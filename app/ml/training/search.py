@@ -128,8 +128,8 @@ def rank(
         scores.append(score._replace(answers=np.zeros(0)))
         stages(share * len(scores) / len(found), f"candidate {len(scores)} of {len(found)}", {name: score.mean})
     asked = "all" if name == Q else f"the same {len(splits)} folds of"
-    told = f"{len(found)} candidates on {asked} {rows.size} training rows."
-    ranking = _ranked(found, scores, name, rule, told)
+    result = f"{len(found)} candidates on {asked} {rows.size} training rows."
+    ranking = _ranked(found, scores, name, rule, result)
     said = warnings(None, copies.across(splits), rows.size, grouped=material.groups is not None)
     return ranking._replace(ensemble=ensemble(kept, judges, fold_models=fold_models), warnings=tuple(said))
 
@@ -165,14 +165,14 @@ def _in_order(answers: Sequence[NDArray[np.float64]], judges: Judges) -> NDArray
 
 def _q(material: TrainingSet, rows: Labels, seed: int) -> float:
     fitted, summary = fit_rows(material, rows, seed), material.algorithm.summary
-    told = summary(material.params, fitted.fit.state) if summary else None
-    value = told.get(Q) if isinstance(told, dict) else None
+    result = summary(material.params, fitted.fit.state) if summary else None
+    value = result.get(Q) if isinstance(result, dict) else None
     if value is None:
         raise InvalidData("It has no goodness of fit Q: that takes a fit of known error, such as linear with sigma.")
     return float(value)
 
 
-def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], measure: str, rule: str, told: str) -> Ranking:
+def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], measure: str, rule: str, result: str) -> Ranking:
     cost = np.array([_cost(measure, score.mean) for score in scores])
     if not np.isfinite(cost).any():
         errors = [score.error for score in scores if score.error]
@@ -197,7 +197,7 @@ def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], measure: str,
         )
         for place, (candidate, score) in enumerate(zip(found, scores, strict=True))
     ]
-    return Ranking(measure, tried, best, told)
+    return Ranking(measure, tried, best, result)
 
 
 def _usual(task: Task, found: Sequence[Candidate]) -> str:

@@ -32,22 +32,22 @@ def look(material: TrainingSet, fitted: Fitted, seed: int) -> Conditioning | Non
     d = data.x.shape[1]
     if not isinstance(coef, np.ndarray) or d not in coef.shape or not 1 <= d <= MOST_COLUMNS:
         return None
-    told = conditioning(data.x, data.weights, intercept=getattr(material.params, "intercept", True))
+    result = conditioning(data.x, data.weights, intercept=getattr(material.params, "intercept", True))
     return Conditioning(
-        condition_number=_finite(told.condition),
-        scaled_condition_number=_finite(told.scaled),
-        rank=told.rank,
-        variance_inflation=[_finite(value) for value in told.inflation.tolist()],
+        condition_number=_finite(result.condition),
+        scaled_condition_number=_finite(result.scaled),
+        rank=result.rank,
+        variance_inflation=[_finite(value) for value in result.inflation.tolist()],
         jitter=_jitter(material, data, coef, seed) if data.task is Task.REGRESSION and coef.ndim == 1 else None,
     )
 
 
-def warnings(told: Conditioning | None) -> Iterator[str]:
-    if told is None or told.jitter is None or (told.jitter.amplification or 0.0) < ALARMING:
+def warnings(result: Conditioning | None) -> Iterator[str]:
+    if result is None or result.jitter is None or (result.jitter.amplification or 0.0) < ALARMING:
         return
     yield (
         f"Inputs that are off by {NOISE:.0%} of their spread change the coefficients by "
-        f"{NOISE * (told.jitter.amplification or 0.0):.0%}: take ridge, or a larger penalty, for coefficients that "
+        f"{NOISE * (result.jitter.amplification or 0.0):.0%}: take ridge, or a larger penalty, for coefficients that "
         "small changes of the data leave alone."
     )
 

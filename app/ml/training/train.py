@@ -91,11 +91,11 @@ def train(
         stages(READ + (FOLDED - READ) * fraction, message)
 
     validated = validate(Fits(material, split.train, spec.seed, rng, step, copies), spec.validation)
-    heard = stages.within(FOLDED if validated else READ, FITTED, "fitting")
-    fitted = stream.fit(material, heard) if stream else fit_rows(material, split.train, spec.seed, heard)
+    received = stages.within(FOLDED if validated else READ, FITTED, "fitting")
+    fitted = stream.fit(material, received) if stream else fit_rows(material, split.train, spec.seed, received)
     stages(FITTED, "evaluating")
     test = judge(material, fitted, split.test, rng)
-    judged = EvaluatedFit(
+    evaluated = EvaluatedFit(
         fit=fitted.fit,
         test=test,
         train=evaluate(fitted.learned, fitted.data, fitted.data, material.classes, rng),
@@ -123,14 +123,16 @@ def train(
         ),
         limits=limits,
     )
-    told = report(material, split, judged, spec, data_digest=data_digest, warnings=planned.warnings)
+    result = report(material, split, evaluated, spec, data_digest=data_digest, warnings=planned.warnings)
     seen = []
     if not stream or hashes is not None:
         rows = copies.hashes[learned] if hashes is None else hashes
         seen = [SeenRows.of(rows, data_digest, planned.features, spec.target)]
     intervals = held_out_report(model, material, fitted, split.test)
-    told = told.model_copy(update={"intervals": intervals, "warnings": [*told.warnings, *interval_warnings(intervals)]})
-    return Trained(encode(model), told, record_golden(model, sample), seen_rows.encode(seen))
+    result = result.model_copy(
+        update={"intervals": intervals, "warnings": [*result.warnings, *interval_warnings(intervals)]}
+    )
+    return Trained(encode(model), result, record_golden(model, sample), seen_rows.encode(seen))
 
 
 def _receipt(spec: TrainSpec, data_digest: str, reading: Mapping[str, JSON] | None) -> dict[str, JSON]:

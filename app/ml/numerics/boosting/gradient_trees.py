@@ -68,10 +68,10 @@ class Slopes(NamedTuple):
 class Booster:
     """Grows trees for gradients of n rows and d columns."""
 
-    def __init__(self, table: Binned, taught: NDArray[np.bool_], limits: Limits, sums: int) -> None:
+    def __init__(self, table: Binned, train_mask: NDArray[np.bool_], limits: Limits, sums: int) -> None:
         """table: binned by row. taught: (n,) the rows that trees grow from. sums: of trees, of each row."""
         n, width = table.codes.shape
-        self._table, self._taught, self._limits = table, taught, limits
+        self._table, self._taught, self._limits = table, train_mask, limits
         self._rows, self._spare = np.empty(n, np.int32), np.empty(-(-n // PARTS), np.int32)
         room = max(POOL, table.codes.nbytes // 10) // min(sums, 2) // (8 * width * CELLS)
         self._pool = np.empty((min(limits.max_leaves + 1, max(2, room)), width * CELLS), np.int64)

@@ -48,23 +48,23 @@ class Course(NamedTuple):
         """A round. Of more than two classes the sums become logarithms of probabilities, so that all trees of the round
         start from the same: each changes one sum.
         """
-        for lot in lots(len(self.told) if len(self.raw) > 1 else 0, len(self.raw)):
-            raw = self.raw[:, lot].astype(np.float64)
+        for batch in lots(len(self.told) if len(self.raw) > 1 else 0, len(self.raw)):
+            raw = self.raw[:, batch].astype(np.float64)
             raw -= log_total(raw)
-            self.raw[:, lot] = raw
+            self.raw[:, batch] = raw
 
     def slopes(self, k: int) -> Slopes:
         """Of one sum, where the rows stand now."""
         largest, numbers = (0.0, 0.0), not self.classes
-        for lot in lots(len(self.told)):
-            weighed = self.weights[lot], 1 / self.weight
-            most = tell(self._told(k, lot), self.targets[lot, k], *weighed, numbers, self.unit, self.told[lot])
+        for batch in lots(len(self.told)):
+            weighed = self.weights[batch], 1 / self.weight
+            most = tell(self._told(k, batch), self.targets[batch, k], *weighed, numbers, self.unit, self.told[batch])
             largest = max(largest[0], most[0]), max(largest[1], most[1])
         return Slopes(self.told, numbers, self.unit, self.weights, self.weight, largest)
 
-    def _told(self, k: int, lot: slice) -> Vector:
+    def _told(self, k: int, batch: slice) -> Vector:
         """The number, or the probability of the class."""
-        raw = self.raw[k, lot].astype(np.float64)
+        raw = self.raw[k, batch].astype(np.float64)
         if not self.classes:
             return raw
         return share(raw) if len(self.raw) == 1 else np.exp(raw)
@@ -97,10 +97,10 @@ def lots(rows: int, each: int = 1) -> list[slice]:
     return [slice(first, first + step) for first in range(0, rows, step)]
 
 
-def others(taught: NDArray[np.bool_], each: int) -> Iterator[Labels]:
+def others(train_mask: NDArray[np.bool_], each: int) -> Iterator[Labels]:
     """Where the false ones are, some at a time."""
-    for lot in lots(taught.size, each):
-        yield np.flatnonzero(~taught[lot]) + lot.start
+    for batch in lots(train_mask.size, each):
+        yield np.flatnonzero(~train_mask[batch]) + batch.start
 
 
 def log_total(raw: Matrix) -> Vector:

@@ -49,10 +49,10 @@ class Weak:
         """The tree for weights (n,) that add up to 1, and what it says."""
         tree = self._grow(self._data, weights, GINI, 1.0)
         leaves = planted(tree, self._data.levels, tree.value)
-        told = np.empty(weights.size, np.min_scalar_type(tree.value.shape[1]))
-        for lot in lots(told.size):
-            told[lot] = total(leaves, self._data.x[lot]).argmax(axis=1)
-        return tree, told
+        result = np.empty(weights.size, np.min_scalar_type(tree.value.shape[1]))
+        for batch in lots(result.size):
+            result[batch] = total(leaves, self._data.x[batch]).argmax(axis=1)
+        return tree, result
 
     def stepped(self, slopes: Vector) -> Grown:
         """The tree of Newton steps along the slopes g (n,) of a likelihood, truth less probability: by least squares
@@ -63,7 +63,7 @@ class Weak:
             bent = _curvature(slopes)
             shares = weights * bent
             return self._grow(self._numbers(slopes / bent), shares / shares.sum(), VARIANCE, 1.0)
-        mass = sum(float(weights[lot] @ _curvature(slopes[lot])) for lot in lots(slopes.size))
+        mass = sum(float(weights[batch] @ _curvature(slopes[batch])) for batch in lots(slopes.size))
         return self._grow(self._numbers(slopes), weights, NEWTON, mass)
 
     def _numbers(self, y: Vector) -> Data:
@@ -92,24 +92,24 @@ class Majority:
         self._data = data
         self._votes = np.zeros(data.targets.shape, kind)
 
-    def error(self, told: Told) -> float:
+    def error(self, result: Told) -> float:
         """Weight of the rows that a tree got wrong."""
-        return sum(float((self.weights[lot] * self._wrong(told, lot)).sum()) for lot in lots(told.size))
+        return sum(float((self.weights[batch] * self._wrong(result, batch)).sum()) for batch in lots(result.size))
 
-    def add(self, told: Told, vote: float) -> float:
+    def add(self, result: Told, vote: float) -> float:
         """One vote more for what a tree says: the training error of the majority."""
         wrong = 0.0
-        for lot in lots(told.size):
-            votes = self._votes[lot]
-            votes[np.arange(len(votes)), told[lot]] += vote
-            wrong += float((self._data.weights[lot] * (votes.argmax(axis=1) != self._data.y[lot])).sum())
+        for batch in lots(result.size):
+            votes = self._votes[batch]
+            votes[np.arange(len(votes)), result[batch]] += vote
+            wrong += float((self._data.weights[batch] * (votes.argmax(axis=1) != self._data.y[batch])).sum())
         return wrong / float(self._data.weights.sum())
 
-    def stress(self, told: Told, factor: float) -> None:
+    def stress(self, result: Told, factor: float) -> None:
         """Let rows that a tree got wrong weigh so many times as much."""
-        for lot in lots(told.size):
-            np.multiply(self.weights[lot], factor, out=self.weights[lot], where=self._wrong(told, lot))
+        for batch in lots(result.size):
+            np.multiply(self.weights[batch], factor, out=self.weights[batch], where=self._wrong(result, batch))
         self.weights /= self.weights.sum()
 
-    def _wrong(self, told: Told, lot: slice) -> NDArray[np.bool_]:
-        return np.asarray(told[lot] != self._data.y[lot])
+    def _wrong(self, result: Told, batch: slice) -> NDArray[np.bool_]:
+        return np.asarray(result[batch] != self._data.y[batch])

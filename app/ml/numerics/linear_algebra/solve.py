@@ -94,8 +94,8 @@ def weighted_ridge(x: Matrix, y: Matrix, weights: Vector, penalty: float, *, int
         solved = solve_normal(x, y, weights, equations, penalty)
         if solved is not None:
             constant = equations.middle - equations.mean @ solved.coef
-            told = _conditioning_of(equations.gram)
-            return Solution(solved.coef, constant, *told, solved.square, equations.mean, equations.gram)
+            result = _conditioning_of(equations.gram)
+            return Solution(solved.coef, constant, *result, solved.square, equations.mean, equations.gram)
     inputs, targets = ((centred if intercept else _as_is)(part, weights) for part in (x, y))
     root = np.sqrt(weights)[:, None]
     a, b = inputs.x * root, targets.x * root

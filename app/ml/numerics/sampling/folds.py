@@ -37,7 +37,7 @@ def out_of_fold(
     """
     folds = [fold == k for k in range(int(fold.max()) + 1)]
     rests = [partial(data.take, ~rows) for rows in folds] if len(folds) > 1 else [lambda: data]
-    learned = context.fit_all([Lesson(spec, taught) for spec in specs for taught in (*rests, lambda: data)])
+    learned = context.fit_all([Lesson(spec, part) for spec in specs for part in (*rests, lambda: data)])
     for _ in specs:
         answers = np.empty(data.answer_shape)
         for rows in folds:

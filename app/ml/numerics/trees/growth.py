@@ -208,7 +208,7 @@ def _ways(rules: Rules, d: int) -> NDArray[np.int8]:
 
 
 def planted(
-    tree: Grown, levels: Labels, answer: NDArray[np.float64], told: Labels | None = None, *, kept: bool = True
+    tree: Grown, levels: Labels, answer: NDArray[np.float64], result: Labels | None = None, *, kept: bool = True
 ) -> Trees:
     """One tree ready to be asked. told: (N,) the row of `answer` that each leaf says; absent: its vote, or one row a
     node. kept: whether what has grown is needed any longer.
@@ -216,7 +216,7 @@ def planted(
     left = tree.left.copy() if kept else tree.left
     for first in range(0, left.size, BLOCK):
         leaves = first + np.flatnonzero(left[first : first + BLOCK] < 0)
-        left[leaves] = leaves if told is None else told[leaves]
+        left[leaves] = leaves if result is None else result[leaves]
     return Trees(
         root=np.zeros(1, np.int32),
         column=tree.column,

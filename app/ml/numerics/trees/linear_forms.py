@@ -93,10 +93,10 @@ def answers(trees: Trees, questions: Forms, leaves: Bounded, x: Matrix) -> Matri
     Raises CorruptModel for arrays that are no such tree.
     """
     out = np.zeros((len(x), trees.answer.shape[1]))
-    d, told = x.shape[1], len(trees.answer)
-    if trees.levels.size != d + questions.size or not (told and _fit(questions, d) and _fit(leaves.forms, d)):
+    d, result = x.shape[1], len(trees.answer)
+    if trees.levels.size != d + questions.size or not (result and _fit(questions, d) and _fit(leaves.forms, d)):
         raise CorruptModel("The stored forms are of other columns.")
-    if leaves.forms.size and (out.shape[1] != 1 or {leaves.forms.size, leaves.low.size, leaves.high.size} != {told}):
+    if leaves.forms.size and (out.shape[1] != 1 or {leaves.forms.size, leaves.low.size, leaves.high.size} != {result}):
         raise CorruptModel("The stored leaves have no answer.")
     kernels.add_formed(x, *sound(trees)[1:], *questions[:4], *leaves.forms[:4], leaves.low, leaves.high, out)
     return out

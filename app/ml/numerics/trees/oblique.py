@@ -200,7 +200,7 @@ def _fitted(data: Data) -> Form:
     if mass <= 2:
         return NOTHING
     order, squares = standard.chosen(math.ceil(mass) - 2)
-    told = np.arange(1, squares.size + 1)
-    expected = np.sqrt(squares / mass) * (mass + told) / (mass - told)
+    result = np.arange(1, squares.size + 1)
+    expected = np.sqrt(squares / mass) * (mass + result) / (mass - result)
     best = order[: int(expected.argmin())]
     return next(_forms(standard, best, LITTLE * mass, data.task)) if best.size else NOTHING

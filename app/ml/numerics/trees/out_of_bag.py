@@ -90,13 +90,13 @@ class OutOfBag:
         """Weight and error of these, some at a time."""
         for first in range(0, len(self._seen), step * BLOCK):
             some = slice(first, first + step * BLOCK, step)
-            seen, told, y = self._seen[some], self._told[some], self._data.y[some]
-            judged = seen > 0
+            seen, result, y = self._seen[some], self._told[some], self._data.y[some]
+            evaluated = seen > 0
             if self._data.task is Task.CLASSIFICATION:
-                errors: Vector = (told[judged].argmax(axis=1) != y[judged]).astype(np.float64)
+                errors: Vector = (result[evaluated].argmax(axis=1) != y[evaluated]).astype(np.float64)
             else:
-                errors = (told[judged, 0].astype(np.float64) / self._unit / seen[judged]) ** 2
-            yield self._data.weights[some][judged], errors
+                errors = (result[evaluated, 0].astype(np.float64) / self._unit / seen[evaluated]) ** 2
+            yield self._data.weights[some][evaluated], errors
 
 
 def unjudged(rows: int) -> list[str]:

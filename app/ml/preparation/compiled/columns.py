@@ -40,9 +40,9 @@ def outside(values, first, last, inside):
     What has a number for each column is `repeated`.
     """
     found, step = 0, first.size
-    numbers, told = values.reshape(values.size), inside.reshape(inside.size)
+    numbers, result = values.reshape(values.size), inside.reshape(inside.size)
     for start in range(0, numbers.size, step):
-        some, good = numbers[start : start + step], told[start : start + step]
+        some, good = numbers[start : start + step], result[start : start + step]
         for j in range(some.size):
             found += is_outside(some, first, last, good, j)
     return found
@@ -57,9 +57,9 @@ def outside(values, first, last, inside):
 def standardise(values, first, last, inside, offset, scale, x):
     """Into x (n, p): (values - offset) / scale. The answer is that of `outside`, and so are the arguments."""
     found, step = 0, first.size
-    numbers, told, made = values.reshape(values.size), inside.reshape(inside.size), x.reshape(x.size)
+    numbers, result, made = values.reshape(values.size), inside.reshape(inside.size), x.reshape(x.size)
     for start in range(0, numbers.size, step):
-        some, good, to = numbers[start : start + step], told[start : start + step], made[start : start + step]
+        some, good, to = numbers[start : start + step], result[start : start + step], made[start : start + step]
         for j in range(some.size):
             found += is_outside(some, first, last, good, j)
             to[j] = (some[j] - offset[j]) / scale[j]
@@ -85,14 +85,14 @@ def grouped(values, inside, absent, missing, fills, rows, groups):
     """
     width, found = values.shape[1], 0
     where, keys, places = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64), np.zeros(3 * width, np.int64)
-    told = inside.reshape(inside.size)
-    words = told[: told.size // 8 * 8].view(np.int64)
+    result = inside.reshape(inside.size)
+    words = result[: result.size // 8 * 8].view(np.int64)
     for k in range(words.size + 1):  # and what is left
         if k < words.size and words[k] == ALL_TRUE:
             continue
-        for cell in range(8 * k, min(8 * k + 8, told.size)):
+        for cell in range(8 * k, min(8 * k + 8, result.size)):
             i, j = divmod(cell, width)
-            wrong = -1 if told[cell] else what_is_wrong(values[i, j], absent[j], missing[j], fills)
+            wrong = -1 if result[cell] else what_is_wrong(values[i, j], absent[j], missing[j], fills)
             if wrong >= 0:
                 where[found], keys[found] = i, wrong * width + j
                 places[keys[found]] += 1

@@ -75,10 +75,10 @@ def boost(
     low,
     high,
     levels,
-    taught,
+    train_mask,
     rows,
     spare,
-    told,
+    result,
     weights,
     scale,
     numbers,
@@ -124,8 +124,8 @@ def boost(
     node, plan = np.empty(max_leaves, np.int64), np.empty((max_leaves, 4), np.int64)
     lead, place, owner = np.zeros(max_leaves), np.full(max_leaves, -1), np.full(pool.shape[0], FREE)
     scales, limits = (bits, gradients, curvatures), (l2, least_rows, least_curvature)
-    grouping, slopes = (smoothing, extra, rare), (told, weights, scale, numbers)
-    begin[0], end[0], depth[0], node[0], leaves, nodes = 0, chosen(taught, rows), 0, 0, 1, 1
+    grouping, slopes = (smoothing, extra, rare), (result, weights, scale, numbers)
+    begin[0], end[0], depth[0], node[0], leaves, nodes = 0, chosen(train_mask, rows), 0, 0, 1, 1
     column[0], gain[0], missing[0], threshold[0], share[0], value[0] = -1, 0.0, -1, 0.0, 1.0, 0.0
     one, other, parent, at = 0, -1, -1, 0  # new leaves, where the histogram was from which they come, where that of one
     tally(words, rows[: end[0]], slopes, scales, gathered, held, pool[0])

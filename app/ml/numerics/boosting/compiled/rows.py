@@ -14,16 +14,16 @@ CHUNK = 256
 """Rows whose codes are gathered at a time: waiting for one row's memory overlaps with waiting for the others'."""
 
 
-@kernel("Tuple((f8, f8))(f8[::1], f8[:], f8[::1], f8, b1, f8, f4[::1])", writes=["told"])
-def tell(at, target, weights, scale, numbers, unit, told):
+@kernel("Tuple((f8, f8))(f8[::1], f8[:], f8[::1], f8, b1, f8, f4[::1])", writes=["result"])
+def tell(at, target, weights, scale, numbers, unit, result):
     """The gradient of each row, times `unit`, whatever it weighs, into `told` (n,); the largest of both slopes.
 
     at: (n,) the sum so far for numbers, else the probability of what `target` (n,) says: squared or logistic loss.
     """
     steepest, most = 0.0, 0.0
     for i in range(at.size):
-        told[i] = (at[i] - target[i]) * unit
-        gradient, bent = slope((told, weights, scale, numbers), i)
+        result[i] = (at[i] - target[i]) * unit
+        gradient, bent = slope((result, weights, scale, numbers), i)
         steepest, most = max(steepest, abs(gradient)), max(most, bent)
     return steepest, most
 
@@ -34,8 +34,8 @@ def slope(slopes, i):
 
     Both count times weights[i] · scale, if there are any weights.
     """
-    told, weights, scale, numbers = slopes
-    steep, weight = np.float64(told[i]), weights[i] * scale if weights.size else 1.0
+    result, weights, scale, numbers = slopes
+    steep, weight = np.float64(result[i]), weights[i] * scale if weights.size else 1.0
     share = abs(steep)
     return steep * weight, weight if numbers else share * (1 - share) * weight
 
@@ -130,12 +130,12 @@ def part_rows(rows, words, codes, j, further, sides, spare, counts, slopes, scal
 
 
 @inner
-def chosen(taught, rows):
+def chosen(train_mask, rows):
     """The places of the true ones to the front of `rows` (n,): how many."""
     size = np.uintp(0)
     for i in range(rows.size):
         rows[size] = i
-        size += np.uintp(taught[i])
+        size += np.uintp(train_mask[i])
     return np.int64(size)
 
 

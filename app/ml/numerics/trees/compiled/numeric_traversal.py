@@ -64,26 +64,26 @@ def add_plain(x, root, nodes, answer, block, apart, out):
     n, d = x.shape
     size = (min(block, n) + LANES - 1) // LANES * LANES
     keys = np.zeros((size, d + 1), np.uint64)  # the last column is less than any key: leaves ask about it
-    ends, told = np.empty(size, np.int64), np.empty((answer.shape[1], size))
+    ends, result = np.empty(size, np.int64), np.empty((answer.shape[1], size))
     gaps = 0
     for first in range(0, n, block):
         rows = min(block, n - first)
         for i in range(rows):
             gaps += written(x, first + i, keys, i)
-        told[:] = 0.0
+        result[:] = 0.0
         for t in range(root.size):
             for i in range(0, rows, LANES):
                 a = U(root[t])
                 for lane, node in enumerate(ends_of(keys, U(i), U(1), nodes, a, a, a, a, a, a, a, a)):
                     ends[i + lane] = np.int64(nodes[node, U(0)])
-            for s in range(0 if apart else told.shape[0]):
+            for s in range(0 if apart else result.shape[0]):
                 for i in range(rows):
-                    told[s, i] += answer[ends[i], s]
+                    result[s, i] += answer[ends[i], s]
             for i in range(rows if apart else 0):
                 out[first + i, t] = answer[ends[i], 0]
         for i in range(0 if apart else rows):
-            for s in range(told.shape[0]):
-                out[first + i, s] = told[s, i]
+            for s in range(result.shape[0]):
+                out[first + i, s] = result[s, i]
     return gaps
 
 

@@ -27,12 +27,12 @@ def reach(x, rows, column, threshold, left, missing, levels, members, ends):
 TELL = f"void(f8[:,::1], i4[::1], i4[::1], {TREE}, f8[:], f8, {{}}[:,::1])"
 
 
-@kernel(*map(TELL.format, ("f4", "u1", "u2")), writes=["told"])
-def tell(x, rows, ends, column, threshold, left, missing, share, levels, members, answer, truth, unit, told):
+@kernel(*map(TELL.format, ("f4", "u1", "u2")), writes=["result"])
+def tell(x, rows, ends, column, threshold, left, missing, share, levels, members, answer, truth, unit, result):
     """Add to `told` (n, k) the answers of the tree for these rows, which end there, less `truth` (n,) or nothing, and
     times `unit`.
     """
-    said = np.empty(told.shape[1])
+    said = np.empty(result.shape[1])
     for p in range(rows.size):
         i, end = rows[p], np.int64(ends[p])
         said[:] = -truth[i] if truth.size else 0.0
@@ -42,7 +42,7 @@ def tell(x, rows, ends, column, threshold, left, missing, share, levels, members
             for s in range(said.size):
                 said[s] += answer[left[end], s]
         for s in range(said.size):
-            told[i, s] += said[s] * unit
+            result[i, s] += said[s] * unit
 
 
 @inner
