@@ -104,7 +104,7 @@ def objective(params: KMeans, state: State, data: Data) -> float:
 
 
 def summary(params: KMeans, state: State) -> JSON:
-    """Centres are in prepared (scaled) columns. Quantisation error is the inertia, as a sum and per row (K4)."""
+    """Centres are in prepared (scaled) columns. Quantisation error is the inertia, as a sum and per row (LION 12.7)."""
     inertia, rows = float(state.inertias.sum()), int(state.sizes.sum())
     result = {
         "clusters": [

@@ -267,9 +267,9 @@ class Algorithm(Generic[P, S]):
     predict: Callable[[P, S, Matrix], NDArray[Any]]
 
     generative: bool = False
-    """Of a classifier: it learns how each class makes its rows, not only how to tell classes apart (B3.8, B3.9)."""
+    """Of a classifier: it learns how each class makes its rows, not only how to tell classes apart (LION 3.1)."""
     degrees: Callable[[P], bool] = lambda _: False
-    """Whether its shares of classes, with these parameters, are degrees that only say how clear a case is (B3.3), as
+    """Whether its shares of classes, with these parameters, are degrees that only say how clear a case is (LION 3), as
     votes and sums cut off at 0 and 1 are; others are estimates of P(class | x)."""
     accepts: frozenset[Accepts] | set[Accepts] = frozenset()
     members: Callable[[P, Task], Sequence[Member]] | None = None

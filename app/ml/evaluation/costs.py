@@ -1,4 +1,4 @@
-"""Mistakes that do not cost the same (B3.19): the cheapest decision, and what decisions have cost.
+"""Mistakes that do not cost the same (LION 3.3): the cheapest decision, and what decisions have cost.
 
 The expected cost of assigning class j to a row of probabilities p is Σᵢ pᵢ Cᵢⱼ; the cheapest j is assigned, the first
 on a tie. Where rejecting has a price, a row whose cheapest class is expected to cost more is rejected.

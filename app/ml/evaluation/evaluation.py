@@ -228,7 +228,7 @@ def _figures(learned: Learned, data: Data, train: Data, predicted: NDArray[Any],
 
 
 def gaps(train: Sequence[Figure], test: Sequence[Figure]) -> list[Gap]:
-    """Training beside test (B3.12), for every figure of the whole that means the same on both."""
+    """Training beside test (LION 3.2), for every figure of the whole that means the same on both."""
     seen = {figure.name: figure.value for figure in train if figure.label is None}
     return [
         Gap(
@@ -245,7 +245,7 @@ def gaps(train: Sequence[Figure], test: Sequence[Figure]) -> list[Gap]:
 
 
 def across_folds(folds: Sequence[Sequence[Figure]]) -> list[Figure]:
-    """Mean of every figure over the folds where it is defined, with a Student-t interval (B5.12)."""
+    """Mean of every figure over the folds where it is defined, with a Student-t interval (LION 5.2.3)."""
     return [like(fold_mean(one.name, values, one.label), one) for one, values in _gathered(folds)]
 
 

@@ -2,7 +2,7 @@
 
 In a report all rows count once: row weights say what the fit shall care about, a figure tells what a stranger's row
 meets. Weights are for those who ask for figures of their own pairs.
-A figure that is 0/0 is null, never 0 (B3.17).
+A figure that is 0/0 is null, never 0 (LION 3.3).
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ NO_PROBABILITIES = (
 
 
 def regression(truth: Vector, predicted: Vector, draws: Resamples, weights: Vector | None = None) -> list[Figure]:
-    """RMSE (B3.11), MAE and R2 of predictions (n,). R2 is null for a constant target."""
+    """RMSE (LION 3.2), MAE and R2 of predictions (n,). R2 is null for a constant target."""
     rows, error = Rows(draws, weights), predicted - truth
     centred = truth - rows.mean(truth) if np.ptp(truth) else np.zeros_like(truth)
     unit = near_one(float(np.abs(centred).max(initial=0.0)))
@@ -146,7 +146,7 @@ def decisions(
 
 
 def rejection(top: Vector, right: Truths, classes: int, rows: Rows) -> RejectionCurve:
-    """Accuracy of the rows whose largest probability is above a threshold, from 1/k up (E15).
+    """Accuracy of the rows whose largest probability is above a threshold, from 1/k up (LION 11.7).
 
     top: (n,) the largest probability of each row. right: (n,) whether its class is the true one.
     """
@@ -167,7 +167,7 @@ def rejection(top: Vector, right: Truths, classes: int, rows: Rows) -> Rejection
 
 
 def selective(right: Truths, answered: Truths, rows: Rows) -> list[Figure]:
-    """Of a model that may say that it does not know (E18): the share of rows it answers, and its accuracy on them.
+    """Metrics of a model that may abstain (LION 11.7): the share of rows it classifies, and its accuracy on them.
 
     right: (n,) whether the most probable class is the true one.
     """
@@ -176,7 +176,7 @@ def selective(right: Truths, answered: Truths, rows: Rows) -> list[Figure]:
 
 
 def clustering(x: Matrix, labels: Labels, centres: Matrix, draws: Resamples) -> list[Figure]:
-    """Squared distances to the own centre, averaged and summed (K4), and the size of each cluster.
+    """Squared distances to the own centre, averaged and summed (LION 12.7), and the size of each cluster.
 
     x: (n, d). labels: (n,) rows of `centres` (k, d).
     """
@@ -211,7 +211,7 @@ def mean(name: str, values: Vector, draws: Resamples, weights: Vector | None = N
 def confusion(
     truth: Labels, assigned: Labels, classes: Sequence[Class], *, numbers: Labels | None = None, examples: int = 0
 ) -> ConfusionMatrix:
-    """Counts of (true class, assigned class) (B3.18), with the first `examples` rows of every cell that has any.
+    """Counts of (true class, assigned class) (LION 3.3), with the first `examples` rows of every cell that has any.
 
     numbers: (n,) what the rows are called; absent: 0 … n-1.
     """

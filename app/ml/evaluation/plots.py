@@ -1,4 +1,4 @@
-"""Points that show at a glance whether a regression is any good (B5.5)."""
+"""Points that show at a glance whether a regression is any good (LION 5.1)."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""When not to answer: rows near the border go to somebody else (B3.4, E16, E18), or the cheapest answer is given.
+"""When not to answer: rows near the border go to somebody else (LION 3, 11.7), or the cheapest answer is given.
 
 Every rule accepts what is *strictly* beyond its threshold, so that the threshold itself is doubt: with T = 0 a row of
 two equal probabilities is rejected.
@@ -72,7 +72,7 @@ class Policy(NamedTuple):
 
 
 def decided_by(probabilities: Matrix, threshold: float | None) -> Labels:
-    """(n,) the most probable class; with a threshold the second of two where its probability is above it (B8.1)."""
+    """(n,) the most probable class; with a threshold the second of two where its probability is above it (LION 8.1)."""
     chosen: Labels = probabilities.argmax(axis=1) if threshold is None else 1 * (probabilities[:, 1] > threshold)
     return chosen
 

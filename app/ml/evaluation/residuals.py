@@ -1,4 +1,4 @@
-"""What the residuals of a regression look like: spread, outliers, normality (B5.10, B5.16).
+"""What the residuals of a regression look like: spread, outliers, normality (LION 5.2.2, 5).
 
 A residual is √w·(y − prediction) for a row of weight w, so that rows measured with different care can be compared.
 Residuals that are not normal hint at a missing input, a model too simple, or one too powerful; and the errors that a

@@ -1,4 +1,4 @@
-"""Ranking quality of a score: the ROC curve and the area under it, exact for tied scores (E17)."""
+"""Ranking quality of a score: the ROC curve and the area under it, exact for tied scores (LION 11.7)."""
 
 from typing import NamedTuple
 

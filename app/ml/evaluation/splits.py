@@ -1,4 +1,4 @@
-"""Which rows learn and which rows judge: seeded index splits (B3.10, B3.13 to B3.15)."""
+"""Which rows learn and which rows judge: seeded index splits (LION 3.2)."""
 
 from typing import NamedTuple
 
@@ -57,7 +57,7 @@ def kfold(
 
 
 def resample(n: int, rng: np.random.Generator, groups: Labels | None = None) -> Split:
-    """N rows drawn with replacement, in ascending order with repetitions, and those never drawn (B5.13).
+    """N rows drawn with replacement, in ascending order with repetitions, and those never drawn (LION 5.3).
 
     With group codes (n,) groups are drawn instead, as many as there are: the number of rows then differs.
     """

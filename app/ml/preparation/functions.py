@@ -1,4 +1,4 @@
-"""Functions of the inputs as further columns of the raw matrix (B3.1, B4.3, B5.3).
+"""Functions of the inputs as further columns of the raw matrix (LION 3, 4.2, 5.1).
 
 The wide matrix (n, p + f) is the raw one (n, p) with a column per function: the terms of polynomials in the order
 of their degree, then of the columns, the values of formulas, and the features of pictures. A function of a missing

@@ -1,4 +1,4 @@
-"""What is drawn in a small picture, wherever it lies and however large or bright it is (B3.1).
+"""What is drawn in a small picture, wherever it lies and however large or bright it is (LION 3).
 
 Gray values less the least of them are ink, which is taken for mass: its barycentre is the origin, and the farthest
 reach of the black part (what is more than half as dark as the darkest), up or down, left or right, is the unit. The

@@ -1,4 +1,4 @@
-"""Table → raw matrix → matrix, learned from the training rows once and kept with the model (B4.11).
+"""Table → raw matrix → matrix, learned from the training rows once and kept with the model (LION 4.7).
 
 The raw matrix (n, p) has one column per input: numbers as they are, booleans 0 and 1, datetimes seconds
 since 1970 in UTC, categories the code of their level; NaN is missing, and UNSEEN a category without a code.

@@ -13,7 +13,7 @@ MAX_LEVELS = 1024
 
 
 class Polynomial(Body):
-    """Powers of columns and, unless told otherwise, their products: all terms up to a total degree (B4.3).
+    """Powers of columns and, unless told otherwise, their products: all terms up to a total degree.
 
     With scaling they are powers of (value - middle) / unit, about the middle of the training range: the same
     polynomials, and columns that a fit can tell apart. Without scaling they are powers of the values.
@@ -28,7 +28,7 @@ class Polynomial(Body):
 
 
 class Expression(Body):
-    """A formula of columns (B5.3): numbers, + - * / **, ( ), log log10 exp sqrt sin cos tan tanh abs min max.
+    """A formula of columns: numbers, + - * / **, ( ), log log10 exp sqrt sin cos tan tanh abs min max.
 
     A column whose name is not one word stands between backticks: log(`horse power`).
     """
@@ -40,7 +40,7 @@ class Expression(Body):
 
 
 class Picture(Body):
-    """What a small picture shows (B3.1), its pixels being columns: where its ink is as seen from its barycentre, along
+    """What a small picture shows, its pixels being columns: where its ink is as seen from its barycentre, along
     rows and along columns, and its edges. Where, how large and how bright it is drawn does not matter.
     """
 

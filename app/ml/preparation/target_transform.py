@@ -1,4 +1,4 @@
-"""Fitting a function of the target instead of the target (B5.4): y = exp(−cx) is a straight line as log y = −cx.
+"""Fitting a function of the target instead of the target (LION 5.1): y = exp(−cx) is a straight line as log y = −cx.
 
 Predictions are turned back by the inverse function, and so are the ends of intervals. The mean of a function is not the
 function of the mean: what was fitted as a mean of log y comes back as a median of y, if errors are symmetric.

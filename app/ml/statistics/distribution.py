@@ -1,4 +1,4 @@
-"""How the numbers of a column are spread: moments, quartiles, box plot and histogram (B5.15, B5.16)."""
+"""How the numbers of a column are spread: moments, quartiles, box plot and histogram (LION 5)."""
 
 from typing import Any, NamedTuple
 

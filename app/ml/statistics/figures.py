@@ -155,7 +155,7 @@ def root_mean_squared(name: str, errors: Vector) -> Figure:
 
 
 def fold_mean(name: str, values: Vector, label: str | None = None) -> Figure:
-    """The mean over folds. Their training rows overlap, so the interval is only approximate (B5.12)."""
+    """The mean over folds. Their training rows overlap, so the interval is only approximate (LION 5.2.3)."""
     bounds = student_t(values)
     found = figure(name, float(values.mean()), bounds, "student-t (approximate)", n=values.size, label=label)
     return macro(found) if name in MACRO and label is None else found
@@ -194,7 +194,7 @@ def shown(value: float, bounds: Bounds) -> str:
 
 
 def rounded(value: float, lower: float, upper: float) -> str:
-    """Digits by the error bar (B5.14); the bounds themselves where the bar is lopsided.
+    """Digits by the error bar (LION 5.3); the bounds themselves where the bar is lopsided.
 
     >>> rounded(182.326548435054, 182.2265, 182.4265)
     '182.3 ± 0.1'

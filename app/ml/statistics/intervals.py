@@ -124,7 +124,7 @@ def _tail(excess: float, squares: Vector) -> float:
 
 
 def percentile(replicates: ArrayLike, confidence: float = CONFIDENCE, *, fewest: int = FEWEST) -> Bounds | None:
-    """The middle `confidence` of the bootstrap replicates (B5.13) that are defined; None if fewer than `fewest` are.
+    """The middle `confidence` of the bootstrap replicates (LION 5.3) that are defined; None if fewer than `fewest` are.
 
     The median of the replicates is inside by construction; their mean or the estimate need not be.
     """
@@ -219,7 +219,7 @@ class Resamples(NamedTuple):
 
 
 def ratio(above: ArrayLike, below: ArrayLike) -> NDArray[np.float64]:
-    """The quotient, NaN where `below` is 0 (B3.17: undefined, never 0)."""
+    """The quotient, NaN where `below` is 0 (LION 3.3: undefined, never 0)."""
     top, bottom = np.asarray(above, np.float64), np.asarray(below, np.float64)
     quotient = np.full(np.broadcast_shapes(top.shape, bottom.shape), np.nan)
     np.divide(top, bottom, out=quotient, where=bottom > 0)

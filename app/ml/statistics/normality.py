@@ -1,4 +1,4 @@
-"""Are residuals normal? Three tests, each calibrated for a mean and a deviation that are estimated (B5.10).
+"""Are residuals normal? Three tests, each calibrated for a mean and a deviation that are estimated (LION 5.2.2).
 
 Every test standardises by the mean and the standard deviation (n − 1) of the values. What is left of them must spread
 by more than rounding, and there must be enough values; otherwise the answer is None.

@@ -1,4 +1,4 @@
-"""The data sheet: what one column of a table holds, in figures (B5.15, B5.16, B6.3).
+"""The data sheet: what one column of a table holds, in figures (LION 5, 6.1).
 
 A column comes in pieces that can be passed over several times, so that its length does not matter.
 Every figure is exact and independent of where the pieces end, but for rounding in the mean and the

@@ -1,4 +1,4 @@
-"""Nature makes no leaps, or does she: have rows that are near each other like values? (B2.8)
+"""Nature makes no leaps, or does she: have rows that are near each other like values? (LION 2)
 
 Every method here leans on it. For each column the others say which row is nearest, and the difference from its value is
 compared with that from any row:

@@ -1,4 +1,4 @@
-"""Judging a kind of fit by many fits of the training rows: folds, leave-one-out, bootstrap (B3.13 to B3.15, B5.12).
+"""Judging a kind of fit by many fits of the training rows: folds, leave-one-out, bootstrap (LION 3.2, 5.2.3).
 
 Everything is learned anew in every fit, preparation too.
 """

@@ -1,7 +1,7 @@
 """An ensemble from a search: its candidates have answered rows that they had not seen, so their average can be judged.
 
 Members are chosen by the squared error of numbers, or of class probabilities (Brier), out of fold: no answer that takes
-part comes from a model which has learned the row (the classic mistake of E19). What chooses also flatters: therefore
+part comes from a model which has learned the row (LION 11). What chooses also flatters: therefore
 every fold also judges an ensemble that the other folds alone have chosen, beside the candidate they would have chosen.
 """
 

@@ -1,4 +1,4 @@
-"""When the closed form of leave-one-out is the truth: preparation depends on the rows too (B3.14).
+"""When the closed form of leave-one-out is the truth: preparation depends on the rows too (LION 3.2).
 
 The fit of all rows but one learns its own preparation. The closed form has but one, of all rows. The two agree if
 

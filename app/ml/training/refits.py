@@ -1,4 +1,4 @@
-"""The same fit again and again, on rows drawn with replacement: what every refit is asked (B5.13)."""
+"""The same fit again and again, on rows drawn with replacement: what every refit is asked (LION 5.3)."""
 
 from collections.abc import Callable
 from functools import partial

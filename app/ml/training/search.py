@@ -1,4 +1,4 @@
-"""Choosing among candidates: all on the same folds, compared pair by pair (B3.7, B3.16, B5.9, B5.11, B8.4).
+"""Choosing among candidates: all on the same folds, compared pair by pair (LION 3.1, 3.2, 5.2.1, 5.2.3, 8.3).
 
 The folds divide the training rows; the test rows see the chosen one only. Preparation is learned anew in every fold.
 The figures of many candidates on the same folds flatter the best of them: its test figures tell what to expect.
@@ -42,7 +42,7 @@ USUAL = {
     Task.DENSITY: "log_density",
 }
 Q = "q"
-"""The probability that chance alone makes χ² as large, of a fit of all training rows (B5.8)."""
+"""The probability that chance alone makes χ² as large, of a fit of all training rows (LION 5.2.1)."""
 TIE = 1e-9
 """Relative difference of two means below which neither is better."""
 N = TypeVar("N", float, Vector)

@@ -1,4 +1,4 @@
-"""A linear fit as a rigid bar on springs, one pulling it to every row (B4.8).
+"""A linear fit as a rigid bar on springs, one pulling it to every row (LION 4.6).
 
 The spring of a row has the strength k of its weight, 1/σ² where errors are known, and the length r = y − prediction.
 Its energy is ½kr², so that together they hold half of χ². Least squares is where that is least: the forces kr add

@@ -1,4 +1,4 @@
-"""Would slightly different data give other coefficients? (B4.10)
+"""Would slightly different data give other coefficients? (LION 4.7)
 
 Two ways to ask: how nearly the inputs depend on each other, and fits of inputs that are a little off. Of two inputs
 that say the same, one coefficient may grow at the cost of the other without any change of the predictions.

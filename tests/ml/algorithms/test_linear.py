@@ -114,7 +114,7 @@ def test_q_chooses_the_degree_that_chi2_would_not():
 
 
 def test_reduced_chi2_is_one_on_average_and_chi2_is_not():
-    """Erratum E3, and the errors are those of a simulation (B5.1)."""
+    """Erratum LION 11.1, and the errors are those of a simulation (LION 5.1)."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(12, 2))
     sigma = rng.uniform(0.5, 2, 12)

@@ -1,4 +1,4 @@
-"""When not to answer, and what that is worth (B3.4, B3.19, E15, E16, E18)."""
+"""When not to answer, and what that is worth (LION 3, 3.3, 11.7, 11)."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Features of pictures (B3.1): shift, size and brightness play no part, what is drawn does."""
+"""Features of pictures (LION 3): shift, size and brightness play no part, what is drawn does."""
 
 import numpy as np
 import pyarrow as pa

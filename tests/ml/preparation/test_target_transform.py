@@ -65,7 +65,7 @@ def test_classes_have_no_such_functions():
 
 
 def test_known_errors_follow_the_function():
-    """σ of log y is σ/y: weights gain y² (B5.4)."""
+    """σ of log y is σ/y: weights gain y² (LION 5.1)."""
     data = Data.of(Task.REGRESSION, np.zeros((3, 1)), [1.0, 2, 4], weights=[1.0, 1, 4])
     np.testing.assert_allclose(transformed("log", data, errors_known=True).weights, [1, 4, 64])
     np.testing.assert_allclose(transformed("log", data, errors_known=False).weights, [1, 1, 4])

@@ -1,4 +1,4 @@
-"""Tests of normality: equal to scipy's and statsmodels', right under the null, and not as misprinted (E6)."""
+"""Tests of normality: equal to scipy's and statsmodels', right under the null, and not as misprinted (LION 11.2)."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What refits on resamples say of coefficients, predictions and measures (B5.13)."""
+"""What refits on resamples say of coefficients, predictions and measures (LION 5.3)."""
 
 import json
 from uuid import UUID

@@ -132,7 +132,7 @@ def test_kfold():
 
 
 def test_bootstrap():
-    """Rows left out are about 0.368 of all (B5.13), and judge more strictly than the .632 rule says they should."""
+    """Rows left out are about 0.368 of all (LION 5.3), and judge more strictly than the .632 rule says they should."""
     fitted, _ = fits(PLAIN, LINEAR)
     told = validate(fitted, Validation(method="bootstrap", resamples=40))
     assert (told.figures[0].n, told.figures[0].interval) == (40, "bootstrap (approximate)")

@@ -1,4 +1,4 @@
-"""What a least squares fit says about itself: errors of coefficients, χ², Q, likelihood (B5.1, B5.6-B5.8).
+"""What a least squares fit says about itself: errors of coefficients, χ², Q, likelihood (LION 5.1, 5.2.1).
 
 Errors are taken as independent and normal, of variance σ²/weight.
 """
@@ -16,7 +16,7 @@ LARGEST_COVARIANCE = 100
 
 
 def chi_square_q(chi2: float, freedom: int) -> float:
-    """The probability that χ² with `freedom` degrees of freedom is at least chi2 (B5.8)."""
+    """The probability that χ² with `freedom` degrees of freedom is at least chi2 (LION 5.2.1)."""
     return float(scipy.special.gammaincc(freedom / 2, chi2 / 2))
 
 

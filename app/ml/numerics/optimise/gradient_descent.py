@@ -37,7 +37,7 @@ def flat(value: float, slope: Matrix, tol: float) -> bool:
 
 
 def steepest(function: Function, start: Matrix, *, rate: float, tol: float, max_iter: int, watch: Watch) -> Bottom:
-    """Gradient descent as it stands in the books: point ← point − rate·slope (B3.6)."""
+    """Gradient descent as it stands in the books: point ← point − rate·slope (LION 3.1)."""
     point = best = start
     first = lowest = np.inf
     for iteration in range(max_iter + 1):
