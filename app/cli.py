@@ -113,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="valiant",
         description="Trains, certifies and serves classical machine-learning models over REST.",
-        epilog="Every setting is also a VALIANT_… environment variable; the README lists them.",
+        epilog="Every setting is also a VALIANT_… environment variable; the guide lists them.",
     )
     parser.add_argument("--version", action="version", version=f"valiant {version('valiant')}")
     commands = parser.add_subparsers(required=True, metavar="command")

@@ -191,7 +191,7 @@ def test_dependencies_volumes_and_configs_exist():
 
 
 def test_an_upgrade_starts_one_replica_more_than_there_are():
-    scales = re.findall(r"--scale api=(\d+)", (ROOT / "README.md").read_text())
+    scales = re.findall(r"--scale api=(\d+)", (ROOT / "app" / "docs" / "operation.md").read_text())
     assert scales == [str(SERVICES["api"]["deploy"]["replicas"] + 1)]
 
 

@@ -53,8 +53,8 @@ def test_wheel_holds_everything_that_runs(wheel):
 
 def test_wheel_holds_what_is_not_code(wheel):
     assert {"app/openapi.json", "app/py.typed"} <= wheel
-    for folder in ("deployment", "samples"):
-        assert {f"app/{folder}/{path.name}" for path in (ROOT / "app" / folder).iterdir()} <= wheel
+    for folder, pattern in (("deployment", "*"), ("docs", "*.md"), ("samples", "*")):
+        assert {f"app/{folder}/{path.name}" for path in (ROOT / "app" / folder).glob(pattern)} <= wheel
 
 
 def test_wheel_holds_nothing_else(wheel):

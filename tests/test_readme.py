@@ -1,4 +1,4 @@
-"""The README says what is so. Its generated tables are rewritten when they are stale, and that run fails."""
+"""README and guide say what is so. Their generated tables are rewritten when they are stale, and that run fails."""
 
 import ast
 import json
@@ -14,6 +14,13 @@ ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 TEXT = README.read_text()
 COMMANDS = re.findall(r"```sh\n(.*?)```", TEXT, flags=re.DOTALL)
+GUIDE = ROOT / "app" / "docs"
+LONGEST = 150
+"""Lines of the README."""
+
+
+def test_is_short():
+    assert len(TEXT.splitlines()) <= LONGEST
 
 
 def algorithms():
@@ -38,15 +45,17 @@ def _cell(text):
     return text.replace("|", "\\|")
 
 
-@pytest.mark.parametrize("table", [algorithms, settings], ids=["algorithms", "settings"])
-def test_generated_table_is_current(table):
-    name = table.__name__
+@pytest.mark.parametrize(
+    ("table", "page"), [(algorithms, "choosing.md"), (settings, "settings.md")], ids=["algorithms", "settings"]
+)
+def test_generated_table_is_current(table, page):
+    name, page = table.__name__, GUIDE / page
     pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
-    current = re.sub(pattern, lambda m: m[1] + "\n".join(table()) + "\n" + m[2], README.read_text(), flags=re.DOTALL)
-    stale = current != README.read_text()
+    current = re.sub(pattern, lambda m: m[1] + "\n".join(table()) + "\n" + m[2], page.read_text(), flags=re.DOTALL)
+    stale = current != page.read_text()
     if stale:
-        README.write_text(current)
-    assert not stale, f"The table of {name} in README.md was stale and has been rewritten: look at it and commit it."
+        page.write_text(current)
+    assert not stale, f"The table of {name} in {page.name} was stale and has been rewritten: look at it and commit it."
 
 
 def test_every_setting_is_explained():
@@ -70,7 +79,7 @@ def test_clean_room_runs_the_commands_of_the_readme():
 
 
 def test_every_test_it_names_exists():
-    named = re.findall(r"`(tests/\S+\.py)::(\w+)`", TEXT)
+    named = re.findall(r"`(tests/\S+\.py)::(\w+)`", TEXT + (GUIDE / "invariants.md").read_text())
     assert len(named) > 10
     for file, test in named:
         functions = {node.name for node in ast.parse((ROOT / file).read_text()).body if hasattr(node, "name")}
@@ -78,7 +87,7 @@ def test_every_test_it_names_exists():
 
 
 def test_every_invariant_has_its_test():
-    section = TEXT.split("## Invariants")[1].split("\n## ")[0]
+    section = (GUIDE / "invariants.md").read_text()
     rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
     assert all(re.search(r"`tests/\S+::\w+`", row) for row in rows)
 
@@ -90,7 +99,7 @@ def test_map_of_the_code_is_true():
 
 
 def test_decisions_are_short():
-    section = TEXT.split("## Decisions")[1]
+    section = (GUIDE / "design-decisions.md").read_text().partition("\n\n")[2]
     for decision in section.strip().split("\n\n"):
         assert decision.startswith("**")
         assert len(decision.splitlines()) <= 12

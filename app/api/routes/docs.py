@@ -1,21 +1,27 @@
-"""/docs: the OpenAPI document as one page. It loads and runs nothing, so it works without a network."""
+"""/docs: the OpenAPI document as one page, and the guide. They load and run nothing, so they work without a network."""
 
 from collections.abc import Iterator, Mapping
 from html import escape
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.api.edge.openapi import METHODS
+from app.api.edge.problems import NotFound
 from app.api.formats.strict_json import StrictRoute
+from app.docs import guide
 
 router = APIRouter(route_class=StrictRoute, include_in_schema=False)
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
+:root { color-scheme: light dark }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 code { font-family: ui-monospace, monospace } h2 { margin-top: 3rem; border-bottom: 1px solid #ccc }
 section { margin: 1.5rem 0 } h3 { margin-bottom: 0 } td { vertical-align: top; padding: .1rem 1rem .1rem 0 }
-p { margin: .3rem 0; white-space: pre-line } .optional { color: #777 } a { color: #05a }
+p { margin: .3rem 0; white-space: pre-line } .optional { opacity: .7 } a { color: light-dark(#05a, #8bf) }
+pre { overflow-x: auto; padding: .6rem; background: light-dark(#f3f3f3, #222) } table { border-collapse: collapse }
+th { text-align: left; padding-right: 1rem } article table { display: block; overflow-x: auto }
+article p { white-space: normal } nav a { white-space: nowrap }
 """
 Schema = Mapping[str, Any]
 
@@ -30,11 +36,39 @@ async def read_docs(request: Request) -> HTMLResponse:
     return HTMLResponse("".join(_page(request.app.openapi())))
 
 
+@router.get("/docs/guide", response_class=HTMLResponse)
+async def read_guide(q: Annotated[str, Query(max_length=100)] = "") -> HTMLResponse:
+    """The first page of the guide, or the headings with the words of `q`."""
+    first = guide.pages()[guide.ORDER[0]]
+    return _framed(f"Search: {q}", guide.found(q), q) if q.strip() else _framed(first.title, first.html)
+
+
+@router.get("/docs/guide/{name:path}", response_class=HTMLResponse)
+async def read_guide_page(name: str) -> HTMLResponse:
+    page = guide.pages().get(name)
+    if page is None:
+        raise NotFound
+    return _framed(page.title, page.html)
+
+
+def _framed(title: str, body: str, words: str = "") -> HTMLResponse:
+    """A page of the guide below the list of its pages and the search."""
+    links = " · ".join(f'<a href="/docs/guide/{name}">{escape(guide.pages()[name].title)}</a>' for name in guide.ORDER)
+    return HTMLResponse(
+        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+        f"<title>{escape(title)} · Valiant</title><style>{STYLE}</style>"
+        f'<nav><form action=/docs/guide><input name=q type=search placeholder="Search headings" value="{escape(words)}"'
+        f' aria-label="Search headings"></form><p>{links} · <a href="/docs">API</a></p></nav>'
+        f"<main><article>{body}</article></main>"
+    )
+
+
 def _page(document: Schema) -> Iterator[str]:
     info = document["info"]
     yield f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(info['title'])}</title>"
     yield f"<style>{STYLE}</style><h1>{escape(info['title'])} {escape(info['version'])}</h1>"
-    yield f"<p>{escape(info['summary'])} For programs: <a href=openapi.json>openapi.json</a>.</p>"
+    yield f"<p>{escape(info['summary'])} <a href=/docs/guide>Guide</a> · "
+    yield "For programs: <a href=/openapi.json>openapi.json</a>.</p>"
     for tag in document["tags"]:
         yield f"<h2>{escape(tag['name'])}</h2><p>{escape(tag['description'])}</p>"
         for path, methods in document["paths"].items():

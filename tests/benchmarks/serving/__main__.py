@@ -1,7 +1,7 @@
-"""python -m tests.benchmarks.serving [--quick] [--only WORD …] [--mlserver FOLDER] [--readme]
+"""python -m tests.benchmarks.serving [--quick] [--only WORD …] [--mlserver FOLDER] [--guide]
 
-Starts every server in turn on one core, drives it from the other, and compares. --readme writes what was measured into
-the README, between its marks.
+Starts every server in turn on one core, drives it from the other, and compares. --guide writes what was measured into
+the guide, between its marks.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from .process import LOAD_CORE, pinned
 from .tables import cells_table, servers_table, targets_table
 
 log = logging.getLogger(__name__)
-README = Path(__file__).parents[3] / "README.md"
+PAGE = Path(__file__).parents[3] / "app" / "docs" / "performance.md"
 MARKS = "<!-- serving -->\n", "<!-- /serving -->\n"
 CELLS = {
     "logistic": [(1, 1), (1, 16), (1, 64), (100, 1), (100, 16), (100, 64), (10_000, 1), (10_000, 16)],
@@ -50,10 +50,10 @@ def main():
             except TimeoutError as error:
                 log.warning("%s: left out, it did not start: %s", name, error)
         machine = _machine(venv, busy)
-    details = ["<details><summary>All figures</summary>", cells_table(figures), servers_table(servers), "</details>"]
+    details = ["## All figures", cells_table(figures), servers_table(servers)]
     text = "\n\n".join([machine, targets_table(figures, servers), *details])
     print(text)  # noqa: T201  what a benchmark is for
-    if asked.readme:
+    if asked.guide:
         _write(text)
 
 
@@ -62,7 +62,7 @@ def _arguments():
     parser.add_argument("--quick", dest="seconds", action="store_const", const=0.7, default=2.0, help="short rounds")
     parser.add_argument("--only", nargs="+", default=[], help="servers whose names hold one of these words")
     parser.add_argument("--mlserver", type=Path, help="an environment that has MLServer; absent: a new one")
-    parser.add_argument("--readme", action="store_true", help="write the tables into the README")
+    parser.add_argument("--guide", action="store_true", help="write the tables into the guide")
     return parser.parse_args()
 
 
@@ -115,10 +115,10 @@ def _machine(venv, busy):
 
 
 def _write(text):
-    before, _, rest = README.read_text().partition(MARKS[0])
+    before, _, rest = PAGE.read_text().partition(MARKS[0])
     _, _, after = rest.partition(MARKS[1])
-    assert after, "the README has lost its marks"
-    README.write_text(f"{before}{MARKS[0]}{text}\n{MARKS[1]}{after}")
+    assert after, "the guide has lost its marks"
+    PAGE.write_text(f"{before}{MARKS[0]}{text}\n{MARKS[1]}{after}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,120 @@
+"""The guide: every page is served and linked, its commands work as printed, and its algorithms train."""
+
+import re
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from app.docs import guide
+from app.docs.algorithm_page import example
+from app.ml.catalogue import catalogue
+
+ROOT = Path(__file__).parent.parent
+ADDRESS = "http://127.0.0.1:8000"
+BLOCKS = {
+    name: re.findall(r"```sh\n(.*?)```", (ROOT / "app" / "docs" / f"{name}.md").read_text(), flags=re.DOTALL)
+    for name in guide.ORDER
+}
+
+
+class Links(HTMLParser):
+    """Addresses and anchors of a page, and elements that load something."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.links, self.anchors, self.loads = set(), set(), []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        if tag == "a":
+            self.links.add(given["href"])
+        if "id" in given:
+            self.anchors.add(given["id"])
+        if tag in {"script", "img", "link", "iframe"} or "src" in given:
+            self.loads.append(tag)
+
+
+def test_every_page_is_served_and_loads_nothing(client):
+    for name, page in guide.pages().items():
+        response = client.get(f"/docs/guide/{name}")
+        assert response.status_code == 200
+        assert response.headers["content-type"].startswith("text/html")
+        assert page.title in response.text
+        assert Links(response.text).loads == []
+
+
+def test_links_lead_somewhere(client):
+    anchors = {name: {heading.anchor for heading in page.headings} for name, page in guide.pages().items()}
+    for page in guide.pages().values():
+        for link in Links(page.html).links:
+            path, _, anchor = link.partition("#")
+            if path.startswith("/docs/guide/") and "<" not in path:
+                assert path.removeprefix("/docs/guide/") in anchors
+                assert not anchor or anchor in anchors[path.removeprefix("/docs/guide/")]
+
+
+def test_every_written_page_has_its_place():
+    assert sorted(path.stem for path in (ROOT / "app" / "docs").glob("*.md")) == sorted(guide.ORDER)
+
+
+def test_a_page_that_does_not_exist_is_a_problem(client):
+    response = client.get("/docs/guide/nothing")
+    assert (response.status_code, response.json()["code"]) == (404, "not_found")
+
+
+def test_headings_are_found_by_their_words(client):
+    page = client.get("/docs/guide", params={"q": "rejected UNCERTAIN"}).text
+    assert "0 headings" in page
+    page = client.get("/docs/guide", params={"q": "uncertain rows"}).text
+    assert 'href="/docs/guide/decisions-of-a-classifier#reject-uncertain-rows"' in page
+    assert "<script>alert" not in client.get("/docs/guide", params={"q": "<script>alert(1)</script>"}).text
+
+
+def test_every_algorithm_has_a_page_with_all_its_parameters():
+    for name, entry in catalogue().items():
+        page = guide.pages()[f"algorithms/{name}"].html
+        assert all(f"<code>{parameter}</code>" in page for parameter in entry.algorithm.params.model_fields)
+
+
+@pytest.fixture(scope="module")
+def address(api_factory, worker):
+    return api_factory()[1]
+
+
+@pytest.fixture(scope="module")
+def started(address, tmp_path_factory):
+    """`started(block)`: what a block of commands prints, in a folder with the bundled tables."""
+    folder = tmp_path_factory.mktemp("guide")
+    (folder / "app").mkdir()
+    (folder / "app" / "samples").symlink_to(ROOT / "app" / "samples")
+
+    def run(block):
+        done = subprocess.run(
+            ["sh", "-eu", "-c", block.replace(ADDRESS, address)],
+            cwd=folder, capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_the_commands_of_the_guide_work_as_printed(started):
+    """In reading order, since a page uses what those before it made. Only the page on errors shows a problem."""
+    printed = {name: [started(block) for block in blocks] for name, blocks in BLOCKS.items()}
+    assert "rmse" in printed["quick-start"][-1]
+    assert {name for name, outputs in printed.items() if any('"request_id":' in output for output in outputs)} == {"jobs"}
+    assert "did you mean" in printed["jobs"][-1]
+    assert '"decisions"' in printed["decisions-of-a-classifier"][0]
+    assert all('"state":"succeeded"' in output for output in printed["search"])
+    assert '"classes":["setosa"' in printed["predict"][1].replace(" ", "")
+
+
+def test_every_example_of_an_algorithm_is_a_valid_request(client, started):
+    started(BLOCKS["quick-start"][0])
+    for entry in catalogue().values():
+        response = client.post("/v1/jobs/train:validate", json=example(entry))
+        assert response.status_code == 200, (entry.name, response.text)
