@@ -277,5 +277,6 @@ def test_every_address_is_documented():
 
     app = create_app(Settings())
     served = {route.path for route in iter_route_contexts(app.routes)}
+    guide = {"/docs/guide", "/docs/guide/{name:path}"}  # for people
     twin = {"/v2/"}  # of /v2: the protocol has both, and a client needs one method
-    assert served - set(DOCUMENT["paths"]) == {"/", "/openapi.json", "/docs"} | twin
+    assert served - set(DOCUMENT["paths"]) == {"/", "/openapi.json", "/docs", *guide} | twin
