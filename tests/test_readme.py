@@ -30,7 +30,7 @@ def algorithms():
     yield "|---|---|---|---|"
     for entry in catalogue().values():
         tasks = ", ".join(sorted(entry.algorithm.tasks))
-        yield f"| `{entry.name}` | {tasks} | {_cell(entry.title)} | {_cell(entry.use_when)} |"
+        yield f"| [`{entry.name}`](/docs/guide/algorithms/{entry.name}) | {tasks} | {_cell(entry.title)} | {_cell(entry.use_when)} |"
 
 
 def settings():
