@@ -30,7 +30,8 @@ def algorithms():
     yield "|---|---|---|---|"
     for entry in catalogue().values():
         tasks = ", ".join(sorted(entry.algorithm.tasks))
-        yield f"| [`{entry.name}`](/docs/guide/algorithms/{entry.name}) | {tasks} | {_cell(entry.title)} | {_cell(entry.use_when)} |"
+        page = f"[`{entry.name}`](/docs/guide/algorithms/{entry.name})"
+        yield f"| {page} | {tasks} | {_cell(entry.title)} | {_cell(entry.use_when)} |"
 
 
 def settings():

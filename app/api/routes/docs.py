@@ -19,8 +19,8 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto
 code { font-family: ui-monospace, monospace } h2 { margin-top: 3rem; border-bottom: 1px solid #ccc }
 section { margin: 1.5rem 0 } h3 { margin-bottom: 0 } td { vertical-align: top; padding: .1rem 1rem .1rem 0 }
 p { margin: .3rem 0; white-space: pre-line } .optional { opacity: .7 } a { color: light-dark(#05a, #8bf) }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: .6rem; background: light-dark(#f3f3f3, #222) } table { border-collapse: collapse }
-th { text-align: left; padding-right: 1rem } article table { display: block; overflow-x: auto }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: .6rem; background: light-dark(#f3f3f3, #222) }
+table { border-collapse: collapse } th { text-align: left; padding-right: 1rem } article table { display: block; overflow-x: auto }
 article p { white-space: normal }
 """
 Schema = Mapping[str, Any]
@@ -58,7 +58,8 @@ def _framed(title: str, body: str, words: str = "") -> HTMLResponse:
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
         f"<title>{escape(title)} · Valiant</title><style>{STYLE}</style>"
         f'<nav><form action=/docs/guide><input name=q type=search placeholder="Search headings" value="{escape(words)}"'
-        f' aria-label="Search headings"></form><details><summary>All pages</summary>{links} · <a href="/docs">API</a></details></nav>'
+        ' aria-label="Search headings"></form><details><summary>All pages</summary>'
+        f'{links} · <a href="/docs">API</a></details></nav>'
         f"<main><article>{body}</article></main>"
     )
 
