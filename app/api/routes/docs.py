@@ -20,7 +20,8 @@ code { font-family: ui-monospace, monospace } h2 { margin-top: 3rem; border-bott
 section { margin: 1.5rem 0 } h3 { margin-bottom: 0 } td { vertical-align: top; padding: .1rem 1rem .1rem 0 }
 p { margin: .3rem 0; white-space: pre-line } .optional { opacity: .7 } a { color: light-dark(#05a, #8bf) }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: .6rem; background: light-dark(#f3f3f3, #222) }
-table { border-collapse: collapse } th { text-align: left; padding-right: 1rem } article table { display: block; overflow-x: auto }
+table { border-collapse: collapse } th { text-align: left; padding-right: 1rem }
+article table { display: block; overflow-x: auto }
 article p { white-space: normal }
 """
 Schema = Mapping[str, Any]
