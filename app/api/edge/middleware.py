@@ -24,11 +24,11 @@ SECURITY = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
-    # Nothing we serve runs or loads anything; /docs is one page with its own style.
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; "
-    "base-uri 'none'; form-action 'none'",
+    # Responses run and load nothing. A page for people sends a policy of its own instead.
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 }
 STAMPS = [(name.lower().encode(), value.encode()) for name, value in SECURITY.items()]
+POLICY = STAMPS[-1][0]
 
 
 class Reply(NamedTuple):
@@ -84,7 +84,9 @@ class Surroundings:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*STAMPS, *message.get("headers", ()), (b"x-request-id", known.encode())]
+                own = message.get("headers", ())
+                stamps = STAMPS[:-1] if any(name == POLICY for name, _ in own) else STAMPS
+                message["headers"] = [*stamps, *own, (b"x-request-id", known.encode())]
             return send(message)
 
         bound = logs.REQUEST_ID.set(known)
