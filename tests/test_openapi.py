@@ -275,8 +275,10 @@ def test_the_event_stream_says_what_each_event_carries():
 def test_every_address_is_documented():
     from fastapi.routing import iter_route_contexts
 
+    from app.docs import explorer
+
     app = create_app(Settings())
     served = {route.path for route in iter_route_contexts(app.routes)}
-    guide = {"/docs/guide", "/docs/guide/{name:path}"}  # for people
+    people = {"/docs", "/docs/plain", f"{explorer.FOLDER}/{{name}}", "/docs/guide", "/docs/guide/{name:path}"}
     twin = {"/v2/"}  # of /v2: the protocol has both, and a client needs one method
-    assert served - set(DOCUMENT["paths"]) == {"/", "/openapi.json", "/docs", *guide} | twin
+    assert served - set(DOCUMENT["paths"]) == {"/", "/openapi.json"} | people | twin
