@@ -1,14 +1,16 @@
 """The guide: every page is served and linked, its commands work as printed, and its algorithms train."""
 
+import json
 import re
 import subprocess
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from app.docs import guide
-from app.docs.algorithm_page import example
+from app.docs.algorithm_page import commands, example
 from app.ml.catalogue import catalogue
 
 ROOT = Path(__file__).parent.parent
@@ -67,7 +69,7 @@ def test_a_page_that_does_not_exist_is_a_problem(client):
 
 def test_headings_are_found_by_their_words(client):
     page = client.get("/docs/guide", params={"q": "rejected UNCERTAIN"}).text
-    assert "0 headings" in page
+    assert "<h1>0 headings" in page
     page = client.get("/docs/guide", params={"q": "uncertain rows"}).text
     assert 'href="/docs/guide/decisions-of-a-classifier#reject-uncertain-rows"' in page
     assert "<script>alert" not in client.get("/docs/guide", params={"q": "<script>alert(1)</script>"}).text
@@ -118,3 +120,47 @@ def test_every_example_of_an_algorithm_is_a_valid_request(client, started):
     for entry in catalogue().values():
         response = client.post("/v1/jobs/train:validate", json=example(entry))
         assert response.status_code == 200, (entry.name, response.text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", catalogue())
+def test_the_example_of_an_algorithm_trains_and_predicts(started, name):
+    started(BLOCKS["quick-start"][0])
+    printed = started(commands(catalogue()[name]))
+    assert '"state":"succeeded"' in printed
+    (prediction,) = json.loads(printed[printed.rindex('{"model"') :])["predictions"]
+    assert prediction is not None
+
+
+def test_the_example_on_a_page_is_the_one_that_runs(started):
+    started(BLOCKS["quick-start"][0])
+    for name, entry in catalogue().items():
+        assert escape(commands(entry), quote=False) in unescape_quotes(guide.pages()[f"algorithms/{name}"].html)
+    printed = started(commands(catalogue()["logistic"]))
+    assert json.loads(printed[printed.rindex('{"model"') :])["predictions"] == ["versicolor"]
+
+
+def unescape_quotes(html):
+    return html.replace("&quot;", '"')
+
+
+def test_prose_keeps_its_code_and_its_formulas():
+    """Signs of formulas are no Markdown, and names in backticks have no escapes."""
+    for name in catalogue():
+        html = guide.pages()[f"algorithms/{name}"].html
+        assert not re.search(r"<code>[^<]*\\\\[^<]*</code>", html.partition('<h2 id="method"')[2])
+        assert "<em>" not in html
+
+
+def test_cells_of_tables_name_their_column():
+    html = guide.pages()["algorithms/ridge"].html
+    assert re.search(r'<td data-label="default"><code>', html)
+
+
+def test_a_page_marks_itself_in_the_contents_and_leads_on(client):
+    page = client.get("/docs/guide/train").text
+    assert page.count("aria-current=page") == 1
+    assert '<a href="/docs/guide/train" aria-current=page>' in page
+    assert '← <a href="/docs/guide/choosing">' in page
+    assert '<a href="/docs/guide/reports">Read a report</a> →' in page
+    assert "<details open>" in client.get("/docs/guide/algorithms/knn").text

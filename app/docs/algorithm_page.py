@@ -1,6 +1,7 @@
 """The page of an algorithm, as Markdown, made of what its own file says."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,12 +15,41 @@ EXAMPLES: Mapping[Task, Mapping[str, Any]] = {
     Task.PROJECTION: {"dataset": "iris", "features": ["petal_length_cm", "petal_width_cm", "sepal_length_cm"]},
 }
 """A bundled table for each task, and the columns to use."""
+ROWS: Mapping[str, Mapping[str, float]] = {
+    "iris": {"sepal_length_cm": 5.9, "sepal_width_cm": 3.0, "petal_length_cm": 4.2, "petal_width_cm": 1.5},
+    "diabetes": {
+        "age": 59,
+        "sex": 2,
+        "bmi": 32.1,
+        "blood_pressure": 101,
+        "total_cholesterol": 157,
+        "ldl": 93.2,
+        "hdl": 38,
+        "cholesterol_ratio": 4,
+        "log_triglycerides": 4.86,
+        "glucose": 87,
+    },
+}
+"""A row of each of these tables."""
+JSON_BODY = "-H 'Content-Type: application/json' -d"
+ADDRESS = "http://127.0.0.1:8000/v1"
 
 
 def example(entry: Entry) -> Mapping[str, Any]:
     """A request that trains the algorithm with its defaults on a bundled table."""
     task = next(task for task in EXAMPLES if task in entry.algorithm.tasks)
-    return {"model": entry.name, **EXAMPLES[task], "algorithm": {"name": entry.name}}
+    return {"name": entry.name, "model": entry.name, **EXAMPLES[task], "algorithm": {"name": entry.name}}
+
+
+def commands(entry: Entry) -> str:
+    """Commands that train the algorithm, wait for the job and predict a row."""
+    training = example(entry)
+    rows = {"rows": [ROWS[training["dataset"]]]}
+    return (
+        f"curl -sS {ADDRESS}/jobs/train {JSON_BODY} '{json.dumps(training)}'\n"
+        f"curl -sS {ADDRESS}/jobs/{entry.name}/events\n"
+        f"curl -sS {ADDRESS}/models/{entry.name}/predict {JSON_BODY} '{json.dumps(rows)}'\n"
+    )
 
 
 def algorithm_page(entry: Entry) -> str:
@@ -28,12 +58,11 @@ def algorithm_page(entry: Entry) -> str:
 
 
 def _lines(entry: Entry) -> Iterator[str]:
-    yield f"# {entry.name}\n\n{entry.title}\n\n{entry.gist}\n"
+    yield f"# {entry.name}\n\n{_escaped(entry.title)}\n\n{_escaped(entry.gist)}\n"
     yield f"**Tasks:** {', '.join(sorted(entry.algorithm.tasks))}.\n"
-    yield f"**Use it when** {entry.use_when}\n"
-    yield "## Example\n\nWith the bundled tables uploaded as in the [quick start](/docs/guide/quick-start):\n\n```sh"
-    body = json.dumps(example(entry), ensure_ascii=False)
-    yield f"curl -sS http://127.0.0.1:8000/v1/jobs/train -H 'Content-Type: application/json' -d '{body}'\n```\n"
+    yield f"**Use it when** {_escaped(entry.use_when)}\n"
+    yield "## Example\n\nWith the tables that the [quick start](/docs/guide/quick-start) uploads:\n"
+    yield f"```sh\n{commands(entry)}```\n"
     yield "## Parameters\n"
     yield from _parameters(entry)
     yield f"\n## Method\n\n{_escaped(entry.method)}\n"
@@ -51,7 +80,7 @@ def _parameters(entry: Entry) -> Iterator[str]:
     yield "| parameter | values | default | meaning |\n|---|---|---|---|"
     for name, field in fields.items():
         default = json.dumps(field.get("default"), ensure_ascii=False)
-        cells = (f"`{name}`", _values(field), f"`{default}`", field.get("description", ""))
+        cells = (f"`{name}`", _values(field), f"`{default}`", _escaped(field.get("description", "")))
         yield "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
@@ -67,11 +96,23 @@ def _values(field: Mapping[str, Any]) -> str:
         return str(field["$ref"]).rpartition("/")[2]
     if field.get("type") == "array":
         return f"list of {_values(field.get('items', {}))}"
+    return f"{field.get('type', 'any')}{_bounds(field)}"
+
+
+def _bounds(field: Mapping[str, Any]) -> str:
+    """Bounds of a number, as `, 1 to 10,000` or ` > 0, ≤ 1e+100`."""
+    if "minimum" in field and "maximum" in field:
+        return f", {_number(field['minimum'])} to {_number(field['maximum'])}"
     signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
-    bounds = [f"{sign} {field[key]:g}" for key, sign in signs.items() if key in field]
-    return " ".join([str(field.get("type", "any")), ", ".join(bounds)]).strip()
+    found = [f"{sign} {_number(field[key])}" for key, sign in signs.items() if key in field]
+    return f" {', '.join(found)}" if found else ""
+
+
+def _number(bound: float) -> str:
+    return f"{bound:,}" if isinstance(bound, int) and abs(bound) < 10**9 else f"{bound:g}"
 
 
 def _escaped(text: str) -> str:
-    """Prose of a docstring with formulas, in which * and _ and < are no Markdown."""
-    return text.replace("\\", "\\\\").replace("*", "\\*").replace("_", "\\_").replace("<", "&lt;")
+    """Prose of a docstring with formulas, in which *, _, [ and < are no Markdown; names in backticks stay code."""
+    prose = re.compile(r"(`[^`]*`)|([\\*_<\[\]#~])")
+    return prose.sub(lambda found: found[1] or f"\\{found[2]}", text)

@@ -1,32 +1,27 @@
-"""Pages of the guide as HTML, their headings, and a search among these."""
+"""Pages of the guide, and a search among their headings."""
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from html import escape
 from importlib import resources
-from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-
 from app.docs.algorithm_page import algorithm_page
+from app.docs.markdown import Heading, rendered
 from app.ml.catalogue import catalogue
 
-ORDER = (
-    "quick-start", "datasets", "choosing", "train", "reports", "predict", "decisions-of-a-classifier", "search",
-    "jobs", "operation", "settings", "performance", "invariants", "design-decisions", "extending", "glossary",
-)  # fmt: skip
-"""Pages in the order in which they are read."""
-_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
-
-
-class Heading(NamedTuple):
-    level: int
-    text: str
-    anchor: str
+CONTENTS: Mapping[str, tuple[str, ...]] = {
+    "Use": (
+        *("quick-start", "datasets", "choosing", "train", "reports", "predict", "decisions-of-a-classifier", "search"),
+        "jobs",
+    ),
+    "Run": ("operation", "settings", "performance"),
+    "Understand": ("invariants", "design-decisions", "extending", "glossary"),
+}
+"""Names of the pages under their headings, in the order in which they are read."""
+ORDER = tuple(name for names in CONTENTS.values() for name in names)
+ALGORITHMS = "algorithms/"
+"""What the name of an algorithm's page begins with."""
 
 
 class Page(NamedTuple):
@@ -43,24 +38,13 @@ def pages() -> Mapping[str, Page]:
     """All pages by name: those written by hand in reading order, then one for each algorithm."""
     folder = resources.files(__package__)
     written = {name: (folder / f"{name}.md").read_text(encoding="utf-8") for name in ORDER}
-    generated = {f"algorithms/{entry.name}": algorithm_page(entry) for entry in catalogue().values()}
-    return MappingProxyType({name: rendered(name, text) for name, text in (written | generated).items()})
+    generated = {ALGORITHMS + entry.name: algorithm_page(entry) for entry in catalogue().values()}
+    return MappingProxyType({name: _page(name, text) for name, text in (written | generated).items()})
 
 
-def rendered(name: str, text: str) -> Page:
-    """Markdown as a page; each heading gets an anchor made of its words."""
-    tokens = _MARKDOWN.parse(re.sub(r"<!--.*?-->\n", "", text))  # marks of tables that a test generates
-    headings = tuple(_headings(tokens))
-    return Page(name, headings[0].text, headings, _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}))
-
-
-def _headings(tokens: list[Token]) -> Iterator[Heading]:
-    for opening, inline in pairwise(tokens):
-        if opening.type == "heading_open":
-            text = inline.content.replace("`", "")
-            anchor = re.sub(r"\W+", "-", text.lower()).strip("-")
-            opening.attrSet("id", anchor)
-            yield Heading(int(opening.tag[1]), text, anchor)
+def _page(name: str, text: str) -> Page:
+    headings, html = rendered(text)
+    return Page(name, headings[0].text, headings, html)
 
 
 def search(words: str) -> Iterator[tuple[Page, Heading]]:
@@ -70,13 +54,3 @@ def search(words: str) -> Iterator[tuple[Page, Heading]]:
         for heading in page.headings:
             if wanted and all(word in f"{page.title} {heading.text}".lower() for word in wanted):
                 yield page, heading
-
-
-def found(words: str) -> str:
-    """The result of a search as HTML."""
-    hits = [
-        f'<li><a href="/docs/guide/{page.name}#{heading.anchor}">{escape(heading.text)}</a>'
-        f" <small>{escape(page.title)}</small></li>"
-        for page, heading in search(words)
-    ]
-    return f"<h1>{len(hits)} headings with “{escape(words)}”</h1><ul>{''.join(hits)}</ul>"

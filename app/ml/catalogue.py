@@ -34,7 +34,7 @@ class Entry:
     gist: str
     """In three sentences at most."""
     method: str
-    """How it works, in full."""
+    """How it works, in full: paragraphs with an empty line between them."""
     use_when: str
     references: tuple[str, ...]
 
@@ -95,7 +95,7 @@ def _entry(module: ModuleType) -> Entry:
         spec=_spec(name, algorithm.params),
         title=_line(title),
         gist=sections["In short"],
-        method=" ".join(method),
+        method="\n\n".join(method),
         use_when=sections["Use when"],
         references=tuple(part.strip(" .") for part in sections["References"].split(";") if part.strip(" .")),
     )

@@ -1,6 +1,5 @@
 """/docs: Swagger UI, the same as a plain page, and the guide. No page loads anything from another host."""
 
-from html import escape
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
@@ -9,6 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from app.api.edge.problems import NotFound
 from app.api.formats.strict_json import StrictRoute
 from app.docs import explorer, frame, guide, plain
+from app.docs.guide_html import guide_page, search_page
 
 router = APIRouter(route_class=StrictRoute, include_in_schema=False)
 FOR_EVER = "public, max-age=31536000, immutable"
@@ -41,8 +41,7 @@ async def read_plain_docs(request: Request) -> HTMLResponse:
 @router.get("/docs/guide", response_class=HTMLResponse)
 async def read_guide(q: Annotated[str, Query(max_length=100)] = "") -> HTMLResponse:
     """The first page of the guide, or the headings with the words of `q`."""
-    first = guide.pages()[guide.ORDER[0]]
-    return _framed(f"Search: {q}", guide.found(q), q) if q.strip() else _framed(first.title, first.html)
+    return _page(search_page(q) if q.strip() else guide_page(guide.pages()[guide.ORDER[0]]))
 
 
 @router.get("/docs/guide/{name:path}", response_class=HTMLResponse)
@@ -50,21 +49,8 @@ async def read_guide_page(name: str) -> HTMLResponse:
     page = guide.pages().get(name)
     if page is None:
         raise NotFound
-    return _framed(page.title, page.html)
+    return _page(guide_page(page))
 
 
 def _page(html: str, policy: str = frame.POLICY) -> HTMLResponse:
     return HTMLResponse(html, headers={"Content-Security-Policy": policy})
-
-
-def _framed(title: str, body: str, words: str = "") -> HTMLResponse:
-    """A page of the guide below the search and the list of its pages."""
-    links = " · ".join(f'<a href="/docs/guide/{name}">{escape(guide.pages()[name].title)}</a>' for name in guide.ORDER)
-    return _page(
-        frame.framed(
-            f"{title} · Valiant",
-            f'<nav><form action=/docs/guide><input name=q type=search placeholder="Search headings"'
-            f' value="{escape(words)}" aria-label="Search headings"></form><details><summary>All pages</summary>'
-            f'{links} · <a href="/docs">API</a></details></nav><main><article>{body}</article></main>',
-        )
-    )
