@@ -114,7 +114,7 @@ class UnsupportedMediaType(ValiantError):
 
 
 class NotAcceptable(ValiantError):
-    code, status, title = "not_acceptable", 406, "The answer does not exist in the form asked for"
+    code, status, title = "not_acceptable", 406, "The response does not exist in the requested format"
 
 
 class BodyTooLarge(ValiantError):
@@ -133,7 +133,7 @@ class StorageFull(ValiantError):
 class InvalidData(ValiantError):
     """The rows themselves are at fault, in an upload, a training job or a prediction."""
 
-    code, status, title = "invalid_data", 422, "The data cannot be used as asked"
+    code, status, title = "invalid_data", 422, "The data cannot be used as requested"
     remedy = "Correct the places named in errors and send it again."
 
 
@@ -166,12 +166,12 @@ class AliasNotFound(ValiantError):
 
 
 class NoExplanation(ValiantError):
-    code, status, title = "no_explanation", 409, "The algorithm explains no single answers"
+    code, status, title = "no_explanation", 409, "The algorithm does not explain single predictions"
     remedy = "Linearise the model at the row, or sweep over its inputs: both work for every model with numbers."
 
 
 class NoInterval(ValiantError):
-    code, status, title = "no_interval", 409, "The model knows no error bars of its answers"
+    code, status, title = "no_interval", 409, "The model has no intervals for its predictions"
     remedy = (
         "Train a regression with rows held out, or use linear, bayesian_locally_weighted, or random_forest with "
         "interval_of set to mean; or refit on resamples with a bootstrap job."
@@ -215,7 +215,7 @@ class RevisionNotReached(ValiantError):
 
 
 class DatabaseUnavailable(ValiantError):
-    code, status, title = "database_unavailable", 503, "The database does not answer at present"
+    code, status, title = "database_unavailable", 503, "The database does not respond at present"
     remedy = "Send the request again after the time in Retry-After."
 
     def __init__(self) -> None:
@@ -228,12 +228,12 @@ class NotReady(ValiantError):
 
 class Overloaded(ValiantError):
     code, status, title = "overloaded", 503, "Too many predictions are under way"
-    remedy = "Wait for the time in Retry-After, then ask again."
+    remedy = "Wait for the time in Retry-After, then send the request again."
 
 
 class DeadlineExceeded(ValiantError):
     code, status, title = "deadline_exceeded", 504, "The prediction could not begin in the time given"
-    remedy = "Ask again, or give it more time in X-Request-Timeout."
+    remedy = "Send the request again, or give it more time in X-Request-Timeout."
 
 
 class LeaseLost(ValiantError):

@@ -67,7 +67,7 @@ class Settings(BaseSettings):
         description="Room that `valiant up` sets aside on the disk of `data` for a database whose disk is full. "
         "Uploads and new jobs are refused while less than this is free; 0: neither.",
     )
-    chunk_bytes: PositiveInt = Field(4 * MiB, description="Size of one stored piece of a dataset or model.")
+    chunk_bytes: PositiveInt = Field(4 * MiB, description="Size of a stored chunk of a dataset or model, in bytes.")
     database_pool: PositiveInt = Field(10, description="Database connections per process.")
     cache_memory_bytes: PositiveInt = Field(256 * MiB, description="Cap of the embedded cache.")
     cache_timeout_seconds: PositiveFloat = Field(0.05, description="A slower cache is done without.")
@@ -87,7 +87,7 @@ class Settings(BaseSettings):
     republish_seconds: PositiveFloat = Field(10, description="A queued job unclaimed for so long is announced again.")
     max_attempts: PositiveInt = Field(3, description="Attempts at a job whose workers or trainers die.")
     retry_backoff_seconds: PositiveFloat = Field(1, description="Pause before the second attempt; it doubles.")
-    max_time_limit_seconds: PositiveFloat = Field(86_400, description="Longest time a job may ask for.")
+    max_time_limit_seconds: PositiveFloat = Field(86_400, description="Longest time limit of a job, in seconds.")
     job_memory_bytes: PositiveInt = Field(4 * GiB, description="Memory of one training process.")
     worker_concurrency: PositiveInt = Field(
         1, description="Jobs one worker runs at once; what is free, an ensemble or a search may use."

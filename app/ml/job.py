@@ -46,7 +46,7 @@ class Result(Wire):
 
     model_config = ConfigDict(extra="forbid")
 
-    reuse: Reuse | None = Field(None, description="Of the rows that judged, where rows judged.")
+    reuse: Reuse | None = Field(None, description="Reuse of the evaluated rows; null: no row was evaluated.")
     warnings: list[str] = []
 
 
@@ -83,7 +83,7 @@ class Chosen(Body):
     def choice_faults(self, at: str = "") -> Iterator[Fault]:
         """at: where in the request it stands."""
         if self.version is not None and self.alias is not None:
-            yield Fault(f"{at}/alias", "Ask for a version or for an alias, not for both.")
+            yield Fault(f"{at}/alias", "Give a version or an alias, not both.")
 
 
 class Needs(NamedTuple):

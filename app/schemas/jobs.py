@@ -74,7 +74,11 @@ class Job(Wire):
     dataset: UUID | None = None
     model: str | None = Field(None, description="The model it makes a version of, or is about.")
     version: int | None = Field(None, description="The version this job made.")
-    result: AnyResult | None = Field(None, description="What it found; told by `GET /v1/jobs/{job_id}`, not in lists.")
+    result: AnyResult | None = Field(
+        None,
+        description="Result of the job; only in `GET /v1/jobs/{job_id}`, not in lists. Null: there is none, "
+        "or not yet.",
+    )
     algorithm: str | None = None
     transitions: list[Transition] = []
     curves: list[Curve] = []

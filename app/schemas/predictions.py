@@ -29,7 +29,7 @@ class PredictRequest(RootModel[PredictRows | PredictColumns]):
 class Flag(Wire):
     """Rows whose answer deserves doubt, and why."""
 
-    code: str = Field(description="unseen_category, outside_range, imputed or unknown (no answer: null).")
+    code: str = Field(description="unseen_category, outside_range, imputed or unknown (the prediction is null).")
     column: str | None = Field(None, description="Absent where it is the row as a whole.")
     rows: list[int]
 
@@ -55,7 +55,7 @@ class Prediction(Wire):
         "Null: no interval was requested.",
     )
     decisions: list[str | None] | None = Field(
-        None, description="accepted or rejected, where a rule of rejection was asked for: let a person look at these."
+        None, description="accepted or rejected, for each row; null: no rejection was requested."
     )
     flags: list[Flag] = []
     errors: list[ProblemError] | None = Field(None, description="The first fault of each row that is null.")

@@ -119,7 +119,7 @@ class Explanations(Wire):
     digest: str
     task: str
     predictions: list[Any]
-    classes: list[Label] | None = Field(None, description="In the order in which shares are told.")
+    classes: list[Label] | None = Field(None, description="Classes in the order of the probabilities.")
     target_function: str | None = Field(
         None, description="Explanations tell of this function of the target, which was fitted; predictions do not."
     )

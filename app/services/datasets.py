@@ -131,7 +131,7 @@ class Datasets:
         names = _chosen([column.name for column in dataset.columns], columns)
         if limit * len(names) > MOST_CELLS:
             fault = Fault("/query/limit", f"At most {MOST_CELLS} values at a time: fewer rows or columns.", "too_many")
-            raise InvalidRequest("Too many values were asked for.", faults=[fault])
+            raise InvalidRequest("Too many values were requested.", faults=[fault])
         data: list[list[Any]] = []
         size, end = 0, min(offset + limit, dataset.rows)
         while offset + len(data) < end and size < MOST_BYTES:

@@ -268,7 +268,7 @@ def _wanted(given: Sequence[Output], request: InferRequest) -> list[tuple[Output
         return list(zip(given[:1] if single else given, repeat(as_bytes)))
     by_name = {output.name: output for output in given}
     if len({wanted.name for wanted in request.outputs}) < len(request.outputs):
-        raise refused("/outputs", "An output is asked for twice.")
+        raise refused("/outputs", "An output is requested twice.")
     return [_one_wanted(wanted, by_name, f"/outputs/{i}", as_bytes) for i, wanted in enumerate(request.outputs)]
 
 

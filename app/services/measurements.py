@@ -53,7 +53,7 @@ class Served(Collector):
         self._tally, self._memory = predictions.tally, predictions.memory
 
     def collect(self) -> Iterator[Metric]:
-        requests = Counter("valiant_predictions", "Requests answered with predictions.", labels=("model",))
+        requests = Counter("valiant_predictions", "Requests whose response held predictions.", labels=("model",))
         rows = Counter("valiant_predicted_rows", "Rows of these requests.", labels=("model",))
         for model, count, total in self._tally.models():
             requests.add_metric((model,), count)
@@ -81,7 +81,9 @@ class Counted(Collector):
 
     def collect(self) -> Iterator[Metric]:
         queue = self._census.queue
-        yield Gauge("valiant_database_up", "1 if the database answered this scrape in time.", int(queue is not None))
+        yield Gauge(
+            "valiant_database_up", "1 if the database responded to this scrape in time.", int(queue is not None)
+        )
         if queue is None:
             return
         if (workers := self._census.workers) is not None:

@@ -211,7 +211,7 @@ def wanted_of(model: str, version: int | None, alias: str | None, least: int = 0
     """least: the revision in X-Min-Revision. Raises InvalidRequest for what excludes each other."""
     faults = []
     if version is not None and alias is not None:
-        faults += [Fault("/query/alias", "Ask for a version or for an alias, not for both.")]
+        faults += [Fault("/query/alias", "Give a version or an alias, not both.")]
     if version is not None and least:
         detail = "A version never moves; send X-Min-Revision with an alias, or without a version."
         faults += [Fault("/header/X-Min-Revision", detail)]

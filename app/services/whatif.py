@@ -96,7 +96,7 @@ class WhatIf:
         """
         model, explain = served.model, served.model.algorithm.explain
         if explain is None:
-            raise NoExplanation(f"{model.name} explains no single answers.")
+            raise NoExplanation(f"{model.name} does not explain single predictions.")
         incoming: Incoming = read_rows(body, model.inputs, max_rows=self._max_rows)
         raw = model.preparation.raw(incoming.table)
         predicted = model.predict_raw(raw)
@@ -109,7 +109,7 @@ class WhatIf:
         found = told(matrix[:1])
         size = len(orjson.dumps(found))
         if size * len(matrix) > MOST_TOLD:
-            raise BodyTooLarge(f"A row's explanation takes {size} bytes; one request may ask for {MOST_TOLD // size}.")
+            raise BodyTooLarge(f"A row's explanation takes {size} bytes; one request may return {MOST_TOLD // size}.")
         if len(matrix) > 1:
             found += told(matrix[1:])
         offsets, scales = model.preparation.units
@@ -162,7 +162,7 @@ class WhatIf:
         if not faults:
             size = int(np.prod([float(len(_values(axis, known[axis.column]))) for axis in vary]))
             if size > self._max_rows:
-                faults.append(Fault("/vary", f"The grid has {size} points; one request may ask {self._max_rows}."))
+                faults.append(Fault("/vary", f"The grid has {size} points; one request may return {self._max_rows}."))
         if faults:
             raise InvalidRequest(faults=faults)
         return vary

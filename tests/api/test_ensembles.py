@@ -240,7 +240,7 @@ def test_where_the_path_ends_for_want_of_a_value_the_column_is_named(asked):
     (told,) = asked("explain", {"name": "decision_tree"}, rows=rows)["explanations"]
     assert told["path"] == []
     assert told["leaf"]["column"] in {"length", "width", "place"}
-    assert "both ways" in told["leaf"]["stopped"]
+    assert "both branches" in told["leaf"]["stopped"]
 
 
 def votes(asked):

@@ -42,15 +42,17 @@ class Metrics(Collector):
         return self._times[route, method]
 
     def collect(self) -> Iterator[Metric]:
-        answered = CounterMetricFamily("valiant_requests", "Requests answered.", labels=("route", "method", "status"))
+        answered = CounterMetricFamily(
+            "valiant_requests", "Requests that got a response.", labels=("route", "method", "status")
+        )
         for key, times in list(self._times.items()):
             for status, count in list(times.answered.items()):
                 answered.add_metric((*key, str(status)), count)
         seconds = HistogramMetricFamily(
-            "valiant_request_seconds", "Time to the end of an answer.", labels=("route", "method")
+            "valiant_request_seconds", "Time to the end of a response, in seconds.", labels=("route", "method")
         )
         for key, times in list(self._times.items()):
             bounds = [*map(str, map(float, BUCKETS)), "+Inf"]
             seconds.add_metric(key, list(zip(bounds, accumulate(times.counts), strict=True)), times.total)
-        under_way = GaugeMetricFamily("valiant_requests_in_flight", "Requests being answered now.", self.in_flight)
+        under_way = GaugeMetricFamily("valiant_requests_in_flight", "Requests in progress.", self.in_flight)
         yield from (answered, seconds, under_way)

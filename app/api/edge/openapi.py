@@ -22,7 +22,7 @@ TAGS = [
     {"name": "algorithms", "description": "What can be trained, and with which parameters."},
     {"name": "jobs", "description": "Long-running work."},
     {"name": "models", "description": "Models, their immutable versions and their aliases."},
-    {"name": "predictions", "description": "Answers of models."},
+    {"name": "predictions", "description": "Predictions of models."},
     {"name": "evaluation", "description": "How good predictions are."},
     {"name": "inference", "description": "The Open Inference Protocol v2."},
     {"name": "operations", "description": "For those who run the service."},

@@ -100,7 +100,7 @@ def _refuse_unpacking(message: pa.Message) -> None:
     if message.type == "dictionary":
         flag = _field(text, header, IS_DELTA)
         if flag and text[flag]:
-            raise MalformedTable("Dictionaries that come in pieces are not read; send each of them whole.")
+            raise MalformedTable("Dictionaries in several batches are not read; send each of them whole.")
         header = _table_at(text, _field(text, header, DATA))
     if _field(text, header, COMPRESSION):
         raise MalformedTable("Compressed buffers are not read; send them as they are.")

@@ -49,7 +49,7 @@ ServicesDep = Annotated[Services, Depends(_services)]
 SettingsDep = Annotated[Settings, Depends(_settings)]
 RequestIdDep = Annotated[str, Depends(_request_id)]
 
-Limit = Annotated[int, Query(ge=1, le=200, description="Most items in one answer.")]
+Limit = Annotated[int, Query(ge=1, le=200, description="Largest number of items on a page.")]
 """With a default of `PAGE`: `limit: Limit = PAGE`."""
 PAGE = 50
 Cursor = Annotated[
@@ -75,12 +75,12 @@ IdempotencyKey = Annotated[
     str | None,
     Header(
         pattern=r"^[\x21-\x7e]{1,255}$",
-        description="Sent again with the same body, the first answer is given again and nothing is done twice.",
+        description="A request that is sent again with the same key and body returns the job of the first one.",
     ),
 ]
 RequestTimeout = Annotated[
     str | None,
-    Header(description="Seconds within which the answer must be begun: more than 0, at most 86400."),
+    Header(description="Seconds within which the response must begin: more than 0, at most 86400."),
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST_TIMEOUT}),
 ]
 """Of the header X-Request-Timeout, as `seconds` reads it."""

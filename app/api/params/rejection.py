@@ -32,7 +32,7 @@ CostRows: TypeAlias = Annotated[
     Query(
         pattern=rf"^{ROW}(;{ROW})*$",
         max_length=100_000,
-        description="What answers cost, a row for each true class and a number for each answer, in the order of "
+        description="Cost matrix: a row for each true class and a number for each predicted class, in the order of "
         "`classes`: `0,1;100,0`. The cheapest class is predicted, not the most probable.",
     ),
 ]

@@ -48,7 +48,7 @@ ROWS = 100
 
 Name = Annotated[str | None, Query(min_length=1, max_length=NAME_LENGTH, description=NAME)]
 Columns = Annotated[list[str] | None, Query(max_length=1000, description="Only these, in this order; absent: all.")]
-RowLimit = Annotated[int, Query(ge=1, le=1000, description="Most rows in one answer.")]
+RowLimit = Annotated[int, Query(ge=1, le=1000, description="Largest number of rows on a page.")]
 
 
 @router.post("", status_code=status.HTTP_201_CREATED, responses=CREATED, openapi_extra=RAW_BODY)

@@ -23,7 +23,7 @@ async def check_liveness() -> Liveness:
     return Liveness(status="alive")
 
 
-@router.get("/readyz", responses=declare(503, {"Retry-After": "Seconds after which to ask again."}))
+@router.get("/readyz", responses=declare(503, {"Retry-After": "Seconds after which to send the request again."}))
 async def check_readiness(request: Request, services: ServicesDep) -> Readiness:
     """Database reachable, schema current, not shutting down; each is known within a second, whatever hangs.
 

@@ -14,7 +14,7 @@ from app.ml.job import Request as Asked
 from app.ml.operations import Entry, kinds
 from app.schemas.jobs import Job
 
-DURABLE = "The job is committed before this answers: it will end, come what may."
+DURABLE = "The job is committed before the response is sent: it will reach an end, whichever process dies."
 
 PREFIX = "/v1/jobs"
 ACCEPTED = declare(

@@ -44,9 +44,9 @@ BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "b
 INFERRED = declare(
     200,
     {
-        "X-Model-Version": "The version that answered.",
+        "X-Model-Version": "The version that predicted.",
         STALE: DESCRIPTION,
-        JSON_BYTES: "Of a binary answer: where its JSON ends.",
+        JSON_BYTES: "Length of the JSON part of a binary response, in bytes.",
     },
     optional=(STALE, JSON_BYTES),
 )
@@ -92,7 +92,9 @@ async def check_server_live() -> ServerLiveness:
     return ServerLiveness(live=True)
 
 
-@described.get("/health/ready", responses=declare(503, {"Retry-After": "Seconds after which to ask again."}))
+@described.get(
+    "/health/ready", responses=declare(503, {"Retry-After": "Seconds after which to send the request again."})
+)
 async def check_server_ready(request: Request, services: ServicesDep) -> ServerReadiness:
     """The same checks as `/readyz`."""
     await check_readiness(request, services)

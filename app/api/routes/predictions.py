@@ -58,7 +58,7 @@ LONGEST_HEADER = 4 * KiB
 HEADERS = declare(
     200,
     {
-        "X-Model-Version": "The version that answered.",
+        "X-Model-Version": "The version that predicted.",
         "X-Ignored-Columns": "Columns the model does not know, if any: percent-encoded, separated by commas.",
         STALE: DESCRIPTION,
     },
@@ -78,7 +78,10 @@ def predict_rows(  # noqa: PLR0917  passed by name
         str | None, Query(pattern=r"^[a-z0-9_-]{1,100}$", description="The version this alias points at.")
     ] = None,
     on_error: Annotated[
-        Literal["fail", "null"], Query(description="null: rows that cannot be answered are null, the others answered.")
+        Literal["fail", "null"],
+        Query(
+            description="fail: a faulty row refuses the request. null: faulty rows are null, the others are predicted."
+        ),
     ] = "fail",
     confidence: Annotated[float | None, CONFIDENCE] = None,
     accept_above: AcceptAbove = None,

@@ -68,7 +68,7 @@ SMALLEST = float(np.finfo(float).tiny)
 
 class AdaBoost(Params):
     rounds: int = Field(50, ge=1, le=10_000, description="Trees, at most.")
-    max_depth: int = Field(1, ge=1, le=20, description="Questions of a tree one after the other; 1 is a stump.")
+    max_depth: int = Field(1, ge=1, le=20, description="Maximum depth of a tree; 1 is a stump.")
     learning_rate: float = Field(1.0, gt=0, le=1, description="Share of its vote that a tree gets.")
 
 
@@ -103,7 +103,9 @@ def fit(params: AdaBoost, data: Data, context: Context) -> Fit[State]:
         del result  # its memory is for the next tree to grow in
     curves = {"weighted_error": errors, "training_error": training}
     if not trees:
-        return Fit(_shares(data), warnings=["No tree is better than chance: the answer is the shares of the classes."])
+        return Fit(
+            _shares(data), warnings=["No tree is better than chance: the model predicts the shares of the classes."]
+        )
     return Fit(State(together(trees), np.array(votes), np.array(errors)), iterations=len(trees), curves=curves)
 
 
@@ -153,7 +155,7 @@ ALGORITHM = Algorithm(
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     breaks={
-        Symmetry.COLUMN_ORDER: "of equally good questions that of the first column is asked",
-        Symmetry.LABEL_NAMES: "of equally good questions and classes the first is taken",
+        Symmetry.COLUMN_ORDER: "of equally good splits that of the first column is taken",
+        Symmetry.LABEL_NAMES: "of equally good splits and classes the first is taken",
     },
 )

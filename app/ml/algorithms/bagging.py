@@ -151,7 +151,7 @@ ALGORITHM = Algorithm(
     summary=summary,
     breaks={
         Symmetry.ROW_ORDER: "rows are drawn by their place",
-        Symmetry.COLUMN_ORDER: "a tree taught by few rows finds equally good columns, and takes the first",
+        Symmetry.COLUMN_ORDER: "a tree fitted to few rows finds equally good columns, and takes the first",
         Symmetry.WEIGHTS: "a row given twice is drawn twice as often, a weight counts within the draw",
     },
 )

@@ -76,7 +76,9 @@ class BoostMajority(Params):
         lt=0.5,
         description="Edge over 1/2 that every tree must have; null: the largest of 0.1, 0.05 and 0.02 that holds.",
     )
-    rounds: int | None = Field(None, ge=1, le=100_000, description="Trees; absent: as many as the theorem asks for.")
+    rounds: int | None = Field(
+        None, ge=1, le=100_000, description="Number of trees; null: as many as the theorem requires."
+    )
     max_depth: int | None = Field(
         None,
         ge=1,
@@ -194,7 +196,7 @@ ALGORITHM = Algorithm(
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     breaks={
-        Symmetry.COLUMN_ORDER: "of equally good questions that of the first column is asked",
-        Symmetry.WEIGHTS: "the rounds that the theorem asks for grow with the rows, whatever they weigh",
+        Symmetry.COLUMN_ORDER: "of equally good splits that of the first column is taken",
+        Symmetry.WEIGHTS: "the rounds that the theorem requires grow with the rows, whatever they weigh",
     },
 )

@@ -75,13 +75,21 @@ class Committee(Params):
         None, min_length=1, max_length=50, description="How much each member counts; absent: alike."
     )
     activations: list[Annotated[float, Field(gt=0, le=1)]] | None = Field(
-        None, min_length=1, max_length=50, description="How probably each member is asked about a row; absent: always."
+        None, min_length=1, max_length=50, description="Probability with which each member predicts a row; null: 1."
     )
     combine: Literal["mean", "majority"] = Field("mean", description="Of classes: probabilities, or a vote each.")
     folds: int | None = Field(None, ge=2, le=50, description="Train each member once without each of so many folds.")
-    share: float = Field(0.0, ge=0, le=1, description="Classes: what the best must have to be an answer.")
+    share: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="Smallest share or probability of the best class; below it the committee abstains. "
+        "Unused in regression.",
+    )
     gap: float = Field(0.0, ge=0, le=1, description="Classes: by how much it must lead the second.")
-    second: Learner | None = Field(None, description="Classes: who answers what the committee rejects.")
+    second: Learner | None = Field(
+        None, description="Members that predict the rows which the committee rejects; null: none. Unused in regression."
+    )
 
     @model_validator(mode="after")
     def _one_weight_each(self) -> Self:

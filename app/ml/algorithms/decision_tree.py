@@ -96,15 +96,13 @@ class DecisionTree(Params):
     criterion: Literal["entropy", "gini"] = Field(
         "gini", description="Impurity of classes; numbers always use the variance."
     )
-    max_depth: int | None = Field(None, ge=0, le=1000, description="Questions asked on any way; absent: no limit.")
+    max_depth: int | None = Field(None, ge=0, le=1000, description="Maximum depth of a tree; null: unlimited.")
     max_leaves: int | None = Field(None, ge=2, le=1_000_000, description="Leaves at most; absent: no limit.")
     min_samples_leaf: float = Field(
         3.0, gt=0, le=1e100, description="Weight of training rows that every leaf must have."
     )
     min_samples_split: float = Field(2.0, gt=0, le=1e100, description="A node of less weight is a leaf.")
-    min_gain: float = Field(
-        0.0, ge=0, le=1e300, description="A question must lower the node's impurity by at least this."
-    )
+    min_gain: float = Field(0.0, ge=0, le=1e300, description="Smallest decrease of impurity for which a node is split.")
     pruning: float = Field(
         0.0,
         ge=0,
@@ -115,10 +113,11 @@ class DecisionTree(Params):
         None,
         ge=2,
         le=1000,
-        description="Numeric columns, at most, whose weighted sum a question may be about; absent: one column each.",
+        description="Largest number of numeric columns in the weighted sum of an oblique split; null: every "
+        "split uses one column.",
     )
     leaf_model: Literal["mean", "linear"] = Field(
-        "mean", description="What a leaf answers with, of numbers: their mean, or a linear function of numeric columns."
+        "mean", description="Prediction of a leaf in regression: the mean, or a linear function of numeric columns."
     )
     missing: Literal["branch", "both"] = Field(
         "branch", description="Whether missing values may have a branch of their own, or always go both ways."
@@ -227,7 +226,9 @@ def _told(state: State, row: Vector, answer: NDArray[np.float64]) -> JSON:
     end = {"rows": float(state.weight[last]), "answer": answer.tolist()}
     if (column := int(state.trees.column[last])) >= 0:
         end |= _about(state, column)
-        end["stopped"] = "What is asked here is missing, for which this node has no way: the row goes both ways"
+        end["stopped"] = (
+            "The value of this split is missing, for which this node has no branch: the row takes both branches"
+        )
     elif state.leaves.forms.size:
         end["linear"] = _linear(state, int(state.trees.left[last]))
     return {"path": [_answer(state, node, float(row[state.trees.column[node]])) for node in passed], "leaf": end}
@@ -291,5 +292,5 @@ ALGORITHM = Algorithm(
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     faults=faults,
-    breaks={Symmetry.COLUMN_ORDER: "of questions that gain the same, the one about the lowest column is asked."},
+    breaks={Symmetry.COLUMN_ORDER: "of splits with the same gain, that of the lowest column is taken."},
 )

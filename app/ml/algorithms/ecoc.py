@@ -260,7 +260,7 @@ def _no_code(words: list[list[int]]) -> str:
     if len(np.unique(code, axis=0)) < len(code):
         return "Two classes have the same codeword."
     if len(np.unique(code ^ code[:1], axis=1).T) < code.shape[1] or (code == code[:1]).all(axis=0).any():
-        return "A column of the code is constant, or equal or complementary to another: it asks nothing new."
+        return "A column of the code is constant, or equal or complementary to another: it separates nothing new."
     return ""
 
 

@@ -62,7 +62,9 @@ class FeatureWeightedStacking(Params):
         max_length=100,
         description="Columns that the weights follow, by name, a category as plan=pro; 1 is always one.",
     )
-    folds: int = Field(5, ge=2, le=50, description="Fits of each member by which the second level's rows are answered.")
+    folds: int = Field(
+        5, ge=2, le=50, description="Number of folds whose out-of-fold predictions train the final estimator."
+    )
 
 
 class State(NamedTuple):

@@ -88,12 +88,13 @@ class GradientBoosting(Params):
     trees: int = Field(100, ge=1, le=10_000, description="Trees added, at most; of more than two classes, for each.")
     rate: float = Field(0.1, gt=0, le=1, description="Share of each step that is taken.")
     max_leaves: int = Field(31, ge=2, le=4096, description="Leaves of a tree, at most.")
-    max_depth: int | None = Field(None, ge=1, le=1000, description="Questions asked on any way; absent: no limit.")
+    max_depth: int | None = Field(None, ge=1, le=1000, description="Maximum depth of a tree; null: unlimited.")
     min_samples_leaf: float = Field(
         20.0,
         ge=1,
         le=1e100,
-        description="Rows that every leaf must have; of classes, about: they are told by their curvature.",
+        description="Smallest number of rows of a leaf; in classification approximately, as it is measured "
+        "by the curvature of the loss.",
     )
     l2: float = Field(1.0, ge=0, le=1e100, description="Added to the curvature of every leaf: larger steps less far.")
     bins: int = Field(MOST, ge=2, le=MOST, description="Bins, at most, that the values of a column are put into.")
@@ -104,7 +105,7 @@ class GradientBoosting(Params):
         description="Added to the curvature of each category to put them in order; also the rows it needs to be named.",
     )
     category_l2: float = Field(
-        10.0, ge=0, le=1e100, description="Added to `l2` in leaves that a question about categories parts."
+        10.0, ge=0, le=1e100, description="Added to `l2` in the leaves below a split of categories."
     )
     patience: int | None = Field(
         None,

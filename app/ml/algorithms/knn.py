@@ -67,7 +67,7 @@ BLOCK = 2**18
 class KNN(Params):
     """k nearest neighbours for regression and classification."""
 
-    k: int = Field(5, ge=1, le=10_000, description="Neighbours asked; with fewer training rows, all of them.")
+    k: int = Field(5, ge=1, le=10_000, description="Number of neighbours; with fewer training rows, all of them.")
     metric: Literal["euclidean", "manhattan", "chebyshev", "minkowski"] = Field(
         "euclidean", description="How differences of the columns make up a distance."
     )
@@ -83,7 +83,7 @@ class KNN(Params):
         None, ge=1, le=100_000, description="Centres kept in place of the rows, for each class; absent: all rows."
     )
     index: Literal["auto", "kdtree", "brute"] = Field(
-        "auto", description="How to find neighbours: no change in the answer, only in the time."
+        "auto", description="Search for the neighbours; it changes the time, not the prediction."
     )
 
 
@@ -111,7 +111,7 @@ def fit(params: KNN, data: Data, context: Context) -> Fit[State]:
     else:
         state = _compressed(params.prototypes, data, classes, context.rng)
     few = len(state.rows) < params.k
-    return Fit(state, warnings=[f"Only {len(state.rows)} neighbours to ask: all are."] if few else [])
+    return Fit(state, warnings=[f"Only {len(state.rows)} neighbours: all are used."] if few else [])
 
 
 def predict(params: KNN, state: State, x: Matrix) -> NDArray[np.float64]:

@@ -49,7 +49,9 @@ from app.ml.numerics.linear_models.leave_one_out import left_out
 class Linear(Params):
     """Least squares."""
 
-    intercept: bool = Field(True, description="Whether the answer may be other than 0 where all inputs are 0.")
+    intercept: bool = Field(
+        True, description="Fits a constant term; without it the prediction is 0 where all inputs are 0."
+    )
     sigma: float | None = Field(
         None,
         le=1e100,

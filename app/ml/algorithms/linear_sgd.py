@@ -300,7 +300,7 @@ def _warnings(params: LinearSGD, kind: Loss, bottom: Bottom) -> tuple[str, ...]:
         return (_too_large(params.rate or 0.0),)
     if kind.smooth or bottom.converged:
         return ()
-    return (f"The {kind.name.lower()} loss has a corner: the answer is near its minimum, not at it.",)
+    return (f"The {kind.name.lower()} loss has a corner: the coefficients are near its minimum, not at it.",)
 
 
 ALGORITHM = Algorithm(

@@ -54,7 +54,8 @@ NORMAL = 1.959963984540054
 """Standard deviations of a 95 % interval."""
 SEPARABLE = (
     "A plane separates the classes without a mistake: the penalty alone keeps the coefficients finite, their size "
-    "follows from it, and no errors of them are told. Probabilities so sure deserve doubt; a larger penalty is modest."
+    "follows from it, and their errors are not reported. Probabilities so sure deserve doubt; a larger "
+    "penalty is modest."
 )
 PART, RARE = 8192, 50
 """Rows to start with, and how many of each class there have to be among them."""
@@ -268,7 +269,7 @@ class _Watch:
 def _warnings(params: Logistic, found: Minimum, watch: _Watch) -> tuple[str, ...]:
     if watch.best is not None:
         step = int(np.argmin(watch.curves["validation_loss"])) + 1
-        return (f"Stopped early, as asked: the coefficients are those of iteration {step}.",)
+        return (f"Stopped early, as requested: the coefficients are those of iteration {step}.",)
     early = ("No class has rows enough to set some aside: not stopped early.",) if params.early_stopping else ()
     slow = () if found.converged else (f"Not converged after {found.iterations} iterations.",)
     return early + slow

@@ -67,7 +67,7 @@ LARGEST = 4.0
 
 class LogitBoost(Params):
     rounds: int = Field(100, ge=1, le=10_000, description="Newton steps; each grows a tree, or one for each class.")
-    max_depth: int = Field(1, ge=1, le=20, description="Questions of a tree one after the other; 1 is a stump.")
+    max_depth: int = Field(1, ge=1, le=20, description="Maximum depth of a tree; 1 is a stump.")
     learning_rate: float = Field(0.5, gt=0, le=1, description="ν, share of a step that is taken.")
     splits: Literal["auto", "exact", "binned"] = Field(
         "auto",
@@ -166,5 +166,5 @@ ALGORITHM = Algorithm(
     summary=summary,
     explain=explain,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
-    breaks={Symmetry.COLUMN_ORDER: "of equally good questions that of the first column is asked"},
+    breaks={Symmetry.COLUMN_ORDER: "of equally good splits that of the first column is taken"},
 )

@@ -73,7 +73,7 @@ class Perceptron(Params):
     shuffle: bool = Field(True, description="Whether each pass takes the rows in a new order.")
     intercept: bool = Field(True, description="Whether every row ends with a 1.")
     answer: Literal["auto", "last", "average"] = Field(
-        "auto", description="The weights that answer; auto: the last if they separate the training rows."
+        "auto", description="Weights that predict; auto: the last ones if they separate the training rows."
     )
 
 

@@ -80,7 +80,7 @@ class RandomForest(Params):
         None,
         ge=1,
         le=1_000_000,
-        description="Columns drawn for each question; null: √d for classes, d/2 for numbers, rounded up.",
+        description="Columns drawn for each split; null: √d for classes, d/2 for numbers, rounded up.",
     )
     criterion: Literal["gini", "entropy"] = Field(
         "gini", description="Impurity of classes; numbers always use the variance."
@@ -98,7 +98,7 @@ class RandomForest(Params):
     probability: Literal["shares", "calibrated"] = Field(
         "shares", description="Of a class: the share of its votes, or what that meant for rows that trees had not seen."
     )
-    max_depth: int | None = Field(None, ge=0, le=1000, description="Questions asked on any way; absent: no limit.")
+    max_depth: int | None = Field(None, ge=0, le=1000, description="Maximum depth of a tree; null: unlimited.")
     min_samples_leaf: float = Field(1.0, gt=0, le=1e100, description="Weight of drawn rows that every leaf must have.")
     bins: int = Field(MOST, ge=2, le=MOST, description="Bins, at most, that the values of a column are put into.")
     importance: bool = Field(True, description="Whether to find out how much each column matters.")

@@ -71,7 +71,9 @@ class Ridge(Params):
         "residuals; 0 is least squares.",
     )
     folds: int = Field(5, ge=2, le=20, description="Parts of the rows in cross-validation.")
-    intercept: bool = Field(True, description="Whether the answer may be other than 0 where all inputs are 0.")
+    intercept: bool = Field(
+        True, description="Fits a constant term; without it the prediction is 0 where all inputs are 0."
+    )
     penalise_intercept: bool = Field(False, description="Whether the intercept is pulled to zero like a coefficient.")
 
 

@@ -88,7 +88,7 @@ class RuleSet(Params):
         None,
         min_length=1,
         max_length=1000,
-        description="Rules in the order in which they are asked; absent: they are learned.",
+        description="Rules in the order in which they are tried; null: they are learned.",
     )
     otherwise: Label | None = Field(
         None, description="Class where no given rule fires; absent: the shares of the training rows left over."
@@ -291,5 +291,5 @@ ALGORITHM = Algorithm(
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     faults=lambda params, inputs: given_faults(params.given or (), inputs.kinds),
-    breaks={Symmetry.COLUMN_ORDER: "of equally good questions that of the first column is asked"},
+    breaks={Symmetry.COLUMN_ORDER: "of equally good splits that of the first column is taken"},
 )

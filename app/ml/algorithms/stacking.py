@@ -62,7 +62,9 @@ from app.ml.numerics.sampling.folds import dealt, out_of_fold, out_of_fold_fits
 class Stacking(Params):
     members: list[Learner] = learner("The first level.", "ridge", "knn", "decision_tree")
     second: Learner | None = Field(None, description="The second level; absent: weights that are not negative.")
-    folds: int = Field(5, ge=2, le=50, description="Fits of each member by which the second level's rows are answered.")
+    folds: int = Field(
+        5, ge=2, le=50, description="Number of folds whose out-of-fold predictions train the final estimator."
+    )
 
 
 class State(NamedTuple):

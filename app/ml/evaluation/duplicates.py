@@ -121,8 +121,8 @@ def warnings(test: Equal | None, validation: Equal | None, train: int, *, groupe
         share, expected = validation.shares()
         chance = f"; {expected:.1%} is expected by chance" if expected >= 0.001 else ""
         yield (
-            f"In cross-validation {share:.1%} of the rows that judged equal a row that was learned from in all columns"
-            f" used{chance}. {advice}"
+            f"In cross-validation {share:.1%} of the evaluated rows equal a training row in all columns "
+            f"used{chance}. {advice}"
         )
 
 

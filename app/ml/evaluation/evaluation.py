@@ -98,7 +98,7 @@ class Judgement(Wire):
     """What rows say of predictions."""
 
     task: str
-    rows: int = Field(description="That were judged.")
+    rows: int = Field(description="Number of evaluated rows.")
     metrics: list[Figure]
     confusion_matrix: ConfusionMatrix | None = None
     curves: list[ReportCurve] = []

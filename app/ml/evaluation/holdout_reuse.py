@@ -29,8 +29,11 @@ def optimism(uses: int) -> list[str]:
     """The warning that goes with a count."""
     if uses < 2:
         return []
-    said = f"These rows have judged {uses} times by now: the best of several is partly the luckiest, and its figures "
-    return [said + "are optimistic. Judge it once more on rows that were never used."]
+    warning = (
+        f"These rows have been evaluated {uses} times by now: the best of several is partly the luckiest, and its "
+        "metrics are optimistic. Evaluate it once more on rows that were never used."
+    )
+    return [warning]
 
 
 def _of(target: str | None) -> str:

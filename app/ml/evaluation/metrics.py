@@ -26,7 +26,7 @@ THRESHOLDS = 50
 """Of the accuracy-rejection curve: steps of 0.01 for two classes."""
 MOST_CELLS = 1000
 """Of a confusion matrix, with examples."""
-R2 = "1 - SSE/SST, with SST the sum of squares about the mean of the rows that are judged."
+R2 = "1 - SSE/SST, with SST the sum of squares about the mean of the evaluated rows."
 R2_UNCENTRED = (
     "1 - SSE/sum(y^2), the R2 of a fit without an intercept: compare it only with that of other such fits, not with r2."
 )

@@ -46,7 +46,7 @@ class Policy(NamedTuple):
         if self.threshold is not None and self.costs is not None:
             yield "threshold", "Costs set a threshold of their own: give one of the two."
         if self.costs is None and self.reject_cost is not None:
-            yield "reject_cost", "It is compared with the expected cost of answers: give costs too."
+            yield "reject_cost", "It is compared with the expected cost of a prediction: give costs too."
 
     def assigned(self, probabilities: Matrix) -> Labels:
         """(n,) of probabilities (n, k): the cheapest class, or that of the threshold; else the most probable."""

@@ -14,10 +14,14 @@ class Gap(Wire):
     """Training beside test: a large gap means overfitting."""
 
     name: str
-    average: Literal["macro"] | None = Field(None, description="As in the figures: null, or `macro` over classes.")
+    average: Literal["macro"] | None = Field(
+        None, description="Average over classes, as in the metrics: `macro`, or null."
+    )
     train: float | None
     test: float | None
-    gap: float | None = Field(description="How much worse the test figure is; negative when it is better.")
+    gap: float | None = Field(
+        description="Difference by which the test metric is worse than the training metric; negative when it is better."
+    )
 
 
 class ConfusionCell(Wire):
@@ -34,7 +38,7 @@ class ConfusionMatrix(Wire):
 
     classes: list[Label]
     counts: list[list[int]]
-    cells: list[ConfusionCell] | None = Field(None, description="Examples, where asked for: mistakes before hits.")
+    cells: list[ConfusionCell] | None = Field(None, description="Example rows, where requested: mistakes before hits.")
 
 
 class RejectionCurve(Wire):
@@ -46,7 +50,7 @@ class RejectionCurve(Wire):
     lower: list[float | None]
     upper: list[float | None]
     confidence: float = 0.95
-    interval: str | None = Field(None, description="How the bounds were found, as in a figure.")
+    interval: str | None = Field(None, description="Method of the bounds, as in a metric.")
     display: list[str] = Field(description="The accuracies rounded to their error bars, for people.")
 
 
@@ -70,8 +74,8 @@ class Duplicates(Wire):
     )
     validation_share: float | None = Field(
         None,
-        description="Share, from 0 to 1, of the rows that judged in cross-validation and equal a row that the fit they "
-        "judged had learned from. Null: no cross-validation.",
+        description="Share, from 0 to 1, of the rows evaluated in cross-validation that equal a training "
+        "row of the fit. Null: no cross-validation.",
     )
     expected_validation_share: float | None = Field(
         None, description="The part of `validation_share` that chance explains. Null: no cross-validation."
@@ -179,11 +183,13 @@ class Report(Wire):
     gaps: list[Gap] = []
     cross_validation: list[Figure] | None = Field(
         None,
-        description="Of fits that have not seen the rows they are judged by, all of them training rows: means over "
-        "folds or resamples, or figures of all rows predicted one by one.",
+        description="Metrics of cross-validation, all of whose rows are training rows: means over "
+        "folds or resamples, or metrics of all rows predicted one by one.",
     )
     bootstrap_632: list[Figure] | None = Field(
-        None, description="0.632 of the figures of rows left out of resamples, and 0.368 of those of the training rows."
+        None,
+        description="The .632 estimate: 0.632 times the metric of the rows left out of resamples plus 0.368 "
+        "times that of the training rows.",
     )
     folds: list[Fold] | None = None
     confusion_matrix: ConfusionMatrix | None = None

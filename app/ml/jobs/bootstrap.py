@@ -57,7 +57,8 @@ class BootstrapRequest(Request):
     resamples: int = Field(1000, ge=50, le=10_000, description="How often rows are drawn and the model is fitted.")
     draw: Literal["rows", "noise"] = Field(
         "rows",
-        description="What differs between refits. noise: the rows stay, their answers are those of the first fit with "
+        description="Difference between refits. rows: they are drawn with replacement. noise: the rows "
+        "stay, their targets are predictions of the first fit with "
         "normal noise of the size of its residuals; of regressions, if the model is taken to be right.",
     )
     confidence: float = Field(0.9, ge=0.5, le=0.999, description="Share of the refits that intervals hold.")
@@ -68,7 +69,7 @@ class BootstrapRequest(Request):
     rows: list[dict[str, Any]] = Field(
         [], max_length=MOST_ROWS, description="Rows to predict by every refit, as for a prediction."
     )
-    seed: int = Field(0, ge=0, lt=2**63, description="Same seed, same answer.")
+    seed: int = Field(0, ge=0, lt=2**63, description="Seed of the draws: the same seed gives the same result.")
 
 
 class BootstrapEstimate(Estimate):
@@ -158,7 +159,9 @@ def _trained_by(version: Version | None) -> TrainSpec:
     try:
         return TrainSpec.model_validate(version.header.receipt["spec"])
     except (ValidationError, KeyError):
-        raise InvalidRequest(faults=[Fault("/model", "What it was trained by cannot be asked for any more.")]) from None
+        raise InvalidRequest(
+            faults=[Fault("/model", "The algorithm or parameters of its training no longer exist.")]
+        ) from None
 
 
 def _planned(request: BootstrapRequest, spec: TrainSpec, columns: tuple[TableColumn, ...], rows: int) -> Plan:
@@ -210,7 +213,7 @@ def _result(request: BootstrapRequest, refits: Refits, planned: Plan, group: str
     drawn = (
         f"{what}drawn from these with replacement"
         if request.draw == "rows"
-        else "with simulated noise in their answers"
+        else "with simulated noise in their targets"
     )
     return Bootstrap(
         kind="bootstrap",

@@ -75,7 +75,13 @@ class CombineRequest(Request):
         "committee, except those that a member was trained on. A name means the newest dataset of that name."
     )
     combine: Literal["mean", "majority"] = Field("mean", description="Of classes: probabilities, or a vote each.")
-    share: float = Field(0.0, ge=0, le=1, description="Classes: what the best must have to be an answer.")
+    share: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="Smallest share or probability of the best class; below it the committee abstains. "
+        "Unused in regression.",
+    )
     gap: float = Field(0.0, ge=0, le=1, description="Classes: by how much it must lead the second.")
     seed: int = Field(0, ge=0, lt=2**63, description="Of the bootstrap.")
 

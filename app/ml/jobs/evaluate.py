@@ -104,7 +104,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
         digest=version.digest,
         dataset=UUID(str(request.dataset)),
         task=version.header.task,
-        rests_on=f"The figures rest on {evaluated.rows.size} rows {_whose(chosen, left_out)}.",
+        rests_on=f"The metrics rest on {evaluated.rows.size} rows {_whose(chosen, left_out)}.",
         rows=evaluated.rows.size,
         **evaluated.evaluation.judgement(evaluated.rows),
         intervals=evaluated.intervals,

@@ -91,7 +91,7 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
     (sheet,) = known.datasets
     faults = []
     if request.validation.method != "kfold":
-        faults.append(Fault("/validation/method", "A search judges by kfold."))
+        faults.append(Fault("/validation/method", "A search validates by kfold."))
     if request.measure is not None and request.measure not in {*MEASURES, Q}:
         faults.append(Fault("/measure", f"The measures are {', '.join((*MEASURES, Q))}."))
     if faults:
@@ -145,7 +145,7 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         fold_models=request.keep_fold_models,
     )
     higher = ranking.measure == Q or MEASURES[ranking.measure].better > 0
-    lucky = f"The best of {len(found)} candidates looks better than it is: go by its test figures."
+    lucky = f"The best of {len(found)} candidates looks better than it is: use its test metrics."
     result = SearchResult(
         kind="search",
         measure=ranking.measure,

@@ -40,7 +40,7 @@ def check_golden(model: Model, golden: Mapping[str, Any]) -> None:
         answers = _answers(_predict(model, golden))
         model.predict_raw(np.full((1, len(model.inputs)), np.nan))  # one row, and gaps, may need other compiled code
     except (ValiantError, ValueError, TypeError, IndexError, ArithmeticError) as error:
-        raise GoldenMismatch("The model does not answer its golden rows any more.") from error
+        raise GoldenMismatch("The model does not reproduce the predictions of its golden rows.") from error
     exact = model.task in {Task.CLASSIFICATION, Task.CLUSTERING}
     if exact and answers["predictions"] != golden["predictions"]:
         raise GoldenMismatch

@@ -125,6 +125,7 @@ def warnings(found: Recognised, *, left_out: bool) -> Iterator[str]:
         yield f"{seen} {equal}: the metrics are optimistic for rows the model has not seen."
     if common > NOTABLE * rows:
         yield (
-            f"{common} {equal}, no more than are to be expected of new rows, as many training rows equal each other: "
-            "they were judged. If the dataset holds copies of training rows, the metrics are optimistic."
+            f"{common} {equal}, no more than are to be expected of new rows, as many training rows equal "
+            f"each other: they were evaluated. If the dataset holds copies of training rows, the "
+            f"metrics are optimistic."
         )

@@ -41,9 +41,9 @@ class Figure(Wire):
         "chi-square (by kurtosis), bootstrap (accelerated), bootstrap (approximate), student-t (approximate), "
         "student-t (of the logit) or score (of independent shares).",
     )
-    n: int = Field(description="Rows (or folds) the figure rests on.")
+    n: int = Field(description="Number of rows (or folds) the metric rests on.")
     display: str = Field(description="Rounded to the error bar, for people.")
-    label: str | None = Field(None, description="The class, for figures of one class.")
+    label: str | None = Field(None, description="Class of the metric; null: it is of all classes or of none.")
     note: str | None = Field(
         None,
         description="Definition of the metric, limit of its interval, or reason why there is none. Null: the name says "

@@ -35,7 +35,7 @@ class Distribution(Wire):
         description="How a metric of several classes is averaged: `macro` is the unweighted mean over the classes for "
         "which it is defined. Null: the number is of one class, or no metric of classes.",
     )
-    row: int | None = Field(None, description="Which of the rows asked about, from 0.")
+    row: int | None = Field(None, description="Index of the requested row, from 0.")
     estimate: float | None = Field(description="Of the fit of all rows. For measures: the mean over the refits.")
     mean: float | None = None
     median: float | None = None

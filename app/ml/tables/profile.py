@@ -151,7 +151,7 @@ def _warnings(count: int, distinct: int | None, *, identifier: bool) -> Iterator
     elif distinct == 1:
         yield "All values are the same: nothing can be learned from it."
     if identifier:
-        yield "Looks like an identifier, all values differ: it is a feature only where it is asked for by name."
+        yield "Looks like an identifier, all values differ: it is a feature only where it is named in `features`."
 
 
 def _marker_offers(kind: ColumnKind, levels: Sequence[Level]) -> Iterator[Offer]:

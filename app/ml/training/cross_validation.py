@@ -153,7 +153,8 @@ def _bootstrap(fits: Fits, draws: int) -> Validated:
     folds = [fold for fold, _ in fits.judged(drawn, "resample", bars=False)]
     what = "rows" if fits.groups is None else "groups"
     result = (
-        f"{len(folds)} more models were fitted on as many {what} drawn from these with replacement, each judged by the "
+        f"{len(folds)} more models were fitted on as many {what} drawn from these with replacement, each "
+        f"evaluated on the "
         f"{what} that it has not seen."
     )
     return Validated(

@@ -146,7 +146,7 @@ def ensemble(contenders: Sequence[Contender], judges: Judges, *, fold_models: bo
         validation=fold_mean(judges.measure, validation),
         expected=fold_mean(judges.measure, expected),
         gain=fold_mean(f"{judges.measure}_difference", alone + better * expected),
-        rests_on=f"Chosen from the {len(pool)} best candidates that see the columns alike, by their answers to "
+        rests_on=f"Chosen from the {len(pool)} best candidates that see the columns alike, by their predictions of "
         f"{judges.rows.size} training rows in {len(judges.splits)} folds, each by fits of the other folds.",
     )
 

@@ -139,9 +139,9 @@ def judge(
 def warnings(evaluated: EvaluatedModel, *, seen: bool) -> Iterator[str]:
     """seen: whether the model has learned from these rows."""
     if seen:
-        yield "The model has learned from these rows: the figures say nothing of rows it has not seen."
+        yield "The model was trained on these rows: the metrics do not hold for rows it has not seen."
     if evaluated.rows.size < FEW:
-        yield f"Only {evaluated.rows.size} rows were judged: the figures are rough."
+        yield f"Only {evaluated.rows.size} rows were evaluated: the metrics are rough."
     if evaluated.strangers:
         named = ", ".join(list(evaluated.strangers)[:NAMED])
         count = sum(evaluated.strangers.values())

@@ -295,7 +295,7 @@ def _warnings(
     if fits > MANY_FITS and not closed_form(spec, chosen):
         yield f"The model is fitted about {fits} times."
     if spec.validation.method == "kfold" and spec.validation.folds > usable:
-        yield f"There are fewer rows than the {spec.validation.folds} folds asked for."
+        yield f"There are fewer rows than the {spec.validation.folds} requested folds."
 
 
 def _many_categories(column: TableColumn, spec: TrainSpec) -> str:
@@ -311,6 +311,6 @@ def _many_categories(column: TableColumn, spec: TrainSpec) -> str:
 def _lot_warnings(batch: int | None) -> Iterator[str]:
     if batch is not None:
         yield (
-            f"Too large for the memory of a job: learned in batches of about {batch} rows. Scales, levels, figures and "
+            f"Too large for the memory of a job: learned in batches of about {batch} rows. Scales, levels, metrics and "
             f"any cross-validation rest on random samples of about as many."
         )

@@ -173,7 +173,7 @@ def _rests_on(material: TrainingSet, split: Split, evaluated: EvaluatedFit, spec
         how = f"at random, in whole groups by column {spec.validation.group!r},"
     across = f" {evaluated.validated.rests_on}" if evaluated.validated else ""
     return (
-        f"The figures rest on {split.test.size} rows set aside {how} with seed {seed}; "
+        f"The metrics rest on {split.test.size} rows set aside {how} with seed {seed}; "
         f"the model was fitted on the other {evaluated.rows}.{across}"
     )
 
@@ -202,14 +202,14 @@ def _warnings(material: TrainingSet, split: Split) -> Iterator[str]:
     if not split.test.size:
         yield "No row could be held out: nothing is known of rows the model has not seen."
     elif split.test.size < FEW:
-        yield f"Only {split.test.size} rows were held out: the test figures are rough."
+        yield f"Only {split.test.size} rows were held out: the test metrics are rough."
     if material.target.codes is not None:
         counts = np.bincount(material.target.codes, minlength=len(material.classes))
         alone = [str(material.classes[code]) for code in np.flatnonzero(counts == 1)]
         if alone:
             more = f" and {len(alone) - NAMED} more" if len(alone) > NAMED else ""
             yield (
-                f"Classes with a single row, kept for training, so that the test figures say nothing of them: "
+                f"Classes with a single row, kept for training, so that the test metrics do not cover them: "
                 f"{', '.join(alone[:NAMED])}{more}."
             )
 

@@ -58,14 +58,16 @@ class Tried(Wire):
 
     algorithm: str
     settings: list[Setting] = Field(description="What sets it apart from the request.")
-    rank: int | None = Field(None, description="From 1; absent where it could not be judged.")
+    rank: int | None = Field(None, description="Rank from 1; null where the candidate could not be evaluated.")
     validation: Figure | None = Field(None, description="Mean over the folds.")
     train: Figure | None = Field(None, description="The same on the rows that were learned from: never a promise.")
     folds: list[float | None] = Field([], description="The measure, fold by fold.")
     behind: Figure | None = Field(
         None, description="How much worse than the first in rank, fold by fold, with the interval of the difference."
     )
-    error: str | None = Field(None, description="Why it could not be judged.")
+    error: str | None = Field(
+        None, description="Reason why the candidate could not be evaluated; null: it was evaluated."
+    )
 
 
 class Ranking(NamedTuple):

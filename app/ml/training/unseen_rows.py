@@ -13,7 +13,7 @@ from app.ml.training.judging import only, sealed_rows
 
 NOT_KNOWN = (
     "Of versions of earlier releases, and of trainings on more than 10 million rows or more than memory had room for, "
-    "the training rows are not known: rows of another dataset that equal one were judged too."
+    "the training rows are not known: rows of another dataset that equal one were evaluated too."
 )
 
 

@@ -130,7 +130,7 @@ def test_more_explanations_than_fit_into_an_answer_are_refused(ask, monkeypatch)
     monkeypatch.setattr("app.services.whatif.MOST_TOLD", size // 2)
     refused = ask("explain", rows, "decision_tree")
     assert refused.status_code == 413
-    assert "one request may ask for" in refused.json()["detail"]
+    assert "one request may return" in refused.json()["detail"]
     assert len(answered(ask("explain", {"rows": [ROW] * 400}, "decision_tree"))["explanations"]) == 400
 
 

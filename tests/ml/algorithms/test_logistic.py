@@ -150,7 +150,7 @@ def test_an_early_stop_keeps_the_best_of_the_rows_set_aside():
     lowest = int(np.argmin(history))
     assert not fit.converged
     assert len(history) == lowest + 1 + 4
-    assert fit.warnings == (f"Stopped early, as asked: the coefficients are those of iteration {lowest + 1}.",)
+    assert fit.warnings == (f"Stopped early, as requested: the coefficients are those of iteration {lowest + 1}.",)
     through = fitted(noisy(), **params)
     assert np.linalg.norm(fit.state.coef) < np.linalg.norm(through.state.coef)
 

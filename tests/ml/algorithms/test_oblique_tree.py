@@ -194,7 +194,7 @@ def test_a_missing_part_of_a_sum_sends_a_row_both_ways():
     told = explain(DecisionTree(), state, rows)
     assert told[2]["path"] == []
     assert [term["column"] for term in told[2]["leaf"]["terms"]] == [0, 1]
-    assert "both ways" in told[2]["leaf"]["stopped"]
+    assert "both branches" in told[2]["leaf"]["stopped"]
     assert told[0]["path"][0]["threshold"] == 4
 
 

@@ -49,7 +49,7 @@ def test_copies_among_folds_are_warned_of(method):
     expected = {"kfold": 0.2 * 4 / 5, "loo": 0.2, "bootstrap": 0.2 * (1 - np.exp(-1))}[method]
     assert share == pytest.approx(expected, abs=0.03)
     (warning,) = said(told)
-    assert f"In cross-validation {share:.1%} of the rows" in warning
+    assert f"In cross-validation {share:.1%} of the evaluated rows" in warning
 
 
 def test_groups_that_hold_the_copies_together_leave_nothing_to_warn_of():

@@ -159,7 +159,7 @@ def test_r2_without_an_intercept_is_named_and_that_of_nist():
     assert figures["r2_uncentred"].value == pytest.approx(0.999365492298663, rel=1e-13)
     assert "without an intercept" in figures["r2_uncentred"].note
     assert figures["r2"].value == pytest.approx(r2_score(data.y, model.predict(x)), rel=1e-10)
-    assert "about the mean of the rows that are judged" in figures["r2"].note
+    assert "about the mean of the evaluated rows" in figures["r2"].note
     assert figures["r2_uncentred"].lower <= figures["r2_uncentred"].value <= figures["r2_uncentred"].upper
 
 

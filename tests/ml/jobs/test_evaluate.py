@@ -94,7 +94,7 @@ def test_asked_for_all_rows_of_its_own_data_it_says_that_they_prove_nothing(judg
     told = judge.result(rows="all")
     assert told.rows == 150
     assert told.reuse is None
-    assert any("learned from these rows" in warning for warning in told.warnings)
+    assert any("trained on these rows" in warning for warning in told.warnings)
 
 
 def test_of_a_model_that_may_abstain_it_says_how_many_rows_are_answered_and_how_well():
@@ -131,7 +131,7 @@ def test_training_rows_within_another_dataset_are_left_out(judge):
     twins = judge.trained.report.duplicates.test_rows
     assert told.rows == 160 - seen - twins
     assert (
-        told.rests_on == f"The figures rest on {told.rows} rows of the dataset that the model's training has not seen."
+        told.rests_on == f"The metrics rest on {told.rows} rows of the dataset that the model's training has not seen."
     )
     assert told.reuse.rows == f"all but {seen + twins} training rows, target 'species'"
     assert f"{seen + twins} of 160 rows equal a training row of the model in all columns used" in told.warnings[0]
@@ -189,7 +189,7 @@ def test_rows_learned_in_batches_are_left_out_of_their_own_table(monkeypatch):
     assert judge.result(rows="held_out").rows == told.rows
     cramped = Judge(table, algorithm={"name": "linear_sgd"}, target="y", memory_bytes=1)
     assert cramped.trained.seen == b""
-    assert any("has learned from these rows" in warning for warning in cramped.result().warnings)
+    assert any("was trained on these rows" in warning for warning in cramped.result().warnings)
 
 
 def test_every_cell_names_rows_that_belong_to_it(judge):

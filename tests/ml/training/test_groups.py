@@ -106,7 +106,7 @@ def run(kind, request, table=None):
 def test_a_search_warns_of_copies_in_other_folds():
     table = pa.concat_tables([visits()] * 2)
     (warning,) = run(search.KIND, asked(method="kfold"), table).warnings
-    assert "of the rows that judged equal a row that was learned from" in warning
+    assert "of the evaluated rows equal a training row" in warning
 
 
 def test_a_search_validates_by_groups():

@@ -97,7 +97,7 @@ def answers(trees: Trees, questions: Forms, leaves: Bounded, x: Matrix) -> Matri
     if trees.levels.size != d + questions.size or not (result and _fit(questions, d) and _fit(leaves.forms, d)):
         raise CorruptModel("The stored forms are of other columns.")
     if leaves.forms.size and (out.shape[1] != 1 or {leaves.forms.size, leaves.low.size, leaves.high.size} != {result}):
-        raise CorruptModel("The stored leaves have no answer.")
+        raise CorruptModel("The stored leaves have no prediction.")
     kernels.add_formed(x, *sound(trees)[1:], *questions[:4], *leaves.forms[:4], leaves.low, leaves.high, out)
     return out
 
