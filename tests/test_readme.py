@@ -42,12 +42,29 @@ def settings():
         yield f"| `VALIANT_{name.upper()}` | {default} | {_cell(field.description or '')} |"
 
 
+def errors():
+    from app.errors import ValiantError
+    from app.main import create_app
+
+    create_app(Settings())  # imports every file that defines one
+    kinds = [ValiantError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    own = [kind for kind in kinds if kind.__module__.startswith("app.") and "Never seen by" not in (kind.__doc__ or "")]
+    yield "| code | status | meaning | what to do |"
+    yield "|---|---|---|---|"
+    for _, _, kind in sorted({kind.code: (kind.status, kind.code, kind) for kind in reversed(own)}.values()):
+        yield f"| `{kind.code}` | {kind.status} | {_cell(kind.title)} | {_cell(kind.remedy)} |"
+
+
 def _cell(text):
     return text.replace("|", "\\|")
 
 
 @pytest.mark.parametrize(
-    ("table", "page"), [(algorithms, "choosing.md"), (settings, "settings.md")], ids=["algorithms", "settings"]
+    ("table", "page"),
+    [(algorithms, "choosing.md"), (settings, "settings.md"), (errors, "jobs.md")],
+    ids=["algorithms", "settings", "errors"],
 )
 def test_generated_table_is_current(table, page):
     name, page = table.__name__, GUIDE / page

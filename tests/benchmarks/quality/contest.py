@@ -1,5 +1,6 @@
 """One algorithm with its defaults and its peer on one table: train, predict, compare."""
 
+import time
 import warnings
 from typing import Any, NamedTuple
 
@@ -69,23 +70,33 @@ def contests(name: str, algorithms: frozenset[str] = frozenset()) -> list[Line]:
     return lines
 
 
+class Fitted(NamedTuple):
+    """An algorithm with its defaults, trained on the rows of a split and judged by the others."""
+
+    losses: dict[str, float]
+    converged: bool
+    seconds: float
+    """CPU time of the training."""
+
+
+def fitted(algorithm: str, table: Table, split: Split) -> Fitted:
+    task = Task.CLASSIFICATION if table.classes else Task.REGRESSION
+    asked = {"target": table.target, "algorithm": {"name": algorithm}, "validation": {"test_fraction": 0}}
+    spec, begun = TrainSpec.model_validate(asked | {"task": task}), time.process_time()
+    trained = train(spec, split.train, columns=sheet(split.train), data_digest="sha256:0")
+    seconds = time.process_time() - begun
+    predicted = decode(trained.blob).predict(split.test.drop_columns([table.target]))
+    if predicted.probabilities is None:
+        losses = _rmse(predicted.values, split.test[table.target].to_numpy(zero_copy_only=False))
+    else:
+        order = np.argsort(np.array(predicted.classes))
+        losses = class_losses(predicted.probabilities[:, order], _codes(split, table))
+    return Fitted(losses, trained.report.converged is not False, seconds)
+
+
 def _ours(algorithm: str, table: Table, splits: list[Split]) -> tuple[Losses, int]:
-    each, unfinished = [], 0
-    for split in splits:
-        asked = {"target": table.target, "algorithm": {"name": algorithm}, "validation": {"test_fraction": 0}}
-        task = Task.CLASSIFICATION if table.classes else Task.REGRESSION
-        spec = TrainSpec.model_validate(asked | {"task": task})
-        trained = train(spec, split.train, columns=sheet(split.train), data_digest="sha256:0")
-        unfinished += trained.report.converged is False
-        model = decode(trained.blob)
-        predicted = model.predict(split.test.drop_columns([table.target]))
-        truth = split.test[table.target].to_numpy(zero_copy_only=False)
-        if predicted.probabilities is None:
-            each.append(_rmse(predicted.values, truth))
-        else:
-            order = np.argsort(np.array(predicted.classes))
-            each.append(class_losses(predicted.probabilities[:, order], _codes(split, table)))
-    return _joined(each), unfinished
+    each = [fitted(algorithm, table, split) for split in splits]
+    return _joined(one.losses for one in each), sum(not one.converged for one in each)
 
 
 def _theirs(peer: Peer, table: Table, split: Split) -> dict[str, float]:

@@ -41,6 +41,12 @@ def bundled(name: str, target: str, *, classes: bool, without: str | None = None
         table = pc.read_csv(SAMPLES / f"{name}.csv")
         return table.drop_columns([without]) if without else table
 
+    return folded(read, target, classes=classes)
+
+
+def folded(read: Callable[[], pa.Table], target: str, *, classes: bool) -> Table:
+    """A table whose splits are shuffled folds, of classes in equal shares."""
+
     def splits() -> Iterator[Split]:
         kind = StratifiedKFold if classes else KFold
         folds = kind(SPLITS, shuffle=True, random_state=0)
