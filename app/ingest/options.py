@@ -24,7 +24,7 @@ ENCODINGS = (
 
 
 class HeaderRow(StrEnum):
-    """Whether the first row of a table holds the names of its columns."""
+    """Header row of a table: present, absent, or to be detected."""
 
     PRESENT = "present"
     ABSENT = "absent"

@@ -102,8 +102,10 @@ def _entry(module: ModuleType) -> Entry:
 
 
 def _spec(name: str, params: type[Params]) -> type[Params]:
-    members: dict[str, Any] = {"name": (Literal[name], ...)}
-    return create_model(f"{params.__name__}Algorithm", __base__=params, __doc__=params.__doc__, **members)
+    members: dict[str, Any] = {"name": (Literal[name], Field(description="Name of the algorithm."))}
+    return create_model(
+        f"{params.__name__}Algorithm", __base__=params, __doc__=params.__doc__ or f"Parameters of `{name}`.", **members
+    )
 
 
 def _line(text: str) -> str:

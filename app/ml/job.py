@@ -47,13 +47,17 @@ class Result(Wire):
     model_config = ConfigDict(extra="forbid")
 
     reuse: Reuse | None = Field(None, description="Reuse of the evaluated rows; null: no row was evaluated.")
-    warnings: list[str] = []
+    warnings: list[str] = Field(
+        [], description="Sentences on what a careful reader should know; empty where there is none."
+    )
 
 
 class Estimate(Wire):
-    """The answer of a dry run that found no problem. A kind's own may say more."""
+    """Result of a dry run that found no problem."""
 
-    warnings: list[str] = []
+    warnings: list[str] = Field(
+        [], description="Sentences on what a careful reader should know; empty where there is none."
+    )
 
 
 # before a job exists
@@ -70,7 +74,7 @@ class VersionRef(NamedTuple):
 class Chosen(Body):
     """A version, as a request asks for it."""
 
-    model: Name
+    model: Name = Field(description="Name of the model.")
     version: int | None = Field(None, ge=1, lt=2**31, description="This version.")
     alias: Name | None = Field(
         None, description="The version it points at now. Absent, as is `version`: `champion`, else the newest."

@@ -8,21 +8,21 @@ from app.wire import Wire
 
 
 class AlgorithmCard(Wire):
-    """What an algorithm is for, and what it may be told."""
+    """Purpose and parameters of an algorithm."""
 
-    name: str
-    title: str
-    tasks: list[str]
+    name: str = Field(description="Name of the algorithm, as a request gives it.")
+    title: str = Field(description="Name and idea of the algorithm in one sentence.")
+    tasks: list[str] = Field(description="Tasks that the algorithm can do.")
     gist: str = Field(description="How it works, in three sentences at most.")
     method: str | None = Field(
         None, description="How it works in full, with equations and conventions; only in `GET /v1/algorithms/{name}`."
     )
     use_when: str = Field(description="When to choose it.")
-    references: list[str]
+    references: list[str] = Field(description="Books and papers that describe the algorithm.")
     family: str | None = Field(
         None,
-        description="Of classifiers. generative: learns how each class makes its rows; discriminative: only how to "
-        "tell classes apart.",
+        description="Family of a classifier: generative learns how each class makes its rows, discriminative "
+        "only how to tell classes apart. Null: it does not classify.",
     )
     scores: str | None = Field(
         None,
@@ -37,5 +37,7 @@ class AlgorithmCard(Wire):
 
 
 class AlgorithmPage(Wire):
-    items: list[AlgorithmCard]
-    next_cursor: str | None = None
+    """Page of algorithms."""
+
+    items: list[AlgorithmCard] = Field(description="Items of this page.")
+    next_cursor: str | None = Field(None, description="Cursor of the next page; null on the last page.")

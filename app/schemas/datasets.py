@@ -33,7 +33,8 @@ class FileReading(Wire):
     delimiter: str | None = Field(None, description="Character between the fields of a row; null: not a CSV file.")
     encoding: str | None = Field(None, description="Encoding of the text; null: not a text file.")
     header: bool | None = Field(
-        None, description="Whether the first row held the names of the columns; null: the format has names of its own."
+        None,
+        description="True where the first row held the names of the columns; null: the format has names of its own.",
     )
     missing: list[str] = Field(
         [], description="Cells given at upload as markers of a missing value, beside the usual ones."
@@ -43,29 +44,33 @@ class FileReading(Wire):
 class Dataset(Wire):
     """One immutable table."""
 
-    id: UUID
-    name: str
-    file_format: str
-    created_at: datetime
+    id: UUID = Field(description="Id of the dataset.")
+    name: str = Field(description="Name that was given at upload; null: none.")
+    file_format: str = Field(description="Format of the uploaded file.")
+    created_at: datetime = Field(description="Time of creation, in UTC.")
     size_bytes: int = Field(description="Size of the file as it was uploaded (before unpacking).")
-    rows: int
+    rows: int = Field(description="Number of rows.")
     digest: str = Field(description="sha256: of the uploaded bytes.")
-    columns: list[Column]
+    columns: list[Column] = Field(description="Data sheet of each column.")
     reading: FileReading | None = Field(
         None, description="How the file was read; null for datasets of earlier releases."
     )
-    warnings: list[str] = []
+    warnings: list[str] = Field(
+        [], description="Sentences on what a careful reader should know; empty where there is none."
+    )
 
 
 class DatasetPage(Wire):
-    items: list[Dataset]
-    next_cursor: str | None = None
+    """Page of datasets, newest first."""
+
+    items: list[Dataset] = Field(description="Items of this page.")
+    next_cursor: str | None = Field(None, description="Cursor of the next page; null on the last page.")
 
 
 class Rows(Wire):
     """A window of a table: columns once, then values row by row; a missing value is null."""
 
-    columns: list[str]
-    data: list[list[Any]]
-    offset: int
-    total: int
+    columns: list[str] = Field(description="Names of the columns.")
+    data: list[list[Any]] = Field(description="Rows, each a list of values in the order of `columns`.")
+    offset: int = Field(description="Number of rows before the first one.")
+    total: int = Field(description="Number of rows of the dataset.")

@@ -6,18 +6,22 @@ from app.wire import Wire
 
 
 class Liveness(Wire):
-    status: str
+    """The process is alive."""
+
+    status: str = Field(description="`alive`.")
 
 
 class Check(Wire):
     """One thing a process leans on."""
 
-    name: str
-    ok: bool
-    required: bool = Field(description="Whether the process is not ready without it.")
-    detail: str | None = Field(None, description="What was found; absent if `ok` says all there is to say.")
+    name: str = Field(description="Part that was checked.")
+    ok: bool = Field(description="True where the part works.")
+    required: bool = Field(description="True where the process is not ready without this part.")
+    detail: str | None = Field(None, description="Finding of the check; null where `ok` says it all.")
 
 
 class Readiness(Wire):
-    status: str
-    checks: list[Check]
+    """Readiness of the process."""
+
+    status: str = Field(description="`ready`, or `not_ready` where a required check fails.")
+    checks: list[Check] = Field(description="Result of each check.")

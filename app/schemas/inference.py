@@ -12,24 +12,30 @@ Parameters = dict[str, Any]
 
 
 class ServerLiveness(Wire):
-    live: bool
+    """Liveness of the server."""
+
+    live: bool = Field(description="True.")
 
 
 class ServerReadiness(Wire):
-    ready: bool
+    """Readiness of the server."""
+
+    ready: bool = Field(description="True where the server is ready.")
 
 
 class ServerMetadata(Wire):
-    """What serves, and which extensions of the protocol it knows."""
+    """Name, version and extensions of the server."""
 
-    name: str
-    version: str
-    extensions: list[str]
+    name: str = Field(description="Name of the server.")
+    version: str = Field(description="Version of the server.")
+    extensions: list[str] = Field(description="Extensions of the Open Inference Protocol that are served.")
 
 
 class ModelReadiness(Wire):
-    name: str
-    ready: bool
+    """Readiness of a model."""
+
+    name: str = Field(description="Name of the model.")
+    ready: bool = Field(description="True: the version is in memory.")
 
 
 class TensorParameters(Wire):
@@ -42,36 +48,38 @@ class TensorParameters(Wire):
 class TensorMetadata(Wire):
     """A tensor a model takes or gives; -1 stands for the number of rows."""
 
-    name: str
-    datatype: str
-    shape: list[int]
+    name: str = Field(description="Name of the tensor.")
+    datatype: str = Field(description="Data type of the Open Inference Protocol, such as FP64 or BYTES.")
+    shape: list[int] = Field(description="Length of each dimension.")
     parameters: TensorParameters | None = Field(
         None, description="Names of the tensor's columns or classes; absent for a tensor of one value per row."
     )
 
 
 class ModelMetadata(Wire):
-    name: str
-    versions: list[str]
-    platform: str
-    inputs: list[TensorMetadata]
-    outputs: list[TensorMetadata]
+    """Inputs and outputs of a model."""
+
+    name: str = Field(description="Name of the model.")
+    versions: list[str] = Field(description="Versions of the model.")
+    platform: str = Field(description="Platform of the Open Inference Protocol.")
+    inputs: list[TensorMetadata] = Field(description="Inputs of the model, in its order.")
+    outputs: list[TensorMetadata] = Field(description="Outputs of the model.")
 
 
 class InferInput(Body):
     """One tensor: `data` nested or flat in row-major order, or `binary_data_size` bytes after the JSON."""
 
-    name: str
-    shape: Shape
+    name: str = Field(description="Name of an input, or any name for a matrix of all inputs.")
+    shape: Shape = Field(description="Length of each dimension.")
     datatype: str = Field(description="BOOL, UINT8 to 64, INT8 to 64, FP16, FP32, FP64 or BYTES.")
-    parameters: Parameters | None = None
+    parameters: Parameters | None = Field(None, description="Optional parameters of the Open Inference Protocol.")
     data: list[Any] | None = Field(None, description="null is a missing value; integers have none.")
 
 
 class InferWanted(Body):
-    """An output asked for by its name."""
+    """Output to return, by its name."""
 
-    name: str
+    name: str = Field(description="Name of the output.")
     parameters: Parameters | None = Field(None, description="binary_data: whether it comes as bytes after the JSON.")
 
 
@@ -86,22 +94,26 @@ class InferRequest(Body):
         description="binary_data_output: true returns all outputs as bytes after the JSON. content_type: `np` and "
         "`pd`, as MLServer's codecs send, return the first output only, unless `outputs` names others.",
     )
-    inputs: list[InferInput] = Field(min_length=1, max_length=10_000)
-    outputs: list[InferWanted] | None = Field(None, max_length=100, description="Absent: all.")
+    inputs: list[InferInput] = Field(min_length=1, max_length=10_000, description="Input tensors.")
+    outputs: list[InferWanted] | None = Field(None, max_length=100, description="Outputs to return; null: all.")
 
 
 class InferOutput(Wire):
-    """One tensor of the answer, in row-major order; what is not finite is null."""
+    """Output tensor, in row-major order; what is not finite is null."""
 
-    name: str
-    shape: list[int]
-    datatype: str
-    parameters: Parameters | None = None
-    data: list[Any] | None = Field(None, description="Absent where the tensor comes as bytes after the JSON.")
+    name: str = Field(description="Name of the output.")
+    shape: list[int] = Field(description="Length of each dimension.")
+    datatype: str = Field(description="Data type of the Open Inference Protocol, such as FP64 or BYTES.")
+    parameters: Parameters | None = Field(None, description="Optional parameters of the Open Inference Protocol.")
+    data: list[Any] | None = Field(
+        None, description="Values of the tensor; null where they come as bytes after the JSON."
+    )
 
 
 class InferAnswer(Wire):
-    model_name: str
-    model_version: str
-    id: str | None = None
-    outputs: list[InferOutput]
+    """Response of the Open Inference Protocol."""
+
+    model_name: str = Field(description="Name of the model.")
+    model_version: str = Field(description="Version that predicted.")
+    id: str | None = Field(None, description="Id of the request, repeated; null: it had none.")
+    outputs: list[InferOutput] = Field(description="Output tensors, in the requested order.")

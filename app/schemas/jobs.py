@@ -37,8 +37,8 @@ class Transition(Wire):
 class Curve(Wire):
     """One monitored measure, a value per report of progress."""
 
-    name: str
-    values: list[float]
+    name: str = Field(description="Name of the curve.")
+    values: list[float] = Field(description="Values of the curve, one for each step.")
 
 
 class CurvePoints(Wire):
@@ -57,21 +57,23 @@ class JobProgress(Wire):
 
 
 class Job(Wire):
-    """A piece of work that was accepted, and where it stands."""
+    """Job: a request that was accepted, and its state."""
 
-    id: UUID
-    kind: str = Field(description="What sort of work: train, …")
+    id: UUID = Field(description="Id of the job.")
+    kind: str = Field(description="Kind of job: train, search, evaluate, bootstrap or combine.")
     name: str | None = Field(None, description="The name given at submission; null: none was given.")
-    state: JobState
-    progress: float = Field(ge=0, le=1)
-    message: str
+    state: JobState = Field(description="State of the job.")
+    progress: float = Field(ge=0, le=1, description="Share that is done, from 0 to 1.")
+    message: str = Field(description="Sentence on what the job does now; null: none.")
     attempt: int = Field(description="Attempts begun so far.")
-    max_attempts: int
-    created_at: datetime
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
+    max_attempts: int = Field(description="Largest number of attempts.")
+    created_at: datetime = Field(description="Time of creation, in UTC.")
+    started_at: datetime | None = Field(
+        None, description="Time of the start of the current attempt, in UTC; null: it has not started."
+    )
+    finished_at: datetime | None = Field(None, description="Time of its end, in UTC; null: it has not ended.")
     queue_position: int | None = Field(None, description="Jobs ahead of this one; only while queued.")
-    dataset: UUID | None = None
+    dataset: UUID | None = Field(None, description="Id of the dataset; null where the job has none.")
     model: str | None = Field(None, description="The model it makes a version of, or is about.")
     version: int | None = Field(None, description="The version this job made.")
     result: AnyResult | None = Field(
@@ -79,13 +81,17 @@ class Job(Wire):
         description="Result of the job; only in `GET /v1/jobs/{job_id}`, not in lists. Null: there is none, "
         "or not yet.",
     )
-    algorithm: str | None = None
-    transitions: list[Transition] = []
-    curves: list[Curve] = []
-    warnings: list[str] = []
-    error: Problem | None = None
+    algorithm: str | None = Field(None, description="Name of the algorithm; null for kinds of job without one.")
+    transitions: list[Transition] = Field([], description="Changes of state, oldest first.")
+    curves: list[Curve] = Field([], description="Training curves so far.")
+    warnings: list[str] = Field(
+        [], description="Sentences on what a careful reader should know; empty where there is none."
+    )
+    error: Problem | None = Field(None, description="Problem that ended the job; null: it has not failed.")
 
 
 class JobPage(Wire):
-    items: list[Job]
-    next_cursor: str | None = None
+    """Page of jobs, newest first."""
+
+    items: list[Job] = Field(description="Items of this page.")
+    next_cursor: str | None = Field(None, description="Cursor of the next page; null on the last page.")

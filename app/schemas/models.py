@@ -14,68 +14,84 @@ from app.wire import Body, Wire
 
 
 class Alias(Wire):
-    alias: str
-    version: int
+    """Alias: a name that points at a version."""
+
+    alias: str = Field(description="Name of the alias.")
+    version: int = Field(description="Version that the alias points at.")
     revision: int = Field(description="Number of moves of this alias so far; predictions take it in X-Min-Revision.")
-    updated_at: datetime
+    updated_at: datetime = Field(description="Time of its last move, in UTC.")
     etag: str = Field(description="Send it in If-Match to move the alias only if nobody else has.")
 
 
 class Model(Wire):
-    name: str
-    created_at: datetime
-    latest_version: int | None = None
-    versions: list[int]
-    aliases: list[Alias]
+    """Model: a name with versions and aliases."""
+
+    name: str = Field(description="Name of the model.")
+    created_at: datetime = Field(description="Time of creation, in UTC.")
+    latest_version: int | None = Field(None, description="Newest version.")
+    versions: list[int] = Field(description="Versions, in ascending order.")
+    aliases: list[Alias] = Field(description="Aliases of the model.")
 
 
 class ModelPage(Wire):
-    items: list[Model]
-    next_cursor: str | None = None
+    """Page of models."""
+
+    items: list[Model] = Field(description="Items of this page.")
+    next_cursor: str | None = Field(None, description="Cursor of the next page; null on the last page.")
 
 
 class ModelVersion(Wire):
     """One immutable version."""
 
-    model: str
-    version: int
-    created_at: datetime
-    algorithm: str
-    task: str
-    parameters: dict[str, Any]
-    target: str | None = None
-    classes: list[Label] | None = None
-    inputs: list[InputColumn]
-    metrics: list[Figure] = Field(description="On rows the model has not seen.")
-    dataset: UUID
-    dataset_digest: str
-    job: UUID
+    model: str = Field(description="Name of the model.")
+    version: int = Field(description="Version of the model, counted from 1.")
+    created_at: datetime = Field(description="Time of creation, in UTC.")
+    algorithm: str = Field(description="Name of the algorithm.")
+    task: str = Field(description="Task: regression, classification, clustering or projection.")
+    parameters: dict[str, Any] = Field(
+        description="Parameters of the algorithm, with those that were chosen by default."
+    )
+    target: str | None = Field(None, description="Column that is predicted; null: there is none.")
+    classes: list[Label] | None = Field(
+        None, description="Classes in the order of the probabilities; null where there are none."
+    )
+    inputs: list[InputColumn] = Field(description="Inputs of the model, in its order.")
+    metrics: list[Figure] = Field(description="Metrics on rows that the model has not seen.")
+    dataset: UUID = Field(description="Id of the dataset of its training; null: it was deleted.")
+    dataset_digest: str = Field(description="SHA-256 of the dataset of its training.")
+    job: UUID = Field(description="Id of the job that made the version.")
     receipt: dict[str, Any] = Field(
         description="Seed, data digest, parameters, library versions: same receipt, same bytes."
     )
     digest: str = Field(description="sha256: of the stored bytes.")
-    size_bytes: int
-    warnings: list[str] = []
+    size_bytes: int = Field(description="Size of the model, in bytes.")
+    warnings: list[str] = Field(
+        [], description="Sentences on what a careful reader should know; empty where there is none."
+    )
 
 
 class AliasMove(Body):
     """Where an alias shall point."""
 
-    version: int = Field(ge=1, lt=2**31)
+    version: int = Field(ge=1, lt=2**31, description="Version that the alias shall point at.")
 
 
 class AliasRecord(Wire):
     """One line of an alias's history."""
 
-    at: datetime
-    version: int
-    previous_version: int | None = None
-    request_id: str | None = None
+    at: datetime = Field(description="Time of the move, in UTC.")
+    version: int = Field(description="Version that the alias points at since then.")
+    previous_version: int | None = Field(
+        None, description="Version that the alias pointed at before; null: the alias was new."
+    )
+    request_id: str | None = Field(None, description="Id of the request that moved the alias.")
 
 
 class AliasHistory(Wire):
-    items: list[AliasRecord]
-    next_cursor: str | None = None
+    """Page of moves of an alias, newest first."""
+
+    items: list[AliasRecord] = Field(description="Items of this page.")
+    next_cursor: str | None = Field(None, description="Cursor of the next page; null on the last page.")
 
 
 __all__ = [

@@ -15,8 +15,8 @@ class ProblemError(Wire):
         description="JSON pointer into the body; /query/…, /path/… or /header/… elsewhere; "
         "or the line and column of a file."
     )
-    detail: str
-    code: str
+    detail: str = Field(description="Sentence on what is wrong.")
+    code: str = Field(description="Stable code of this fault.")
 
     @classmethod
     def of(cls, fault: Fault) -> Self:
@@ -24,17 +24,17 @@ class ProblemError(Wire):
 
 
 class Problem(Wire):
-    """What went wrong (application/problem+json). Never repeats a value the caller sent."""
+    """Problem of a request (application/problem+json). It never repeats a value the caller sent."""
 
-    type: str = "about:blank"
-    title: str
-    status: int
-    detail: str
+    type: str = Field("about:blank", description="`about:blank`.")
+    title: str = Field(description="Sentence that is the same for every problem of this code.")
+    status: int = Field(description="HTTP status.")
+    detail: str = Field(description="Sentence on what is wrong: the first problem with its place.")
     code: str = Field(description="Stable: made for programs.")
-    instance: str | None = None
-    errors: list[ProblemError] = []
-    remedy: str | None = None
-    request_id: str | None = None
+    instance: str | None = Field(None, description="URN of this occurrence; null: none.")
+    errors: list[ProblemError] = Field([], description="Every problem of the request, with its place.")
+    remedy: str | None = Field(None, description="Sentence on what to do; null: the detail says it.")
+    request_id: str | None = Field(None, description="Id of the request, as in the header X-Request-Id and in the log.")
     error: str = Field(description="The detail again, where Open Inference clients look for it.")
 
     @classmethod

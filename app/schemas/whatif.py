@@ -12,10 +12,12 @@ from app.wire import Body, Wire
 class SweepAxis(Body):
     """One input that is varied: over the values given, else over a range of numbers."""
 
-    column: str
-    values: list[Any] | None = Field(None, min_length=1, description="As in a row to predict.")
-    start: float | None = Field(None, description="Absent: the smallest training value.")
-    stop: float | None = Field(None, description="Absent: the largest training value.")
+    column: str = Field(description="Input that varies.")
+    values: list[Any] | None = Field(
+        None, min_length=1, description="Values to use, as in a row to predict; null: evenly spaced ones."
+    )
+    start: float | None = Field(None, description="First value; null: the smallest training value.")
+    stop: float | None = Field(None, description="Last value; null: the largest training value.")
     points: int = Field(25, ge=2, le=1000, description="Evenly spaced, both ends included.")
 
     @model_validator(mode="after")
@@ -28,26 +30,32 @@ class SweepAxis(Body):
 class SweepRequest(Body):
     """A response surface: some inputs vary, the others are fixed."""
 
-    vary: list[SweepAxis] = Field(min_length=1, max_length=3)
-    fixed: dict[str, Any] = Field({}, description="Every other input, as in a row to predict. Absent: none.")
+    vary: list[SweepAxis] = Field(min_length=1, max_length=3, description="Inputs that vary: one to three axes.")
+    fixed: dict[str, Any] = Field({}, description="Every other input, as in a row to predict; by default none.")
 
 
 class SweptAxis(Wire):
-    column: str
-    values: list[Any]
+    """Axis of a grid."""
+
+    column: str = Field(description="Input that varies.")
+    values: list[Any] = Field(description="Values of the input.")
 
 
 class Sweep(Wire):
-    """The answers over the grid. Lists are nested, one level for each axis in order."""
+    """Predictions over a grid. Lists are nested, one level for each axis in order."""
 
-    model: str
-    version: int
-    digest: str
-    task: str
-    axes: list[SweptAxis]
-    predictions: list[Any]
-    classes: list[Label] | None = None
-    probabilities: list[Any] | None = None
+    model: str = Field(description="Name of the model.")
+    version: int = Field(description="Version of the model, counted from 1.")
+    digest: str = Field(description="SHA-256 of the bytes of the model version.")
+    task: str = Field(description="Task: regression, classification, clustering or projection.")
+    axes: list[SweptAxis] = Field(description="Axes of the grid.")
+    predictions: list[Any] = Field(description="Predictions, nested one level for each axis.")
+    classes: list[Label] | None = Field(
+        None, description="Classes in the order of the probabilities; null for other tasks."
+    )
+    probabilities: list[Any] | None = Field(
+        None, description="Probabilities, nested one level for each axis; null for other tasks."
+    )
     flags: list[Flag] = Field([], description="Rows are counted through the grid, the last axis fastest.")
 
 
@@ -56,7 +64,10 @@ class LineariseRequest(Body):
 
     row: dict[str, Any] = Field(description="Every input, as in a row to predict.")
     inputs: list[str] | None = Field(
-        None, min_length=1, max_length=1000, description="Absent: every number and datetime that the row has."
+        None,
+        min_length=1,
+        max_length=1000,
+        description="Inputs to move; null: every number and datetime that the row has.",
     )
     relative_step: float = Field(
         1e-5,
@@ -65,16 +76,19 @@ class LineariseRequest(Body):
         description="Step of the differences, in parts of the input's size or training range, whichever is larger.",
     )
     tolerance: float = Field(
-        0.1, gt=0, le=1, description="By how much the tangent may miss, in parts of the output's variation."
+        0.1,
+        gt=0,
+        le=1,
+        description="Largest difference between tangent and model, as a share of the output's variation.",
     )
 
 
 class Slope(Wire):
-    """What moving one input does."""
+    """Effect of moving one input."""
 
-    column: str
+    column: str = Field(description="Name of the input.")
     at: float = Field(description="Datetimes in seconds since 1970, UTC.")
-    step: float
+    step: float = Field(description="Size of the step, in units of the input; null: it is no number.")
     slopes: list[float | None] = Field(description="Per unit of the input, one for each output.")
     trusted_from: float = Field(description="Down to here the tangent misses by no more than the tolerance.")
     trusted_to: float = Field(description="Up to here.")
@@ -83,42 +97,50 @@ class Slope(Wire):
 class Linearisation(Wire):
     """The linear approximation of the model at a point: outputs ≈ values + slopes · (input - at)."""
 
-    model: str
-    version: int
-    digest: str
-    task: str
-    outputs: list[Label] = Field(description="What the values are of: the target, the classes, the coordinates.")
-    values: list[float | None]
-    inputs: list[Slope]
-    warnings: list[str] = []
+    model: str = Field(description="Name of the model.")
+    version: int = Field(description="Version of the model, counted from 1.")
+    digest: str = Field(description="SHA-256 of the bytes of the model version.")
+    task: str = Field(description="Task: regression, classification, clustering or projection.")
+    outputs: list[Label] = Field(description="Names of the values: the target, the classes or the coordinates.")
+    values: list[float | None] = Field(description="Values of the outputs at the point.")
+    inputs: list[Slope] = Field(description="Slopes along each input.")
+    warnings: list[str] = Field(
+        [], description="Sentences on what a careful reader should know; empty where there is none."
+    )
 
 
 class Intervals(Wire):
-    """Predictions with what is possible besides. Null bounds: nothing limits the answer on that side."""
+    """Predictions with intervals. Null bounds: nothing limits that side."""
 
-    model: str
-    version: int
-    digest: str
-    task: str
-    predictions: list[float | None]
-    lower: list[float | None]
-    upper: list[float | None]
-    confidence: float
+    model: str = Field(description="Name of the model.")
+    version: int = Field(description="Version of the model, counted from 1.")
+    digest: str = Field(description="SHA-256 of the bytes of the model version.")
+    task: str = Field(description="Task: regression, classification, clustering or projection.")
+    predictions: list[float | None] = Field(
+        description="One prediction for each row, in the order of the request; null for a row that could not "
+        "be predicted."
+    )
+    lower: list[float | None] = Field(description="Lower end of each interval; null where nothing limits it.")
+    upper: list[float | None] = Field(description="Upper end of each interval; null where nothing limits it.")
+    confidence: float = Field(description="Confidence level of the intervals, from 0 to 1.")
     interval: str = Field(
         description="How the bounds were found, as in a prediction: algorithm, split-conformal or cross-validation."
     )
     display: list[str] = Field(description="Each prediction, rounded to its error bar.")
-    flags: list[Flag] = []
+    flags: list[Flag] = Field([], description="Rows whose prediction deserves doubt, by reason.")
 
 
 class Explanations(Wire):
-    """Why the model answers what it answers, a row at a time, in the words of its algorithm."""
+    """Explanations of predictions, row by row, in the terms of the algorithm."""
 
-    model: str
-    version: int
-    digest: str
-    task: str
-    predictions: list[Any]
+    model: str = Field(description="Name of the model.")
+    version: int = Field(description="Version of the model, counted from 1.")
+    digest: str = Field(description="SHA-256 of the bytes of the model version.")
+    task: str = Field(description="Task: regression, classification, clustering or projection.")
+    predictions: list[Any] = Field(
+        description="One prediction for each row, in the order of the request; null for a row that could not "
+        "be predicted."
+    )
     classes: list[Label] | None = Field(None, description="Classes in the order of the probabilities.")
     target_function: str | None = Field(
         None, description="Explanations tell of this function of the target, which was fitted; predictions do not."
@@ -126,7 +148,10 @@ class Explanations(Wire):
     explanations: list[Any] = Field(
         description="Neighbours, the path through a tree, what members or stages say, local coefficients, …"
     )
-    columns: list[str] = Field(description="Of the matrix the algorithm sees.")
+    columns: list[str] = Field(description="Names of the columns of the matrix that the algorithm sees.")
     offsets: list[float] = Field(description="There, a number of the table is (number - offset) / scale.")
-    scales: list[float]
-    flags: list[Flag] = []
+    scales: list[float] = Field(
+        description="Scale of each of these columns, in the table's own units; a column of the matrix is "
+        "(value - offset) / scale."
+    )
+    flags: list[Flag] = Field([], description="Rows whose prediction deserves doubt, by reason.")

@@ -86,6 +86,9 @@ def _with_named_forms(document: dict[str, Any]) -> dict[str, Any]:
     """FastAPI calls the body of a form Body_upload_dataset; here it is UploadDatasetForm, like other schemas."""
     text = re.sub(r"\bBody_(\w+)", lambda name: f"{name[1].title().replace('_', '')}Form", json.dumps(document))
     named: dict[str, Any] = json.loads(text)
+    for name, schema in named["components"]["schemas"].items():
+        if name.endswith("Form"):
+            schema.setdefault("description", "Fields of the form.")
     return named
 
 

@@ -69,7 +69,7 @@ DatasetPath = Annotated[
 ModelPath = Annotated[str, Path(pattern=r"^[a-z0-9_-]{1,100}$", description="The model's name.")]
 AliasPath = Annotated[str, Path(pattern=r"^[a-z0-9_-]{1,100}$", description="The alias.")]
 VersionPath = Annotated[int, Path(ge=1, lt=2**31, description="The version, counted from 1.")]
-CONFIDENCE = Query(ge=0.5, lt=1, description="Of each interval.")
+CONFIDENCE = Query(ge=0.5, lt=1, description="Confidence level of each interval, from 0.5 to below 1.")
 
 IdempotencyKey = Annotated[
     str | None,

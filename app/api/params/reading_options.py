@@ -12,7 +12,7 @@ from app.ml.contract.given_kinds import KINDS
 from app.suggestions import one_of, quoted
 
 HEADER = (
-    "Whether the first row holds the names of the columns: `present`, `absent` (the columns are named column_1, "
+    "Header row, which holds the names of the columns: `present`, `absent` (the columns are named column_1, "
     "column_2, …) or `detect` (absent if every cell of the first row is a number or missing). null: `detect`."
 )
 ENCODING = (

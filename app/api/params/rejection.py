@@ -24,7 +24,11 @@ GapAbove: TypeAlias = Annotated[
 ]
 RejectLow: TypeAlias = Annotated[
     float | None,
-    Query(ge=0, le=1, description="Of two classes: reject where the second's probability is from here to reject_high."),
+    Query(
+        ge=0,
+        le=1,
+        description="Lower end of the rejection band of the second class's probability, for two classes.",
+    ),
 ]
 RejectHigh: TypeAlias = Annotated[float | None, Query(ge=0, le=1, description="The end of that band.")]
 CostRows: TypeAlias = Annotated[
@@ -42,7 +46,7 @@ RejectCost: TypeAlias = Annotated[
 ]
 Threshold: TypeAlias = Annotated[
     float | None,
-    Query(ge=0, le=1, description="Of two classes: predict the second above this probability of it. Absent: 0.5."),
+    Query(ge=0, le=1, description="Probability of the second of two classes above which it is predicted; null: 0.5."),
 ]
 
 

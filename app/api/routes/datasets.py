@@ -159,8 +159,8 @@ def list_dataset_rows(
     limit: RowLimit = ROWS,
     columns: Columns = None,
 ) -> Rows:
-    """A window of the table as it was understood: times as ISO 8601 in UTC, missing values as null.
+    """A window of the table as it was read: times as ISO 8601 in UTC, missing values as null.
 
-    Where values are very long it holds fewer rows than asked for: go on at offset plus the rows it holds.
+    Where values are very long it holds fewer rows than requested: go on at offset plus the rows it holds.
     """
     return services.datasets.rows(dataset_id, offset, limit, columns)

@@ -19,7 +19,7 @@ CENSUS_SECONDS = 0.3
 
 @router.get("/livez")
 async def check_liveness() -> Liveness:
-    """The process answers. Touches nothing else, so that no failing server gets a healthy process killed."""
+    """The process is alive. The check touches nothing else, so that no failing server gets a healthy process killed."""
     return Liveness(status="alive")
 
 

@@ -38,7 +38,7 @@ def get_job(job_id: JobPath, services: ServicesDep) -> Job:
 
 @router.post("/{job_id}/cancel", status_code=status.HTTP_202_ACCEPTED, responses=ACCEPTED)
 def cancel_job(job_id: JobPath, services: ServicesDep, request: Request, response: Response) -> Job:
-    """Stop a job. Asking twice, or too late, answers the job as it stands."""
+    """Stop a job. A second request, or one that is too late, returns the job as it stands."""
     job = services.jobs.cancel(job_id)
     point_to(job, request, response)
     return job

@@ -10,7 +10,7 @@ router = APIRouter(prefix="/v1/metrics", tags=["evaluation"], route_class=Strict
 
 @router.post("")
 def measure_predictions(body: MetricsRequest) -> Metrics:
-    """How good predictions are that you have: every figure with its error bar, rounded to what it lets stand.
+    """Metrics of predictions that you have, each with its confidence interval and rounded to it.
 
     Classes may come with labels, with probabilities or with both. At most 100,000 pairs; for more, a job evaluates
     a model on a dataset.

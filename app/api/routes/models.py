@@ -26,7 +26,7 @@ ETAG = {"ETag": "The revision of the alias in quotes, for If-Match; its number i
 
 @router.get("")
 def list_models(services: ServicesDep, limit: Limit = PAGE, cursor: Cursor = None) -> ModelPage:
-    """In alphabetical order."""
+    """List models in alphabetical order."""
     return services.models.page(limit, cursor)
 
 
@@ -104,7 +104,7 @@ def move_model_alias(  # noqa: PLR0917  FastAPI passes them by name
     response: Response,
     if_match: IfMatch = None,
 ) -> Alias:
-    """Point an alias at a version, which first has to answer its golden rows as it did when it was fitted."""
+    """Point an alias at a version, which first has to reproduce the predictions of its golden rows."""
     moved, is_new = services.models.move_alias(model, alias, body.version, if_match=if_match, request_id=request_id)
     response.headers["ETag"] = moved.etag
     if is_new:

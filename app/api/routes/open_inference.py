@@ -57,7 +57,7 @@ BINARY_TOO: dict[str, Any] = {
         {
             "name": JSON_BYTES,
             "in": "header",
-            "description": "Of a body with binary tensors: where its JSON ends and they begin.",
+            "description": "Length of the JSON part of a body with binary tensors, in bytes; null: it has none.",
             "schema": {"type": "string", "pattern": "^[0-9]{1,18}$"},
         }
     ],
@@ -88,7 +88,7 @@ InferBody = Annotated[bytes, Body(), Holds(InferRequest)]
 
 @described.get("/health/live")
 async def check_server_live() -> ServerLiveness:
-    """The process answers."""
+    """The process is alive."""
     return ServerLiveness(live=True)
 
 
@@ -127,14 +127,14 @@ async def get_version_metadata(model: ModelPath, version: VersionPath, services:
 
 @described.get("/models/{model}/ready")
 async def check_model_ready(model: ModelPath, services: ServicesDep) -> ModelReadiness:
-    """The version that answers by default is in memory now; a problem if it cannot be."""
+    """The version that predicts by default is in memory now; a problem if it cannot be."""
     await services.predictions.serve(model)
     return ModelReadiness(name=model, ready=True)
 
 
 @described.get("/models/{model}/versions/{version}/ready")
 async def check_version_ready(model: ModelPath, version: VersionPath, services: ServicesDep) -> ModelReadiness:
-    """The version asked for is in memory now; a problem if it cannot be."""
+    """The requested version is in memory now; a problem if it cannot be."""
     await services.predictions.serve(model, version)
     return ModelReadiness(name=model, ready=True)
 
@@ -166,7 +166,7 @@ def infer_version(
     body: InferBody,  # noqa: ARG001  for the OpenAPI document
     x_request_timeout: RequestTimeout = None,
 ) -> Respond:
-    """As `infer_model`, by this version."""
+    """Predict like `infer_model`, by this version."""
     return partial(_infer, VersionRef(model, version), seconds(x_request_timeout), 0)
 
 

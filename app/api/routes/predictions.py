@@ -102,12 +102,13 @@ def predict_rows(  # noqa: PLR0917  passed by name
 
     Rows may also come as CSV with a header, where an empty cell is null, or as an npy array (n, p) in the order of the
     model's inputs, where NaN is null, or as an Arrow stream without compression: columns by name, or a single column of
-    fixed-size lists, each a row in the order of the model's inputs. By Accept the answer is JSON, an Arrow stream (a
+    fixed-size lists, each a row in the order of the model's inputs. By Accept the response is JSON, an Arrow stream (a
     table of `prediction`, the probabilities and `flags`), or npy: the probabilities of a classification, else the
     predictions.
 
-    With `confidence` every answer of a regression has an interval: `intervals` in JSON, where `interval` says how they
-    were found, the columns `lower` and `upper` in Arrow, and an npy answer has rows of prediction, lower, upper.
+    With `confidence` every prediction of a regression has an interval: `intervals` in JSON, where `interval` says
+    how they were found, the columns `lower` and `upper` in Arrow, and an npy response has rows of prediction, lower,
+    upper.
     An interval bounds a new row's target. `linear` and `bayesian_locally_weighted` compute it from their model of the
     noise; all others from their errors on the rows held out in training (split conformal prediction), which holds with
     this confidence on average over rows, whatever the distribution, if new rows are like those. From 60 rows held out
@@ -116,8 +117,8 @@ def predict_rows(  # noqa: PLR0917  passed by name
     the parameter `interval_of` set to `mean` bounds the expected value instead; `random_forest` then gives percentiles
     of its trees' predictions.
 
-    A classifier may be asked to reject rows in doubt; `decisions` then says which. The report's `rejection` curve says
-    what each threshold leaves. Of two classes `threshold` moves the border between the answers.
+    A classifier can reject uncertain rows; `decisions` then says which. The report's `rejection` curve says
+    what each threshold leaves. Of two classes `threshold` moves the border between the classes.
     """
     band, prices = (reject_low, reject_high), (costs, reject_cost)
     least = x_min_revision or 0

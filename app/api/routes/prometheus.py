@@ -17,7 +17,7 @@ PATIENCE = 0.8
 async def read_metrics(request: Request, services: ServicesDep) -> Response:
     """Counters and times of this process, and counts of jobs from the database, as Prometheus reads them.
 
-    While the database does not answer, its figures are left out, and `valiant_database_up` is 0.
+    While the database does not respond, its metrics are left out, and `valiant_database_up` is 0.
     """
     await services.census.refresh(PATIENCE)
     text = generate_latest(request.app.state.metrics.registry) + generate_latest(services.registry)

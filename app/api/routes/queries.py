@@ -76,7 +76,7 @@ async def estimate_intervals(
 
 @router.post("/{model}/explain", responses=HEADERS)
 async def explain_rows(model: ModelPath, asked: Asked, body: PredictRequest) -> Explanations:
-    """Why these rows get the answers they get: the path through a tree, the neighbours, what members or stages say,
+    """Explain predictions: the path through a tree, the neighbours, the shares of members or stages,
     the local coefficients. At most 32 MiB of it.
     """
     sent = body.model_dump(mode="python")

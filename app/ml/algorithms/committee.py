@@ -70,14 +70,18 @@ ROUNDING = 1e-12
 
 
 class Committee(Params):
-    members: list[Learner] = learner("Who sits on it.", "ridge", "knn", "decision_tree")
+    members: list[Learner] = learner("Algorithms that are the members.", "ridge", "knn", "decision_tree")
     weights: list[Annotated[float, Field(gt=0, le=1e9)]] | None = Field(
         None, min_length=1, max_length=50, description="How much each member counts; absent: alike."
     )
     activations: list[Annotated[float, Field(gt=0, le=1)]] | None = Field(
         None, min_length=1, max_length=50, description="Probability with which each member predicts a row; null: 1."
     )
-    combine: Literal["mean", "majority"] = Field("mean", description="Of classes: probabilities, or a vote each.")
+    combine: Literal["mean", "majority"] = Field(
+        "mean",
+        description="Way in which members are combined: their probabilities are averaged, or each has a vote. "
+        "Regressions are averaged.",
+    )
     folds: int | None = Field(None, ge=2, le=50, description="Train each member once without each of so many folds.")
     share: float = Field(
         0.0,

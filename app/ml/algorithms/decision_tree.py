@@ -120,7 +120,7 @@ class DecisionTree(Params):
         "mean", description="Prediction of a leaf in regression: the mean, or a linear function of numeric columns."
     )
     missing: Literal["branch", "both"] = Field(
-        "branch", description="Whether missing values may have a branch of their own, or always go both ways."
+        "branch", description="Treatment of missing values: a branch of their own where that gains, or both branches."
     )
     missing_exceptions: list[str] = Field(
         [],
@@ -129,7 +129,8 @@ class DecisionTree(Params):
     )
     splits: Literal["auto", "exact", "binned"] = Field(
         "auto",
-        description="Whether any value may divide a column, or 255 bins of them; auto: bins beyond 50,000 rows.",
+        description="Candidate thresholds of a column: every value, or those between 255 bins. auto: bins "
+        "beyond 50,000 rows.",
     )
 
 

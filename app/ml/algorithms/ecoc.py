@@ -83,7 +83,8 @@ class ECOC(Params):
     )
     decode: Literal["likelihood", "hamming", "shares"] = Field(
         "likelihood",
-        description="What the nearest codeword is. shares: each class by a bit of its own, if it has one.",
+        description="Distance by which the nearest codeword is found. shares: each class by a bit of its own, "
+        "if it has one.",
     )
 
     @model_validator(mode="after")

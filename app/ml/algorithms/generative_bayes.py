@@ -77,7 +77,7 @@ class GenerativeBayes(Params):
     """A density for each class, and Bayes' rule."""
 
     density: Literal["naive_gaussian", "shared_covariance", "full_covariance", "histogram", "kernel"] = Field(
-        "naive_gaussian", description="What is learned of each class."
+        "naive_gaussian", description="Family of the density that is fitted to each class."
     )
     priors: Literal["learned", "uniform"] | list[Share] = Field(
         "learned",

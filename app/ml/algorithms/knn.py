@@ -77,7 +77,9 @@ class KNN(Params):
     )
     d0: float = Field(1e-3, ge=0, le=1e12, description="Distance added before dividing: larger makes far rows count.")
     rule: Literal["majority", "unanimity"] = Field(
-        "majority", description="Whether the most votes decide a class, or only all of them."
+        "majority",
+        description="Rule of a vote: majority predicts the class with the most votes, unanimity only a class "
+        "that has all of them.",
     )
     prototypes: int | None = Field(
         None, ge=1, le=100_000, description="Centres kept in place of the rows, for each class; absent: all rows."

@@ -62,15 +62,15 @@ class Lasso(Params):
 
     choice: Literal["penalty", "bound", "best", "one_standard_error"] = Field(
         "penalty",
-        description="What fixes the strength: the penalty, the bound, or one of two rules of cross-validation.",
+        description="Choice of the strength: the penalty, the bound, or one of two rules of cross-validation.",
     )
     penalty: float = Field(1.0, gt=0, le=1e12, description="Weight of the absolute coefficients, if chosen so.")
     bound: float = Field(1.0, gt=0, le=1e12, description="Largest sum of the absolute coefficients, if chosen so.")
     folds: int = Field(5, ge=2, le=20, description="Parts of the rows in cross-validation.")
     intercept: bool = Field(
-        True, description="Whether there is a constant term; without one the prediction is 0 where all inputs are 0."
+        True, description="Fits a constant term; without it the prediction is 0 where all inputs are 0."
     )
-    penalise_intercept: bool = Field(False, description="Whether the intercept is pulled to zero like a coefficient.")
+    penalise_intercept: bool = Field(False, description="Pulls the intercept to zero like a coefficient.")
     tol: float = Field(1e-10, gt=0, le=1e-2, description="Duality gap to stop at, as a share of the objective.")
     max_iter: int = Field(10_000, ge=1, le=1_000_000, description="Most sweeps over the coefficients for one penalty.")
 

@@ -56,7 +56,7 @@ class Linear(Params):
         None,
         le=1e100,
         ge=1e-100,
-        description="Noise (standard deviation) of a row of weight 1: 1 for weights of 1/σ². Absent: estimated.",
+        description="Noise (standard deviation) of a row of weight 1: 1 for weights of 1/σ². Null: estimated.",
     )
     interval_of: Literal["mean", "observation"] = Field(
         "observation",

@@ -69,10 +69,10 @@ START = 0.1
 class LinearSGD(Params):
     """A linear model by gradient descent."""
 
-    loss: Literal["squared", "absolute"] = Field("squared", description="Of numbers.")
-    class_loss: Literal["logistic", "hinge", "squared", "absolute"] = Field("logistic", description="Of classes.")
+    loss: Literal["squared", "absolute"] = Field("squared", description="Loss of a regression.")
+    class_loss: Literal["logistic", "hinge", "squared", "absolute"] = Field("logistic", description="Class loss.")
     penalty: float = Field(1e-4, ge=0, le=1e12, description="Weight α of half the squared coefficients.")
-    intercept: bool = Field(True, description="Whether there is a constant term.")
+    intercept: bool = Field(True, description="Fits a constant term.")
     solver: Literal["batch", "online", "search"] = Field(
         "batch", description="All rows per step, few rows per step, or trial steps without slopes."
     )
@@ -83,7 +83,7 @@ class LinearSGD(Params):
     settling: float = Field(1000.0, gt=0, le=1e12, description="Steps before the online rate falls.")
     batch_size: int = Field(1, ge=1, le=1_000_000, description="Rows per online step.")
     epochs: int = Field(20, ge=1, le=100_000, description="Passes over the rows, online.")
-    shuffle: bool = Field(True, description="Whether each online pass takes the rows in a new order.")
+    shuffle: bool = Field(True, description="Takes the rows in a new order in each online pass.")
     tol: float = Field(
         1e-9, gt=0, le=1, description="Stop when no slope of the mean loss, or its gap, exceeds this share of it."
     )

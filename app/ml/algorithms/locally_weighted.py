@@ -52,7 +52,7 @@ class LocallyWeighted(Params):
     width: float | None = Field(
         None, gt=0, le=1e300, description="Kernel width W, a squared distance; absent: by leaving rows out."
     )
-    weighting: Literal["s2", "s"] = Field("s2", description="Whether squared errors count by s² or by s.")
+    weighting: Literal["s2", "s"] = Field("s2", description="Weight of a squared error: s² or s.")
 
 
 class State(NamedTuple):

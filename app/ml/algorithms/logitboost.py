@@ -71,7 +71,8 @@ class LogitBoost(Params):
     learning_rate: float = Field(0.5, gt=0, le=1, description="ν, share of a step that is taken.")
     splits: Literal["auto", "exact", "binned"] = Field(
         "auto",
-        description="Whether any value may divide a column, or 255 bins of them; auto: bins beyond 5,000 rows.",
+        description="Candidate thresholds of a column: every value, or those between 255 bins. auto: bins "
+        "beyond 5,000 rows.",
     )
     tol: float = Field(1e-7, gt=0, le=1, description="Stop when a round lowers the mean loss by less than this.")
 

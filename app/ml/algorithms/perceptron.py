@@ -70,8 +70,8 @@ class Perceptron(Params):
     """Rosenblatt's perceptron for two and more classes."""
 
     epochs: int = Field(100, ge=1, le=100_000, description="Most passes over the rows.")
-    shuffle: bool = Field(True, description="Whether each pass takes the rows in a new order.")
-    intercept: bool = Field(True, description="Whether every row ends with a 1.")
+    shuffle: bool = Field(True, description="Takes the rows in a new order in each pass.")
+    intercept: bool = Field(True, description="Fits a constant term.")
     answer: Literal["auto", "last", "average"] = Field(
         "auto", description="Weights that predict; auto: the last ones if they separate the training rows."
     )

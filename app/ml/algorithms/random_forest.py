@@ -90,18 +90,18 @@ class RandomForest(Params):
     )
     missing: Literal["side", "branch", "both"] = Field(
         "side",
-        description="Whether missing values go where they gain more, may have a branch of their own, or go both ways.",
+        description="Treatment of missing values: the branch of more gain, a branch of their own, or both branches.",
     )
     vote: Literal["class", "shares"] = Field(
-        "class", description="Whether a tree votes for its leaf's most frequent class, or with the shares of all."
+        "class", description="Vote of a tree: its leaf's most frequent class, or the shares of all classes."
     )
     probability: Literal["shares", "calibrated"] = Field(
-        "shares", description="Of a class: the share of its votes, or what that meant for rows that trees had not seen."
+        "shares", description="Probability of a class: its share of votes, or that share calibrated on unseen rows."
     )
     max_depth: int | None = Field(None, ge=0, le=1000, description="Maximum depth of a tree; null: unlimited.")
     min_samples_leaf: float = Field(1.0, gt=0, le=1e100, description="Weight of drawn rows that every leaf must have.")
     bins: int = Field(MOST, ge=2, le=MOST, description="Bins, at most, that the values of a column are put into.")
-    importance: bool = Field(True, description="Whether to find out how much each column matters.")
+    importance: bool = Field(True, description="Measures how much each column matters.")
     interval_of: Literal["mean", "observation"] = Field(
         "observation",
         description="Target of a prediction interval: `observation`, a new row, by the errors on rows held out, or "

@@ -60,8 +60,8 @@ class Ridge(Params):
 
     choice: Literal["penalty", "generalised", "best", "one_standard_error"] = Field(
         "penalty",
-        description="What fixes the strength: the penalty, generalised cross-validation, or one of two rules of "
-        "cross-validation in folds.",
+        description="Choice of the strength: the penalty, generalised cross-validation, or one of two rules "
+        "of cross-validation in folds.",
     )
     penalty: float = Field(
         1.0,
@@ -74,7 +74,7 @@ class Ridge(Params):
     intercept: bool = Field(
         True, description="Fits a constant term; without it the prediction is 0 where all inputs are 0."
     )
-    penalise_intercept: bool = Field(False, description="Whether the intercept is pulled to zero like a coefficient.")
+    penalise_intercept: bool = Field(False, description="Pulls the intercept to zero like a coefficient.")
 
 
 class Path(NamedTuple):

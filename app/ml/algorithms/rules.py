@@ -94,7 +94,8 @@ class RuleSet(Params):
         None, description="Class where no given rule fires; absent: the shares of the training rows left over."
     )
     shorten: bool = Field(
-        True, description="Whether learned rules lose tests they can do without; if not, one fires on any row."
+        True,
+        description="Removes tests from learned rules that they can do without; if false, a rule fires on any row.",
     )
     max_depth: int = Field(6, ge=1, le=30, description="Tests of a rule, at most.")
     max_rules: int = Field(32, ge=2, le=1000, description="Leaves of the tree that the rules are read off, at most.")

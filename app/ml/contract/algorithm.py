@@ -95,10 +95,10 @@ The catalogue says which there are, once all files are known."""
 def learner(description: str, *names: str, **default: JSON) -> Any:
     """The field of a `Learner`, with its default; with names, of a list of learners."""
     if names:
-        said = f"{description} Absent: {', '.join(names)}."
+        said = f"{description} By default {', '.join(names)}."
         many = [{"name": name} for name in names]
         return Field(many, validate_default=True, min_length=1, max_length=50, description=said)
-    return Field(default, validate_default=True, description=f"{description} Absent: {default['name']}.")
+    return Field(default, validate_default=True, description=f"{description} By default {default['name']}.")
 
 
 SECONDS_PER_CELL = 1e-7

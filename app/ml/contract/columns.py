@@ -55,12 +55,12 @@ class TableColumn(NamedTuple):
 class InputColumn(Wire):
     """One column a model wants, as it was at training time."""
 
-    name: str
-    kind: str
+    name: str = Field(description="Name of the column.")
+    kind: str = Field(description="Kind of the column: numeric, categorical, boolean, datetime or text.")
     minimum: float | None = Field(None, description="Smallest training value; smaller ones are flagged.")
     maximum: float | None = Field(None, description="Largest training value; datetimes in seconds since 1970, UTC.")
     levels: list[str] | None = Field(None, description="Categories the model tells apart; others are flagged.")
-    nullable: bool = Field(True, description="Whether a row may leave it null (missing).")
+    nullable: bool = Field(True, description="True where a row may leave it null (missing).")
     notation: Notation | None = Field(
         None,
         description="How the text cells of the training data were written, and those of a CSV body are; null: the "

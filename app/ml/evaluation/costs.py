@@ -24,23 +24,28 @@ REJECTED = -1
 
 
 class Costs(Body):
-    """What every decision costs."""
+    """Cost matrix."""
 
     classes: list[Label] = Field(min_length=2, max_length=1000, description="The order of rows and columns.")
     costs: list[list[float]] = Field(description="costs[i][j]: of assigning class j to a row of class i.")
-    reject: float | None = Field(None, description="Of leaving a row to somebody else; absent: no row is rejected.")
+    reject: float | None = Field(None, description="Cost of a rejected row; null: no row is rejected.")
 
 
 class CostReport(Wire):
-    """What decisions cost on average."""
+    """Mean cost of predictions."""
 
-    cost: Figure = Field(description="Of the cheapest decisions by the probabilities, or of the given classes.")
-    cost_of_most_probable: Figure | None = Field(None, description="Of taking the most probable class instead.")
+    cost: Figure = Field(description="Mean cost of the cheapest class by the probabilities, or of the given classes.")
+    cost_of_most_probable: Figure | None = Field(
+        None, description="Mean cost of the most probable class; null where classes were given."
+    )
     rejected: Figure | None = Field(None, description="The share of rows that was cheaper to reject.")
     threshold: float | None = Field(
-        None, description="Of two classes: the second one is assigned above this probability of it."
+        None,
+        description="Probability of the second of two classes above which it is the cheapest; null for more classes.",
     )
-    confusion_matrix: ConfusionMatrix | None = Field(None, description="Of the cheapest decisions, without rejections.")
+    confusion_matrix: ConfusionMatrix | None = Field(
+        None, description="Confusion matrix of the cheapest classes, without rejected rows."
+    )
 
 
 def cost_faults(costs: Costs, known: Sequence[Class], at: str) -> Iterator[Fault]:

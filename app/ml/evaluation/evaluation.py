@@ -37,18 +37,19 @@ from app.wire import Body, Wire
 
 
 class Validation(Body):
-    """How the model is judged."""
+    """Validation of the model."""
 
     method: Literal["holdout", "kfold", "loo", "bootstrap"] = Field(
         "holdout",
-        description="Besides the test rows, the training rows may judge: in K folds; each by a fit of all the others "
+        description="Validation on the training rows, besides the test rows: in K folds; each row by a fit of the "
+        "others "
         "(loo); or those that a bootstrap resample leaves out.",
     )
     test_fraction: float = Field(
         0.2, ge=0, lt=1, description="Rows held out and looked at once; 0: none, and nothing is promised of new rows."
     )
     folds: int = Field(5, ge=2, le=100, description="K of kfold.")
-    resamples: int = Field(50, ge=10, le=1000, description="Of bootstrap.")
+    resamples: int = Field(50, ge=10, le=1000, description="Number of resamples of the bootstrap.")
     group: str | None = Field(
         None,
         description="A column that names rows which belong together, such as a patient: all rows with one value of it "
@@ -97,14 +98,20 @@ class Evaluation(NamedTuple):
 class Judgement(Wire):
     """What rows say of predictions."""
 
-    task: str
+    task: str = Field(description="Task: regression, classification, clustering or projection.")
     rows: int = Field(description="Number of evaluated rows.")
-    metrics: list[Figure]
-    confusion_matrix: ConfusionMatrix | None = None
-    curves: list[ReportCurve] = []
-    rejection: RejectionCurve | None = None
-    costs: CostReport | None = None
-    residuals: Residuals | None = Field(None, description="Of a regression: their spread, outliers, and normality.")
+    metrics: list[Figure] = Field(description="Metrics, each with its confidence interval.")
+    confusion_matrix: ConfusionMatrix | None = Field(
+        None, description="Counts of rows by true and predicted class; null where there are no classes."
+    )
+    curves: list[ReportCurve] = Field([], description="Curves of the model, such as ROC and training curves.")
+    rejection: RejectionCurve | None = Field(
+        None, description="Accuracy of the accepted rows for each threshold; null where there are no probabilities."
+    )
+    costs: CostReport | None = Field(None, description="Costs of the predictions; null where no cost matrix was given.")
+    residuals: Residuals | None = Field(
+        None, description="Residuals of a regression: their spread, outliers and normality; null for other tasks."
+    )
 
 
 class Asked(NamedTuple):

@@ -13,12 +13,12 @@ from app.wire import Wire
 class Gap(Wire):
     """Training beside test: a large gap means overfitting."""
 
-    name: str
+    name: str = Field(description="Name of the metric.")
     average: Literal["macro"] | None = Field(
         None, description="Average over classes, as in the metrics: `macro`, or null."
     )
-    train: float | None
-    test: float | None
+    train: float | None = Field(description="Value on the training rows; null where undefined.")
+    test: float | None = Field(description="Value on the test rows; null where undefined.")
     gap: float | None = Field(
         description="Difference by which the test metric is worse than the training metric; negative when it is better."
     )
@@ -28,36 +28,44 @@ class ConfusionCell(Wire):
     """Some of the rows behind one count."""
 
     truth: int = Field(description="Index of the true class.")
-    assigned: int
-    count: int
+    assigned: int = Field(description="Index of the predicted class.")
+    count: int = Field(description="Number of rows in the cell.")
     rows: list[int] = Field(description="Row numbers counted from 0: the first of them.")
 
 
 class ConfusionMatrix(Wire):
     """Rows are the true classes, columns the assigned ones."""
 
-    classes: list[Label]
-    counts: list[list[int]]
+    classes: list[Label] = Field(description="Classes in the order of rows and columns.")
+    counts: list[list[int]] = Field(
+        description="Number of rows: one list for each true class, one number for each predicted class."
+    )
     cells: list[ConfusionCell] | None = Field(None, description="Example rows, where requested: mistakes before hits.")
 
 
 class RejectionCurve(Wire):
-    """What rejecting doubtful rows would leave: a row is accepted when its largest probability is above a threshold."""
+    """Effect of rejecting uncertain rows: a row is accepted where its largest probability is above a threshold."""
 
-    thresholds: list[float]
+    thresholds: list[float] = Field(description="Thresholds, in ascending order.")
     rejected: list[float] = Field(description="The share of rows that is not accepted.")
-    accuracy: list[float | None] = Field(description="Of the accepted rows; null where there is none.")
-    lower: list[float | None]
-    upper: list[float | None]
-    confidence: float = 0.95
+    accuracy: list[float | None] = Field(
+        description="Accuracy of the accepted rows for each threshold; null where there is none."
+    )
+    lower: list[float | None] = Field(
+        description="Lower end of the interval of each accuracy; null where no row is accepted."
+    )
+    upper: list[float | None] = Field(
+        description="Upper end of the interval of each accuracy; null where no row is accepted."
+    )
+    confidence: float = Field(0.95, description="Confidence level of the intervals, from 0 to 1.")
     interval: str | None = Field(None, description="Method of the bounds, as in a metric.")
     display: list[str] = Field(description="The accuracies rounded to their error bars, for people.")
 
 
 class Reuse(Wire):
-    """Which rows judged, and how often they have."""
+    """Rows that were evaluated, and how often."""
 
-    data_digest: str
+    data_digest: str = Field(description="SHA-256 of the dataset.")
     rows: str = Field(description="Which of the dataset's rows.")
     uses: int | None = Field(
         None, description="Judgements that rested on these rows, this one included: the more, the more optimistic."
@@ -65,7 +73,7 @@ class Reuse(Wire):
 
 
 class Duplicates(Wire):
-    """Rows that judged a fit which had learned from an equal row: the same values in all features and the target."""
+    """Evaluated rows that equal a training row in all features and the target."""
 
     test_rows: int = Field(description="Test rows that equal a training row in all columns used.")
     expected_test_rows: float = Field(
@@ -83,29 +91,33 @@ class Duplicates(Wire):
 
 
 class Fold(Wire):
-    fold: int
-    rows: int
-    metrics: list[Figure]
+    """Fold of a cross-validation."""
+
+    fold: int = Field(description="Number of the fold, from 1.")
+    rows: int = Field(description="Number of rows that were predicted in the fold.")
+    metrics: list[Figure] = Field(description="Metrics of the fold.")
 
 
 class ReportCurve(Wire):
-    name: str
-    x: list[float] | None = None
-    y: list[float]
+    """Curve of a report."""
+
+    name: str = Field(description="Name of the curve.")
+    x: list[float] | None = Field(None, description="Horizontal values.")
+    y: list[float] = Field(description="Vertical values.")
 
 
 class UnscaledSummary(Wire):
     """The same fit in the table's own units: powers are those of the values themselves."""
 
-    columns: list[str]
-    summary: Any = Field(description="As `summary`, with a coefficient for each of these columns.")
+    columns: list[str] = Field(description="Names of the columns, in the order of the coefficients.")
+    summary: Any = Field(description="Summary as in the report, with coefficients in the table's own units.")
 
 
 class Jitter(Wire):
     """Fits of inputs to which noise was added."""
 
     noise: float = Field(description="Its standard deviation, as a share of that of each column but 0/1 ones.")
-    refits: int
+    refits: int = Field(description="Number of refits on slightly changed data.")
     spread: list[float] = Field(description="Standard deviation of each coefficient over these fits.")
     amplification: float | None = Field(
         description="Relative change of the coefficients over that of the inputs; about 1 or less is stable."
@@ -113,16 +125,23 @@ class Jitter(Wire):
 
 
 class Conditioning(Wire):
-    """Of the matrix the algorithm saw, each column less its mean where there is an intercept."""
+    """Condition of the matrix that the algorithm saw, each column less its mean where there is an intercept."""
 
-    condition_number: float | None = Field(description="Null: infinite, for columns that depend on each other.")
-    scaled_condition_number: float | None = Field(description="With columns of unit length: units play no part.")
-    rank: int
-    variance_inflation: list[float | None] = Field(
-        description="For each column: by how much its dependence on the others multiplies the variance of its "
-        "coefficient. Null for columns that others make up, and for constant ones."
+    condition_number: float | None = Field(
+        description="Ratio of the largest to the smallest singular value; null: infinite, since columns "
+        "depend on each other."
     )
-    jitter: Jitter | None = Field(None, description="Of regressions on data that are not too large.")
+    scaled_condition_number: float | None = Field(description="With columns of unit length: units play no part.")
+    rank: int = Field(description="Numerical rank of the matrix.")
+    variance_inflation: list[float | None] = Field(
+        description="Factor for each column by which its dependence on the others multiplies the variance of "
+        "its coefficient. Null for columns that others determine, and for constant ones."
+    )
+    jitter: Jitter | None = Field(
+        None,
+        description="Spread of the coefficients under small changes of the data; null where it was not "
+        "computed: it is for regressions of moderate size.",
+    )
 
 
 class Springs(Wire):
@@ -131,14 +150,14 @@ class Springs(Wire):
     energy: float = Field(description="Half the sum of strength · length² over all rows: half of χ².")
     force: float = Field(description="The sum of strength · length over all rows: 0 at rest, if there is an intercept.")
     torques: list[float] = Field(
-        description="For each of `columns`, the sum of strength · length · value: 0 at rest, else what a penalty holds."
+        description="Sum of strength · length · value for each of `columns`: 0 at rest, else what a penalty holds."
     )
-    at_rest: bool = Field(description="Whether nothing but the springs pulls: the fit is that of least squares.")
+    at_rest: bool = Field(description="True where nothing but the springs pulls: the fit is that of least squares.")
     rows: list[int] = Field(description="Some of the rows in the dataset, from 0; the lists below are of these.")
     strengths: list[float] = Field(description="Their weights: 1/σ² where errors are known.")
     fitted: list[float] = Field(description="Where the spring holds the fit.")
     observed: list[float] = Field(description="Where it pulls to.")
-    energies: list[float]
+    energies: list[float] = Field(description="Energy of each spring of a coefficient.")
 
 
 class CoverageByPrediction(Wire):
@@ -173,14 +192,14 @@ class IntervalReport(Wire):
 class Report(Wire):
     """Everything learned at fit time."""
 
-    task: str
+    task: str = Field(description="Task: regression, classification, clustering or projection.")
     rests_on: str = Field(description="One sentence: rows, folds, seed.")
-    rows_train: int
-    rows_test: int
-    seed: int
-    test: list[Figure] = Field(description="On held-out rows, looked at once.")
-    train: list[Figure] = Field(description="On the training rows: never a promise.")
-    gaps: list[Gap] = []
+    rows_train: int = Field(description="Number of training rows.")
+    rows_test: int = Field(description="Number of test rows.")
+    seed: int = Field(description="Seed of splits, draws and fit.")
+    test: list[Figure] = Field(description="Metrics on held-out rows, which were used once.")
+    train: list[Figure] = Field(description="Metrics on the training rows, which promise nothing for new rows.")
+    gaps: list[Gap] = Field([], description="Training beside test metrics.")
     cross_validation: list[Figure] | None = Field(
         None,
         description="Metrics of cross-validation, all of whose rows are training rows: means over "
@@ -191,33 +210,51 @@ class Report(Wire):
         description="The .632 estimate: 0.632 times the metric of the rows left out of resamples plus 0.368 "
         "times that of the training rows.",
     )
-    folds: list[Fold] | None = None
-    confusion_matrix: ConfusionMatrix | None = None
-    rejection: RejectionCurve | None = None
-    reuse: Reuse | None = Field(None, description="Of the held-out rows.")
+    folds: list[Fold] | None = Field(None, description="Metrics of each fold; null: no cross-validation.")
+    confusion_matrix: ConfusionMatrix | None = Field(
+        None, description="Counts of rows by true and predicted class; null where there are no classes."
+    )
+    rejection: RejectionCurve | None = Field(
+        None, description="Accuracy of the accepted rows for each threshold; null where there are no probabilities."
+    )
+    reuse: Reuse | None = Field(None, description="Reuse of the held-out rows; null: no row was held out.")
     duplicates: Duplicates | None = Field(
         None, description="Equal rows on both sides of the splits. Null: not counted, as in models of earlier releases."
     )
-    residuals: list[Residuals] = Field([], description="Of a regression: on the training and on the test rows.")
+    residuals: list[Residuals] = Field(
+        [], description="Residuals of a regression on the training and on the test rows."
+    )
     intervals: IntervalReport | None = Field(
         None,
         description="Coverage of 95 % prediction intervals on the rows held out. Null: no regression, no row held out, "
         "or no interval of new targets.",
     )
-    curves: list[ReportCurve] = []
-    conditioning: Conditioning | None = Field(None, description="Of models with a coefficient for each column.")
-    springs: Springs | None = Field(None, description="Of regressions with a coefficient for each column.")
-    converged: bool
-    iterations: int
-    columns: list[str] = Field([], description="Of the matrix the algorithm saw, in the order its coefficients have.")
-    offsets: list[float] = Field([], description="Of each of these columns, in the table's own units.")
+    curves: list[ReportCurve] = Field([], description="Curves of the model, such as ROC and training curves.")
+    conditioning: Conditioning | None = Field(
+        None, description="Condition of the fit of models with a coefficient for each column; null for others."
+    )
+    springs: Springs | None = Field(
+        None, description="Forces of a regression with a coefficient for each column; null for other models."
+    )
+    converged: bool = Field(description="True where the fit converged.")
+    iterations: int = Field(description="Number of iterations or rounds of the fit.")
+    columns: list[str] = Field(
+        [], description="Names of the columns of the matrix that the algorithm saw, in the order of its coefficients."
+    )
+    offsets: list[float] = Field([], description="Offset of each of these columns, in the table's own units.")
     scales: list[float] = Field(
         [],
         description="The algorithm saw (value - offset) / scale; a coefficient in the table's own units is "
         "coefficient / scale.",
     )
     summary: Any = Field(
-        None, description="What the algorithm has to say for itself; a `column`, its categories and classes by name."
+        None,
+        description="Summary by the algorithm, such as coefficients or importances; a `column`, its "
+        "categories and classes by name.",
     )
-    unscaled: UnscaledSummary | None = Field(None, description="Of linear models: the same in the table's own units.")
-    warnings: list[str] = []
+    unscaled: UnscaledSummary | None = Field(
+        None, description="Summary of a linear model in the table's own units; null for others."
+    )
+    warnings: list[str] = Field(
+        [], description="Sentences on what a careful reader should know; empty where there is none."
+    )

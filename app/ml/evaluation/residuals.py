@@ -32,21 +32,25 @@ TESTS: Mapping[str, Callable[[Vector], Normality | None]] = {
 
 
 class NormalityTest(Wire):
+    """Test of normality."""
+
     name: str = Field(description="anderson-darling, dagostino-k2 or kolmogorov-smirnov-lilliefors.")
     statistic: float | None = Field(description="A², K² or D; null for too few values or values all alike.")
     p_value: float | None = Field(description="Probability that normal residuals look no better than these.")
 
 
 class Residuals(Wire):
-    """Of the rows learned from, of those held out, or of those that judge a model that is there already."""
+    """Residuals of the training rows, of the rows held out, or of the evaluated rows."""
 
-    part: Part
-    rows: int
-    mean: float | None
+    part: Part = Field(description="Rows of the residuals: training rows, test rows, or the rows of an evaluation.")
+    rows: int = Field(description="Number of rows.")
+    mean: float | None = Field(description="Arithmetic mean.")
     standard_deviation: float | None = Field(description="With n - 1; null for one row.")
     five_numbers: list[float] = Field(description="Minimum, first quartile, median, third quartile, maximum.")
-    normality: list[NormalityTest]
-    normality_without_outliers: list[NormalityTest] | None = Field(None, description="Absent without outliers.")
+    normality: list[NormalityTest] = Field(description="Tests of normality.")
+    normality_without_outliers: list[NormalityTest] | None = Field(
+        None, description="Tests of normality without the outliers; null where there are no outliers."
+    )
     outliers: int = Field(description="Residuals more than 1.5 interquartile ranges outside of the quartiles.")
     outlier_rows: list[int] = Field(
         description="Their rows in the dataset, from 0, largest residual first; at most 100."

@@ -1,7 +1,7 @@
-"""How far can the numbers of a model be trusted? Fit it again on rows drawn with replacement, and see them spread.
+"""Bootstrap a model: fit it again on rows drawn with replacement, and measure how far its numbers spread.
 
-Answers an interval and a histogram for every coefficient (in the table's own units), for the predictions of given rows
-and for every measure, a rectangle that holds all coefficients at once, and ellipses for pairs of them.
+The result has an interval and a histogram for every coefficient (in the table's own units), for the predictions of
+given rows and for every metric, a rectangle that holds all coefficients at once, and ellipses for pairs of them.
 """
 
 from typing import Any, Literal
@@ -49,17 +49,18 @@ class BootstrapRequest(Request):
         description="The dataset whose rows are drawn: its id, or its name, which means the newest of that name."
     )
     model: Name | None = Field(None, description="Fit what this model was trained by; or give `training`.")
-    version: int | None = Field(None, ge=1, description="Of the model; absent: its champion, else the newest.")
+    version: int | None = Field(None, ge=1, description="Version of the model; null: its champion, else the newest.")
     training: TrainSpec | None = Field(
         None,
-        description="What to fit, if not a model. Of its validation only `group` counts: whole groups are drawn.",
+        description="Training to repeat, where no model is given. Of its validation only `group` counts: "
+        "whole groups are drawn. Null: that of `model`.",
     )
     resamples: int = Field(1000, ge=50, le=10_000, description="How often rows are drawn and the model is fitted.")
     draw: Literal["rows", "noise"] = Field(
         "rows",
-        description="Difference between refits. rows: they are drawn with replacement. noise: the rows "
-        "stay, their targets are predictions of the first fit with "
-        "normal noise of the size of its residuals; of regressions, if the model is taken to be right.",
+        description="Difference between refits. rows: they are drawn with replacement. noise: the rows stay, "
+        "their targets are predictions of the first fit with normal noise of the size of its "
+        "residuals, for regressions whose model is taken to be right.",
     )
     confidence: float = Field(0.9, ge=0.5, le=0.999, description="Share of the refits that intervals hold.")
     interval: Literal["percentile", "accelerated"] = Field(
@@ -73,24 +74,30 @@ class BootstrapRequest(Request):
 
 
 class BootstrapEstimate(Estimate):
-    """What a bootstrap would take."""
+    """Estimate of a bootstrap."""
 
-    fits: int
+    fits: int = Field(description="Number of fits that the job would make.")
     memory_bytes: int = Field(description="Rough peak of the process.")
     seconds: float = Field(description="Rough time from start to end.")
 
 
 class Bootstrap(Result):
-    """What the refits say."""
+    """Distributions over the refits."""
 
-    kind: Literal["bootstrap"]
+    kind: Literal["bootstrap"] = Field(description="Kind, which tells the variants of this schema apart.")
     rests_on: str = Field(description="One sentence: rows, resamples, seed.")
-    confidence: float
-    coefficients: list[Distribution] = Field(description="In the table's own units; none of models without.")
+    confidence: float = Field(description="Share of the refits that the intervals hold, from 0 to 1.")
+    coefficients: list[Distribution] = Field(
+        description="Distribution of each coefficient, in the table's own units; null for models without coefficients."
+    )
     predictions: list[Distribution] = Field(description="Numbers, or the probability of each class.")
-    measures: list[Distribution] = Field(description="Of each refit, on the rows that it has not seen.")
-    rectangle: Rectangle | None = Field(None, description="For all coefficients at once, in their order.")
-    ellipses: list[Ellipse] = Field([], description="For every pair of the first ten coefficients.")
+    measures: list[Distribution] = Field(
+        description="Distribution of each metric over the refits, each on the rows that the refit has not seen."
+    )
+    rectangle: Rectangle | None = Field(
+        None, description="Confidence rectangle of all coefficients at once, in their order."
+    )
+    ellipses: list[Ellipse] = Field([], description="Confidence ellipses of every pair of the first ten coefficients.")
 
 
 def needs(request: BootstrapRequest) -> Needs:

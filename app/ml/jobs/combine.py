@@ -1,7 +1,7 @@
 """Combine models that exist into a committee, without fitting any of them again: a new version of a model.
 
-Each member goes on seeing the columns as its own training prepared them, and answers as it does alone. The committee
-is judged on rows that none of its members has learned from.
+Each member sees the columns as its own training prepared them, and predicts as it does alone. The committee is
+evaluated on rows that none of its members was trained on.
 """
 
 from collections.abc import Iterator, Sequence
@@ -69,12 +69,18 @@ class CombineRequest(Request):
     """Combine models that exist into a committee; nothing is fitted."""
 
     model: Name = Field(description="The model that gets a new version; made if it does not exist.")
-    members: list[CombinedMember] = Field(min_length=1, max_length=50, description="Who sits on it.")
+    members: list[CombinedMember] = Field(
+        min_length=1, max_length=50, description="Model versions that become members of the committee."
+    )
     dataset: DatasetReference = Field(
-        description="The id or the name of a dataset with the members' columns and their target. Its rows judge the "
+        description="The id or the name of a dataset with the members' columns and their target. Its rows evaluate the "
         "committee, except those that a member was trained on. A name means the newest dataset of that name."
     )
-    combine: Literal["mean", "majority"] = Field("mean", description="Of classes: probabilities, or a vote each.")
+    combine: Literal["mean", "majority"] = Field(
+        "mean",
+        description="Way in which members are combined: their probabilities are averaged, or each has a vote. "
+        "Regressions are averaged.",
+    )
     share: float = Field(
         0.0,
         ge=0,
@@ -83,7 +89,7 @@ class CombineRequest(Request):
         "Unused in regression.",
     )
     gap: float = Field(0.0, ge=0, le=1, description="Classes: by how much it must lead the second.")
-    seed: int = Field(0, ge=0, lt=2**63, description="Of the bootstrap.")
+    seed: int = Field(0, ge=0, lt=2**63, description="Seed of the bootstrap intervals.")
 
 
 def needs(request: CombineRequest) -> Needs:
@@ -118,7 +124,7 @@ def run(request: CombineRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     complete = all(loaded.seen is not None for loaded in inputs.models)
     foreign = [loaded for loaded in inputs.models if not trainings(loaded.model.receipt, digest)]
     if not chosen.target.rows.size or (seen and not chosen.sealed and not complete):
-        raise InvalidData("The members have learned from all rows of this dataset: none is left to judge by.")
+        raise InvalidData("The members have learned from all rows of this dataset: none is left for the evaluation.")
     target = chosen.target
     evaluated = judge(model, table, target, NOTHING_ELSE, request.seed, progress=progress)
     stages(0.95, "writing the model")

@@ -1,6 +1,6 @@
-"""Judge a model on a dataset: every figure of its task with error bars, and the rows behind each mistake.
+"""Evaluate a model on a dataset: every metric with its confidence interval, and the rows behind each mistake.
 
-Rows that training has seen are not judged, unless the request is for all: of the model's own dataset those that were
+Rows that training has seen are left out, unless the request is for all: of the model's own dataset those that were
 not held out, of any other those that equal a training row in all columns used.
 """
 
@@ -26,7 +26,7 @@ from app.references import DatasetReference
 
 
 class EvaluateRequest(Chosen, Request):
-    """Judge a version of a model on the rows of a dataset."""
+    """Evaluate a version of a model on the rows of a dataset."""
 
     dataset: DatasetReference = Field(
         description="A dataset that has the model's columns: its id, or its name, which means the newest of that name."
@@ -34,29 +34,32 @@ class EvaluateRequest(Chosen, Request):
     target: str | None = Field(None, description="The column of the truth; absent: as in the model's training.")
     rows: Literal["all", "held_out"] | None = Field(
         None,
-        description="Rows to judge. Null: those that training has not seen: of the dataset that the model was trained "
+        description="Rows to use. Null: those that training has not seen: of the dataset that the model was trained "
         "on, the rows held out; of another, all rows but those that equal a training row in all columns used. all: "
         "every row. held_out: the rows held out of the dataset that the model was trained on.",
     )
-    costs: Costs | None = Field(None, description="What decisions cost: adds the cheapest ones.")
+    costs: Costs | None = Field(
+        None, description="Cost matrix; adds the costs of the cheapest classes. Null: no costs."
+    )
     threshold: float | None = Field(
         None,
         ge=0,
         le=1,
-        description="Of two classes: the second is assigned above this probability. Absent: the most probable.",
+        description="Probability of the second of two classes above which it is predicted; null: the most "
+        "probable class is predicted.",
     )
     examples: int = Field(20, ge=0, le=1000, description="Rows named in every cell of the confusion matrix.")
-    seed: int = Field(0, ge=0, lt=2**63, description="Of the bootstrap.")
+    seed: int = Field(0, ge=0, lt=2**63, description="Seed of the bootstrap intervals.")
 
 
 class EvaluateResult(Judgement, Result):
-    """What the rows of a dataset say of a version."""
+    """Evaluation of a version on the rows of a dataset."""
 
-    kind: Literal["evaluate"]
-    model: str
-    version: int
+    kind: Literal["evaluate"] = Field(description="Kind, which tells the variants of this schema apart.")
+    model: str = Field(description="Name of the model.")
+    version: int = Field(description="Version of the model, counted from 1.")
     digest: str = Field(description="sha256: of the version's bytes.")
-    dataset: UUID
+    dataset: UUID = Field(description="Id of the dataset whose rows were evaluated.")
     rests_on: str = Field(description="One sentence: which rows.")
     intervals: IntervalReport | None = Field(
         None,
@@ -146,8 +149,8 @@ def _nothing_left(chosen: Unseen) -> str:
     if chosen.sealed or not chosen.found.seen.any():
         return "The model's training held out no row of this dataset."
     return (
-        f"All {chosen.found.seen.size} rows with a truth equal training rows of the model: none is left to judge. Set "
-        "rows to all to judge them all the same."
+        f"All {chosen.found.seen.size} rows with a truth equal training rows of the model: none is left to "
+        "evaluate. Set rows to all to evaluate them all the same."
     )
 
 

@@ -1,8 +1,8 @@
 """Choose among settings and algorithms by cross-validation on the same folds, and train the one chosen.
 
-Every combination of the grids, with random draws if any, is judged by the same folds of the training rows. The first
-in rank is then fitted on all of them and judged once by the test rows, which no candidate has seen. Of candidates that
-are better together the result tells the committee, ready to be trained.
+Every combination of the grids, with random draws if any, is evaluated on the same folds of the training rows. The
+first in rank is then fitted on all of them and evaluated once on the test rows, which no candidate has seen. Where
+candidates are better together, the result holds their committee, ready to be trained.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class SearchRequest(SearchSpec, Request):
     )
     validation: Validation = Field(
         Validation(method="kfold"),
-        description="Its method is kfold. Absent: 5 folds of the rows that 20% test rows leave.",
+        description="Validation of the candidates by kfold; by default 5 folds of the rows that 20% test rows leave.",
     )
     measure: str | None = Field(
         None,
@@ -53,32 +53,32 @@ class SearchRequest(SearchSpec, Request):
     )
     keep_fold_models: bool = Field(
         False,
-        description="In the ensemble, each member stands for its fits without one fold each, a cross-validated "
-        "committee; otherwise for one fit of all rows.",
+        description="Makes each member of the ensemble a cross-validated committee of its fits without one "
+        "fold each; if false, one fit of all rows.",
     )
 
 
 class SearchEstimate(Estimate):
-    """What a search would take."""
+    """Estimate of a search."""
 
-    candidates: int
-    fits: int
+    candidates: int = Field(description="Number of candidates.")
+    fits: int = Field(description="Number of fits that the job would make.")
     memory_bytes: int = Field(description="Rough peak of the process.")
     seconds: float = Field(description="Rough time from start to end.")
 
 
 class SearchResult(Result):
-    """Every candidate with its figures, in the order they were given."""
+    """Candidates with their metrics, in the order of the request."""
 
-    kind: Literal["search"]
-    measure: str
-    better: Literal["lower", "higher"]
+    kind: Literal["search"] = Field(description="Kind, which tells the variants of this schema apart.")
+    measure: str = Field(description="Metric that ranks the candidates.")
+    better: Literal["lower", "higher"] = Field(description="Direction of the metric: lower or higher is better.")
     chosen: int = Field(description="Place in the list, from 0.")
-    rests_on: str
-    candidates: list[Tried]
+    rests_on: str = Field(description="Evidence behind the metrics: one sentence with rows, folds and seed.")
+    candidates: list[Tried] = Field(description="Candidates in the order of the request.")
     ensemble: Ensemble | None = Field(
         None,
-        description="To be trained in one more job, if wanted. Absent where no average of candidates was better than "
+        description="Ensemble to train in one more job; null where no average of candidates was better than "
         "the best of them, and without a target.",
     )
 

@@ -19,11 +19,11 @@ class TrainRequest(TrainSpec, Request):
 
 
 class TrainEstimate(Estimate):
-    """What a training would take."""
+    """Estimate of a training."""
 
-    task: str
-    features: list[str]
-    rows: int
+    task: str = Field(description="Task: regression, classification, clustering or projection.")
+    features: list[str] = Field(description="Columns to learn from.")
+    rows: int = Field(description="Number of rows.")
     memory_bytes: int = Field(description="Rough peak of the training process.")
     seconds: float = Field(description="Rough time from start to end.")
 

@@ -14,9 +14,10 @@ Numbers that do not exist (log 0, 1/0, √−1) and those beyond float64 are mis
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
-from typing import Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from pydantic import Field
 
 from app.ml.contract.algorithm import Vector
 
@@ -36,7 +37,7 @@ class Misread(ValueError):
 
 
 class Column(NamedTuple):
-    name: str
+    name: Annotated[str, Field(description="Name of the column.")]
 
 
 class Operation(NamedTuple):

@@ -13,17 +13,20 @@ MAX_LEVELS = 1024
 
 
 class Polynomial(Body):
-    """Powers of columns and, unless told otherwise, their products: all terms up to a total degree.
+    """Powers of columns and, by default, their products: all terms up to a total degree.
 
     With scaling they are powers of (value - middle) / unit, about the middle of the training range: the same
     polynomials, and columns that a fit can tell apart. Without scaling they are powers of the values.
     """
 
-    kind: Literal["polynomial"]
+    kind: Literal["polynomial"] = Field(description="`polynomial`.")
     degree: int = Field(2, ge=1, le=MAX_DEGREE, description="Highest sum of exponents in one term; 1 adds none.")
     interactions: bool = Field(True, description="Products of different columns too; else powers of single columns.")
     columns: list[str] | None = Field(
-        None, min_length=1, max_length=1000, description="Absent: every numeric input. They stay inputs themselves."
+        None,
+        min_length=1,
+        max_length=1000,
+        description="Columns to take powers of, which stay inputs themselves; null: every numeric input.",
     )
 
 
@@ -33,18 +36,20 @@ class Expression(Body):
     A column whose name is not one word stands between backticks: log(`horse power`).
     """
 
-    kind: Literal["expression"]
+    kind: Literal["expression"] = Field(description="`expression`.")
     expression: str = Field(
-        min_length=1, max_length=MAX_LENGTH, description="For instance tanh(x ** 3), or price / max(area, 1)."
+        min_length=1,
+        max_length=MAX_LENGTH,
+        description="Formula of columns, for instance tanh(x ** 3), or price / max(area, 1).",
     )
 
 
 class Picture(Body):
-    """What a small picture shows, its pixels being columns: where its ink is as seen from its barycentre, along
+    """Features of a small picture whose pixels are columns: where its ink is as seen from its barycentre, along
     rows and along columns, and its edges. Where, how large and how bright it is drawn does not matter.
     """
 
-    kind: Literal["picture"]
+    kind: Literal["picture"] = Field(description="`picture`.")
     columns: list[str] = Field(
         min_length=4, max_length=10_000, description="Gray values, row by row from the top; more is more ink."
     )
@@ -77,7 +82,7 @@ class Preprocessing(Body):
         "shifted: `standard` divides by the root mean square, `minmax` by the largest absolute value.",
     )
     imputation: Literal["mean", "median"] = Field(
-        "mean", description="Of missing numbers; missing categories get a level of their own."
+        "mean", description="Value for missing numbers; missing categories get a level of their own."
     )
     max_levels: int = Field(
         64,
@@ -96,7 +101,7 @@ class Preprocessing(Body):
     basis: list[BasisFunction] = Field(
         [], max_length=100, description="Functions of numeric inputs, as further columns for the algorithm."
     )
-    keep_inputs: bool = Field(True, description="Whether inputs that expressions and pictures read stay columns too.")
+    keep_inputs: bool = Field(True, description="Keeps inputs that expressions and pictures read as columns too.")
     undefined: Literal["refuse", "impute"] = Field(
         "refuse",
         description="Training rows for which a function has no value, as the logarithm of 0: refuse them, or take the "
@@ -104,9 +109,9 @@ class Preprocessing(Body):
     )
     target: Linearising = Field(
         "none",
-        description="Of a regression: fit a function of the target and turn predictions back. What is least in the "
-        "function's units, such as the squared error of the logarithm, is not so in the target's: predictions "
-        "of log are medians, below the mean.",
+        description="Function of a regression's target that is fitted, and turned back in predictions. What "
+        "is least in the function's units, such as the squared error of the logarithm, is not so "
+        "in the target's: predictions of log are medians, below the mean.",
     )
     target_minimum: Limit | None = Field(
         None,

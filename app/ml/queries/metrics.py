@@ -33,35 +33,47 @@ class Pairs(Body):
     """What all pairs may say."""
 
     weights: list[Weight] | None = Field(None, max_length=MOST, description="How much each pair counts.")
-    seed: int = Field(0, ge=0, lt=2**63, description="Of the bootstrap.")
+    seed: int = Field(0, ge=0, lt=2**63, description="Seed of the bootstrap intervals.")
 
 
 class NumberPairs(Pairs):
     """Numbers beside numbers: RMSE, MAE, R2, and what the residuals look like."""
 
-    task: Literal["regression"]
-    truth: list[Number] = Field(min_length=1, max_length=MOST)
-    predicted: list[Number] = Field(max_length=MOST)
+    task: Literal["regression"] = Field(description="Task of the pairs.")
+    truth: list[Number] = Field(min_length=1, max_length=MOST, description="True number of each row.")
+    predicted: list[Number] = Field(max_length=MOST, description="Predicted number of each row.")
 
 
 class ClassPairs(Pairs):
     """Classes beside classes, beside probabilities, or beside both."""
 
-    task: Literal["classification"]
-    truth: list[Unchecked] = Field(min_length=1, max_length=MOST)
-    predicted: list[Unchecked] | None = Field(None, max_length=MOST, description="Absent: the most probable classes.")
+    task: Literal["classification"] = Field(description="Task of the pairs.")
+    truth: list[Unchecked] = Field(min_length=1, max_length=MOST, description="True class of each row.")
+    predicted: list[Unchecked] | None = Field(
+        None, max_length=MOST, description="Predicted class of each row; null: the most probable class."
+    )
     probabilities: list[list[float]] | None = Field(
         None, max_length=MOST, description="One for each class, in the order of `classes`."
     )
     scores: list[Share] | None = Field(
-        None, max_length=MOST, description="Of two classes: the probabilities of the second, in place of both."
+        None,
+        max_length=MOST,
+        description="Probability of the second of two classes for each row, in place of `probabilities`; "
+        "null: not given.",
     )
     classes: list[Label] | None = Field(
-        None, min_length=1, max_length=1000, description="Absent: those that are there, ascending."
+        None,
+        min_length=1,
+        max_length=1000,
+        description="Classes in the order of the probabilities; null: those that occur, in ascending order.",
     )
-    costs: Costs | None = Field(None, description="What decisions cost: adds the cheapest ones.")
+    costs: Costs | None = Field(
+        None, description="Cost matrix; adds the costs of the cheapest classes. Null: no costs."
+    )
     threshold: Share | None = Field(
-        None, description="Of two classes: the second is assigned above this probability. Absent: the most probable."
+        None,
+        description="Probability of the second of two classes above which it is predicted; null: the most "
+        "probable class is predicted.",
     )
     examples: int = Field(20, ge=0, le=1000, description="Pairs named in every cell of the confusion matrix.")
 
@@ -71,7 +83,7 @@ class MetricsRequest(RootModel[Annotated[NumberPairs | ClassPairs, Field(discrim
 
 
 class Metrics(Judgement):
-    """What the pairs say. A figure that is undefined (0/0) is null."""
+    """Metrics of pairs of truth and prediction. A metric that is undefined (0/0) is null."""
 
 
 def measure(pairs: NumberPairs | ClassPairs) -> Metrics:

@@ -18,16 +18,16 @@ SHARES = *PERCENTILES, 0.09, 0.25, 0.5, 0.75, 0.91
 class Bin(Wire):
     """One bar of a histogram: from `lower` (included) to `upper` (excluded, but for the last)."""
 
-    lower: float
-    upper: float
-    count: int
+    lower: float = Field(description="Lower end of the bin.")
+    upper: float = Field(description="Upper end of the bin.")
+    count: int = Field(description="Number of values in the bin.")
 
 
 class Percentile(Wire):
     """The value below which this share of the values lies."""
 
-    share: float
-    value: float
+    share: float = Field(description="Share of the values at or below, from 0 to 1.")
+    value: float = Field(description="Value of the percentile.")
 
 
 class Whiskers(Wire):
@@ -37,9 +37,9 @@ class Whiskers(Wire):
         description="extremes: minimum and maximum. deviation: one standard deviation around the mean. percentiles: "
         "the 9th and the 91st."
     )
-    lower: float
-    upper: float
-    outliers: int
+    lower: float = Field(description="Smallest value that is no outlier.")
+    upper: float = Field(description="Largest value that is no outlier.")
+    outliers: int = Field(description="Number of outliers.")
 
 
 def histogram(values: Vector) -> list[Bin]:

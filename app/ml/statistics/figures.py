@@ -25,16 +25,18 @@ from app.wire import Wire
 class Figure(Wire):
     """One measured number with its error bar."""
 
-    name: str
+    name: str = Field(description="Name of the metric.")
     average: Literal["macro"] | None = Field(
         None,
         description="How the metric of several classes is averaged: `macro` is the unweighted mean over the classes "
         "for which it is defined. Null: the metric is of one class, or of all rows at once.",
     )
-    value: float | None = Field(description="Null where it is undefined (0/0); `note` says why where it is not 0/0.")
-    lower: float | None = None
-    upper: float | None = None
-    confidence: float = 0.95
+    value: float | None = Field(
+        description="Value of the metric; null where it is undefined (0/0), or where `note` gives another reason."
+    )
+    lower: float | None = Field(None, description="Lower end of the interval; null where there is none.")
+    upper: float | None = Field(None, description="Upper end of the interval; null where there is none.")
+    confidence: float = Field(0.95, description="Confidence level of the interval, from 0 to 1.")
     interval: str | None = Field(
         None,
         description="How the bounds were found: clopper-pearson (exact: covers at least its confidence), "

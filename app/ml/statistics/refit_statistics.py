@@ -28,7 +28,7 @@ MOST_IN_PAIRS = 10
 class Distribution(Wire):
     """One number over all refits."""
 
-    name: str
+    name: str = Field(description="Name of the coefficient, prediction or metric.")
     label: str | None = Field(None, description="The class, for numbers of one class.")
     average: str | None = Field(
         None,
@@ -36,36 +36,38 @@ class Distribution(Wire):
         "which it is defined. Null: the number is of one class, or no metric of classes.",
     )
     row: int | None = Field(None, description="Index of the requested row, from 0.")
-    estimate: float | None = Field(description="Of the fit of all rows. For measures: the mean over the refits.")
-    mean: float | None = None
-    median: float | None = None
+    estimate: float | None = Field(description="Value of the fit of all rows. For metrics: the mean over the refits.")
+    mean: float | None = Field(None, description="Arithmetic mean.")
+    median: float | None = Field(None, description="Median.")
     standard_error: float | None = Field(None, description="Standard deviation over the refits.")
-    lower: float | None = None
-    upper: float | None = None
+    lower: float | None = Field(None, description="Lower end of the interval.")
+    upper: float | None = Field(None, description="Upper end of the interval.")
     interval: str | None = Field(None, description="bootstrap (percentile) or bootstrap (accelerated).")
     defined: int = Field(description="Refits in which the number exists: a category may be absent from a resample.")
     display: str = Field(description="Rounded to the error bar, for people.")
-    histogram: list[Bin] = []
+    histogram: list[Bin] = Field([], description="Bins of equal width, in ascending order.")
 
 
 class Rectangle(Wire):
     """Bounds that hold all numbers at once in the stated share of the refits: wider than each one's own."""
 
-    lower: list[float]
-    upper: list[float]
+    lower: list[float] = Field(description="Lower ends, one for each coefficient.")
+    upper: list[float] = Field(description="Upper ends, one for each coefficient.")
     holds: float = Field(description="Share of the refits inside.")
 
 
 class Ellipse(Wire):
-    """Of two numbers, the region (c - centre)ᵀ covariance⁻¹ (c - centre) <= radius²."""
+    """Confidence region of two numbers: (c - centre)ᵀ covariance⁻¹ (c - centre) <= radius²."""
 
-    names: list[str]
-    centre: list[float]
-    covariance: list[list[float]]
+    names: list[str] = Field(description="Names of the two numbers.")
+    centre: list[float] = Field(description="Centre: the two estimates.")
+    covariance: list[list[float]] = Field(description="Covariance matrix of the two numbers over the refits.")
     radius: float = Field(description="So that the stated share of the refits is inside.")
-    normal_radius: float = Field(description="What it would be if the refits were normal: the root of a χ² quantile.")
+    normal_radius: float = Field(
+        description="Radius that normally distributed refits would have: the root of a χ² quantile."
+    )
     semi_axes: list[float] = Field(description="The longer first, for `radius`.")
-    angle: float = Field(description="Of the longer one, in degrees from the axis of the first number.")
+    angle: float = Field(description="Angle of the longer axis, in degrees from the axis of the first number.")
 
 
 def distribution(

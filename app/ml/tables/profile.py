@@ -51,8 +51,10 @@ Extreme = TypeAliasType("Extreme", float | str)
 
 
 class Level(Wire):
-    value: str
-    count: int
+    """Value of a categorical column."""
+
+    value: str = Field(description="The value.")
+    count: int = Field(description="Number of rows with this value.")
 
 
 class Offer(Wire):
@@ -70,27 +72,27 @@ class Offer(Wire):
 class Column(Wire):
     """The data sheet of one column. Quartiles follow the linear rule (Hyndman & Fan type 7)."""
 
-    name: str
+    name: str = Field(description="Name of the column.")
     kind: str = Field(description="numeric, categorical, boolean, text or datetime.")
     count: int = Field(description="Rows that have a value.")
-    missing: int
+    missing: int = Field(description="Number of missing values.")
     distinct: int | None = Field(None, description="Different values; absent where there were too many to count.")
     minimum: Extreme | None = Field(None, description="Smallest value: a number, or a time as ISO 8601 in UTC.")
-    first_quartile: float | None = None
-    median: float | None = None
-    third_quartile: float | None = None
+    first_quartile: float | None = Field(None, description="First quartile; null where the column has no numbers.")
+    median: float | None = Field(None, description="Median; null where the column has no numbers.")
+    third_quartile: float | None = Field(None, description="Third quartile; null where the column has no numbers.")
     maximum: Extreme | None = Field(None, description="Largest value: a number, or a time as ISO 8601 in UTC.")
-    mean: float | None = None
+    mean: float | None = Field(None, description="Arithmetic mean; null where the column has no numbers.")
     standard_deviation: float | None = Field(None, description="With n - 1 in the denominator.")
     lower_whisker: float | None = Field(None, description="Smallest value within 1.5 interquartile ranges of the box.")
-    upper_whisker: float | None = None
+    upper_whisker: float | None = Field(None, description="Largest value that is no outlier; null without numbers.")
     outliers: int | None = Field(None, description="Values beyond the whiskers.")
     outlier_rows: list[int] | None = Field(
         None, description="Their rows, from 0, those farthest out first; at most 100. Absent without outliers."
     )
     other_whiskers: list[Whiskers] | None = Field(None, description="Box plots by other rules.")
     percentiles: list[Percentile] | None = Field(None, description="Beside the quartiles.")
-    histogram: list[Bin] | None = None
+    histogram: list[Bin] | None = Field(None, description="Histogram of the numbers, in ascending order.")
     top_levels: list[Level] | None = Field(None, description="Most frequent first; long values are cut.")
     identifier_like: bool = Field(
         False, description="Names rows rather than describing them; not a feature by default."
@@ -111,7 +113,7 @@ class Column(Wire):
         "those that are not; null: it is no such column.",
     )
     offers: list[Offer] = Field([], description="Other readings of the column that the uploaded file allows.")
-    warnings: list[str] = []
+    warnings: list[str] = Field([], description="Sentences on what was noticed in the column.")
 
 
 class Remark(NamedTuple):

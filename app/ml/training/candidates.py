@@ -23,7 +23,7 @@ MOST = 1000
 """Candidates of one search."""
 Pointer = Field(
     pattern=r"^/(algorithm|preprocessing|alternatives/\d{1,2})(/[^/]{1,100}){1,10}$",
-    description="Of the setting within this request, such as /algorithm/penalty.",
+    description="JSON pointer to the setting within this request, such as /algorithm/penalty.",
 )
 
 
@@ -38,9 +38,11 @@ class Draw(Body):
     """A setting whose values are drawn at random, together with the other draws."""
 
     pointer: str = Pointer
-    low: float
-    high: float
-    spacing: Literal["linear", "log"] = Field("linear", description="What is drawn evenly: the value or its logarithm.")
+    low: float = Field(description="Smallest value that is drawn.")
+    high: float = Field(description="Largest value that is drawn.")
+    spacing: Literal["linear", "log"] = Field(
+        "linear", description="Scale on which values are drawn evenly: linear or logarithmic."
+    )
     whole: bool = Field(False, description="Round to whole numbers.")
 
     @model_validator(mode="after")
@@ -64,8 +66,8 @@ class SearchSpec(TrainSpec):
     """A training request with what to try in it."""
 
     alternatives: list[AlgorithmSpec] = Field([], max_length=50, description="Algorithms to compare with `algorithm`.")
-    grid: list[Grid] = Field([], max_length=10)
-    draws: list[Draw] = Field([], max_length=20)
+    grid: list[Grid] = Field([], max_length=10, description="Settings with lists of values, all combined.")
+    draws: list[Draw] = Field([], max_length=20, description="Settings that are drawn at random.")
     draw_count: int = Field(20, ge=1, le=MOST, description="How often to draw, for each combination of the grids.")
 
 

@@ -34,15 +34,19 @@ NUMBERS = 1 << 22
 
 
 class EnsembleMember(Wire):
+    """Member of an ensemble."""
+
     candidate: int = Field(description="Place in the list of candidates, from 0.")
     weight: int = Field(description="How often it was chosen.")
 
 
 class Ensemble(Wire):
-    """Candidates that together answered unseen rows better than the best of them alone."""
+    """Candidates whose average predicts unseen rows better than the best of them alone."""
 
     algorithm: dict[str, Any] = Field(description="A committee of them: train it by sending this as `algorithm`.")
-    preprocessing: dict[str, Any] = Field(description="What they share; send it along.")
+    preprocessing: dict[str, Any] = Field(
+        description="Preprocessing that the members share; send it along with a training of the ensemble."
+    )
     members: list[EnsembleMember] = Field(description="Most weight first.")
     diversity: float | None = Field(
         None, description="The share of the members' squared error that averaging takes away: their spread about it."
@@ -53,7 +57,7 @@ class Ensemble(Wire):
         description="How much better these are than the one candidate that the other folds would have chosen, fold by "
         "fold, with the interval of the difference."
     )
-    rests_on: str
+    rests_on: str = Field(description="Evidence behind the metrics: one sentence with rows, folds and seed.")
 
 
 class Contender(NamedTuple):

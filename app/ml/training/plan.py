@@ -39,7 +39,7 @@ else:
 
 
 class TrainSpec(Body):
-    """Which columns, which algorithm, prepared and judged how."""
+    """Columns, algorithm, preparation and validation of a training."""
 
     target: str | None = Field(None, description="The column to predict; absent for unsupervised learning.")
     features: list[str] | None = Field(
@@ -53,7 +53,7 @@ class TrainSpec(Body):
     sigma: str | None = Field(
         None,
         description="A numeric column with the error (standard deviation) of each row's target: instead of weights, a "
-        "row counts as 1/sigma². Algorithms that judge themselves by known errors (linear) take them as known.",
+        "row counts as 1/sigma². Algorithms with a test of goodness of fit (linear) take them as known.",
     )
     kinds: dict[str, KindName] = Field(
         {},
@@ -61,13 +61,13 @@ class TrainSpec(Body):
         "`categorical`, texts as `numeric` or `date` (`date:DMY` names the order, `numeric:comma` the decimal mark), "
         "categories as `text`, which is no feature. Texts that cannot be read so are missing.",
     )
-    task: Task | None = Field(None, description="Null: regression for a numeric target, else classification.")
-    algorithm: AlgorithmSpec
+    task: Task | None = Field(None, description="Task; null: regression for a numeric target, else classification.")
+    algorithm: AlgorithmSpec = Field(description="Algorithm with its parameters.")
     preprocessing: Preprocessing = Field(
-        Preprocessing(), description="How columns become numbers. Absent: the default of each of its fields."
+        Preprocessing(), description="How columns become numbers; by default each of its fields has its own default."
     )
     validation: Validation = Field(
-        Validation(), description="How the model is validated. Absent: the default of each of its fields."
+        Validation(), description="How the model is validated; by default each of its fields has its own default."
     )
     seed: int = Field(0, ge=0, lt=2**63, description="Same seed, same bytes.")
 

@@ -49,15 +49,17 @@ N = TypeVar("N", float, Vector)
 
 
 class Setting(Wire):
-    pointer: str
-    value: Any
+    """Setting of a candidate."""
+
+    pointer: str = Field(description="JSON pointer to the setting within the request.")
+    value: Any = Field(description="Value of the setting.")
 
 
 class Tried(Wire):
     """One candidate and how it did."""
 
-    algorithm: str
-    settings: list[Setting] = Field(description="What sets it apart from the request.")
+    algorithm: str = Field(description="Name of the algorithm.")
+    settings: list[Setting] = Field(description="Settings in which the candidate differs from the request.")
     rank: int | None = Field(None, description="Rank from 1; null where the candidate could not be evaluated.")
     validation: Figure | None = Field(None, description="Mean over the folds.")
     train: Figure | None = Field(None, description="The same on the rows that were learned from: never a promise.")

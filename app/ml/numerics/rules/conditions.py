@@ -80,12 +80,12 @@ class GivenTest(Body):
     op: Literal["<", "<=", ">", ">=", "==", "!=", "in", "not in", "known", "missing"] = Field(
         description="Numbers are compared, categories are equal to one or among several; any value is known or missing."
     )
-    value: Label | None = Field(None, description="What is compared with: a number, a truth value or a category.")
+    value: Label | None = Field(None, description="Number, truth value or category that the column is compared with.")
     values: list[str] | None = Field(None, min_length=1, max_length=1000, description="Categories, for in and not in.")
 
 
 class GivenRule(Body):
-    """If all tests hold, then this class."""
+    """Rule: where all tests hold, its class is predicted."""
 
     tests: list[GivenTest] = Field(max_length=100, description="Joined by and; without any the rule always fires.")
     then: Label = Field(description="A class of the target.")
