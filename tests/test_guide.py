@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import fields
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,6 +17,7 @@ from app.docs import guide
 from app.docs.algorithm_page import commands, example
 from app.ml.catalogue import catalogue
 from app.ml.contract.algorithm import Task
+from app.ml.job import Kind
 
 ROOT = Path(__file__).parent.parent
 ADDRESS = "http://127.0.0.1:8000"
@@ -207,3 +209,27 @@ def test_every_supervised_algorithm_was_measured():
         table = page.split(f"<!-- measured {task} -->")[1].split(f"<!-- /measured {task} -->")[0]
         able = {name for name, entry in catalogue().items() if task in entry.algorithm.tasks}
         assert set(re.findall(r"^\| \[`(\w+)`\]", table, flags=re.MULTILINE)) == able
+
+
+def first_column(page, heading):
+    """Names in backticks in the first column of the table after a heading."""
+    section = (ROOT / "app" / "docs" / f"{page}.md").read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    cells = re.findall(r"^\| ([^|]*) \|", section, flags=re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+
+
+def parameters_of(client, path):
+    operation = client.get("/openapi.json").json()["paths"][path]["post"]
+    return {parameter["name"] for parameter in operation["parameters"]}
+
+
+def test_names_in_tables_of_fields_exist(client):
+    schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    assert first_column("train", "Fields of the request") <= set(schemas["TrainRequest"]["properties"])
+    assert first_column("reports", "Parts") <= set(schemas["Report"]["properties"])
+    assert first_column("decisions-of-a-classifier", "Reject uncertain rows") <= parameters_of(
+        client, "/v1/models/{model}/predict"
+    )
+    assert first_column("datasets", "How cells are read") <= parameters_of(client, "/v1/datasets")
+    assert first_column("datasets", "Formats") == set(schemas["FileFormat"]["enum"]) | {"file_format"}
+    assert first_column("extending", "A kind of job") == {field.name for field in fields(Kind)}
