@@ -15,31 +15,42 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="VALIANT_", frozen=True, extra="ignore")
 
     # where things live
-    data: Path = Field(Path("var"), description="Folder of the embedded servers and of uploads on their way.")
+    data: Path = Field(Path("var"), description="Folder of the embedded servers, and of uploads while they are read.")
     database_url: SecretStr | None = Field(
         None,
         description="URL of Postgres, as postgresql://user@host:5432/database; null starts the embedded one. "
         "Without a password in the URL, libpq's PGPASSWORD or PGPASSFILE gives it.",
     )
-    broker_url: SecretStr | None = Field(None, description="Redis that carries job ids; absent: the embedded one.")
-    cache_url: SecretStr | None = Field(None, description="Redis that keeps model bytes; absent: the embedded one.")
+    broker_url: SecretStr | None = Field(
+        None, description="URL of the Redis that carries job ids; null starts the embedded one."
+    )
+    cache_url: SecretStr | None = Field(
+        None, description="URL of the Redis that caches models; null starts the embedded one."
+    )
 
     # the HTTP front end
-    host: str = Field("127.0.0.1", description="Address the API listens on.")
-    port: int = Field(8000, ge=0, le=65535, description="Port it listens on; 0: any free one.")
+    host: str = Field("127.0.0.1", description="Address that the API listens on.")
+    port: int = Field(8000, ge=0, le=65535, description="Port that the API listens on; 0 takes any free one.")
     hosts: str = Field(
         "",
         description="Host names under which clients reach the API, separated by commas, without scheme and port; "
         "localhost and IP addresses always work. `*` admits every name, also one that a web page rebinds to the API.",
     )
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="What is worth a log line.")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        "INFO", description="Least severe level that is logged."
+    )
     fast_path: bool = Field(
         True,
-        description="Predictions skip the web framework, which costs more than they do; false gives the framework's "
-        "way. The shortcut turns itself off, with a warning in the log, if uvicorn is of another version than tested.",
+        description="Whether predictions take the fast request path, which skips the web framework; false: the "
+        "framework's path alone. The fast path turns itself off, with a warning in the log, if uvicorn is "
+        "of a version that it was not tested with.",
     )
-    drain_seconds: float = Field(0, ge=0, description="Time between not-ready and shutdown.")
-    upload_timeout_seconds: PositiveFloat = Field(60, description="Longest silence within an upload.")
+    drain_seconds: float = Field(
+        0, ge=0, description="Time in seconds between the first response of not ready and the end of the process."
+    )
+    upload_timeout_seconds: PositiveFloat = Field(
+        60, description="Longest time in seconds without a byte of an upload; then it is refused with 408."
+    )
 
     # limits on input
     max_upload_bytes: PositiveInt = Field(
@@ -48,49 +59,93 @@ class Settings(BaseSettings):
     max_body_bytes: PositiveInt = Field(
         32 * MiB, description="Largest body of any other request, in bytes, decompressed if it has a Content-Encoding."
     )
-    max_json_depth: PositiveInt = Field(64, description="Deepest nesting of a JSON body.")
-    max_rows: PositiveInt = Field(100_000_000, description="Most rows of a dataset.")
-    max_columns: PositiveInt = Field(10_000, description="Most columns of a dataset.")
-    max_predict_rows: PositiveInt = Field(100_000, description="Most rows of one prediction request.")
-    max_predictions: PositiveInt = Field(1024, description="Predictions in flight, per API process; more are refused.")
-    predict_threads: PositiveInt = Field(2, description="Large predictions computed at once, per API process.")
-    max_waiting_predictions: PositiveInt = Field(16, description="Large ones that may wait; more are refused.")
-    batch_rows: int = Field(0, ge=0, description="Most rows of several requests predicted together; 0: each alone.")
-    batch_wait_seconds: float = Field(0, ge=0, description="How long the first of them waits for others.")
-    max_queued_jobs: PositiveInt = Field(10_000, description="Jobs that may wait; more are refused.")
+    max_json_depth: PositiveInt = Field(64, description="Deepest nesting of a JSON body, in levels.")
+    max_rows: PositiveInt = Field(100_000_000, description="Largest number of rows of a dataset.")
+    max_columns: PositiveInt = Field(10_000, description="Largest number of columns of a dataset.")
+    max_predict_rows: PositiveInt = Field(100_000, description="Largest number of rows of one prediction request.")
+    max_predictions: PositiveInt = Field(
+        1024,
+        description="Largest number of prediction requests in progress in an API process; further ones are refused "
+        "with 503.",
+    )
+    predict_threads: PositiveInt = Field(
+        2, description="Number of large predictions that an API process computes at once."
+    )
+    max_waiting_predictions: PositiveInt = Field(
+        16,
+        description="Largest number of large predictions that wait in an API process; further ones are refused with "
+        "503.",
+    )
+    batch_rows: int = Field(
+        0,
+        ge=0,
+        description="Largest number of rows of several requests that are predicted together; 0: each request is "
+        "predicted alone.",
+    )
+    batch_wait_seconds: float = Field(
+        0, ge=0, description="Longest time in seconds that a request waits for others to be predicted together with."
+    )
+    max_queued_jobs: PositiveInt = Field(
+        10_000, description="Largest number of jobs that wait; further ones are refused with 429."
+    )
 
     # storage
-    spool: Path | None = Field(None, description="Where uploads wait to be parsed; absent: `spool` in `data`.")
+    spool: Path | None = Field(None, description="Folder where uploads wait to be parsed; null: `spool` in `data`.")
     reserve_bytes: int = Field(
         64 * MiB,
         ge=0,
-        description="Room that `valiant up` sets aside on the disk of `data` for a database whose disk is full. "
-        "Uploads and new jobs are refused while less than this is free; 0: neither.",
+        description="Space in bytes that `valiant up` reserves on the disk of `data` for a database whose disk is "
+        "full. Uploads and new jobs are refused while less than this is free; 0: no space is reserved and "
+        "nothing is refused.",
     )
     chunk_bytes: PositiveInt = Field(4 * MiB, description="Size of a stored chunk of a dataset or model, in bytes.")
-    database_pool: PositiveInt = Field(10, description="Database connections per process.")
-    cache_memory_bytes: PositiveInt = Field(256 * MiB, description="Cap of the embedded cache.")
-    cache_timeout_seconds: PositiveFloat = Field(0.05, description="A slower cache is done without.")
-    cache_value_bytes: PositiveInt = Field(16 * MiB, description="Larger models skip Redis.")
-    model_memory_bytes: PositiveInt = Field(512 * MiB, description="Decoded models kept per process.")
+    database_pool: PositiveInt = Field(10, description="Number of database connections of a process.")
+    cache_memory_bytes: PositiveInt = Field(256 * MiB, description="Memory of the embedded cache, in bytes.")
+    cache_timeout_seconds: PositiveFloat = Field(
+        0.05, description="Longest time in seconds to wait for the cache; then the model comes from the database."
+    )
+    cache_value_bytes: PositiveInt = Field(
+        16 * MiB, description="Size in bytes of the largest model that the cache keeps."
+    )
+    model_memory_bytes: PositiveInt = Field(
+        512 * MiB, description="Memory in bytes of the decoded models that a process keeps."
+    )
     pointer_seconds: float = Field(
-        1.0, ge=0, description="Longest time in which a move of an alias by another process goes unseen."
+        1.0,
+        ge=0,
+        description="Longest time in seconds until a process follows an alias that another process has moved.",
     )
     stale_seconds: float = Field(
-        900, ge=0, description="How long warm models predict while the database is away; 0: not at all."
+        900,
+        ge=0,
+        description="Time in seconds during which models in memory predict while the database is away; 0: not at all.",
     )
 
     # jobs
-    lease_seconds: PositiveFloat = Field(30, description="A running job unheard of for so long is taken up again.")
-    beat_seconds: PositiveFloat = Field(1, description="How often a worker renews the lease of a running job.")
-    sweep_seconds: PositiveFloat = Field(5, description="How often lost and forgotten jobs are looked for.")
-    republish_seconds: PositiveFloat = Field(10, description="A queued job unclaimed for so long is announced again.")
-    max_attempts: PositiveInt = Field(3, description="Attempts at a job whose workers or trainers die.")
-    retry_backoff_seconds: PositiveFloat = Field(1, description="Pause before the second attempt; it doubles.")
+    lease_seconds: PositiveFloat = Field(
+        30, description="Time in seconds after which a running job begins again whose worker has not renewed its lease."
+    )
+    beat_seconds: PositiveFloat = Field(
+        1, description="Time in seconds between two renewals of the lease of a running job."
+    )
+    sweep_seconds: PositiveFloat = Field(
+        5, description="Time in seconds between two searches for jobs whose worker died or whose message was lost."
+    )
+    republish_seconds: PositiveFloat = Field(
+        10, description="Time in seconds after which a queued job that no worker has claimed is published again."
+    )
+    max_attempts: PositiveInt = Field(
+        3, description="Largest number of attempts at a job whose worker or training process dies."
+    )
+    retry_backoff_seconds: PositiveFloat = Field(
+        1, description="Pause in seconds before the second attempt at a job; it doubles with each further one."
+    )
     max_time_limit_seconds: PositiveFloat = Field(86_400, description="Longest time limit of a job, in seconds.")
-    job_memory_bytes: PositiveInt = Field(4 * GiB, description="Memory of one training process.")
+    job_memory_bytes: PositiveInt = Field(4 * GiB, description="Memory limit in bytes of a job's process.")
     worker_concurrency: PositiveInt = Field(
-        1, description="Jobs one worker runs at once; what is free, an ensemble or a search may use."
+        1,
+        description="Number of jobs that a worker runs at once. Ensembles and searches of one job may use slots that "
+        "are free.",
     )
     worker_metrics_port: int = Field(
         0,
@@ -104,8 +159,19 @@ class Settings(BaseSettings):
         description="File whose time of modification a worker renews every second; null: no such file. `valiant up` "
         "gives one to each of its workers, and replaces a worker that does not renew it for `lease_seconds`.",
     )
-    watchdog_seconds: PositiveFloat = Field(60, description="An idle worker that hears nothing for so long restarts.")
-    worker_grace_seconds: float = Field(10, ge=0, description="Time a running job gets when a worker stops.")
-    parse_memory_bytes: PositiveInt = Field(2 * GiB, description="Memory of one process that parses an upload.")
-    parse_seconds: PositiveFloat = Field(3600, description="Longest time to parse an upload.")
-    parse_concurrency: PositiveInt = Field(2, description="Uploads parsed at once, per API process; others wait.")
+    watchdog_seconds: PositiveFloat = Field(
+        60, description="Time in seconds after which an idle worker restarts that has received nothing from the broker."
+    )
+    worker_grace_seconds: float = Field(
+        10,
+        ge=0,
+        description="Time in seconds that a running job gets to finish when its worker stops; then it begins again on "
+        "another.",
+    )
+    parse_memory_bytes: PositiveInt = Field(
+        2 * GiB, description="Memory limit in bytes of a process that parses an upload."
+    )
+    parse_seconds: PositiveFloat = Field(3600, description="Longest time in seconds to parse an upload.")
+    parse_concurrency: PositiveInt = Field(
+        2, description="Number of uploads that an API process parses at once; others wait."
+    )

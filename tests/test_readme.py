@@ -106,7 +106,8 @@ def test_every_test_it_names_exists():
 
 def test_every_invariant_has_its_test():
     section = (GUIDE / "invariants.md").read_text()
-    rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
+    rows = [line for line in section.splitlines() if line.startswith("| ") and line != "| invariant | test |"]
+    assert len(rows) > 100
     assert all(re.search(r"`tests/\S+::\w+`", row) for row in rows)
 
 

@@ -41,8 +41,8 @@ def _operation(method: str, path: str, operation: Schema) -> Iterator[str]:
     for kind, media in operation.get("requestBody", {}).get("content", {}).items():
         yield f"<p>Body: {escape(kind)} {_name(media['schema'])}</p>"
     for status, response in operation["responses"].items():
-        answers = [f"{escape(kind)} {_name(media['schema'])}" for kind, media in response.get("content", {}).items()]
-        yield f"<p>{status}: {', '.join(answers) or escape(response['description'])}</p>"
+        bodies = [f"{escape(kind)} {_name(media['schema'])}" for kind, media in response.get("content", {}).items()]
+        yield f"<p>{status}: {', '.join(bodies) or escape(response['description'])}</p>"
     yield "</section>"
 
 

@@ -50,7 +50,7 @@ def main():
             except TimeoutError as error:
                 log.warning("%s: left out, it did not start: %s", name, error)
         machine = _machine(venv, busy)
-    details = ["## All figures", cells_table(figures), servers_table(servers)]
+    details = ["## All measurements", cells_table(figures), servers_table(servers)]
     text = "\n\n".join([machine, targets_table(figures, servers), *details])
     print(text)  # noqa: T201  what a benchmark is for
     if asked.guide:
