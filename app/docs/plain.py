@@ -1,5 +1,6 @@
 """The OpenAPI document as one page of plain HTML, which any browser shows, also one without scripts."""
 
+import re
 from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
@@ -27,14 +28,14 @@ def _parts(document: Schema) -> Iterator[str]:
                     yield from _operation(method, path, operation)
     yield "<h2>schemas</h2>"
     for name, schema in document["components"]["schemas"].items():
-        yield f"<section id={escape(name)}><h3>{escape(name)}</h3><p>{escape(schema.get('description', ''))}</p>"
+        yield f"<section id={escape(name)}><h3>{escape(name)}</h3><p>{_prose(schema.get('description', ''))}</p>"
         yield from _table(schema.get("properties", {}), schema.get("required", []))
         yield "</section>"
 
 
 def _operation(method: str, path: str, operation: Schema) -> Iterator[str]:
     yield f"<section id={operation['operationId']}><h3><code>{method.upper()} {escape(path)}</code></h3>"
-    yield f"<p>{escape(operation.get('description', ''))}</p>"
+    yield f"<p>{_prose(operation.get('description', ''))}</p>"
     parameters = operation.get("parameters", [])
     described = {p["name"]: {"description": p.get("description", ""), **p["schema"]} for p in parameters}
     yield from _table(described, [p["name"] for p in parameters if p.get("required")])
@@ -50,7 +51,7 @@ def _table(fields: Schema, required: list[str]) -> Iterator[str]:
     yield "<table>"
     for name, schema in fields.items():
         css = "" if name in required else " class=optional"
-        yield f"<tr><td{css}><code>{escape(name)}</code><td>{_name(schema)}<td>{escape(_remark(schema))}"
+        yield f"<tr><td{css}><code>{escape(name)}</code><td>{_name(schema)}<td>{_prose(_remark(schema))}"
     yield "</table>"
 
 
@@ -68,3 +69,8 @@ def _name(schema: Schema) -> str:
 def _remark(schema: Schema) -> str:
     default = f"Default: {schema['default']}." if schema.get("default") not in (None, []) else ""
     return f"{schema.get('description', '')} {default}".strip()
+
+
+def _prose(text: str) -> str:
+    """A description as HTML: names in backticks are code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text))

@@ -98,3 +98,4 @@ def test_the_plain_page_needs_no_script(client):
     assert (page.loaded, page.inline) == ({}, {"script": [], "style": [frame.STYLE]})
     names = [operation["operationId"] for path in document["paths"].values() for operation in path.values()]
     assert [name for name in names if f"<section id={name}>" not in text] == []
+    assert "<code>detect</code>" in text
