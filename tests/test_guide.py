@@ -148,7 +148,7 @@ def test_the_commands_of_the_guide_work_as_printed(started):
             else:
                 printed[name].append(started(language, block))
     assert "rmse" in printed["quick-start"][-1]
-    assert [name for name, outputs in printed.items() if '"request_id":' in "".join(outputs)] == ["jobs"]
+    assert [name for name, outputs in printed.items() if "urn:valiant:problem" in "".join(outputs)] == ["jobs"]
     assert all('"state":"succeeded"' in output for output in printed["search"])
 
 
