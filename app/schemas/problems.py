@@ -26,7 +26,7 @@ class ProblemError(Wire):
 class Problem(Wire):
     """Problem of a request (application/problem+json). It never repeats a value the caller sent."""
 
-    type: str = Field("about:blank", description="`about:blank`.")
+    type: str = Field("about:blank", description="URN of the code, such as urn:valiant:problem:no_explanation.")
     title: str = Field(description="Sentence that is the same for every problem of this code.")
     status: int = Field(description="HTTP status.")
     detail: str = Field(description="Sentence on what is wrong: the first problem with its place.")

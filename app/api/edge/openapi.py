@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
+from app.api.edge.examples import add_example
 from app.api.edge.portable_schema import make_portable
 from app.api.edge.problems import MEDIA_TYPE
 from app.api.edge.server_sent_events import DATA
@@ -29,7 +30,8 @@ TAGS = [
 ]
 DESCRIPTION = (
     "Upload a table, train a model on it, wait for the job, and predict. Every failure is an RFC 9457 problem that "
-    "lists each fault of the request with its place. The service has no authentication of its own."
+    "lists each fault of the request with its place. The service has no authentication of its own. Lists in examples "
+    "are cut to their first three entries."
 )
 BESIDE_ROUTES: list[type[Wire]] = [Problem, *DATA.values()]
 """Schemas that no route returns as its body."""
@@ -78,6 +80,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
         make_portable(schema)
     for operation in operations(made):
         _finish(operation)
+        add_example(operation)
     made["components"]["schemas"] = dict(sorted(schemas.items()))
     return _with_named_forms(made)
 

@@ -1,0 +1,220 @@
+"""Worked examples of the OpenAPI document: a walk through all operations on a real service, kept current by this test.
+
+Ids, times and digests are replaced by fixed ones, numbers have four digits, and lists are cut to their first entries.
+"""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+from starlette.testclient import TestClient
+
+from app.api.edge.examples import EXAMPLES, LISTED
+
+ROOT = Path(__file__).parents[1]
+STORED = ROOT / "app" / "api" / "edge" / "examples.json"
+DOCUMENT = json.loads((ROOT / "app" / "openapi.json").read_text())
+METHODS = {"get", "put", "post", "delete"}
+BODILESS = {"delete_dataset", "delete_model", "delete_model_version", "download_model_artifact", "read_metrics"}
+"""Operations whose response has no body, or bytes or text that are not JSON."""
+STREAMED = {"stream_job_events"}
+IRIS = (ROOT / "app" / "samples" / "iris.csv").read_bytes()
+DIABETES = (ROOT / "app" / "samples" / "diabetes.csv").read_bytes()
+FLOWER = {"sepal_length_cm": 5.1, "sepal_width_cm": 3.5, "petal_length_cm": 1.4, "petal_width_cm": 0.2}
+PATIENT = dict(
+    zip(DIABETES.decode().splitlines()[0].split(",")[:-1], [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.9, 87], strict=True)
+)
+TRAIN = {"model": "species", "dataset": "iris", "target": "species", "algorithm": {"name": "logistic"}}
+SEARCH = {
+    "dataset": "diabetes", "target": "progression", "algorithm": {"name": "ridge"},
+    "alternatives": [{"name": "linear"}], "rule": "one_standard_error",
+}  # fmt: skip
+EVALUATE = {"model": "species", "dataset": "iris", "examples": 2}
+BOOTSTRAP = {"model": "progression", "dataset": "diabetes", "resamples": 50}
+COMBINE = {"model": "both", "dataset": "iris", "members": [{"model": "species"}, {"model": "neighbours"}]}
+NEIGHBOURS = TRAIN | {"model": "neighbours", "algorithm": {"name": "knn"}}
+PROGRESSION = {"model": "progression", "dataset": "diabetes", "target": "progression", "algorithm": {"name": "ridge"}}
+TENSOR = {"inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP64", "data": list(FLOWER.values())}]}
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+DIGEST = re.compile(r"(sha256:)?[0-9a-f]{64}")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(Z|\+00:00)")
+REQUEST = re.compile(r"\b[0-9a-f]{32}\b")
+
+
+class Walk:
+    """Requests by operation, and their responses made comparable."""
+
+    def __init__(self, client):
+        self.client, self.examples, self.identifiers = client, {}, {}
+
+    def __call__(self, operation, method, path, body=None, *, expected=200, **options):
+        if body is not None:
+            options["json"] = body
+        response = self.client.request(method, path, **options)
+        assert response.status_code == expected, (operation, response.text)
+        if operation not in BODILESS:
+            found = {"request": self.plain(body)} if body is not None else {}
+            self.examples[operation] = found | {"response": self.plain(response.json())}
+        return response
+
+    def job(self, operation, kind, body, name):
+        self(f"validate_{operation[1]}", "POST", f"/v1/jobs/{kind}:validate", body)
+        self(operation[0], "POST", f"/v1/jobs/{kind}", body | {"name": name}, expected=202)
+        with self.client.stream("GET", f"/v1/jobs/{name}/events") as events:
+            list(events.iter_lines())
+        assert self.client.get(f"/v1/jobs/{name}").json()["state"] == "succeeded"
+
+    def plain(self, value, key=""):
+        """Ids, times, digests and numbers without what differs from run to run; long lists cut."""
+        if isinstance(value, dict):
+            return {name: self.plain(part, name) for name, part in value.items() if part is not None}
+        if isinstance(value, list):
+            return [self.plain(part, key) for part in value[:LISTED]]
+        if isinstance(value, float) and value and math.isfinite(value):
+            return float(f"{value:.4g}")
+        if key in {"seconds", "size_bytes", "memory_bytes"}:
+            return 1000
+        if not isinstance(value, str):
+            return value
+        text = UUID.sub(lambda found: self.identifier(found[0]), value)
+        text = TIME.sub("2026-01-31T12:00:00Z", REQUEST.sub("0" * 32, text))
+        return DIGEST.sub(lambda found: (found[1] or "") + "5e" * 32, text)
+
+    def identifier(self, given):
+        number = self.identifiers.setdefault(given, len(self.identifiers) + 1)
+        return f"019c0000-0000-7000-8000-{number:012d}"
+
+
+@pytest.fixture(scope="module")
+def walked(module_stack_factory):
+    """All examples, of servers of their own, so that lists hold nothing else."""
+    from app import processes
+    from app.main import create_app
+
+    stack = module_stack_factory()
+    child = processes.worker(stack.settings, stack.folder)
+    child.start()
+    try:
+        with TestClient(create_app(stack.settings)) as client:
+            walk = Walk(client)
+            everything(walk)
+            return walk.examples
+    finally:
+        child.stop()
+
+
+def everything(walk):
+    datasets(walk)
+    jobs(walk)
+    models(walk)
+    predictions(walk)
+    protocol(walk)
+    for operation, path in (("check_liveness", "/livez"), ("check_readiness", "/readyz"), ("read_metrics", "/metrics")):
+        walk(operation, "GET", path)
+    walk("list_algorithms", "GET", "/v1/algorithms?limit=2")
+    walk("get_algorithm", "GET", "/v1/algorithms/ridge")
+    walk("download_model_artifact", "GET", "/v1/models/species/versions/1/artifact")
+    walk("delete_model_version", "DELETE", "/v1/models/both/versions/1", expected=204)
+    walk("delete_model", "DELETE", "/v1/models/neighbours", expected=204)
+
+
+def datasets(walk):
+    raw = {"headers": {"Content-Type": "application/octet-stream"}, "expected": 201}
+    walk("create_dataset", "POST", "/v1/datasets?name=iris&file_format=csv", content=IRIS, **raw)
+    walk("create_dataset", "POST", "/v1/datasets?name=diabetes&file_format=csv", content=DIABETES, **raw)
+    form = {"files": {"file": ("iris.csv", IRIS)}, "data": {"name": "spare"}, "expected": 201}
+    spare = walk("upload_dataset", "POST", "/v1/datasets/upload", **form).json()["id"]
+    iris = walk("list_datasets", "GET", "/v1/datasets?name=iris").json()["items"][0]["id"]
+    walk("get_dataset", "GET", f"/v1/datasets/{iris}")
+    walk("list_dataset_rows", "GET", f"/v1/datasets/{iris}/rows?limit=2")
+    walk("delete_dataset", "DELETE", f"/v1/datasets/{spare}", expected=204)
+
+
+def jobs(walk):
+    walk.job(("train_model", "training"), "train", TRAIN, "train-species")
+    walk.job(("train_model", "training"), "train", NEIGHBOURS, "train-neighbours")
+    walk.job(("train_model", "training"), "train", PROGRESSION, "train-progression")
+    walk.job(("search_models", "search"), "search", SEARCH, "compare")
+    walk.job(("evaluate_model", "evaluation"), "evaluate", EVALUATE, "again")
+    walk.job(("combine_models", "combination"), "combine", COMBINE, "together")
+    walk.job(("bootstrap_model", "bootstrap"), "bootstrap", BOOTSTRAP, "spread")
+    walk("get_job", "GET", "/v1/jobs/again")
+    walk("list_jobs", "GET", "/v1/jobs?limit=1&name=compare")
+    walk("cancel_job", "POST", "/v1/jobs/compare/cancel", expected=202)
+
+
+def models(walk):
+    walk("list_models", "GET", "/v1/models?limit=2")
+    walk("get_model", "GET", "/v1/models/species")
+    walk("move_model_alias", "PUT", "/v1/models/species/aliases/champion", {"version": 1}, expected=201)
+    walk("list_model_alias_moves", "GET", "/v1/models/species/aliases/champion/history")
+    walk("get_model_version", "GET", "/v1/models/species/versions/1")
+    walk("get_model_report", "GET", "/v1/models/species/versions/1/report")
+
+
+def predictions(walk):
+    rows = {"rows": [FLOWER]}
+    walk("predict_rows", "POST", "/v1/models/species/predict", rows)
+    walk("explain_rows", "POST", "/v1/models/neighbours/explain", rows)
+    walk("estimate_intervals", "POST", "/v1/models/progression/intervals?confidence=0.9", {"rows": [PATIENT]})
+    walk("linearise_model", "POST", "/v1/models/progression/linearise", {"row": PATIENT, "inputs": ["bmi"]})
+    axis = {"column": "petal_length_cm", "points": 3}
+    fixed = {name: value for name, value in FLOWER.items() if name != axis["column"]}
+    walk("sweep_model", "POST", "/v1/models/species/sweep", {"vary": [axis], "fixed": fixed})
+    pairs = {"task": "classification", "truth": ["yes", "no", "yes", "no"], "predicted": ["yes", "no", "no", "no"]}
+    walk("measure_predictions", "POST", "/v1/metrics", pairs)
+
+
+def protocol(walk):
+    walk("get_server_metadata", "GET", "/v2")
+    walk("check_server_live", "GET", "/v2/health/live")
+    walk("check_server_ready", "GET", "/v2/health/ready")
+    for operation, path in (("model", ""), ("version", "/versions/1")):
+        walk(f"get_{operation}_metadata", "GET", f"/v2/models/species{path}")
+        walk(f"check_{operation}_ready", "GET", f"/v2/models/species{path}/ready")
+        walk(f"infer_{operation}", "POST", f"/v2/models/species{path}/infer", TENSOR)
+
+
+@pytest.mark.slow
+def test_examples_are_current(walked):
+    """A stale file is rewritten, and this run fails: look at the examples and commit them."""
+    text = json.dumps(walked, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    stale = not alike(walked, EXAMPLES)
+    if stale:
+        STORED.write_text(text)
+    assert not stale, f"{STORED.name} was stale and has been rewritten: look at it and commit it."
+
+
+def alike(one, other):
+    """Equal, but for the last digits of numbers: processors differ in them."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(alike(one[name], other[name]) for name in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(alike, one, other))
+    if isinstance(one, float) or isinstance(other, float):
+        return math.isclose(one, other, rel_tol=0.01, abs_tol=1e-6)
+    return one == other
+
+
+def operations():
+    for path, methods in DOCUMENT["paths"].items():
+        for method in METHODS & methods.keys():
+            yield methods[method] | {"at": f"{method} {path}"}
+
+
+def test_every_operation_has_an_example():
+    assert {found["operationId"] for found in operations()} - BODILESS - STREAMED == set(EXAMPLES)
+
+
+@pytest.mark.parametrize("operation", [found["operationId"] for found in operations()])
+def test_examples_fit_their_schemas(operation):
+    found = next(one for one in operations() if one["operationId"] == operation)
+    media = [found.get("requestBody", {}).get("content", {}).get("application/json", {})]
+    media += [of.get("content", {}).get("application/json", {}) for of in found["responses"].values()]
+    given = [one for one in media if "example" in one]
+    assert len(given) == len(EXAMPLES.get(operation, {}))
+    for one in given:
+        jsonschema.validate(one["example"], {**one["schema"], "components": DOCUMENT["components"]})
