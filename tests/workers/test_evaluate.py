@@ -25,8 +25,8 @@ def test_from_a_model_to_its_judgement(fleet, worker):
     second = done(fleet, TrainRequest.model_validate(asked | {"algorithm": {"name": "ridge"}}))
     reports = [fleet.services.models.report("judged", job.version) for job in (first, second)]
     assert [report.reuse.uses for report in reports] == [1, 2]
-    assert [any("judged 2 times" in warning for warning in report.warnings) for report in reports] == [False, True]
-    assert any("judged 2 times" in warning for warning in second.warnings)
+    assert [any("evaluated 2 times" in warning for warning in report.warnings) for report in reports] == [False, True]
+    assert any("evaluated 2 times" in warning for warning in second.warnings)
 
     job = done(fleet, EvaluateRequest.model_validate({"model": "judged", "version": 1, "dataset": fleet.dataset}))
     found = fleet.job(job.id).result
@@ -34,7 +34,7 @@ def test_from_a_model_to_its_judgement(fleet, worker):
     assert (found.kind, found.version, found.rows, found.reuse.uses) == ("evaluate", 1, reports[0].rows_test, 3)
     assert found.confusion_matrix.counts == reports[0].confusion_matrix.counts
     assert {f.name: f.value for f in found.metrics} == pytest.approx({f.name: f.value for f in reports[0].test})
-    assert any("judged 3 times" in warning for warning in job.warnings)
+    assert any("evaluated 3 times" in warning for warning in job.warnings)
     assert fleet.services.jobs.page(10).items[0].result is None
 
 
