@@ -12,6 +12,7 @@ from app.docs.guide_html import guide_page, search_page
 
 router = APIRouter(route_class=StrictRoute, include_in_schema=False)
 FOR_EVER = "public, max-age=31536000, immutable"
+# Routes that render are no coroutines: the first time that takes so long that predictions would wait for it.
 
 
 @router.get("/")
@@ -34,18 +35,18 @@ def read_explorer_file(name: str) -> Response:
 
 
 @router.get("/docs/plain", response_class=HTMLResponse)
-async def read_plain_docs(request: Request) -> HTMLResponse:
+def read_plain_docs(request: Request) -> HTMLResponse:
     return _page(plain.plain_page(request.app.openapi()))
 
 
 @router.get("/docs/guide", response_class=HTMLResponse)
-async def read_guide(q: Annotated[str, Query(max_length=100)] = "") -> HTMLResponse:
+def read_guide(q: Annotated[str, Query(max_length=100)] = "") -> HTMLResponse:
     """The first page of the guide, or the headings with the words of `q`."""
     return _page(search_page(q) if q.strip() else guide_page(guide.pages()[guide.ORDER[0]]))
 
 
 @router.get("/docs/guide/{name:path}", response_class=HTMLResponse)
-async def read_guide_page(name: str) -> HTMLResponse:
+def read_guide_page(name: str) -> HTMLResponse:
     page = guide.pages().get(name)
     if page is None:
         raise NotFound
