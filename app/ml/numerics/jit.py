@@ -16,17 +16,19 @@ numba is imported with the first call and not before: it takes 65 MB. What was c
 `cache_folder` says, so that it is compiled once for a machine and version.
 """
 
+import fcntl
 import hashlib
 import importlib
 import os
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TextIO, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,6 +41,8 @@ SELDOM = {"nogil": True}
 APART = {"nogil": True, "forceinline": False, "_nrt": False}
 """Called like functions. What is not said is as with the caller: `SELDOM` may become part of an inner function."""
 
+COMPILING_SECONDS = 60.0
+"""Longest wait for another process that compiles the same kernel; one that is frozen must not hold up the others."""
 _kernels: list["Kernel[..., Any]"] = []
 _lock = threading.RLock()
 
@@ -92,7 +96,8 @@ class Kernel(Generic[P, R]):
         if not self._signatures:
             return numba.njit(**self._options)(bare)
         types = [self._types(numba, signature) for signature in self._signatures]
-        return numba.njit(types, cache=bool(numba.config.CACHE_DIR), **self._options)(bare)
+        with _alone(bare.__qualname__):
+            return numba.njit(types, cache=bool(numba.config.CACHE_DIR), **self._options)(bare)
 
     def _bare(self) -> FunctionType:
         """The function with compiled ones in place of the kernels it calls.
@@ -189,6 +194,37 @@ def warm(stop: Callable[[], bool] = bool) -> None:
             return
         _ = each.compiled
     done.touch()
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """Hold the lock of a kernel: one process compiles it, and those that wait read it from disk afterwards."""
+    held = _lock_file(name)
+    try:
+        yield
+    finally:
+        if held is not None:
+            held.close()
+
+
+def _lock_file(name: str) -> TextIO | None:
+    """The locked file, or an unlocked one after the longest wait; None where no file can be written."""
+    with suppress(OSError):
+        if (folder := cache_folder()) is not None:
+            file = (folder / f"{name}.lock").open("w")
+            until = time.monotonic() + COMPILING_SECONDS
+            while not _locked(file.fileno()) and time.monotonic() < until:
+                time.sleep(0.02)
+            return file
+    return None
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def cache_folder() -> Path | None:

@@ -82,6 +82,22 @@ def test_code_on_disk_is_found_by_other_processes():
     assert run[0] == run[1]
 
 
+def test_processes_that_need_a_kernel_at_once_compile_it_once(tmp_path):
+    """The second waits for the lock that the first holds, and writes nothing."""
+    code = "from app.ml.numerics.decoding.json_numbers import scan_small; stats = scan_small.compiled.stats"
+    run = [sys.executable, "-c", f"{code}; print(sum(stats.cache_misses.values()))"]
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    both = [subprocess.Popen(run, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert sorted(int(each.communicate()[0]) for each in both) == [0, 1]
+
+
+def test_a_frozen_process_that_holds_the_lock_holds_up_nobody(nowhere, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(nowhere))
+    monkeypatch.setattr(jit, "COMPILING_SECONDS", 0.1)
+    with jit._alone("kernel"), jit._alone("kernel"):
+        pass  # each opens the file anew, so that the second waits, as another process would
+
+
 def test_warms_once_and_stops_when_told(nowhere, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(nowhere))
     asked = []
