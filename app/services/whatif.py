@@ -112,14 +112,14 @@ class WhatIf:
             raise BodyTooLarge(f"A row's explanation takes {size} bytes; one request may return {MOST_TOLD // size}.")
         if len(matrix) > 1:
             found += told(matrix[1:])
-        offsets, scales = model.preparation.units
+        offsets, scales = model.preparation.scaling.units
         return Explanations(
             **_heads(served),
             predictions=finite(predicted.predictions),
             classes=None if model.classes is None else list(model.classes),
             target_function=None if model.linearising == "none" else model.linearising,
             explanations=found,
-            columns=list(model.preparation.names),
+            columns=list(model.preparation.layout.names),
             offsets=offsets.tolist(),
             scales=scales.tolist(),
             flags=_flags(predicted),

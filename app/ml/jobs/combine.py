@@ -230,7 +230,7 @@ def _report(
 ) -> Report:
     evaluation, summary = evaluated.evaluation, find(COMMITTEE).algorithm.summary
     left = residuals("test", evaluated.rows, evaluation.residuals)
-    offsets, scales = model.preparation.units
+    offsets, scales = model.preparation.scaling.units
     result = summary(model.params, model.state) if summary else []
     return Report(
         task=model.task,
@@ -247,7 +247,7 @@ def _report(
         curves=evaluation.curves,
         converged=True,
         iterations=len(versions),
-        columns=list(model.preparation.names),
+        columns=list(model.preparation.layout.names),
         offsets=offsets.tolist(),
         scales=scales.tolist(),
         summary=readable(

@@ -17,6 +17,7 @@ from app.ml.preparation.arrow_columns import UNSEEN
 from app.ml.preparation.functions import Function
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.request import Linearising
+from app.ml.preparation.soundness import checked
 from app.ml.preparation.state import PreparationState
 from app.ml.preparation.target_encoding import Encoding
 
@@ -47,9 +48,8 @@ class View:
         names = [column.name for column in team.inputs]
         places = np.array([names.index(column.name) for column in preparation.inputs], np.intp)
         others = [team.inputs[place].levels for place in places]
-        codes = tuple(
-            np.zeros(0) if levels is None else preparation.codes(place, levels) for place, levels in enumerate(others)
-        )
+        own = preparation.codes
+        codes = tuple(np.zeros(0) if one is None else own.of(place, one) for place, one in enumerate(others))
         return cls(preparation, linearising, places, codes, classes, k)
 
     def matrix(self, x: Matrix) -> Matrix:
@@ -117,7 +117,7 @@ def common(inputs: Sequence[Sequence[InputColumn]]) -> Preparation:
     columns = tuple(found.values())
     categorical, numbers = np.array([column.levels is not None for column in columns]), np.zeros(len(columns))
     learned = PreparationState(numbers, numbers, numbers + 1, categorical, categorical)
-    return Preparation(columns, learned, keeps_missing=True, keeps_categories=True).checked()
+    return checked(Preparation(columns, learned, keeps_missing=True, keeps_categories=True))
 
 
 def _both(one: InputColumn, other: InputColumn) -> InputColumn:
@@ -164,7 +164,7 @@ def restored(
     document: JSON, inputs: tuple[InputColumn, ...], learned: PreparationState, arrays: Mapping[str, NDArray[Any]]
 ) -> Preparation:
     """The preparation that was described. Raises KeyError, TypeError or ValueError for what is none."""
-    return Preparation(
+    preparation = Preparation(
         inputs,
         learned,
         keeps_missing=is_(document["keeps"]["missing"], bool),
@@ -172,7 +172,8 @@ def restored(
         keeps_inputs=is_(document["keeps"]["inputs"], bool),
         functions=_FUNCTIONS.validate_python(document["functions"]),
         encodings=tuple(_encoding(result, arrays) for result in is_(document.get("encodings", []), list)),
-    ).checked()
+    )
+    return checked(preparation)
 
 
 def _encoding(result: JSON, arrays: Mapping[str, NDArray[Any]]) -> Encoding:

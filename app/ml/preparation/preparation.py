@@ -16,32 +16,53 @@ A categorical input that is encoded by the target (`app.ml.preparation.target_en
 last ones.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from sys import intern
 from typing import Literal, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from app.ml.contract.algorithm import Accepts, Labels, Matrix, Vector
+from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.numerics.row_blocks import blocks
-from app.ml.numerics.scaling import FAR, spread
-from app.ml.preparation.arrow_columns import UNSEEN, Raw, codes, measured
+from app.ml.numerics.scaling import spread
+from app.ml.preparation.arrow_columns import Raw, codes, measured
 from app.ml.preparation.compiled.columns import EMPTY, repeated, standardise
 from app.ml.preparation.flags import CODES, Flagged, RowFlags
+from app.ml.preparation.functions import Basis, Function
 from app.ml.preparation.layout import Layout
+from app.ml.preparation.level_codes import LevelCodes
+from app.ml.preparation.matrix_writer import MatrixWriter, near
 from app.ml.preparation.request import Preprocessing
-from app.ml.preparation.state import learn, scaling
-from app.ml.preparation.target_encoding import Outcome, OutOfFold, encode
+from app.ml.preparation.scaling import Scaling
+from app.ml.preparation.state import PreparationState, learn, scaling
+from app.ml.preparation.target_encoding import Encoding, Outcome, OutOfFold, encode
+from app.ml.preparation.training_rows import code_tables, coded
 
 Way: TypeAlias = Literal["raw", "scaled", "written"]
 """The matrix is the raw one, or that shifted and scaled, or has to be written."""
 
 
 @dataclass(frozen=True)
-class Preparation(Layout):
+class Preparation:
     """Columns become the matrix of the layout."""
+
+    inputs: tuple[InputColumn, ...]
+    learned: PreparationState
+    keeps_missing: bool = False
+    """Missing numbers stay NaN: the algorithm takes them."""
+    keeps_categories: bool = False
+    """The algorithm takes the raw matrix itself, with UNSEEN as NaN: no scaling, no indicators."""
+    functions: tuple[Function, ...] = ()
+    keeps_inputs: bool = True
+    """Inputs that formulas read stay columns of the matrix."""
+    encodings: tuple[Encoding, ...] = ()
+    """Categorical inputs that numbers stand for; their columns are the last of the matrix."""
+    out_of_fold: OutOfFold | None = field(default=None, repr=False, compare=False)
+    """Those columns of the training rows; not stored."""
 
     @classmethod
     def fit(
@@ -70,20 +91,48 @@ class Preparation(Layout):
         def scale(values: Vector) -> tuple[float, float]:
             return scaling(spread(values), how, centred=centred) if scaled else (0.0, 1.0)
 
-        levels = made._kept + made._other
+        levels = made.codes.counts
         places = np.flatnonzero(levels > how.max_levels)
         if not places.size:
             return made
-        codes = made._coded(raw, rows, made._code_tables(raw))[:, places]
+        codes = coded(raw, rows, code_tables(made.codes, raw))[:, places]
         encodings, own = encode(places.tolist(), levels[places].tolist(), codes, outcome, rows=rows, scaled=scale)
         return replace(made, encodings=encodings, out_of_fold=OutOfFold.of(raw.values, rows, own))
+
+    @cached_property
+    def codes(self) -> LevelCodes:
+        p = len(self.inputs)
+        return LevelCodes(self.inputs, self.learned.other[:p], self.learned.missing[:p])
+
+    @cached_property
+    def basis(self) -> Basis:
+        return Basis(tuple(column.name for column in self.inputs), self.functions)
+
+    @cached_property
+    def layout(self) -> Layout:
+        return Layout(self.codes, self.basis, self.encodings, self.keeps_categories, self.keeps_inputs)
+
+    @cached_property
+    def scaling(self) -> Scaling:
+        return Scaling(self.layout, self.learned)
+
+    @cached_property
+    def _writer(self) -> MatrixWriter:
+        return MatrixWriter(self.layout, self.scaling, self.keeps_missing)
+
+    @cached_property
+    def numbers(self) -> tuple[str, ...] | None:
+        """The names, interned, of the inputs if all are numbers and may be missing: then rows can be a matrix."""
+        plain = all(c.kind == ColumnKind.NUMERIC and c.nullable for c in self.inputs)
+        return tuple(intern(c.name) for c in self.inputs) if plain else None
 
     def raw(self, table: pa.Table) -> Matrix:
         """The raw matrix (n, p) of a table with these inputs among its columns. Raises InvalidData for infinities."""
         raw = np.empty((table.num_rows, len(self.inputs)))
-        for place, (column, words) in enumerate(zip(self.inputs, self._words, strict=True)):
+        for place, (column, words) in enumerate(zip(self.inputs, self.codes.vocabularies, strict=True)):
             cells = table.column(column.name)
-            raw[:, place] = measured(cells, column.name) if words is None else codes(cells, words, self._absent[place])
+            absent = self.codes.absent[place]
+            raw[:, place] = measured(cells, column.name) if words is None else codes(cells, words, absent)
         return raw
 
     def prepared(self, raw: Matrix) -> tuple[tuple[Flagged, ...], Matrix]:
@@ -96,7 +145,7 @@ class Preparation(Layout):
             x, inside = np.empty(raw.shape), np.empty(raw.shape, np.bool_)
             found = standardise.lean(raw, doubts.first, doubts.last, inside, offset, scale, x)
             flags = doubts.of(raw, inside, found) if found else ()
-            return flags, self._matrix(raw) if _imputed(flags) else _near(x) if found else x
+            return flags, self._matrix(raw) if _imputed(flags) else near(x) if found else x
         flags = doubts.flags(raw)
         if way == "raw":
             return flags, raw
@@ -110,61 +159,20 @@ class Preparation(Layout):
         """seen: all numbers are there, and within the range seen in training."""
         if self._way == "raw":
             return raw
-        x = np.zeros((len(raw), self.width)) if self._indicated.size else np.empty((len(raw), self.width))
-        for block in blocks(len(raw), self.width):
-            self._write(raw[block], x[block], seen=seen)
+        shape = len(raw), self.layout.width
+        x = np.zeros(shape) if self.layout.indicated.size else np.empty(shape)
+        for block in blocks(*shape):
+            self._writer.write(raw[block], x[block], seen=seen)
         return x
 
     def of(self, raw: Raw, rows: Labels) -> Matrix:
         """The matrix of rows read for training: the same as `matrix(self.raw(…))` of those rows of the table."""
-        x, tables = np.zeros((rows.size, self.width)), self._code_tables(raw)
-        for block in blocks(rows.size, max(len(self.inputs), self.width)):
-            self._write(self._coded(raw, rows[block], tables), x[block])
+        x, tables = np.zeros((rows.size, self.layout.width)), code_tables(self.codes, raw)
+        for block in blocks(rows.size, max(len(self.inputs), self.layout.width)):
+            self._writer.write(coded(raw, rows[block], tables), x[block])
         if self.out_of_fold is not None:
-            self.out_of_fold.put(raw.values, rows, x[:, self._plain_width :])
+            self.out_of_fold.put(raw.values, rows, x[:, self.layout.plain_width :])
         return x
-
-    def _code_tables(self, raw: Raw) -> dict[int, Vector]:
-        """By place, the own code of each value of a categorical input."""
-        return {
-            place: codes(words, self._words[place], self._absent[place])
-            for place, words in enumerate(raw.vocabularies)
-            if words is not None
-        }
-
-    @staticmethod
-    def _coded(raw: Raw, rows: Labels, tables: Mapping[int, Vector]) -> Matrix:
-        """The raw matrix of rows read for training."""
-        piece = raw.values[rows]
-        for place, table in tables.items():
-            present = ~np.isnan(piece[:, place])
-            piece[present, place] = table[piece[present, place].astype(np.intp)]
-        return piece
-
-    def _write(self, raw: Matrix, x: Matrix, *, seen: bool = False) -> None:
-        """The matrix of `raw` into `x`, which holds zeros where there are indicators."""
-        wide = self.basis.wide(raw)
-        if self.encodings:
-            x[:, self._plain_width :] = np.hstack([one.of(raw[:, one.place]) for one in self.encodings])
-            x = x[:, : self._plain_width]
-        if self.keeps_categories:
-            x[...] = wide if self._used.all() else wide[:, self._used]
-            x[(x == UNSEEN) & (self.levels[: x.shape[1]] > 0)] = np.nan
-            return
-        numbers = x[:, : self._measured.size]
-        used = wide if self._measured.size == wide.shape[1] else wide[:, self._measured]
-        with np.errstate(over="ignore"):
-            np.subtract(used, self._offset, out=numbers)
-            numbers /= self._scale
-        if not seen:
-            if not self.keeps_missing:
-                np.copyto(numbers, self._filled, where=np.isnan(numbers))
-            _near(numbers)
-        if self._indicated.size:
-            levels = raw[:, self._indicated]
-            np.copyto(levels, self._code_of_missing, where=np.isnan(levels))
-            rows, places = np.nonzero(levels != UNSEEN)
-            x[rows, self._starts[places] + levels[rows, places].astype(np.intp)] = 1.0
 
     def _undefined(self, raw: Matrix) -> tuple[Flagged, ...]:
         """Functions without a value."""
@@ -177,19 +185,15 @@ class Preparation(Layout):
     @cached_property
     def _usual(self) -> tuple[RowFlags, Way, int, Vector, Vector]:
         """What a prediction looks at, together: to look up one takes as long as to compare a hundred numbers."""
-        doubts = RowFlags.about(self.inputs, self._absent, self._missing, imputes=not self.keeps_missing)
-        return doubts, self._way, len(self.inputs), repeated(self._offset[0]), repeated(self._scale[0])
+        flags = RowFlags.about(self.inputs, self.codes.absent, self.codes.missing, imputes=not self.keeps_missing)
+        offset, scale = repeated(self.scaling.offset[0]), repeated(self.scaling.scale[0])
+        return flags, self._way, len(self.inputs), offset, scale
 
     @property
     def _way(self) -> Way:
-        if self.functions or self._indicated.size or self.encodings:
+        if self.functions or self.layout.indicated.size or self.encodings:
             return "written"
         return "raw" if self.keeps_categories else "scaled"
-
-
-def _near(numbers: Matrix) -> Matrix:
-    """The same array, its numbers at most so large that they can be computed with."""
-    return np.clip(numbers, -FAR, FAR, out=numbers)
 
 
 def _imputed(flags: Sequence[Flagged]) -> bool:

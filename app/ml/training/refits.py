@@ -130,14 +130,14 @@ def _coefficients(material: TrainingSet, fitted: Fitted) -> Numbers:
     coef, intercept = (getattr(fitted.fit.state, name, None) for name in ("coef", "intercept"))
     if not isinstance(coef, np.ndarray) or intercept is None:
         return {}
-    table = _upright(material, coef, np.size(intercept), fitted.preparation.width)
+    table = _upright(material, coef, np.size(intercept), fitted.preparation.layout.width)
     labels = _labels(material, fitted.data.codes if material.classes else np.zeros(0, np.intp), np.size(intercept))
     if table is None or labels is None:
         return {}
-    units = fitted.preparation.affine()
+    units = fitted.preparation.scaling.affine()
     constants, rows = np.reshape(intercept, -1) + units.constant(table), units.coef(table)
     result = {Number("coefficient", "(intercept)", label): float(b) for label, b in zip(labels, constants, strict=True)}
-    for name, row in zip(fitted.preparation.plain_names, rows, strict=True):
+    for name, row in zip(fitted.preparation.layout.plain_names, rows, strict=True):
         result |= {Number("coefficient", name, label): float(value) for label, value in zip(labels, row, strict=True)}
     return result
 

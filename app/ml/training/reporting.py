@@ -66,7 +66,7 @@ def report(
         ("test", split.test, evaluated.test),
     )
     looked_at = [residuals(name, material.numbers[rows], part.residuals) for name, rows, part in parts]
-    offsets, scales = evaluated.preparation.units
+    offsets, scales = evaluated.preparation.scaling.units
     return Report(
         task=material.task,
         rests_on=_rests_on(material, split, evaluated, spec),
@@ -91,7 +91,7 @@ def report(
         springs=evaluated.springs,
         converged=bool(fit.converged),
         iterations=int(fit.iterations),
-        columns=list(evaluated.preparation.names),
+        columns=list(evaluated.preparation.layout.names),
         offsets=offsets.tolist(),
         scales=scales.tolist(),
         summary=readable(summary(material.params, fit.state), evaluated.preparation, material.classes)
@@ -119,9 +119,9 @@ def _unscaled(material: TrainingSet, evaluated: EvaluatedFit) -> UnscaledSummary
     tell = material.algorithm.unscaled
     if tell is None:
         return None
-    result = tell(material.params, evaluated.fit.state, evaluated.preparation.affine())
+    result = tell(material.params, evaluated.fit.state, evaluated.preparation.scaling.affine())
     return UnscaledSummary(
-        columns=list(evaluated.preparation.plain_names),
+        columns=list(evaluated.preparation.layout.plain_names),
         summary=readable(result, evaluated.preparation, material.classes),
     )
 
@@ -159,7 +159,7 @@ def _named(result: JSON, preparation: Preparation, classes: Sequence[Class]) -> 
     if "classes" in result:
         named["classes"] = [classes[code] for code in result["classes"]]
     if "column" in result:
-        name = named["column"] = preparation.names[result["column"]]
+        name = named["column"] = preparation.layout.names[result["column"]]
         if "categories" in result:
             levels = next(one.levels or [] for one in preparation.inputs if one.name == name)
             named["categories"] = [levels[code] if code < len(levels) else "(other)" for code in result["categories"]]

@@ -116,9 +116,9 @@ class TrainingSet(NamedTuple):
             self.target.y[rows] if self.task.supervised else None,
             classes=len(self.classes),
             weights=None if self.weights is None else self.weights[rows],
-            levels=preparation.levels,
+            levels=preparation.layout.levels,
             missing=preparation.keeps_missing,
-            names=preparation.names,
+            names=preparation.layout.names,
             words=_words(preparation),
             labels=self.classes,
             indicated=_indicated(preparation),
@@ -154,7 +154,7 @@ def _words(preparation: Preparation) -> tuple[tuple[str, ...], ...]:
     if not preparation.keeps_categories:
         return ()
     levels = {column.name: tuple(column.levels or ()) for column in preparation.inputs}
-    return tuple(levels.get(name, ()) for name in preparation.names)
+    return tuple(levels.get(name, ()) for name in preparation.layout.names)
 
 
 def _params(spec: TrainSpec, algorithm: Algorithm[Any, Any]) -> Params:

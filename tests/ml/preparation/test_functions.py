@@ -33,7 +33,7 @@ def test_terms_are_those_of_the_oracle(degree, interactions):
     oracle = PolynomialFeatures(degree, include_bias=False)
     expected = oracle.fit_transform(VALUES)
     if interactions:
-        assert preparation.width == comb(3 + degree, degree) - 1
+        assert preparation.layout.width == comb(3 + degree, degree) - 1
     else:
         pure = (oracle.powers_ > 0).sum(axis=1) == 1
         expected = expected[:, pure]
@@ -43,8 +43,8 @@ def test_terms_are_those_of_the_oracle(degree, interactions):
 def test_two_columns_have_six_quadratic_terms():
     """B4.3: (1, x1, x2, x1², x1x2, x2²), the 1 being the intercept."""
     preparation = fit(numbers(VALUES[:, :2]), POLYNOMIAL)
-    assert preparation.plain_names == ("n0", "n1", "n0 ** 2", "n0 * n1", "n1 ** 2")
-    assert preparation.width + 1 == comb(2 + 2, 2) == 6
+    assert preparation.layout.plain_names == ("n0", "n1", "n0 ** 2", "n0 * n1", "n1 ** 2")
+    assert preparation.layout.width + 1 == comb(2 + 2, 2) == 6
 
 
 @pytest.mark.parametrize("scaling", ["standard", "minmax", "none"])
@@ -53,10 +53,10 @@ def test_names_are_formulas_of_the_columns(scaling):
     preparation = fit(
         rows, {**POLYNOMIAL, "degree": 3}, {"kind": "expression", "expression": "n1 / `n 2`"}, scaling=scaling
     )
-    offset, scale = preparation.units
+    offset, scale = preparation.scaling.units
     given = {name: rows[name].to_numpy() for name in rows.column_names}
     x = matrix(preparation, rows)
-    for place, name in enumerate(preparation.names[3:], 3):
+    for place, name in enumerate(preparation.layout.names[3:], 3):
         formula = parse(name)
         value = evaluate(formula, {read: given[read] for read in columns(formula)})
         np.testing.assert_allclose(x[:, place] * scale[place] + offset[place], value, rtol=1e-12, atol=1e-14)
@@ -76,8 +76,8 @@ def test_the_way_back_to_the_tables_own_units(scaling):
             [[1, 0], [0, 1]] * 20,
         ]
     )
-    assert len(preparation.plain_names) == preparation.width == z.shape[1]
-    units = preparation.affine()
+    assert len(preparation.layout.plain_names) == preparation.layout.width == z.shape[1]
+    units = preparation.scaling.affine()
     rebuilt = z @ units.matrix.T.toarray() + units.shift
     np.testing.assert_allclose(rebuilt, matrix(preparation, rows), rtol=1e-6, atol=1e-6)
 
@@ -100,10 +100,11 @@ def test_formulas_can_take_the_place_of_their_inputs():
             {"kind": "expression", "expression": "n * n2"},
         ],
     )
-    assert fit(rows, *formulas).names == ("n", "n2", "n3", "log(n)", "n * n2")
-    assert fit(rows, *formulas, keep_inputs=False).names == ("n3", "log(n)", "n * n2")
+    assert fit(rows, *formulas).layout.names == ("n", "n2", "n3", "log(n)", "n * n2")
+    assert fit(rows, *formulas, keep_inputs=False).layout.names == ("n3", "log(n)", "n * n2")
     squares = {**POLYNOMIAL, "columns": ["n"]}
-    assert fit(rows, *formulas, squares, keep_inputs=False).plain_names == ("n", "n3", "log(n)", "n * n2", "n ** 2")
+    layout = fit(rows, *formulas, squares, keep_inputs=False).layout
+    assert layout.plain_names == ("n", "n3", "log(n)", "n * n2", "n ** 2")
 
 
 @pytest.mark.parametrize("accepts", [(), TREE, {Accepts.MISSING}])
@@ -114,7 +115,8 @@ def test_rows_are_prepared_alike_in_training_and_for_a_client(accepts):
     together = preparation.of(read(rows), np.arange(4))
     alone = [matrix(preparation, rows.slice(i, 1)) for i in range(4)]
     np.testing.assert_array_equal(together, np.concatenate(alone))
-    assert together.shape[1] == preparation.width == len(preparation.names) == len(preparation.levels)
+    layout = preparation.layout
+    assert together.shape[1] == layout.width == len(layout.names) == len(layout.levels)
     assert np.isnan(together).any() == bool(accepts)
 
 

@@ -84,7 +84,7 @@ def test_they_tell_digits_apart_and_stay_with_the_model():
     names = [f"n{i}" for i in range(144)]
     picture = {"kind": "picture", "columns": names, "width": 12}
     preparation = fit(numbers(rows[:300]), picture, keep_inputs=False, scaling="none")
-    assert preparation.names[0] == "picture of n0: row 1"
+    assert preparation.layout.names[0] == "picture of n0: row 1"
     seen, new = matrix(preparation, numbers(rows[:300])), matrix(preparation, numbers(rows[300:]))
     assert seen.shape == (300, 18)
 

@@ -99,7 +99,7 @@ def test_levels_are_one_hot_as_the_oracle_has_them():
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit([[w] for w in words])
     x = preparation.matrix(preparation.raw(table(c=later)))
     np.testing.assert_array_equal(x, encoder.transform([[w] for w in later]))
-    assert preparation.names == ("c=a", "c=b", "c=c")
+    assert preparation.layout.names == ("c=a", "c=b", "c=c")
     assert preparation.inputs[0].levels == ["a", "b", "c"]
 
 
@@ -110,7 +110,7 @@ def test_rare_levels_become_one_as_the_oracle_has_them():
     later = ["a", "b", "c", "d", "never"]
     expected = encoder.fit([[w] for w in words]).transform([[w] for w in later])
     np.testing.assert_array_equal(preparation.matrix(preparation.raw(table(c=later))), expected)
-    assert preparation.names == ("c=a", "c=b", "c=(other)")
+    assert preparation.layout.names == ("c=a", "c=b", "c=(other)")
     assert flags(preparation, table(c=later)) == {("unseen_category", "c"): [2, 3, 4]}
 
 
@@ -122,7 +122,7 @@ def test_missing_categories_have_a_level_of_their_own():
     preparation = fit(table(c=["a", None, "b"]))
     x = preparation.matrix(preparation.raw(table(c=[None, "a", "never"])))
     np.testing.assert_array_equal(x, [[0, 0, 1], [1, 0, 0], [0, 0, 0]])
-    assert preparation.names == ("c=a", "c=b", "c=(missing)")
+    assert preparation.layout.names == ("c=a", "c=b", "c=(missing)")
     assert flags(preparation, table(c=[None, "a", "never"])) == {("unseen_category", "c"): [2]}
 
 
@@ -166,7 +166,7 @@ def test_only_training_rows_teach():
     rows = table(n=[1, 2, 3, 1e9, None], c=["a", "a", "b", "c", None])
     assert fit(rows, [0, 1, 2]).inputs == fit(rows.slice(0, 3)).inputs
     preparation = fit(rows, [0, 1, 2])
-    assert preparation.names == ("n", "c=a", "c=b")
+    assert preparation.layout.names == ("n", "c=a", "c=b")
     assert flags(preparation, rows) == {
         ("outside_range", "n"): [3],
         ("imputed", "n"): [4],
@@ -179,7 +179,7 @@ def test_what_takes_categories_and_holes_gets_the_raw_matrix():
     preparation = fit(rows, accepts=TREE)
     x = preparation.matrix(preparation.raw(table(n=[5, None], c=["never", "b"])))
     np.testing.assert_array_equal(x, [[5, np.nan], [np.nan, 1]])
-    assert preparation.levels.tolist() == [0, 2]
+    assert preparation.layout.levels.tolist() == [0, 2]
     assert flags(preparation, table(n=[5, None], c=["never", "b"])) == {
         ("unseen_category", "c"): [0],
         ("outside_range", "n"): [0],
@@ -223,8 +223,8 @@ def test_a_row_is_prepared_alike_in_training_and_for_a_client(accepts, cells, li
     together = preparation.of(raw, np.arange(len(cells)))
     alone = [preparation.matrix(preparation.raw(rows.slice(i, 1))) for i in range(len(cells))]
     np.testing.assert_array_equal(together, np.concatenate(alone))
-    assert together.shape[1] == preparation.width == len(preparation.names)
-    assert len(preparation.levels) == preparation.width
+    assert together.shape[1] == preparation.layout.width == len(preparation.layout.names)
+    assert len(preparation.layout.levels) == preparation.layout.width
 
 
 EDGES = [-0.5, -0.0, 0.0, 5e-324, 1.5, 3.0, np.nextafter(3.0, 4.0), -5e-324, 1e308, np.nan]

@@ -64,7 +64,7 @@ def test_new_rows_get_the_shrunken_means_of_all_training_rows(accepts):
     _, preparation = prepared(names, y, accepts=accepts)
     new = pa.table({"town": pa.array([*names[:50], "elsewhere", None])})
     x = preparation.matrix(preparation.raw(new))
-    assert preparation.names == ("town=(target)",)
+    assert preparation.layout.names == ("town=(target)",)
     assert_allclose(x[:, 0], shrunken(names, y, [*names[:50], "elsewhere", None]))
     flags, again = preparation.prepared(preparation.raw(new))
     assert [(flag.code, flag.rows.tolist()) for flag in flags] == [("unseen_category", [50])]
@@ -109,7 +109,7 @@ def test_each_of_three_classes_has_a_share():
     codes = np.searchsorted([-0.5, 0.5], y) * 1.0
     _, preparation = prepared(names, codes, classes=("a", "b", "c"))
     x = preparation.matrix(preparation.raw(pa.table({"town": pa.array(names)})))
-    assert preparation.names == ("town=(target a)", "town=(target b)", "town=(target c)")
+    assert preparation.layout.names == ("town=(target a)", "town=(target b)", "town=(target c)")
     for k in range(3):
         assert_allclose(x[:, k], shrunken(names, (codes == k) * 1.0, names))
 
@@ -117,7 +117,7 @@ def test_each_of_three_classes_has_a_share():
 def test_columns_of_few_categories_keep_their_indicators():
     names, y = noisy(missing=0.0)
     _, preparation = prepared(names, y, max_levels=20)
-    assert preparation.width == 20
+    assert preparation.layout.width == 20
     assert not preparation.encodings
 
 

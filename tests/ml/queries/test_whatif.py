@@ -36,8 +36,8 @@ def test_of_a_line_the_tangent_is_the_line_everywhere(made):
     model = made(algorithm="ridge", target="length")
     base, where = raw(model, 0, 1.3), np.array([place(model, "width")])
     found = whatif.tangent(model, base, where, relative_step=1e-5, tolerance=1e-6)
-    _, scales = model.preparation.units
-    column = model.preparation.names.index("width")
+    _, scales = model.preparation.scaling.units
+    column = model.preparation.layout.names.index("width")
     assert found.slopes[0, 0] == pytest.approx(model.state.coef.ravel()[column] / scales[column], rel=1e-9)
     inputs = model.inputs[where[0]]
     assert found.trusted[0].tolist() == [inputs.minimum, inputs.maximum]

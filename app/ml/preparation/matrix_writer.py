@@ -1,0 +1,59 @@
+"""Rows of a raw matrix become rows of the matrix: functions, scaled and imputed numbers, indicators, encodings."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.ml.contract.algorithm import Matrix
+from app.ml.numerics.scaling import FAR
+from app.ml.preparation.arrow_columns import UNSEEN
+from app.ml.preparation.layout import Layout
+from app.ml.preparation.scaling import Scaling
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixWriter:
+    layout: Layout
+    scaling: Scaling
+    keeps_missing: bool
+    """As in `Preparation`."""
+
+    def write(self, raw: Matrix, x: Matrix, *, seen: bool = False) -> None:
+        """The matrix of `raw` into `x`, which holds zeros where there are indicators."""
+        layout = self.layout
+        direct, width = layout.direct, layout.plain_width
+        wide = layout.basis.wide(raw)
+        used = wide if direct.size == wide.shape[1] else wide[:, direct]
+        if layout.encodings:
+            x[:, width:] = np.hstack([one.of(raw[:, one.place]) for one in layout.encodings])
+        if layout.keeps_categories:
+            plain = x[:, :width]
+            plain[...] = used
+            plain[(plain == UNSEEN) & (layout.levels[:width] > 0)] = np.nan
+            return
+        self._scale(used, x[:, : direct.size], seen=seen)
+        if layout.indicated.size:
+            self._indicate(raw, x)
+
+    def _scale(self, values: Matrix, numbers: Matrix, *, seen: bool) -> None:
+        """These values, shifted and scaled, into `numbers`; missing ones are imputed."""
+        with np.errstate(over="ignore"):
+            np.subtract(values, self.scaling.offset, out=numbers)
+            numbers /= self.scaling.scale
+        if not seen:
+            if not self.keeps_missing:
+                np.copyto(numbers, self.scaling.filled, where=np.isnan(numbers))
+            near(numbers)
+
+    def _indicate(self, raw: Matrix, x: Matrix) -> None:
+        """Ones where the indicators of the levels of `raw` stand in `x`."""
+        places = self.layout.indicated
+        levels = raw[:, places]
+        np.copyto(levels, self.layout.codes.of_missing[places], where=np.isnan(levels))
+        rows, found = np.nonzero(levels != UNSEEN)
+        x[rows, self.layout.starts[found] + levels[rows, found].astype(np.intp)] = 1.0
+
+
+def near(numbers: Matrix) -> Matrix:
+    """The same array, its numbers at most so large that they can be computed with."""
+    return np.clip(numbers, -FAR, FAR, out=numbers)

@@ -1,0 +1,29 @@
+"""Checks of a preparation that was read from storage: whether its parts fit together."""
+
+from app.ml.contract.columns import ColumnKind
+from app.ml.preparation.preparation import Preparation
+from app.ml.preparation.target_encoding import Encoding
+
+
+def checked(preparation: Preparation) -> Preparation:
+    """The same; raises ValueError where its parts do not fit together."""
+    inputs, learned, layout = preparation.inputs, preparation.learned, preparation.layout
+    shape = (len(inputs) + layout.basis.width,)
+    if any(part.shape != shape for part in learned) or (learned.scale == 0).any():
+        raise ValueError("the parts of a preparation do not fit together")
+    if any(column.levels is None and not ColumnKind(column.kind).measured for column in inputs):
+        raise ValueError("a categorical input has no levels")
+    numbers = {column.name for column in inputs if column.levels is None}
+    if any(not one.columns or not numbers.issuperset(one.columns) for one in preparation.functions):
+        raise ValueError("a function reads what is no number")
+    if any(not _fits(one, preparation) for one in preparation.encodings):
+        raise ValueError("an encoding does not fit its input")
+    if preparation.codes.vocabularies and layout.names:  # levels that are no texts are found now, not at a prediction
+        return preparation
+    raise ValueError("a preparation without inputs")
+
+
+def _fits(one: Encoding, preparation: Preparation) -> bool:
+    codes = preparation.codes
+    inside = 0 <= one.place < len(preparation.inputs) and bool(codes.categorical[one.place])
+    return inside and one.is_sound(int(codes.counts[one.place]))
