@@ -147,7 +147,8 @@ def trained():
     from sklearn.datasets import load_iris
 
     from app.ml.contract.columns import TableColumn
-    from app.ml.training.train import TrainSpec, train
+    from app.ml.training.train import train
+    from app.ml.training.train_spec import TrainSpec
 
     iris = load_iris()
     length, width = iris.data[:, 0], iris.data[:, 3]

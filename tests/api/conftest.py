@@ -12,7 +12,8 @@ def numeric(services):
     import pyarrow as pa
 
     from app.ml.contract.columns import TableColumn
-    from app.ml.training.train import TrainSpec, train
+    from app.ml.training.train import train
+    from app.ml.training.train_spec import TrainSpec
 
     names = {}
     numbers = {"x": np.linspace(-2, 2, 60), "y": np.cos(np.arange(60.0)), "z": np.arange(60.0) % 7}

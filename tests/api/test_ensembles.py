@@ -9,8 +9,8 @@ from scipy import stats
 from sklearn.datasets import load_iris
 
 from app.ml.contract.columns import TableColumn
-from app.ml.training.plan import TrainSpec
 from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 
 RIDGE, KNN, TREE = {"name": "ridge"}, {"name": "knn", "k": 3}, {"name": "decision_tree", "max_depth": 2}
 TEAM = {"name": "committee", "members": [RIDGE, KNN, TREE], "combine": "majority"}

@@ -12,7 +12,8 @@ from app.errors import NoInterval
 from app.ml.catalogue import catalogue
 from app.ml.contract.columns import TableColumn
 from app.ml.models.model import decode
-from app.ml.training.train import TrainSpec, train
+from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 
 NPY, ARROW = "application/x-npy", "application/vnd.apache.arrow.stream"
 RNG = np.random.default_rng(5)

@@ -27,7 +27,8 @@ from sklearn.datasets import make_classification
 from app.ml.algorithms import linear_sgd, perceptron
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.contract.columns import TableColumn
-from app.ml.training.train import TrainSpec, train
+from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 from workers.spool import spooled
 
 TURNS = 5

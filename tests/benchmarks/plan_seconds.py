@@ -25,7 +25,9 @@ from app.errors import InvalidData, InvalidRequest
 from app.ml.catalogue import catalogue
 from app.ml.contract.columns import TableColumn
 from app.ml.training.cost import BASE_SECONDS
-from app.ml.training.train import TrainSpec, plan, train
+from app.ml.training.plan import plan
+from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 
 TREE = {"name": "decision_tree"}
 SPECS: dict[str, dict[str, Any]] = {name: {"name": name} for name in sorted(catalogue())} | {

@@ -27,7 +27,8 @@ from app.main import create_app
 from app.ml.contract.columns import TableColumn
 from app.ml.job import VersionRef
 from app.ml.models.model import decode
-from app.ml.training.train import TrainSpec, train
+from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 from app.services.pointers import Found, _Known
 from app.settings import Settings
 from app.store.models import Pointer

@@ -17,7 +17,8 @@ def report_of():
     import pyarrow as pa
 
     from app.ml.contract.columns import TableColumn
-    from app.ml.training.train import TrainSpec, train
+    from app.ml.training.train import train
+    from app.ml.training.train_spec import TrainSpec
 
     def run(columns, **spec):
         table = pa.table(columns)

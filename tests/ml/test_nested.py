@@ -10,7 +10,8 @@ from app.ml.catalogue import any_algorithm, catalogue, find
 from app.ml.contract.algorithm import Accepts, Data, Learned, Task
 from app.ml.contract.columns import TableColumn
 from app.ml.models import state_format
-from app.ml.training.plan import TrainSpec, plan
+from app.ml.training.plan import plan
+from app.ml.training.train_spec import TrainSpec
 
 COLUMNS = [TableColumn("x", "numeric", 0, 50), TableColumn("y", "numeric", 0, 50)]
 

@@ -23,7 +23,8 @@ from app.main import create_app
 from app.ml.catalogue import catalogue
 from app.ml.models.model import decode
 from app.ml.contract.columns import ColumnKind, TableColumn
-from app.ml.training.train import TrainSpec, train
+from app.ml.training.train_spec import TrainSpec
+from app.ml.training.train import train
 
 spec = TrainSpec.model_validate({"target": "y", "algorithm": {"name": "line", "penalty": 2}})
 x = np.linspace(0, 1, 40)

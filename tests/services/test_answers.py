@@ -8,7 +8,8 @@ from app.ml.contract.columns import TableColumn
 from app.ml.evaluation.rejection import Policy
 from app.ml.models.model import Predicted, decode
 from app.ml.tables.rows import read_rows
-from app.ml.training.train import TrainSpec, train
+from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 from app.services.answers import answer, decided
 from app.store.models import Pointer
 

@@ -22,9 +22,10 @@ from app.ml.contract.progress import Stages, unheard
 from app.ml.models import state_format
 from app.ml.training import search
 from app.ml.training.candidates import SearchSpec, candidates
-from app.ml.training.plan import TrainSpec, plan
+from app.ml.training.plan import plan
 from app.ml.training.refits import refit
 from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 from workers import group
 from workers.group import Group

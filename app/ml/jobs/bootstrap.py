@@ -32,8 +32,9 @@ from app.ml.job import (
 from app.ml.statistics.refit_statistics import Distribution, Ellipse, Rectangle, distribution, ellipses, rectangle
 from app.ml.tables.rows import read_rows
 from app.ml.training.cost import BASE_SECONDS
-from app.ml.training.plan import Plan, TrainSpec, plan
+from app.ml.training.plan import Plan, plan
 from app.ml.training.refits import Numbers, Refits, refit
+from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 from app.references import DatasetReference
 

@@ -4,8 +4,9 @@ from pydantic import Field
 
 from app.ml.contract.progress import Reporter
 from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Name, Needs, Outcome, Request
-from app.ml.training.plan import TrainSpec, plan
+from app.ml.training.plan import plan
 from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 from app.references import DatasetReference
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
 from app.errors import Fault, InvalidRequest, steps
-from app.ml.training.plan import AlgorithmSpec, TrainSpec
+from app.ml.training.train_spec import AlgorithmSpec, TrainSpec
 from app.validation import sentence
 from app.wire import Body
 

@@ -1,14 +1,12 @@
 """What a training costs, before any row is read: memory, seconds, and rows at a time where memory does not hold all."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from app.ml import nested
 from app.ml.contract.algorithm import Accepts, Size, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
-
-if TYPE_CHECKING:
-    from app.ml.training.plan import TrainSpec
+from app.ml.training.train_spec import TrainSpec
 
 BASE_BYTES, BASE_SECONDS = 150 << 20, 0.25
 """What the training process costs before the first row."""
@@ -33,7 +31,7 @@ class Cost(NamedTuple):
     lot: int | None
 
 
-def encoded_widths(spec: "TrainSpec", task: Task | None, chosen: Sequence[TableColumn]) -> list[int]:
+def encoded_widths(spec: TrainSpec, task: Task | None, chosen: Sequence[TableColumn]) -> list[int]:
     """Columns of the matrix that stand for each: an indicator a level, where categories are not taken as such."""
     algorithm, how = nested.entry_of(spec.algorithm).algorithm, spec.preprocessing
     if task is not None and Accepts.CATEGORIES in nested.accepts(algorithm, spec.algorithm, task):
@@ -49,7 +47,7 @@ def encoded_widths(spec: "TrainSpec", task: Task | None, chosen: Sequence[TableC
 
 
 def cost_of(
-    spec: "TrainSpec", task: Task, chosen: Sequence[TableColumn], size: Size, *, units: int, memory_bytes: float
+    spec: TrainSpec, task: Task, chosen: Sequence[TableColumn], size: Size, *, units: int, memory_bytes: float
 ) -> Cost:
     """Rough bytes and seconds: the table, the raw matrix, the matrix and the fit's own copies of it.
 
@@ -68,7 +66,7 @@ def cost_of(
     return Cost(BASE_BYTES + row_bytes * HELD * batch, round(BASE_SECONDS + seconds, 2), batch)
 
 
-def closed_form(spec: "TrainSpec", chosen: Sequence[TableColumn]) -> bool:
+def closed_form(spec: TrainSpec, chosen: Sequence[TableColumn]) -> bool:
     """Whether leave-one-out will hardly need a fit: see `app.ml.training.leave_one_out`."""
     form, how = nested.entry_of(spec.algorithm).algorithm.leave_one_out, spec.preprocessing
     return (

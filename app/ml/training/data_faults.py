@@ -5,7 +5,6 @@ what is undefined for one of them is undefined for a row of the table. Values in
 """
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,14 +16,12 @@ from app.ml.preparation.function_checks import AT
 from app.ml.preparation.request import Expression
 from app.ml.preparation.target import usable_weights
 from app.ml.preparation.target_transform import defined, domain
-
-if TYPE_CHECKING:
-    from app.ml.training.plan import TrainSpec
+from app.ml.training.train_spec import TrainSpec
 
 Columns = Mapping[str, TableColumn]
 
 
-def value_faults(spec: "TrainSpec", known: Columns) -> Iterator[Fault]:
+def value_faults(spec: TrainSpec, known: Columns) -> Iterator[Fault]:
     """Row weights, transformed targets and formulas that some row of the table has no value for."""
     yield from _weight_faults(spec, known)
     yield from _target_faults(spec, known)
@@ -32,7 +29,7 @@ def value_faults(spec: "TrainSpec", known: Columns) -> Iterator[Fault]:
         yield from _formula_faults(spec, known)
 
 
-def _weight_faults(spec: "TrainSpec", known: Columns) -> Iterator[Fault]:
+def _weight_faults(spec: TrainSpec, known: Columns) -> Iterator[Fault]:
     target = known.get(spec.target or "")
     without_target = target.missing if target is not None else 0
     for at, name, exponent in (("/weights", spec.weights, 1), ("/sigma", spec.sigma, -2)):
@@ -55,13 +52,13 @@ def _weight_faults(spec: "TrainSpec", known: Columns) -> Iterator[Fault]:
             )
 
 
-def _target_faults(spec: "TrainSpec", known: Columns) -> Iterator[Fault]:
+def _target_faults(spec: TrainSpec, known: Columns) -> Iterator[Fault]:
     target, how = known.get(spec.target or ""), spec.preprocessing.target
     if target is not None and not defined(how, _ends(target)).all():
         yield Fault("/preprocessing/target", f"{domain(how, target.name)} Some rows have others.", "undefined")
 
 
-def _formula_faults(spec: "TrainSpec", known: Columns) -> Iterator[Fault]:
+def _formula_faults(spec: TrainSpec, known: Columns) -> Iterator[Fault]:
     """Formulas of one column: of several, rows with the extremes of all need not exist."""
     for place, one in enumerate(spec.preprocessing.basis):
         if not isinstance(one, Expression):

@@ -23,7 +23,7 @@ from app.ml.preparation.target_transform import answered, carried
 from app.ml.statistics.figures import MEASURES, Figure, fold_mean
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.resampling import Rows
-from app.ml.training.plan import TrainSpec
+from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 from app.wire import Wire
 

@@ -30,7 +30,8 @@ from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.row_hashes import Hashes, row_hashes
 from app.ml.preparation.target import Target, present
 from app.ml.training.fit import Fitted
-from app.ml.training.plan import Plan, TrainSpec
+from app.ml.training.plan import Plan
+from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 
 Truths = NDArray[np.bool_]

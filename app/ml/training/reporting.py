@@ -21,7 +21,7 @@ from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.target_transform import turned_back
 from app.ml.training import stability
 from app.ml.training.cross_validation import Validated
-from app.ml.training.plan import TrainSpec
+from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 
 MAX_CURVE = 1000

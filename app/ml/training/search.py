@@ -30,7 +30,8 @@ from app.ml.statistics.figures import MEASURES, Figure, fold_mean
 from app.ml.training.candidates import Candidate
 from app.ml.training.ensemble_selection import Contender, Ensemble, Judges, ensemble, value, with_one_more
 from app.ml.training.fit import fit_rows, judge
-from app.ml.training.plan import TrainSpec, plan
+from app.ml.training.plan import plan
+from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 from app.wire import Wire
 

@@ -17,7 +17,7 @@ from app.ml.evaluation.splits import Split, holdout
 from app.ml.job import Trained
 from app.ml.models import seen_rows
 from app.ml.models.conformal import EVERYWHERE, chosen
-from app.ml.models.golden import check_golden, record_golden, spaced
+from app.ml.models.golden import record_golden, spaced
 from app.ml.models.model import Model, encode
 from app.ml.models.seen_rows import SeenRows
 from app.ml.preparation.target_limits import target_limits
@@ -27,9 +27,10 @@ from app.ml.training.fit import calibrate, calibrate_by_folds, fit_rows, judge
 from app.ml.training.interval_report import held_out_report
 from app.ml.training.interval_report import warnings as interval_warnings
 from app.ml.training.out_of_core import Stream
-from app.ml.training.plan import Plan, TrainSpec, plan
+from app.ml.training.plan import plan
 from app.ml.training.reporting import EvaluatedFit, report
 from app.ml.training.spring_analogy import springs
+from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 
 READ, FOLDED, FITTED, JUDGED = 0.05, 0.7, 0.9, 0.97
@@ -150,6 +151,3 @@ def libraries() -> dict[str, JSON]:
     """The version of all that has a part in the bytes of a model."""
     names = "valiant", "numpy", "scipy", "numba"
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
-
-
-__all__ = ["Plan", "TrainSpec", "Trained", "check_golden", "plan", "train"]

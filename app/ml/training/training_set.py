@@ -19,7 +19,8 @@ from app.ml.preparation.target import Target, read_target, read_weights
 from app.ml.preparation.target_encoding import Outcome
 from app.ml.preparation.target_transform import carried, check_domain, transformed, turned_back, with_bias
 from app.ml.training.incremental import Batches, fit_batches
-from app.ml.training.plan import Plan, TrainSpec
+from app.ml.training.plan import Plan
+from app.ml.training.train_spec import TrainSpec
 
 
 class TrainingSet(NamedTuple):

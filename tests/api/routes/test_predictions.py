@@ -269,7 +269,8 @@ def numeric(services):
     from sklearn.datasets import load_iris
 
     from app.ml.contract.columns import TableColumn
-    from app.ml.training.train import TrainSpec, train
+    from app.ml.training.train import train
+    from app.ml.training.train_spec import TrainSpec
 
     iris = load_iris()
     names = ["a", "b", "c", "d"]

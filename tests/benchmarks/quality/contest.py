@@ -12,7 +12,8 @@ from app.ml.contract.algorithm import Task
 from app.ml.contract.columns import TableColumn
 from app.ml.models.model import decode
 from app.ml.tables.profile import describe
-from app.ml.training.train import TrainSpec, train
+from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 from tests.benchmarks.paired import Array, Paired, class_losses
 
 from .peers import CLASSES, NUMBERS, Peer

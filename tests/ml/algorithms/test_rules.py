@@ -12,7 +12,8 @@ from app.ml.algorithms.decision_tree import fit as fit_tree
 from app.ml.algorithms.decision_tree import predict as predict_tree
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.contract.columns import TableColumn
-from app.ml.training.plan import TrainSpec, plan
+from app.ml.training.plan import plan
+from app.ml.training.train_spec import TrainSpec
 
 
 def of(load):

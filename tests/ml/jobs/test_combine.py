@@ -11,7 +11,8 @@ from app.ml.jobs import combine, evaluate
 from app.ml.models import safetensors_format, seen_rows
 from app.ml.models.conformal import Calibration
 from app.ml.models.model import decode, digest, read_header
-from app.ml.training.train import TrainSpec, train
+from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 from tests.ml.jobs.test_evaluate import NOWHERE, sheet
 
 

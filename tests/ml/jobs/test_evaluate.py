@@ -13,7 +13,8 @@ from app.ml.jobs.evaluate import KIND, EvaluateRequest
 from app.ml.models import seen_rows
 from app.ml.models.model import decode, digest, read_header
 from app.ml.training import cost, out_of_core
-from app.ml.training.train import TrainSpec, train
+from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 
 NOWHERE = "00000000-0000-7000-8000-000000000000"
 

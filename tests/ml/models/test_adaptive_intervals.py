@@ -12,7 +12,8 @@ from app.ml.models import safetensors_format
 from app.ml.models.conformal import Calibration, chosen
 from app.ml.models.model import decode, encode
 from app.ml.statistics.error_spread import at, error_spread
-from app.ml.training.train import TrainSpec, train
+from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 
 COLUMNS = [TableColumn(name, "numeric", 0, 1000) for name in ("a", "b", "price")]
 

@@ -12,7 +12,8 @@ from app.ml.contract.columns import TableColumn
 from app.ml.models import safetensors_format
 from app.ml.models.conformal import UNCALIBRATED, Calibration, reach, with_intervals
 from app.ml.models.model import decode, encode
-from app.ml.training.train import TrainSpec, train
+from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 
 
 @pytest.mark.parametrize("m", [1, 9, 18, 19, 20, 99, 1000])

@@ -15,7 +15,8 @@ from app.ml.contract.columns import TableColumn
 from app.ml.models import safetensors_format
 from app.ml.models.model import Predicted, decode, digest, encode, read_header
 from app.ml.preparation.flags import Flagged
-from app.ml.training.train import TrainSpec, train
+from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 
 TABLE = pa.table({"a": [0.0, 1.0, 2.0, 3.0] * 10, "c": ["x", "y", None, "x"] * 10, "y": ["no", "yes"] * 20})
 

@@ -8,7 +8,8 @@ from app.ml.algorithms import generative_bayes, knn
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.contract.columns import TableColumn
 from app.ml.training import reporting
-from app.ml.training.train import TrainSpec, train
+from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 
 ALONE = {
     "linear": {"name": "linear"},

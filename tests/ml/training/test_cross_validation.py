@@ -11,7 +11,8 @@ from app.ml.evaluation.splits import resample
 from app.ml.training.cross_validation import Fits, validate
 from app.ml.training.fit import fit_rows
 from app.ml.training.leave_one_out import closed_form
-from app.ml.training.plan import TrainSpec, plan
+from app.ml.training.plan import plan
+from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 
 N = 24

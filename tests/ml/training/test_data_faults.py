@@ -6,8 +6,9 @@ import pytest
 
 from app.errors import InvalidData, InvalidRequest
 from app.ml.contract.columns import TableColumn
-from app.ml.training.plan import TrainSpec, plan
+from app.ml.training.plan import plan
 from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 
 ROWS = 40
 NUMBERS = {

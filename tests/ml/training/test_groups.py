@@ -10,7 +10,8 @@ from app.ml.evaluation.evaluation import Validation
 from app.ml.job import Inputs, JobContext, Source
 from app.ml.jobs import bootstrap, search
 from app.ml.training.cross_validation import Fits, validate
-from app.ml.training.plan import TrainSpec, plan
+from app.ml.training.plan import plan
+from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 from tests.ml.jobs.test_evaluate import NOWHERE, Judge, sheet
 

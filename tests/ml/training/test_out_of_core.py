@@ -12,8 +12,9 @@ from app.ml.models.model import decode
 from app.ml.training import cost, out_of_core
 from app.ml.training.incremental import fit_batches
 from app.ml.training.out_of_core import Draw, Stream
-from app.ml.training.plan import TrainSpec, plan
+from app.ml.training.plan import plan
 from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 
 ROWS = 6000
 SMALL = 1.0

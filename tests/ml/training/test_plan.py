@@ -5,7 +5,9 @@ import pytest
 from app.errors import InvalidRequest
 from app.ml.contract.algorithm import Task
 from app.ml.contract.columns import TableColumn
-from app.ml.training.plan import MAX_CLASSES, TrainSpec, plan
+from app.ml.training.column_faults import MAX_CLASSES
+from app.ml.training.plan import plan
+from app.ml.training.train_spec import TrainSpec
 
 COLUMNS = (
     TableColumn("age", "numeric", 0, 40),

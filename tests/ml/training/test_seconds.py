@@ -13,7 +13,8 @@ from app.ml.contract.columns import TableColumn
 from app.ml.job import JobContext, Sheet
 from app.ml.jobs.search import SearchRequest, check
 from app.ml.training.cost import BASE_SECONDS
-from app.ml.training.plan import TrainSpec, plan
+from app.ml.training.plan import plan
+from app.ml.training.train_spec import TrainSpec
 
 RIDGE, TREE = {"name": "ridge"}, {"name": "decision_tree"}
 NAMES = sorted(catalogue())

@@ -5,7 +5,8 @@ import pyarrow as pa
 import pytest
 
 from app.ml.contract.columns import TableColumn
-from app.ml.training.train import TrainSpec, train
+from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 
 X, Y = np.arange(5.0), np.array([1.1, 1.9, 5.2, 9.8, 17.1])
 SIGMA = np.array([0.1, 0.1, 0.2, 0.2, 0.4])

@@ -1,0 +1,103 @@
+"""Faults of the columns that a training names: its target, row weights and features."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from app.errors import Fault
+from app.ml.contract.algorithm import Task
+from app.ml.contract.columns import ColumnKind, TableColumn
+from app.ml.preparation.target_limits import limit_faults
+from app.ml.training.train_spec import TrainSpec
+from app.suggestions import no_such
+
+MAX_CLASSES = 1000
+"""A target with more different values is not a set of classes."""
+
+
+def column_faults(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task | None, rows: int) -> Iterator[Fault]:
+    """known: columns by name. task: None if it could not be chosen. rows: of the table."""
+    yield from _target_faults(spec, known, task, rows)
+    yield from _weight_faults(spec, known)
+    yield from _feature_faults(spec, known, rows)
+
+
+def transform_faults(spec: TrainSpec, task: Task | None) -> Iterator[Fault]:
+    """Faults of what the preparation does with the target."""
+    if spec.preprocessing.target != "none" and task not in {None, Task.REGRESSION}:
+        yield Fault("/preprocessing/target", "Only the target of a regression can be transformed.")
+    if spec.preprocessing.categories == "target" and spec.target is None:
+        yield Fault("/preprocessing/categories", "There is no target to encode categories by: set it to levels.")
+    yield from limit_faults(spec.preprocessing, task)
+
+
+def _no_column(at: str, name: str, known: Mapping[str, TableColumn]) -> Fault:
+    """The dataset has no column of this name; with the closest name that it has."""
+    return Fault(at, no_such("The dataset has no column", name, known), "unknown_column")
+
+
+def _target_faults(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task | None, rows: int) -> Iterator[Fault]:
+    at = "/target"
+    if spec.target is None:
+        if rows < 2:
+            yield Fault("/dataset", "At least 2 rows are needed.")
+        return
+    column = known.get(spec.target)
+    if column is None:
+        yield _no_column(at, spec.target, known)
+        return
+    usable = rows - column.missing
+    if usable == 0:
+        yield Fault(at, "Every value of the target is missing.")
+    elif usable < 2:
+        yield Fault(at, "At least 2 rows with a target are needed.")
+    elif column.distinct == 1:
+        yield Fault(at, "The target has a single value: there is nothing to learn.")
+    yield from _kind_of_target_faults(spec, column, task)
+
+
+def _kind_of_target_faults(spec: TrainSpec, column: TableColumn, task: Task | None) -> Iterator[Fault]:
+    at = "/target"
+    if task is Task.REGRESSION and column.kind != ColumnKind.NUMERIC:
+        yield Fault(at, f"Regression needs a numeric target, not a {column.kind} one.")
+    if spec.task is None and column.mostly_numbers:
+        numbers = f'To predict numbers, give kinds: {{"{column.name}": "numeric"}}'
+        yield Fault(at, f"{column.mostly_numbers} {numbers}; to predict classes, give the task.", "mostly_numbers")
+    if task is Task.CLASSIFICATION and column.kind == ColumnKind.DATETIME:
+        yield Fault(at, "Points in time cannot be classes.")
+    if task is Task.CLASSIFICATION and (column.distinct is None or column.distinct > MAX_CLASSES):
+        yield Fault(at, f"The target has more than {MAX_CLASSES} different values: too many classes.")
+
+
+def _weight_faults(spec: TrainSpec, known: Mapping[str, TableColumn]) -> Iterator[Fault]:
+    for at, name in (("/weights", spec.weights), ("/sigma", spec.sigma)):
+        if name is None:
+            continue
+        column = known.get(name)
+        if column is None:
+            yield _no_column(at, name, known)
+        elif column.kind != ColumnKind.NUMERIC:
+            yield Fault(at, f"Numbers are needed; this column is {column.kind}.")
+        if name == spec.target:
+            yield Fault(at, "The target cannot weigh the rows too.")
+    if spec.weights is not None and spec.sigma is not None:
+        yield Fault("/sigma", "Rows have weights or errors, not both: a row of error sigma weighs 1/sigma².")
+
+
+def _feature_faults(spec: TrainSpec, known: Mapping[str, TableColumn], rows: int) -> Iterator[Fault]:
+    seen: Counter[str] = Counter()
+    for place, name in enumerate(spec.features or ()):
+        at = f"/features/{place}"
+        column = known.get(name)
+        if column is None:
+            yield _no_column(at, name, known)
+        elif name == spec.target:
+            yield Fault(at, "The target cannot be a feature too.")
+        elif name in {spec.weights, spec.sigma}:
+            yield Fault(at, "What weighs the rows cannot be a feature too.")
+        elif column.kind == ColumnKind.TEXT:
+            yield Fault(at, "Free text cannot be a feature.")
+        elif column.missing == rows:
+            yield Fault(at, "This column has no values.")
+        seen[name] += 1
+        if seen[name] == 2:
+            yield Fault(at, "This feature is named twice.", "duplicate")

@@ -1,0 +1,29 @@
+"""Choice of the columns to learn from: those that the request names, else all that can be features."""
+
+from collections.abc import Sequence
+
+from app.ml.contract.columns import ColumnKind, TableColumn
+from app.ml.training.train_spec import TrainSpec
+
+
+def chosen_features(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) -> tuple[tuple[str, ...], list[str]]:
+    """The columns to learn from, in the order of the table or of the request."""
+    if spec.features is not None:
+        named = [column.name for column in columns if column.identifier_like and column.name in spec.features]
+        return tuple(spec.features), _said(named, "looks like an identifier: it may not mean anything for new rows")
+    others = {spec.target, spec.weights, spec.sigma, spec.validation.group}
+    left = [column for column in columns if column.name not in others]
+    reasons = {
+        "is free text and was left out": [c.name for c in left if c.kind == ColumnKind.TEXT],
+        "looks like an identifier and was left out": [
+            c.name for c in left if c.identifier_like and c.kind != ColumnKind.TEXT
+        ],
+        "has no values and was left out": [c.name for c in left if c.missing == rows],
+    }
+    out = {name for names in reasons.values() for name in names}
+    warnings = [said for reason, names in reasons.items() for said in _said(names, reason)]
+    return tuple(column.name for column in left if column.name not in out), warnings
+
+
+def _said(names: Sequence[str], reason: str) -> list[str]:
+    return [f"Column {name!r} {reason}." for name in names]

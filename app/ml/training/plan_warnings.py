@@ -1,0 +1,55 @@
+"""Warnings about a training that has no fault, before any row is read."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from app.ml.contract.columns import ColumnKind, TableColumn
+from app.ml.preparation.request import MAX_LEVELS
+from app.ml.training.cost import closed_form
+from app.ml.training.groups import units_of
+from app.ml.training.train_spec import TrainSpec
+
+MANY_FITS = 200
+"""More are worth a warning."""
+
+
+def plan_warnings(
+    spec: TrainSpec, chosen: Sequence[TableColumn], known: Mapping[str, TableColumn], usable: int
+) -> Iterator[str]:
+    limit = spec.preprocessing.max_levels
+    for column in chosen:
+        if column.kind == ColumnKind.CATEGORICAL and (column.distinct is None or column.distinct > limit):
+            yield _many_categories(column, spec)
+    if spec.target is not None and spec.task is None and _two_numbers(known[spec.target]):
+        yield (
+            f"The target {spec.target!r} is numeric with two different values: a regression is fitted. To predict them "
+            "as classes, with probabilities, set task to classification."
+        )
+    if spec.target is not None and (missing := known[spec.target].missing):
+        yield f"{missing} rows without a target are not used."
+    fits = spec.validation.fits(units_of(spec.validation, known, usable))
+    if fits > MANY_FITS and not closed_form(spec, chosen):
+        yield f"The model is fitted about {fits} times."
+    if spec.validation.method == "kfold" and spec.validation.folds > usable:
+        yield f"There are fewer rows than the {spec.validation.folds} requested folds."
+
+
+def _many_categories(column: TableColumn, spec: TrainSpec) -> str:
+    limit = spec.preprocessing.max_levels
+    said = f"Column {column.name!r} has more than {limit} categories"
+    if spec.preprocessing.categories == "target":
+        return f"{said}: each is replaced by a mean of the target."
+    more = "" if limit == MAX_LEVELS else f"raise preprocessing.max_levels (at most {MAX_LEVELS}), or "
+    encode = 'set preprocessing.categories to "target", which encodes every category by the mean of the target'
+    return f"{said}: the rarest count as one, other. To tell them apart, {more}{encode}."
+
+
+def lot_warnings(batch: int | None) -> Iterator[str]:
+    if batch is not None:
+        yield (
+            f"Too large for the memory of a job: learned in batches of about {batch} rows. Scales, levels, metrics and "
+            f"any cross-validation rest on random samples of about as many."
+        )
+
+
+def _two_numbers(target: TableColumn) -> bool:
+    return target.kind == ColumnKind.NUMERIC and target.distinct == 2

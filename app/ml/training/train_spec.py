@@ -1,0 +1,51 @@
+"""Request of a training: its columns, algorithm, preparation and validation."""
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from pydantic import Field
+
+from app.ml.catalogue import any_algorithm
+from app.ml.contract.algorithm import Learner, Task
+from app.ml.contract.given_kinds import KindName
+from app.ml.evaluation.evaluation import Validation
+from app.ml.preparation.request import Preprocessing
+from app.wire import Body
+
+if TYPE_CHECKING:
+    AlgorithmSpec: TypeAlias = Learner
+else:
+    AlgorithmSpec = any_algorithm()
+
+
+class TrainSpec(Body):
+    """Columns, algorithm, preparation and validation of a training."""
+
+    target: str | None = Field(None, description="The column to predict; absent for unsupervised learning.")
+    features: list[str] | None = Field(
+        None,
+        min_length=1,
+        max_length=10_000,
+        description="Columns to learn from. Null: every column but the target, weights, sigma, the group of the "
+        "validation, text and identifier-like ones.",
+    )
+    weights: str | None = Field(None, description="A numeric column of positive row weights.")
+    sigma: str | None = Field(
+        None,
+        description="A numeric column with the error (standard deviation) of each row's target: instead of weights, a "
+        "row counts as 1/sigma². Algorithms with a test of goodness of fit (linear) take them as known.",
+    )
+    kinds: dict[str, KindName] = Field(
+        {},
+        description="Kinds of columns that are used as another kind than the dataset has them, by name: numbers as "
+        "`categorical`, texts as `numeric` or `date` (`date:DMY` names the order, `numeric:comma` the decimal mark), "
+        "categories as `text`, which is no feature. Texts that cannot be read so are missing.",
+    )
+    task: Task | None = Field(None, description="Task; null: regression for a numeric target, else classification.")
+    algorithm: AlgorithmSpec = Field(description="Algorithm with its parameters.")
+    preprocessing: Preprocessing = Field(
+        Preprocessing(), description="How columns become numbers; by default each of its fields has its own default."
+    )
+    validation: Validation = Field(
+        Validation(), description="How the model is validated; by default each of its fields has its own default."
+    )
+    seed: int = Field(0, ge=0, lt=2**63, description="Same seed, same bytes.")
