@@ -7,27 +7,17 @@ of `(params, state, data)`, and states them in one `ALGORITHM` record. Everythin
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ForwardRef,
-    Generic,
-    NamedTuple,
-    NoReturn,
-    Protocol,
-    Self,
-    TypeVar,
-    cast,
-)
+from typing import Any, Generic, NamedTuple, NoReturn, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from app.errors import Fault, InvalidData
 from app.ml.contract.data import JSON, Affine, Data, Labels, Matrix, Task, Vector
-from app.wire import Body
+from app.ml.contract.members import Inputs, Member, Size
+from app.ml.contract.params import Learner, Params, learner
+from app.ml.contract.progress import Progress, silent
+from app.ml.contract.traits import Accepts, Symmetry
 
 __all__ = [
     "JSON",
@@ -38,6 +28,7 @@ __all__ = [
     "Data",
     "Each",
     "Fit",
+    "Inputs",
     "Labels",
     "Learned",
     "Learner",
@@ -56,65 +47,11 @@ __all__ = [
 ]
 
 
-class Symmetry(StrEnum):
-    """A change of the input that must not change the answer (or must change it in the known way)."""
-
-    ROW_ORDER = "row_order"
-    COLUMN_ORDER = "column_order"
-    SCALE = "scale"
-    """Columns multiplied by powers of two: predictions stay, given unscaled preparation."""
-    LABEL_NAMES = "label_names"
-    """Classes renumbered: probabilities are renumbered alike."""
-    WEIGHTS = "weights"
-    """A row of weight 2 is the same as the row given twice."""
-
-
-class Accepts(StrEnum):
-    """What an algorithm takes as it is, so that preparation leaves it alone."""
-
-    MISSING = "missing"
-    """NaN in `Data.x` means missing."""
-    CATEGORIES = "categories"
-    """Columns with `Data.levels[j] > 0` hold level codes 0 … levels[j]-1; NaN is also an unseen level."""
-
-
-class Params(Body):
-    """The hyperparameters of one algorithm: each with a default, bounds and a sentence."""
-
-
-if TYPE_CHECKING:
-
-    class Learner(Params):
-        name: str
-else:
-    Learner = ForwardRef("Learner")
-"""The type of a parameter that is itself an algorithm with its parameters: `{"name": "ridge", "penalty": 2.0}`.
-The catalogue says which there are, once all files are known."""
-
-
-def learner(description: str, *names: str, **default: JSON) -> Any:
-    """The field of a `Learner`, with its default; with names, of a list of learners."""
-    if names:
-        said = f"{description} By default {', '.join(names)}."
-        many = [{"name": name} for name in names]
-        return Field(many, validate_default=True, min_length=1, max_length=50, description=said)
-    return Field(default, validate_default=True, description=f"{description} By default {default['name']}.")
-
-
 SECONDS_PER_CELL = 1e-7
 """Of a fit and its answers, per number of the matrix: a rough middle of what is linear in it."""
 P = TypeVar("P", bound=Params)
 S = TypeVar("S")
 T = TypeVar("T")
-
-
-class Progress(Protocol):
-    def __call__(self, fraction: float, **measures: float) -> None:
-        """Say how far the fit is, 0 to 1, and what the named measures are now (a point of each curve)."""
-
-
-def silent(fraction: float, **measures: float) -> None:
-    """A `Progress` that nobody watches."""
 
 
 class View(Protocol):
@@ -146,47 +83,6 @@ class Learned(NamedTuple):
         if self.view is None:
             return self.algorithm.predict(self.params, self.state, x)
         return self.view.answers(self.algorithm.predict(self.params, self.state, self.view.matrix(x)))
-
-
-class Size(NamedTuple):
-    """What a fit is of."""
-
-    rows: float
-    columns: float
-    classes: int = 0
-    """Of classification."""
-    indicators: float = 0.0
-    """Columns that are indicators of categories."""
-
-    @property
-    def cells(self) -> float:
-        return self.rows * self.columns
-
-
-class Inputs(NamedTuple):
-    """What is known of a table before any row is read."""
-
-    kinds: Mapping[str, str]
-    """`ColumnKind` of each input, and of functions of inputs, by name."""
-    size: Size
-
-
-def _once(size: Size) -> tuple[float, Size]:
-    return 1.0, size
-
-
-class Member(NamedTuple):
-    """A learner inside a learner."""
-
-    pointer: str
-    """Where it stands among the parameters: "/base", "/members/2"."""
-    spec: Learner
-    task: Task
-    """What it is used for."""
-    fits: Callable[[Size], tuple[float, Size]] = _once
-    """About how often a fit of this size fits it, and what each of its own fits is of."""
-    above: bool = False
-    """Its inputs are what other members answer, not the columns."""
 
 
 class Lesson(NamedTuple):

@@ -4,7 +4,14 @@ import math
 from collections.abc import Mapping
 from typing import Protocol
 
-from app.ml.contract.algorithm import Progress
+
+class Progress(Protocol):
+    def __call__(self, fraction: float, **measures: float) -> None:
+        """Say how far the fit is, 0 to 1, and what the named measures are now (a point of each curve)."""
+
+
+def silent(fraction: float, **measures: float) -> None:
+    """A `Progress` that nobody watches."""
 
 
 class Reporter(Protocol):

@@ -1,0 +1,48 @@
+"""Members: learners inside a learner, and the sizes of the fits that they make."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from app.ml.contract.data import Task
+from app.ml.contract.params import Learner
+
+
+class Size(NamedTuple):
+    """What a fit is of."""
+
+    rows: float
+    columns: float
+    classes: int = 0
+    """Of classification."""
+    indicators: float = 0.0
+    """Columns that are indicators of categories."""
+
+    @property
+    def cells(self) -> float:
+        return self.rows * self.columns
+
+
+class Inputs(NamedTuple):
+    """What is known of a table before any row is read."""
+
+    kinds: Mapping[str, str]
+    """`ColumnKind` of each input, and of functions of inputs, by name."""
+    size: Size
+
+
+def _once(size: Size) -> tuple[float, Size]:
+    return 1.0, size
+
+
+class Member(NamedTuple):
+    """A learner inside a learner."""
+
+    pointer: str
+    """Where it stands among the parameters: "/base", "/members/2"."""
+    spec: Learner
+    task: Task
+    """What it is used for."""
+    fits: Callable[[Size], tuple[float, Size]] = _once
+    """About how often a fit of this size fits it, and what each of its own fits is of."""
+    above: bool = False
+    """Its inputs are what other members answer, not the columns."""

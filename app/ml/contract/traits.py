@@ -1,0 +1,25 @@
+"""Traits of an algorithm: symmetries of its fit, and what it takes unprepared."""
+
+from enum import StrEnum
+
+
+class Symmetry(StrEnum):
+    """A change of the input that must not change the answer (or must change it in the known way)."""
+
+    ROW_ORDER = "row_order"
+    COLUMN_ORDER = "column_order"
+    SCALE = "scale"
+    """Columns multiplied by powers of two: predictions stay, given unscaled preparation."""
+    LABEL_NAMES = "label_names"
+    """Classes renumbered: probabilities are renumbered alike."""
+    WEIGHTS = "weights"
+    """A row of weight 2 is the same as the row given twice."""
+
+
+class Accepts(StrEnum):
+    """What an algorithm takes as it is, so that preparation leaves it alone."""
+
+    MISSING = "missing"
+    """NaN in `Data.x` means missing."""
+    CATEGORIES = "categories"
+    """Columns with `Data.levels[j] > 0` hold level codes 0 … levels[j]-1; NaN is also an unseen level."""
