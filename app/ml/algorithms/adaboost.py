@@ -60,7 +60,8 @@ from app.ml.contract.algorithm import (
 from app.ml.numerics.boosting.weak_trees import Majority, Weak
 from app.ml.numerics.linear_models.softmax import probabilities
 from app.ml.numerics.trees.forest import Trees, stages, total
-from app.ml.numerics.trees.growth import planted, together
+from app.ml.numerics.trees.forest_builder import together
+from app.ml.numerics.trees.growth import planted
 
 SMALLEST = float(np.finfo(float).tiny)
 """Error that a tree is taken to have at least: the lightest row may weigh nothing beside the others."""

@@ -61,7 +61,8 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.numerics.boosting.weak_trees import Majority, Weak
 from app.ml.numerics.trees.forest import Trees, stages, total
-from app.ml.numerics.trees.growth import planted, together
+from app.ml.numerics.trees.forest_builder import together
+from app.ml.numerics.trees.growth import planted
 
 GAMMAS = 0.1, 0.05, 0.02
 """Edges that are tried, where none is given."""

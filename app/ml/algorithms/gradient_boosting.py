@@ -74,7 +74,8 @@ from app.ml.numerics.boosting.gradient_trees import Booster, Limits, gathered
 from app.ml.numerics.boosting.losses import Course, log_total, lots, others, share
 from app.ml.numerics.trees.binning import MOST, binned
 from app.ml.numerics.trees.forest import Trees, stages, total
-from app.ml.numerics.trees.growth import DEEPEST, together
+from app.ml.numerics.trees.forest_builder import together
+from app.ml.numerics.trees.growth import DEEPEST
 
 JUDGES = 10_000
 """Rows, at most, that the curve of the training loss is of."""

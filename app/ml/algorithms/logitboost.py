@@ -59,7 +59,8 @@ from app.ml.numerics.boosting.losses import log_total, lots, share
 from app.ml.numerics.boosting.weak_trees import Weak
 from app.ml.numerics.linear_models.softmax import of_two, probabilities
 from app.ml.numerics.trees.forest import Trees, stages, total
-from app.ml.numerics.trees.growth import planted, together
+from app.ml.numerics.trees.forest_builder import together
+from app.ml.numerics.trees.growth import planted
 
 LARGEST = 4.0
 """Of a step."""

@@ -61,7 +61,8 @@ from app.ml.numerics.trees.binning import MOST, binned
 from app.ml.numerics.trees.compiled.splits import ENTROPY, GINI, VARIANCE
 from app.ml.numerics.trees.cost import growing
 from app.ml.numerics.trees.forest import Trees, spread, stages, total
-from app.ml.numerics.trees.growth import DEEPEST, ForestBuilder, Grower, Rules, chosen, planted
+from app.ml.numerics.trees.forest_builder import ForestBuilder
+from app.ml.numerics.trees.growth import DEEPEST, Grower, Rules, chosen, planted
 from app.ml.numerics.trees.out_of_bag import JUDGES, OutOfBag, Unseen, importances, permuted_increases, unjudged, unseen
 
 POINTS = 50

@@ -1,7 +1,6 @@
 """Trees grown from binned or ranked columns, as many as wanted on the same scratch memory."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from app.ml.numerics.trees.binning import Binned
 from app.ml.numerics.trees.compiled.growth import grow, grow_ranked
 from app.ml.numerics.trees.compiled.split_search import BOTH, BRANCH, SIDE
 from app.ml.numerics.trees.forest import Trees
+from app.ml.numerics.trees.longer_arrays import cut, longer, room
 
 DEEPEST = 2**30
 """Depth and leaves without a limit."""
@@ -24,12 +24,8 @@ MUCH = 2**19
 """Bytes that go back to the system when they are freed."""
 NODE = 33
 """Bytes of a node, with a value of one number."""
-PIECE = 2**16
-"""Bytes of an array that are moved at a time."""
 ONCE = np.uint8(1)
 """How often a row counts."""
-GROWING = "column", "threshold", "left", "missing", "share", "members", "answer"
-"""What of `Trees` becomes longer with every tree."""
 
 
 class Rules(NamedTuple):
@@ -122,9 +118,9 @@ class Grower:
             )
             if part.done:
                 grown = part.grown()
-                self._places = _room(len(grown.column), 1.0)
+                self._places = room(len(grown.column), 1.0)
                 return grown
-            part.make_room(order.shape[1])
+            part.makeroom(order.shape[1])
 
 
 class _Part:
@@ -144,43 +140,26 @@ class _Part:
     def done(self) -> bool:
         return not self.at[1]
 
-    def make_room(self, rows: int) -> None:
+    def makeroom(self, rows: int) -> None:
         """Lengthen what is full, nodes by how many of the rows are in leaves."""
         nodes, waits, _, truths = self.at.tolist()
         if nodes + 3 > len(self.tree[0]):
             _, begin, end = self.waiting[:waits, :3].T
-            room = _room(nodes, min(2.0, rows / max(1, rows - int((end - begin).sum()))))
+            size = room(nodes, min(2.0, rows / max(1, rows - int((end - begin).sum()))))
             for place, array in enumerate(self.tree):
-                self.tree[place] = _longer(array, room) if len(array) > 1 else array
-            _give_back(room * 8)
+                self.tree[place] = longer(array, size) if len(array) > 1 else array
+            _give_back(size * 8)
         if waits + 3 > len(self.waiting):
-            self.waiting = _longer(self.waiting, 2 * len(self.waiting))
+            self.waiting = longer(self.waiting, 2 * len(self.waiting))
         if truths + self._truths > len(self.members):
-            self.members = _longer(self.members, 2 * len(self.members))
+            self.members = longer(self.members, 2 * len(self.members))
 
     def grown(self) -> Grown:
         nodes, _, _, truths = self.at.tolist()
         for array in self.tree:
-            _cut(array, min(nodes, len(array)))
-        _cut(self.members, truths)
+            cut(array, min(nodes, len(array)))
+        cut(self.members, truths)
         return Grown._make([*self.tree, self.members])
-
-
-def _room(size: int, share: float) -> int:
-    """How long to make an array of this size. share: how many times as much there will be in the end, as it seems."""
-    return math.ceil(size * share * 1.1) + 3
-
-
-def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
-    """The same with more places, which take no memory before they are written to."""
-    longer = np.empty((size, *array.shape[1:]), array.dtype)
-    longer[: len(array)] = array
-    return longer
-
-
-def _cut(array: NDArray[Any], size: int) -> None:
-    """Leave only so many rows, without a copy."""
-    array.resize((size, *array.shape[1:]), refcheck=False)
 
 
 def _give_back(freed: int) -> None:
@@ -228,83 +207,3 @@ def planted(
         members=tree.members,
         answer=answer,
     )
-
-
-class ForestBuilder:
-    """Trees that come one after the other, into arrays that grow where they are."""
-
-    def __init__(self, most: int) -> None:
-        """most: how many there will be."""
-        self._most = most
-        self._roots: list[int] = []
-        self._arrays: dict[str, _Growing] = {}
-        self._fixed: tuple[Trees, int] | None = None
-        self._freed = 0
-
-    def add(self, tree: Trees, *, kept: bool = True) -> None:
-        """One more. If it has the table of answers of the one before, they share it.
-
-        kept: whether its arrays are needed any longer; else all that are not sealed are emptied as they are copied.
-        """
-        if self._fixed is None:
-            self._arrays = {name: _Growing(getattr(tree, name)) for name in GROWING}
-        sizes = {name: array.size for name, array in self._arrays.items()}
-        shared = self._fixed is not None and self._fixed[0].answer is tree.answer
-        rows = self._fixed[1] if shared and self._fixed else sizes["answer"]
-        self._fixed = tree, rows
-        self._roots += (tree.root + sizes["column"]).tolist()
-        share = self._most / len(self._roots)
-        new = {}
-        for name, array in self._arrays.items():
-            if name != "answer" or not shared:
-                new[name] = array.add(getattr(tree, name), share, kept=kept)
-                self._freed += 0 if kept else new[name].nbytes
-            if self._freed >= MUCH:
-                give_back()
-                self._freed = 0
-        for first in range(0, len(new["column"]), BLOCK):
-            column, left, threshold = (new[name][first : first + BLOCK] for name in ("column", "left", "threshold"))
-            asks = column >= 0
-            left += np.where(asks, np.int32(sizes["column"]), np.int32(rows))
-            if sizes["members"]:
-                threshold[asks & (tree.levels > 0)[column]] += sizes["members"]
-
-    def trees(self) -> Trees:
-        """All of them; the last to be asked for."""
-        assert self._fixed is not None  # noqa: S101 - there is a first tree; for the type checker
-        arrays = {name: array.whole() for name, array in self._arrays.items()}
-        return self._fixed[0]._replace(root=np.array(self._roots, np.int32), **arrays)
-
-
-class _Growing:
-    """An array that rows are added to."""
-
-    def __init__(self, like: NDArray[Any]) -> None:
-        self._array = np.empty((0, *like.shape[1:]), like.dtype)
-        self.size = 0
-
-    def add(self, rows: NDArray[Any], share: float, *, kept: bool) -> NDArray[Any]:
-        """These rows, where they are now. share: how many times as many there will be in the end, as it seems."""
-        before, self.size = self.size, self.size + len(rows)
-        if self.size > len(self._array):
-            self._array = _longer(self._array, _room(self.size, share))
-        if kept or not (rows.flags.owndata and rows.flags.writeable):
-            self._array[before : self.size] = rows
-        else:  # from the end on, so that what is copied is given back
-            step = max(1, PIECE // (rows.itemsize * rows[:1].size or 1))
-            for start in range((len(rows) - 1) // step * step, -1, -step):
-                self._array[before + start : before + len(rows)] = rows[start:]
-                _cut(rows, start)
-        return self._array[before : self.size]
-
-    def whole(self) -> NDArray[Any]:
-        _cut(self._array, self.size)
-        return self._array
-
-
-def together(parts: Sequence[Trees]) -> Trees:
-    """The trees of all, one after the other. If they share one table of answers, they go on sharing it."""
-    orchard = ForestBuilder(len(parts))
-    for part in parts:
-        orchard.add(part)
-    return orchard.trees()

@@ -1,0 +1,24 @@
+"""Arrays that become longer as trees grow, and are cut to their size in the end."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def room(size: int, share: float) -> int:
+    """How long to make an array of this size. share: how many times as much there will be in the end, as it seems."""
+    return math.ceil(size * share * 1.1) + 3
+
+
+def longer(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """The same with more places, which take no memory before they are written to."""
+    longer = np.empty((size, *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+def cut(array: NDArray[Any], size: int) -> None:
+    """Leave only so many rows, without a copy."""
+    array.resize((size, *array.shape[1:]), refcheck=False)
