@@ -17,7 +17,7 @@ from app.errors import Fault, InvalidData, place
 from app.ingest.reading import Reading, refuse
 from app.ingest.source import Limits
 from app.ml.contract.moments import TIME
-from app.ml.tables.profile import Remark
+from app.ml.tables.data_sheet import Remark
 
 _EARLIEST, _LATEST = (
     pa.scalar(int(moment.replace(tzinfo=UTC).timestamp()) * 1_000_000, pa.int64())

@@ -5,7 +5,7 @@ from struct import Struct
 from app.errors import Fault, InvalidData
 from app.ingest.options import ReadOptions
 from app.ingest.source import Limits
-from app.ml.tables.profile import Column
+from app.ml.tables.data_sheet import Column
 from app.schemas.datasets import FileFormat, FileReading
 from app.wire import Wire
 

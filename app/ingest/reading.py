@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from app.errors import Fault, InvalidData, place
 from app.ingest.source import Limits
-from app.ml.tables.profile import Remark
+from app.ml.tables.data_sheet import Remark
 
 FAULTS_LISTED = 20
 NAME_LENGTH = 200

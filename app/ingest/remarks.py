@@ -7,7 +7,7 @@ from app.ingest.readings import Way
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.moments import DateOrder
 from app.ml.contract.notation import PLAIN
-from app.ml.tables.profile import Offer, Remark
+from app.ml.tables.data_sheet import Offer, Remark
 
 NOUNS = {ColumnKind.NUMERIC: "numbers", ColumnKind.DATETIME: "dates", ColumnKind.BOOLEAN: "truth values"}
 _ORDERS: dict[DateOrder, str] = {"YMD": "year, month, day", "DMY": "day, month, year", "MDY": "month, day, year"}

@@ -12,7 +12,8 @@ from app.ingest.protocol import ChunkPlace
 from app.ml.contract.columns import ColumnKind
 from app.ml.evaluation.splits import evenly
 from app.ml.tables import smoothness
-from app.ml.tables.profile import Column, Pieces, describe
+from app.ml.tables.data_sheet import Column, Pieces
+from app.ml.tables.profile import describe
 from app.ml.tables.smoothness import SampledColumn
 
 CHUNKS = 16

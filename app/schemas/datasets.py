@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import Field
 
 from app.ml.statistics.distribution import Bin
-from app.ml.tables.profile import Column, Level
+from app.ml.tables.data_sheet import Column, Level
 from app.wire import Wire
 
 __all__ = ["Bin", "Column", "Dataset", "DatasetPage", "FileFormat", "FileReading", "Level", "Rows"]

@@ -15,7 +15,7 @@ from app.ml.contract.columns import TableColumn
 from app.ml.job import Checked, Estimate, JobContext, Request, Sheet, Version
 from app.ml.models.model import Header
 from app.ml.operations import kind_of
-from app.ml.tables.profile import Column
+from app.ml.tables.data_sheet import Column
 from app.schemas.datasets import Dataset, FileReading
 from app.schemas.jobs import Job
 from app.schemas.models import ModelVersion

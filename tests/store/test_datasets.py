@@ -3,7 +3,7 @@ from uuid import uuid4
 import pytest
 
 from app.errors import DatasetInUse, DatasetNotFound
-from app.ml.tables.profile import Column
+from app.ml.tables.data_sheet import Column
 from app.store.identifiers import uuid7
 from app.store.tables import DatasetChunkRow, DatasetRow, JobRow
 

@@ -1,0 +1,128 @@
+"""Figures of a column by its type: distribution of numbers, most frequent levels, first and last moment."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from app.ml.contract.columns import ColumnKind
+from app.ml.statistics.distribution import spread
+from app.ml.statistics.quantiles import Values
+from app.ml.tables.data_sheet import Level, Pieces
+
+COUNTED = 100_000
+"""Different values counted before giving up."""
+COUNTED_BYTES = 64 << 20
+TOP_LEVELS = 20
+LEVEL_LENGTH = 200
+OUTLIERS = 100
+"""Told by their row."""
+
+
+def different(pieces: Pieces) -> int | None:
+    seen: pa.Array | None = None
+    for piece in pieces():
+        values = pc.add(piece, 0.0) if pa.types.is_floating(piece.type) else piece  # -0.0 is 0.0
+        new = pc.unique(values.drop_null())
+        seen = new if seen is None else pc.unique(pa.concat_arrays([seen, new]))
+        if len(seen) > COUNTED:
+            return None
+    return 0 if seen is None else len(seen)
+
+
+def _numeric(pieces: Pieces, count: int) -> tuple[ColumnKind, dict[str, Any]]:
+    if not count:
+        return ColumnKind.NUMERIC, {}
+    figures = spread(_floats(pieces), count)
+    if figures["outliers"]:
+        figures["outlier_rows"] = _outermost(pieces, figures["lower_whisker"], figures["upper_whisker"])
+    return ColumnKind.NUMERIC, figures
+
+
+def _outermost(pieces: Pieces, low: float, high: float) -> list[int]:
+    """Rows of the values outside of [low, high], the farthest first."""
+    rows, beyond, start = np.zeros(0, np.intp), np.zeros(0), 0
+    for piece in pieces():
+        x = piece.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)  # NaN where missing
+        with np.errstate(over="ignore"):
+            out = np.maximum(low - x, x - high)
+        found = np.flatnonzero(out > 0)
+        rows, beyond = np.append(rows, found + start), np.append(beyond, out[found])
+        kept = np.argsort(-beyond, kind="stable")[:OUTLIERS]
+        rows, beyond, start = rows[kept], beyond[kept], start + len(x)
+    return [int(row) for row in rows]
+
+
+def _floats(pieces: Pieces) -> Values:
+    def values() -> Iterator[NDArray[np.float64]]:
+        for piece in pieces():
+            # Whole numbers beyond 2⁵³ are rounded, here and in no stored value.
+            yield piece.drop_null().cast(pa.float64(), safe=False).to_numpy()
+
+    return values
+
+
+# levels
+
+
+def _boolean(pieces: Pieces, _: int) -> tuple[ColumnKind, dict[str, Any]]:
+    counts: Counter[str] = Counter()
+    for piece in pieces():
+        yes = pc.sum(piece).as_py() or 0
+        counts["true"] += yes
+        counts["false"] += len(piece) - piece.null_count - yes
+    return ColumnKind.BOOLEAN, {"top_levels": _top(+counts)}
+
+
+def _string(pieces: Pieces, count: int) -> tuple[ColumnKind, dict[str, Any]]:
+    counts = _level_counts(pieces)
+    if counts is None:
+        return ColumnKind.TEXT, {"distinct": None}
+    letters = sum(len(value) * n for value, n in counts.items())
+    text = letters > 64 * count or (len(counts) > 20 and len(counts) > count / 2)
+    return ColumnKind.TEXT if text else ColumnKind.CATEGORICAL, {"distinct": len(counts), "top_levels": _top(counts)}
+
+
+def _level_counts(pieces: Pieces) -> Counter[str] | None:
+    """None where there are too many different ones."""
+    counts: Counter[str] = Counter()
+    for piece in pieces():
+        found = pc.value_counts(piece.drop_null())
+        if len(found) > COUNTED:
+            return None
+        values, numbers = found.flatten()
+        counts.update(dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True)))
+        if len(counts) > COUNTED or sum(map(len, counts)) > COUNTED_BYTES:
+            return None
+    return counts
+
+
+def _top(counts: Counter[str]) -> list[Level]:
+    ordered = sorted(counts.items(), key=lambda level: (-level[1], level[0]))
+    return [Level(value=value[:LEVEL_LENGTH], count=n) for value, n in ordered[:TOP_LEVELS]]
+
+
+def _datetime(pieces: Pieces, count: int) -> tuple[ColumnKind, dict[str, Any]]:
+    if not count:
+        return ColumnKind.DATETIME, {}
+    extremes = [pc.min_max(piece).as_py() for piece in pieces() if piece.null_count < len(piece)]
+    low, high = min(e["min"] for e in extremes), max(e["max"] for e in extremes)
+    return ColumnKind.DATETIME, {"minimum": iso(low), "maximum": iso(high)}
+
+
+def iso(moment: Any) -> str:
+    """A `datetime` in UTC as ISO 8601."""
+    return str(moment.isoformat()).replace("+00:00", "Z")
+
+
+FIGURES: dict[int, Callable[[Pieces, int], tuple[ColumnKind, dict[str, Any]]]] = {
+    pa.int64().id: _numeric,
+    pa.float64().id: _numeric,
+    pa.bool_().id: _boolean,
+    pa.string().id: _string,
+    pa.timestamp("us").id: _datetime,
+}

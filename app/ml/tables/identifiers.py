@@ -1,0 +1,57 @@
+"""Columns whose values name rows: all different, or counting up."""
+
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from app.ml.tables.column_figures import COUNTED
+from app.ml.tables.data_sheet import Pieces
+
+IDENTIFIER_ROWS = 20
+_ID_WORDS = {"id", "ids", "key", "index", "idx", "nr", "number", "uuid", "guid"}
+
+
+def identifier_like(name: str, of: pa.DataType, pieces: Pieces, count: int, distinct: int | None) -> bool:
+    if pa.types.is_string(of):
+        return _all_different(pieces, count, distinct)
+    if not pa.types.is_integer(of):
+        return False
+    return _counts_up(pieces) or (_named_like_identifier(name) and _all_different(pieces, count, distinct))
+
+
+def _all_different(pieces: Pieces, count: int, distinct: int | None) -> bool:
+    if distinct is not None:
+        return distinct == count
+    head: list[pa.Array] = []
+    room = COUNTED
+    for piece in pieces():
+        head.append(piece.drop_null()[:room])
+        room -= len(head[-1])
+        if room <= 0:
+            break
+    values = pa.concat_arrays(head)
+    return len(pc.unique(values)) == len(values)
+
+
+def _counts_up(pieces: Pieces) -> bool:
+    """Whole numbers 0, 1, 2, … or 1, 2, 3, … in the order of the rows."""
+    expected: int | None = None
+    for piece in pieces():
+        values = piece.drop_null().to_numpy()
+        if not len(values):
+            continue
+        start = int(values[0]) if expected is None else expected
+        if (expected is None and start not in {0, 1}) or not np.array_equal(
+            values, np.arange(start, start + len(values))
+        ):
+            return False
+        expected = start + len(values)
+    return True
+
+
+def _named_like_identifier(name: str) -> bool:
+    """Whether the last word is one for identifiers: `customer_id`, `orderNumber`, `ID`."""
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", name)
+    return bool(words) and words[-1].lower() in _ID_WORDS
