@@ -57,6 +57,7 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.numerics.ensembles import calibration
+from app.ml.numerics.sampling.resampled_rows import times_drawn
 from app.ml.numerics.trees.binning import MOST, binned
 from app.ml.numerics.trees.compiled.splits import ENTROPY, GINI, VARIANCE
 from app.ml.numerics.trees.cost import growing
@@ -69,8 +70,6 @@ POINTS = 50
 """Of the curve of the out-of-bag error, at most."""
 FEW = 4
 """Trees, at most, that grow as one piece of work: it keeps where their rows end."""
-DRAWS = 8192
-"""Rows drawn at a time."""
 
 
 class RandomForest(Params):
@@ -215,19 +214,11 @@ def _tree(ground: GrowthInputs, rng: np.random.Generator) -> tuple[Trees, Unseen
 def _taught(ground: GrowthInputs, rng: np.random.Generator) -> tuple[Trees, NDArray[np.int32]]:
     """A tree, and the rows that it has not seen."""
     _, data, grower, rules, classes = ground
-    times = _drawn(len(data.x), rng)
+    times = times_drawn(len(data.x), rng)
     vote = classes is not None
     grown = grower.grow(data.weights, rules, int(rng.integers(2**63)), times, bare=True, vote=vote)
     tree = planted(grown, data.levels, grown.value if classes is None else classes, kept=False)
     return tree, chosen(times.size, lambda some: times[some] == 0)
-
-
-def _drawn(n: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """How often each of n rows is drawn. That one is drawn 256 times does not happen: its chance is below 10⁻⁵⁰⁰."""
-    times = np.zeros(n, np.uint8)
-    for first in range(0, n, DRAWS):
-        np.add.at(times, rng.integers(0, n, min(DRAWS, n - first)), np.uint8(1))
-    return times
 
 
 def _rules(params: RandomForest, d: int, *, numbers: bool) -> Rules:

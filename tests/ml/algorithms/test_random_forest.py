@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from sklearn import datasets, ensemble
 
-from app.ml.algorithms.random_forest import RandomForest, _drawn, fit, interval, predict, summary
+from app.ml.algorithms.random_forest import RandomForest, fit, interval, predict, summary
 from app.ml.contract.algorithm import Context, Data, Task
+from app.ml.numerics.sampling.resampled_rows import times_drawn
 from app.ml.numerics.trees.forest import each, total
 
 C, R = Task.CLASSIFICATION, Task.REGRESSION
@@ -71,7 +72,7 @@ def test_trees_know_their_bag_by_heart_and_only_the_others_judge_a_row():
 
 def test_rows_are_drawn_with_replacement():
     """B6.9: n of n; how often a row is drawn is nearly Poisson's with mean 1."""
-    times = np.concatenate([_drawn(500, rng(seed)) for seed in range(200)])
+    times = np.concatenate([times_drawn(500, rng(seed)) for seed in range(200)])
     assert times.sum() == 200 * 500
     shares = np.bincount(times, minlength=4)[:4] / times.size
     np.testing.assert_allclose(shares, np.exp(-1) / [1, 1, 2, 6], atol=0.005)
