@@ -50,7 +50,7 @@ from app.ml.contract.algorithm import (
 from app.ml.numerics.clustering.lloyd import Run, lloyd
 from app.ml.numerics.clustering.seeding import canonical_order, seeds
 from app.ml.numerics.clustering.voronoi import neighbours, walls
-from app.ml.numerics.neighbours.distances import nearest
+from app.ml.numerics.neighbours.distances import nearest, nearest_labels
 
 
 class KMeans(Params):
@@ -96,7 +96,7 @@ def fit(params: KMeans, data: Data, context: Context) -> Fit[State]:
 
 
 def predict(params: KMeans, state: State, x: Matrix) -> Labels:
-    return nearest(x, state.centres)[0]
+    return nearest_labels(x, state.centres)
 
 
 def objective(params: KMeans, state: State, data: Data) -> float:

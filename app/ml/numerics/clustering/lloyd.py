@@ -9,7 +9,8 @@ import numpy as np
 import scipy
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
-from app.ml.numerics.neighbours.distances import nearest
+from app.ml.numerics.clustering.bounds import Clusters, Rows, sweep
+from app.ml.numerics.neighbours.distances import nearest, norms
 
 
 class Run(NamedTuple):
@@ -31,18 +32,48 @@ def lloyd(x: Matrix, weights: Vector, centres: Matrix, max_iter: int) -> Run:
     """
     labels, squares = nearest(x, centres)
     run = Run(centres, labels, squares, [float(weights @ squares)], converged=False)
-    for _ in range(max_iter):
+    while not run.converged and len(run.inertia) <= max_iter:
         filled, k = fill_empty(run.labels, weights * run.squares, len(run.centres))
-        centres = means(x, weights, filled, k)
-        labels, squares = nearest(x, centres)
-        inertia = float(weights @ squares)
-        if k == len(run.centres) and inertia >= run.inertia[-1]:  # a tie that rounding would toss for ever
-            return run._replace(converged=True)
-        settled = np.array_equal(labels, filled)
-        run = Run(centres, labels, squares, [*run.inertia, min(inertia, run.inertia[-1])], settled)
-        if settled:
-            break
+        last = run.inertia[-1]
+        moves = _descend(x, weights, filled, k, max_iter + 1 - len(run.inertia))
+        labels, squares = nearest(x, moves.centres)
+        settled = moves.settled and bool(np.array_equal(labels, moves.labels))
+        inertia = min(float(weights @ squares), last)
+        tossed = k == len(run.centres) and inertia >= last  # a tie that rounding would toss for ever
+        curve = [*run.inertia, *np.clip(moves.inertia[:-1], inertia, last), inertia]
+        run = Run(moves.centres, labels, squares, curve, settled or tossed)
     return run
+
+
+class _Moves(NamedTuple):
+    centres: Matrix
+    labels: Labels
+    """(n,) nearest of the centres, as far as bounds tell."""
+    inertia: list[float]
+    """After each move."""
+    settled: bool
+    """No row changed sides after the last move."""
+
+
+def _descend(x: Matrix, weights: Vector, labels: Labels, k: int, max_moves: int) -> _Moves:
+    """Move the centres until no row changes sides, a centre loses all its rows, or `max_moves` times."""
+    centres = means(x, weights, labels, k)
+    rows = Rows(x, weights, labels.copy(), np.full(len(x), np.inf), np.zeros(len(x)))
+    sizes, masses = np.bincount(labels, minlength=k), np.bincount(labels, weights, k).astype(np.float64)
+    clusters = Clusters(centres * masses[:, None], masses, sizes)
+    swept = sweep(rows, clusters, centres, np.zeros(k))
+    inertia = [float(weights @ rows.upper**2)]
+    while swept.changed and len(inertia) < max_moves and clusters.sizes.all():
+        last, centres = centres, clusters.sums / clusters.masses[:, None]
+        squares = norms(centres - last)
+        moved = inertia[-1] - float(clusters.masses @ squares)
+        swept = sweep(rows, clusters, centres, np.sqrt(squares))
+        inertia.append(moved - swept.fall)
+        if inertia[-1] >= inertia[-2]:  # a tie that rounding would toss for ever
+            break
+    if not swept.changed:
+        centres = means(x, weights, rows.labels, k)  # sums that rows have left and entered are less exact
+    return _Moves(centres, rows.labels, inertia, not swept.changed)
 
 
 def means(x: Matrix, weights: Vector, labels: Labels, k: int) -> Matrix:

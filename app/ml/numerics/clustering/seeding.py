@@ -6,6 +6,7 @@ Reference: Arthur & Vassilvitskii (2007), SODA: 1027.
 import numpy as np
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.numerics.clustering.compiled.seeding import remaining, take
 from app.ml.numerics.neighbours.distances import squared_distances
 
 
@@ -33,13 +34,16 @@ def seeds(
     Fewer than k come back when there are no more distinct rows.
     """
     chosen = [int(_draw(weights, rng, 1)[0])]
-    squares = squared_distances(x, x[chosen])[:, 0]
+    owners, squares = np.zeros(len(x), np.intp), np.full(len(x), np.inf)
+    take(x, x[chosen[0]], np.zeros(1), 0, owners, squares)
     while len(chosen) < k and squares.any():
         drawn = _draw(weights * (squares if spread else squares > 0), rng, candidates)
-        left = np.minimum(squares[:, None], squared_distances(x, x[drawn]))
-        best = int((weights @ left).argmin())
+        reach = squared_distances(x[drawn], x[chosen]) / 4 * (1 - 1e-7)
+        left = np.zeros(candidates)
+        remaining(x, weights, x[drawn], reach, owners, squares, left)
+        best = int(left.argmin())
+        take(x, x[drawn[best]], reach[best], len(chosen), owners, squares)
         chosen.append(int(drawn[best]))
-        squares = left[:, best]
     return np.array(chosen)
 
 

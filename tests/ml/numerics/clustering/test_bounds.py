@@ -1,0 +1,66 @@
+"""Bounds save comparisons and change no label."""
+
+import numpy as np
+import pytest
+
+from app.ml.numerics.clustering import bounds
+from app.ml.numerics.clustering.bounds import Clusters, Rows, sweep
+from app.ml.numerics.clustering.lloyd import lloyd
+from app.ml.numerics.neighbours.distances import nearest
+
+
+def plain_lloyd(x, weights, centres, moves):
+    """The textbook loop; no centre may lose its rows."""
+    labels, squares = nearest(x, centres)
+    inertia = [weights @ squares]
+    for _ in range(moves):
+        centres = np.array(
+            [np.average(x[labels == c], axis=0, weights=weights[labels == c]) for c in range(len(centres))]
+        )
+        labels, squares = nearest(x, centres)
+        inertia.append(weights @ squares)
+    return centres, labels, inertia
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("shape", [(2000, 1, 7), (3000, 6, 20), (500, 40, 3)])
+def test_labels_and_inertia_are_those_of_comparing_all(shape, offset):
+    n, d, k = shape
+    rng = np.random.default_rng(n)
+    x, weights = rng.normal(size=(n, d)) * 3 ** rng.integers(0, 3, (n, 1)) + offset, rng.uniform(0.5, 2, n)
+    first = x[rng.choice(n, k, replace=False)]
+    for moves in (1, 4, 25):
+        ours = lloyd(x, weights, first, moves)
+        centres, labels, inertia = plain_lloyd(x, weights, first, len(ours.inertia) - 1)
+        np.testing.assert_allclose(ours.centres, centres, rtol=1e-9, atol=1e-9)
+        np.testing.assert_array_equal(ours.labels, labels)
+        np.testing.assert_allclose(ours.inertia, inertia, rtol=1e-9)
+        assert ours.inertia == sorted(ours.inertia, reverse=True)
+
+
+def test_rows_on_a_lattice_tie_and_go_to_the_first_centre():
+    x = np.stack(np.meshgrid(*[np.arange(6.0)] * 3), axis=-1).reshape(-1, 3)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        centres = rng.integers(0, 6, (5, 3)).astype(float)
+        rows = Rows(x, np.ones(216), np.zeros(216, np.intp), np.full(216, np.inf), np.zeros(216))
+        clusters = Clusters(np.zeros((5, 3)), np.zeros(5), np.zeros(5, np.intp))
+        sweep(rows, clusters, centres, np.zeros(5))
+        for _ in range(5):
+            step = rng.integers(-1, 2, centres.shape) * 1.0
+            centres = centres + step
+            sweep(rows, clusters, centres, np.sqrt((step**2).sum(axis=1)))
+            np.testing.assert_array_equal(rows.labels, ((x[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1))
+
+
+def test_most_rows_of_separate_clusters_are_compared_once(monkeypatch):
+    compared = []
+    lowest = bounds.Scores.lowest
+    monkeypatch.setattr(
+        bounds.Scores, "lowest", lambda self, x, rows: compared.append(len(rows)) or lowest(self, x, rows)
+    )
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(5000, 4)) + 30 * rng.integers(0, 8, (5000, 1))
+    run = lloyd(x, np.ones(5000), x[rng.choice(5000, 12, replace=False)], 100)
+    assert run.converged
+    assert sum(compared) < 0.5 * 5000 * (len(run.inertia) + 1)
