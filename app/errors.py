@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 class Fault(NamedTuple):
     """One problem of an input.
 
-    `pointer` is a JSON pointer into the request ("/algorithm/penalty"), or a place in
+    `pointer` is a JSON pointer into the request ("/algorithm/l2"), or a place in
     an uploaded file ("/line/3/column/age").
     """
 

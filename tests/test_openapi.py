@@ -132,7 +132,7 @@ def test_one_component_stands_for_every_algorithm_and_one_for_every_learner():
     for union in ("Algorithm", "Learner"):
         assert {member["$ref"].rpartition("/")[2] for member in SCHEMAS[union]["oneOf"]} == names
     assert SCHEMAS["TrainRequest"]["properties"]["algorithm"]["$ref"].endswith("/Algorithm")
-    assert SCHEMAS["BaggingAlgorithm"]["properties"]["base"]["$ref"].endswith("/Learner")
+    assert SCHEMAS["BaggingAlgorithm"]["properties"]["estimator"]["$ref"].endswith("/Learner")
 
 
 def _schemas_of_parameters():

@@ -54,7 +54,7 @@ def test_upload_train_wait_predict(generated, address, upload):
         model=f"sdk-{upload}",
         dataset=dataset.name,
         target=target,
-        algorithm=models.RidgeAlgorithm(name="ridge", penalty=0.5),
+        algorithm=models.RidgeAlgorithm(name="ridge", l2=0.5),
     )
     estimate = generated("api.jobs.validate_training").sync(client=client, body=request)
     assert estimate.task == "classification"

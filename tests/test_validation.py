@@ -20,7 +20,7 @@ VALID = {
     "dataset": ID,
     "target": "y",
     "features": ["a"],
-    "algorithm": {"name": "stacking", "members": [{"name": "ridge", "penalty": 1.0}, {"name": "knn"}]},
+    "algorithm": {"name": "stacking", "estimators": [{"name": "ridge", "l2": 1.0}, {"name": "knn"}]},
     "preprocessing": {"basis": [{"kind": "polynomial", "degree": 2}, {"kind": "expression", "expression": "a"}]},
     "validation": {"method": "kfold", "folds": 3},
 }
@@ -101,14 +101,14 @@ def test_closest_names_of_fields_algorithms_parameters_and_values():
     body = VALID | {
         "taks": "regression",
         "task": "regresion",
-        "algorithm": {"name": "stacking", "members": [{"name": "rigde"}, {"name": "ridge", "penalti": 1}]},
+        "algorithm": {"name": "stacking", "estimators": [{"name": "rigde"}, {"name": "ridge", "selecton": 1}]},
     }
     found = {fault.pointer: fault.detail for fault in faults_of(TrainRequest, body)}
-    assert found.keys() == {"/taks", "/task", "/algorithm/members/0/name", "/algorithm/members/1/penalti"}
+    assert found.keys() == {"/taks", "/task", "/algorithm/estimators/0/name", "/algorithm/estimators/1/penalti"}
     assert found["/taks"].endswith("did you mean 'task'?")
     assert found["/task"].endswith("did you mean 'regression'?")
-    assert found["/algorithm/members/0/name"].endswith("did you mean 'ridge'?")
-    assert found["/algorithm/members/1/penalti"].endswith("did you mean 'penalty'?")
+    assert found["/algorithm/estimators/0/name"].endswith("did you mean 'ridge'?")
+    assert found["/algorithm/estimators/1/penalti"].endswith("did you mean 'selection'?")
 
 
 def test_a_tag_is_no_step_of_a_place():

@@ -12,8 +12,8 @@ from app.ml.contract.columns import TableColumn
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 
-RIDGE, KNN, TREE = {"name": "ridge"}, {"name": "knn", "k": 3}, {"name": "decision_tree", "max_depth": 2}
-TEAM = {"name": "committee", "members": [RIDGE, KNN, TREE], "combine": "majority"}
+RIDGE, KNN, TREE = {"name": "ridge"}, {"name": "knn", "n_neighbors": 3}, {"name": "decision_tree", "max_depth": 2}
+TEAM = {"name": "committee", "estimators": [RIDGE, KNN, TREE], "voting": "hard"}
 
 
 def flowers():
@@ -61,10 +61,10 @@ def asked(client, services):
 
 
 STAGED = [
-    {"name": "adaboost", "rounds": 4, "max_depth": 2},
-    {"name": "boost_majority", "gamma": 0.05, "rounds": 5, "max_depth": 2},
-    {"name": "logitboost", "rounds": 3},
-    {"name": "gradient_boosting", "trees": 3},
+    {"name": "adaboost", "n_estimators": 4, "max_depth": 2},
+    {"name": "boost_majority", "edge": 0.05, "n_estimators": 5, "max_depth": 2},
+    {"name": "logitboost", "n_estimators": 3},
+    {"name": "gradient_boosting", "n_estimators": 3},
 ]
 
 
@@ -73,7 +73,7 @@ def test_the_last_stage_is_the_answer(asked, algorithm):
     told, answer = asked("explain", algorithm), asked("predict", algorithm)
     assert told["classes"] == answer["classes"]
     stages = [one["stages"] for one in told["explanations"]]
-    assert {len(one) for one in stages} == {next(algorithm[key] for key in ("rounds", "trees") if key in algorithm)}
+    assert {len(one) for one in stages} == {algorithm["n_estimators"]}
     shares = np.array([[stage["probabilities"] for stage in one] for one in stages])
     np.testing.assert_allclose(shares[:, -1], answer["probabilities"], rtol=1e-9, atol=1e-15)
     assert (shares[:, 0] != shares[:, -1]).any()
@@ -91,11 +91,11 @@ def test_equal_votes_are_counted_as_they_come(asked):
 
 
 AVERAGED = [
-    ({"name": "bagging", "count": 4}, "members"),
-    ({"name": "random_subspace", "count": 4}, "members"),
-    ({"name": "committee", "members": [RIDGE, KNN, TREE]}, "members"),
-    ({"name": "random_forest", "trees": 7, "vote": "shares"}, "trees"),
-    ({"name": "random_forest", "trees": 7}, "trees"),
+    ({"name": "bagging", "n_estimators": 4}, "members"),
+    ({"name": "random_subspace", "n_estimators": 4}, "members"),
+    ({"name": "committee", "estimators": [RIDGE, KNN, TREE]}, "members"),
+    ({"name": "random_forest", "n_estimators": 7, "voting": "soft"}, "trees"),
+    ({"name": "random_forest", "n_estimators": 7}, "trees"),
 ]
 
 
@@ -110,7 +110,7 @@ def test_the_mean_of_the_parts_is_the_answer(asked, algorithm, parts, target):
 
 
 def test_votes_are_told_whatever_they_are_taken_for(asked):
-    algorithm = {"name": "random_forest", "trees": 9, "probability": "calibrated"}
+    algorithm = {"name": "random_forest", "n_estimators": 9, "probability": "calibrated"}
     told, answer = asked("explain", algorithm), asked("predict", algorithm)
     votes = np.array([one["trees"] for one in told["explanations"]])
     assert set(np.unique(votes)) == {0, 1}
@@ -118,7 +118,7 @@ def test_votes_are_told_whatever_they_are_taken_for(asked):
 
 
 def test_bits_and_what_the_word_misses(asked):
-    algorithm = {"name": "ecoc", "base": RIDGE, "decode": "hamming"}
+    algorithm = {"name": "ecoc", "estimator": RIDGE, "decode": "hamming"}
     told, answer = asked("explain", algorithm), asked("predict", algorithm)
     for one, shares in zip(told["explanations"], answer["probabilities"], strict=True):
         assert len(one["bits"]) == 3  # the exhaustive code of three classes
@@ -135,7 +135,7 @@ def test_stacked_members_and_columns_that_add_up(asked):
     sums = [one["mean"] + sum(part["value"] for part in one["adds"]) for one in told["explanations"]]
     np.testing.assert_allclose(sums, told["predictions"], rtol=1e-9)
     assert "target_function" not in told
-    told = asked("explain", {"name": "additive", "fit": "stagewise", "rate": 0.5}, target="length")
+    told = asked("explain", {"name": "additive", "fit": "stagewise", "learning_rate": 0.5}, target="length")
     sums = [one["mean"] + sum(part["value"] for part in one["adds"]) for one in told["explanations"]]
     np.testing.assert_allclose(sums, told["predictions"], rtol=1e-9)
 
@@ -179,20 +179,26 @@ def test_a_report_names_what_rules_and_trees_are_about(asked):
 
 TOLD = [
     (
-        {"name": "gradient_boosting", "trees": 60, "rate": 0.5, "patience": 3},
+        {
+            "name": "gradient_boosting",
+            "n_estimators": 60,
+            "learning_rate": 0.5,
+            "early_stopping": True,
+            "n_iter_no_change": 3,
+        },
         {"loss", "held_out_loss"},
         {"importances"},
     ),
-    ({"name": "random_forest", "trees": 20}, {"out_of_bag"}, {"out_of_bag", "importances", "calibration"}),
-    ({"name": "bagging", "count": 3}, {"out_of_bag"}, {"out_of_bag"}),
-    ({"name": "adaboost", "rounds": 4}, {"weighted_error", "training_error"}, {"votes", "weighted_errors"}),
-    ({"name": "logitboost", "rounds": 3}, {"loss"}, {"trees"}),
+    ({"name": "random_forest", "n_estimators": 20}, {"out_of_bag"}, {"out_of_bag", "importances", "calibration"}),
+    ({"name": "bagging", "n_estimators": 3}, {"out_of_bag"}, {"out_of_bag"}),
+    ({"name": "adaboost", "n_estimators": 4}, {"weighted_error", "training_error"}, {"votes", "weighted_errors"}),
+    ({"name": "logitboost", "n_estimators": 3}, {"loss"}, {"trees"}),
     (
-        {"name": "boost_majority", "gamma": 0.4, "max_depth": 1},
+        {"name": "boost_majority", "edge": 0.4, "max_depth": 1},
         {"weighted_error", "training_error"},
         {"realised_edge", "assumption_failed_in_round"},
     ),
-    ({"name": "ecoc", "base": RIDGE}, set(), {"code", "min_distance", "corrects"}),
+    ({"name": "ecoc", "estimator": RIDGE}, set(), {"code", "min_distance", "corrects"}),
 ]
 
 
@@ -202,17 +208,17 @@ def test_a_report_has_the_curves_and_the_facts(asked, algorithm, curves, facts):
     drawn = {one["name"]: one for one in report["curves"]}
     assert curves <= drawn.keys()
     assert facts <= report["summary"].keys()
-    if "patience" in algorithm:
+    if "early_stopping" in algorithm:
         held = drawn["held_out_loss"]["y"]
         assert report["iterations"] == np.argmin(held) + 1 == len(held) - 3 < 57
-    if "gamma" in algorithm:
+    if "edge" in algorithm:
         failed = report["summary"]["assumption_failed_in_round"]
         assert not report["converged"]
         assert any(f"round {failed}" in warning for warning in report["warnings"])
 
 
 def test_weights_of_stacked_members_are_told(asked):
-    told = asked("report", {"name": "stacking", "members": [RIDGE, KNN, TREE]})["summary"]
+    told = asked("report", {"name": "stacking", "estimators": [RIDGE, KNN, TREE]})["summary"]
     assert [one["algorithm"] for one in told] == ["ridge", "knn", "decision_tree"]
     assert min(one["weight"] for one in told) >= 0
 
@@ -254,7 +260,7 @@ def test_a_committee_leaves_rows_without_an_answer(asked):
     most = np.array([np.bincount(row, minlength=3).max() for row in said])
     assert set(most) >= {2, 3}
     for share, needed in ((1.0, 3), (2 / 3, 2)):
-        answer = asked("predict", {**TEAM, "share": share})
+        answer = asked("predict", {**TEAM, "min_probability": share})
         assert [one is not None for one in answer["predictions"]] == (most >= needed).tolist()
         unknown = [flag["rows"] for flag in answer["flags"] if flag["code"] == "unknown"]
         assert unknown == ([np.flatnonzero(most < needed).tolist()] if (most < needed).any() else [])
@@ -265,7 +271,7 @@ def test_mean_probability_and_lead_decide(asked):
     plain = asked("predict", {**TEAM, "combine": "mean"})
     p = np.sort(plain["probabilities"], axis=1)
     for share, gap in ((0.6, 0.0), (0.5, 0.3)):
-        answer = asked("predict", {**TEAM, "combine": "mean", "share": share, "gap": gap})
+        answer = asked("predict", {**TEAM, "voting": "soft", "min_probability": share, "min_margin": gap})
         sure = (p[:, -1] >= share) & (p[:, -1] - p[:, -2] >= gap)
         assert 0 < sure.sum() < 150
         assert [one is not None for one in answer["predictions"]] == sure.tolist()
@@ -274,7 +280,7 @@ def test_mean_probability_and_lead_decide(asked):
 def test_what_is_rejected_is_answered_by_the_second(asked):
     said = votes(asked)
     agreed = (said == said[:, :1]).all(axis=1)
-    answer = asked("predict", {**TEAM, "share": 1.0, "second": {"name": "generative_bayes"}})
+    answer = asked("predict", {**TEAM, "min_probability": 1.0, "fallback_estimator": {"name": "generative_bayes"}})
     assert None not in answer["predictions"]
     top = np.max(answer["probabilities"], axis=1)
     assert set(top[agreed]) == {1.0}
@@ -283,8 +289,8 @@ def test_what_is_rejected_is_answered_by_the_second(asked):
 
 def test_a_portfolio_asks_some(asked):
     """E18 (e): a member that is hardly ever asked has hardly a say."""
-    alone = asked("predict", {"name": "committee", "members": [RIDGE]}, target="length")["predictions"]
-    few = {"name": "committee", "members": [RIDGE, KNN], "activations": [1.0, 0.1]}
+    alone = asked("predict", {"name": "committee", "estimators": [RIDGE]}, target="length")["predictions"]
+    few = {"name": "committee", "estimators": [RIDGE, KNN], "activations": [1.0, 0.1]}
     told = asked("predict", few, target="length")["predictions"]
     changed = ~np.isclose(told, alone, rtol=1e-9)
     assert 0.02 < changed.mean() < 0.25
@@ -292,7 +298,7 @@ def test_a_portfolio_asks_some(asked):
 
 def test_the_report_says_how_many_rows_are_answered_and_how_well(asked):
     """E18: of the rows held out, with exact bars; where every row is answered there is nothing to tell."""
-    team = {**TEAM, "share": 1.0}
+    team = {**TEAM, "min_probability": 1.0}
     held = {"validation": {"test_fraction": 0.5}}
     report, told = asked("report", team, **held), asked("predict", team, **held)
     figures = {one["name"]: one for one in report["test"] if "label" not in one}

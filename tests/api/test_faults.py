@@ -32,7 +32,7 @@ def test_faults_of_the_schema_hide_no_fault_of_meaning(faults, path):
         model="No Name",
         target="speciess",
         features=["sepal_lenght_cm"],
-        algorithm={"name": "ridge", "penalty": "1.0", "penalti": 1},
+        algorithm={"name": "ridge", "l2": "1.0", "selecton": 1},
         seed=True,
         preprocesing={},
     )
@@ -40,8 +40,8 @@ def test_faults_of_the_schema_hide_no_fault_of_meaning(faults, path):
         "/model": "Must be 1 to 100 characters of a-z, 0-9, _ and -.",
         "/target": "The dataset has no column 'speciess'; did you mean 'species'?",
         "/features/0": "The dataset has no column 'sepal_lenght_cm'; did you mean 'sepal_length_cm'?",
-        "/algorithm/penalty": "Must be a number, not a string.",
-        "/algorithm/penalti": "Is no known field; did you mean 'penalty'?",
+        "/algorithm/l2": "Must be a number, not a string.",
+        "/algorithm/selecton": "Is no known field; did you mean 'selection'?",
         "/seed": "Must be an integer, not a boolean.",
         "/preprocesing": "Is no known field; did you mean 'preprocessing'?",
     }
@@ -56,8 +56,8 @@ def test_an_unknown_algorithm_hides_no_misspelt_column(faults):
 
 
 def test_a_dataset_or_model_that_does_not_exist_stands_beside_other_faults(faults):
-    found, _ = faults(dataset="no such table", algorithm={"name": "ridge", "penalty": -1})
-    assert set(found) == {"/dataset", "/algorithm/penalty"}
+    found, _ = faults(dataset="no such table", algorithm={"name": "ridge", "l2": -1})
+    assert set(found) == {"/dataset", "/algorithm/l2"}
     found, _ = faults("evaluate", target=None, algorithm=None, costs=3)
     assert {"/model", "/costs", "/algorithm"} <= set(found)
 
@@ -69,13 +69,13 @@ def test_the_only_problem_is_the_detail(faults):
 
 @pytest.mark.parametrize(
     ("field", "wrong"),
-    [("penalty", "1.0"), ("penalty", True), ("intercept", 1), ("intercept", "true"), ("folds", 5.5), ("folds", "5")],
+    [("l2", "1.0"), ("l2", True), ("fit_intercept", 1), ("fit_intercept", "true"), ("cv", 5.5), ("cv", "5")],
 )
 def test_strings_and_booleans_are_no_numbers_and_the_reverse(faults, field, wrong):
     found, _ = faults(algorithm={"name": "ridge", field: wrong})
     assert list(found) == [f"/algorithm/{field}"]
-    nested, _ = faults(algorithm={"name": "bagging", "base": {"name": "ridge", field: wrong}})
-    assert list(nested) == [f"/algorithm/base/{field}"]
+    nested, _ = faults(algorithm={"name": "bagging", "estimator": {"name": "ridge", field: wrong}})
+    assert list(nested) == [f"/algorithm/estimator/{field}"]
 
 
 def test_a_model_or_column_that_does_not_exist_gets_the_closest_name(client, trained, services):

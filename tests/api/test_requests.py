@@ -157,21 +157,24 @@ def test_all_faults_are_listed_at_once_with_pointers_into_the_body(client):
     body = {
         "model": "No Spaces Please",
         "dataset": 5,
-        "algorithm": {"name": "ridge", "penalty": -1, "colour": CANARY},
+        "algorithm": {"name": "ridge", "l2": -1, "colour": CANARY},
         "seed": CANARY,
         "validation": {"method": CANARY, "test_fraction": 7},
         "extra/field~": 1,
     }
     found = problem(client.post("/v1/jobs/train", json=body), 422, "invalid_request")
     assert {error.pointer for error in found.errors} == {
-        "/model", "/dataset", "/algorithm/penalty", "/algorithm/colour", "/seed", "/validation/method",
+        "/model", "/dataset", "/algorithm/l2", "/algorithm/colour", "/seed", "/validation/method",
         "/validation/test_fraction", "/extra~1field~0",
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(("more", "at"), [
-    ({"algorithm": {"name": "committee", "weights": [1, 2]}}, "/algorithm"),
-    ({"algorithm": {"name": "bagging", "base": {"name": "ecoc", "words": [[0], [0]]}}}, "/algorithm/base"),
+    ({"algorithm": {"name": "committee", "estimator_weights": [1, 2]}}, "/algorithm"),
+    (
+        {"algorithm": {"name": "bagging", "estimator": {"name": "ecoc", "code_words": [[0], [0]]}}},
+        "/algorithm/estimator",
+    ),
     ({"algorithm": {"name": "ridge", "ridge": 1}}, "/algorithm/ridge"),
 ])  # fmt: skip
 def test_a_fault_of_several_fields_points_at_what_has_them(client, more, at):
@@ -186,7 +189,7 @@ def test_a_fault_of_several_fields_points_at_what_has_them(client, more, at):
     [
         {"algorithm": {"name": CANARY}},
         {"algorithm": CANARY},
-        {"algorithm": {"name": "ridge", "penalty": CANARY}},
+        {"algorithm": {"name": "ridge", "l2": CANARY}},
         {"dataset": CANARY},
         {"model": CANARY + "!"},
         {"task": CANARY},

@@ -32,7 +32,7 @@ def test_search_then_train_the_ensemble_then_predict(client, done):
         **common,
         "algorithm": {"name": "knn"},
         "alternatives": [{"name": "logistic"}, {"name": "generative_bayes"}],
-        "grid": [{"pointer": "/algorithm/k", "values": [3, 9]}],
+        "grid": [{"pointer": "/algorithm/n_neighbors", "values": [3, 9]}],
         "keep_fold_models": True,
     }
     found = done("/v1/jobs/search", asked)["result"]

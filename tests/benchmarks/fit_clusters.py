@@ -35,7 +35,7 @@ def compare(name: str, ours: Callable[[], Any], theirs: Callable[[], Any], times
 
 def clusters(rng: np.random.Generator, n: int, d: int, k: int) -> None:
     x = rng.normal(size=(n, d)) + 4 * rng.integers(0, 2, size=(n, d))
-    params = kmeans.KMeans(k=k, n_init=3, max_iter=20)
+    params = kmeans.KMeans(n_clusters=k, n_init=3, max_iter=20)
     rival = cluster.KMeans(k, n_init=3, random_state=0, tol=0, max_iter=20).fit(x)
     fit = partial(kmeans.fit, params, Data.of(Task.CLUSTERING, x), Context.of(0))
     compare(f"k-means {n}x{d} k={k}", fit, partial(rival.fit, x))

@@ -87,7 +87,7 @@ def logistic_race(name: str, x: Any, y: Any, **how: Any) -> Race:
 
 
 def pca_race(name: str, x: Any, components: int) -> Race:
-    data, params = Data.of(Task.PROJECTION, x), pca.PCA(components=components)
+    data, params = Data.of(Task.PROJECTION, x), pca.PCA(n_components=components)
 
     def theirs() -> pca.State:
         peer = decomposition.PCA(components).fit(x)

@@ -88,7 +88,7 @@ def nearest() -> Iterator[Race]:
 def sparse() -> Iterator[Race]:
     for name, x, y, alpha in _sparse_tables():
         data = Data.of(Task.REGRESSION, x, y)
-        one = lasso.Lasso(penalty=2 * len(y) * alpha)
+        one = lasso.Lasso(l1=2 * len(y) * alpha)
         worth = partial(_excess, one, data)
         for precompute in (False, True):
             peer = linear_model.Lasso(alpha, tol=1e-8, max_iter=100_000, precompute=precompute)
@@ -96,9 +96,9 @@ def sparse() -> Iterator[Race]:
             yield Race(label, partial(fitted, lasso, one, data), partial(peer.fit, x, y), worth)
         how = {"eps": 1e-3, "tol": 1e-8, "max_iter": 100_000}
         path = partial(linear_model.lasso_path, x - x.mean(axis=0), y - y.mean(), alphas=40, **how)
-        whole = lasso.Lasso(penalty=float(2e-3 * np.abs((x - x.mean(axis=0)).T @ (y - y.mean())).max()))
+        whole = lasso.Lasso(l1=float(2e-3 * np.abs((x - x.mean(axis=0)).T @ (y - y.mean())).max()))
         yield Race(f"lasso {name}, path of 40", partial(fitted, lasso, whole, data), path, _path_apart)
-        chosen = lasso.Lasso(choice="best")
+        chosen = lasso.Lasso(selection="lowest_error")
         for tol in (1e-4, 1e-8):
             peer = linear_model.LassoCV(cv=5, alphas=40, **{**how, "tol": tol})
             label = f"lasso {name}, 5 folds x 40, their tolerance {tol}"

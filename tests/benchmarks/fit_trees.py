@@ -270,7 +270,7 @@ def predict_boosted() -> None:
 
 def stumps() -> None:
     data, _ = classes(100_000, 20, 10, 4, 100)
-    params = adaboost.AdaBoost(rounds=50)
+    params = adaboost.AdaBoost(n_estimators=50)
     peer = ensemble.AdaBoostClassifier(n_estimators=50, random_state=0)
     race(
         "AdaBoost, 50 stumps, 100,000 x 20",
@@ -282,7 +282,7 @@ def stumps() -> None:
 
 def memory() -> None:
     """What a fit takes beyond its input; see `fit_memory`."""
-    specs = {"decision_tree": {"splits": "binned"}, "random_forest": {"trees": 10}, "gradient_boosting": {}}
+    specs = {"decision_tree": {"splits": "binned"}, "random_forest": {"n_estimators": 10}, "gradient_boosting": {}}
     script = Path(__file__).with_name("fit_memory.py")
     sets = [(classes, 200_000, 30, specs) for classes in (0, 2, 3)]
     for classes, rows, columns, specs in [*sets, (0, 50_000, 20, {"random_forest": {}})]:

@@ -31,9 +31,9 @@ from app.ml.training.train_spec import TrainSpec
 
 TREE = {"name": "decision_tree"}
 SPECS: dict[str, dict[str, Any]] = {name: {"name": name} for name in sorted(catalogue())} | {
-    "lasso best": {"name": "lasso", "choice": "best"},
-    "ecoc of trees": {"name": "ecoc", "base": TREE},
-    "bagging of trees": {"name": "bagging", "base": TREE},
+    "lasso best": {"name": "lasso", "selection": "lowest_error"},
+    "ecoc of trees": {"name": "ecoc", "estimator": TREE},
+    "bagging of trees": {"name": "bagging", "estimator": TREE},
 }
 FORK = multiprocessing.get_context("fork")
 """A child has what its parent has compiled."""

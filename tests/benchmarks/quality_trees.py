@@ -34,7 +34,7 @@ from tests.benchmarks.paired import Array, Paired, class_losses, optional, toget
 Answer = Callable[["Split", int], Array]
 OLD, NEW, DRAWS, FOLDS, TURNS = 5_000, 15_000, 12, 5, 3
 MIXED = (0, 0, 0, 0, 0, 4, 12, 40)
-FOREST = {"trees": 100, "importance": False}
+FOREST = {"n_estimators": 100, "importance": False}
 PLAIN = {"cat_smooth": 1e-10, "cat_l2": 0, "min_data_per_group": 1, "max_cat_threshold": OLD}
 """LightGBM: a category counts as its rows do, however few they are. Smoothed by nothing at all, those without rows have
 the order 0/0, and scatter the others: by chance good on `mixed`, where rare categories mislead, and bad elsewhere.
@@ -245,7 +245,7 @@ def newton_forests(table: Table, trees: int) -> dict[str, Rival]:
 def random_forest(table: Table) -> Contest:
     """Probabilities are shares of the votes. A forest of numbers means the same to all."""
     rivals = sklearn(ensemble, "RandomForest", table, max_features=columns(table, indicated=True))
-    return Contest("random_forest", FOREST | {"columns": columns(table)}, rivals | numbers_only(table))
+    return Contest("random_forest", FOREST | {"max_features": columns(table)}, rivals | numbers_only(table))
 
 
 def default_forest(table: Table) -> Contest:
@@ -259,29 +259,31 @@ def numbers_only(table: Table) -> dict[str, Rival]:
 
 def calibrated_forest(table: Table) -> Contest:
     """Votes made probabilities, against Newton steps made probabilities; 100 trees in all."""
-    ours = FOREST | {"columns": columns(table), "probability": "calibrated"}
+    ours = FOREST | {"max_features": columns(table), "probability": "calibrated"}
     rounds = math.ceil(100 / table.classes) if table.classes > 2 else 100
     return Contest("random_forest", ours, newton_forests(table, rounds))
 
 
 def forest_per_class(table: Table) -> Contest:
     """A forest of 100 trees for each class."""
-    base = {"name": "random_forest", **FOREST, "columns": columns(table), "probability": "calibrated"}
+    base = {"name": "random_forest", **FOREST, "max_features": columns(table), "probability": "calibrated"}
     rivals = newton_forests(table, 100) if table.classes > 2 else {}
-    return Contest("ecoc", {"base": base, "code": "one_vs_all", "decode": "shares"}, rivals)
+    return Contest("ecoc", {"estimator": base, "code": "one_vs_all", "decode": "shares"}, rivals)
 
 
 def bagging(table: Table) -> Contest:
     """A row drawn twice weighs 2; scikit-learn would count it as one, but for the share of the weight."""
     member = of_kind(tree, "DecisionTree", table, min_weight_fraction_leaf=2.5 / table.rows)()
     rivals = sklearn(ensemble, "Bagging", table, estimator=member, n_estimators=25)
-    return Contest("bagging", {"base": {"name": "decision_tree", "min_samples_leaf": 3}, "count": 25}, rivals)
+    return Contest(
+        "bagging", {"estimator": {"name": "decision_tree", "min_samples_leaf": 3}, "n_estimators": 25}, rivals
+    )
 
 
 def adaboost(table: Table) -> Contest:
     """scikit-learn's probabilities are of the votes divided by their sum, and so too timid; it takes no empty cells."""
     rivals = {} if table.levels else sklearn(ensemble, "AdaBoost", table, n_estimators=50)
-    return Contest("adaboost", {"rounds": 50}, rivals)
+    return Contest("adaboost", {"n_estimators": 50}, rivals)
 
 
 def logitboost(table: Table) -> Contest:
@@ -297,7 +299,7 @@ def logitboost(table: Table) -> Contest:
     if k > 2:
         how |= {"learning_rate": part, "max_delta_step": 2}
     rivals |= xgb(table, max_depth=1, reg_lambda=0, base_score=0.5, n_estimators=100, **how)
-    return Contest("logitboost", {"rounds": 100, "learning_rate": 0.5, "splits": "binned", "tol": 1e-15}, rivals)
+    return Contest("logitboost", {"n_estimators": 100, "learning_rate": 0.5, "splits": "binned", "tol": 1e-15}, rivals)
 
 
 def hist(table: Table, **how: Any) -> Callable[..., Any]:
@@ -327,14 +329,14 @@ def one_against_all(table: Table) -> Contest:
     def seeded(random_state: int) -> Any:
         return multiclass.OneVsRestClassifier(hist(table, max_iter=25)(random_state=random_state))
 
-    base = {"name": "gradient_boosting", "trees": 25, "l2": 0.0}
+    base = {"name": "gradient_boosting", "n_estimators": 25, "l2": 0.0}
     rivals = {"sklearn": Rival(seeded, takes_categories=True)} if table.classes > 2 else {}
-    return Contest("ecoc", {"base": base, "code": "one_vs_all", "decode": "shares"}, rivals)
+    return Contest("ecoc", {"estimator": base, "code": "one_vs_all", "decode": "shares"}, rivals)
 
 
 def members(table: Table) -> list[dict[str, Any]]:
-    forest = {"name": "random_forest", **FOREST, "trees": 25, "columns": columns(table)}
-    booster = {"name": "gradient_boosting", "trees": 25, "l2": 0.0}
+    forest = {"name": "random_forest", **FOREST, "n_estimators": 25, "max_features": columns(table)}
+    booster = {"name": "gradient_boosting", "n_estimators": 25, "l2": 0.0}
     return [{"name": "decision_tree", "min_samples_leaf": 5}, forest, booster]
 
 
@@ -352,7 +354,7 @@ def committee(table: Table) -> Contest:
     def seeded(random_state: int) -> Any:
         return of_kind(ensemble, "Voting", table, estimators=their_members(table, random_state), **kind)()
 
-    return Contest("committee", {"members": members(table)}, {"sklearn": Rival(seeded)})
+    return Contest("committee", {"estimators": members(table)}, {"sklearn": Rival(seeded)})
 
 
 def stacking(table: Table) -> Contest:
@@ -378,7 +380,7 @@ def random_subspace(table: Table) -> Contest:
     half = {"max_features": 0.5, "bootstrap": False, "n_estimators": 25}
     rivals = {} if table.levels else sklearn(ensemble, "Bagging", table, estimator=member, **half)
     base = {"name": "decision_tree", "min_samples_leaf": 3}
-    return Contest("random_subspace", {"base": base, "count": 25, "fraction": 0.5}, rivals)
+    return Contest("random_subspace", {"estimator": base, "n_estimators": 25, "max_features": 0.5}, rivals)
 
 
 CONTESTS = (

@@ -30,5 +30,5 @@ def test_the_docstring_is_taken_apart():
 
 
 def test_the_spec_is_the_parameters_and_a_name():
-    spec = find("ridge").spec.model_validate({"name": "ridge", "penalty": 2})
-    assert spec.model_dump() == {"name": "ridge"} | find("ridge").algorithm.params(penalty=2).model_dump()
+    spec = find("ridge").spec.model_validate({"name": "ridge", "l2": 2})
+    assert spec.model_dump() == {"name": "ridge"} | find("ridge").algorithm.params(l2=2).model_dump()

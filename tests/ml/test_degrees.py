@@ -34,17 +34,17 @@ def test_what_has_probabilities_by_construction_at_its_defaults():
 
 TREE, RIDGE, LOGISTIC = ({"name": name} for name in ("decision_tree", "ridge", "logistic"))
 SPECS = {
-    "nearest of one": ({"name": "knn", "k": 1}, True),
+    "nearest of one": ({"name": "knn", "n_neighbors": 1}, True),
     "nearest of five": ({"name": "knn"}, False),
     "hinge loss": ({"name": "linear_sgd", "class_loss": "hinge"}, True),
-    "a vote": ({"name": "bagging", "combine": "vote"}, True),
-    "bagged ridge": ({"name": "bagging", "base": RIDGE}, True),
+    "a vote": ({"name": "bagging", "voting": "hard"}, True),
+    "bagged ridge": ({"name": "bagging", "estimator": RIDGE}, True),
     "codewords": ({"name": "ecoc", "decode": "hamming"}, True),
-    "majority": ({"name": "committee", "members": [TREE, LOGISTIC], "combine": "majority"}, True),
-    "mean of probabilities": ({"name": "committee", "members": [TREE, LOGISTIC]}, False),
-    "mean with degrees": ({"name": "committee", "members": [TREE, RIDGE]}, True),
-    "second level": ({"name": "stacking", "members": [RIDGE], "second": LOGISTIC}, False),
-    "second level of degrees": ({"name": "stacking", "members": [TREE], "second": RIDGE}, True),
+    "majority": ({"name": "committee", "estimators": [TREE, LOGISTIC], "voting": "hard"}, True),
+    "mean of probabilities": ({"name": "committee", "estimators": [TREE, LOGISTIC]}, False),
+    "mean with degrees": ({"name": "committee", "estimators": [TREE, RIDGE]}, True),
+    "second level": ({"name": "stacking", "estimators": [RIDGE], "final_estimator": LOGISTIC}, False),
+    "second level of degrees": ({"name": "stacking", "estimators": [TREE], "final_estimator": RIDGE}, True),
 }
 
 

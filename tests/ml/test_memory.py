@@ -12,18 +12,21 @@ TREES = [
     ("decision_tree", {"splits": "binned"}, 1),
     ("decision_tree", {"splits": "binned", "min_samples_leaf": 1}, 1),
     ("decision_tree", {"splits": "exact"}, 16),
-    ("random_forest", {"trees": 3, "min_samples_leaf": 3}, 1),
+    ("random_forest", {"n_estimators": 3, "min_samples_leaf": 3}, 1),
 ]
 """What is fitted, and the bytes of its codes for a value: a bin; or a rank, what it stands for, and a row in order."""
-BOOSTED = [("gradient_boosting", {"trees": 2, "max_leaves": 8, **held}, 1) for held in ({}, {"patience": 1})]
+BOOSTED = [
+    ("gradient_boosting", {"n_estimators": 2, "max_leaf_nodes": 8, **held}, 1)
+    for held in ({}, {"early_stopping": True, "n_iter_no_change": 1})
+]
 WEAK = [
-    ("logitboost", {"rounds": 2}, 1),
-    ("adaboost", {"rounds": 2, "max_depth": 3}, 1),
-    ("boost_majority", {"rounds": 2, "max_depth": 3, "gamma": 0.02}, 1),
+    ("logitboost", {"n_estimators": 2}, 1),
+    ("adaboost", {"n_estimators": 2, "max_depth": 3}, 1),
+    ("boost_majority", {"n_estimators": 2, "max_depth": 3, "edge": 0.02}, 1),
 ]
 
 
-OUT = [("random_forest", {"trees": 3}, 1)]
+OUT = [("random_forest", {"n_estimators": 3}, 1)]
 """Grown to the last row: most of what it takes is trees, whose arrays come and go."""
 
 

@@ -28,12 +28,12 @@ def data():
 
 
 def test_a_learner_is_read_by_its_name_wherever_it_stands():
-    spec = parsed(name="bagging", base={"name": "bagging", "base": {"name": "ridge", "penalty": 3.0}})
+    spec = parsed(name="bagging", estimator={"name": "bagging", "estimator": {"name": "ridge", "l2": 3.0}})
     assert spec.base.base.penalty == 3.0
     assert parsed(name="bagging").base.name == "decision_tree"
-    for wrong in ({"name": "nobody"}, {"penalty": 1.0}, {"name": "ridge", "nonsense": 1}):
+    for wrong in ({"name": "nobody"}, {"l2": 1.0}, {"name": "ridge", "nonsense": 1}):
         with pytest.raises(ValidationError):
-            parsed(name="bagging", base=wrong)
+            parsed(name="bagging", estimator=wrong)
 
 
 LEARNERS = [
@@ -47,7 +47,7 @@ LEARNERS = [
 @pytest.mark.parametrize(("name", "task"), LEARNERS)
 def test_any_learner_of_the_catalogue_may_stand_in_another(data, name, task):
     rows = data if task is Task.REGRESSION else data.answering(task, (data.y > 0) * 1.0, classes=2)
-    outer = parsed(name="committee", members=[{"name": name}, {"name": name}])
+    outer = parsed(name="committee", estimators=[{"name": name}, {"name": name}])
     fitted = nested.context(0).fit(outer, rows)
     members = [member.predict(rows.x) for member in fitted.state.members]
     answer = fitted.predict(rows.x)
@@ -60,16 +60,16 @@ def test_any_learner_of_the_catalogue_may_stand_in_another(data, name, task):
 
 def test_each_inner_fit_draws_for_itself(data):
     """What one inner learner draws changes nothing for the next."""
-    tree = parsed(name="bagging", count=3)
+    tree = parsed(name="bagging", n_estimators=3)
     first, second = (nested.context(7) for _ in range(2))
-    first.fit(parsed(name="bagging", count=9), data)
+    first.fit(parsed(name="bagging", n_estimators=9), data)
     second.fit(tree, data)
     told = [context.fit(tree, data).predict(data.x) for context in (first, second)]
     np.testing.assert_array_equal(*told)
 
 
 def test_inner_learners_are_stored_with_their_parameters(data):
-    spec = parsed(name="bagging", count=2, base={"name": "ridge", "penalty": 3.0})
+    spec = parsed(name="bagging", n_estimators=2, estimator={"name": "ridge", "l2": 3.0})
     state = nested.context(0).fit(spec, data).state
     arrays = {}
     again = state_format.unpack(find("bagging").algorithm.state, state_format.pack(state, "state", arrays), arrays)
@@ -79,10 +79,10 @@ def test_inner_learners_are_stored_with_their_parameters(data):
 
 
 def test_stored_learners_that_are_none(data):
-    spec = parsed(name="bagging", count=1, base={"name": "ridge"})
+    spec = parsed(name="bagging", n_estimators=1, estimator={"name": "ridge"})
     arrays = {}
     packed = state_format.pack(nested.context(0).fit(spec, data).state, "state", arrays)
-    for wrong in ({"name": "nobody"}, {"name": "ridge", "penalty": -1}, {}):
+    for wrong in ({"name": "nobody"}, {"name": "ridge", "l2": -1}, {}):
         packed["fields"]["members"][0]["learner"] = wrong
         with pytest.raises((ValueError, KeyError)):
             state_format.unpack(find("bagging").algorithm.state, packed, arrays)
@@ -90,12 +90,12 @@ def test_stored_learners_that_are_none(data):
 
 def test_it_accepts_what_all_of_its_members_accept():
     bagging = find("bagging").algorithm
-    of = lambda **base: nested.accepts(bagging, parsed(name="bagging", base=base), Task.REGRESSION)  # noqa: E731
+    of = lambda **base: nested.accepts(bagging, parsed(name="bagging", estimator=base), Task.REGRESSION)  # noqa: E731
     assert of(name="decision_tree") == {Accepts.MISSING, Accepts.CATEGORIES}
     assert of(name="bagging") == {Accepts.MISSING, Accepts.CATEGORIES}
     assert of(name="ridge") == frozenset()
     committee = find("committee").algorithm
-    two = lambda *names: parsed(name="committee", members=[{"name": name} for name in names])  # noqa: E731
+    two = lambda *names: parsed(name="committee", estimators=[{"name": name} for name in names])  # noqa: E731
     assert not nested.accepts(committee, two("decision_tree", "ridge"), Task.REGRESSION)
     assert len(nested.accepts(committee, two("decision_tree", "random_forest"), Task.REGRESSION)) == 2
 
@@ -109,30 +109,34 @@ def faults(algorithm):
 
 def test_a_second_level_sees_answers_and_no_columns():
     tree, named = {"name": "decision_tree"}, {"name": "random_subspace", "groups": [["x"]]}
-    spec = parsed(name="stacking", members=[tree], second={"name": "ridge"})
+    spec = parsed(name="stacking", estimators=[tree], final_estimator={"name": "ridge"})
     stacking = find("stacking").algorithm
     assert nested.accepts(stacking, spec, Task.REGRESSION) == {Accepts.MISSING, Accepts.CATEGORIES}
     with pytest.raises(InvalidRequest) as refused:
-        plan(TrainSpec(target="y", algorithm={"name": "stacking", "members": [tree], "second": named}), COLUMNS, 50)
-    assert [fault.pointer for fault in refused.value.faults] == ["/algorithm/second/groups/0/0"]
+        plan(
+            TrainSpec(target="y", algorithm={"name": "stacking", "estimators": [tree], "final_estimator": named}),
+            COLUMNS,
+            50,
+        )
+    assert [fault.pointer for fault in refused.value.faults] == ["/algorithm/final_estimator/groups/0/0"]
 
 
 def test_members_that_cannot_do_the_task_are_named():
-    assert faults({"name": "bagging", "base": {"name": "kmeans"}}) == [("/algorithm/base/name", "invalid")]
-    inner = {"name": "bagging", "base": {"name": "logistic"}}
-    assert faults({"name": "bagging", "base": inner}) == [("/algorithm/base/base/name", "invalid")]
+    assert faults({"name": "bagging", "estimator": {"name": "kmeans"}}) == [("/algorithm/estimator/name", "invalid")]
+    inner = {"name": "bagging", "estimator": {"name": "logistic"}}
+    assert faults({"name": "bagging", "estimator": inner}) == [("/algorithm/estimator/estimator/name", "invalid")]
 
 
 def test_learners_do_not_nest_without_end():
     spec = {"name": "ridge"}
     for _ in range(nested.DEEPEST + 1):
-        spec = {"name": "bagging", "base": spec}
-    assert faults(spec) == [("/algorithm" + "/base" * (nested.DEEPEST + 1), "too_deep")]
+        spec = {"name": "bagging", "estimator": spec}
+    assert faults(spec) == [("/algorithm" + "/estimator" * (nested.DEEPEST + 1), "too_deep")]
 
 
 def test_names_of_no_inputs_are_refused_where_they_stand():
     tree = {"name": "decision_tree", "missing_exceptions": ["x", "gone", "y"]}
-    for algorithm, at in ((tree, "/algorithm"), ({"name": "bagging", "base": tree}, "/algorithm/base")):
+    for algorithm, at in ((tree, "/algorithm"), ({"name": "bagging", "estimator": tree}, "/algorithm/estimator")):
         with pytest.raises(InvalidRequest) as refused:
             plan(TrainSpec(target="y", algorithm=algorithm), COLUMNS, 50)
         told = [(fault.pointer, fault.code) for fault in refused.value.faults]
@@ -154,8 +158,8 @@ def test_groups_and_meta_features_name_inputs_levels_or_functions():
         return [fault.pointer.removeprefix("/algorithm") for fault in refused.value.faults]
 
     assert told(groups, [formula]) == ["/groups/0/1", "/groups/2/0", "/groups/2/1"]
-    assert told({"name": "bagging", "base": groups}, []) == [
-        f"/base/groups/{place}" for place in ("0/1", "2/0", "2/1", "2/2")
+    assert told({"name": "bagging", "estimator": groups}, []) == [
+        f"/estimator/groups/{place}" for place in ("0/1", "2/0", "2/1", "2/2")
     ]
     assert told(meta, [formula]) == ["/meta_features/2"]
     assert told(meta, []) == ["/meta_features/2", "/meta_features/3"]

@@ -76,7 +76,7 @@ def test_a_penalty_is_the_multiplier_of_a_constraint():
     There, (1 − x)² + (1 − y)² is least, and ridge with the penalty p finds it where the coefficients have length 1:
     (1, 1) = (1 + p)(x, y) = 2λ(x, y).
     """
-    params = ridge.Ridge(penalty=np.sqrt(2) - 1, intercept=False)
+    params = ridge.Ridge(l2=np.sqrt(2) - 1, fit_intercept=False)
     data = Data.of(Task.REGRESSION, np.eye(2), np.ones(2))
     coef = ridge.fit(params, data, Context.of(0)).state.coef
     np.testing.assert_allclose(coef, 0.7071068, atol=5e-8)

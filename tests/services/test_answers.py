@@ -20,7 +20,7 @@ def test_a_classifier_may_say_that_it_does_not_know():
     """B2.3: neighbours that disagree are no answer under the unanimity rule."""
     table = pa.table({"x": [float(i) for i in range(20)], "y": ["low"] * 10 + ["high"] * 10})
     columns = [TableColumn("x", "numeric", 0, 20), TableColumn("y", "categorical", 0, 2)]
-    asked = {"name": "knn", "k": 4, "rule": "unanimity"}
+    asked = {"name": "knn", "n_neighbors": 4, "rule": "unanimity"}
     spec = TrainSpec.model_validate({"target": "y", "algorithm": asked, "validation": {"test_fraction": 0.1}})
     model = decode(train(spec, table, columns=columns, data_digest="sha256:0").blob)
     body = {"columns": ["x"], "data": [[1.0], ["no number"], [9.5], [18.0]]}

@@ -153,7 +153,7 @@ def test_a_replay_is_given_even_when_it_could_not_be_accepted_now(desk):
     assert desk.made(max_queued_jobs=1).submit(desk.request(), idempotency_key="k") == (first, True)
 
 
-@pytest.mark.parametrize("change", [{"seed": 1}, {"model": "other"}, {"algorithm": {"name": "logistic", "penalty": 2}}])
+@pytest.mark.parametrize("change", [{"seed": 1}, {"model": "other"}, {"algorithm": {"name": "logistic", "l2": 2}}])
 def test_the_same_key_with_another_body_is_refused(desk, change):
     desk.submission.submit(desk.request(), idempotency_key="k")
     with pytest.raises(IdempotencyConflict):

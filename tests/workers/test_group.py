@@ -198,11 +198,11 @@ def sharing(lends):
         nested.EACH.reset(token)
 
 
-BAGGING = {"name": "bagging", "count": 4, "base": {"name": "decision_tree"}}
+BAGGING = {"name": "bagging", "n_estimators": 4, "estimator": {"name": "decision_tree"}}
 MADE = [  # and for what
-    ({"name": "stacking", "members": [BAGGING, {"name": "knn"}]}, Task.REGRESSION),
-    ({"name": "random_forest", "trees": 60}, Task.REGRESSION),
-    ({"name": "random_forest", "trees": 60}, Task.CLASSIFICATION),
+    ({"name": "stacking", "estimators": [BAGGING, {"name": "knn"}]}, Task.REGRESSION),
+    ({"name": "random_forest", "n_estimators": 60}, Task.REGRESSION),
+    ({"name": "random_forest", "n_estimators": 60}, Task.CLASSIFICATION),
 ]
 
 
@@ -231,7 +231,7 @@ def test_candidates_are_ranked_the_same(lender):
     rng = np.random.default_rng(0)
     table = pa.table({"x": rng.normal(size=80), "y": rng.normal(size=80)})
     nobody = {"name": "random_subspace", "groups": [["nobody"]]}
-    alternatives = [{"name": "bagging", "count": 3}, {"name": "ridge"}, nobody, {"name": "lasso"}]
+    alternatives = [{"name": "bagging", "n_estimators": 3}, {"name": "ridge"}, nobody, {"name": "lasso"}]
     spec = {"target": "y", "algorithm": {"name": "linear"}, "alternatives": alternatives}
     found = candidates(SearchSpec.model_validate(spec))
     columns = [TableColumn(name, "numeric", 0, 80) for name in table.column_names]
@@ -259,7 +259,7 @@ def measured():
 )
 def test_fits_that_judge_tell_the_same(lender, method, target):
     table, columns = measured()
-    algorithm = {"name": "knn" if target else "kmeans", "k": 2}
+    algorithm = {"name": "knn" if target else "kmeans", ("n_neighbors" if target else "n_clusters"): 2}
     spec = {"target": target, "algorithm": algorithm, "validation": {"method": method, "resamples": 10}}
     heard = []
 

@@ -13,7 +13,7 @@ def worker(fleet):
 
 def bagging(fleet, *, count=6):
     member = {"name": "poison", "how": "work", "seconds": 0.25}
-    return fleet.submit(algorithm={"name": "bagging", "count": count, "base": member})
+    return fleet.submit(algorithm={"name": "bagging", "n_estimators": count, "estimator": member})
 
 
 def digest(fleet, job_id):

@@ -19,8 +19,8 @@ def test_from_a_grid_to_a_version(fleet, worker):
         "algorithm": {"name": "logistic"},
         "alternatives": [{"name": "knn"}],
         "grid": [
-            {"pointer": "/algorithm/penalty", "values": [1000, 1.0]},
-            {"pointer": "/alternatives/0/k", "values": [9, 3]},
+            {"pointer": "/algorithm/l2", "values": [1000, 1.0]},
+            {"pointer": "/alternatives/0/n_neighbors", "values": [9, 3]},
         ],
     }
     job, _ = fleet.services.submission.submit(SearchRequest.model_validate(asked))

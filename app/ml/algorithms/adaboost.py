@@ -24,7 +24,7 @@ the product of 2√(eₗ(1 − eₗ)):
 
 >>> line = Data.of(Task.CLASSIFICATION, np.arange(30.0)[:, None], [0] * 10 + [1] * 10 + [0] * 10)
 >>> for rounds in 1, 2, 3:
-...     found = fit(AdaBoost(rounds=rounds), line, Context.of(0))
+...     found = fit(AdaBoost(n_estimators=rounds), line, Context.of(0))
 ...     e = np.array(found.curves["weighted_error"])
 ...     told = predict(AdaBoost(), found.state, line.x)
 ...     margin = np.log(told[:, 1] / told[:, 0]) / 2 * line.signs[:, 1]
@@ -68,9 +68,11 @@ SMALLEST = float(np.finfo(float).tiny)
 
 
 class AdaBoost(Params):
-    rounds: int = Field(50, ge=1, le=10_000, description="Trees, at most.")
+    n_estimators: int = Field(50, ge=1, le=10_000, description="Maximum number of trees.")
     max_depth: int = Field(1, ge=1, le=20, description="Maximum depth of a tree; 1 is a stump.")
-    learning_rate: float = Field(1.0, gt=0, le=1, description="Share of its vote that a tree gets.")
+    learning_rate: float = Field(
+        1.0, gt=0, le=1, description="Shrinkage: the factor by which the vote of a tree is multiplied."
+    )
 
 
 class State(NamedTuple):
@@ -87,7 +89,7 @@ def fit(params: AdaBoost, data: Data, context: Context) -> Fit[State]:
     weak = Weak(data, params.max_depth)
     majority = Majority(data, weak.real)
     trees, votes, errors, training = [], [], [], []
-    for rounds in range(1, params.rounds + 1):
+    for rounds in range(1, params.n_estimators + 1):
         tree, result = weak.taught(majority.weights)
         error = majority.error(result)
         if k == 1 or error >= 1 - 1 / k:
@@ -97,7 +99,7 @@ def fit(params: AdaBoost, data: Data, context: Context) -> Fit[State]:
         votes.append(vote)
         errors.append(error)
         training.append(majority.add(result, vote))
-        context.progress(rounds / params.rounds, weighted_error=error, training_error=training[-1])
+        context.progress(rounds / params.n_estimators, weighted_error=error, training_error=training[-1])
         if not error:
             break
         majority.stress(result, math.exp(vote))
@@ -151,7 +153,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
-    seconds=lambda params, size: params.rounds * (2e-4 + 4.5e-9 * size.cells * params.max_depth),
+    seconds=lambda params, size: params.n_estimators * (2e-4 + 4.5e-9 * size.cells * params.max_depth),
     explain=explain,
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},

@@ -15,7 +15,7 @@ to sweep. With linear components it ends at the least-squares plane.
 Stagewise, what is there stays: each step fits a component b(xⱼ) to what is left by every column, and adds the one that,
 times β, lowers the squared error most,
 
-    β = Σ v·r·b / Σ v·b²      rows of weight v with the rest r,      f ← f + rate·β·b,
+    β = Σ v·r·b / Σ v·b²      rows of weight v with the rest r,      f ← f + learning_rate·β·b,
 
 so that columns that do not help are left out, and the fewer steps the calmer the curves (L2 boosting).
 
@@ -34,7 +34,7 @@ For linear components the fit is ordinary least squares:
 >>> y = x @ [1.0, -2.0, 0.5] + rng.normal(size=50)
 >>> plane = np.column_stack([np.ones(50), x])
 >>> best = np.sum((y - plane @ np.linalg.lstsq(plane, y, rcond=None)[0]) ** 2)
->>> params = find("additive").algorithm.params(fit="backfitting", base={"name": "linear"}, sweeps=200, tol=1e-15)
+>>> params = find("additive").algorithm.params(fit="backfitting", estimator={"name": "linear"}, max_iter=200, tol=1e-15)
 >>> found = fit(params, Data.of(Task.REGRESSION, x, y), context(0))
 >>> bool(abs(found.curves["sse"][-1] / best - 1) < 1e-10)
 True
@@ -82,19 +82,22 @@ MOST_COLUMNS = 4000
 class Additive(Params):
     fit: Literal["splines", "backfitting", "stagewise"] = Field(
         "splines",
-        description="How curves are fitted. `splines`: penalised splines, all at once, without `base`; `backfitting`: "
-        "every component again in turn; `stagewise`: add the component that helps most and keep the others.",
+        description="How curves are fitted. `splines`: penalised splines, all at once, without "
+        "`estimator`; `backfitting`: every component again in turn; `stagewise`: add the component that helps most and "
+        "keep the others.",
     )
-    base: Learner = learner(
+    estimator: Learner = learner(
         "The learner of one column, with backfitting or stagewise.", name="decision_tree", max_depth=3
     )
-    sweeps: int = Field(
+    max_iter: int = Field(
         20,
         ge=1,
         le=1000,
         description="Backfitting: maximum number of fits of a component. Stagewise: maximum number of steps.",
     )
-    rate: float = Field(1.0, gt=0, le=1, description="Stagewise: share of each component that is added.")
+    learning_rate: float = Field(
+        1.0, gt=0, le=1, description="Shrinkage: the factor by which each stagewise component is multiplied."
+    )
     tol: float = Field(
         1e-6,
         gt=0,
@@ -112,7 +115,7 @@ class State(NamedTuple):
     columns: Labels = np.zeros(0, np.intp)
     """Stagewise: (m,) the column of each step."""
     factors: Vector = np.zeros(0)
-    """Stagewise: (m,) by what each is multiplied, rate·β."""
+    """Stagewise: (m,) by what each is multiplied, learning_rate·β."""
     curves: Curves = NO_CURVES
     """Of splines."""
 
@@ -135,31 +138,33 @@ def _backfitted(params: Additive, data: Data, mean: float, context: Context) -> 
     left, curves = data.y - mean, np.zeros((d, len(data.x)))
     members: list[Learned | None] = [None] * d
     offsets, errors = np.zeros(d), [_sse(data, left)]
-    for sweep in range(params.sweeps):
+    for sweep in range(params.max_iter):
         for j in range(d):
             without = left + curves[j]
             column = _column(data, without, j)
-            member = context.fit(params.base, column)
+            member = context.fit(params.estimator, column)
             curve, offset = _centred(column, member)
             if _sse(data, without - curve) < _sse(data, left):
                 members[j], offsets[j], curves[j], left = member, offset, curve, without - curve
         errors.append(_sse(data, left))
-        context.progress((sweep + 1) / params.sweeps, sse=errors[-1])
+        context.progress((sweep + 1) / params.max_iter, sse=errors[-1])
         if errors[-2] - errors[-1] <= params.tol * errors[-2]:
             return Fit(State(mean, tuple(members), offsets), iterations=sweep + 1, curves={"sse": errors})
-    return Fit(State(mean, tuple(members), offsets), converged=False, iterations=params.sweeps, curves={"sse": errors})
+    return Fit(
+        State(mean, tuple(members), offsets), converged=False, iterations=params.max_iter, curves={"sse": errors}
+    )
 
 
 def _stagewise(params: Additive, data: Data, mean: float, context: Context) -> Fit[State]:
     left, taken = data.y - mean, list[tuple[Learned, float, int, float]]()
     errors = [_sse(data, left)]
-    for step in range(params.sweeps):
+    for step in range(params.max_iter):
         columns = [partial(_column, data, left, j) for j in range(data.x.shape[1])]
         best, least = None, errors[-1] * (1 - params.tol)
-        members = context.fit_all([Lesson(params.base, column) for column in columns])
+        members = context.fit_all([Lesson(params.estimator, column) for column in columns])
         for j, (member, column) in enumerate(zip(members, columns, strict=True)):
             curve, offset = _centred(column(), member)
-            factor = params.rate * float(data.weights @ (left * curve)) / (_sse(data, curve) or 1.0)
+            factor = params.learning_rate * float(data.weights @ (left * curve)) / (_sse(data, curve) or 1.0)
             if (error := _sse(data, left - factor * curve)) < least:
                 best, least = (member, offset, j, factor, curve), error
         if best is None:
@@ -167,8 +172,8 @@ def _stagewise(params: Additive, data: Data, mean: float, context: Context) -> F
         taken.append(best[:4])
         left = left - best[3] * best[4]
         errors.append(least)
-        context.progress((step + 1) / params.sweeps, sse=least)
-    return Fit(_state(mean, taken), converged=False, iterations=params.sweeps, curves={"sse": errors})
+        context.progress((step + 1) / params.max_iter, sse=least)
+    return Fit(_state(mean, taken), converged=False, iterations=params.max_iter, curves={"sse": errors})
 
 
 def _state(mean: float, taken: list[tuple[Learned, float, int, float]]) -> State:
@@ -222,12 +227,12 @@ def explain(params: Additive, state: State, x: Matrix) -> list[JSON]:
 
 def _fits(params: Additive, size: Size) -> tuple[float, Size]:
     """Half of the sweeps are enough, as a rule; of steps all are taken."""
-    rounds = params.sweeps / 2 if params.fit == "backfitting" else params.sweeps
+    rounds = params.max_iter / 2 if params.fit == "backfitting" else params.max_iter
     return rounds * size.columns, size._replace(columns=1)
 
 
 def _members(params: Additive, task: Task) -> list[Member]:
-    return [] if params.fit == "splines" else [Member("/base", params.base, task, partial(_fits, params))]
+    return [] if params.fit == "splines" else [Member("/estimator", params.estimator, task, partial(_fits, params))]
 
 
 def _faults(params: Additive, inputs: Inputs) -> Iterator[Fault]:

@@ -62,10 +62,14 @@ from app.ml.numerics.trees.out_of_bag import unjudged
 
 
 class Bagging(Params):
-    base: Learner = learner("The learner to repeat.", name="decision_tree")
-    count: int = Field(25, ge=1, le=1000, description="Members.")
-    fraction: float = Field(1.0, gt=0, le=1, description="Rows drawn for a member, as a share of all.")
-    combine: Literal["mean", "vote"] = Field("mean", description="Classes: average the probabilities, or vote.")
+    estimator: Learner = learner("The learner to repeat.", name="decision_tree")
+    n_estimators: int = Field(25, ge=1, le=1000, description="Number of members.")
+    max_samples: float = Field(1.0, gt=0, le=1, description="Rows drawn for each member, as a share of all rows.")
+    voting: Literal["soft", "hard"] = Field(
+        "soft",
+        description="Combination of members in classification. `soft`: the mean of their probabilities; `hard`: each "
+        "has one vote. Unused in regression.",
+    )
 
 
 class State(NamedTuple):
@@ -78,12 +82,12 @@ class State(NamedTuple):
 
 def fit(params: Bagging, data: Data, context: Context) -> Fit[State]:
     n = len(data.x)
-    size = max(1, round(params.fraction * n))
-    seeds = context.rng.integers(2**63, size=params.count).tolist()
+    size = max(1, round(params.max_samples * n))
+    seeds = context.rng.integers(2**63, size=params.n_estimators).tolist()
     result = np.zeros(data.answer_shape)
     seen = np.zeros(n)
     members, curve = [], []
-    lessons = [Lesson(params.base, partial(_drawn, data, seed, size)) for seed in seeds]
+    lessons = [Lesson(params.estimator, partial(_drawn, data, seed, size)) for seed in seeds]
     for seed, member in zip(seeds, context.fit_all(lessons), strict=True):
         members.append(member)
         out = np.setdiff1d(np.arange(n), draw(seed, n, size))
@@ -91,9 +95,9 @@ def fit(params: Bagging, data: Data, context: Context) -> Fit[State]:
             result[out] += _answer(params, members[-1], data.x[out])
             seen[out] += 1
         curve.append(_error(data, result, seen))
-        context.progress(len(curve) / params.count, out_of_bag=curve[-1])
+        context.progress(len(curve) / params.n_estimators, out_of_bag=curve[-1])
     state = State(tuple(members), curve[-1], int((seen > 0).sum()))
-    return Fit(state, iterations=params.count, curves={"out_of_bag": curve}, warnings=unjudged(n - state.judged))
+    return Fit(state, iterations=params.n_estimators, curves={"out_of_bag": curve}, warnings=unjudged(n - state.judged))
 
 
 def predict(params: Bagging, state: State, x: Matrix) -> NDArray[Any]:
@@ -127,7 +131,7 @@ def summary(params: Bagging, state: State) -> JSON:
 def _answer(params: Bagging, member: Learned, x: Matrix) -> NDArray[Any]:
     """(n,) numbers, or (n, k) probabilities or votes."""
     answer = member.predict(x)
-    return np.eye(answer.shape[1])[answer.argmax(axis=1)] if params.combine == "vote" and answer.ndim == 2 else answer
+    return np.eye(answer.shape[1])[answer.argmax(axis=1)] if params.voting == "hard" and answer.ndim == 2 else answer
 
 
 def _error(data: Data, result: NDArray[Any], seen: Vector) -> float:
@@ -143,10 +147,15 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
-    degrees=lambda params: params.combine == "vote",
+    degrees=lambda params: params.voting == "hard",
     explain=explain,
     members=lambda params, task: [
-        Member("/base", params.base, task, lambda all_: (params.count, all_._replace(rows=params.fraction * all_.rows)))
+        Member(
+            "/estimator",
+            params.estimator,
+            task,
+            lambda all_: (params.n_estimators, all_._replace(rows=params.max_samples * all_.rows)),
+        )
     ],
     summary=summary,
     breaks={

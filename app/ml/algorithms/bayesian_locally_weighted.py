@@ -21,7 +21,7 @@ The parabola 0, 1, 4, 9 about 2.5, with a unit prior: the answer, its variance, 
 
 >>> import numpy as np
 >>> rows = Data.of(Task.REGRESSION, [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 4.0, 9.0])
->>> params = BayesianLocallyWeighted(width=1, prior_variance=1, k=1, theta=1, literal=True)
+>>> params = BayesianLocallyWeighted(width=1, prior_variance=1, prior_shape=1, prior_rate=1, literal=True)
 >>> told = explain(params, fit(params, rows, Context.of(0)).state, np.array([[2.5]]))[0]
 >>> [round(told[name], 7) for name in ("answer", "variance", "noise_variance", "degrees_of_freedom")]
 [6.0457781, 2.1890779, 3.0393421, 3.224174]
@@ -53,8 +53,12 @@ class BayesianLocallyWeighted(Params):
     prior_variance: float = Field(
         1e4, gt=0, le=1e15, description="Prior variance of each coefficient, relative to that of the noise."
     )
-    k: float = Field(0.5, gt=0, le=1e6, description="Shape of the prior of 1/σ²: 2k counts as so many rows.")
-    theta: float = Field(0.05, gt=0, le=1e100, description="Rate of the prior of 1/σ²: noise is guessed as θ/k.")
+    prior_shape: float = Field(
+        0.5, gt=0, le=1e6, description="Shape k of the Gamma prior of 1/σ²: it counts as 2k rows."
+    )
+    prior_rate: float = Field(
+        0.05, gt=0, le=1e100, description="Rate θ of the Gamma prior of 1/σ²: the prior noise is θ/k."
+    )
     literal: bool = Field(
         False, description="Prior about zero in the units given, not about the mean in standard deviations."
     )
@@ -164,7 +168,7 @@ def _posterior(params: BayesianLocallyWeighted, state: State, x: Matrix, squares
     residuals = state.answers - fits.coef @ design.T
     square = np.einsum("ij,ij->i", weights, residuals**2) + fits.coef**2 @ precision
     mass = weights.sum(axis=1)
-    noise = (2 * params.theta + square) / (2 * params.k + mass)
+    noise = (2 * params.prior_rate + square) / (2 * params.prior_shape + mass)
     with np.errstate(over="ignore"):
         spread = (np.matmul(asked[:, None, :], fits.factor)[:, 0] ** 2).sum(axis=1)
     return Posterior(fits.coef, np.einsum("ij,ij->i", asked, fits.coef), spread * noise, noise, mass)
@@ -181,7 +185,7 @@ def _alone(design: Matrix, y: Vector, weights: Vector, precision: Vector) -> tup
 
 
 def _freedom(params: BayesianLocallyWeighted, posterior: Posterior) -> Vector:
-    return np.asarray((1 if params.dof == "printed" else 2) * params.k + posterior.mass)
+    return np.asarray((1 if params.dof == "printed" else 2) * params.prior_shape + posterior.mass)
 
 
 ALGORITHM = Algorithm(

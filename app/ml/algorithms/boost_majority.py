@@ -18,7 +18,7 @@ digits of ten classes; where γ = 0.1 and depth 2 suffice, trees that are deeper
 and breast_cancer 0.031, not 0.018, by two splits).
 
 In short: Small trees with equal votes are taught one after the other; rows that were got wrong count more by a fixed
-factor. If every tree beats chance by gamma, the majority is provably right on all training rows. If one does not, the
+factor. If every tree beats chance by `edge`, the majority is provably right on all training rows. If one does not, the
 round is told.
 
 Use when: a guarantee is wanted, or to learn how weak a weak learner is. For two classes; with more, trees must be
@@ -29,7 +29,7 @@ is above 1/3, and after 62 rounds as after 3 nothing is wrong.
 
 >>> line = Data.of(Task.CLASSIFICATION, np.arange(30.0)[:, None], [0] * 10 + [1] * 10 + [0] * 10)
 >>> for rounds in 1, 3, 62:
-...     found = fit(BoostMajority(gamma=1 / 6, rounds=rounds, max_depth=1), line, Context.of(0))
+...     found = fit(BoostMajority(edge=1 / 6, n_estimators=rounds, max_depth=1), line, Context.of(0))
 ...     wrong = int((predict(BoostMajority(), found.state, line.x).argmax(axis=1) != line.y).sum())
 ...     print(wrong, f"{max(found.curves['weighted_error']):.4f}", found.converged)
 10 0.3333 True
@@ -64,21 +64,21 @@ from app.ml.numerics.trees.forest import Trees, stages, total
 from app.ml.numerics.trees.forest_builder import together
 from app.ml.numerics.trees.growth import planted
 
-GAMMAS = 0.1, 0.05, 0.02
+EDGES = 0.1, 0.05, 0.02
 """Edges that are tried, where none is given."""
 ROUNDING = 1e-9
 """Of an edge that is γ exactly."""
 
 
 class BoostMajority(Params):
-    gamma: float | None = Field(
+    edge: float | None = Field(
         None,
         ge=0.02,
         lt=0.5,
-        description="Edge over 1/2 that every tree must have; null: the largest of 0.1, 0.05 and 0.02 that holds.",
+        description="Edge γ over 1/2 that every tree must have; null: the largest of 0.1, 0.05 and 0.02 that holds.",
     )
-    rounds: int | None = Field(
-        None, ge=1, le=100_000, description="Number of trees; null: as many as the theorem requires."
+    n_estimators: int | None = Field(
+        None, ge=1, le=100_000, description="Maximum number of trees; null: as many as the theorem requires."
     )
     max_depth: int | None = Field(
         None,
@@ -95,32 +95,32 @@ class State(NamedTuple):
     """(rounds,) by how much each tree was right on more than half of the weight."""
     failed: int
     """The round, from 1, whose tree had not the edge; 0 if none."""
-    gamma: float = 0.0
-    """The edge that every tree has to have; 0 in models of earlier releases, where it is that of the parameters."""
+    edge: float
+    """The edge that every tree has to have."""
 
 
 def fit(params: BoostMajority, data: Data, context: Context) -> Fit[State]:
     weak = Weak(data, params.max_depth or _depth(data.targets.shape[1]))
-    if params.gamma is not None:
-        return _boosted(params, params.gamma, data, weak, context)
-    for gamma in GAMMAS:
-        found = _boosted(params, gamma, data, weak, context)
+    if params.edge is not None:
+        return _boosted(params, params.edge, data, weak, context)
+    for required in EDGES:
+        found = _boosted(params, required, data, weak, context)
         if not found.state.failed:
             break
     return replace(found, converged=True, warnings=[])
 
 
-def _boosted(params: BoostMajority, gamma: float, data: Data, weak: Weak, context: Context) -> Fit[State]:
+def _boosted(params: BoostMajority, required: float, data: Data, weak: Weak, context: Context) -> Fit[State]:
     n, k = data.targets.shape
-    rounds = params.rounds or _enough(n, gamma)
+    rounds = params.n_estimators or _enough(n, required)
     majority = Majority(data, np.min_scalar_type(rounds))
-    factor = (0.5 + gamma) / (0.5 - gamma)
+    factor = (0.5 + required) / (0.5 - required)
     trees: list[Trees] = []
     edges, training, failed = [], [], 0
     for number in range(1, rounds + 1):
         tree, result = weak.taught(majority.weights)
         edge = 0.5 - majority.error(result)
-        if edge < gamma - ROUNDING:
+        if edge < required - ROUNDING:
             failed = number
             if trees:
                 break
@@ -131,9 +131,11 @@ def _boosted(params: BoostMajority, gamma: float, data: Data, weak: Weak, contex
         if failed:
             break
         majority.stress(result, factor)
-    state = State(together(trees), np.array(edges), failed, gamma)
+    state = State(together(trees), np.array(edges), failed, required)
     curves = {"weighted_error": [0.5 - edge for edge in edges], "training_error": training}
-    return Fit(state, converged=not failed, iterations=len(trees), curves=curves, warnings=_said(failed, edge, gamma))
+    return Fit(
+        state, converged=not failed, iterations=len(trees), curves=curves, warnings=_said(failed, edge, required)
+    )
 
 
 def predict(params: BoostMajority, state: State, x: Matrix) -> Matrix:
@@ -159,15 +161,15 @@ def explain(params: BoostMajority, state: State, x: Matrix) -> list[JSON]:
 def summary(params: BoostMajority, state: State) -> JSON:
     return {
         "rounds": state.edges.size,
-        "gamma": state.gamma or params.gamma,
+        "edge": state.edge,
         "realised_edge": float(state.edges.min()),
         "assumption_failed_in_round": state.failed or None,
     }
 
 
-def _enough(rows: int, gamma: float) -> int:
+def _enough(rows: int, required: float) -> int:
     """The smallest odd number of rounds above ln n / (2γ²)."""
-    return (math.floor(math.log(rows) / (2 * gamma**2)) + 1) | 1
+    return (math.floor(math.log(rows) / (2 * required**2)) + 1) | 1
 
 
 def _depth(classes: int) -> int:
@@ -175,11 +177,11 @@ def _depth(classes: int) -> int:
     return 2 + max(1, (classes - 1).bit_length())
 
 
-def _said(failed: int, edge: float, gamma: float) -> list[str]:
+def _said(failed: int, edge: float, required: float) -> list[str]:
     if not failed:
         return []
-    short = f"the tree's edge was {edge:.3g}, not {gamma:.3g}"
-    return [f"The weak-learner assumption failed in round {failed}: {short}. Take a smaller gamma or deeper trees."]
+    short = f"the tree's edge was {edge:.3g}, not {required:.3g}"
+    return [f"The weak-learner assumption failed in round {failed}: {short}. Take a smaller `edge` or deeper trees."]
 
 
 ALGORITHM = Algorithm(
@@ -190,7 +192,7 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     seconds=lambda params, size: (
-        (params.rounds or _enough(int(size.rows), params.gamma or GAMMAS[0]))
+        (params.n_estimators or _enough(int(size.rows), params.edge or EDGES[0]))
         * (2e-4 + 4.5e-9 * size.cells * (params.max_depth or _depth(int(size.classes))))
     ),
     explain=explain,

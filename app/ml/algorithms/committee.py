@@ -70,36 +70,48 @@ ROUNDING = 1e-12
 
 
 class Committee(Params):
-    members: list[Learner] = learner("Algorithms that are the members.", "ridge", "knn", "decision_tree")
-    weights: list[Annotated[float, Field(gt=0, le=1e9)]] | None = Field(
-        None, min_length=1, max_length=50, description="How much each member counts; absent: alike."
+    estimators: list[Learner] = learner("Algorithms that are the members.", "ridge", "knn", "decision_tree")
+    estimator_weights: list[Annotated[float, Field(gt=0, le=1e9)]] | None = Field(
+        None, min_length=1, max_length=50, description="Weight of each member in the mean or the vote; null: all alike."
     )
     activations: list[Annotated[float, Field(gt=0, le=1)]] | None = Field(
         None, min_length=1, max_length=50, description="Probability with which each member predicts a row; null: 1."
     )
-    combine: Literal["mean", "majority"] = Field(
-        "mean",
-        description="Way in which members are combined: their probabilities are averaged, or each has a vote. "
-        "Regressions are averaged.",
+    voting: Literal["soft", "hard"] = Field(
+        "soft",
+        description="Combination of members in classification. `soft`: the mean of their probabilities; `hard`: each "
+        "has one vote. Regression always takes the mean.",
     )
-    folds: int | None = Field(None, ge=2, le=50, description="Train each member once without each of so many folds.")
-    share: float = Field(
+    cv: int | None = Field(
+        None,
+        ge=2,
+        le=50,
+        description="Number of folds: each member is trained once without each fold; null: once on all rows.",
+    )
+    min_probability: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="Smallest share or probability of the best class; below it the committee abstains. "
+        description="Smallest probability, or share of votes, of the best class; below it the committee abstains. "
         "Unused in regression.",
     )
-    gap: float = Field(0.0, ge=0, le=1, description="Classes: by how much it must lead the second.")
-    second: Learner | None = Field(
-        None, description="Members that predict the rows which the committee rejects; null: none. Unused in regression."
+    min_margin: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="Smallest lead of the best class over the second; below it the committee abstains. Unused in "
+        "regression.",
+    )
+    fallback_estimator: Learner | None = Field(
+        None,
+        description="Learner that predicts the rows which the committee rejects; null: none. Unused in regression.",
     )
 
     @model_validator(mode="after")
     def _one_weight_each(self) -> Self:
-        for given in self.weights, self.activations:
-            if given is not None and len(given) != len(self.members):
-                raise ValueError("There must be as many weights, and as many activations, as members.")
+        for given in self.estimator_weights, self.activations:
+            if given is not None and len(given) != len(self.estimators):
+                raise ValueError("There must be as many estimator_weights, and as many activations, as estimators.")
         return self
 
 
@@ -113,18 +125,18 @@ class State(NamedTuple):
 
 
 def fit(params: Committee, data: Data, context: Context) -> Fit[State]:
-    own = np.ones(len(params.members)) if params.weights is None else np.array(params.weights)
+    own = np.ones(len(params.estimators)) if params.estimator_weights is None else np.array(params.estimator_weights)
     parts = _parts(params, data, context)
-    lessons = [Lesson(spec, partial(data.take, rows)) for spec in params.members for rows in parts]
+    lessons = [Lesson(spec, partial(data.take, rows)) for spec in params.estimators for rows in parts]
     members = tuple(context.fit_all(lessons))
     spread = np.repeat(own, len(parts))
-    lacking = [np.setdiff1d(np.arange(len(data.x)), rows) for rows in parts] * len(params.members)
+    lacking = [np.setdiff1d(np.arange(len(data.x)), rows) for rows in parts] * len(params.estimators)
     errors = [
         mistaken(data, rows, member.predict(data.x[rows])) if rows.size else np.nan
         for member, rows in zip(members, lacking, strict=True)
     ]
     classes = data.task is Task.CLASSIFICATION
-    second = context.fit(params.second, data) if params.second is not None and classes else None
+    second = context.fit(params.fallback_estimator, data) if params.fallback_estimator is not None and classes else None
     return Fit(State(members, spread / spread.sum(), second, np.array(errors)), iterations=len(members))
 
 
@@ -140,7 +152,7 @@ def predict(params: Committee, state: State, x: Matrix) -> NDArray[np.float64]:
 
 def known(params: Committee, probabilities: Matrix) -> NDArray[np.bool_]:
     """Rows with an answer: all, where a second model answers the others."""
-    return _sure(params, probabilities) if params.second is None else np.ones(len(probabilities), np.bool_)
+    return _sure(params, probabilities) if params.fallback_estimator is None else np.ones(len(probabilities), np.bool_)
 
 
 def majority_error(members: int, error: float) -> float:
@@ -154,7 +166,7 @@ def explain(params: Committee, state: State, x: Matrix) -> list[JSON]:
 
 
 def summary(params: Committee, state: State) -> JSON:
-    per_spec = len(state.members) // len(params.members)
+    per_spec = len(state.members) // len(params.estimators)
     errors = state.errors if state.errors.size else np.full(len(state.members), np.nan)
     return [
         {
@@ -178,7 +190,7 @@ def _all(params: Committee, state: State, x: Matrix) -> NDArray[np.float64]:
 
 def _portfolio(params: Committee, state: State, x: Matrix) -> NDArray[np.float64]:
     """The mean of those who are asked."""
-    asked = active(params, x).repeat(len(state.members) // len(params.members), axis=1)
+    asked = active(params, x).repeat(len(state.members) // len(params.estimators), axis=1)
     result = [
         (rows, weight * _voice(params, member.predict(np.ascontiguousarray(x[rows]))))
         for rows, weight, member in zip(asked.T, state.weights.tolist(), state.members, strict=True)
@@ -195,7 +207,7 @@ def _portfolio(params: Committee, state: State, x: Matrix) -> NDArray[np.float64
 
 def active(params: Committee, x: Matrix) -> NDArray[np.bool_]:
     """(n, m) which of the members named are asked about a row: if none is drawn, the one who came nearest."""
-    late = row_draws(x, len(params.members)) / np.array(params.activations)
+    late = row_draws(x, len(params.estimators)) / np.array(params.activations)
     asked: NDArray[np.bool_] = (late < 1) | (late == late.min(axis=1, keepdims=True))
     return asked
 
@@ -203,29 +215,31 @@ def active(params: Committee, x: Matrix) -> NDArray[np.bool_]:
 def _parts(params: Committee, data: Data, context: Context) -> list[Labels]:
     """The rows that members learn from."""
     n = len(data.x)
-    if params.folds is None or n < 2:
+    if params.cv is None or n < 2:
         return [np.arange(n)]
     codes = data.codes if data.task is Task.CLASSIFICATION else None
-    k = min(params.folds, n)
+    k = min(params.cv, n)
     fold = dealt(n, k, context.rng, codes)
     return [np.flatnonzero(fold != i) for i in range(k)]
 
 
 def _fits(params: Committee, size: Size) -> tuple[float, Size]:
-    k = params.folds
+    k = params.cv
     return (1.0, size) if k is None else (k, size._replace(rows=size.rows * (1 - 1 / k)))
 
 
 def _voice(params: Committee, answer: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n,) numbers, or (n, k) probabilities or votes."""
-    votes = params.combine == "majority" and answer.ndim == 2
+    votes = params.voting == "hard" and answer.ndim == 2
     return np.eye(answer.shape[1], dtype=np.float64)[answer.argmax(axis=1)] if votes else answer
 
 
 def _sure(params: Committee, probabilities: Matrix) -> NDArray[np.bool_]:
     ranked = np.sort(np.column_stack([np.zeros(len(probabilities)), probabilities]), axis=1)
     best, following = ranked[:, -1], ranked[:, -2]
-    sure: NDArray[np.bool_] = (best >= params.share - ROUNDING) & (best - following >= params.gap - ROUNDING)
+    sure: NDArray[np.bool_] = (best >= params.min_probability - ROUNDING) & (
+        best - following >= params.min_margin - ROUNDING
+    )
     return sure
 
 
@@ -235,12 +249,16 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
-    degrees=lambda params: params.combine == "majority",
+    degrees=lambda params: params.voting == "hard",
     explain=explain,
     known=known,
     members=lambda params, task: [
-        *(Member(f"/members/{i}", spec, task, partial(_fits, params)) for i, spec in enumerate(params.members)),
-        *([Member("/second", params.second, task)] if params.second and task is Task.CLASSIFICATION else []),
+        *(Member(f"/estimators/{i}", spec, task, partial(_fits, params)) for i, spec in enumerate(params.estimators)),
+        *(
+            [Member("/fallback_estimator", params.fallback_estimator, task)]
+            if params.fallback_estimator and task is Task.CLASSIFICATION
+            else []
+        ),
     ],
     summary=summary,
     breaks={

@@ -6,7 +6,8 @@ number, `x <= t` with t half-way between two training values, or a subset of cat
 their order by the mean (where `min_samples_leaf` forbids the best of all, the best such cut), except for more than two
 classes: there all subsets of up to ten categories are tried, and of more the cuts of the orders by each class's share.
 On a tie the lowest column and then the lowest threshold is asked. A question that gains nothing is asked too, as the
-next may gain, unless `min_gain` forbids it. With `max_leaves` the question that gains most, anywhere, comes first.
+next may gain, unless `min_impurity_decrease` forbids it. With `max_leaf_nodes` the question that gains most, anywhere,
+comes first.
 
 With `oblique` a question may be about a weighted sum of so many numeric columns, where that gains more than any about
 one column. At each node columns are chosen one by one that follow the target together, and the ridge on the first 2, 4,
@@ -97,13 +98,17 @@ class DecisionTree(Params):
         "gini", description="Impurity of classes; numbers always use the variance."
     )
     max_depth: int | None = Field(None, ge=0, le=1000, description="Maximum depth of a tree; null: unlimited.")
-    max_leaves: int | None = Field(None, ge=2, le=1_000_000, description="Leaves at most; absent: no limit.")
+    max_leaf_nodes: int | None = Field(
+        None, ge=2, le=1_000_000, description="Maximum number of leaves; null: unlimited."
+    )
     min_samples_leaf: float = Field(
         3.0, gt=0, le=1e100, description="Weight of training rows that every leaf must have."
     )
     min_samples_split: float = Field(2.0, gt=0, le=1e100, description="A node of less weight is a leaf.")
-    min_gain: float = Field(0.0, ge=0, le=1e300, description="Smallest decrease of impurity for which a node is split.")
-    pruning: float = Field(
+    min_impurity_decrease: float = Field(
+        0.0, ge=0, le=1e300, description="Smallest decrease of impurity for which a node is split."
+    )
+    ccp_alpha: float = Field(
         0.0,
         ge=0,
         le=1,
@@ -153,8 +158,8 @@ class State(NamedTuple):
 def fit(params: DecisionTree, data: Data, context: Context) -> Fit[State]:
     grown, questions = _grown(params, data, context)
     levels = np.append(data.levels, np.zeros(questions.size, np.intp))
-    if params.pruning:
-        grown, questions = asked(prune(grown, levels, params.pruning), questions, data.levels.size)
+    if params.ccp_alpha:
+        grown, questions = asked(prune(grown, levels, params.ccp_alpha), questions, data.levels.size)
     trees = planted(grown, levels[: data.levels.size + questions.size], grown.value)
     linear = data.task is Task.REGRESSION and params.leaf_model == "linear"
     leaves = linear_leaves(data, trees, questions) if linear else MEANS
@@ -188,10 +193,10 @@ def rules(params: DecisionTree, data: Data) -> Rules:
     return Rules(
         criterion,
         max_depth=DEEPEST if params.max_depth is None else params.max_depth,
-        max_leaves=params.max_leaves or 0,
+        max_leaves=params.max_leaf_nodes or 0,
         min_samples_split=params.min_samples_split,
         min_samples_leaf=params.min_samples_leaf,
-        min_gain=params.min_gain,
+        min_gain=params.min_impurity_decrease,
         missing_branch=other != (params.missing == "branch"),
     )
 

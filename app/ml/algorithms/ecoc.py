@@ -11,8 +11,8 @@ of some draws; one_vs_all (d = 2, which corrects nothing); or given, a list of b
 class labels. Columns that are constant, equal or complementary ask nothing new and are refused.
 
 On 120 rows of the benchmark table `wide.yes`, of many columns, the error is 0.327, that of scikit-learn's
-OutputCodeClassifier with trees 0.316, and 0.209 with `logistic` as `base` instead of trees. On `duplicates.yes` it is
-0.269, 0.267 and 0.294. The differences with trees on both sides are measured, and unexplained.
+OutputCodeClassifier with trees 0.316, and 0.209 with `logistic` as `estimator` instead of trees. On `duplicates.yes` it
+is 0.269, 0.267 and 0.294. The differences with trees on both sides are measured, and unexplained.
 
 In short: Each class has a codeword of bits, and each bit a learner of two classes. The class whose codeword is
 nearest to what the learners say is the answer. A few learners may be wrong.
@@ -71,15 +71,21 @@ Code = NDArray[np.int8]
 
 
 class ECOC(Params):
-    base: Learner = learner("The learner of one bit.", name="decision_tree")
+    estimator: Learner = learner("The learner of one bit.", name="decision_tree")
     code: Literal["auto", "exhaustive", "random", "one_vs_all"] = Field(
         "auto", description="auto: exhaustive for up to 6 classes, else random."
     )
     bits: int | None = Field(
-        None, ge=1, le=1000, description="L of a random code, log2 k at least; absent: about 10 log2 k."
+        None,
+        ge=1,
+        le=1000,
+        description="Length L of a random code, at least log2 k for k classes; null: about 10 log2 k.",
     )
-    words: list[list[Annotated[int, Field(ge=0, le=1)]]] | None = Field(
-        None, min_length=1, max_length=1000, description="A code instead: the bits of each class, by ascending label."
+    code_words: list[list[Annotated[int, Field(ge=0, le=1)]]] | None = Field(
+        None,
+        min_length=1,
+        max_length=1000,
+        description="Code words in place of `code`: the bits of each class, by ascending label; null: those of `code`.",
     )
     decode: Literal["likelihood", "hamming", "shares"] = Field(
         "likelihood",
@@ -89,7 +95,7 @@ class ECOC(Params):
 
     @model_validator(mode="after")
     def _a_code(self) -> Self:
-        if self.words is not None and (wrong := _no_code(self.words)):
+        if self.code_words is not None and (wrong := _no_code(self.code_words)):
             raise ValueError(wrong)
         return self
 
@@ -102,7 +108,7 @@ class State(NamedTuple):
 
 def fit(params: ECOC, data: Data, context: Context) -> Fit[State]:
     code = _code(params, data.targets.shape[1], context.rng)
-    members = tuple(context.fit_all([Lesson(params.base, partial(_asked, data, bit)) for bit in code.T]))
+    members = tuple(context.fit_all([Lesson(params.estimator, partial(_asked, data, bit)) for bit in code.T]))
     return Fit(State(members, code), iterations=len(members))
 
 
@@ -181,16 +187,16 @@ def summary(params: ECOC, state: State) -> JSON:
 def faults(params: ECOC, inputs: Inputs) -> Iterator[Fault]:
     """Codes that are none for so many classes."""
     k = inputs.size.classes
-    if params.words is not None and k and len(params.words) != k:
-        yield Fault("/words", NO_WORDS.format(k), "wrong_length")
-    elif params.words is None and k > MOST_CLASSES and _kind(params, k) == "exhaustive":
+    if params.code_words is not None and k and len(params.code_words) != k:
+        yield Fault("/code_words", NO_WORDS.format(k), "wrong_length")
+    elif params.code_words is None and k > MOST_CLASSES and _kind(params, k) == "exhaustive":
         yield Fault("/code", TOO_LONG.format(k))
 
 
 def _code(params: ECOC, k: int, rng: np.random.Generator) -> Code:
     """Raises InvalidData for a code that is none for k classes."""
-    if params.words is not None:
-        return _given(params.words, k)
+    if params.code_words is not None:
+        return _given(params.code_words, k)
     if k == 1:
         return np.ones((1, 0), np.int8)
     kind = _kind(params, k)
@@ -214,8 +220,8 @@ def _bits(params: ECOC, k: int) -> int:
 
 def _fits(params: ECOC, size: Size) -> tuple[float, Size]:
     k, each = max(2, size.classes), size._replace(classes=2)
-    if params.words is not None:
-        return len(params.words[0]), each
+    if params.code_words is not None:
+        return len(params.code_words[0]), each
     ways = 2 ** min(k - 1, MOST_CLASSES - 1) - 1
     bits = {"one_vs_all": k, "exhaustive": ways, "random": _bits(params, k)}[_kind(params, k)]
     return min(bits, ways) if k <= MOST_CLASSES else bits, each
@@ -272,7 +278,7 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     degrees=lambda params: params.decode == "hamming",
-    members=lambda params, task: [Member("/base", params.base, task, partial(_fits, params))],
+    members=lambda params, task: [Member("/estimator", params.estimator, task, partial(_fits, params))],
     explain=explain,
     summary=summary,
     faults=faults,

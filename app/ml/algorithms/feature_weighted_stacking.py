@@ -56,13 +56,13 @@ from app.ml.numerics.sampling.folds import dealt, out_of_fold, out_of_fold_fits
 
 
 class FeatureWeightedStacking(Params):
-    members: list[Learner] = learner("The first level.", "ridge", "knn", "decision_tree")
+    estimators: list[Learner] = learner("The first level.", "ridge", "knn", "decision_tree")
     meta_features: list[str] = Field(
         [],
         max_length=100,
         description="Columns that the weights follow, by name, a category as plan=pro; 1 is always one.",
     )
-    folds: int = Field(
+    cv: int = Field(
         5, ge=2, le=50, description="Number of folds whose out-of-fold predictions train the final estimator."
     )
 
@@ -77,8 +77,8 @@ class State(NamedTuple):
 
 def fit(params: FeatureWeightedStacking, data: Data, context: Context) -> Fit[State]:
     n, meta = len(data.x), _places(params.meta_features, data.names)
-    fold = dealt(n, min(params.folds, n), context.rng)
-    members, answers = zip(*out_of_fold(data, fold, params.members, context), strict=True)
+    fold = dealt(n, min(params.cv, n), context.rng)
+    members, answers = zip(*out_of_fold(data, fold, params.estimators, context), strict=True)
     v = combination(np.column_stack(answers), _meta(data.x, meta), data.y, data.weights)
     return Fit(State(members, meta, v), iterations=len(members))
 
@@ -127,8 +127,8 @@ ALGORITHM = Algorithm(
     predict=predict,
     explain=explain,
     members=lambda params, task: [
-        Member(f"/members/{i}", spec, task, partial(out_of_fold_fits, params.folds))
-        for i, spec in enumerate(params.members)
+        Member(f"/estimators/{i}", spec, task, partial(out_of_fold_fits, params.cv))
+        for i, spec in enumerate(params.estimators)
     ],
     reads=True,
     summary=summary,

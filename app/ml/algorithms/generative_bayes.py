@@ -26,7 +26,7 @@ A test finds 9 of 10 sick and 1 of 20 well. Of all people 1 in 100 is sick. Test
 >>> import numpy as np
 >>> tested = np.r_[np.ones(9), 0, 1, np.zeros(19)]
 >>> people = Data.of(Task.CLASSIFICATION, tested[:, None], np.repeat([1, 0], [10, 20]))
->>> params = GenerativeBayes(density="histogram", bins=2, smoothing=0, priors=[0.99, 0.01])
+>>> params = GenerativeBayes(density="histogram", n_bins=2, smoothing=0, priors=[0.99, 0.01])
 >>> predict(params, fit(params, people, Context.of(0)).state, np.array([[1.0]]))[0, 1].round(6)
 np.float64(0.153846)
 
@@ -87,7 +87,7 @@ class GenerativeBayes(Params):
     shrinkage: float = Field(
         0.0, ge=0, le=1, description="Part of the pooled variance in that of each class, normal densities only."
     )
-    bins: int = Field(10, ge=1, le=1000, description="Bins of a histogram over the range of all rows.")
+    n_bins: int = Field(10, ge=1, le=1000, description="Number of bins of each histogram, over the range of all rows.")
     smoothing: float = Field(1.0, ge=0, le=1e6, description="Rows added to every bin of a histogram.")
     bandwidth: float = Field(1.0, ge=1e-6, le=1e3, description="Width of the kernels, as a multiple of Scott's rule.")
 
@@ -103,7 +103,7 @@ class State(NamedTuple):
 def fit(params: GenerativeBayes, data: Data, context: Context) -> Fit[State]:
     log_priors, warnings = _priors(params, data)
     if params.density == "histogram":
-        return Fit(State(log_priors, None, histograms(data, params.bins, params.smoothing), None), warnings=warnings)
+        return Fit(State(log_priors, None, histograms(data, params.n_bins, params.smoothing), None), warnings=warnings)
     if params.density == "full_covariance":
         normals, poverty = full(data, params.shrinkage)
     elif params.density == "shared_covariance":

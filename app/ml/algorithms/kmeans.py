@@ -20,7 +20,7 @@ goes to the first:
 >>> rows = np.array([[1.0], [2.0], [3.0], [4.0]])
 >>> lloyd(rows, np.ones(4), rows[[1, 3]], max_iter=10).inertia[-1]
 2.0
->>> fit(KMeans(k=2), Data.of(Task.CLUSTERING, rows), Context.of(0)).curves["inertia"][-1]
+>>> fit(KMeans(n_clusters=2), Data.of(Task.CLUSTERING, rows), Context.of(0)).curves["inertia"][-1]
 1.0
 
 References: Lloyd (1982), IEEE Trans. Inf. Theory 28:129; Arthur & Vassilvitskii (2007), SODA: 1027;
@@ -56,13 +56,13 @@ from app.ml.numerics.neighbours.distances import nearest, nearest_labels
 class KMeans(Params):
     """k-means clustering."""
 
-    k: int = Field(8, ge=1, le=10_000, description="Clusters wanted.")
+    n_clusters: int = Field(8, ge=1, le=10_000, description="Number of clusters.")
     init: Literal["greedy-k-means++", "k-means++", "random"] = Field(
         "greedy-k-means++",
         description="Starting rows: far from each other, the best of a few draws each (greedy) or of one; or any.",
     )
-    n_init: int = Field(10, ge=1, le=1000, description="Starts, of which the best is kept.")
-    max_iter: int = Field(300, ge=1, le=100_000, description="Moves of the centres allowed in each start.")
+    n_init: int = Field(10, ge=1, le=1000, description="Number of starts, of which the best is kept.")
+    max_iter: int = Field(300, ge=1, le=100_000, description="Maximum number of moves of the centres in each start.")
 
 
 class State(NamedTuple):
@@ -77,10 +77,10 @@ class State(NamedTuple):
 def fit(params: KMeans, data: Data, context: Context) -> Fit[State]:
     order = canonical_order(data.x)
     x, weights = data.x[order], data.weights[order]
-    candidates = 2 + int(math.log(params.k)) if params.init.startswith("greedy") else 1
+    candidates = 2 + int(math.log(params.n_clusters)) if params.init.startswith("greedy") else 1
 
     def start() -> Run:
-        first = seeds(x, weights, params.k, context.rng, spread=params.init != "random", candidates=candidates)
+        first = seeds(x, weights, params.n_clusters, context.rng, spread=params.init != "random", candidates=candidates)
         return lloyd(x, weights, x[first], params.max_iter)
 
     best = start()
@@ -90,7 +90,7 @@ def fit(params: KMeans, data: Data, context: Context) -> Fit[State]:
     k = len(best.centres)
     inertias = np.bincount(best.labels, weights * best.squares, k).astype(np.float64)
     state = State(best.centres, np.bincount(best.labels, minlength=k), inertias)
-    warnings = [f"There are only {k} distinct rows, so there are {k} clusters."] if k < params.k else []
+    warnings = [f"There are only {k} distinct rows, so there are {k} clusters."] if k < params.n_clusters else []
     curves = {"inertia": best.inertia}
     return Fit(state, best.converged, len(best.inertia) - 1, curves=curves, warnings=warnings)
 
@@ -125,7 +125,7 @@ def _voronoi(centres: Matrix) -> dict[str, JSON]:
 def _seconds(params: KMeans, size: Size) -> float:
     """More rows take more rounds, about as their square root."""
     each = 1e-6 + 8e-9 * size.columns
-    return params.k * params.n_init * each * size.rows * math.sqrt(size.rows / 5000)
+    return params.n_clusters * params.n_init * each * size.rows * math.sqrt(size.rows / 5000)
 
 
 ALGORITHM = Algorithm(

@@ -22,7 +22,7 @@ Rows 0, 1, 3 with answers 0, 1, 9, asked about 1.5: 3, then 3 2/3, then the mean
 >>> import numpy as np
 >>> rows = Data.of(Task.REGRESSION, [[0.0], [1.0], [3.0]], [0.0, 1.0, 9.0])
 >>> for d0 in 0, 0.5, 1e9:
-...     params = KNN(k=2, weights="distance", d0=d0)
+...     params = KNN(n_neighbors=2, weights="distance", d0=d0)
 ...     print(f"{predict(params, fit(params, rows, Context.of(0)).state, np.array([[1.5]]))[0]:.5f}")
 3.00000
 3.66667
@@ -67,7 +67,9 @@ BLOCK = 2**18
 class KNN(Params):
     """k nearest neighbours for regression and classification."""
 
-    k: int = Field(5, ge=1, le=10_000, description="Number of neighbours; with fewer training rows, all of them.")
+    n_neighbors: int = Field(
+        5, ge=1, le=10_000, description="Number of neighbours; with fewer training rows, all of them."
+    )
     metric: Literal["euclidean", "manhattan", "chebyshev", "minkowski"] = Field(
         "euclidean", description="How differences of the columns make up a distance."
     )
@@ -112,7 +114,7 @@ def fit(params: KNN, data: Data, context: Context) -> Fit[State]:
         state = State(data.x[order], data.y[order], data.weights[order], order, ones, classes)
     else:
         state = _compressed(params.prototypes, data, classes, context.rng)
-    few = len(state.rows) < params.k
+    few = len(state.rows) < params.n_neighbors
     return Fit(state, warnings=[f"Only {len(state.rows)} neighbours: all are used."] if few else [])
 
 
@@ -130,7 +132,7 @@ def without_each(params: KNN, data: Data) -> NDArray[np.float64]:
     answer = np.full(shape, np.nan)
     if state is None or len(data.x) < 2:
         return answer
-    for block, places, far in _asked(params.model_copy(update={"k": params.k + 1}), state, data.x):
+    for block, places, far in _asked(params.model_copy(update={"n_neighbors": params.n_neighbors + 1}), state, data.x):
         own = state.numbers[places] == np.arange(len(data.x))[block, None]
         own[~own.any(axis=1), -1] = True  # hidden behind rows equally near
         others, away = (part[~own].reshape(len(part), -1) for part in (places, far))
@@ -157,7 +159,7 @@ def summary(params: KNN, state: State) -> JSON:
     return {
         "kept": len(state.rows),
         "training_rows": int(state.sizes.sum()),
-        "neighbours": min(params.k, len(state.rows)),
+        "neighbours": min(params.n_neighbors, len(state.rows)),
         "prototypes": params.prototypes is not None,
     }
 
@@ -176,10 +178,10 @@ def _sorted(data: Data) -> Labels:
 def _asked(params: KNN, state: State, x: Matrix) -> Iterator[tuple[slice, Labels, Matrix]]:
     """Blocks of rows with their neighbours and distances."""
     p = {"euclidean": 2.0, "manhattan": 1.0, "chebyshev": math.inf, "minkowski": params.p}[params.metric]
-    step = max(1, BLOCK // min(params.k, len(state.rows)))
+    step = max(1, BLOCK // min(params.n_neighbors, len(state.rows)))
     for start in range(0, len(x), step):
         block = slice(start, start + step)
-        yield block, *neighbours(x[block], state.rows, params.k, p=p, index=params.index)
+        yield block, *neighbours(x[block], state.rows, params.n_neighbors, p=p, index=params.index)
 
 
 def _counts(params: KNN, state: State, places: Labels, far: Matrix) -> Matrix:
@@ -249,7 +251,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
-    degrees=lambda params: params.k == 1,
+    degrees=lambda params: params.n_neighbors == 1,
     seconds=lambda _, size: size.rows * (5e-6 + (0 if size.columns <= TREE_COLUMNS else 2.5e-11 * size.cells)),
     rowwise=True,
     known=known,

@@ -8,7 +8,8 @@ last. A fit stops when the duality gap proves it close to the minimum. On reques
 best one, or the largest within one standard error of the best.
 
 The penalty is fixed by default. On 120 rows of the benchmark table `wide` the RMSE is then 2.44, and that
-of scikit-learn's LassoCV, which chooses its penalty, 1.79: `choice` best or one_standard_error chooses one here.
+of scikit-learn's LassoCV, which chooses its penalty, 1.79: `selection` lowest_error or
+one_standard_error chooses one here.
 
 In short: A weighted sum of the inputs, with a penalty on the sizes of the weights that makes many of them exactly
 zero. The whole path of penalties is shown, and cross-validation can choose.
@@ -60,19 +61,25 @@ WEAKEST = 1e-9
 class Lasso(Params):
     """Least squares with a penalty on the absolute coefficients, or a bound of their sum."""
 
-    choice: Literal["penalty", "bound", "best", "one_standard_error"] = Field(
-        "penalty",
-        description="Choice of the strength: the penalty, the bound, or one of two rules of cross-validation.",
+    selection: Literal["fixed", "bound", "lowest_error", "one_standard_error"] = Field(
+        "fixed",
+        description="Choice of the strength. `fixed`: `l1`; `bound`: the sum of the absolute coefficients is at most "
+        "`bound`; `lowest_error`: the lowest cross-validated error; `one_standard_error`: the strongest within one "
+        "standard error of the lowest.",
     )
-    penalty: float = Field(1.0, gt=0, le=1e12, description="Weight of the absolute coefficients, if chosen so.")
-    bound: float = Field(1.0, gt=0, le=1e12, description="Largest sum of the absolute coefficients, if chosen so.")
-    folds: int = Field(5, ge=2, le=20, description="Parts of the rows in cross-validation.")
-    intercept: bool = Field(
+    l1: float = Field(1.0, gt=0, le=1e12, description="Weight of the absolute coefficients, if chosen so.")
+    bound: float = Field(
+        1.0, gt=0, le=1e12, description="Largest sum of the absolute coefficients, for `selection` bound."
+    )
+    cv: int = Field(5, ge=2, le=50, description="Number of folds of the cross-validation.")
+    fit_intercept: bool = Field(
         True, description="Fits a constant term; without it the prediction is 0 where all inputs are 0."
     )
     penalise_intercept: bool = Field(False, description="Pulls the intercept to zero like a coefficient.")
     tol: float = Field(1e-10, gt=0, le=1e-2, description="Duality gap to stop at, as a share of the objective.")
-    max_iter: int = Field(10_000, ge=1, le=1_000_000, description="Most sweeps over the coefficients for one penalty.")
+    max_iter: int = Field(
+        10_000, ge=1, le=1_000_000, description="Maximum number of sweeps over the coefficients for one strength."
+    )
 
 
 class Path(NamedTuple):
@@ -120,10 +127,10 @@ def fit(params: Lasso, data: Data, context: Context) -> Fit[State]:
     penalties = _penalties(params, design.moments)
     found = _follow(params, design.moments, penalties)
     errors = spreads = np.zeros(0)
-    if params.choice == "bound":
+    if params.selection == "bound":
         penalties, found, chosen = _bounded(params, design.moments, penalties, found)
-    elif params.choice == "penalty":
-        chosen = int(np.flatnonzero(penalties == params.penalty)[0])
+    elif params.selection == "fixed":
+        chosen = int(np.flatnonzero(penalties == params.l1)[0])
     else:
         folds = [(rows, _design(params, origin, parts[:k] + parts[k + 1 :])) for k, rows in enumerate(left)]
         errors, spreads = _cross_validate(params, data, folds, penalties, context.progress)
@@ -139,10 +146,10 @@ def predict(params: Lasso, state: State, x: Matrix) -> Vector:
 
 
 def objective(params: Lasso, state: State, data: Data) -> float:
-    constant = state.intercept if params.intercept else 0.0
+    constant = state.intercept if params.fit_intercept else 0.0
     square = data.weights @ (data.y - data.x @ state.coef - constant) ** 2
     size = np.abs(state.coef).sum() + _pulled(params) * np.abs(state.intercept)
-    if params.choice == "bound":
+    if params.selection == "bound":
         return float(square) if size <= params.bound * (1 + 1e-8) else float("inf")
     return float(square + state.path.penalties[state.path.chosen] * size)
 
@@ -165,13 +172,13 @@ def summary(params: Lasso, state: State) -> JSON:
     }
     if path.errors.size:
         best, modest = (
-            _choose(params.model_copy(update={"choice": choice}), path.errors, path.spreads)
-            for choice in ("best", "one_standard_error")
+            _choose(params.model_copy(update={"selection": choice}), path.errors, path.spreads)
+            for choice in ("lowest_error", "one_standard_error")
         )
         result["cross_validation"] = {
             "errors": path.errors.tolist(),
             "standard_errors": path.spreads.tolist(),
-            "best": float(path.penalties[best]),
+            "lowest_error": float(path.penalties[best]),
             "one_standard_error": float(path.penalties[modest]),
         }
     return result
@@ -186,12 +193,12 @@ def _design(params: Lasso, origin: Point, parts: Sequence[Sums]) -> Design:
 
 def _free(params: Lasso) -> bool:
     """Whether there is an intercept without a penalty."""
-    return params.intercept and not params.penalise_intercept
+    return params.fit_intercept and not params.penalise_intercept
 
 
 def _pulled(params: Lasso) -> bool:
     """Whether there is an intercept that counts as a coefficient."""
-    return params.intercept and params.penalise_intercept
+    return params.fit_intercept and params.penalise_intercept
 
 
 def _told(params: Lasso, design: Design, coefs: Matrix) -> tuple[Matrix, Vector]:
@@ -204,11 +211,11 @@ def _told(params: Lasso, design: Design, coefs: Matrix) -> tuple[Matrix, Vector]
 def _penalties(params: Lasso, moments: Moments) -> Vector:
     """From the first one down, or down to the one that is asked for."""
     lowest = REACH
-    if params.choice == "penalty" and moments.largest > 0:
-        lowest = float(np.clip(params.penalty / moments.largest, REACH, 1.0))
+    if params.selection == "fixed" and moments.largest > 0:
+        lowest = float(np.clip(params.l1 / moments.largest, REACH, 1.0))
     grid = moments.largest * np.geomspace(1, lowest, STEPS) if moments.largest > 0 else np.ones(1)
-    if params.choice == "penalty":
-        grid = np.append(grid[grid > params.penalty * (1 + 1e-9)], params.penalty)
+    if params.selection == "fixed":
+        grid = np.append(grid[grid > params.l1 * (1 + 1e-9)], params.l1)
     return np.unique(grid)[::-1].copy()
 
 
@@ -241,8 +248,8 @@ def _bounded(
 
 def _left_out(params: Lasso, n: int, rng: np.random.Generator) -> list[Labels]:
     """The rows of each fold; none without cross-validation, or with one row."""
-    folds = min(params.folds, n)
-    if params.choice in {"penalty", "bound"} or folds < 2:
+    folds = min(params.cv, n)
+    if params.selection in {"fixed", "bound"} or folds < 2:
         return []
     fold = rng.permutation(n) % folds
     return [np.flatnonzero(fold == k) for k in range(folds)]
@@ -277,7 +284,7 @@ def _losses(data: Data, rows: Labels, coefs: Matrix, intercepts: Vector) -> Vect
 
 def _choose(params: Lasso, errors: Vector, spreads: Vector) -> int:
     best = int(errors.argmin())
-    if params.choice == "best":
+    if params.selection == "lowest_error":
         return best
     return int((errors <= errors[best] + spreads[best]).argmax())
 
@@ -285,7 +292,7 @@ def _choose(params: Lasso, errors: Vector, spreads: Vector) -> int:
 def _seconds(params: Lasso, size: Size) -> float:
     """Sums of products, and a path for each fold: with fewer rows than columns a path takes many sweeps."""
     n, d = size.rows, size.columns
-    paths = 0.6 if params.choice in {"penalty", "bound"} else 1 + params.folds
+    paths = 0.6 if params.selection in {"fixed", "bound"} else 1 + params.cv
     sweeps = STEPS * 1000 / (1 + 5 * (n / d) * math.sqrt(n / d))
     return size.cells * (1e-8 + 1e-10 * d) + 4e-10 * paths * sweeps * min(n, d) * d
 
@@ -296,7 +303,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
-    through_origin=lambda params: not params.intercept,
+    through_origin=lambda params: not params.fit_intercept,
     seconds=_seconds,
     rowwise=True,
     objective=objective,

@@ -49,7 +49,7 @@ from app.ml.numerics.linear_models.leave_one_out import left_out
 class Linear(Params):
     """Least squares."""
 
-    intercept: bool = Field(
+    fit_intercept: bool = Field(
         True, description="Fits a constant term; without it the prediction is 0 where all inputs are 0."
     )
     sigma: float | None = Field(
@@ -86,7 +86,7 @@ class State(NamedTuple):
 
 
 def fit(params: Linear, data: Data, context: Context) -> Fit[State]:
-    found, factor = least_squares(data.x, data.signs, data.weights, params.intercept)
+    found, factor = least_squares(data.x, data.signs, data.weights, params.fit_intercept)
     coef, intercept, square = found.coef, found.intercept, found.square
     if data.task is Task.REGRESSION:
         coef, intercept, square = coef[:, 0], np.asarray(intercept[0]), np.asarray(square[0])
@@ -120,7 +120,7 @@ def interval(params: Linear, state: State, x: Matrix, confidence: float) -> Matr
 
 
 def objective(params: Linear, state: State, data: Data) -> float:
-    intercept = state.intercept if params.intercept else 0.0
+    intercept = state.intercept if params.fit_intercept else 0.0
     residual = data.signs - (data.x @ state.coef + intercept).reshape(data.signs.shape)
     return float(data.weights @ (residual**2).sum(axis=1))
 
@@ -135,14 +135,14 @@ def summary(params: Linear, state: State, units: Affine | None = None) -> JSON:
 
 
 def without_each(params: Linear, data: Data) -> NDArray[np.float64]:
-    score = left_out(data.x, data.signs, data.weights, 0.0, intercept=params.intercept)
+    score = left_out(data.x, data.signs, data.weights, 0.0, intercept=params.fit_intercept)
     return score[:, 0] if data.task is Task.REGRESSION else sign_probabilities(score)
 
 
 def _inference(params: Linear, state: State) -> Inference:
     return Inference(
         coef=state.coef,
-        intercept=float(state.intercept) if params.intercept else None,
+        intercept=float(state.intercept) if params.fit_intercept else None,
         factor=state.factor,
         mean=state.mean,
         weight=state.weight,
@@ -155,8 +155,8 @@ def _inference(params: Linear, state: State) -> Inference:
 
 def _warnings(params: Linear, found: Solution, data: Data) -> list[str]:
     said = []
-    n, directions = len(data.x), data.directions(intercept=params.intercept)
-    if n <= (parameters := directions + params.intercept):
+    n, directions = len(data.x), data.directions(intercept=params.fit_intercept)
+    if n <= (parameters := directions + params.fit_intercept):
         said.append(
             f"{n} rows for {parameters} parameters: the fit runs through all of them and swings freely between; "
             "use fewer inputs or ridge."
@@ -180,12 +180,12 @@ ALGORITHM = Algorithm(
     degrees=lambda _: True,
     fit=fit,
     predict=predict,
-    through_origin=lambda params: not params.intercept,
+    through_origin=lambda params: not params.fit_intercept,
     seconds=lambda _, size: size.cells * (1e-8 + 4e-10 * size.columns),
     rowwise=True,
     objective=objective,
     interval=interval,
     summary=summary,
-    leave_one_out=LeaveOneOut(without_each, unscaled=lambda params: params.intercept),
+    leave_one_out=LeaveOneOut(without_each, unscaled=lambda params: params.fit_intercept),
     unscaled=summary,
 )

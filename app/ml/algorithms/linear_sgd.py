@@ -5,20 +5,20 @@ classes, ℓ squared ½r², absolute |r|, hinge max(0, 1 − tz) or logistic log
 each: against the rest, or for the logistic loss all together (softmax). Probabilities are those of the logistic loss;
 of the others, (1 + z)/2 cut off at 0 and made to sum to 1. A class without rows has none.
 
-`batch` follows the slope of all rows: without a `rate`, in standardised coordinates with Nesterov's momentum;
+`batch` follows the slope of all rows: without a `learning_rate`, in standardised coordinates with Nesterov's momentum;
 with one, it is w ← w − rate·∇E as written, which for the squared loss converges just below a rate of 2/λ, λ the largest
 eigenvalue of the mean of xxᵀ. Absolute and hinge have no slope at their corner, where their minimum lies: without a
-`rate` an interior point method goes there, and the curve `duality_gap` says what share of the loss it can be too high
-by at most. `online` takes a step per row (or `batch_size` rows): with the squared loss and a constant rate it is the
-rule of Widrow and Hoff, w ← w + rate·(y − w·x)x. Without a `rate` one is taken from the lengths of the rows, and no
-step overshoots its own row. `search` feels its way without slopes. A rate that is too large is found out, said, and
-answered by the best point met.
+`learning_rate` an interior point method goes there, and the curve `duality_gap` says what share of the loss it can be
+too high by at most. `online` takes a step per row (or `batch_size` rows): with the squared loss and a constant rate r
+it is the rule of Widrow and Hoff, w ← w + r·(y − w·x)x. Without a `learning_rate` one is taken from the lengths of the
+rows, and no step overshoots its own row. `search` needs no slopes. A rate that is too large is found out and said, and
+the model is the best point met.
 
 `update` takes rows in their order, one online pass, whatever the solver was. With a rate given, solver online,
 `epochs` 1 and no shuffling, fit(A), then update(B), is fit(A and B).
 
 The default penalty is weak where columns are many and rows few. On 120 rows of the benchmark table `wide` the RMSE is
-2.45, that of scikit-learn's SGDRegressor with the same penalty 2.15 (unexplained), and 1.65 with `penalty` 1.
+2.45, that of scikit-learn's SGDRegressor with the same penalty 2.15 (unexplained), and 1.65 with `l2` 1.
 
 In short: A weighted sum of the inputs, improved step by step along the gradient of one of four losses. It learns
 batch by batch, so the table need not fit into memory.
@@ -71,23 +71,33 @@ class LinearSGD(Params):
 
     loss: Literal["squared", "absolute"] = Field("squared", description="Loss of a regression.")
     class_loss: Literal["logistic", "hinge", "squared", "absolute"] = Field("logistic", description="Class loss.")
-    penalty: float = Field(1e-4, ge=0, le=1e12, description="Weight α of half the squared coefficients.")
-    intercept: bool = Field(True, description="Fits a constant term.")
+    l2: float = Field(
+        1e-4,
+        ge=0,
+        le=1e12,
+        description="Penalty α, beside the mean (not the sum) of the losses: minimises "
+        "(Σ weight·loss)/(Σ weight) + ½·l2·‖coefficients‖².",
+    )
+    fit_intercept: bool = Field(
+        True, description="Fits a constant term; without it the score is 0 where all inputs are 0."
+    )
     solver: Literal["batch", "online", "search"] = Field(
         "batch", description="All rows per step, few rows per step, or trial steps without slopes."
     )
-    rate: float | None = Field(None, gt=0, le=1e12, description="Length of a step per slope; absent: found.")
+    learning_rate: float | None = Field(
+        None, gt=0, le=1e12, description="Length of a step, by which a slope is multiplied; null: chosen from the rows."
+    )
     schedule: Literal["constant", "root", "inverse"] = Field(
         "root", description="How the online rate falls with steps t: not, by √(1 + t/settling) or by 1 + t/settling."
     )
     settling: float = Field(1000.0, gt=0, le=1e12, description="Steps before the online rate falls.")
-    batch_size: int = Field(1, ge=1, le=1_000_000, description="Rows per online step.")
-    epochs: int = Field(20, ge=1, le=100_000, description="Passes over the rows, online.")
+    batch_size: int = Field(1, ge=1, le=1_000_000, description="Number of rows of an online step.")
+    epochs: int = Field(20, ge=1, le=100_000, description="Number of online passes over the rows.")
     shuffle: bool = Field(True, description="Takes the rows in a new order in each online pass.")
     tol: float = Field(
         1e-9, gt=0, le=1, description="Stop when no slope of the mean loss, or its gap, exceeds this share of it."
     )
-    max_iter: int = Field(2000, ge=1, le=1_000_000, description="Iterations allowed, for batch and search.")
+    max_iter: int = Field(2000, ge=1, le=1_000_000, description="Maximum number of iterations of `batch` and `search`.")
 
 
 class State(NamedTuple):
@@ -121,7 +131,9 @@ def update(params: LinearSGD, state: State, data: Data, context: Context) -> Fit
     after, loss = _passed(params, state._replace(seen=seen), data, np.arange(len(data.x)))
     if _finite(after) and math.isfinite(loss):
         return Fit(after, converged=False, iterations=1, curves={"loss": [loss]})
-    return Fit(state, converged=False, warnings=("The rate is too large for these rows: they were not learned.",))
+    return Fit(
+        state, converged=False, warnings=("The learning_rate is too large for these rows: they were not learned.",)
+    )
 
 
 def predict(params: LinearSGD, state: State, x: Matrix) -> NDArray[np.float64]:
@@ -145,8 +157,8 @@ def objective(params: LinearSGD, state: State, data: Data) -> float:
     kept, kind, targets = _scored(params, state, data)
     if not kept.any():
         return 0.0
-    loss = losses(kind, data.x @ state.coef[kept].T + params.intercept * state.intercept[kept], targets)
-    return float(data.weights @ loss / data.weights.sum() + 0.5 * params.penalty * np.square(state.coef[kept]).sum())
+    loss = losses(kind, data.x @ state.coef[kept].T + params.fit_intercept * state.intercept[kept], targets)
+    return float(data.weights @ loss / data.weights.sum() + 0.5 * params.l2 * np.square(state.coef[kept]).sum())
 
 
 def summary(params: LinearSGD, state: State) -> JSON:
@@ -165,11 +177,11 @@ def _start(params: LinearSGD, data: Data) -> State:
     k = data.targets.shape[1]
     s = 1 if k <= 2 else k
     seen = np.asarray(data.targets.any(axis=0)) if classes else np.zeros(0, bool)
-    rate = params.rate
+    rate = params.learning_rate
     if rate is None:
         kind, targets = _kind(params, data)
         with np.errstate(over="ignore"):
-            length = float(np.square(data.x).sum(axis=1).mean()) + params.intercept
+            length = float(np.square(data.x).sum(axis=1).mean()) + params.fit_intercept
         size = float(np.abs(targets - np.median(targets)).mean()) if kind is Loss.ABSOLUTE else 1.0
         rate = START * LIMITS.get(kind, size or 1.0) / length if 0 < length < math.inf else 1.0
     return State(np.zeros((s, data.x.shape[1])), np.zeros(s), seen, rate, float(data.weights.mean()), 0)
@@ -196,9 +208,9 @@ def _scored(params: LinearSGD, state: State, data: Data) -> tuple[NDArray[np.boo
 
 def _offline(params: LinearSGD, state: State, data: Data, context: Context) -> Fit[State]:
     kept, kind, targets = _scored(params, state, data)
-    literal = params.rate is not None and params.solver == "batch"
+    literal = params.learning_rate is not None and params.solver == "batch"
     made = MeanLoss.plain if literal else MeanLoss.scaled
-    function = made(kind, data.x, targets, data.weights, params.penalty, intercept=params.intercept)
+    function = made(kind, data.x, targets, data.weights, params.l2, intercept=params.fit_intercept)
     curves: dict[str, list[float]] = {"loss": []}
 
     def watch(value: float, gap: float | None = None) -> None:
@@ -221,9 +233,9 @@ def _descended(params: LinearSGD, function: MeanLoss, watch: Callable[..., None]
     if params.solver == "search":
         found = by_feel(function, function.zero, params.max_iter, watch)
         return found._replace(converged=found.converged and function.kind.smooth)
-    if params.rate is not None:
+    if params.learning_rate is not None:
         return steepest(
-            function, function.zero, rate=params.rate, tol=params.tol, max_iter=params.max_iter, watch=watch
+            function, function.zero, rate=params.learning_rate, tol=params.tol, max_iter=params.max_iter, watch=watch
         )
     if function.kind.smooth:
         return accelerated(function, function.zero, params.tol, params.max_iter, watch)
@@ -254,7 +266,7 @@ def _passed(params: LinearSGD, state: State, data: Data, order: Labels) -> tuple
     kind, targets = _kind(params, data)
     coef = np.column_stack([state.coef, state.intercept])
     weights = data.weights / state.weight
-    limit = math.inf if params.rate is not None else LIMITS.get(kind, math.inf)
+    limit = math.inf if params.learning_rate is not None else LIMITS.get(kind, math.inf)
     total = sgd_pass(
         int(kind),
         data.x,
@@ -262,10 +274,10 @@ def _passed(params: LinearSGD, state: State, data: Data, order: Labels) -> tuple
         weights,
         order,
         params.batch_size,
-        float(params.intercept),
+        float(params.fit_intercept),
         coef,
         np.array([state.rate, params.settling]),
-        params.penalty,
+        params.l2,
         POWERS[params.schedule],
         state.steps,
         limit,
@@ -279,7 +291,7 @@ def _is_minimum(params: LinearSGD, state: State, data: Data) -> bool:
     kept, kind, targets = _scored(params, state, data)
     if not kept.any():
         return True
-    function = MeanLoss.scaled(kind, data.x, targets, data.weights, params.penalty, intercept=params.intercept)
+    function = MeanLoss.scaled(kind, data.x, targets, data.weights, params.l2, intercept=params.fit_intercept)
     return flat(*function.with_slope(function.point(state.coef[kept].T, state.intercept[kept])), params.tol)
 
 
@@ -292,12 +304,14 @@ def _one_class(state: State) -> tuple[str, ...]:
 
 
 def _too_large(rate: float) -> str:
-    return f"The error grew without bound: the rate {rate:.3g} is too large. This is the best point on the way."
+    return (
+        f"The error grew without bound: the learning_rate {rate:.3g} is too large. This is the best point on the way."
+    )
 
 
 def _warnings(params: LinearSGD, kind: Loss, bottom: Bottom) -> tuple[str, ...]:
     if bottom.diverged:
-        return (_too_large(params.rate or 0.0),)
+        return (_too_large(params.learning_rate or 0.0),)
     if kind.smooth or bottom.converged:
         return ()
     return (f"The {kind.name.lower()} loss has a corner: the coefficients are near its minimum, not at it.",)
@@ -312,7 +326,7 @@ ALGORITHM = Algorithm(
     update=update,
     passes=lambda params: params.epochs,
     predict=predict,
-    through_origin=lambda params: not params.intercept,
+    through_origin=lambda params: not params.fit_intercept,
     rowwise=True,
     objective=objective,
     summary=summary,

@@ -69,13 +69,17 @@ NEWTON_UNKNOWNS = 1000
 class Logistic(Params):
     """Logistic regression with a penalty on the squared coefficients."""
 
-    penalty: float = Field(1.0, gt=0, le=1e12, description="Weight of half the squared coefficients, λ.")
+    l2: float = Field(1.0, gt=0, le=1e12, description="Weight of half the squared coefficients, λ.")
     solver: Literal["auto", "newton", "lbfgs"] = Field("auto", description="How to minimise; auto goes by size.")
     tol: float = Field(1e-8, gt=0, le=1, description="Stop when no slope of the mean loss exceeds this share of it.")
-    max_iter: int = Field(1000, ge=1, le=1_000_000, description="Iterations allowed.")
-    early_stopping: bool = Field(False, description="Stop when rows set aside are no longer predicted better.")
-    validation_fraction: float = Field(0.1, gt=0, lt=1, description="Share of rows set aside for early stopping.")
-    patience: int = Field(5, ge=1, le=10_000, description="Iterations without improvement before an early stop.")
+    max_iter: int = Field(1000, ge=1, le=1_000_000, description="Maximum number of iterations.")
+    early_stopping: bool = Field(
+        False, description="Stop when held-out rows are no longer predicted better, and keep the best iteration."
+    )
+    validation_fraction: float = Field(0.1, gt=0, lt=1, description="Share of the rows held out for early stopping.")
+    n_iter_no_change: int = Field(
+        5, ge=1, le=10_000, description="Iterations without improvement on the held-out rows before an early stop."
+    )
 
 
 class State(NamedTuple):
@@ -95,7 +99,7 @@ def fit(params: Logistic, data: Data, context: Context) -> Fit[State]:
         return Fit(State(np.zeros((data.x.shape[1], 0)), np.zeros(0), seen), warnings=("There is only one class.",))
     aside = _aside(params, data, context.rng)
     learned = data.take(~aside) if aside.any() else data
-    loss = CrossEntropy.of(learned.x, _targets(learned.targets, seen), learned.weights, params.penalty)
+    loss = CrossEntropy.of(learned.x, _targets(learned.targets, seen), learned.weights, params.l2)
     watch = _Watch(params, loss, data.take(aside) if aside.any() else None, seen, context.progress)
     found = _minimise(params, loss, watch)
     point = found.x if watch.best is None else watch.best
@@ -129,7 +133,7 @@ def objective(params: Logistic, state: State, data: Data) -> float:
     if state.intercept.size == 0:
         return 0.0
     loss = losses(_scores(state, data.x), _targets(data.targets, state.seen))
-    return float(data.weights @ loss + 0.5 * params.penalty * (state.coef**2).sum())
+    return float(data.weights @ loss + 0.5 * params.l2 * (state.coef**2).sum())
 
 
 def summary(params: Logistic, state: State, units: Affine | None = None) -> JSON:
@@ -259,7 +263,7 @@ class _Watch:
         lowest = int(np.argmin(history))
         if lowest == len(history) - 1:
             self.best = point.copy()
-        return len(history) - 1 - lowest >= self.params.patience
+        return len(history) - 1 - lowest >= self.params.n_iter_no_change
 
     def _validation(self, point: Vector, aside: Data) -> float:
         scores = _scores(State(*self.loss.linear(point), self.seen), aside.x)

@@ -27,7 +27,7 @@ A class that has 8 of 10 rows has F = ½ ln(0.8/0.2) = 0.6931, where E exp(−yF
 
 >>> import math
 >>> same = Data.of(Task.CLASSIFICATION, np.zeros((10, 1)), [1] * 8 + [0] * 2)
->>> found = fit(LogitBoost(rounds=200, tol=1e-15), same, Context.of(0))
+>>> found = fit(LogitBoost(n_estimators=200, tol=1e-15), same, Context.of(0))
 >>> p = predict(LogitBoost(), found.state, same.x)[0, 1]
 >>> print(f"{p:.6f} {math.log(p / (1 - p)) / 2:.4f} {0.8 * math.exp(-0.693147) + 0.2 * math.exp(0.693147):.4f}")
 0.800000 0.6931 0.8000
@@ -67,9 +67,16 @@ LARGEST = 4.0
 
 
 class LogitBoost(Params):
-    rounds: int = Field(100, ge=1, le=10_000, description="Newton steps; each grows a tree, or one for each class.")
+    n_estimators: int = Field(
+        100,
+        ge=1,
+        le=10_000,
+        description="Maximum number of boosting rounds; each grows one tree, or one for each of more than two classes.",
+    )
     max_depth: int = Field(1, ge=1, le=20, description="Maximum depth of a tree; 1 is a stump.")
-    learning_rate: float = Field(0.5, gt=0, le=1, description="ν, share of a step that is taken.")
+    learning_rate: float = Field(
+        0.5, gt=0, le=1, description="Shrinkage ν: the factor by which each step is multiplied."
+    )
     splits: Literal["auto", "exact", "binned"] = Field(
         "auto",
         description="Candidate thresholds of a column: every value, or those between 255 bins. auto: bins "
@@ -91,7 +98,7 @@ def fit(params: LogitBoost, data: Data, context: Context) -> Fit[State]:
     weak, trees, slopes = Weak(data, params.max_depth, exact=exact), [], np.empty(n)
     scores = np.zeros(targets.shape[::-1], weak.real)
     curve = [_loss(data, scores, targets)]
-    for rounds in range(1, params.rounds + 1):
+    for rounds in range(1, params.n_estimators + 1):
         _begin(scores)
         for j, score in enumerate(scores):
             for batch in lots(n):
@@ -103,10 +110,10 @@ def fit(params: LogitBoost, data: Data, context: Context) -> Fit[State]:
                 score[batch] += total(own, data.x[batch])[:, 0]
             trees.append(own if k == 2 else own._replace(answer=step * (np.eye(k)[j] - 1 / k)))
         curve.append(_loss(data, scores, targets))
-        context.progress(rounds / params.rounds, loss=curve[-1])
+        context.progress(rounds / params.n_estimators, loss=curve[-1])
         if curve[-2] - curve[-1] < params.tol:
             return Fit(State(together(trees), k), iterations=rounds, curves={"loss": curve})
-    return Fit(State(together(trees), k), iterations=params.rounds, curves={"loss": curve})
+    return Fit(State(together(trees), k), iterations=params.n_estimators, curves={"loss": curve})
 
 
 def _begin(scores: Sums) -> None:
@@ -163,7 +170,9 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     seconds=lambda params, size: (
-        params.rounds * (size.classes if size.classes > 2 else 1) * (3e-4 + 5.5e-9 * size.cells * params.max_depth)
+        params.n_estimators
+        * (size.classes if size.classes > 2 else 1)
+        * (3e-4 + 5.5e-9 * size.cells * params.max_depth)
     ),
     summary=summary,
     explain=explain,

@@ -29,7 +29,9 @@ from app.ml.numerics.linear_algebra.solve import EPS, centred
 class PCA(Params):
     """Principal component analysis."""
 
-    components: int = Field(2, ge=1, le=10_000, description="Directions to keep; at most one per row and column.")
+    n_components: int = Field(
+        2, ge=1, le=10_000, description="Number of directions to keep; at most one per row and column."
+    )
     variance: float | None = Field(
         None, gt=0, le=1, description="Keep the fewest directions with this share of the variance instead of a number."
     )
@@ -53,15 +55,15 @@ def fit(params: PCA, data: Data, context: Context) -> Fit[State]:
     a *= np.sqrt(data.weights / data.weights.sum())[:, None]
     values, directions = principal(a, lambda values: _kept(params, values))
     p = _kept(params, values)
-    short = params.variance is None and p < params.components
-    warnings = (f"There are only {p} directions, not {params.components}.",) if short else ()
+    short = params.variance is None and p < params.n_components
+    warnings = (f"There are only {p} directions, not {params.n_components}.",) if short else ()
     return Fit(State(rows.mean, directions[:p], values[:p], float(values.sum())), iterations=1, warnings=warnings)
 
 
 def _kept(params: PCA, values: Vector) -> int:
     """How many directions were asked for, given the variance along each."""
     if params.variance is None:
-        return min(params.components, len(values))
+        return min(params.n_components, len(values))
     # A share of 1 means all but rounding.
     enough = params.variance * (1 - len(values) * EPS) * values.sum()
     return int(np.searchsorted(np.cumsum(values), enough)) + 1

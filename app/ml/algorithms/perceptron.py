@@ -23,7 +23,7 @@ be probabilities.
 Two opposite points: one mistake, as many as the theorem allows. XOR is parted by no plane.
 
 >>> rows, points = Context.of(0), [[1.0, 1.0], [-1.0, -1.0]]
->>> state = fit(Perceptron(intercept=False), Data.of(Task.CLASSIFICATION, points, [1, 0]), rows).state
+>>> state = fit(Perceptron(fit_intercept=False), Data.of(Task.CLASSIFICATION, points, [1, 0]), rows).state
 >>> state.coef[1, :2].tolist(), state.mistakes, round((state.radius / state.margin) ** 2, 12)
 ([1.0, 1.0], 1, 1.0)
 >>> xor = Data.of(Task.CLASSIFICATION, [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
@@ -69,11 +69,15 @@ SCALES = np.geomspace(1e-3, 1e3, 61)
 class Perceptron(Params):
     """Rosenblatt's perceptron for two and more classes."""
 
-    epochs: int = Field(100, ge=1, le=100_000, description="Most passes over the rows.")
+    epochs: int = Field(100, ge=1, le=100_000, description="Maximum number of passes over the rows.")
     shuffle: bool = Field(True, description="Takes the rows in a new order in each pass.")
-    intercept: bool = Field(True, description="Fits a constant term.")
-    answer: Literal["auto", "last", "average"] = Field(
-        "auto", description="Weights that predict; auto: the last ones if they separate the training rows."
+    fit_intercept: bool = Field(
+        True, description="Fits a constant term; without it the scores are 0 where all inputs are 0."
+    )
+    average: Literal["auto", "always", "never"] = Field(
+        "auto",
+        description="Prediction by the average of the weights over all steps, `always` or `never` (by the last "
+        "weights). `auto`: by the last weights if they separate the training rows, else by the average.",
     )
 
 
@@ -108,7 +112,7 @@ def fit(params: Perceptron, data: Data, context: Context) -> Fit[State]:
         context.progress(len(curve) / params.epochs, error_rate=curve[-1])
     state = _judged(state, _gaps(params, state, data), counts, equal=bool(np.ptp(data.weights) == 0))
     separated = curve[-1] == 0 or state.margin > 0
-    converged = separated or params.answer != "last"
+    converged = separated or params.average != "never"
     return Fit(state, converged, len(curve), {"error_rate": curve}, _warnings(state, separated=separated))
 
 
@@ -147,7 +151,7 @@ def summary(params: Perceptron, state: State) -> JSON:
 def _learned(params: Perceptron, state: State, data: Data, order: Labels, counts: Labels) -> State:
     """After one pass in this order. Raises InvalidData where products overflow."""
     coef, drift = state.coef.copy(), state.drift.copy()
-    constant = float(params.intercept)
+    constant = float(params.fit_intercept)
     mistakes = perceptron_pass(data.x, data.codes, data.weights, order, constant, coef, drift, state.rounds, counts)
     radius = max(state.radius, math.hypot(_longest(data.x), constant))
     if not max(radius, float(np.abs([coef, drift]).max())) < LARGEST:  # NaN is not either
@@ -168,7 +172,7 @@ def _longest(x: Matrix) -> float:
 
 def _gaps(params: Perceptron, state: State, data: Data) -> Vector:
     """(n,) how much more the own class scores than the best other; none with one class."""
-    scores = data.x @ state.coef[:, :-1].T + params.intercept * state.coef[:, -1]
+    scores = data.x @ state.coef[:, :-1].T + params.fit_intercept * state.coef[:, -1]
     own = np.take_along_axis(scores, data.codes[:, None], axis=1)[:, 0]
     np.put_along_axis(scores, data.codes[:, None], -np.inf, axis=1)
     return np.asarray(own - scores.max(axis=1))
@@ -194,7 +198,7 @@ def _judged(state: State, gaps: Vector, counts: Labels, *, equal: bool) -> State
 
 
 def _answering(params: Perceptron, state: State) -> Matrix:
-    last = params.answer == "last" or (params.answer == "auto" and state.margin > 0)
+    last = params.average == "never" or (params.average == "auto" and state.margin > 0)
     return state.coef if last or state.rounds == 0 else state.coef - state.drift / state.rounds
 
 
@@ -213,7 +217,7 @@ ALGORITHM = Algorithm(
     update=update,
     passes=lambda params: params.epochs,
     predict=predict,
-    through_origin=lambda params: not params.intercept,
+    through_origin=lambda params: not params.fit_intercept,
     seconds=lambda _, size: 5e-7 * size.cells,
     rowwise=True,
     summary=summary,

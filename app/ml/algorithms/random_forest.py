@@ -3,11 +3,11 @@ r"""Random forest: many trees that differ by chance, and the vote or the mean of
 Every tree grows from rows drawn with replacement, to the end and without pruning, and at each node asks the best
 question about a few columns drawn anew. A drawn column of categories offers its best subset of them, as in
 `decision_tree`; or, as in the book, one random subset, which needs many trees before it says much. Numbers are first
-put into at most `bins` bins. A class's probability is the share of the trees that vote for it; a number is the mean of
-the trees' answers, and the spread of these gives its bars. A missing value goes to the side where those that the node
-saw gain more: as one more category, or below or above the threshold. A branch of their own, in trees that grow to the
-end, leaves too few rows for the next question. Where the node saw none, or with `missing` set to both, the row goes
-both ways and its answers count by the training rows that went there.
+put into at most `max_bins` bins. A class's probability is the share of the trees that vote for it; a number is the mean
+of the trees' answers, and the spread of these gives its bars. A missing value goes to the side where those that the
+node saw gain more: as one more category, or below or above the threshold. A branch of their own, in trees that grow to
+the end, leaves too few rows for the next split. Where the node saw none, or with `missing` set to both, the row takes
+both branches, and their predictions count by the training rows that went there.
 
 Of numbers each node tries half of the columns: beside a third (Breiman's choice) the RMSE was 0.2 to 1.9 % lower on
 six tables and 0.4 to 0.7 % higher on four, for 9 to 32 % more time. All columns (scikit-learn's default) gain up to
@@ -75,8 +75,8 @@ FEW = 4
 class RandomForest(Params):
     """Random forest for regression and classification."""
 
-    trees: int = Field(100, ge=1, le=10_000, description="How many trees.")
-    columns: int | None = Field(
+    n_estimators: int = Field(100, ge=1, le=10_000, description="Number of trees.")
+    max_features: int | None = Field(
         None,
         ge=1,
         le=1_000_000,
@@ -92,15 +92,16 @@ class RandomForest(Params):
         "side",
         description="Treatment of missing values: the branch of more gain, a branch of their own, or both branches.",
     )
-    vote: Literal["class", "shares"] = Field(
-        "class", description="Vote of a tree: its leaf's most frequent class, or the shares of all classes."
+    voting: Literal["hard", "soft"] = Field(
+        "hard",
+        description="Vote of a tree. `hard`: the most frequent class of its leaf; `soft`: the shares of all classes.",
     )
     probability: Literal["shares", "calibrated"] = Field(
         "shares", description="Probability of a class: its share of votes, or that share calibrated on unseen rows."
     )
     max_depth: int | None = Field(None, ge=0, le=1000, description="Maximum depth of a tree; null: unlimited.")
     min_samples_leaf: float = Field(1.0, gt=0, le=1e100, description="Weight of drawn rows that every leaf must have.")
-    bins: int = Field(MOST, ge=2, le=MOST, description="Bins, at most, that the values of a column are put into.")
+    max_bins: int = Field(MOST, ge=2, le=MOST, description="Maximum number of histogram bins of a column.")
     importance: bool = Field(True, description="Measures how much each column matters.")
     interval_of: Literal["mean", "observation"] = Field(
         "observation",
@@ -158,24 +159,24 @@ def fit(params: RandomForest, data: Data, context: Context) -> Fit[State]:
     powers = votes.calibrated() if calibrated else calibration.NONE
     state = State(trees, classes, error, deviation, votes.judged, alone, importance, spread, powers)
     warnings = unjudged(len(data.x) - votes.judged)
-    return Fit(state, iterations=params.trees, curves={"out_of_bag": curve}, warnings=warnings)
+    return Fit(state, iterations=params.n_estimators, curves={"out_of_bag": curve}, warnings=warnings)
 
 
 def _grown(params: RandomForest, data: Data, context: Context) -> tuple[Trees, OutOfBag, Matrix, list[float]]:
     """The trees, and what they say of rows they have not seen: `increases` as in `GrownForest`, and the curve."""
     n, d = data.x.shape
     numbers = data.task is Task.REGRESSION
-    classes = None if numbers or params.vote == "shares" else np.eye(data.targets.shape[1])
+    classes = None if numbers or params.voting == "soft" else np.eye(data.targets.shape[1])
     if classes is not None:
         classes.setflags(write=False)
-    grower, rules = Grower(data, binned(data, params.bins)), _rules(params, d, numbers=numbers)
+    grower, rules = Grower(data, binned(data, params.max_bins)), _rules(params, d, numbers=numbers)
     ground = GrowthInputs(params, data, grower, rules, classes)
-    size = min(FEW, -(-params.trees // POINTS))
-    counts = [min(size, params.trees - before) for before in range(0, params.trees, size)]
+    size = min(FEW, -(-params.n_estimators // POINTS))
+    counts = [min(size, params.n_estimators - before) for before in range(0, params.n_estimators, size)]
     rngs = context.rng.spawn(len(counts))
     works = [partial(_grove, ground, count, rng) for count, rng in zip(counts, rngs, strict=True)]
-    votes = OutOfBag(data, params.trees, counted=classes is not None)
-    orchard, curve = ForestBuilder(params.trees), list[float]()
+    votes = OutOfBag(data, params.n_estimators, counted=classes is not None)
+    orchard, curve = ForestBuilder(params.n_estimators), list[float]()
 
     def kept(grove: GrownForest) -> Matrix:
         for tree, part in zip(grove.trees, grove.unseen, strict=True):
@@ -190,7 +191,7 @@ def _grown(params: RandomForest, data: Data, context: Context) -> tuple[Trees, O
         if number % -(-len(counts) // POINTS) == 0 or number == len(counts):
             error, _ = votes.error(-(-n // JUDGES))
             curve.append(error)
-            done = sum(counts[:number]) / params.trees
+            done = sum(counts[:number]) / params.n_estimators
             context.progress(done, **({} if math.isnan(error) else {"out_of_bag": error}))
     return orchard.trees(), votes, np.concatenate(increases), curve
 
@@ -227,7 +228,7 @@ def _rules(params: RandomForest, d: int, *, numbers: bool) -> Rules:
         criterion,
         max_depth=DEEPEST if params.max_depth is None else params.max_depth,
         min_samples_leaf=params.min_samples_leaf,
-        columns=params.columns or math.ceil(d / 2 if numbers else math.sqrt(d)),
+        columns=params.max_features or math.ceil(d / 2 if numbers else math.sqrt(d)),
         draws_subsets=params.subsets == "random",
         missing_branch=params.missing == "branch",
         missing_side=params.missing == "side",
@@ -286,9 +287,9 @@ def _finite(value: float) -> float | None:
 
 
 def _seconds(params: RandomForest, size: Size) -> float:
-    drawn = params.columns or math.ceil(math.sqrt(size.columns) if size.classes else size.columns / 2)
+    drawn = params.max_features or math.ceil(math.sqrt(size.columns) if size.classes else size.columns / 2)
     grown = growing(size._replace(columns=min(drawn, size.columns)), depth=params.max_depth)
-    return params.trees * (grown + 1e-7 * size.rows)
+    return params.n_estimators * (grown + 1e-7 * size.rows)
 
 
 ALGORITHM = Algorithm(

@@ -6,12 +6,12 @@ rows, so the average errs less than they do, provided that a part of the columns
 columns are redundant.
 
 A categorical column that the members take as it is, as trees do, is seen whole or not at all; of indicators a member
-sees some of the categories. Where one such column says most, members without it are poor, and a larger `fraction` is
-better. On 5,000 rows with three categorical columns of eight the error with half of the columns is 0.409, with half of
-the indicators 0.416, and with five of the eight columns 0.399.
+sees some of the categories. Where one such column says most, members without it are poor, and a larger `max_features`
+is better. On 5,000 rows with three categorical columns of eight the error with half of the columns is 0.409, with half
+of the indicators 0.416, and with five of the eight columns 0.399.
 
 On the benchmark table `heavy_tails`, with 6 columns, the RMSE is 4.056 and scikit-learn's, with as many columns a
-member, 3.965; it is 3.971 with `fraction` 0.6 (4 columns), 3.993 with 10 rows a leaf and 4.017 with 200 members. On
+member, 3.965; it is 3.971 with `max_features` 0.6 (4 columns), 3.993 with 10 rows a leaf and 4.017 with 200 members. On
 `wohnungen` (target `teuer`) the log loss is 0.192 for 0.172. Both differences are measured, and unexplained.
 
 In short: The same learner is taught many times, each time by other columns. The answer is the average. It helps where
@@ -63,11 +63,16 @@ from app.ml.numerics.ensembles.member_answers import voices
 
 
 class RandomSubspace(Params):
-    base: Learner = learner("The learner to repeat.", name="decision_tree")
-    count: int = Field(25, ge=1, le=1000, description="Members; with groups there is one for each group.")
-    fraction: float = Field(0.5, gt=0, le=1, description="Columns a member sees, as a share of all; at least one.")
+    estimator: Learner = learner("The learner to repeat.", name="decision_tree")
+    n_estimators: int = Field(
+        25, ge=1, le=1000, description="Number of members; with `groups` there is one for each group."
+    )
+    max_features: float = Field(0.5, gt=0, le=1, description="Columns a member sees, as a share of all; at least one.")
     groups: list[Annotated[list[str], Field(min_length=1, max_length=10_000)]] | None = Field(
-        None, min_length=1, max_length=1000, description="Inputs by name, a group for each member; absent: at random."
+        None,
+        min_length=1,
+        max_length=1000,
+        description="Inputs by name, a group for each member; null: columns are drawn at random.",
     )
 
 
@@ -79,10 +84,10 @@ class State(NamedTuple):
 
 def fit(params: RandomSubspace, data: Data, context: Context) -> Fit[State]:
     if params.groups is None:
-        seen = [subset(context.rng, data.x.shape[1], params.fraction) for _ in range(params.count)]
+        seen = [subset(context.rng, data.x.shape[1], params.max_features) for _ in range(params.n_estimators)]
     else:
         seen = [_named(group, data.names) for group in params.groups]
-    members = tuple(context.fit_all([Lesson(params.base, partial(data.columns, places)) for places in seen]))
+    members = tuple(context.fit_all([Lesson(params.estimator, partial(data.columns, places)) for places in seen]))
     return Fit(State(members, tuple(seen)), iterations=len(members))
 
 
@@ -117,7 +122,7 @@ def faults(params: RandomSubspace, inputs: Inputs) -> Iterator[Fault]:
 
 def _fits(params: RandomSubspace, size: Size) -> tuple[float, Size]:
     if params.groups is None:
-        return params.count, size._replace(columns=params.fraction * size.columns)
+        return params.n_estimators, size._replace(columns=params.max_features * size.columns)
     named = sum(map(len, params.groups)) / len(params.groups)
     return len(params.groups), size._replace(columns=min(size.columns, named))
 
@@ -137,7 +142,7 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     explain=explain,
-    members=lambda params, task: [Member("/base", params.base, task, partial(_fits, params))],
+    members=lambda params, task: [Member("/estimator", params.estimator, task, partial(_fits, params))],
     summary=summary,
     faults=faults,
     breaks={Symmetry.COLUMN_ORDER: "columns are drawn by their place"},

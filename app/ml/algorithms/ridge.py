@@ -14,7 +14,7 @@ the others. Probabilities are (1 + score)/2, cut off at 0 and made to sum to 1; 
 below −1 the largest takes all. The class with the largest score always comes first.
 
 The penalty is fixed by default. On 120 rows of the benchmark table `wide` the RMSE is then 2.31, scikit-learn's RidgeCV
-has 1.69, and `choice` generalised has 1.67; the class error there is 0.303, 0.193 and 0.195.
+has 1.69, and `selection` generalised_cross_validation has 1.67; the class error there is 0.303, 0.193 and 0.195.
 
 In short: A weighted sum of the inputs, with a penalty on large weights that keeps it calm when inputs move together.
 Cross-validation can choose the penalty.
@@ -58,20 +58,21 @@ from app.ml.numerics.linear_models.ridge_path import Spectrum, cross_validate
 class Ridge(Params):
     """Least squares with a penalty on the squared coefficients."""
 
-    choice: Literal["penalty", "generalised", "best", "one_standard_error"] = Field(
-        "penalty",
-        description="Choice of the strength: the penalty, generalised cross-validation, or one of two rules "
-        "of cross-validation in folds.",
+    selection: Literal["fixed", "generalised_cross_validation", "lowest_error", "one_standard_error"] = Field(
+        "fixed",
+        description="Choice of the strength. `fixed`: `l2`; `generalised_cross_validation`: its lowest score; "
+        "`lowest_error`: the lowest error of cross-validation in folds; `one_standard_error`: the strongest within one "
+        "standard error of the lowest.",
     )
-    penalty: float = Field(
+    l2: float = Field(
         1.0,
         ge=0,
         le=1e12,
-        description="Weight of the squared coefficients, if chosen so, against the sum (not the mean) of squared "
-        "residuals; 0 is least squares.",
+        description="Penalty for `selection` fixed, beside the sum (not the mean) of squared residuals: minimises "
+        "Σ weight·residual² + l2·‖coefficients‖²; 0 is least squares.",
     )
-    folds: int = Field(5, ge=2, le=20, description="Parts of the rows in cross-validation.")
-    intercept: bool = Field(
+    cv: int = Field(5, ge=2, le=50, description="Number of folds of the cross-validation.")
+    fit_intercept: bool = Field(
         True, description="Fits a constant term; without it the prediction is 0 where all inputs are 0."
     )
     penalise_intercept: bool = Field(False, description="Pulls the intercept to zero like a coefficient.")
@@ -101,8 +102,8 @@ class State(NamedTuple):
 
 
 def fit(params: Ridge, data: Data, context: Context) -> Fit[State]:
-    rows = _with_ones(data) if params.intercept and params.penalise_intercept else data
-    free = params.intercept and not params.penalise_intercept
+    rows = _with_ones(data) if params.fit_intercept and params.penalise_intercept else data
+    free = params.fit_intercept and not params.penalise_intercept
     path = _path(params, rows, context, free=free)
     penalty = _penalty(params, path)
     solution = weighted_ridge(rows.x, data.signs, data.weights, penalty, intercept=free)
@@ -112,7 +113,9 @@ def fit(params: Ridge, data: Data, context: Context) -> Fit[State]:
         coef, intercept = coef[:, 0], np.asarray(intercept)[0]
     state = State(coef, np.asarray(intercept), solution.rank, solution.condition, path)
     return Fit(
-        state, iterations=1, warnings=_warnings(penalty, path, solution, rows.directions(intercept=params.intercept))
+        state,
+        iterations=1,
+        warnings=_warnings(penalty, path, solution, rows.directions(intercept=params.fit_intercept)),
     )
 
 
@@ -122,17 +125,17 @@ def _with_ones(data: Data) -> Data:
 
 
 def _path(params: Ridge, data: Data, context: Context, *, free: bool) -> Path:
-    folds = min(params.folds, len(data.x))
-    if params.choice == "penalty" or folds < 2:
+    folds = min(params.cv, len(data.x))
+    if params.selection == "fixed" or folds < 2:
         return Path(*np.zeros((4, 0)))
     spectrum = Spectrum.of(data.x, data.signs, data.weights, intercept=free)
     grid = spectrum.grid()
-    if params.choice == "generalised":
+    if params.selection == "generalised_cross_validation":
         errors, spreads = spectrum.generalised(grid), np.zeros(0)
     else:
         errors, spreads = cross_validate(data, grid, context.rng.permutation(len(data.x)) % folds, intercept=free)
     path = Path(grid, errors, spreads, spectrum.degrees(grid))
-    return path._replace(chosen=_rule(path, params.choice))
+    return path._replace(chosen=_rule(path, params.selection))
 
 
 def _rule(path: Path, choice: str) -> int:
@@ -149,7 +152,7 @@ def predict(params: Ridge, state: State, x: Matrix) -> Vector | Matrix:
 
 
 def objective(params: Ridge, state: State, data: Data) -> float:
-    intercept = state.intercept if params.intercept else np.zeros(())
+    intercept = state.intercept if params.fit_intercept else np.zeros(())
     residual = data.signs - (data.x @ state.coef + intercept).reshape(data.signs.shape)
     size = (state.coef**2).sum() + params.penalise_intercept * (intercept**2).sum()
     return float(data.weights @ (residual**2).sum(axis=1) + _penalty(params, state.path) * size)
@@ -169,7 +172,7 @@ def summary(params: Ridge, state: State, units: Affine | None = None) -> JSON:
             "errors": as_json(path.errors),
             "standard_errors": path.spreads.tolist() or None,
             "degrees_of_freedom": path.degrees.tolist(),
-            "best": float(path.penalties[_rule(path, "best")]),
+            "lowest_error": float(path.penalties[_rule(path, "lowest_error")]),
             "one_standard_error": float(path.penalties[_rule(path, "one_standard_error")])
             if path.spreads.size
             else None,
@@ -178,15 +181,15 @@ def summary(params: Ridge, state: State, units: Affine | None = None) -> JSON:
 
 
 def _penalty(params: Ridge, path: Path) -> float:
-    return float(path.penalties[path.chosen]) if path.penalties.size else params.penalty
+    return float(path.penalties[path.chosen]) if path.penalties.size else params.l2
 
 
 def without_each(params: Ridge, data: Data) -> NDArray[np.float64]:
     """NaN everywhere where each row without the others would choose a penalty of its own."""
-    rows = _with_ones(data) if params.intercept and params.penalise_intercept else data
-    free = params.intercept and not params.penalise_intercept
-    score = left_out(rows.x, data.signs, data.weights, params.penalty, intercept=free)
-    if params.choice != "penalty":
+    rows = _with_ones(data) if params.fit_intercept and params.penalise_intercept else data
+    free = params.fit_intercept and not params.penalise_intercept
+    score = left_out(rows.x, data.signs, data.weights, params.l2, intercept=free)
+    if params.selection != "fixed":
         score = np.full_like(score, np.nan)
     return score[:, 0] if data.task is Task.REGRESSION else sign_probabilities(score)
 
@@ -214,13 +217,13 @@ ALGORITHM = Algorithm(
     degrees=lambda _: True,
     fit=fit,
     predict=predict,
-    through_origin=lambda params: not params.intercept,
+    through_origin=lambda params: not params.fit_intercept,
     seconds=lambda _, size: size.cells * (1e-8 + 1e-10 * size.columns),
     rowwise=True,
     objective=objective,
     summary=summary,
     leave_one_out=LeaveOneOut(
-        without_each, unscaled=lambda params: params.penalty == 0 and params.intercept and not params.penalise_intercept
+        without_each, unscaled=lambda params: params.l2 == 0 and params.fit_intercept and not params.penalise_intercept
     ),
     unscaled=summary,
     breaks={Symmetry.SCALE: "the penalty counts coefficients in the units of their columns"},

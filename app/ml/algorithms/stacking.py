@@ -60,9 +60,11 @@ from app.ml.numerics.sampling.folds import dealt, out_of_fold, out_of_fold_fits
 
 
 class Stacking(Params):
-    members: list[Learner] = learner("The first level.", "ridge", "knn", "decision_tree")
-    second: Learner | None = Field(None, description="The second level; absent: weights that are not negative.")
-    folds: int = Field(
+    estimators: list[Learner] = learner("The first level.", "ridge", "knn", "decision_tree")
+    final_estimator: Learner | None = Field(
+        None, description="Learner that combines the members' predictions; null: weights that are not negative."
+    )
+    cv: int = Field(
         5, ge=2, le=50, description="Number of folds whose out-of-fold predictions train the final estimator."
     )
 
@@ -77,16 +79,16 @@ class State(NamedTuple):
 
 
 def fit(params: Stacking, data: Data, context: Context) -> Fit[State]:
-    n, count = len(data.x), len(params.members)
+    n, count = len(data.x), len(params.estimators)
     codes = data.codes if data.task is Task.CLASSIFICATION else None
-    fold = dealt(n, min(params.folds, n), context.rng, codes)
-    members, answers = zip(*out_of_fold(data, fold, params.members, context), strict=True)
+    fold = dealt(n, min(params.cv, n), context.rng, codes)
+    members, answers = zip(*out_of_fold(data, fold, params.estimators, context), strict=True)
     result = np.stack(answers, axis=-1)  # (n, m) or (n, k, m)
     target = data.targets if codes is not None else data.y
     missed = (result - target[..., None]) ** 2
     errors = np.average(missed if codes is None else missed.sum(axis=1), axis=0, weights=data.weights)
-    if params.second is not None:
-        above = context.fit(params.second, _above(data, result))
+    if params.final_estimator is not None:
+        above = context.fit(params.final_estimator, _above(data, result))
         return Fit(State(members, np.zeros(count), above, errors), iterations=count)
     repeat = 1 if codes is None else target.shape[1]
     found = weights(result.reshape(-1, count), target.ravel(), np.repeat(data.weights, repeat))
@@ -119,7 +121,7 @@ def explain(params: Stacking, state: State, x: Matrix) -> list[JSON]:
 def summary(params: Stacking, state: State) -> JSON:
     return [
         {"algorithm": spec.name, "weight": weight, "squared_error": error}
-        for spec, weight, error in zip(params.members, state.weights, state.errors, strict=True)
+        for spec, weight, error in zip(params.estimators, state.weights, state.errors, strict=True)
     ]
 
 
@@ -138,10 +140,14 @@ ALGORITHM = Algorithm(
     explain=explain,
     members=lambda params, task: [
         *(
-            Member(f"/members/{i}", spec, task, partial(out_of_fold_fits, params.folds))
-            for i, spec in enumerate(params.members)
+            Member(f"/estimators/{i}", spec, task, partial(out_of_fold_fits, params.cv))
+            for i, spec in enumerate(params.estimators)
         ),
-        *([] if params.second is None else [Member("/second", params.second, task, above=True)]),
+        *(
+            []
+            if params.final_estimator is None
+            else [Member("/final_estimator", params.final_estimator, task, above=True)]
+        ),
     ],
     summary=summary,
     breaks={

@@ -57,6 +57,8 @@ from app.ml.training.unseen_rows import NOT_KNOWN, unseen
 from app.references import DatasetReference
 
 COMMITTEE = "committee"
+RULES = {"voting", "min_probability", "min_margin"}
+"""Parameters of the committee that the request has too."""
 
 
 class CombinedMember(Chosen):
@@ -76,19 +78,25 @@ class CombineRequest(Request):
         description="The id or the name of a dataset with the members' columns and their target. Its rows evaluate the "
         "committee, except those that a member was trained on. A name means the newest dataset of that name."
     )
-    combine: Literal["mean", "majority"] = Field(
-        "mean",
-        description="Way in which members are combined: their probabilities are averaged, or each has a vote. "
-        "Regressions are averaged.",
+    voting: Literal["soft", "hard"] = Field(
+        "soft",
+        description="Combination of members in classification. `soft`: the mean of their probabilities; `hard`: each "
+        "has one vote. Regression always takes the mean.",
     )
-    share: float = Field(
+    min_probability: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="Smallest share or probability of the best class; below it the committee abstains. "
+        description="Smallest probability, or share of votes, of the best class; below it the committee abstains. "
         "Unused in regression.",
     )
-    gap: float = Field(0.0, ge=0, le=1, description="Classes: by how much it must lead the second.")
+    min_margin: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="Smallest lead of the best class over the second; below it the committee abstains. Unused in "
+        "regression.",
+    )
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of the bootstrap intervals.")
 
 
@@ -174,8 +182,8 @@ def _committee(request: CombineRequest, members: Sequence[Loaded], digest: str) 
     learned = [_learned(model, team, classes) for model in models]
     algorithm = find(COMMITTEE).algorithm
     counts = [one.weight for one in request.members]
-    given = {"members": [one.params.model_dump() for one in learned], "weights": counts}
-    params = algorithm.params.model_validate(given | request.model_dump(include={"combine", "share", "gap"}))
+    given = {"estimators": [one.params.model_dump() for one in learned], "estimator_weights": counts}
+    params = algorithm.params.model_validate(given | request.model_dump(include=RULES))
     weights = np.array(counts)
     return Model(
         name=COMMITTEE,
@@ -208,13 +216,13 @@ def _receipt(request: CombineRequest, members: Sequence[Loaded], digest: str) ->
         }
         for loaded in members
     ]
-    asked = request.model_dump(mode="json", include={"combine", "share", "gap"})
+    asked = request.model_dump(mode="json", include=RULES)
     weights = [one.weight for one in request.members]
     return {
         "seed": request.seed,
         "data_digest": digest,
         "members": result,
-        "combined": asked | {"weights": weights},
+        "combined": asked | {"estimator_weights": weights},
         "libraries": libraries(),
     }
 

@@ -1,6 +1,6 @@
 """Every setting that a search tries: products of lists, random draws, other algorithms, in the order they were given.
 
-A setting is named by its JSON pointer into the request: "/algorithm/penalty", "/alternatives/0/k",
+A setting is named by its JSON pointer into the request: "/algorithm/l2", "/alternatives/0/n_neighbors",
 "/preprocessing/scaling". Settings of one algorithm are tried with that algorithm alone, those of preprocessing with
 all of them.
 """
@@ -23,7 +23,7 @@ MOST = 1000
 """Candidates of one search."""
 Pointer = Field(
     pattern=r"^/(algorithm|preprocessing|alternatives/\d{1,2})(/[^/]{1,100}){1,10}$",
-    description="JSON pointer to the setting within this request, such as /algorithm/penalty.",
+    description="JSON pointer to the setting within this request, such as /algorithm/l2.",
 )
 
 

@@ -166,7 +166,7 @@ def _alike(contenders: Sequence[Contender], material: TrainingSet) -> list[Conte
 
 def _refused(spec: TrainSpec, material: TrainingSet) -> bool:
     entry, kinds = find("committee"), {column.name: str(column.kind) for column in material.raw.columns}
-    alone = entry.algorithm.params.model_validate({"members": [spec.algorithm.model_dump(mode="json")]})
+    alone = entry.algorithm.params.model_validate({"estimators": [spec.algorithm.model_dump(mode="json")]})
     inputs = Inputs(kinds, Size(material.rows, len(kinds), len(material.classes)))
     return any(nested.faults(entry.algorithm, alone, material.task, "", inputs))
 
@@ -203,7 +203,7 @@ def _lower(cost: Vector, than: Vector) -> bool:
 def _committee(specs: Sequence[TrainSpec], counts: Labels, folds: int | None) -> dict[str, Any]:
     return {
         "name": "committee",
-        "members": [spec.algorithm.model_dump(mode="json") for spec in specs],
-        "weights": counts.tolist(),
-        **({"folds": folds} if folds else {}),
+        "estimators": [spec.algorithm.model_dump(mode="json") for spec in specs],
+        "estimator_weights": counts.tolist(),
+        **({"cv": folds} if folds else {}),
     }

@@ -34,7 +34,7 @@ def springs(material: TrainingSet, fitted: Fitted, rows: Labels) -> Springs | No
         return None
     size = np.sqrt(strengths @ (np.abs(y) + np.abs(answers)) ** 2)
     still = (np.abs(torques) <= RESTS * size * np.sqrt(np.einsum("i,ij,ij->j", strengths, x, x))).all()
-    if getattr(material.params, "intercept", True):
+    if getattr(material.params, "fit_intercept", True):
         still &= abs(force) <= RESTS * size * np.sqrt(strengths.sum())
     kept = evenly(len(x), SHOWN)
     return Springs(

@@ -32,7 +32,7 @@ def look(material: TrainingSet, fitted: Fitted, seed: int) -> Conditioning | Non
     d = data.x.shape[1]
     if not isinstance(coef, np.ndarray) or d not in coef.shape or not 1 <= d <= MOST_COLUMNS:
         return None
-    result = conditioning(data.x, data.weights, intercept=getattr(material.params, "intercept", True))
+    result = conditioning(data.x, data.weights, intercept=getattr(material.params, "fit_intercept", True))
     return Conditioning(
         condition_number=_finite(result.condition),
         scaled_condition_number=_finite(result.scaled),

@@ -42,8 +42,8 @@ def _retriever(client):
 def test_a_learner_is_checked_as_an_algorithm(client):
     schema = client.get("/v1/algorithms/bagging").json()["parameters"]
     validator = jsonschema_rs.validator_for(schema, retriever=_retriever(client))
-    assert validator.is_valid({"base": {"name": "ridge", "penalty": 2.0}})
-    assert not validator.is_valid({"base": {"name": "ridge", "penalty": "much"}})
+    assert validator.is_valid({"estimator": {"name": "ridge", "l2": 2.0}})
+    assert not validator.is_valid({"estimator": {"name": "ridge", "l2": "much"}})
 
 
 def test_the_catalogue_stays_small(client):

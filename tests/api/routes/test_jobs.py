@@ -25,7 +25,7 @@ def request_body(dataset):
         "model": f"jobs-{uuid4().hex[:8]}",
         "dataset": dataset,
         "target": "species",
-        "algorithm": {"name": "ridge", "penalty": 1.0},
+        "algorithm": {"name": "ridge", "l2": 1.0},
     }
 
 

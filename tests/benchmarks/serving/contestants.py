@@ -20,7 +20,7 @@ from .process import free_port, serving
 
 HERE = Path(__file__).parent
 MODELS = ("logistic", "forest")
-ALGORITHMS = {"logistic": {"name": "logistic"}, "forest": {"name": "random_forest", "trees": 100}}
+ALGORITHMS = {"logistic": {"name": "logistic"}, "forest": {"name": "random_forest", "n_estimators": 100}}
 JSON, NPY, TENSOR, BINARY = "Valiant, JSON", "Valiant, npy", "Valiant, v2 JSON", "Valiant, v2 binary"
 BATCHING = "Valiant, JSON, batching"
 FLOOR, TYPICAL = "bare ASGI on uvicorn (floor)", "FastAPI + joblib, by hand"

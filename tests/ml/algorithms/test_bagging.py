@@ -38,14 +38,14 @@ def test_the_share_of_distinct_rows(n, share):
 
 def test_the_average_is_no_worse_than_the_members_on_average(diabetes):
     """Jensen, for any rows."""
-    params, state = fitted(diabetes, count=10)
+    params, state = fitted(diabetes, n_estimators=10)
     missed = [np.mean((one.predict(diabetes.x) - diabetes.y) ** 2) for one in state.members]
     assert np.mean((bagging.predict(params, state, diabetes.x) - diabetes.y) ** 2) <= np.mean(missed)
 
 
 def test_the_ambiguity_decomposition(diabetes):
     """Squared error of the average = mean squared error of the members - their variance around it, exactly."""
-    params, state = fitted(diabetes, count=7)
+    params, state = fitted(diabetes, n_estimators=7)
     told = np.array([one.predict(diabetes.x) for one in state.members])
     average = bagging.predict(params, state, diabetes.x)
     left = np.mean((average - diabetes.y) ** 2)
@@ -53,7 +53,7 @@ def test_the_ambiguity_decomposition(diabetes):
 
 
 def test_out_of_bag_error_is_that_of_rows_nobody_in_the_answer_saw(diabetes):
-    params = bagging.Bagging.model_validate({"count": 4, "base": {"name": "linear"}})
+    params = bagging.Bagging.model_validate({"n_estimators": 4, "estimator": {"name": "linear"}})
     found = bagging.fit(params, diabetes, nested.context(0))
     state = found.state
     n = len(diabetes.x)
@@ -73,14 +73,16 @@ def test_out_of_bag_error_is_that_of_rows_nobody_in_the_answer_saw(diabetes):
 
 def test_a_share_of_the_rows_is_drawn(diabetes):
     """Of 442 rows 0.2, which a tree that is grown out knows by heart: and each has as many chances as another."""
-    _, state = fitted(diabetes, count=3, fraction=0.2, base={"name": "decision_tree", "min_samples_leaf": 1})
+    _, state = fitted(
+        diabetes, n_estimators=3, max_samples=0.2, estimator={"name": "decision_tree", "min_samples_leaf": 1}
+    )
     assert [member.state.weight[0] for member in state.members] == [88] * 3
     told = np.array([member.predict(diabetes.x) == diabetes.y for member in state.members])
     assert told.mean() == pytest.approx(1 - (1 - 1 / 442) ** 88, abs=0.03)
 
 
 def test_votes_are_shares_of_the_members(cancer):
-    params, state = fitted(cancer, count=9, combine="vote")
+    params, state = fitted(cancer, n_estimators=9, voting="hard")
     told = bagging.predict(params, state, cancer.x)
     votes = sum(np.eye(2)[one.predict(cancer.x).argmax(axis=1)] for one in state.members)
     np.testing.assert_allclose(told, votes / 9, rtol=1e-15)
@@ -88,6 +90,6 @@ def test_votes_are_shares_of_the_members(cancer):
 
 def test_few_draws_leave_the_out_of_bag_error_undefined():
     one = Data.of(Task.REGRESSION, np.zeros((1, 1)), np.zeros(1))
-    _, state = fitted(one, count=3)
+    _, state = fitted(one, n_estimators=3)
     assert np.isnan(state.out_of_bag)
     assert state.judged == 0

@@ -47,7 +47,7 @@ def fitted(module, params, data):
 
 
 def test_after_its_round_a_tree_is_wrong_on_half_of_the_weight(cancer):
-    params = adaboost.AdaBoost(rounds=12)
+    params = adaboost.AdaBoost(n_estimators=12)
     found = fitted(adaboost, params, cancer)
     weights = np.full(len(cancer.x), 1 / len(cancer.x))
     votes = [stage.argmax(axis=1) for stage in adaboost.stages(found.state.trees, cancer.x)]
@@ -60,7 +60,7 @@ def test_after_its_round_a_tree_is_wrong_on_half_of_the_weight(cancer):
 
 
 def test_a_share_of_a_vote_moves_the_weights_by_as_much(cancer):
-    found = fitted(adaboost, adaboost.AdaBoost(rounds=4, learning_rate=0.3), cancer)
+    found = fitted(adaboost, adaboost.AdaBoost(n_estimators=4, learning_rate=0.3), cancer)
     weights = np.full(len(cancer.x), 1 / len(cancer.x))
     answers = adaboost.stages(found.state.trees, cancer.x).argmax(axis=2)
     for wrong, vote, error in zip(answers != cancer.codes, found.state.votes, found.state.errors, strict=True):
@@ -72,7 +72,7 @@ def test_a_share_of_a_vote_moves_the_weights_by_as_much(cancer):
 
 def test_the_exponential_loss_is_the_product_and_bounds_the_error(cancer):
     for rounds in (1, 5, 30):
-        params = adaboost.AdaBoost(rounds=rounds)
+        params = adaboost.AdaBoost(n_estimators=rounds)
         found = fitted(adaboost, params, cancer)
         told = adaboost.predict(params, found.state, cancer.x)
         h = np.log(told[:, 1] / told[:, 0]) / 2  # P = σ(2H)
@@ -83,7 +83,7 @@ def test_the_exponential_loss_is_the_product_and_bounds_the_error(cancer):
 
 
 def test_the_interval_on_a_line_is_learned_in_three_rounds(line):
-    errors = fitted(adaboost, adaboost.AdaBoost(rounds=3), line).curves["training_error"]
+    errors = fitted(adaboost, adaboost.AdaBoost(n_estimators=3), line).curves["training_error"]
     assert errors[-1] == 0
     assert min(errors[:-1]) > 0
 
@@ -91,7 +91,7 @@ def test_the_interval_on_a_line_is_learned_in_three_rounds(line):
 @pytest.mark.parametrize("load", [load_breast_cancer, load_wine])
 def test_adaboost_learns_as_well_as_the_peer(load):
     data = of(load)
-    params = adaboost.AdaBoost(rounds=30)
+    params = adaboost.AdaBoost(n_estimators=30)
     found = fitted(adaboost, params, data)
     peer = AdaBoostClassifier(n_estimators=30).fit(data.x, data.codes)
     np.testing.assert_allclose(found.state.errors[:3], peer.estimator_errors_[:3], rtol=1e-6)
@@ -100,7 +100,7 @@ def test_adaboost_learns_as_well_as_the_peer(load):
 
 
 def test_a_perfect_tree_ends_it(line):
-    found = fitted(adaboost, adaboost.AdaBoost(rounds=50, max_depth=3), line)
+    found = fitted(adaboost, adaboost.AdaBoost(n_estimators=50, max_depth=3), line)
     assert found.iterations == 1
     told = adaboost.predict(adaboost.AdaBoost(), found.state, line.x)
     assert told.max() == pytest.approx(1 - 1 / 60)  # as if half of one of 30 rows were wrong
@@ -116,7 +116,7 @@ def test_a_row_may_weigh_nothing_beside_the_others():
 def test_four_in_five():
     """E11: H = ½ ln(p/(1 - p)) = .6931 minimises the expected exponential loss, which is then 2√(p(1 - p)) = .8."""
     same = Data.of(Task.CLASSIFICATION, np.zeros((10, 1)), [0] * 2 + [1] * 8)
-    params = adaboost.AdaBoost(rounds=1)
+    params = adaboost.AdaBoost(n_estimators=1)
     told = adaboost.predict(params, fitted(adaboost, params, same).state, same.x)
     h = np.log(told[:, 1] / told[:, 0]) / 2  # P = σ(2H)
     np.testing.assert_allclose(h, 0.6931, atol=5e-5)
@@ -131,7 +131,7 @@ def test_without_a_better_than_even_chance_the_answer_is_the_shares():
 
 
 def test_an_explanation_tells_every_stage(cancer):
-    params = adaboost.AdaBoost(rounds=4)
+    params = adaboost.AdaBoost(n_estimators=4)
     state = fitted(adaboost, params, cancer).state
     (told,) = adaboost.explain(params, state, cancer.x[:1])
     assert len(told["stages"]) == 4
@@ -144,7 +144,7 @@ def test_logitboost_keeps_little_beside_its_codes(classes, times):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(80_000, 30)).round(2)
     data = Data.of(Task.CLASSIFICATION, x, rng.integers(0, classes, len(x)))
-    params = logitboost.LogitBoost(rounds=2, splits="binned")
+    params = logitboost.LogitBoost(n_estimators=2, splits="binned")
     fitted(logitboost, params, data)  # what is compiled is compiled
     tracemalloc.start()
     fitted(logitboost, params, data)
@@ -154,8 +154,8 @@ def test_logitboost_keeps_little_beside_its_codes(classes, times):
 
 
 ROUNDS = [
-    (gradient_boosting, lambda rounds: gradient_boosting.GradientBoosting(trees=rounds)),
-    (logitboost, lambda rounds: logitboost.LogitBoost(rounds=rounds)),
+    (gradient_boosting, lambda rounds: gradient_boosting.GradientBoosting(n_estimators=rounds)),
+    (logitboost, lambda rounds: logitboost.LogitBoost(n_estimators=rounds)),
 ]
 
 
@@ -175,7 +175,7 @@ def test_a_stage_is_what_fewer_rounds_would_have_answered(module, make, classes)
 def test_stages_of_numbers():
     x = np.random.default_rng(0).normal(size=(60, 3))
     data = Data.of(Task.REGRESSION, x, x @ [1.0, 2.0, 0.0])
-    params = gradient_boosting.GradientBoosting(trees=5)
+    params = gradient_boosting.GradientBoosting(n_estimators=5)
     state = fitted(gradient_boosting, params, data).state
     told = gradient_boosting.explain(params, state, x[:4])
     assert [len(one["stages"]) for one in told] == [5] * 4
@@ -186,7 +186,7 @@ def test_stages_of_numbers():
 def test_the_sum_of_votes_is_doubled_before_it_is_a_probability():
     """E11, erratum: of a class that has 8 of 10 rows H is ln(4)/2, and σ(2H) its share; σ(H) would be 2/3."""
     data = Data.of(Task.CLASSIFICATION, np.repeat([[0.0], [1.0]], 10, axis=0), np.repeat([0, 1, 1, 0], [8, 2, 8, 2]))
-    params = adaboost.AdaBoost(rounds=1)
+    params = adaboost.AdaBoost(n_estimators=1)
     state = fitted(adaboost, params, data).state
     np.testing.assert_allclose(state.votes / 2, np.log(4) / 2)
     np.testing.assert_allclose(adaboost.predict(params, state, data.x)[:, 1], np.repeat([0.2, 0.8], 10))
@@ -222,7 +222,7 @@ def test_squared_loss_punishes_what_is_too_correct_and_leaves_the_unit_interval(
 
 def test_what_is_wrong_counts_twice_and_every_vote_once(line):
     """J7, J8: for γ = 1/6 the factor (1/2 + γ)/(1/2 - γ) is 2; the realised edge is told."""
-    params = boost_majority.BoostMajority(gamma=1 / 6, rounds=9, max_depth=1)
+    params = boost_majority.BoostMajority(edge=1 / 6, n_estimators=9, max_depth=1)
     state = fitted(boost_majority, params, line).state
     votes = np.array([stage.argmax(axis=1) for stage in adaboost.stages(state.trees, line.x)])
     weights = np.ones(30)
@@ -236,7 +236,7 @@ def test_what_is_wrong_counts_twice_and_every_vote_once(line):
 
 
 def test_the_theorem_on_the_line(line):
-    params = boost_majority.BoostMajority(gamma=1 / 6, max_depth=1)
+    params = boost_majority.BoostMajority(edge=1 / 6, max_depth=1)
     found = fitted(boost_majority, params, line)
     assert found.converged
     assert found.iterations == 63  # the smallest odd number above ln 30 / (2/36) = 61.2
@@ -257,21 +257,21 @@ def test_the_round_that_failed_is_the_first_whose_tree_falls_short_and_has_no_vo
         edges.append(0.5 - weights[wrong].sum() / weights.sum())
         weights[wrong] *= 0.7 / 0.3
     assert len(edges) > 2
-    state = fitted(boost_majority, boost_majority.BoostMajority(gamma=gamma, max_depth=1), cancer).state
+    state = fitted(boost_majority, boost_majority.BoostMajority(edge=gamma, max_depth=1), cancer).state
     assert state.failed == len(edges)
     np.testing.assert_allclose(state.edges, edges[:-1], rtol=1e-9)
     assert state.trees.root.size == len(edges) - 1
 
 
 def test_logitboost_that_takes_all_its_rounds_has_converged(cancer):
-    found = fitted(logitboost, logitboost.LogitBoost(rounds=20), cancer)
+    found = fitted(logitboost, logitboost.LogitBoost(n_estimators=20), cancer)
     assert (found.converged, found.iterations) == (True, 20)
 
 
 def test_it_says_in_which_round_the_assumption_failed(cancer):
-    found = fitted(boost_majority, boost_majority.BoostMajority(gamma=0.4, max_depth=1), cancer)
+    found = fitted(boost_majority, boost_majority.BoostMajority(edge=0.4, max_depth=1), cancer)
     assert not found.converged
-    told = boost_majority.summary(boost_majority.BoostMajority(gamma=0.4), found.state)
+    told = boost_majority.summary(boost_majority.BoostMajority(edge=0.4), found.state)
     assert told["assumption_failed_in_round"] == found.state.failed > 0
     assert f"round {found.state.failed}" in found.warnings[0]
 
@@ -283,12 +283,12 @@ def test_the_default_edge_is_one_that_holds_or_the_least(classes, worst):
         2400, 12, n_informative=8, n_classes=classes, n_clusters_per_class=1, flip_y=0.05, random_state=3
     )
     old, new = Data.of(Task.CLASSIFICATION, x[:1200], y[:1200]), Data.of(Task.CLASSIFICATION, x[1200:], y[1200:])
-    plain, params = boost_majority.BoostMajority(gamma=0.1, max_depth=2), boost_majority.BoostMajority()
+    plain, params = boost_majority.BoostMajority(edge=0.1, max_depth=2), boost_majority.BoostMajority()
     before, found = fitted(boost_majority, plain, old), fitted(boost_majority, params, old)
     assert not before.converged
     assert found.converged
-    assert not found.state.failed or found.state.gamma == boost_majority.GAMMAS[-1]
-    assert boost_majority.summary(params, found.state)["gamma"] == found.state.gamma
+    assert not found.state.failed or found.state.edge == boost_majority.EDGES[-1]
+    assert boost_majority.summary(params, found.state)["edge"] == found.state.edge
     errors = [
         (boost_majority.predict(params, one.state, new.x).argmax(axis=1) != new.codes).mean() for one in (found, before)
     ]
@@ -309,7 +309,7 @@ def test_boosting_converges_by_default_where_classes_overlap(name):
 
 def test_the_loss_goes_down(cancer, wine):
     for data in (cancer, wine):
-        curve = fitted(logitboost, logitboost.LogitBoost(rounds=30), data).curves["loss"]
+        curve = fitted(logitboost, logitboost.LogitBoost(n_estimators=30), data).curves["loss"]
         assert curve[0] == pytest.approx(np.log(data.targets.shape[1]))
         assert (np.diff(curve) < 0).all()
 
@@ -319,7 +319,7 @@ def test_on_one_yes_or_no_column_it_is_logistic_regression():
     x = rng.integers(0, 2, (300, 1)) * 1.0
     y = (rng.random(300) < np.where(x[:, 0] > 0, 0.8, 0.3)).astype(int)
     data = Data.of(Task.CLASSIFICATION, x, y)
-    params = logitboost.LogitBoost(rounds=300, tol=1e-15)
+    params = logitboost.LogitBoost(n_estimators=300, tol=1e-15)
     told = logitboost.predict(params, fitted(logitboost, params, data).state, x)
     peer = LogisticRegression(C=np.inf, tol=1e-12).fit(x, y).predict_proba(x)
     np.testing.assert_allclose(told, peer, rtol=1e-4)
@@ -327,7 +327,7 @@ def test_on_one_yes_or_no_column_it_is_logistic_regression():
 
 def test_three_classes_of_known_shares():
     data = Data.of(Task.CLASSIFICATION, np.zeros((10, 1)), [0] * 5 + [1] * 3 + [2] * 2)
-    params = logitboost.LogitBoost(rounds=500, tol=1e-16)
+    params = logitboost.LogitBoost(n_estimators=500, tol=1e-16)
     told = logitboost.predict(params, fitted(logitboost, params, data).state, data.x[:1])
     np.testing.assert_allclose(told[0], [0.5, 0.3, 0.2], rtol=1e-5)
 
@@ -335,7 +335,7 @@ def test_three_classes_of_known_shares():
 def test_a_step_of_more_than_two_classes_is_its_definition():
     """From p = 1/3: f = (share - p)/(p(1 - p)), and F grows by ν (k - 1)/k (f - mean f)."""
     data = Data.of(Task.CLASSIFICATION, np.zeros((10, 1)), [0] * 5 + [1] * 3 + [2] * 2)
-    params = logitboost.LogitBoost(rounds=1, learning_rate=0.5)
+    params = logitboost.LogitBoost(n_estimators=1, learning_rate=0.5)
     told = logitboost.predict(params, fitted(logitboost, params, data).state, data.x[:1])[0]
     steps = (np.array([0.5, 0.3, 0.2]) - 1 / 3) / (2 / 9)
     np.testing.assert_allclose(np.log(told / told[0]), 0.5 * 2 / 3 * (steps - steps[0]), rtol=1e-9)
@@ -344,7 +344,7 @@ def test_a_step_of_more_than_two_classes_is_its_definition():
 def test_a_step_is_at_most_four():
     """Of six classes apart a leaf of one would take f = (1 - p)/(p(1 - p)) = 6, and of the others -1.2."""
     data = Data.of(Task.CLASSIFICATION, np.repeat(np.arange(6.0), 5)[:, None], np.repeat(np.arange(6), 5))
-    params = logitboost.LogitBoost(rounds=1, learning_rate=1.0, max_depth=5)
+    params = logitboost.LogitBoost(n_estimators=1, learning_rate=1.0, max_depth=5)
     told = logitboost.predict(params, fitted(logitboost, params, data).state, np.array([[2.0]]))[0]
     np.testing.assert_allclose(np.log(told[2] / told[[0, 1, 3, 4, 5]]), 5 / 6 * (4 + 1.2), rtol=1e-6)
 
@@ -355,7 +355,7 @@ def test_thresholds_may_lie_anywhere_or_between_bins():
     data = Data.of(Task.CLASSIFICATION, x, [1, *[0] * 1999])
 
     def cut(splits):
-        params = logitboost.LogitBoost(rounds=1, splits=splits, tol=1e-15)
+        params = logitboost.LogitBoost(n_estimators=1, splits=splits, tol=1e-15)
         return fitted(logitboost, params, data).state.trees.threshold[0]
 
     assert cut("auto") == cut("exact") == 0.5
@@ -366,7 +366,7 @@ def test_thresholds_may_lie_anywhere_or_between_bins():
 
 
 def test_shares_are_of_the_classes_own_bits(wine):
-    spec = {"base": {"name": "logitboost", "rounds": 5}, "code": "one_vs_all"}
+    spec = {"estimator": {"name": "logitboost", "n_estimators": 5}, "code": "one_vs_all"}
     params = ecoc.ECOC.model_validate({**spec, "decode": "shares"})
     state = ecoc.fit(params, wine, nested.context(0)).state
     ones = np.column_stack([member.predict(wine.x)[:, 1] for member in state.members])
@@ -381,7 +381,7 @@ def test_shares_are_of_the_classes_own_bits(wine):
 
 
 def test_without_a_bit_for_each_class_shares_are_likelihood(wine):
-    spec = {"base": {"name": "logitboost", "rounds": 5}, "code": "exhaustive"}
+    spec = {"estimator": {"name": "logitboost", "n_estimators": 5}, "code": "exhaustive"}
     shares, product = (ecoc.ECOC.model_validate({**spec, "decode": decode}) for decode in ("shares", "likelihood"))
     state = ecoc.fit(shares, wine, nested.context(0)).state
     np.testing.assert_array_equal(ecoc.predict(shares, state, wine.x), ecoc.predict(product, state, wine.x))
@@ -418,13 +418,15 @@ def test_one_more_flipped_bit_is_one_too_many():
 )
 def test_codes_that_are_none(words):
     with pytest.raises(ValueError, match=r"Codewords|same codeword|column of the code"):
-        ecoc.ECOC.model_validate({"words": words})
+        ecoc.ECOC.model_validate({"code_words": words})
 
 
 def test_a_given_code_is_asked_bit_by_bit(wine):
     """A word for each class, by ascending label."""
     words = [[1, 1, 0], [0, 0, 0], [0, 1, 1]]
-    params = ecoc.ECOC.model_validate({"words": words, "base": {"name": "decision_tree"}, "decode": "hamming"})
+    params = ecoc.ECOC.model_validate(
+        {"code_words": words, "estimator": {"name": "decision_tree"}, "decode": "hamming"}
+    )
     state = ecoc.fit(params, wine, nested.context(0)).state
     assert state.code.tolist() == words
     for bit, member in zip(state.code.T, state.members, strict=True):
@@ -436,7 +438,7 @@ def test_a_given_code_is_asked_bit_by_bit(wine):
 def test_a_code_is_of_all_classes():
     data = Data.of(Task.CLASSIFICATION, np.arange(4.0)[:, None], [0, 0, 1, 1])
     with pytest.raises(InvalidData):
-        ecoc.fit(ecoc.ECOC(words=[[1, 0], [0, 0], [1, 1]]), data, nested.context(0))
+        ecoc.fit(ecoc.ECOC(code_words=[[1, 0], [0, 0], [1, 1]]), data, nested.context(0))
 
 
 @pytest.mark.parametrize(("k", "bits"), [(3, 2), (4, 5), (8, 100), (10, 511), (12, 40)])
@@ -465,7 +467,7 @@ def test_unless_asked_the_code_of_few_classes_is_exhaustive():
 def test_many_classes_by_learners_of_two(spec):
     digits = of(load_digits)
     held = np.arange(len(digits.x)) % 4 == 0
-    params = ecoc.ECOC.model_validate({"base": {"name": "ridge"}, **spec})
+    params = ecoc.ECOC.model_validate({"estimator": {"name": "ridge"}, **spec})
     state = ecoc.fit(params, digits.take(~held), nested.context(0)).state
     told = ecoc.predict(params, state, np.ascontiguousarray(digits.x[held]))
     assert (told.argmax(axis=1) == digits.codes[held]).mean() > 0.9
@@ -473,11 +475,14 @@ def test_many_classes_by_learners_of_two(spec):
 
 
 def test_two_classes_are_one_bit(cancer):
-    state = ecoc.fit(ecoc.ECOC.model_validate({"base": {"name": "ridge"}}), cancer, nested.context(0)).state
+    state = ecoc.fit(ecoc.ECOC.model_validate({"estimator": {"name": "ridge"}}), cancer, nested.context(0)).state
     assert state.code.shape == (2, 1)
 
 
-BOOSTED = {"adaboost": {"rounds": 10, "max_depth": 2}, "gradient_boosting": {"trees": 8, "max_leaves": 4}}
+BOOSTED = {
+    "adaboost": {"n_estimators": 10, "max_depth": 2},
+    "gradient_boosting": {"n_estimators": 8, "max_leaf_nodes": 4},
+}
 
 
 @pytest.mark.parametrize("name", BOOSTED)
@@ -487,7 +492,7 @@ def test_boosted_bits_may_flip_as_often_as_the_code_corrects(name):
     five = digits.take(digits.codes < 5)
     five = Data.of(Task.CLASSIFICATION, five.x, five.y)
     held = np.arange(len(five.x)) % 3 == 0
-    params = ecoc.ECOC.model_validate({"base": {"name": name} | BOOSTED[name], "decode": "hamming"})
+    params = ecoc.ECOC.model_validate({"estimator": {"name": name} | BOOSTED[name], "decode": "hamming"})
     state = ecoc.fit(params, five.take(~held), nested.context(0)).state
     assert ecoc.summary(params, state)["corrects"] == 3
     x = np.ascontiguousarray(five.x[held])

@@ -93,14 +93,14 @@ def test_the_question_is_its_definition(seed):
 
 def fitted(x, y, levels, task=R, **params):
     data = Data.of(task, x, y, levels=levels, missing=True)
-    params = GradientBoosting(**{"trees": 1, "rate": 1.0, "l2": 0.0, "category_l2": 0.0, **params})
+    params = GradientBoosting(**{"n_estimators": 1, "learning_rate": 1.0, "l2": 0.0, "category_l2": 0.0, **params})
     return params, fit(params, data, Context.of(0)).state
 
 
 def test_unseen_goes_with_the_heavier_side_and_the_rare_with_most():
     level = np.repeat([0.0, 1, 2, 3], [40, 60, 70, 4])
     y = np.repeat([9.0, 1, 1, 9], [40, 60, 70, 4])
-    params, state = fitted(level[:, None], y, [6], category_smoothing=10, max_leaves=2)
+    params, state = fitted(level[:, None], y, [6], category_smoothing=10, max_leaf_nodes=2)
     few, many = 9.0, (130 + 36) / 134
     answers = predict(params, state, np.array([[0.0], [1], [2], [3], [4], [5]]))
     assert answers == pytest.approx([few, many, many, many, many, many])
@@ -108,20 +108,20 @@ def test_unseen_goes_with_the_heavier_side_and_the_rare_with_most():
     both = predict(params, state, np.array([[NAN]]))[0]
     assert both == pytest.approx(y.mean())
     heavy, y = np.repeat([0.0, 1, 2], [100, 20, 20]), np.repeat([9.0, 1, 1], [100, 20, 20])
-    params, state = fitted(heavy[:, None], y, [4], max_leaves=2)
+    params, state = fitted(heavy[:, None], y, [4], max_leaf_nodes=2)
     answers = predict(params, state, np.array([[0.0], [1], [2], [3]]))
     assert answers == pytest.approx([9, 1, 1, 9]), "with the one category that is asked about, if that is the heavier"
 
 
 def test_missing_values_go_with_the_categories_they_are_like():
     level = np.repeat([0.0, 1, 2, NAN], 40)
-    params, state = fitted(level[:, None], np.repeat([5.0, 1, 1, 5], 40), [3], max_leaves=2, category_smoothing=0)
+    params, state = fitted(level[:, None], np.repeat([5.0, 1, 1, 5], 40), [3], max_leaf_nodes=2, category_smoothing=0)
     assert predict(params, state, np.array([[NAN], [0.0], [1], [2]])) == pytest.approx([5, 5, 1, 1])
 
 
 def test_known_or_missing_can_be_all_that_is_asked_of_categories():
     level = np.repeat([0.0, 1, NAN], 30)
-    params, state = fitted(level[:, None], np.repeat([1.0, 1, 4], 30), [2], max_leaves=2)
+    params, state = fitted(level[:, None], np.repeat([1.0, 1, 4], 30), [2], max_leaf_nodes=2)
     assert predict(params, state, np.array([[NAN], [0.0], [1]])) == pytest.approx([4, 1, 1])
 
 
@@ -129,7 +129,7 @@ def test_a_question_names_few_categories():
     rng = np.random.default_rng(0)
     level = np.repeat(np.arange(200.0), 20)
     y = rng.permutation(200)[level.astype(int)] * 1.0
-    _, state = fitted(level[:, None], y, [200], trees=3, max_leaves=20, min_samples_leaf=1)
+    _, state = fitted(level[:, None], y, [200], n_estimators=3, max_leaf_nodes=20, min_samples_leaf=1)
     named = state.trees.members.reshape(-1, 200)
     assert named.sum(axis=1).max() == NAMED
 
@@ -206,7 +206,7 @@ def test_as_good_as_scikit_learns_of_categories(task):
     theirs = loss(peer.predict(new) if task is R else peer.predict_proba(new)[:, 1])
     ours = []
     for category_l2 in (0.0, 10.0):
-        how = {"trees": 100, "rate": 0.1, "category_l2": category_l2}
+        how = {"n_estimators": 100, "learning_rate": 0.1, "category_l2": category_l2}
         params, state = fitted(x, y if task is R else (y > 0) * 1.0, levels, task, **how)
         answer = predict(params, state, new)
         ours.append(loss(answer if task is R else answer[:, 1]))

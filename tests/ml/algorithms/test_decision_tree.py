@@ -251,7 +251,7 @@ def test_purity_of_the_book():
 def test_exclusive_or_needs_a_question_that_gains_nothing():
     x, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], float), [0, 1, 1, 0]
     assert risk(grown(of(C, x, y))) == 0
-    assert grown(of(C, x, y), min_gain=1e-3).column.tolist() == [-1]
+    assert grown(of(C, x, y), min_impurity_decrease=1e-3).column.tolist() == [-1]
 
 
 def test_a_tie_goes_to_the_lowest_column_and_threshold():
@@ -275,7 +275,7 @@ def test_limits_are_kept():
     assert grown(data, min_samples_leaf=20).weight.min() >= 20
     split = grown(data, min_samples_split=50)
     assert split.weight[split.column >= 0].min() >= 50
-    gained = grown(data, min_gain=100.0)
+    gained = grown(data, min_impurity_decrease=100.0)
     asks = gained.column >= 0
     assert (gained.gain / gained.weight)[asks].min() >= 100
 
@@ -407,7 +407,7 @@ def test_pruning_is_scikit_learns(name, cost):
     whole = grown(data, max_depth=3)
     root = whole.impurity[0]
     theirs = rival(max_depth=3, ccp_alpha=cost * root, random_state=0).fit(data.x, data.y).tree_
-    ours = grown(data, max_depth=3, pruning=cost)
+    ours = grown(data, max_depth=3, ccp_alpha=cost)
     assert len(ours.column) == theirs.node_count
     leaf = theirs.feature < 0
     assert risk(ours) == pytest.approx((theirs.impurity * theirs.n_node_samples)[leaf].sum(), rel=1e-9)
@@ -423,8 +423,8 @@ def _answers(theirs, data):
 def test_pruning_keeps_a_question_that_gains_nothing_before_one_that_does():
     """Of exclusive or the root gains nothing, and each question below half of all: 0.1 a leaf is worth its price."""
     x, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], float), [0, 1, 1, 0]
-    assert (grown(of(C, x, y), pruning=0.1).column < 0).sum() == 4
-    assert (grown(of(C, x, y), pruning=0.4).column < 0).sum() == 1
+    assert (grown(of(C, x, y), ccp_alpha=0.1).column < 0).sum() == 4
+    assert (grown(of(C, x, y), ccp_alpha=0.4).column < 0).sum() == 1
 
 
 def test_pruning_keeps_subsets_and_missing_ways():
@@ -433,7 +433,7 @@ def test_pruning_keeps_subsets_and_missing_ways():
     x[draw.random(x.shape) < 0.2] = NAN
     data = of(C, x, (x[:, 1] > 2) ^ (draw.random(150) < 0.2), levels=[0, 6])
     whole = grown(data)
-    pruned = grown(data, pruning=0.02)
+    pruned = grown(data, ccp_alpha=0.02)
     assert 1 < len(pruned.column) < len(whole.column)
     ends = leaves(pruned, x)
     for node in np.flatnonzero(pruned.column < 0):
@@ -490,7 +490,7 @@ def test_with_a_limit_of_leaves_the_best_question_comes_first(task):
     data, new = noisy(task), rng(3).normal(size=(300, 5)).astype(np.float32)
     rival = DecisionTreeClassifier if task is C else DecisionTreeRegressor
     theirs = rival(max_leaf_nodes=9, min_samples_leaf=5, random_state=0).fit(data.x, data.y)
-    tree = grown(data, max_leaves=9, min_samples_leaf=5)
+    tree = grown(data, max_leaf_nodes=9, min_samples_leaf=5)
     assert (tree.column < 0).sum() == 9
     expected = theirs.predict_proba(new) if task is C else theirs.predict(new)
     np.testing.assert_allclose(predict(DecisionTree(), tree.state, new.astype(float)), expected, rtol=1e-12)
@@ -501,7 +501,7 @@ def test_a_missing_branch_counts_as_a_leaf():
     x = draw.normal(size=(200, 3))
     x[draw.random(x.shape) < 0.2] = NAN
     for limit in range(2, 9):
-        tree = grown(of(R, x, np.nansum(x, axis=1)), max_leaves=limit)
+        tree = grown(of(R, x, np.nansum(x, axis=1)), max_leaf_nodes=limit)
         assert limit - 1 <= (tree.column < 0).sum() <= limit
 
 
@@ -554,7 +554,7 @@ def test_of_no_columns_it_is_a_leaf(splits):
 def test_leaves_of_a_limited_tree_keep_no_question(exact):
     rng = np.random.default_rng(0)
     data = Data.of(Task.REGRESSION, rng.normal(size=(200, 3)), rng.normal(size=200))
-    params = DecisionTree(max_leaves=5, splits="exact" if exact else "binned")
+    params = DecisionTree(max_leaf_nodes=5, splits="exact" if exact else "binned")
     trees = fit(params, data, Context.of(0)).state.trees
     assert (trees.column < 0).sum() == 5
     assert not trees.threshold[trees.column < 0].any()

@@ -70,7 +70,7 @@ def test_at_no_level_does_anybody_answer_a_row_it_has_seen(module):
 
         return Learned(replace(algorithm, predict=predict), spec, state)
 
-    inner = {"name": module.ALGORITHM.fit.__module__.rpartition(".")[2], "members": [RIDGE, KNN], "folds": 4}
+    inner = {"name": module.ALGORITHM.fit.__module__.rpartition(".")[2], "estimators": [RIDGE, KNN], "cv": 4}
     params = module.ALGORITHM.params.model_validate({"members": [inner, RIDGE]})
     module.fit(params, data, Context(rng, fit_all=one_by_one(watched)))
     assert asked.count((inner["name"], 32)) == 5
@@ -95,7 +95,7 @@ def test_no_row_is_answered_by_a_learner_that_has_seen_it():
 
         return Learned(type(learned.algorithm)(**{**vars(learned.algorithm), "predict": predict}), spec, learned.state)
 
-    params = stacking.Stacking.model_validate({"members": [RIDGE, KNN]})
+    params = stacking.Stacking.model_validate({"estimators": [RIDGE, KNN]})
     stacking.fit(params, data, Context(np.random.default_rng(0), fit_all=one_by_one(watched)))
     assert [len(seen) for seen in taught] == [*[32] * 5, 40] * 2
     everyone = set(range(n))
@@ -108,7 +108,7 @@ def test_no_row_is_answered_by_a_learner_that_has_seen_it():
 def test_out_of_fold_answers_are_those_of_the_folds(diabetes):
     fold = dealt(len(diabetes.x), 4, np.random.default_rng(0))
     context = nested.context(0)
-    spec = stacking.Stacking.model_validate({"members": [RIDGE]}).members[0]
+    spec = stacking.Stacking.model_validate({"estimators": [RIDGE]}).members[0]
     ((member, told),) = out_of_fold(diabetes, fold, [spec], context)
     np.testing.assert_array_equal(member.predict(diabetes.x), context.fit(spec, diabetes).predict(diabetes.x))
     for k in range(4):
@@ -142,7 +142,7 @@ def test_a_member_that_tells_the_truth_gets_all_the_weight():
 
 
 def test_a_stack_of_stacks_is_their_composition(diabetes):
-    spec = {"members": [{"name": "stacking", "members": [RIDGE, TREE]}, KNN]}
+    spec = {"members": [{"name": "stacking", "estimators": [RIDGE, TREE]}, KNN]}
     params, state = fitted(stacking, stacking.Stacking, diabetes, **spec)
     inner = state.members[0]
     by_hand = state.weights[0] * sum(
@@ -153,7 +153,7 @@ def test_a_stack_of_stacks_is_their_composition(diabetes):
 
 
 def test_a_learner_may_stand_on_top(wine):
-    spec = {"members": [RIDGE, KNN], "second": {"name": "logistic"}}
+    spec = {"estimators": [RIDGE, KNN], "final_estimator": {"name": "logistic"}}
     params, state = fitted(stacking, stacking.Stacking, wine, **spec)
     told = stacking.predict(params, state, wine.x)
     above = np.concatenate([m.predict(wine.x)[:, :, None] for m in state.members], axis=2).reshape(len(wine.x), -1)
@@ -163,7 +163,7 @@ def test_a_learner_may_stand_on_top(wine):
 
 def test_of_classes_probabilities_are_weighed_against_the_indicators(wine):
     """E3: and the error of a member is its Brier score, out of fold."""
-    params = stacking.Stacking.model_validate({"members": [RIDGE, KNN, TREE]})
+    params = stacking.Stacking.model_validate({"estimators": [RIDGE, KNN, TREE]})
     state = stacking.fit(params, wine, nested.context(0)).state
     again = nested.context(0)
     fold = dealt(len(wine.x), 5, again.rng, wine.codes)
@@ -181,7 +181,7 @@ def test_where_every_member_misleads_all_count_alike():
     """Of targets of mean 0 the mean of the other folds has the wrong sign, wherever it is not 0."""
     y = np.random.default_rng(0).normal(size=40)
     data = Data.of(Task.REGRESSION, np.zeros((40, 1)), y - y.mean())
-    fit = stacking.fit(stacking.Stacking.model_validate({"members": [RIDGE, TREE]}), data, nested.context(0))
+    fit = stacking.fit(stacking.Stacking.model_validate({"estimators": [RIDGE, TREE]}), data, nested.context(0))
     assert fit.state.weights.tolist() == [0.5, 0.5]
     assert "No member helps" in fit.warnings[0]
 
@@ -189,7 +189,7 @@ def test_where_every_member_misleads_all_count_alike():
 def test_members_that_cannot_help_count_alike():
     x = np.random.default_rng(0).normal(size=(30, 1))
     opposite = Data.of(Task.REGRESSION, x, np.tile([1.0, -1.0], 15))
-    fit = stacking.fit(stacking.Stacking.model_validate({"members": [KNN, KNN]}), opposite, nested.context(0))
+    fit = stacking.fit(stacking.Stacking.model_validate({"estimators": [KNN, KNN]}), opposite, nested.context(0))
     assert fit.state.weights.sum() > 0
 
 
@@ -230,7 +230,7 @@ def test_weights_follow_the_row(diabetes):
 
 
 def test_without_meta_features_it_is_linear_stacking(diabetes):
-    params, state = fitted(weighted, weighted.FeatureWeightedStacking, diabetes, members=[RIDGE, TREE])
+    params, state = fitted(weighted, weighted.FeatureWeightedStacking, diabetes, estimators=[RIDGE, TREE])
     told = np.column_stack([member.predict(diabetes.x) for member in state.members])
     np.testing.assert_allclose(weighted.predict(params, state, diabetes.x), told @ state.v[:, 0], rtol=1e-12)
 
@@ -238,10 +238,10 @@ def test_without_meta_features_it_is_linear_stacking(diabetes):
 def test_meta_features_are_named():
     x = np.random.default_rng(0).normal(size=(50, 2))
     data = Data.of(Task.REGRESSION, x, x[:, 0], names=("age", "plan=pro"))
-    _, state = fitted(weighted, weighted.FeatureWeightedStacking, data, members=[RIDGE], meta_features=["plan=pro"])
+    _, state = fitted(weighted, weighted.FeatureWeightedStacking, data, estimators=[RIDGE], meta_features=["plan=pro"])
     assert state.meta.tolist() == [1]
     with pytest.raises(InvalidData):
-        fitted(weighted, weighted.FeatureWeightedStacking, data, members=[RIDGE], meta_features=["nobody"])
+        fitted(weighted, weighted.FeatureWeightedStacking, data, estimators=[RIDGE], meta_features=["nobody"])
 
 
 def test_meta_features_are_full_numbers_whatever_members_take():
@@ -265,7 +265,7 @@ def test_the_error_of_a_majority(m, e, p):
 
 def test_the_average_is_no_worse_than_its_members_on_average(diabetes, wine):
     for data in (diabetes, wine):
-        params, state = fitted(committee, committee.Committee, data, members=[RIDGE, KNN, TREE])
+        params, state = fitted(committee, committee.Committee, data, estimators=[RIDGE, KNN, TREE])
         target = data.y if data.task is Task.REGRESSION else data.targets
         missed = [np.mean((member.predict(data.x) - target) ** 2) for member in state.members]
         assert np.mean((committee.predict(params, state, data.x) - target) ** 2) <= np.mean(missed) + 1e-15
@@ -281,7 +281,7 @@ def test_the_mean_of_independent_members_has_an_mth_of_their_variance():
     """E2."""
     answers, x = np.random.default_rng(0).normal(size=(8, 20_000)), np.zeros((20_000, 1))
     state = committee.State(stubs(answers), np.full(8, 1 / 8), None)
-    told = committee.predict(committee.Committee.model_validate({"members": [RIDGE] * 8}), state, x)
+    told = committee.predict(committee.Committee.model_validate({"estimators": [RIDGE] * 8}), state, x)
     assert told.var() == pytest.approx(answers.var() / 8, rel=0.05)
     same = committee.State(stubs([answers[0]] * 8), np.full(8, 1 / 8), None)
     np.testing.assert_allclose(
@@ -291,13 +291,13 @@ def test_the_mean_of_independent_members_has_an_mth_of_their_variance():
 
 def test_weights_and_votes(wine):
     params, state = fitted(
-        committee, committee.Committee, wine, members=[RIDGE, KNN, TREE], weights=[3, 1, 1], combine="majority"
+        committee, committee.Committee, wine, estimators=[RIDGE, KNN, TREE], estimator_weights=[3, 1, 1], voting="hard"
     )
     votes = [np.eye(3)[member.predict(wine.x).argmax(axis=1)] for member in state.members]
     told = committee.predict(params, state, wine.x)
     np.testing.assert_allclose(told, (3 * votes[0] + votes[1] + votes[2]) / 5, rtol=1e-12)
     with pytest.raises(ValueError, match="as many weights"):
-        committee.Committee.model_validate({"members": [RIDGE], "weights": [1, 2]})
+        committee.Committee.model_validate({"estimators": [RIDGE], "estimator_weights": [1, 2]})
 
 
 def test_cross_validated_members_each_lack_a_fold(diabetes):
@@ -307,7 +307,7 @@ def test_cross_validated_members_each_lack_a_fold(diabetes):
         taught.append(rows.weights.astype(int) - 1)
         return inner.fit(spec, rows)
 
-    params = committee.Committee.model_validate({"members": [RIDGE, TREE], "folds": 4})
+    params = committee.Committee.model_validate({"estimators": [RIDGE, TREE], "cv": 4})
     numbered = replace(diabetes, weights=np.arange(1.0, len(diabetes.y) + 1))
     state = committee.fit(params, numbered, Context(np.random.default_rng(0), fit_all=one_by_one(watched))).state
     assert len(state.members) == 8
@@ -323,18 +323,18 @@ def test_cross_validated_members_each_lack_a_fold(diabetes):
 
 def test_a_fold_judges_who_has_not_seen_it(cancer):
     """As cross-validation does, which would fit the same members; without folds nobody can be judged."""
-    params, state = fitted(committee, committee.Committee, cancer, members=[{"name": "decision_tree"}], folds=5)
+    params, state = fitted(committee, committee.Committee, cancer, estimators=[{"name": "decision_tree"}], cv=5)
     errors = np.array([member["error"] for member in committee.summary(params, state)])
     assert 0.03 < errors.mean() < 0.12  # of the rows that it learned from a tree gets fewer wrong
     assert (
         np.mean([(member.predict(cancer.x).argmax(axis=1) != cancer.codes).mean() for member in state.members]) < 0.03
     )
-    params, state = fitted(committee, committee.Committee, cancer, members=[RIDGE])
+    params, state = fitted(committee, committee.Committee, cancer, estimators=[RIDGE])
     assert committee.summary(params, state)[0]["error"] is None
 
 
 def test_rejection_by_unanimity_majority_and_gap(cancer):
-    base = {"members": [RIDGE, KNN, TREE], "combine": "majority"}
+    base = {"estimators": [RIDGE, KNN, TREE], "voting": "hard"}
     params, state = fitted(committee, committee.Committee, cancer, **base, share=1.0)
     told = committee.predict(params, state, cancer.x)
     votes = np.array([member.predict(cancer.x).argmax(axis=1) for member in state.members])
@@ -344,14 +344,19 @@ def test_rejection_by_unanimity_majority_and_gap(cancer):
     # Of what all agree on more is right than of everything.
     right = told.argmax(axis=1) == cancer.codes
     assert right[agreed].mean() > right.mean()
-    two_thirds = committee.Committee.model_validate({**base, "share": 2 / 3})
+    two_thirds = committee.Committee.model_validate({**base, "min_probability": 2 / 3})
     assert committee.known(two_thirds, told).all()
-    led = committee.Committee.model_validate({**base, "share": 0.5, "gap": 0.5})
+    led = committee.Committee.model_validate({**base, "min_probability": 0.5, "min_margin": 0.5})
     np.testing.assert_array_equal(committee.known(led, told), agreed)  # 2 of 3 lead by a third only
 
 
 def test_what_is_rejected_goes_to_the_second_model(cancer):
-    spec = {"members": [RIDGE, KNN, TREE], "combine": "majority", "share": 1.0, "second": {"name": "logistic"}}
+    spec = {
+        "estimators": [RIDGE, KNN, TREE],
+        "voting": "hard",
+        "min_probability": 1.0,
+        "fallback_estimator": {"name": "logistic"},
+    }
     params, state = fitted(committee, committee.Committee, cancer, **spec)
     told = committee.predict(params, state, cancer.x)
     votes = np.array([member.predict(cancer.x).argmax(axis=1) for member in state.members])
@@ -365,7 +370,7 @@ def test_a_portfolio_asks_each_member_as_often_as_it_should(diabetes):
     """E18: at random, but by the row: in any company it meets the same members."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(20_000, 3))
-    params = committee.Committee.model_validate({"members": [RIDGE, KNN, TREE], "activations": [0.2, 0.5, 0.9]})
+    params = committee.Committee.model_validate({"estimators": [RIDGE, KNN, TREE], "activations": [0.2, 0.5, 0.9]})
     asked = committee.active(params, x)
     nobody = 0.8 * 0.5 * 0.1
     for share, a in zip(asked.mean(axis=0), (0.2, 0.5, 0.9), strict=True):
@@ -393,8 +398,8 @@ def test_a_portfolio_answers_with_those_it_asks(diabetes, wine):
 
 def test_members_that_draw_differ_by_their_seeds_and_the_same_seed_is_the_same_committee(diabetes):
     """E14."""
-    forest = {"name": "random_forest", "trees": 3, "importance": False}
-    first, again = (fitted(committee, committee.Committee, diabetes, members=[forest, forest])[1] for _ in range(2))
+    forest = {"name": "random_forest", "n_estimators": 3, "importance": False}
+    first, again = (fitted(committee, committee.Committee, diabetes, estimators=[forest, forest])[1] for _ in range(2))
     one, other = (member.predict(diabetes.x) for member in first.members)
     assert (one != other).any()
     for mine, yours in zip(first.members, again.members, strict=True):
@@ -405,7 +410,7 @@ def test_members_that_draw_differ_by_their_seeds_and_the_same_seed_is_the_same_c
 
 
 def test_members_see_their_columns_and_no_others(diabetes):
-    _, state = fitted(random_subspace, random_subspace.RandomSubspace, diabetes, count=6, fraction=0.3)
+    _, state = fitted(random_subspace, random_subspace.RandomSubspace, diabetes, n_estimators=6, max_features=0.3)
     assert [len(places) for places in state.columns] == [3] * 6
     assert len({tuple(places) for places in state.columns}) > 1
     changed = diabetes.x.copy()
@@ -420,7 +425,7 @@ def test_members_see_their_columns_and_no_others(diabetes):
 
 def test_a_portfolio_takes_all_gaps_for_one():
     """A missing value has many bit patterns, and comes with any of them."""
-    params = committee.Committee.model_validate({"members": [TREE, TREE], "activations": [0.5, 0.5]})
+    params = committee.Committee.model_validate({"estimators": [TREE, TREE], "activations": [0.5, 0.5]})
     x = np.column_stack([np.arange(64.0), np.full(64, np.nan)])
     other = x.copy()
     other[:, 1] = np.array([0xFFF8000000000123], np.uint64).view(np.float64)
@@ -431,7 +436,9 @@ def test_the_report_counts_the_rows_a_committee_does_not_answer():
     rng = np.random.default_rng(0)
     table = pa.table({"x": rng.normal(size=60), "y": rng.choice(["p", "q"], 60)})
     for share, told in ((1.0, ["To 12 test rows"]), (0.0, [])):
-        warnings = run(table, "committee", params={"members": [KNN], "share": share}, target="y").report.warnings
+        warnings = run(
+            table, "committee", params={"estimators": [KNN], "min_probability": share}, target="y"
+        ).report.warnings
         assert [one[:15] for one in warnings if "does not know" in one] == told
 
 
@@ -439,12 +446,12 @@ def test_groups_are_honoured():
     x = np.random.default_rng(0).normal(size=(60, 4))
     data = Data.of(Task.REGRESSION, x, x.sum(axis=1), names=("age", "plan=basic", "plan=pro", "fee"))
     groups = [["age", "fee"], ["plan"]]
-    _, state = fitted(random_subspace, random_subspace.RandomSubspace, data, groups=groups, base=RIDGE)
+    _, state = fitted(random_subspace, random_subspace.RandomSubspace, data, groups=groups, estimator=RIDGE)
     assert [places.tolist() for places in state.columns] == [[0, 3], [1, 2]]
     with pytest.raises(InvalidData):
         fitted(random_subspace, random_subspace.RandomSubspace, data, groups=[["nobody"]])
     names = replace(data, names=("a=b", "a=b=low", "a=b=high", "c"))
-    _, state = fitted(random_subspace, random_subspace.RandomSubspace, names, groups=[["a=b"]], base=RIDGE)
+    _, state = fitted(random_subspace, random_subspace.RandomSubspace, names, groups=[["a=b"]], estimator=RIDGE)
     assert state.columns[0].tolist() == [0, 1, 2]
     with pytest.raises(ValueError, match="at least 1 item"):
         random_subspace.RandomSubspace(groups=[[]])
@@ -455,7 +462,7 @@ def test_groups_are_honoured():
 
 def test_the_error_never_goes_up(diabetes):
     for base in (RIDGE, TREE, {"name": "knn"}):
-        params = additive.Additive.model_validate({"fit": "backfitting", "base": base, "sweeps": 8})
+        params = additive.Additive.model_validate({"fit": "backfitting", "estimator": base, "max_iter": 8})
         found = additive.fit(params, diabetes, nested.context(0))
         errors = found.curves["sse"]
         assert (np.diff(errors) <= 0).all()
@@ -467,7 +474,7 @@ def test_the_error_never_goes_up(diabetes):
 def test_stage_by_stage_the_best_column_is_added_times_what_lowers_the_error_most(diabetes):
     """E9, by hand: lines through the rest of each column."""
     params = additive.Additive.model_validate(
-        {"base": {"name": "linear"}, "fit": "stagewise", "sweeps": 6, "rate": 0.7}
+        {"estimator": {"name": "linear"}, "fit": "stagewise", "max_iter": 6, "learning_rate": 0.7}
     )
     weighed = replace(diabetes, weights=np.random.default_rng(0).uniform(0.5, 2, len(diabetes.y)))
     found = additive.fit(params, weighed, nested.context(0))
@@ -489,7 +496,7 @@ def test_stage_by_stage_the_best_column_is_added_times_what_lowers_the_error_mos
 
 @pytest.mark.parametrize("base", [RIDGE, TREE, KNN])
 def test_no_stage_raises_the_error(diabetes, base):
-    spec = {"base": base, "fit": "stagewise", "sweeps": 12, "rate": 0.5}
+    spec = {"estimator": base, "fit": "stagewise", "max_iter": 12, "learning_rate": 0.5}
     params = additive.Additive.model_validate(spec)
     found = additive.fit(params, diabetes, nested.context(0))
     assert (np.diff(found.curves["sse"]) < 0).all()
@@ -512,7 +519,7 @@ def test_where_no_column_helps_nothing_is_added():
 def test_straight_components_come_to_least_squares(diabetes, way):
     """E10; and stage by stage as well."""
     few = diabetes.columns(np.array([0, 2, 3, 8]))
-    spec = {"base": {"name": "linear"}, "sweeps": 1000, "tol": 1e-14, "fit": way}
+    spec = {"estimator": {"name": "linear"}, "max_iter": 1000, "tol": 1e-14, "fit": way}
     params, state = fitted(additive, additive.Additive, few, **spec)
     design = np.column_stack([np.ones(len(few.x)), few.x])
     plane = design @ np.linalg.lstsq(design, few.y, rcond=None)[0]
@@ -521,7 +528,7 @@ def test_straight_components_come_to_least_squares(diabetes, way):
 
 @pytest.mark.parametrize("base", [TREE, KNN])
 def test_what_columns_add_is_the_answer_and_has_mean_zero(diabetes, base):
-    params, state = fitted(additive, additive.Additive, diabetes, fit="backfitting", sweeps=5, base=base)
+    params, state = fitted(additive, additive.Additive, diabetes, fit="backfitting", max_iter=5, estimator=base)
     parts = additive.components(state, diabetes.x)
     np.testing.assert_allclose(parts.mean(axis=0), 0, atol=1e-9 * np.abs(diabetes.y).max())
     told = additive.explain(params, state, diabetes.x[:3])
@@ -544,9 +551,9 @@ def test_curves_that_add_up_are_found():
 @pytest.mark.parametrize(
     ("module", "spec"),
     [
-        (committee, {"members": [RIDGE, KNN]}),
-        (stacking, {"members": [RIDGE, KNN]}),
-        (random_subspace, {"count": 3, "base": RIDGE}),
+        (committee, {"estimators": [RIDGE, KNN]}),
+        (stacking, {"estimators": [RIDGE, KNN]}),
+        (random_subspace, {"n_estimators": 3, "estimator": RIDGE}),
     ],
 )
 def test_an_explanation_is_what_every_member_says(wine, module, spec):

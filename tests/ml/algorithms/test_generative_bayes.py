@@ -38,7 +38,7 @@ def log_posteriors(params, state, x):
 def test_bayes_rule(priors, sick):
     """B3.8: the prior decides what a positive test means."""
     tested = np.r_[np.ones(9), 0, 1, np.zeros(19)]
-    params = GenerativeBayes(density="histogram", bins=2, smoothing=0, priors=priors)
+    params = GenerativeBayes(density="histogram", n_bins=2, smoothing=0, priors=priors)
     state = learn(params, tested[:, None], np.repeat([1, 0], [10, 20])).state
     assert predict(params, state, np.array([[1.0]]))[0, 1] == pytest.approx(sick, abs=5e-7)
 
@@ -254,20 +254,20 @@ def test_shrinkage_leads_from_own_to_shared_covariances():
 def test_histogram_by_hand():
     """Four bins over 0 … 4: class 0 has 2, 1, 0, 0 rows in them, class 1 has 0, 0, 1, 3; beyond, the last bin."""
     x, y = np.array([[0.0], [0.5], [1.5], [2.5], [3.5], [4], [4]]), [0, 0, 0, 1, 1, 1, 1]
-    params = GenerativeBayes(density="histogram", bins=4, priors="uniform")
+    params = GenerativeBayes(density="histogram", n_bins=4, priors="uniform")
     state = learn(params, x, y).state
     told = explain(params, state, np.array([[0.2], [3.0], [99]]))
     np.testing.assert_allclose(
         np.exp([one["log_densities"] for one in told]), [[3 / 7, 1 / 8], [1 / 7, 4 / 8], [1 / 7, 4 / 8]]
     )
-    bare = GenerativeBayes(density="histogram", bins=4, smoothing=0, priors=[0.3, 0.7])
+    bare = GenerativeBayes(density="histogram", n_bins=4, smoothing=0, priors=[0.3, 0.7])
     never = explain(bare, learn(bare, x, y).state, np.array([[0.2]]))[0]
     assert never["log_densities"][1] is None
 
 
 def test_a_row_that_no_class_could_have_made_gets_the_priors():
     x, y = np.array([[0.0, 0], [0, 0], [1, 1], [1, 1]]), [0, 0, 1, 1]
-    params = GenerativeBayes(density="histogram", bins=2, smoothing=0, priors=[0.3, 0.7])
+    params = GenerativeBayes(density="histogram", n_bins=2, smoothing=0, priors=[0.3, 0.7])
     state = learn(params, x, y).state
     np.testing.assert_allclose(predict(params, state, np.array([[0.0, 1]])), [[0.3, 0.7]])
     assert explain(params, state, np.array([[0.0, 1]]))[0]["log_evidence"] is None

@@ -43,7 +43,7 @@ def twin(x, gradient, curvature, params):
     worth = lambda rows: gradient[rows].sum() ** 2 / (curvature[rows].sum() + params.l2)  # noqa: E731
     weigh = lambda rows: curvature[rows].sum()  # noqa: E731
     leaves = [np.ones(len(x), bool)]
-    while len(leaves) < params.max_leaves:
+    while len(leaves) < params.max_leaf_nodes:
         found = None
         for place, rows in enumerate(leaves):
             for j in range(x.shape[1]):
@@ -62,7 +62,7 @@ def twin(x, gradient, curvature, params):
         leaves[place : place + 1] = parts
     answer = np.zeros(len(x))
     for rows in leaves:
-        answer[rows] = -params.rate * gradient[rows].sum() / (curvature[rows].sum() + params.l2)
+        answer[rows] = -params.learning_rate * gradient[rows].sum() / (curvature[rows].sum() + params.l2)
     return answer
 
 
@@ -72,7 +72,9 @@ def test_three_trees_are_their_definition(task):
     x = np.column_stack([rng.normal(size=90).round(1), rng.integers(0, 5, 90), rng.normal(size=90).round(1)])
     y = x[:, 0] + (x[:, 1] > 2) + 0.5 * rng.normal(size=90)
     data = Data.of(task, x, (y > 1) * 1.0 if task is C else y)
-    params = GradientBoosting(trees=3, max_leaves=5, min_samples_leaf=1 if task is C else 7, l2=0.5, rate=0.3)
+    params = GradientBoosting(
+        n_estimators=3, max_leaf_nodes=5, min_samples_leaf=1 if task is C else 7, l2=0.5, learning_rate=0.3
+    )
     state = fit(params, data, Context.of(0)).state
     raw = np.full(90, np.log(data.y.mean() / (1 - data.y.mean())) if task is C else data.y.mean())
     for _ in range(3):
@@ -87,7 +89,7 @@ def test_trees_of_three_classes_are_their_definition():
     rng = np.random.default_rng(4)
     x = np.column_stack([rng.normal(size=80).round(1), rng.integers(0, 5, 80)])
     y = np.searchsorted([-0.5, 0.8], x[:, 0] + 0.7 * rng.normal(size=80))
-    params = GradientBoosting(trees=4, max_leaves=4, min_samples_leaf=1, l2=0.5, rate=0.6)
+    params = GradientBoosting(n_estimators=4, max_leaf_nodes=4, min_samples_leaf=1, l2=0.5, learning_rate=0.6)
     state = fit(params, Data.of(C, x, y), Context.of(0)).state
     truth = np.eye(3)[y]
     raw = np.tile(np.log(truth.mean(axis=0)), (80, 1))
@@ -118,7 +120,7 @@ def test_rows_that_are_nearly_certain_count_as_little_as_they_are_in_doubt(seed)
     rng = np.random.default_rng(seed)
     x, p = rng.normal(size=(120, 2)), 1 / (1 + np.exp(-5 * rng.normal(size=120)))
     gradient, curvature = p - (rng.random(120) < p), p * (1 - p)
-    params = GradientBoosting(max_leaves=8, min_samples_leaf=1, l2=0, rate=1)
+    params = GradientBoosting(max_leaf_nodes=8, min_samples_leaf=1, l2=0, learning_rate=1)
     np.testing.assert_allclose(grown(x, gradient, 8), twin(x, gradient, curvature, params), rtol=1e-5)
 
 
@@ -127,7 +129,7 @@ def test_a_tree_of_rows_that_weigh_more_or_less_is_its_definition(seed):
     rng = np.random.default_rng(seed)
     x, p = rng.normal(size=(120, 2)), 1 / (1 + np.exp(-2 * rng.normal(size=120)))
     gradient, weights = p - (rng.random(120) < p), rng.uniform(0.2, 3, 120)
-    params = GradientBoosting(max_leaves=8, min_samples_leaf=1, l2=0, rate=1)
+    params = GradientBoosting(max_leaf_nodes=8, min_samples_leaf=1, l2=0, learning_rate=1)
     wanted = twin(x, weights * gradient, weights * p * (1 - p), params)
     np.testing.assert_allclose(grown(x, gradient, 8, weights), wanted, rtol=1e-5)
 
@@ -148,7 +150,7 @@ def test_the_loss_never_rises(data):
 
 
 def test_fewer_trees_are_the_first_of_more():
-    few, many = (fitted(friedman(200), trees=trees).state.trees for trees in (3, 9))
+    few, many = (fitted(friedman(200), n_estimators=trees).state.trees for trees in (3, 9))
     assert few.threshold.tobytes() == many.threshold[: few.threshold.size].tobytes()
 
 
@@ -167,7 +169,7 @@ def test_as_good_as_scikit_learns(draw):
 
 def test_held_out_rows_say_when_to_stop():
     data = blobs(600, 2, seed=1)
-    found = fitted(data, trees=400, rate=0.3, patience=10)
+    found = fitted(data, n_estimators=400, learning_rate=0.3, early_stopping=True, n_iter_no_change=10)
     curve = found.curves["held_out_loss"]
     assert len(curve) < 400
     assert found.iterations == int(np.argmin(curve)) + 1 == len(curve) - 10
@@ -176,7 +178,10 @@ def test_held_out_rows_say_when_to_stop():
 
 @pytest.mark.parametrize("draw", [friedman, lambda n: blobs(n, 3)], ids=["numbers", "classes"])
 def test_rows_that_say_when_to_stop_teach_nothing(draw):
-    data, params = draw(300), GradientBoosting(trees=3, patience=50, held_out=0.3)
+    data, params = (
+        draw(300),
+        GradientBoosting(n_estimators=3, early_stopping=True, n_iter_no_change=50, validation_fraction=0.3),
+    )
     held = ~gradient_boosting._taught(params, 300, Context.of(0).rng)
     assert held.sum() == 90
     other = Data.of(data.task, data.x, np.where(held, data.y[::-1], data.y))
@@ -192,12 +197,12 @@ def test_rows_that_say_when_to_stop_teach_nothing(draw):
 
 def test_a_class_without_rows_is_nearly_impossible():
     data = blobs(200, 2)
-    told = predict(GradientBoosting(), fitted(Data.of(C, data.x, data.y, classes=3), trees=2).state, data.x)
+    told = predict(GradientBoosting(), fitted(Data.of(C, data.x, data.y, classes=3), n_estimators=2).state, data.x)
     assert 0 < told[:, 2].max() < 1e-8
 
 
 def test_of_one_class_nothing_is_asked_nor_held_out():
-    found = fitted(Data.of(C, np.zeros((9, 1)), np.zeros(9)), patience=2)
+    found = fitted(Data.of(C, np.zeros((9, 1)), np.zeros(9)), early_stopping=True, n_iter_no_change=2)
     assert found.iterations == 0
     assert predict(GradientBoosting(), found.state, np.zeros((2, 1))).tolist() == [[1], [1]]
 
@@ -206,27 +211,27 @@ def test_missing_values_go_where_they_help():
     """Those missing are like the small ones; a later node that has seen none sends them both ways."""
     x = np.repeat([[0.0], [1.0], [NAN]], 40, axis=0)
     data = Data.of(R, x, np.repeat([5.0, 1.0, 5.0], 40), missing=True)
-    found = fitted(data, trees=1, rate=1.0, l2=0.0)
+    found = fitted(data, n_estimators=1, learning_rate=1.0, l2=0.0)
     assert predict(GradientBoosting(), found.state, np.array([[NAN], [0.0], [1.0]])) == pytest.approx([5, 5, 1])
     for like in (5.0, 1.0):  # by one question
         rows = Data.of(R, x, np.repeat([5.0, 1.0, like], 40), missing=True)
-        found = fitted(rows, trees=1, rate=1.0, l2=0.0, max_leaves=2)
+        found = fitted(rows, n_estimators=1, learning_rate=1.0, l2=0.0, max_leaf_nodes=2)
         assert predict(GradientBoosting(), found.state, np.array([[NAN], [0.0], [1.0]])) == pytest.approx([like, 5, 1])
-    seen = fitted(data.take(np.arange(80)), trees=1, rate=1.0, l2=0.0)
+    seen = fitted(data.take(np.arange(80)), n_estimators=1, learning_rate=1.0, l2=0.0)
     assert predict(GradientBoosting(), seen.state, np.array([[NAN]]))[0] == pytest.approx(3)
 
 
 def test_known_or_missing_can_be_the_whole_question():
     x = np.repeat([[2.0], [NAN]], 30, axis=0)
-    found = fitted(Data.of(R, x, np.repeat([1.0, 4.0], 30), missing=True), trees=1, rate=1.0, l2=0.0)
+    found = fitted(Data.of(R, x, np.repeat([1.0, 4.0], 30), missing=True), n_estimators=1, learning_rate=1.0, l2=0.0)
     assert predict(GradientBoosting(), found.state, np.array([[9.0], [NAN]])) == pytest.approx([1, 4])
 
 
 @pytest.mark.parametrize(("name", "value"), [("POOL", 0), ("PARTS", 1), ("PARTS", 7)])
 def test_with_other_room_for_histograms_and_rows_the_trees_are_the_same(name, value, monkeypatch):
-    one = fitted(friedman(300), trees=5).state
+    one = fitted(friedman(300), n_estimators=5).state
     monkeypatch.setattr(gradient_trees, name, value)
-    other = fitted(friedman(300), trees=5).state
+    other = fitted(friedman(300), n_estimators=5).state
     assert one.trees.answer.tobytes() == other.trees.answer.tobytes()
 
 
@@ -235,7 +240,7 @@ def test_one_wild_number_does_not_blind_it():
     data = friedman(500)
     y = data.y.copy()
     y[0] = 1e6
-    state = fitted(Data.of(R, data.x, y), trees=5, rate=1.0, min_samples_leaf=1, l2=0.0).state
+    state = fitted(Data.of(R, data.x, y), n_estimators=5, learning_rate=1.0, min_samples_leaf=1, l2=0.0).state
     answer = predict(GradientBoosting(), state, data.x)
     assert answer[0] == pytest.approx(1e6, rel=1e-4)
     assert np.corrcoef(answer[1:], data.y[1:])[0, 1] > 0.95
@@ -270,11 +275,11 @@ def test_weights_count():
 def test_a_weight_that_all_have_is_a_part_of_l2(data):
     """G / (H + l2) of rows that weigh w is that of rows that weigh 1, with l2 / w."""
     heavy = replace(data, weights=np.full(300, 3.0))
-    one, other = (fitted(rows, trees=5, l2=l2).state for rows, l2 in ((heavy, 6.0), (data, 2.0)))
+    one, other = (fitted(rows, n_estimators=5, l2=l2).state for rows, l2 in ((heavy, 6.0), (data, 2.0)))
     np.testing.assert_allclose(one.trees.answer, other.trees.answer, rtol=1e-9)
 
 
-@pytest.mark.parametrize("params", [{}, {"patience": 5}], ids=["all", "held out"])
+@pytest.mark.parametrize("params", [{}, {"early_stopping": True, "n_iter_no_change": 5}], ids=["all", "held out"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("classes", "columns"), [(0, 22), (2, 16), (4, 32), (10, 64)])
 def test_memory_is_at_most_twice_the_codes(classes, columns, weighted, params):
@@ -287,7 +292,7 @@ def test_memory_is_at_most_twice_the_codes(classes, columns, weighted, params):
         y = np.searchsorted(np.quantile(y, np.arange(1, classes) / classes), y)
     weights = rng.uniform(1, 2, n) if weighted else None
     data = Data.of(C if classes else R, x, y, weights=weights)
-    few = {"trees": 2, "max_leaves": 4, **params}
+    few = {"n_estimators": 2, "max_leaf_nodes": 4, **params}
     fitted(data, **few)
     tracemalloc.start()
     fitted(data, **few)

@@ -69,41 +69,41 @@ def behind(load, one, other):
         (DIABETES, {"name": "decision_tree", **TREE}, partial(tree.DecisionTreeRegressor, **TREE, random_state=0)),
         (
             WINE,
-            {"name": "random_forest", "trees": 50, "columns": 4, "importance": False},
+            {"name": "random_forest", "n_estimators": 50, "max_features": 4, "importance": False},
             partial(ensemble.RandomForestClassifier, 50, max_features=4, random_state=0),
         ),
         (
             DIABETES,
-            {"name": "random_forest", "trees": 50, "columns": 4, "importance": False},
+            {"name": "random_forest", "n_estimators": 50, "max_features": 4, "importance": False},
             partial(ensemble.RandomForestRegressor, 50, max_features=4, random_state=0),
         ),
         (
             DIABETES,
-            {"name": "bagging", "base": {"name": "decision_tree", **TREE}},
+            {"name": "bagging", "estimator": {"name": "decision_tree", **TREE}},
             partial(ensemble.BaggingRegressor, LIGHT, 25, random_state=0),
         ),
         (
             CANCER,
-            {"name": "random_subspace", "base": {"name": "decision_tree", **TREE}, "count": 10},
+            {"name": "random_subspace", "estimator": {"name": "decision_tree", **TREE}, "n_estimators": 10},
             partial(ensemble.BaggingClassifier, PEER, 10, bootstrap=False, max_features=0.5, random_state=0),
         ),
         (
             DIABETES,
             {
                 "name": "stacking",
-                "members": [{"name": "decision_tree", **TREE}, {"name": "decision_tree", **LARGE}],
+                "estimators": [{"name": "decision_tree", **TREE}, {"name": "decision_tree", **LARGE}],
             },
             partial(ensemble.StackingRegressor, STACK, POSITIVE, cv=5),
         ),
-        (WINE, {"name": "adaboost", "rounds": 25}, partial(ensemble.AdaBoostClassifier, n_estimators=25)),
+        (WINE, {"name": "adaboost", "n_estimators": 25}, partial(ensemble.AdaBoostClassifier, n_estimators=25)),
         (
             CANCER,
-            {"name": "gradient_boosting", "trees": 50, "l2": 0.0},
+            {"name": "gradient_boosting", "n_estimators": 50, "l2": 0.0},
             partial(ensemble.HistGradientBoostingClassifier, max_iter=50, early_stopping=False),
         ),
         (
             DIABETES,
-            {"name": "gradient_boosting", "trees": 50, "l2": 0.0},
+            {"name": "gradient_boosting", "n_estimators": 50, "l2": 0.0},
             partial(ensemble.HistGradientBoostingRegressor, max_iter=50, early_stopping=False),
         ),
     ],
@@ -116,13 +116,13 @@ def test_as_good_as_the_peer(load, spec, peer):
 @pytest.mark.parametrize("load", [WINE, CANCER])
 def test_calibrated_votes_are_likelier_than_shares(load):
     """Where trees have seen the same, and name the same class."""
-    forest = {"name": "random_forest", "trees": 50, "importance": False}
+    forest = {"name": "random_forest", "n_estimators": 50, "importance": False}
     lead = behind(load, partial(ours, forest | {"probability": "calibrated"}), partial(ours, forest))
     assert lead[0] < -1
     assert lead[1] == 0
 
 
 def test_what_is_worse_is_found_out():
-    slow = partial(ours, {"name": "gradient_boosting", "trees": 50, "rate": 0.02})
+    slow = partial(ours, {"name": "gradient_boosting", "n_estimators": 50, "learning_rate": 0.02})
     deep = partial(theirs, partial(ensemble.RandomForestClassifier, 50, random_state=0))
     assert behind(WINE, slow, deep)[0] > 1

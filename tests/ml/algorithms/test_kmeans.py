@@ -45,15 +45,15 @@ def test_the_gap_to_the_optimum_has_no_bound(t):
     """C6: rectangle (0,0) (0,2) (2t,0) (2t,2) from (t,0) (t,2): cost 4t² instead of 4."""
     rectangle = [[0, 0], [0, 2], [2 * t, 0], [2 * t, 2]]
     assert run(rectangle, [[t, 0], [t, 2]]).inertia[-1] == 4 * t**2
-    assert fit(KMeans(k=2), of(rectangle), Context.of(0)).curves["inertia"][-1] == 4.0
+    assert fit(KMeans(n_clusters=2), of(rectangle), Context.of(0)).curves["inertia"][-1] == 4.0
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_no_worse_than_scikit_learn(name):
     x, k = rows_of(name), SETS[name]
-    ours = fit(KMeans(k=k), of(x), Context.of(0))
+    ours = fit(KMeans(n_clusters=k), of(x), Context.of(0))
     theirs = cluster.KMeans(k, n_init=10, random_state=0, tol=0).fit(x)
-    assert objective(KMeans(k=k), ours.state, of(x)) <= theirs.inertia_ * (1 + 1e-8)
+    assert objective(KMeans(n_clusters=k), ours.state, of(x)) <= theirs.inertia_ * (1 + 1e-8)
     assert ours.converged
 
 
@@ -73,7 +73,7 @@ def test_as_scikit_learn_from_the_same_centres(name, seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_end_is_a_fixed_point_that_was_reached_downhill(init, seed):
     x, weights = blobs(seed), np.random.default_rng(seed).uniform(0.5, 2, 90)
-    params, data = KMeans(k=6, init=init, n_init=2), of(x, weights=weights)
+    params, data = KMeans(n_clusters=6, init=init, n_init=2), of(x, weights=weights)
     found = fit(params, data, Context.of(seed))
     curve = found.curves["inertia"]
     assert all(after <= before for before, after in pairwise(curve))
@@ -89,8 +89,8 @@ def test_the_end_is_a_fixed_point_that_was_reached_downhill(init, seed):
 def test_pairwise_distances_are_twice_the_size_times_the_spread():
     """K3: Σ over ordered pairs ‖x − y‖² = 2 |C| Σ ‖x − mean‖²."""
     x = blobs()
-    state = fit(KMeans(k=3), of(x), Context.of(0)).state
-    labels = predict(KMeans(k=3), state, x)
+    state = fit(KMeans(n_clusters=3), of(x), Context.of(0)).state
+    labels = predict(KMeans(n_clusters=3), state, x)
     for j in range(3):
         members = x[labels == j]
         pairs = ((members[:, None] - members) ** 2).sum()
@@ -100,7 +100,7 @@ def test_pairwise_distances_are_twice_the_size_times_the_spread():
 def test_fewer_distinct_rows_than_clusters():
     x = np.repeat([[1.0, 1.0], [2.0, 2.0], [9.0, 0.0]], [4, 1, 3], axis=0)
     for init in ("greedy-k-means++", "k-means++", "random"):
-        found = fit(KMeans(k=7, init=init), of(x), Context.of(0))
+        found = fit(KMeans(n_clusters=7, init=init), of(x), Context.of(0))
         assert sorted(map(tuple, found.state.centres)) == [(1, 1), (2, 2), (9, 0)]
         assert found.state.inertias.sum() == 0
         assert len(found.warnings) == 1
@@ -122,15 +122,15 @@ def test_coinciding_centres_are_dropped_when_nothing_is_left_for_them():
 
 def test_weights_repeat_rows():
     x, times = blobs(3, 40), np.random.default_rng(3).integers(1, 4, 40)
-    weighed = fit(KMeans(k=4), of(x, weights=times), Context.of(0)).state
-    repeated = fit(KMeans(k=4), of(np.repeat(x, times, axis=0)), Context.of(0)).state
+    weighed = fit(KMeans(n_clusters=4), of(x, weights=times), Context.of(0)).state
+    repeated = fit(KMeans(n_clusters=4), of(np.repeat(x, times, axis=0)), Context.of(0)).state
     np.testing.assert_allclose(weighed.centres, repeated.centres)
     np.testing.assert_allclose(weighed.inertias, repeated.inertias)
 
 
 def test_row_order_changes_nothing():
     x, order = blobs(4), np.random.default_rng(4).permutation(90)
-    one, other = (fit(KMeans(k=5), of(rows), Context.of(0)).state for rows in (x, x[order]))
+    one, other = (fit(KMeans(n_clusters=5), of(rows), Context.of(0)).state for rows in (x, x[order]))
     for left, right in zip(one, other, strict=True):
         np.testing.assert_array_equal(left, right)
 
@@ -138,7 +138,7 @@ def test_row_order_changes_nothing():
 def test_progress_reports_the_best_so_far():
     seen = []
     context = Context.of(0, lambda fraction, **measures: seen.append((fraction, measures["inertia"])))
-    found = fit(KMeans(k=5, n_init=8, init="random"), of(blobs()), context)
+    found = fit(KMeans(n_clusters=5, n_init=8, init="random"), of(blobs()), context)
     fractions, inertias = zip(*seen, strict=True)
     assert fractions == tuple(np.arange(1, 8) / 8)
     assert list(inertias) == sorted(inertias, reverse=True)
@@ -147,13 +147,13 @@ def test_progress_reports_the_best_so_far():
 
 def test_summary_tells_sizes_inertia_and_cells():
     x = blobs()
-    state = fit(KMeans(k=4), of(x), Context.of(0)).state
-    told = summary(KMeans(k=4), state)
+    state = fit(KMeans(n_clusters=4), of(x), Context.of(0)).state
+    told = summary(KMeans(n_clusters=4), state)
     assert sum(part["size"] for part in told["clusters"]) == 90
     assert told["inertia"] == pytest.approx(sum(part["inertia"] for part in told["clusters"]))
     assert told["mean_inertia"] == pytest.approx(told["inertia"] / 90)
     assert {tuple(wall["cells"]) for wall in told["voronoi"]} >= set(map(tuple, told["neighbours"]))
-    assert "voronoi" not in summary(KMeans(k=2), State(np.eye(3)[:2], np.ones(2, int), np.ones(2)))
+    assert "voronoi" not in summary(KMeans(n_clusters=2), State(np.eye(3)[:2], np.ones(2, int), np.ones(2)))
 
 
 @pytest.mark.parametrize("k", [3, 4, 7, 20])

@@ -27,60 +27,60 @@ LINE = ([[0], [1], [3]], [0, 1, 9])
 @pytest.mark.parametrize(("d0", "answer"), [(0, 3.0), (0.5, 11 / 3), (1e9, 5.0)])
 def test_the_weighted_mean(d0, answer):
     """B2.5, formula 2.1, worked by hand: 1 and 3 are asked, at distances 0.5 and 1.5."""
-    params = KNN(k=2, weights="distance", d0=d0)
+    params = KNN(n_neighbors=2, weights="distance", d0=d0)
     assert ask(params, learn(params, *LINE), [1.5])[0] == pytest.approx(answer, rel=1e-8)
 
 
 def test_a_large_offset_gives_the_mean_of_the_k_not_of_all():
     """Erratum E1: printed as the mean of all training rows, which it is only when k is their number."""
-    params = KNN(k=2, weights="distance", d0=1e12)
+    params = KNN(n_neighbors=2, weights="distance", d0=1e12)
     answer = ask(params, learn(params, *LINE), [1.6])[0]
     assert answer == pytest.approx(5.0)
     assert answer != pytest.approx(np.mean(LINE[1]))
-    everyone = KNN(k=3, weights="distance", d0=1e12)
+    everyone = KNN(n_neighbors=3, weights="distance", d0=1e12)
     assert ask(everyone, learn(everyone, *LINE), [1.6])[0] == pytest.approx(np.mean(LINE[1]))
 
 
 @pytest.mark.parametrize("d0", [0, 1e-300, 1e-12])
 def test_a_stored_row_is_answered_by_itself(d0):
-    params = KNN(k=3, weights="distance", d0=d0)
+    params = KNN(n_neighbors=3, weights="distance", d0=d0)
     assert ask(params, learn(params, *LINE), [3])[0] == pytest.approx(9.0, abs=1e-9)
 
 
 def test_one_neighbour_repeats_what_it_saw():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(40, 3)), rng.normal(size=40)
-    np.testing.assert_array_equal(predict(KNN(k=1), learn(KNN(k=1), x, y), x), y)
+    np.testing.assert_array_equal(predict(KNN(n_neighbors=1), learn(KNN(n_neighbors=1), x, y), x), y)
 
 
 def test_one_neighbour_is_misled_where_more_are_not():
     """B2.1, figure 2.3: a stray row of the other class beside the query."""
     x, y = [[0.0], [0.2], [0.3], [-0.2], [-0.3]], [1, 0, 0, 0, 0]
-    answers = [ask(KNN(k=k), learn(KNN(k=k), x, y, 2), [0.05])[0].argmax() for k in (1, 5)]
+    answers = [ask(KNN(n_neighbors=k), learn(KNN(n_neighbors=k), x, y, 2), [0.05])[0].argmax() for k in (1, 5)]
     assert answers == [1, 0]
 
 
 def test_votes_are_shares():
-    state = learn(KNN(k=4), [[0], [1], [2], [3], [50]], [0, 1, 1, 2, 2], 4)
-    np.testing.assert_allclose(ask(KNN(k=4), state, [1.4]), [[0.25, 0.5, 0.25, 0]], rtol=1e-15)
+    state = learn(KNN(n_neighbors=4), [[0], [1], [2], [3], [50]], [0, 1, 1, 2, 2], 4)
+    np.testing.assert_allclose(ask(KNN(n_neighbors=4), state, [1.4]), [[0.25, 0.5, 0.25, 0]], rtol=1e-15)
 
 
 @pytest.mark.parametrize("nearest", [0, 1])
 def test_a_tied_vote_goes_to_the_nearest(nearest):
-    state = learn(KNN(k=4), [[1.0], [-2.0], [3.0], [-4.0]], [nearest, 1 - nearest, 1 - nearest, nearest], 3)
-    shares = ask(KNN(k=4), state, [0.0])[0]
+    state = learn(KNN(n_neighbors=4), [[1.0], [-2.0], [3.0], [-4.0]], [nearest, 1 - nearest, 1 - nearest, nearest], 3)
+    shares = ask(KNN(n_neighbors=4), state, [0.0])[0]
     assert shares.argmax() == nearest
     np.testing.assert_allclose(shares, [0.5, 0.5, 0], atol=1e-8)
 
 
 def test_a_third_class_that_is_nearest_does_not_win_the_tie_of_two():
-    state = learn(KNN(k=5), [[1], [2], [3], [4], [5]], [0, 2, 1, 1, 2], 3)
-    assert ask(KNN(k=5), state, [0])[0].argmax() == 2
+    state = learn(KNN(n_neighbors=5), [[1], [2], [3], [4], [5]], [0, 2, 1, 1, 2], 3)
+    assert ask(KNN(n_neighbors=5), state, [0])[0].argmax() == 2
 
 
 @pytest.mark.parametrize("index", ["kdtree", "brute"])
 def test_rows_equally_far_are_taken_from_above(index):
-    params = KNN(k=1, index=index)
+    params = KNN(n_neighbors=1, index=index)
     for x, y in ([[0], [2]], [0, 2]), ([[2], [0]], [2, 0]):
         assert ask(params, learn(params, x, y), [1])[0] == 2
     assert ask(params, learn(params, [[1], [1], [1]], [5, 7, 6]), [1])[0] == 7
@@ -88,27 +88,27 @@ def test_rows_equally_far_are_taken_from_above(index):
 
 def test_unanimity_is_a_probability_of_one_and_else_unknown():
     """B2.3. The three nearest of 0 agree; of 10 they do not."""
-    params = KNN(k=3, rule="unanimity", weights="distance")
+    params = KNN(n_neighbors=3, rule="unanimity", weights="distance")
     state = learn(params, [[0], [0.1], [0.3], [9], [10], [11.5]], [1, 1, 1, 0, 1, 0], 2)
     sure, unsure = ask(params, state, [0], [10.1])
     assert sure.tolist() == [0, 1]
     assert unsure.max() < 1
     told = explain(params, state, np.array([[0], [10.1]]))
     assert [reason["status"] for reason in told] == ["known", "unknown"]
-    assert "status" not in explain(KNN(k=3), state, np.array([[0.0]]))[0]
+    assert "status" not in explain(KNN(n_neighbors=3), state, np.array([[0.0]]))[0]
 
 
 @pytest.mark.parametrize("rule", ["majority", "unanimity"])
 def test_agreeing_neighbours_are_certain_to_the_last_bit(rule):
     rng = np.random.default_rng(4)
-    params = KNN(k=9, weights="distance", rule=rule)
+    params = KNN(n_neighbors=9, weights="distance", rule=rule)
     state = learn(params, rng.normal(size=(60, 2)), np.ones(60), 3, weights=rng.uniform(0.1, 9, 60))
     np.testing.assert_array_equal(predict(params, state, rng.normal(size=(500, 2)))[:, 1], 1.0)
 
 
 def test_the_explanation_adds_up_to_the_answer():
     x, y = datasets.load_diabetes(return_X_y=True)
-    params = KNN(k=6, weights="distance", d0=0.01)
+    params = KNN(n_neighbors=6, weights="distance", d0=0.01)
     state = learn(params, x[:300], y[:300])
     for reason, asked, answer in zip(
         explain(params, state, x[300:]), x[300:], predict(params, state, x[300:]), strict=True
@@ -131,7 +131,7 @@ METRICS = {"euclidean": {}, "manhattan": {}, "chebyshev": {}, "minkowski": {"p":
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
 @pytest.mark.parametrize("index", ["kdtree", "brute"])
 def test_as_scikit_learn(metric, weights, index):
-    params = KNN(k=7, metric=metric, weights=weights, d0=0.3, index=index, **METRICS[metric])
+    params = KNN(n_neighbors=7, metric=metric, weights=weights, d0=0.3, index=index, **METRICS[metric])
     theirs = {
         "n_neighbors": 7,
         "metric": metric,
@@ -153,7 +153,9 @@ def test_drawn_problems_as_scikit_learn_by_every_index(seed):
     rng = np.random.default_rng(seed)
     n, d, k = int(rng.integers(5, 200)), int(rng.integers(1, 15)), int(rng.integers(1, 5))
     x, y, asked = rng.normal(size=(n, d)), rng.normal(size=n), rng.normal(size=(20, d))
-    answers = [predict(KNN(k=k, index=way), learn(KNN(k=k), x, y), asked) for way in ("kdtree", "brute")]
+    answers = [
+        predict(KNN(n_neighbors=k, index=way), learn(KNN(n_neighbors=k), x, y), asked) for way in ("kdtree", "brute")
+    ]
     np.testing.assert_array_equal(*answers)
     np.testing.assert_allclose(answers[0], KNeighborsRegressor(k).fit(x, y).predict(asked), rtol=1e-8)
 
@@ -167,20 +169,22 @@ def test_tied_problems_have_the_distances_of_all_rows(seed):
     x[:, rng.integers(0, d)] = 7.0
     x[:, rng.integers(0, d)] = x[:, 0]
     y, asked, k = rng.normal(size=n), np.vstack([x[:5], rng.normal(size=(5, d))]), int(rng.integers(1, n + 1))
-    state = learn(KNN(k=k), x, y)
+    state = learn(KNN(n_neighbors=k), x, y)
     expected = np.sort(cdist(asked, x), axis=1)[:, :k]
     for index in ("kdtree", "brute"):
-        told = explain(KNN(k=k, index=index), state, asked)
+        told = explain(KNN(n_neighbors=k, index=index), state, asked)
         near = [[one["distance"] for one in reason["neighbours"]] for reason in told]
         np.testing.assert_allclose(np.sort(near, axis=1), expected, rtol=1e-12, atol=1e-12)
         rows = [[one["row"] for one in reason["neighbours"]] for reason in told]
         assert all(len(set(one)) == k for one in rows)
-        np.testing.assert_allclose(predict(KNN(k=k, index=index), state, asked), y[rows].mean(axis=1), rtol=1e-8)
+        np.testing.assert_allclose(
+            predict(KNN(n_neighbors=k, index=index), state, asked), y[rows].mean(axis=1), rtol=1e-8
+        )
 
 
 def test_weights_count_in_the_mean():
-    state = learn(KNN(k=2), [[0], [1]], [0, 9], weights=[2, 1])
-    assert ask(KNN(k=2), state, [0.5])[0] == pytest.approx(3)
+    state = learn(KNN(n_neighbors=2), [[0], [1]], [0, 9], weights=[2, 1])
+    assert ask(KNN(n_neighbors=2), state, [0.5])[0] == pytest.approx(3)
 
 
 def test_prototypes_are_the_centres_of_each_class():
@@ -189,7 +193,7 @@ def test_prototypes_are_the_centres_of_each_class():
     centres = np.array([[0, 0], [10, 0], [5, 8.0]])
     blob = np.repeat([0, 1, 2], 30)
     x, y = centres[blob] + rng.normal(size=(90, 2)), np.array([0, 0, 1])[blob]
-    params = KNN(k=1, prototypes=2)
+    params = KNN(n_neighbors=1, prototypes=2)
     state = learn(params, x, y, 2)
     means = np.array([x[blob == b].mean(axis=0) for b in (0, 1)])
     found = state.rows[state.answers == 0]
@@ -202,7 +206,7 @@ def test_prototypes_are_the_centres_of_each_class():
 
 
 def test_prototypes_of_numbers_answer_with_the_mean_of_their_rows():
-    params = KNN(k=1, prototypes=2)
+    params = KNN(n_neighbors=1, prototypes=2)
     state = learn(params, [[0], [1], [10], [11]], [1, 4, 7, 9], weights=[2, 1, 1, 1])
     np.testing.assert_allclose(ask(params, state, [0], [10]), [2, 8])
 
@@ -210,11 +214,14 @@ def test_prototypes_of_numbers_answer_with_the_mean_of_their_rows():
 def test_as_many_prototypes_as_rows_are_the_rows():
     x, y = datasets.load_iris(return_X_y=True)
     x = x + 1e-3 * np.random.default_rng(0).normal(size=x.shape)
-    both = [predict(params, learn(params, x[::2], y[::2], 3), x) for params in (KNN(k=3), KNN(k=3, prototypes=500))]
+    both = [
+        predict(params, learn(params, x[::2], y[::2], 3), x)
+        for params in (KNN(n_neighbors=3), KNN(n_neighbors=3, prototypes=500))
+    ]
     np.testing.assert_allclose(*both, atol=1e-12)
 
 
 def test_fewer_rows_than_neighbours_is_said():
-    found = fit(KNN(k=9), Data.of(Task.REGRESSION, [[0.0], [1.0]], [1.0, 3.0]), Context.of(0))
+    found = fit(KNN(n_neighbors=9), Data.of(Task.REGRESSION, [[0.0], [1.0]], [1.0, 3.0]), Context.of(0))
     assert len(found.warnings) == 1
-    assert ask(KNN(k=9), found.state, [7])[0] == 2
+    assert ask(KNN(n_neighbors=9), found.state, [7])[0] == 2

@@ -23,7 +23,7 @@ def told(x, y, **params):
 @pytest.mark.parametrize("penalise_intercept", [True, False])
 def test_soft_threshold_of_an_orthonormal_design(penalise_intercept):
     """B8.5: least squares (3, 0.4), penalty 1, gives (2.5, 0): the threshold is half the penalty."""
-    state = fitted(ORTHONORMAL, SHARP, penalty=1, penalise_intercept=penalise_intercept).state
+    state = fitted(ORTHONORMAL, SHARP, l1=1, penalise_intercept=penalise_intercept).state
     np.testing.assert_allclose(state.coef, [2.5, 0], atol=1e-14)
     assert state.coef[1] == 0
 
@@ -31,15 +31,17 @@ def test_soft_threshold_of_an_orthonormal_design(penalise_intercept):
 def test_the_two_forms_are_one():
     """B8.5: the bound that a penalty arrives at leads to the same fit."""
     x, y = datasets.load_diabetes(return_X_y=True)
-    by_penalty = fitted(x, y, penalty=300.0).state
-    by_bound = fitted(x, y, choice="bound", bound=float(np.abs(by_penalty.coef).sum())).state
+    by_penalty = fitted(x, y, l1=300.0).state
+    by_bound = fitted(x, y, selection="bound", bound=float(np.abs(by_penalty.coef).sum())).state
     np.testing.assert_allclose(by_bound.coef, by_penalty.coef, rtol=1e-7, atol=1e-7)
     assert by_bound.path.penalties[by_bound.path.chosen] == pytest.approx(300, rel=1e-7)
-    np.testing.assert_allclose(fitted(ORTHONORMAL, SHARP, choice="bound", bound=2.5).state.coef, [2.5, 0], atol=1e-12)
+    np.testing.assert_allclose(
+        fitted(ORTHONORMAL, SHARP, selection="bound", bound=2.5).state.coef, [2.5, 0], atol=1e-12
+    )
 
 
 def test_a_bound_out_of_reach_is_least_squares():
-    state = fitted(ORTHONORMAL, SHARP, choice="bound", bound=1e6).state
+    state = fitted(ORTHONORMAL, SHARP, selection="bound", bound=1e6).state
     np.testing.assert_allclose(state.coef, [3, 0.4], rtol=1e-7)
 
 
@@ -50,17 +52,17 @@ def test_all_is_zero_from_the_first_penalty_on(literal):
     y = x @ [1, 2, 0, 0] - 0.2
     first = 2 * np.abs((x if literal else x - x.mean(axis=0)).T @ (y if literal else y - y.mean())).max()
     how = {"penalise_intercept": literal}
-    assert fitted(x, y, penalty=first * (1 + 1e-9), **how).state.coef.tolist() == [0, 0, 0, 0]
-    assert (fitted(x, y, penalty=first * 0.999, **how).state.coef != 0).sum() == 1
-    assert told(x, y, penalty=1.0, **how)["path"]["penalties"][0] == pytest.approx(first)
+    assert fitted(x, y, l1=first * (1 + 1e-9), **how).state.coef.tolist() == [0, 0, 0, 0]
+    assert (fitted(x, y, l1=first * 0.999, **how).state.coef != 0).sum() == 1
+    assert told(x, y, l1=1.0, **how)["path"]["penalties"][0] == pytest.approx(first)
 
 
 def test_the_intercept_is_free_unless_asked():
     """Erratum E13: the printed sum begins at the intercept and would pull it to zero."""
     x = np.array([[-1.0], [1], [-1], [1]])
     y = np.full(4, 10.0)
-    assert fitted(x, y, penalty=8).state.intercept == pytest.approx(10)
-    assert fitted(x, y, penalty=8, penalise_intercept=True).state.intercept == pytest.approx(9)  # 10 − (8/2)/4
+    assert fitted(x, y, l1=8).state.intercept == pytest.approx(10)
+    assert fitted(x, y, l1=8, penalise_intercept=True).state.intercept == pytest.approx(9)  # 10 − (8/2)/4
 
 
 def theirs(x, y, weights, penalty):
@@ -70,7 +72,7 @@ def theirs(x, y, weights, penalty):
 
 
 def ours(x, y, weights, penalty):
-    params = lasso.Lasso(penalty=penalty)
+    params = lasso.Lasso(l1=penalty)
     data = Data.of(Task.REGRESSION, x, y, weights=weights)
     fit = lasso.fit(params, data, Context.of(0))
     assert fit.converged
@@ -99,7 +101,7 @@ def test_objective_agrees_with_the_peer_on_drawn_problems(seed):
 def test_optimality_along_the_whole_path():
     """|2xⱼ·r| is the penalty where a coefficient is not zero, and no more where it is; gaps agree."""
     x, y = datasets.load_diabetes(return_X_y=True)
-    path = fitted(x, y, penalty=50).state.path
+    path = fitted(x, y, l1=50).state.path
     assert (np.diff(path.penalties) < 0).all()
     assert (path.gaps <= 1e-10).all()
     pull = 2 * (x - x.mean(axis=0)).T @ ((y - y.mean())[:, None] - (x - x.mean(axis=0)) @ path.coefs.T)
@@ -112,7 +114,7 @@ def test_optimality_along_the_whole_path():
 
 def test_the_gap_is_an_upper_bound_and_says_when_it_is_not_reached():
     x, y = datasets.load_diabetes(return_X_y=True)
-    params = lasso.Lasso(penalty=1.0, max_iter=1, tol=1e-14)
+    params = lasso.Lasso(l1=1.0, max_iter=1, tol=1e-14)
     data = Data.of(Task.REGRESSION, x, y)
     rough = lasso.fit(params, data, Context.of(0))
     found, best = lasso.objective(params, rough.state, data), ours(x, y, np.ones(len(y)), 1.0)
@@ -124,12 +126,12 @@ def test_cross_validation_finds_the_inputs_that_matter():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(120, 15))
     y = 3 * x[:, 2] - 2 * x[:, 7] + rng.normal(size=120)
-    best, modest = (told(x, y, choice=choice) for choice in ("best", "one_standard_error"))
+    best, modest = (told(x, y, selection=choice) for choice in ("lowest_error", "one_standard_error"))
     assert modest["selected"] == [2, 7]
     assert set(best["selected"]) >= {2, 7}
     cv = modest["cross_validation"]
     assert cv == best["cross_validation"]
-    assert (best["penalty"], modest["penalty"]) == (cv["best"], cv["one_standard_error"])
+    assert (best["penalty"], modest["penalty"]) == (cv["lowest_error"], cv["one_standard_error"])
     errors, spreads = np.array(cv["errors"]), np.array(cv["standard_errors"])
     place = errors.argmin()
     assert (
@@ -143,7 +145,7 @@ def test_cross_validation_finds_the_inputs_that_matter():
 def test_cross_validation_is_fits_to_the_other_rows():
     """Moments of folds added up give what fits to the rows themselves give."""
     x, y = datasets.load_diabetes(return_X_y=True)
-    path = fitted(x, y, choice="best", folds=4, seed=3).state.path
+    path = fitted(x, y, selection="lowest_error", cv=4, seed=3).state.path
     fold = Context.of(3).rng.permutation(len(y)) % 4
     for place in (0, 15, 30):
         errors = []
@@ -158,11 +160,11 @@ def test_cross_validation_is_fits_to_the_other_rows():
 
 def test_the_path_leads_to_the_penalty_asked_for():
     x, y = datasets.load_diabetes(return_X_y=True)
-    path = fitted(x, y, penalty=500).state.path
+    path = fitted(x, y, l1=500).state.path
     assert path.penalties[-1] == 500
     assert path.chosen == len(path.penalties) - 1
     assert len(path.penalties) == 40
-    beyond = fitted(x, y, penalty=1e6).state.path
+    beyond = fitted(x, y, l1=1e6).state.path
     assert beyond.penalties[beyond.chosen] == 1e6
     assert not beyond.coefs.any()
 
@@ -174,21 +176,21 @@ def test_without_an_intercept_it_is_the_peers(seed):
     x = rng.normal(size=(40, 6)) + 3
     y, weights = x @ [2, 0, -1, 0, 0, 1] + 5 + rng.normal(size=40), rng.uniform(0.1, 5, 40)
     penalty = float(2 * np.abs(x.T @ (weights * y)).max() * 10 ** rng.uniform(-4, -0.3))
-    state = fitted(x, y, weights, penalty=penalty, intercept=False).state
+    state = fitted(x, y, weights, l1=penalty, fit_intercept=False).state
     scale = weights.mean()  # the peer makes the weights add up to the number of rows
     peer = Peer(alpha=penalty / 2 / weights.sum(), fit_intercept=False, tol=1e-14, max_iter=500_000)
     peer.fit(x, y, sample_weight=weights / scale)
     np.testing.assert_allclose(state.coef, peer.coef_, rtol=1e-6, atol=1e-8)
-    assert lasso.predict(lasso.Lasso(intercept=False), state, np.zeros((1, 6))) == [0]
+    assert lasso.predict(lasso.Lasso(fit_intercept=False), state, np.zeros((1, 6))) == [0]
 
 
 def test_without_an_intercept_bound_and_folds_agree_with_it():
     x, y = datasets.load_diabetes(return_X_y=True)
-    by_penalty = fitted(x, y, penalty=300.0, intercept=False).state
+    by_penalty = fitted(x, y, l1=300.0, fit_intercept=False).state
     bound = float(np.abs(by_penalty.coef).sum())
-    by_bound = fitted(x, y, choice="bound", bound=bound, intercept=False).state
+    by_bound = fitted(x, y, selection="bound", bound=bound, fit_intercept=False).state
     np.testing.assert_allclose(by_bound.coef, by_penalty.coef, rtol=1e-7, atol=1e-7)
-    path = fitted(x, y, choice="best", folds=4, seed=3, intercept=False).state.path
+    path = fitted(x, y, selection="lowest_error", cv=4, seed=3, fit_intercept=False).state.path
     fold, errors = Context.of(3).rng.permutation(len(y)) % 4, []
     for k in range(4):
         peer = Peer(alpha=path.penalties[15] / 2 / len(y), fit_intercept=False, tol=1e-12, max_iter=100_000)
@@ -199,5 +201,5 @@ def test_without_an_intercept_bound_and_folds_agree_with_it():
 
 def test_without_an_intercept_none_is_penalised():
     x, y = datasets.load_diabetes(return_X_y=True)
-    plain, asked = (fitted(x, y, intercept=False, penalise_intercept=both).state for both in (False, True))
+    plain, asked = (fitted(x, y, fit_intercept=False, penalise_intercept=both).state for both in (False, True))
     assert (asked.intercept, asked.coef.tolist()) == (0, plain.coef.tolist())

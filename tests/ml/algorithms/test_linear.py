@@ -147,7 +147,7 @@ def test_every_figure_agrees_with_the_peer(intercept, weighted):
     x = 20 * x + 3
     weights = np.random.default_rng(0).uniform(0.2, 3, len(y)) if weighted else np.ones(len(y))
     peer = sm.WLS(y, sm.add_constant(x) if intercept else x, weights=weights).fit()
-    told = summary(x, y, weights=weights, intercept=intercept)
+    told = summary(x, y, weights=weights, fit_intercept=intercept)
     first = slice(1, None) if intercept else slice(None)
     np.testing.assert_allclose(told["coefficients"], peer.params[first], rtol=1e-8)
     np.testing.assert_allclose(told["standard_errors"], peer.bse[first], rtol=1e-8)
@@ -158,12 +158,12 @@ def test_every_figure_agrees_with_the_peer(intercept, weighted):
     assert told["degrees_of_freedom"] == peer.df_resid
     if intercept:
         assert told["intercept_p_value"] == pytest.approx(peer.pvalues[0], rel=1e-7)
-    params = linear.Linear(intercept=intercept, interval_of="mean")
-    bounds = linear.interval(params, fitted(x, y, weights=weights, intercept=intercept).state, x[:9], 0.9)
+    params = linear.Linear(fit_intercept=intercept, interval_of="mean")
+    bounds = linear.interval(params, fitted(x, y, weights=weights, fit_intercept=intercept).state, x[:9], 0.9)
     rows = sm.add_constant(x)[:9] if intercept else x[:9]
     np.testing.assert_allclose(bounds, peer.get_prediction(rows).conf_int(alpha=0.1), rtol=1e-8)
-    params = linear.Linear(intercept=intercept)
-    bounds = linear.interval(params, fitted(x, y, weights=weights, intercept=intercept).state, x[:9], 0.9)
+    params = linear.Linear(fit_intercept=intercept)
+    bounds = linear.interval(params, fitted(x, y, weights=weights, fit_intercept=intercept).state, x[:9], 0.9)
     np.testing.assert_allclose(bounds, peer.get_prediction(rows).conf_int(alpha=0.1, obs=True), rtol=1e-8)
 
 
@@ -209,7 +209,7 @@ def test_xor_is_beyond_a_plane():
 def test_xor_with_the_product_is_a_plane(target, coef):
     """B4.4: φ = (1, x1, x2, x1x2); the 1 given as a column or not."""
     rows = np.column_stack([np.ones(4), CORNERS, CORNERS.prod(axis=1)])
-    np.testing.assert_allclose(fitted(rows, target, intercept=False).state.coef, coef, atol=1e-14)
+    np.testing.assert_allclose(fitted(rows, target, fit_intercept=False).state.coef, coef, atol=1e-14)
     state = fitted(rows[:, 1:], target).state
     np.testing.assert_allclose([state.intercept, *state.coef], coef, atol=1e-14)
 
@@ -218,7 +218,7 @@ def test_the_shortest_of_many_exact_fits():
     """B4.4: with six quadratic columns XᵀX is singular; the pseudo-inverse gives (0, ½, ½, −2, ½, ½)."""
     x1, x2 = CORNERS.T
     rows = np.column_stack([np.ones(4), x1, x2, x1 * x2, x1**2, x2**2])
-    fit = fitted(rows, XOR, intercept=False)
+    fit = fitted(rows, XOR, fit_intercept=False)
     np.testing.assert_allclose(fit.state.coef, [0, 0.5, 0.5, -2, 0.5, 0.5], atol=1e-14)
     assert fit.state.rank == 4
 
@@ -226,9 +226,9 @@ def test_the_shortest_of_many_exact_fits():
 def test_without_an_intercept_zero_stays_zero():
     """B4.2, and B5.4: log y = −c x for y = exp(−0.7x)."""
     x = np.array([[1.0], [2], [3]])
-    fit = fitted(x, np.log(np.exp(-0.7 * x[:, 0])), intercept=False)
+    fit = fitted(x, np.log(np.exp(-0.7 * x[:, 0])), fit_intercept=False)
     np.testing.assert_allclose(fit.state.coef, [-0.7], rtol=1e-14)
-    assert linear.predict(linear.Linear(intercept=False), fit.state, np.zeros((1, 1))) == [0]
+    assert linear.predict(linear.Linear(fit_intercept=False), fit.state, np.zeros((1, 1))) == [0]
 
 
 def test_any_fixed_functions_of_the_inputs():
@@ -296,7 +296,7 @@ def test_classes_are_those_of_ridge_without_a_penalty():
     x, y = datasets.load_iris(return_X_y=True)
     ours = fitted(x, y, task=Task.CLASSIFICATION).state
     data = Data.of(Task.CLASSIFICATION, x, y)
-    theirs = ridge.fit(ridge.Ridge(penalty=0), data, Context.of(0)).state
+    theirs = ridge.fit(ridge.Ridge(l2=0), data, Context.of(0)).state
     np.testing.assert_allclose(
         linear.predict(linear.Linear(), ours, x), ridge.predict(ridge.Ridge(), theirs, x), rtol=1e-10
     )

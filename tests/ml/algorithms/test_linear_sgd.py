@@ -14,7 +14,7 @@ from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.numerics.linear_models.losses import Loss, MeanLoss, losses, slopes
 from app.ml.numerics.linear_models.stochastic_gradient import sgd_pass
 
-LMS = {"solver": "online", "schedule": "constant", "epochs": 1, "shuffle": False, "penalty": 0.0}
+LMS = {"solver": "online", "schedule": "constant", "epochs": 1, "shuffle": False, "l2": 0.0}
 EXACT = {"max_iter": 100_000, "tol": 1e-10}
 
 
@@ -125,7 +125,7 @@ def test_it_converges_to_the_pseudo_inverse_just_below_the_limit_and_runs_away_j
     y = y[:, 0]
     limit = 2 / np.linalg.eigvalsh(2 * x.T @ x)[-1]
     below, above = (
-        fitted(numbers(x, y), intercept=False, penalty=0.0, rate=2 * 30 * limit * share, max_iter=50_000)
+        fitted(numbers(x, y), fit_intercept=False, l2=0.0, learning_rate=2 * 30 * limit * share, max_iter=50_000)
         for share in (0.99, 1.01)
     )
     assert below.converged
@@ -143,7 +143,7 @@ def test_one_row_at_a_time_is_widrow_and_hoff():
     for row, target in zip(x, y, strict=True):
         error = target - w @ row - b
         w, b = w + 0.01 * error * row, b + 0.01 * error
-    state = fitted(numbers(x, y), **LMS, rate=0.01).state
+    state = fitted(numbers(x, y), **LMS, learning_rate=0.01).state
     np.testing.assert_allclose(state.coef[0], w, rtol=1e-12)
     np.testing.assert_allclose(state.intercept[0], b, rtol=1e-12)
 
@@ -152,7 +152,7 @@ def test_one_row_at_a_time_is_widrow_and_hoff():
 def test_the_mean_of_single_steps_is_the_step_of_all(loss):
     """N8: the mean of the stochastic gradients is the batch gradient over P."""
     x, y, _ = drawn(2)
-    data, how = numbers(x, y), {**LMS, "rate": 0.1, "loss": loss}
+    data, how = numbers(x, y), {**LMS, "learning_rate": 0.1, "loss": loss}
     params = linear_sgd.LinearSGD(**how)
     singles = [linear_sgd.fit(params, data.take(np.array([i])), Context.of(0)).state for i in range(len(y))]
     whole = fitted(data, **how | {"batch_size": len(y)}).state
@@ -163,7 +163,7 @@ def test_the_mean_of_single_steps_is_the_step_of_all(loss):
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
 def test_a_batch_more_is_the_longer_pass(loss):
     x, y, _ = drawn(4)
-    data, params = numbers(x, y), linear_sgd.LinearSGD(**LMS | {"penalty": 0.01}, rate=0.02, loss=loss)
+    data, params = numbers(x, y), linear_sgd.LinearSGD(**LMS | {"l2": 0.01}, learning_rate=0.02, loss=loss)
     half = len(y) // 2
     first = linear_sgd.fit(params, data.take(np.arange(half)), Context.of(0)).state
     both = linear_sgd.update(params, first, data.take(np.arange(half, len(y))), Context.of(7)).state
@@ -178,7 +178,7 @@ def test_schedules_fall_as_they_say():
     data = numbers([[1.0]], [1e9])
     for schedule, power in (("constant", 0), ("root", 0.5), ("inverse", 1)):
         params = linear_sgd.LinearSGD(
-            **LMS | {"schedule": schedule, "loss": "absolute"}, rate=0.5, settling=10.0, intercept=False
+            **LMS | {"schedule": schedule, "loss": "absolute"}, learning_rate=0.5, settling=10.0, fit_intercept=False
         )
         state = state_of([[0.0]], 0.0)._replace(rate=0.5)
         at = []
@@ -195,7 +195,7 @@ def test_schedules_fall_as_they_say():
 def test_squared_loss_ends_where_ridge_does(intercept):
     x, y = scaled("diabetes")
     n, alpha = len(y), 1e-3
-    how = {"penalty": alpha, "intercept": intercept}
+    how = {"l2": alpha, "fit_intercept": intercept}
     fit = fitted(numbers(x, y), **how, **EXACT)
     peer = Ridge(alpha=n * alpha, fit_intercept=intercept, solver="svd").fit(x, y)
     assert fit.converged
@@ -206,22 +206,22 @@ def test_squared_loss_ends_where_ridge_does(intercept):
 
 def test_without_a_penalty_it_ends_at_least_squares():
     x, y = scaled("diabetes")
-    fit = fitted(numbers(x, y), penalty=0.0, **EXACT)
+    fit = fitted(numbers(x, y), l2=0.0, **EXACT)
     peer = LinearRegression().fit(x, y)
     assert fit.converged
-    best = cost(numbers(x, y), state_of(peer.coef_, peer.intercept_), penalty=0.0)
-    assert cost(numbers(x, y), fit.state, penalty=0.0) == pytest.approx(best, rel=1e-8)
+    best = cost(numbers(x, y), state_of(peer.coef_, peer.intercept_), l2=0.0)
+    assert cost(numbers(x, y), fit.state, l2=0.0) == pytest.approx(best, rel=1e-8)
 
 
 @pytest.mark.parametrize("name", ["breast_cancer", "iris", "wine"])
 def test_logistic_loss_ends_where_logistic_regression_does(name):
     x, y = scaled(name)
     n, alpha, data = len(y), 1e-3, classes(x, y)
-    fit = fitted(data, penalty=alpha, **EXACT)
+    fit = fitted(data, l2=alpha, **EXACT)
     peer = LogisticRegression(C=1 / (n * alpha), tol=1e-12, max_iter=10_000, solver="newton-cg").fit(x, y)
     assert fit.converged
-    best = cost(data, state_of(peer.coef_, peer.intercept_, max(y) + 1), penalty=alpha)
-    assert cost(data, fit.state, penalty=alpha) == pytest.approx(best, rel=1e-8)
+    best = cost(data, state_of(peer.coef_, peer.intercept_, max(y) + 1), l2=alpha)
+    assert cost(data, fit.state, l2=alpha) == pytest.approx(best, rel=1e-8)
     answer = linear_sgd.predict(linear_sgd.LinearSGD(), fit.state, x)
     np.testing.assert_allclose(answer, peer.predict_proba(x), atol=1e-5)
 
@@ -232,14 +232,14 @@ def test_drawn_problems_end_at_the_minimum(seed):
     x, y, weights = drawn(seed, k)
     alpha, n = 0.01, weights.sum()
     data = classes(x, y, weights=weights) if k else numbers(x, y, weights=weights)
-    fit = fitted(data, penalty=alpha, **EXACT)
+    fit = fitted(data, l2=alpha, **EXACT)
     if k:
         peer = LogisticRegression(C=1 / (n * alpha), tol=1e-13, max_iter=10_000).fit(x, y, weights)
     else:
         peer = Ridge(alpha=n * alpha, solver="svd").fit(x, y, weights)
-    best = cost(data, state_of(peer.coef_, peer.intercept_, k), penalty=alpha)
+    best = cost(data, state_of(peer.coef_, peer.intercept_, k), l2=alpha)
     assert fit.converged
-    assert cost(data, fit.state, penalty=alpha) <= best * (1 + 1e-8)
+    assert cost(data, fit.state, l2=alpha) <= best * (1 + 1e-8)
 
 
 def least_by_programme(x, y, weights, loss):
@@ -276,7 +276,7 @@ def degenerate(seed, k=0):
 def test_a_corner_without_a_penalty_is_at_the_minimum_of_the_linear_programme(loss, seed):
     x, y, weights = degenerate(seed, 2 * (loss == "hinge"))
     data = classes(x, y, weights=weights) if loss == "hinge" else numbers(x, y, weights=weights)
-    how = {"loss": "absolute", "class_loss": "hinge", "penalty": 0.0}
+    how = {"loss": "absolute", "class_loss": "hinge", "l2": 0.0}
     fit = fitted(data, **how)
     found = cost(data, fit.state, **how)
     assert fit.converged
@@ -293,7 +293,7 @@ def test_a_corner_with_a_penalty_is_where_support_vectors_say(loss, seed):
     x, y, weights = degenerate(seed, 2 * (loss == "hinge"))
     x = x if seed % 6 != 2 else x * 10.0 ** -np.linspace(-6, 6, x.shape[1])
     alpha, share = 10.0 ** (seed % 3 - 1), weights / weights.sum()
-    how = {"loss": "absolute", "class_loss": "hinge", "penalty": alpha}
+    how = {"loss": "absolute", "class_loss": "hinge", "l2": alpha}
     limits = {"kernel": "linear", "C": 1.0, "tol": 1e-9, "max_iter": 100_000}
     peer = (SVC(**limits) if loss == "hinge" else SVR(epsilon=0, **limits)).fit(x, y, share / alpha)
     data = classes(x, y, weights=weights) if loss == "hinge" else numbers(x, y, weights=weights)
@@ -310,7 +310,7 @@ def test_a_corner_with_a_penalty_is_where_support_vectors_say(loss, seed):
 def test_the_gap_of_a_corner_is_proven_on_real_data(name, loss):
     """Of classes too: with one score for each, a looser end is above the tighter one by no more than its gap says."""
     x, y = scaled(name)
-    data, how = classes(x, y), {"class_loss": loss, "penalty": 1e-3}
+    data, how = classes(x, y), {"class_loss": loss, "l2": 1e-3}
     loose, tight = (fitted(data, **how, tol=tol) for tol in (1e-2, 1e-12))
     values = [cost(data, fit.state, **how) for fit in (loose, tight)]
     gap = loose.curves["duality_gap"][-1]
@@ -323,7 +323,7 @@ def test_the_gap_of_a_corner_is_proven_on_real_data(name, loss):
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("penalty", [0.0, 1e12])
 def test_columns_of_no_or_of_enormous_length_do_no_harm_at_a_corner(x, intercept, penalty):
-    how = {"loss": "absolute", "class_loss": "hinge", "intercept": intercept, "penalty": penalty}
+    how = {"loss": "absolute", "class_loss": "hinge", "fit_intercept": intercept, "l2": penalty}
     for data in (numbers(x, [1.0, 2.0, 9.0]), classes(x, [0, 1, 2])):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -345,20 +345,20 @@ def test_too_few_iterations_for_a_corner_say_so():
 def test_the_search_without_slopes_ends_there_too():
     x, y, weights = drawn(4)
     data = numbers(x, y, weights=weights)
-    felt, followed = (fitted(data, solver=solver, penalty=0.01, **EXACT) for solver in ("search", "batch"))
+    felt, followed = (fitted(data, solver=solver, l2=0.01, **EXACT) for solver in ("search", "batch"))
     assert felt.converged
-    assert cost(data, felt.state, penalty=0.01) == pytest.approx(cost(data, followed.state, penalty=0.01), rel=1e-8)
+    assert cost(data, felt.state, l2=0.01) == pytest.approx(cost(data, followed.state, l2=0.01), rel=1e-8)
     x, y, weights = drawn(5, 3)
     data = classes(x, y, weights=weights)
-    felt, followed = (fitted(data, solver=solver, penalty=0.1, **EXACT) for solver in ("search", "batch"))
-    assert cost(data, felt.state, penalty=0.1) == pytest.approx(cost(data, followed.state, penalty=0.1), rel=1e-8)
+    felt, followed = (fitted(data, solver=solver, l2=0.1, **EXACT) for solver in ("search", "batch"))
+    assert cost(data, felt.state, l2=0.1) == pytest.approx(cost(data, followed.state, l2=0.1), rel=1e-8)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared", "absolute"])
 @pytest.mark.parametrize("batch_size", [1, 16])
 def test_row_by_row_comes_near_the_minimum(loss, batch_size):
     x, y = scaled("wine")
-    data, how = classes(x, y), {"class_loss": loss, "penalty": 1e-2}
+    data, how = classes(x, y), {"class_loss": loss, "l2": 1e-2}
     online = fitted(data, **how, solver="online", batch_size=batch_size, epochs=60)
     batch = fitted(data, **how, max_iter=10_000)
     zero = cost(data, state_of(np.zeros((3, 13)), 0.0, 3), **how)
@@ -378,7 +378,7 @@ def test_a_rate_that_is_too_large_gives_finite_answers(solver, loss):
     data = classes(x, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        params = linear_sgd.LinearSGD(class_loss=loss, solver=solver, rate=1e12, penalty=0.0)
+        params = linear_sgd.LinearSGD(class_loss=loss, solver=solver, learning_rate=1e12, l2=0.0)
         fit = linear_sgd.fit(params, data, Context.of(0))
         answer = linear_sgd.predict(params, fit.state, x)
     assert np.isfinite(answer).all()
@@ -388,7 +388,7 @@ def test_a_rate_that_is_too_large_gives_finite_answers(solver, loss):
 
 
 def test_a_batch_that_would_blow_up_is_not_learned():
-    params = linear_sgd.LinearSGD(**LMS, rate=0.1)
+    params = linear_sgd.LinearSGD(**LMS, learning_rate=0.1)
     state = linear_sgd.fit(params, numbers([[1.0], [2.0]], [1.0, 2.0]), Context.of(0)).state
     after = linear_sgd.update(params, state, numbers([[1e200], [1e200]], [1.0, 1.0]), Context.of(0))
     assert "not learned" in after.warnings[0]
@@ -397,7 +397,7 @@ def test_a_batch_that_would_blow_up_is_not_learned():
 
 def test_without_a_rate_no_step_overshoots_its_row():
     """Squared loss, one row: after the step the error has its old sign, or is zero (Nagumo & Noda)."""
-    params = linear_sgd.LinearSGD(solver="online", penalty=0.0)
+    params = linear_sgd.LinearSGD(solver="online", l2=0.0)
     state = linear_sgd.fit(params, numbers([[1.0], [2.0]], [1.0, 2.0]), Context.of(0)).state
     for size in (1.0, 1e3, 1e6):
         row = numbers([[size]], [0.0])
@@ -419,8 +419,8 @@ def test_the_error_curve_is_told_while_it_falls(solver):
 def test_a_curve_of_the_penalty():
     """B3.5: error plus complexity. The more the penalty weighs, the larger the error, the smaller the coefficients."""
     data = numbers(*scaled("diabetes"))
-    states = [fitted(data, penalty=alpha).state for alpha in (1e-3, 1e-1, 10.0)]
-    errors = [cost(data, state, penalty=0.0) for state in states]
+    states = [fitted(data, l2=alpha).state for alpha in (1e-3, 1e-1, 10.0)]
+    errors = [cost(data, state, l2=0.0) for state in states]
     sizes = [np.linalg.norm(state.coef) for state in states]
     assert errors == sorted(errors)
     assert sizes == sorted(sizes, reverse=True)

@@ -166,7 +166,7 @@ def test_memory_is_that_of_a_block(kind, monkeypatch):
 )
 def test_posterior(prior_variance, answer, variance):
     """B8.3 at 2.5; without a prior to speak of it is the plane of B8.2."""
-    params = BayesianLocallyWeighted(width=1, prior_variance=prior_variance, k=1, theta=1, literal=True)
+    params = BayesianLocallyWeighted(width=1, prior_variance=prior_variance, prior_shape=1, prior_rate=1, literal=True)
     (told,) = bayes.explain(params, learn(params, *PARABOLA), np.array([[2.5]]))
     assert told["answer"] == pytest.approx(answer, abs=5e-8)
     assert told["variance"] == pytest.approx(variance, abs=5e-8)
@@ -178,7 +178,9 @@ def test_posterior(prior_variance, answer, variance):
 @pytest.mark.parametrize(("dof", "freedom"), [("conjugate", 3.2241740), ("printed", 2.2241740)])
 def test_degrees_of_freedom(dof, freedom):
     """Erratum E12: 2k + Σs² goes with the printed σ²; what is printed, k + Σs², may be asked for."""
-    params = BayesianLocallyWeighted(width=1, prior_variance=1, k=1, theta=1, literal=True, dof=dof, interval_of="mean")
+    params = BayesianLocallyWeighted(
+        width=1, prior_variance=1, prior_shape=1, prior_rate=1, literal=True, dof=dof, interval_of="mean"
+    )
     state, query = learn(params, *PARABOLA), np.array([[2.5]])
     (told,) = bayes.explain(params, state, query)
     assert told["degrees_of_freedom"] == pytest.approx(freedom, abs=5e-8)
@@ -198,7 +200,7 @@ def test_theta_is_a_rate_and_the_prior_has_a_variance_for_each_coefficient():
     """Erratum E12: by the formulas, written out for two columns and five rows; as a scale θ would shrink the noise."""
     rng = np.random.default_rng(1)
     x, y, query, width = rng.normal(size=(5, 2)), rng.normal(size=5), np.array([0.1, 0.2]), 3.0
-    params = BayesianLocallyWeighted(width=width, prior_variance=2, k=0.7, theta=4, literal=True)
+    params = BayesianLocallyWeighted(width=width, prior_variance=2, prior_shape=0.7, prior_rate=4, literal=True)
     design, asked = np.column_stack([np.ones(5), x]), np.append(1, query)
     s2 = np.diag(np.exp(-((x - query) ** 2).sum(axis=1) / width) ** 2)
     v = np.linalg.inv(np.eye(3) / 2 + design.T @ s2 @ design)
@@ -220,7 +222,7 @@ def test_drawn_posteriors_by_the_definition(seed):
     x[:, rng.integers(0, d)] = x[:, 0]
     y, query = rng.normal(size=n), rng.normal(size=d)
     width, prior, k, theta = rng.uniform(1, 9), 10.0 ** rng.integers(-2, 3), rng.uniform(0.1, 3), rng.uniform(0.1, 3)
-    params = BayesianLocallyWeighted(width=width, prior_variance=prior, k=k, theta=theta, literal=True)
+    params = BayesianLocallyWeighted(width=width, prior_variance=prior, prior_shape=k, prior_rate=theta, literal=True)
     s2 = np.exp(-2 * ((x - query) ** 2).sum(axis=1) / width)
     design, asked = np.column_stack([np.ones(n), x]), np.append(1, query)
     precision = np.eye(d + 1) / prior + design.T @ (s2[:, None] * design)
@@ -233,7 +235,7 @@ def test_drawn_posteriors_by_the_definition(seed):
 
 
 def test_far_from_all_rows_the_prior_remains():
-    params = BayesianLocallyWeighted(width=1, prior_variance=9, k=2, theta=3)
+    params = BayesianLocallyWeighted(width=1, prior_variance=9, prior_shape=2, prior_rate=3)
     x, y = datasets.load_diabetes(return_X_y=True)
     state, far = learn(params, x, y), np.full((1, 10), 50.0)
     (told,) = bayes.explain(params, state, far)
@@ -267,7 +269,7 @@ def test_ill_conditioned_neighbourhoods_are_solved_row_by_row():
     rng = np.random.default_rng(4)
     x = rng.normal(size=(30, 1)) + np.array([[0, 1e-7]]) * rng.normal(size=(30, 1))
     y, query = x.sum(axis=1), x[3]
-    params = BayesianLocallyWeighted(width=2, prior_variance=1e15, k=1, theta=1, literal=True)
+    params = BayesianLocallyWeighted(width=2, prior_variance=1e15, prior_shape=1, prior_rate=1, literal=True)
     root = np.exp(-((x - query) ** 2).sum(axis=1) / 2)
     stacked = np.vstack([np.column_stack([np.ones(30), x]) * root[:, None], np.eye(3) * 1e15**-0.5])
     expected = np.linalg.lstsq(stacked, np.append(y * root, np.zeros(3)))[0] @ [1, *query]

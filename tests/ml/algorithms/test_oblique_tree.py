@@ -83,7 +83,9 @@ def mixed(task, n=150, seed=0, gaps=0.15):
 
 
 @pytest.mark.parametrize("task", [C, R])
-@pytest.mark.parametrize("limit", [{}, {"max_leaves": 7}, {"max_depth": 3, "missing": "both"}, {"min_gain": 0.05}])
+@pytest.mark.parametrize(
+    "limit", [{}, {"max_leaf_nodes": 7}, {"max_depth": 3, "missing": "both"}, {"min_impurity_decrease": 0.05}]
+)
 def test_without_forms_it_is_the_tree_that_compiled_code_grows(task, limit):
     """With one numeric column there is nothing to combine."""
     data = mixed(task)
@@ -274,7 +276,7 @@ def test_a_leaf_answers_with_the_line_of_its_rows():
     x = np.linspace(-4, 4, 81)[:, None]
     y = np.where(x[:, 0] <= 0, -3 * x[:, 0], 100 + 2 * x[:, 0])
     data = Data.of(R, np.column_stack([x, np.sin(9 * x)]), y)
-    params, state = fitted(data, leaf_model="linear", oblique=None, max_leaves=2)
+    params, state = fitted(data, leaf_model="linear", oblique=None, max_leaf_nodes=2)
     np.testing.assert_allclose(predict(params, state, data.x), y, rtol=1e-6, atol=1e-6)
     assert summary(params, state)["lines"] == 2
     (told,) = explain(params, state, data.x[:1])
@@ -333,7 +335,7 @@ def test_a_row_of_weight_two_is_the_row_twice():
 
 def test_pruning_leaves_no_form_behind():
     data = mixed(C, n=300)
-    params, state = fitted(data, pruning=0.02)
+    params, state = fitted(data, ccp_alpha=0.02)
     assert len(state.trees.column) < len(fitted(data)[1].trees.column)
     asked = state.trees.column[state.trees.column >= 4] - 4
     assert sorted(asked) == list(range(state.questions.size))

@@ -20,7 +20,7 @@ def fitted(x, weights=None, **params):
 
 def test_iris():
     """The usual figures for iris: 92.46 %, 5.31 %, 1.71 % and 0.52 % of the variance."""
-    params, fit, _ = fitted(IRIS, components=4)
+    params, fit, _ = fitted(IRIS, n_components=4)
     ratio = pca.summary(params, fit.state)["explained_variance_ratio"]
     np.testing.assert_allclose(ratio, [0.92461872, 0.05306648, 0.01710261, 0.00521218], atol=5e-9)
 
@@ -28,7 +28,7 @@ def test_iris():
 @pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer", "diabetes", "digits"])
 def test_agrees_with_the_peer(name):
     x = getattr(datasets, f"load_{name}")().data
-    params, fit, data = fitted(x, components=3)
+    params, fit, data = fitted(x, n_components=3)
     peer = decomposition.PCA(3, svd_solver="full").fit(x)
     n = len(x)
     np.testing.assert_allclose(fit.state.variance, peer.explained_variance_ * (n - 1) / n, rtol=1e-9)
@@ -57,7 +57,7 @@ def test_the_laplacian_form():
     n = len(IRIS)
     laplacian = n * np.eye(n) - 1
     np.testing.assert_allclose(IRIS.T @ laplacian @ IRIS, n**2 * np.cov(IRIS.T, ddof=0), rtol=1e-9)
-    _, fit, _ = fitted(IRIS, components=4)
+    _, fit, _ = fitted(IRIS, n_components=4)
     eigenvalues = np.linalg.eigvalsh(IRIS.T @ laplacian @ IRIS)[::-1] / n**2
     np.testing.assert_allclose(fit.state.variance, eigenvalues, rtol=1e-9)
 
@@ -81,7 +81,7 @@ def test_no_orthonormal_pair_keeps_more():
 
 def test_coordinates_are_uncorrelated_and_loadings_orthonormal():
     """D3: rows orthonormal to 1e-12."""
-    params, fit, _ = fitted(IRIS, components=4)
+    params, fit, _ = fitted(IRIS, n_components=4)
     z = pca.predict(params, fit.state, IRIS)
     np.testing.assert_allclose(np.cov(z.T, ddof=0), np.diag(fit.state.variance), atol=1e-12)
     np.testing.assert_allclose(fit.state.loadings @ fit.state.loadings.T, np.eye(4), atol=1e-12)
@@ -99,7 +99,7 @@ def test_all_of_the_variance_leaves_out_what_has_none():
 
 
 def test_whitened_coordinates_have_variance_one():
-    params, fit, _ = fitted(np.column_stack([IRIS, IRIS[:, 0]]), components=5, whiten=True)
+    params, fit, _ = fitted(np.column_stack([IRIS, IRIS[:, 0]]), n_components=5, whiten=True)
     z = pca.predict(params, fit.state, np.column_stack([IRIS, IRIS[:, 0]]))
     np.testing.assert_allclose(np.var(z, axis=0), [1, 1, 1, 1, 0], atol=1e-9)
     rebuilt = pca.inverse(params, fit.state, z)
@@ -112,20 +112,20 @@ def test_small_variances_keep_their_digits():
     frame, _ = np.linalg.qr(rng.normal(size=(200, 3)) - rng.normal(size=(200, 3)).mean(axis=0))
     frame, _ = np.linalg.qr(frame - frame.mean(axis=0))
     turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-    _, fit, _ = fitted(frame * [1, 1e-5, 1e-9] @ turn, components=3)
+    _, fit, _ = fitted(frame * [1, 1e-5, 1e-9] @ turn, n_components=3)
     np.testing.assert_allclose(np.sqrt(fit.state.variance * 200), [1, 1e-5, 1e-9], rtol=1e-5)
 
 
 def test_wide_and_long_agree():
     """The two ways of finding the directions, on rows repeated until they are many: the covariance is the same."""
     x = np.random.default_rng(0).normal(size=(6, 4)) * [4, 3, 2, 1]
-    few, many = (fitted(rows, components=3)[1].state for rows in (x, np.repeat(x, 10, axis=0)))
+    few, many = (fitted(rows, n_components=3)[1].state for rows in (x, np.repeat(x, 10, axis=0)))
     np.testing.assert_allclose(few.loadings, many.loadings, atol=1e-12)
     np.testing.assert_allclose(few.variance, many.variance, rtol=1e-12)
 
 
 def test_more_components_than_there_are():
-    _, fit, _ = fitted(IRIS[:3], components=9)
+    _, fit, _ = fitted(IRIS[:3], n_components=9)
     assert fit.state.loadings.shape == (3, 4)
     assert fit.warnings == ("There are only 3 directions, not 9.",)
 

@@ -56,7 +56,7 @@ def test_the_kernel_does_what_its_twin_does(k, seed):
 
 def test_two_points_meet_the_bound():
     """Points (1,1)+, (−1,−1)−: R = √2 and the margin √2 of the largest-margin plane allow one mistake."""
-    state = fitted(of([[1.0, 1], [-1, -1]], [1, 0]), intercept=False).state
+    state = fitted(of([[1.0, 1], [-1, -1]], [1, 0]), fit_intercept=False).state
     assert (state.mistakes, state.radius, state.bound) == (1, pytest.approx(np.sqrt(2)), pytest.approx(1))
     np.testing.assert_allclose(state.coef[1, :2] / np.linalg.norm(state.coef[1]), np.sqrt([0.5, 0.5]))
 
@@ -76,7 +76,7 @@ def test_mistakes_on_separable_rows_keep_the_bound(first):
         x, y, w = separable(seed)
         if np.ptp(y) == 0:
             continue
-        fit = fitted(of(x, y > 0), seed, intercept=False, epochs=10_000)
+        fit = fitted(of(x, y > 0), seed, fit_intercept=False, epochs=10_000)
         margin = (y * (x @ w)).min() / np.linalg.norm(w)
         radius = np.linalg.norm(x, axis=1).max()
         assert fit.converged
@@ -97,7 +97,7 @@ def test_the_claims_of_the_proof():
         x = x * 20
         star = w / (y * (x @ w)).min()
         radius = np.linalg.norm(x, axis=1).max()
-        params, state = perceptron.Perceptron(intercept=False), None
+        params, state = perceptron.Perceptron(fit_intercept=False), None
         for turn in range(3 * len(x)):
             row = of(x[[turn % len(x)]], (y > 0)[[turn % len(x)]], classes=2)
             if state is None:
@@ -161,7 +161,7 @@ def test_it_is_gradient_descent_on_the_hinge_of_its_mistakes():
     for row, sign in zip(x, y, strict=True):
         if sign * (w @ row) <= 0:
             w -= -sign * row  # the slope of the hinge, which is at least 1 here
-    state = fitted(of(x, y > 0), **ONCE, intercept=False).state
+    state = fitted(of(x, y > 0), **ONCE, fit_intercept=False).state
     np.testing.assert_allclose(state.coef[1, :-1], w, rtol=1e-12)
     np.testing.assert_array_equal(state.coef[0], -state.coef[1])
 
@@ -195,7 +195,7 @@ def test_the_average_is_over_all_rounds():
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=(50, 3)), rng.integers(0, 3, 50)
     data = of(x, y, classes=3)
-    params = perceptron.Perceptron(**ONCE, answer="average")
+    params = perceptron.Perceptron(**ONCE, average="always")
     state = perceptron.fit(params, data.take(np.array([0])), Context.of(0)).state
     seen = [state.coef]
     for i in range(1, 50):
@@ -226,7 +226,7 @@ def test_xor_ends_and_says_so():
     x, y = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]]), [0, 1, 1, 0]
     fit = fitted(of(x, y), epochs=50)
     assert (fit.converged, fit.iterations) == (True, 50), "the average of so many passes is the answer"
-    assert not fitted(of(x, y), epochs=50, answer="last").converged
+    assert not fitted(of(x, y), epochs=50, average="never").converged
     assert "No plane" in fit.warnings[0]
     assert fit.state.margin < 0
     parted = fitted(of(np.column_stack([x, x[:, 0] * x[:, 1]]), y))
@@ -251,6 +251,6 @@ def test_numbers_that_cannot_be_multiplied_are_refused():
 
 def test_the_share_is_the_depth():
     """(1 ± s)/2 with s = y w·x/(‖w‖R): ½ on the boundary, 1 for the longest row along w."""
-    state = fitted(of([[3.0, 0.0], [-1.0, 0.0]], [1, 0]), intercept=False).state
+    state = fitted(of([[3.0, 0.0], [-1.0, 0.0]], [1, 0]), fit_intercept=False).state
     answer = perceptron.predict(perceptron.Perceptron(), state, np.array([[3.0, 0], [0, 5], [1.5, 0], [-1, 0]]))
     np.testing.assert_allclose(answer[:, 1], [1, 0.5, 0.75, 1 / 3])

@@ -33,7 +33,7 @@ def blobs(n, seed=0):
 
 def votes_for(shares):
     """A forest of stumps without questions, of which so many say each class."""
-    state = fitted(blobs(50), trees=sum(shares), max_depth=0, importance=False).state
+    state = fitted(blobs(50), n_estimators=sum(shares), max_depth=0, importance=False).state
     said = np.repeat(np.arange(len(shares)), shares).astype(np.int32)
     return state._replace(trees=state.trees._replace(left=said))
 
@@ -47,7 +47,9 @@ def test_votes_of_the_book():
 def test_a_bag_leaves_out_a_share_of_1_over_e():
     """B6.9: a tree has not seen (1 - 1/n)^n of the rows; of three trees some has not seen one less what all have."""
     n = 400
-    forests = [fitted(friedman(n), seed=seed, trees=3, max_depth=1, importance=False).state for seed in range(40)]
+    forests = [
+        fitted(friedman(n), seed=seed, n_estimators=3, max_depth=1, importance=False).state for seed in range(40)
+    ]
     unseen = (1 - 1 / n) ** n
     assert np.mean([state.judged for state in forests]) / n == pytest.approx(1 - (1 - unseen) ** 3, abs=0.01)
 
@@ -55,7 +57,7 @@ def test_a_bag_leaves_out_a_share_of_1_over_e():
 def test_trees_know_their_bag_by_heart_and_only_the_others_judge_a_row():
     """B6.9 to B6.11: grown to the end a tree repeats the rows of its bag, 63.2 % of them; by that the bag is told."""
     n, trees, data = 60, 4, friedman(60)
-    found = fitted(data, trees=trees, importance=False)
+    found = fitted(data, n_estimators=trees, importance=False)
     state, warnings = found.state, found.warnings
     answers = each(state.trees, data.x)
     unseen = ~np.isclose(answers, data.y[:, None], rtol=1e-9)
@@ -64,7 +66,7 @@ def test_trees_know_their_bag_by_heart_and_only_the_others_judge_a_row():
     told = (answers * unseen).sum(axis=1)[judged] / unseen.sum(axis=1)[judged]
     assert state.judged == judged.sum() < n
     assert warnings[0].startswith(f"{n - judged.sum()} rows are known to every member")
-    assert fitted(data, trees=60, importance=False).warnings == []
+    assert fitted(data, n_estimators=60, importance=False).warnings == []
     errors = (told - data.y[judged]) ** 2
     assert state.out_of_bag == pytest.approx(np.mean(errors))
     assert state.deviation == pytest.approx(errors.std() / np.sqrt(errors.size))
@@ -81,14 +83,16 @@ def test_rows_are_drawn_with_replacement():
 @pytest.mark.parametrize(("origin", "unit"), [(1e9, 1.0), (0.0, 1e-60), (0.0, 1e60)])
 def test_the_out_of_bag_error_is_that_of_other_units(origin, unit):
     data = friedman(400)
-    own, other = (fitted(one, trees=20).state for one in (data, Data.of(R, data.x, (data.y + origin) * unit)))
+    own, other = (fitted(one, n_estimators=20).state for one in (data, Data.of(R, data.x, (data.y + origin) * unit)))
     assert other.out_of_bag == pytest.approx(own.out_of_bag * unit**2, rel=1e-6)
 
 
 @pytest.mark.parametrize(("data", "columns"), [(blobs(80), 4), (friedman(80), 5), (blobs(80).columns(np.arange(9)), 3)])
 def test_by_default_a_split_draws_the_root_or_half_of_the_columns(data, columns):
     """B6.10: of 10 columns √10 for classes and 10/2 for numbers, rounded up."""
-    one, same, other = (fitted(data, trees=3, importance=False, columns=m).state for m in (None, columns, columns - 1))
+    one, same, other = (
+        fitted(data, n_estimators=3, importance=False, max_features=m).state for m in (None, columns, columns - 1)
+    )
     assert one.trees.threshold.tobytes() == same.trees.threshold.tobytes() != other.trees.threshold.tobytes()
 
 
@@ -97,7 +101,7 @@ def test_the_out_of_bag_error_is_that_of_new_rows(task, draw):
     """B6.11, within its error bar and that of the new rows."""
     both = draw(3000, 1)
     old, new = both.take(np.arange(1500)), both.take(np.arange(1500, 3000))
-    state = fitted(old, trees=80, importance=False).state
+    state = fitted(old, n_estimators=80, importance=False).state
     answer = predict(RandomForest(), state, new.x)
     errors = (answer.argmax(axis=1) != new.codes) * 1.0 if task is C else (answer - new.y) ** 2
     spread = np.hypot(state.deviation, errors.std() / np.sqrt(errors.size))
@@ -112,7 +116,7 @@ def test_as_good_as_scikit_learns(task, draw):
     rival = ensemble.RandomForestClassifier if task is C else ensemble.RandomForestRegressor
     columns = 4
     theirs = rival(100, max_features=columns, random_state=0).fit(old.x, old.y).predict(new.x)
-    ours = predict(RandomForest(), fitted(old, columns=columns, importance=False).state, new.x)
+    ours = predict(RandomForest(), fitted(old, max_features=columns, importance=False).state, new.x)
     if task is C:
         lead = (ours.argmax(axis=1) != new.y) * 1.0 - (theirs != new.y)
     else:
@@ -136,7 +140,9 @@ def test_the_default_for_numbers_beats_a_third_of_the_columns():
     for seed in range(6):
         old, new = friedman(300, seed), friedman(3000, 100 + seed)
         losses = [
-            np.mean((predict(RandomForest(), fitted(old, importance=False, columns=columns).state, new.x) - new.y) ** 2)
+            np.mean(
+                (predict(RandomForest(), fitted(old, importance=False, max_features=columns).state, new.x) - new.y) ** 2
+            )
             for columns in (None, 4)
         ]
         ratios.append(losses[0] / losses[1])
@@ -169,7 +175,7 @@ def test_a_permuted_column_of_no_tree_changes_nothing():
 
 
 def test_a_single_row_is_in_every_bag():
-    state = fitted(friedman(1), trees=5).state
+    state = fitted(friedman(1), n_estimators=5).state
     assert np.isnan(state.out_of_bag)
     assert summary(RandomForest(), state)["out_of_bag"]["error"] is None
     assert summary(RandomForest(), state)["importances"] == []
@@ -177,12 +183,12 @@ def test_a_single_row_is_in_every_bag():
 
 def test_more_trees_err_less():
     """B6.8: the committee beats its members."""
-    fit_ = fitted(blobs(800), trees=100)
+    fit_ = fitted(blobs(800), n_estimators=100)
     assert fit_.curves["out_of_bag"][-1] < 0.8 * fit_.state.alone
 
 
 def test_another_seed_is_another_forest():
-    one, other = (fitted(blobs(100), seed=seed, trees=5).state.trees for seed in (1, 2))
+    one, other = (fitted(blobs(100), seed=seed, n_estimators=5).state.trees for seed in (1, 2))
     assert one.threshold.tobytes() != other.threshold.tobytes()
 
 
@@ -203,7 +209,7 @@ def test_missing_values_go_to_a_side_both_ways_or_their_own(missing, ways):
     data = blobs(300)
     x = data.x.copy()
     x[rng(0).random(x.shape) < 0.2] = np.nan
-    state = fitted(Data.of(C, x, data.y, missing=True), trees=20, importance=False, missing=missing).state
+    state = fitted(Data.of(C, x, data.y, missing=True), n_estimators=20, importance=False, missing=missing).state
     assert set(state.trees.missing[state.trees.column >= 0].tolist()) == ways
 
 
@@ -218,7 +224,7 @@ def test_a_random_subset_of_many_categories_says_little():
 
 def test_votes_by_shares_are_the_mean_of_the_leaves():
     data = blobs(200)
-    params = RandomForest(vote="shares", min_samples_leaf=20, trees=7)
+    params = RandomForest(voting="soft", min_samples_leaf=20, n_estimators=7)
     state = fit(params, data, Context.of(0)).state
     answer = predict(params, state, data.x)
     np.testing.assert_allclose(answer, total(state.trees, data.x) / 7)
@@ -229,7 +235,7 @@ def test_calibrated_votes_name_the_same_class_with_a_likelier_probability():
     """By the rows that the trees have not seen; of new rows the loss is less than of the shares, and than a peer's."""
     x, y = datasets.load_digits(return_X_y=True)
     old, new = Data.of(C, x[:600], y[:600]), Data.of(C, x[600:], y[600:])
-    state = fitted(old, trees=50, importance=False, probability="calibrated").state
+    state = fitted(old, n_estimators=50, importance=False, probability="calibrated").state
     peer = ensemble.RandomForestClassifier(50, random_state=0).fit(old.x, old.y).predict_proba(new.x)
     shares, told = (predict(RandomForest(), s, new.x) for s in (state._replace(powers=np.zeros(0)), state))
     np.testing.assert_array_equal(shares.argmax(axis=1), told.argmax(axis=1))
@@ -246,7 +252,7 @@ def test_calibrated_votes_name_the_same_class_with_a_likelier_probability():
 
 def test_a_row_that_every_tree_has_seen_tells_nothing_of_votes():
     data = Data.of(C, [[1.0]], [1], classes=2)
-    state = fitted(data, trees=3, probability="calibrated").state
+    state = fitted(data, n_estimators=3, probability="calibrated").state
     assert state.powers.size == 0
     assert predict(RandomForest(), state, data.x).tolist() == [[0.0, 1.0]]
 
@@ -259,7 +265,7 @@ def test_with_gaps_it_is_as_good_as_the_peer_as_branches_of_their_own_are_not():
     peer = ensemble.RandomForestClassifier(60, max_features=4, random_state=0).fit(old.x, old.y).predict_proba(new.x)
 
     def wrong(missing):
-        state = fitted(old, trees=60, columns=4, importance=False, missing=missing).state
+        state = fitted(old, n_estimators=60, max_features=4, importance=False, missing=missing).state
         return (predict(RandomForest(), state, new.x).argmax(axis=1) != new.codes) * 1.0
 
     side = wrong("side")
@@ -272,7 +278,7 @@ def test_with_gaps_it_is_as_good_as_the_peer_as_branches_of_their_own_are_not():
 def test_bars_of_many_rows_take_little_memory():
     rng = np.random.default_rng(0)
     data = Data.of(Task.REGRESSION, rng.normal(size=(40, 2)), rng.normal(size=40))
-    params = RandomForest(trees=400, max_depth=2)
+    params = RandomForest(n_estimators=400, max_depth=2)
     state = fit(params, data, Context.of(0)).state
     x = rng.normal(size=(20_000, 2))
     few = interval(params, state, x[:100], 0.9)

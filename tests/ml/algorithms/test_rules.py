@@ -127,7 +127,7 @@ def test_unshortened_rules_are_the_ways_of_the_tree():
     params, state = fitted(data, shorten=False)
     assert (np.sum([rule.fires(data.x) for rule in state.rules], axis=0) == 1).all()
     assert len(state.conflicts) == 0
-    asked = DecisionTree(max_depth=6, max_leaves=32, min_samples_leaf=3)
+    asked = DecisionTree(max_depth=6, max_leaf_nodes=32, min_samples_leaf=3)
     tree = fit_tree(asked, data, Context.of(0)).state
     np.testing.assert_allclose(rules.predict(params, state, data.x), predict_tree(asked, tree, data.x))
 

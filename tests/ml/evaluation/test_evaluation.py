@@ -146,7 +146,7 @@ def test_every_measure_knows_its_better_side():
 
 def without_intercept(x, y, name="linear", **params):
     algorithm = find(name).algorithm
-    given = algorithm.params(intercept=False, **params)
+    given = algorithm.params(fit_intercept=False, **params)
     data = Data.of(Task.REGRESSION, x, y)
     return Learned(algorithm, given, algorithm.fit(given, data, Context.of(0)).state), data
 

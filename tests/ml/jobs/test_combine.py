@@ -104,24 +104,24 @@ def test_it_answers_as_its_members_do_alone(rents, table):
     np.testing.assert_allclose(np.transpose(answers), alone, rtol=1e-12)
 
 
-@pytest.mark.parametrize("combine_", ["mean", "majority"])
-def test_classes_are_those_of_all_members(combine_):
+@pytest.mark.parametrize("voting", ["soft", "hard"])
+def test_classes_are_those_of_all_members(voting):
     whole = flats()
     few = whole.filter(pa.compute.not_equal(whole["dear"], "fair"))
     members = [model(whole, "decision_tree", "dear"), model(few, "logistic", "dear"), model(few, "knn", "dear")]
-    made = decode(combined(flats(seed=2), members, combine=combine_).blob)
+    made = decode(combined(flats(seed=2), members, voting=voting).blob)
     assert set(made.classes) == {"cheap", "dear", "fair"}
     expected = np.zeros((5, 3))
     for one in members:
         told = one.model.predict(strange()).probabilities
-        told = np.eye(told.shape[1])[told.argmax(axis=1)] if combine_ == "majority" else told
+        told = np.eye(told.shape[1])[told.argmax(axis=1)] if voting == "hard" else told
         expected[:, [made.classes.index(name) for name in one.model.classes]] += told / 3
     np.testing.assert_allclose(made.predict(strange()).probabilities, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_it_may_say_that_it_does_not_know():
     members = [model(flats(), name, "dear") for name in ("decision_tree", "logistic", "knn")]
-    made = combined(flats(seed=2), members, share=1, combine="majority")
+    made = combined(flats(seed=2), members, min_probability=1, voting="hard")
     votes = [one.model.predict(flats(seed=3)).values for one in members]
     agreed = np.ptp(votes, axis=0) == 0
     predicted = decode(made.blob).predict(flats(seed=3))

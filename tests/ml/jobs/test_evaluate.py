@@ -99,8 +99,10 @@ def test_asked_for_all_rows_of_its_own_data_it_says_that_they_prove_nothing(judg
 
 
 def test_of_a_model_that_may_abstain_it_says_how_many_rows_are_answered_and_how_well():
-    members = [{"name": "ridge"}, {"name": "knn", "k": 1}, {"name": "decision_tree", "max_depth": 1}]
-    judge = Judge(iris(), algorithm={"name": "committee", "members": members, "combine": "majority", "share": 1})
+    members = [{"name": "ridge"}, {"name": "knn", "n_neighbors": 1}, {"name": "decision_tree", "max_depth": 1}]
+    judge = Judge(
+        iris(), algorithm={"name": "committee", "estimators": members, "voting": "hard", "min_probability": 1}
+    )
     told = judge.result(rows="all")
     answers = judge.model.predict(judge.table).predictions
     answered = [one is not None for one in answers]

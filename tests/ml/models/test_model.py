@@ -110,7 +110,7 @@ WRONG = {
     "an algorithm that is no text": lambda d: d.update(algorithm=["ridge"]),
     "another algorithm": lambda d: d.update(algorithm="kmeans"),
     "an unknown task": lambda d: d.update(task="magic"),
-    "a parameter out of bounds": lambda d: d["parameters"].update(penalty=-1),
+    "a parameter out of bounds": lambda d: d["parameters"].update(l2=-1),
     "an unknown parameter": lambda d: d["parameters"].update(shell="sh"),
     "inputs that are no list": lambda d: d.update(inputs={}),
     "an input too many": lambda d: d["inputs"].append(d["inputs"][0]),

@@ -13,9 +13,9 @@ from app.ml.training.train_spec import TrainSpec
 
 ALONE = {
     "linear": {"name": "linear"},
-    "through the origin": {"name": "linear", "intercept": False},
-    "ridge without a penalty": {"name": "ridge", "penalty": 0.0},
-    "intercept as a coefficient": {"name": "ridge", "penalty": 0.0, "penalise_intercept": True},
+    "through the origin": {"name": "linear", "fit_intercept": False},
+    "ridge without a penalty": {"name": "ridge", "l2": 0.0},
+    "intercept as a coefficient": {"name": "ridge", "l2": 0.0, "penalise_intercept": True},
     "normal densities": {"name": "generative_bayes", "density": "shared_covariance"},
 }
 
@@ -77,7 +77,7 @@ def test_a_warning_names_classes():
 
 def test_neighbours_have_a_class_by_name():
     data = Data.of(Task.CLASSIFICATION, [[0.0], [1], [2], [2]], [0, 0, 1, 1])
-    params = knn.KNN(k=1)
+    params = knn.KNN(n_neighbors=1)
     told = knn.explain(params, knn.fit(params, data, Context.of(0)).state, np.array([[2.1]]))
     (near,) = reporting.readable(told[0], None, ("bad", "good"))["neighbours"]
     assert near["class"] == "good"

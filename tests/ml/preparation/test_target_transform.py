@@ -23,7 +23,7 @@ def fit(table, how, algorithm="linear", params=None, **spec):
 def test_an_exponential_is_a_straight_line():
     """B5.4, derived: y = exp(-0.7x)."""
     x = np.array([1.0, 2, 3])
-    trained = fit(pa.table({"x": x, "y": np.exp(-0.7 * x)}), "log", params={"intercept": False})
+    trained = fit(pa.table({"x": x, "y": np.exp(-0.7 * x)}), "log", params={"fit_intercept": False})
     assert trained.report.summary["coefficients"] == pytest.approx([-0.7], rel=1e-14)
     assert decode(trained.blob).predict(pa.table({"x": [4.0]})).values == pytest.approx(np.exp(-2.8), rel=1e-13)
 

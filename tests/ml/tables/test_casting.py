@@ -44,7 +44,7 @@ KINDS = {"store": "categorical", "price": "numeric", "when": "date:DMY", "open":
 
 
 def spec(**more):
-    return TrainSpec.model_validate({"target": "y", "algorithm": {"name": "ridge", "penalty": 1e-6}} | more)
+    return TrainSpec.model_validate({"target": "y", "algorithm": {"name": "ridge", "l2": 1e-6}} | more)
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def test_a_model_is_judged_on_a_dataset_of_the_kinds_that_its_training_had(train
 
 def test_a_search_uses_the_kinds_that_are_given():
     sheet = Sheet("sha256:0", ROWS, tuple(SHEET))
-    wanted = {"target": "y", "algorithm": {"name": "ridge", "penalty": 1e-6}, "kinds": KINDS, "dataset": NOWHERE}
+    wanted = {"target": "y", "algorithm": {"name": "ridge", "l2": 1e-6}, "kinds": KINDS, "dataset": NOWHERE}
     request = search.KIND.request.model_validate(wanted)
     search.KIND.check(request, JobContext((sheet,)))
     result = search.KIND.run(request, Inputs((Source(sheet, iter([TABLE])),)), unheard).result

@@ -31,22 +31,22 @@ def test_nothing_to_vary_is_one_candidate():
 
 def test_grids_are_combined_the_last_changing_fastest():
     grid = [
-        {"pointer": "/algorithm/penalty", "values": [0.1, 1]},
+        {"pointer": "/algorithm/l2", "values": [0.1, 1]},
         {"pointer": "/preprocessing/scaling", "values": ["none", "standard"]},
     ]
     found = tried(grid=grid)
     assert [(one.spec.algorithm.penalty, one.spec.preprocessing.scaling) for one in found] == [
         (0.1, "none"), (0.1, "standard"), (1, "none"), (1, "standard"),
     ]  # fmt: skip
-    assert found[1].settings == {"/algorithm/penalty": 0.1, "/preprocessing/scaling": "standard"}
+    assert found[1].settings == {"/algorithm/l2": 0.1, "/preprocessing/scaling": "standard"}
 
 
 def test_alternatives_have_their_own_settings_and_share_the_preparation():
     found = tried(
         alternatives=[{"name": "knn"}, {"name": "linear"}],
         grid=[
-            {"pointer": "/algorithm/penalty", "values": [1, 2]},
-            {"pointer": "/alternatives/0/k", "values": [3, 5, 7]},
+            {"pointer": "/algorithm/l2", "values": [1, 2]},
+            {"pointer": "/alternatives/0/n_neighbors", "values": [3, 5, 7]},
             {"pointer": "/preprocessing/imputation", "values": ["mean", "median"]},
         ],
     )
@@ -57,14 +57,14 @@ def test_alternatives_have_their_own_settings_and_share_the_preparation():
 
 def test_settings_reach_learners_within_learners():
     (one,) = tried(
-        algorithm={"name": "bagging", "base": {"name": "ridge"}},
-        grid=[{"pointer": "/algorithm/base/penalty", "values": [4.5]}],
+        algorithm={"name": "bagging", "estimator": {"name": "ridge"}},
+        grid=[{"pointer": "/algorithm/estimator/l2", "values": [4.5]}],
     )
     assert one.spec.algorithm.base.penalty == 4.5
 
 
 def test_draws_lie_in_their_range_evenly_in_their_spacing():
-    draws = [{"pointer": "/algorithm/penalty", "low": 1e-4, "high": 1e4, "spacing": "log"}]
+    draws = [{"pointer": "/algorithm/l2", "low": 1e-4, "high": 1e4, "spacing": "log"}]
     found = tried(draws=draws, draw_count=400)
     values = [math.log10(one.spec.algorithm.penalty) for one in found]
     assert len(values) == 400
@@ -76,7 +76,7 @@ def test_draws_lie_in_their_range_evenly_in_their_spacing():
 
 
 def test_whole_numbers_are_drawn_whole():
-    draws = [{"pointer": "/algorithm/k", "low": 1, "high": 9, "whole": True}]
+    draws = [{"pointer": "/algorithm/n_neighbors", "low": 1, "high": 9, "whole": True}]
     found = tried(algorithm={"name": "knn"}, draws=draws, draw_count=100)
     assert {one.spec.algorithm.k for one in found} == set(range(1, 10))
 
@@ -84,10 +84,10 @@ def test_whole_numbers_are_drawn_whole():
 def test_every_impossible_setting_is_named():
     assert faults(
         grid=[
-            {"pointer": "/algorithm/penalty", "values": [1, -1, "much"]},
+            {"pointer": "/algorithm/l2", "values": [1, -1, "much"]},
             {"pointer": "/algorithm/nonsense", "values": [1]},
-            {"pointer": "/alternatives/3/k", "values": [1]},
-            {"pointer": "/algorithm/penalty", "values": [2]},
+            {"pointer": "/alternatives/3/n_neighbors", "values": [1]},
+            {"pointer": "/algorithm/l2", "values": [2]},
             {"pointer": "/algorithm/name", "values": ["knn"]},
         ],
         draws=[{"pointer": "/preprocessing/max_levels", "low": -5, "high": 100, "whole": True}],
@@ -103,12 +103,12 @@ def test_every_impossible_setting_is_named():
 
 
 def test_pointers_into_nothing():
-    for pointer in ("/algorithm/penalty/deeper", "/preprocessing/scaling/0/x"):
+    for pointer in ("/algorithm/l2/deeper", "/preprocessing/scaling/0/x"):
         assert faults(grid=[{"pointer": pointer, "values": [1]}])
 
 
 def test_too_many_are_refused():
-    grid = [{"pointer": "/algorithm/penalty", "values": list(range(1, 1001))}]
+    grid = [{"pointer": "/algorithm/l2", "values": list(range(1, 1001))}]
     assert len(tried(grid=grid)) == 1000
     more = [*grid, {"pointer": "/preprocessing/scaling", "values": ["none", "standard"]}]
     assert faults(grid=more) == {("/grid", "too_large")}

@@ -55,8 +55,8 @@ def fits(features, algorithm, *, target="y", **preprocessing):
 
 LINEAR, RIDGE, KNN = (
     {"name": "linear"},
-    {"name": "ridge", "penalty": 2.0},
-    {"name": "knn", "k": 3, "weights": "distance"},
+    {"name": "ridge", "l2": 2.0},
+    {"name": "knn", "n_neighbors": 3, "weights": "distance"},
 )
 PLAIN, MIXED, RARE, GAPS = ["a", "b"], ["a", "city"], ["b", "city"], ["a", "gaps"]
 
@@ -66,11 +66,11 @@ PLAIN, MIXED, RARE, GAPS = ["a", "b"], ["a", "city"], ["b", "city"], ["a", "gaps
     [
         (PLAIN, LINEAR, {"scaling": "standard"}, N),
         (PLAIN, LINEAR, {"scaling": "minmax"}, N),
-        (PLAIN, LINEAR | {"intercept": False}, {"scaling": "standard"}, None),
-        (PLAIN, LINEAR | {"intercept": False}, {"scaling": "none"}, N),
+        (PLAIN, LINEAR | {"fit_intercept": False}, {"scaling": "standard"}, None),
+        (PLAIN, LINEAR | {"fit_intercept": False}, {"scaling": "none"}, N),
         (PLAIN, RIDGE, {"scaling": "standard"}, None),
         (PLAIN, RIDGE, {"scaling": "none"}, N),
-        (PLAIN, RIDGE | {"penalty": 0.0}, {"scaling": "standard"}, N),
+        (PLAIN, RIDGE | {"l2": 0.0}, {"scaling": "standard"}, N),
         (PLAIN, KNN, {"scaling": "standard"}, None),
         (PLAIN, KNN, {"scaling": "none"}, N),
         (PLAIN, KNN | {"prototypes": 2}, {"scaling": "none"}, 0),

@@ -63,8 +63,8 @@ FAIL = {
         "wrong_length",
     ),
     "codewords for other classes": (
-        {"target": "kind", "algorithm": {"name": "ecoc", "words": [[0], [1]]}},
-        "/algorithm/words",
+        {"target": "kind", "algorithm": {"name": "ecoc", "code_words": [[0], [1]]}},
+        "/algorithm/code_words",
         "wrong_length",
     ),
     "priors of a member": (
@@ -72,10 +72,10 @@ FAIL = {
             "target": "kind",
             "algorithm": {
                 "name": "committee",
-                "members": [{"name": "knn"}, {"name": "generative_bayes", "priors": [0.5, 0.5]}],
+                "estimators": [{"name": "knn"}, {"name": "generative_bayes", "priors": [0.5, 0.5]}],
             },
         },
-        "/algorithm/members/1/priors",
+        "/algorithm/estimators/1/priors",
         "wrong_length",
     ),
 }

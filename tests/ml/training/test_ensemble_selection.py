@@ -9,7 +9,7 @@ from app.ml.contract.progress import Stages, unheard
 from app.ml.training import ensemble_selection, search
 from app.ml.training.candidates import SearchSpec, candidates
 
-NEIGHBOURS = {"pointer": "/algorithm/k", "values": [5, 15]}
+NEIGHBOURS = {"pointer": "/algorithm/n_neighbors", "values": [5, 15]}
 
 
 def tables():
@@ -88,7 +88,7 @@ def test_every_fold_judges_what_the_others_chose():
 def test_what_was_chosen_among_noise_is_told_to_promise_nothing():
     rng = np.random.default_rng(4)
     columns = {"a": rng.normal(size=90), "b": rng.normal(size=90), "y": rng.normal(size=90)}
-    draws = [{"pointer": "/algorithm/k", "low": 1, "high": 40, "whole": True}]
+    draws = [{"pointer": "/algorithm/n_neighbors", "low": 1, "high": 40, "whole": True}]
     found = searched(columns, draws=draws, draw_count=12, alternatives=[{"name": "decision_tree"}]).ensemble
     assert found.validation.value < found.expected.value
     assert found.gain.lower < 0
@@ -98,17 +98,21 @@ def test_nothing_is_offered_where_nothing_is_better():
     columns = tables()["diabetes"]
     assert searched(columns).ensemble is None
     assert searched(columns, alternatives=[{"name": "knn"}]).ensemble is None, "a copy adds nothing"
-    kmeans = {"algorithm": {"name": "kmeans"}, "target": None, "grid": [{"pointer": "/algorithm/k", "values": [2, 3]}]}
+    kmeans = {
+        "algorithm": {"name": "kmeans"},
+        "target": None,
+        "grid": [{"pointer": "/algorithm/n_clusters", "values": [2, 3]}],
+    }
     assert searched({"a": columns["x0"], "b": columns["x2"]}, **kmeans).ensemble is None
 
 
 def test_fold_models_are_kept_when_asked_for():
     columns = tables()["diabetes"]
     one = searched(columns, fold_models=True, folds=4).ensemble
-    assert one.algorithm["folds"] == 4
+    assert one.algorithm["cv"] == 4
     assert [member.candidate for member in one.members] == [0]
     several = searched(columns, fold_models=True, alternatives=[{"name": "ridge"}]).ensemble
-    assert (several.algorithm["folds"], len(several.members)) == (5, 2)
+    assert (several.algorithm["cv"], len(several.members)) == (5, 2)
 
 
 def test_members_see_on_the_committee_what_they_saw_alone():
@@ -126,7 +130,7 @@ def test_members_see_on_the_committee_what_they_saw_alone():
 
 def test_answers_are_kept_of_as_many_as_there_is_room_for(monkeypatch):
     columns = tables()["diabetes"]
-    grid = [{"pointer": "/algorithm/k", "values": [40, 3, 7, 15, 10]}]
+    grid = [{"pointer": "/algorithm/n_neighbors", "values": [40, 3, 7, 15, 10]}]
     free = searched(columns, grid=grid).ensemble
     monkeypatch.setattr(ensemble_selection, "NUMBERS", 2 * 354)
     held = searched(columns, grid=grid)

@@ -16,7 +16,7 @@ from app.ml.training.training_set import TrainingSet
 from tests.ml.jobs.test_evaluate import NOWHERE, Judge, sheet
 
 PATIENTS, VISITS = 40, 5
-NEIGHBOUR = {"name": "knn", "k": 1}
+NEIGHBOUR = {"name": "knn", "n_neighbors": 1}
 
 
 def visits(patients=PATIENTS):

@@ -37,7 +37,7 @@ PENALTIES = [100.0, 1.0, 0.01]
 
 
 def test_figures_are_those_of_the_peer_on_the_same_folds(diabetes):
-    ranking = ranked(diabetes, grid=[{"pointer": "/algorithm/penalty", "values": PENALTIES}])
+    ranking = ranked(diabetes, grid=[{"pointer": "/algorithm/l2", "values": PENALTIES}])
     _, _, x, y = diabetes
     rng = np.random.Generator(np.random.PCG64(0))
     rows = splits.holdout(len(y), 0.2, rng).train
@@ -56,7 +56,7 @@ def test_figures_are_those_of_the_peer_on_the_same_folds(diabetes):
 
 def test_differences_are_paired(diabetes):
     """The interval is Student's t of the differences, not of the means."""
-    ranking = ranked(diabetes, grid=[{"pointer": "/algorithm/penalty", "values": PENALTIES}])
+    ranking = ranked(diabetes, grid=[{"pointer": "/algorithm/l2", "values": PENALTIES}])
     best = ranking.tried[ranking.best]
     assert best.behind is None
     for other in ranking.tried:
@@ -71,13 +71,13 @@ def test_differences_are_paired(diabetes):
 
 
 def test_higher_is_better_where_it_is(diabetes):
-    ranking = ranked(diabetes, measure="r2", grid=[{"pointer": "/algorithm/penalty", "values": [1e6, 1.0]}])
+    ranking = ranked(diabetes, measure="r2", grid=[{"pointer": "/algorithm/l2", "values": [1e6, 1.0]}])
     assert ranking.best == 1
     assert ranking.tried[0].behind.value > 0
 
 
 def test_a_tie_goes_to_the_first(diabetes):
-    twins = [{"name": "ridge", "penalty": 1.0}, {"name": "ridge", "penalty": 1.0}]
+    twins = [{"name": "ridge", "l2": 1.0}, {"name": "ridge", "l2": 1.0}]
     ranking = ranked(diabetes, algorithm=twins[0], alternatives=[twins[1]])
     assert ranking.best == 0
     assert [one.rank for one in ranking.tried] == [1, 2]
@@ -90,7 +90,7 @@ def test_ties_are_ties_but_for_rounding():
 
 
 def test_one_standard_error_takes_the_first_that_is_near_enough(diabetes):
-    grid = [{"pointer": "/algorithm/penalty", "values": [30.0, 1.0, 0.01]}]
+    grid = [{"pointer": "/algorithm/l2", "values": [30.0, 1.0, 0.01]}]
     best, simple = (ranked(diabetes, rule=rule, grid=grid) for rule in ("best", "one_standard_error"))
     means = [one.validation.value for one in best.tried]
     winner = best.tried[best.best]
@@ -106,7 +106,7 @@ def test_what_cannot_be_judged_is_said_and_comes_last(diabetes):
 
 
 def test_unsupervised_candidates_are_compared_too(diabetes):
-    grid = [{"pointer": "/algorithm/k", "values": [2, 4]}]
+    grid = [{"pointer": "/algorithm/n_clusters", "values": [2, 4]}]
     ranking = ranked(diabetes, target=None, algorithm={"name": "kmeans"}, grid=grid)
     assert ranking.measure == "quantisation_error"
     assert ranking.best == 1  # more centres are nearer

@@ -44,36 +44,39 @@ def test_learners_within_learners_add_up():
     size = Size(5000, 12)
 
     def committee(*members, **more):
-        return seconds({"name": "committee", "members": list(members), **more}, size)
+        return seconds({"name": "committee", "estimators": list(members), **more}, size)
 
     own = committee(RIDGE) - seconds(RIDGE, size)
     both = seconds(RIDGE, size) + seconds(TREE, size)
     assert committee(RIDGE, TREE) == pytest.approx(own + both, rel=1e-12)
-    nested = {"name": "committee", "members": [TREE, TREE]}
+    nested = {"name": "committee", "estimators": [TREE, TREE]}
     assert committee(RIDGE, nested) == pytest.approx(2 * own + both + seconds(TREE, size), rel=1e-12)
-    bags = [seconds({"name": "bagging", "base": TREE, "count": count}, size) for count in (1, 2, 3)]
+    bags = [seconds({"name": "bagging", "estimator": TREE, "n_estimators": count}, size) for count in (1, 2, 3)]
     assert bags[2] - bags[1] == pytest.approx(bags[1] - bags[0]) == pytest.approx(seconds(TREE, size))
 
 
 def test_a_learner_of_less_than_a_row_learns_from_one():
-    few = [seconds({"name": "bagging", "fraction": share, "base": {"name": "boost_majority"}},
+    few = [seconds({"name": "bagging", "max_samples": share, "estimator": {"name": "boost_majority"}},
                    Size(2, 5, 2), Task.CLASSIFICATION) for share in (1e-9, 0.5)]  # fmt: skip
     assert few[0] == few[1] > 0
 
 
 WITHIN = {
-    "bagging": ({"base": TREE, "count": 7, "fraction": 0.5}, Task.CLASSIFICATION),
-    "random_subspace": ({"base": TREE, "count": 6, "fraction": 0.5}, Task.REGRESSION),
-    "named groups": ({"name": "random_subspace", "base": RIDGE, "groups": [["c0"], ["c1", "c2"]]}, Task.REGRESSION),
-    "committee": ({"members": [RIDGE, TREE], "second": {"name": "knn"}}, Task.CLASSIFICATION),
-    "fold models": ({"name": "committee", "members": [RIDGE, TREE], "folds": 4}, Task.REGRESSION),
-    "stacking": ({"members": [RIDGE, TREE], "folds": 4}, Task.REGRESSION),
-    "feature_weighted_stacking": ({"members": [RIDGE, TREE], "folds": 3}, Task.REGRESSION),
-    "ecoc": ({"base": TREE}, Task.CLASSIFICATION),
-    "one against all": ({"name": "ecoc", "base": TREE, "code": "one_vs_all"}, Task.CLASSIFICATION),
-    "random codes": ({"name": "ecoc", "base": TREE, "code": "random", "bits": 12}, Task.CLASSIFICATION),
+    "bagging": ({"estimator": TREE, "n_estimators": 7, "max_samples": 0.5}, Task.CLASSIFICATION),
+    "random_subspace": ({"estimator": TREE, "n_estimators": 6, "max_features": 0.5}, Task.REGRESSION),
+    "named groups": (
+        {"name": "random_subspace", "estimator": RIDGE, "groups": [["c0"], ["c1", "c2"]]},
+        Task.REGRESSION,
+    ),
+    "committee": ({"estimators": [RIDGE, TREE], "fallback_estimator": {"name": "knn"}}, Task.CLASSIFICATION),
+    "fold models": ({"name": "committee", "estimators": [RIDGE, TREE], "cv": 4}, Task.REGRESSION),
+    "stacking": ({"estimators": [RIDGE, TREE], "cv": 4}, Task.REGRESSION),
+    "feature_weighted_stacking": ({"estimators": [RIDGE, TREE], "cv": 3}, Task.REGRESSION),
+    "ecoc": ({"estimator": TREE}, Task.CLASSIFICATION),
+    "one against all": ({"name": "ecoc", "estimator": TREE, "code": "one_vs_all"}, Task.CLASSIFICATION),
+    "random codes": ({"name": "ecoc", "estimator": TREE, "code": "random", "bits": 12}, Task.CLASSIFICATION),
     "a given code": (
-        {"name": "ecoc", "base": TREE, "words": [[i & 1, i >> 1 & 1, i >> 2] for i in range(8)]},
+        {"name": "ecoc", "estimator": TREE, "code_words": [[i & 1, i >> 1 & 1, i >> 2] for i in range(8)]},
         Task.CLASSIFICATION,
     ),
 }
@@ -115,9 +118,9 @@ def test_the_plan_counts_fits_and_a_search_its_candidates():
 
     once = planned()
     assert planned(validation={"method": "kfold", "folds": 9}) == pytest.approx(10 * once, rel=0.01)
-    assert planned(algorithm={"name": "random_forest", "trees": 200}) == pytest.approx(2 * once, rel=0.05)
+    assert planned(algorithm={"name": "random_forest", "n_estimators": 200}) == pytest.approx(2 * once, rel=0.05)
     assert planned(algorithm=RIDGE) < once / 20
-    grid = [{"pointer": "/algorithm/trees", "values": [100, 100, 100]}]
+    grid = [{"pointer": "/algorithm/n_estimators", "values": [100, 100, 100]}]
     asked = SearchRequest.model_validate(wanted | {"dataset": "01980000-0000-7000-8000-000000000000", "grid": grid})
     told = check(asked, JobContext((sheet,))).estimate
     assert told.seconds - BASE_SECONDS == pytest.approx(3 * 5 * once, rel=0.01)

@@ -55,14 +55,14 @@ def test_springs_of_equal_strength_are_plain_least_squares():
 
 def test_a_penalty_holds_what_the_springs_turn():
     """Ridge rests where Xᵀ(y − Xβ − b) = λβ."""
-    told = report({"name": "ridge", "penalty": 30.0}, *rows())
+    told = report({"name": "ridge", "l2": 30.0}, *rows())
     np.testing.assert_allclose(told.springs.torques, 30 * np.array(told.summary["coefficients"]), rtol=1e-9)
     assert told.springs.force == pytest.approx(0, abs=1e-9)
     assert not told.springs.at_rest
 
 
 def test_without_an_intercept_the_bar_may_rise_but_does_not_turn():
-    springs = report({"intercept": False}, *rows()).springs
+    springs = report({"fit_intercept": False}, *rows()).springs
     assert abs(springs.force) > 0.1
     assert springs.torques == pytest.approx([0, 0], abs=1e-9)
     assert springs.at_rest

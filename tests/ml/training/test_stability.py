@@ -43,7 +43,7 @@ def test_inputs_that_say_the_same_are_not(report_of):
 
 def test_ridge_calms_them(report_of):
     """B4.9: of a collinear pair, a small penalty gives both the same coefficient, and jitter leaves it alone."""
-    wild, calm = (told(report_of, dependent(1e-9), "ridge", penalty=penalty) for penalty in (0.0, 1.0))
+    wild, calm = (told(report_of, dependent(1e-9), "ridge", l2=penalty) for penalty in (0.0, 1.0))
     assert calm.conditioning.jitter.amplification < 1
     assert wild.conditioning.jitter.amplification > 10
     one, other = calm.summary["coefficients"]

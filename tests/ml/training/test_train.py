@@ -145,7 +145,7 @@ def test_leaving_one_out_is_what_the_hat_matrix_says():
     x, y = rng.normal(size=(30, 2)), rng.normal(size=30)
     table = pa.table({"a": x[:, 0], "b": x[:, 1], "y": y})
     kfold = {"method": "kfold", "folds": 100}
-    told = run(table, params={"penalty": 0.0}, target="y", validation=kfold).report.cross_validation
+    told = run(table, params={"l2": 0.0}, target="y", validation=kfold).report.cross_validation
     rows = holdout(30, 0.2, np.random.Generator(np.random.PCG64(0))).train
     design = np.column_stack([np.ones(rows.size), x[rows]])
     hat = design @ np.linalg.pinv(design)
@@ -155,10 +155,10 @@ def test_leaving_one_out_is_what_the_hat_matrix_says():
 
 ORIGIN = [
     ("linear", {}),
-    ("ridge", {"penalty": 0}),
-    ("lasso", {"penalty": 1e-6}),
+    ("ridge", {"l2": 0}),
+    ("lasso", {"l1": 1e-6}),
     ("linear_sgd", {}),
-    ("bagging", {"base": {"name": "ridge", "penalty": 0, "intercept": False}, "count": 3}),
+    ("bagging", {"estimator": {"name": "ridge", "l2": 0, "fit_intercept": False}, "n_estimators": 3}),
 ]
 
 
@@ -166,7 +166,7 @@ ORIGIN = [
 @pytest.mark.parametrize(("name", "params"), ORIGIN, ids=[name for name, _ in ORIGIN])
 def test_without_an_intercept_scaling_leaves_zero_where_it_is(name, params, scaling):
     x = np.linspace(50, 60, 40)
-    own = params if "base" in params else {"intercept": False, **params}
+    own = params if "estimator" in params else {"fit_intercept": False, **params}
     model = decode(
         run(
             pa.table({"x": x, "same": np.full(40, 7.0), "y": 3 * x}),
@@ -184,7 +184,7 @@ def test_without_an_intercept_scaling_leaves_zero_where_it_is(name, params, scal
 def test_a_constant_column_serves_as_an_intercept_where_there_is_none():
     x = np.linspace(50, 60, 40)
     table = pa.table({"x": x, "same": np.full(40, 7.0), "y": 3 * x + 14})
-    model = decode(run(table, "linear", params={"intercept": False}, target="y", features=["x", "same"]).blob)
+    model = decode(run(table, "linear", params={"fit_intercept": False}, target="y", features=["x", "same"]).blob)
     np.testing.assert_allclose(model.predict(table).predictions, 3 * x + 14, rtol=1e-9)
 
 
@@ -322,7 +322,7 @@ def test_golden_rows_that_changed_do_not_pass():
 
 def test_whose_golden_rows_were_checked_waits_for_no_compiler(monkeypatch):
     """Be they few or many, with gaps or without."""
-    trained = run(IRIS, target="target", algorithm="random_forest", params={"trees": 3})
+    trained = run(IRIS, target="target", algorithm="random_forest", params={"n_estimators": 3})
     for kernel in jit._kernels:
         monkeypatch.setattr(kernel, "_compiled", None)  # as in a process that has compiled nothing yet
         monkeypatch.setattr(kernel, "lean", kernel._first)

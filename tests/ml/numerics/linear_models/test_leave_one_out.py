@@ -9,9 +9,14 @@ from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.numerics.linear_models.leave_one_out import left_out, leverages
 
 SETTINGS = {
-    "linear": [{}, {"intercept": False}],
-    "ridge": [{"penalty": 0.0}, {"penalty": 1.0}, {"penalty": 1e3}],
-    "knn": [{"k": 3}, {"k": 5, "weights": "distance", "metric": "manhattan"}, {"k": 50}, {"prototypes": 3}],
+    "linear": [{}, {"fit_intercept": False}],
+    "ridge": [{"l2": 0.0}, {"l2": 1.0}, {"l2": 1e3}],
+    "knn": [
+        {"n_neighbors": 3},
+        {"n_neighbors": 5, "weights": "distance", "metric": "manhattan"},
+        {"n_neighbors": 50},
+        {"prototypes": 3},
+    ],
 }
 CASES = [(name, params) for name, many in SETTINGS.items() for params in many]
 

@@ -138,7 +138,7 @@ def test_deep_boosted_trees_bear_missing_values():
     y = (x[:, 0] + x[:, 1] + rng.logistic(size=3000) > 0).astype(int)
     x[:, 2:][rng.random((3000, 4)) < 0.3] = np.nan
     boosted = find("logitboost").algorithm
-    params = boosted.params(rounds=30, max_depth=3, splits="binned")
+    params = boosted.params(n_estimators=30, max_depth=3, splits="binned")
 
     def loss(columns):
         data = Data.of(C, x[:1000, columns], y[:1000], missing=True)
