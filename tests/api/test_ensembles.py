@@ -268,7 +268,7 @@ def test_a_committee_leaves_rows_without_an_answer(asked):
 
 def test_mean_probability_and_lead_decide(asked):
     """E18: (c) a threshold for the averaged probability, (d) two: its size, and its lead over the second."""
-    plain = asked("predict", {**TEAM, "combine": "mean"})
+    plain = asked("predict", {**TEAM, "voting": "soft"})
     p = np.sort(plain["probabilities"], axis=1)
     for share, gap in ((0.6, 0.0), (0.5, 0.3)):
         answer = asked("predict", {**TEAM, "voting": "soft", "min_probability": share, "min_margin": gap})

@@ -29,9 +29,9 @@ func main() {
 	must(dataset, err)
 
 	ridge := valiant.NewRidgeAlgorithm("ridge")
-	ridge.SetPenalty(0.5)
+	ridge.SetL2(0.5)
 	bagging := valiant.NewBaggingAlgorithm("bagging")
-	bagging.SetBase(valiant.RidgeAlgorithmAsLearner(ridge))
+	bagging.SetEstimator(valiant.RidgeAlgorithmAsLearner(ridge))
 	request := valiant.NewTrainRequest(valiant.BaggingAlgorithmAsAlgorithm(bagging), dataset.Id, "go-client")
 	request.SetTarget(dataset.Columns[len(dataset.Columns)-1].Name)
 	request.SetSeed(1 << 53)

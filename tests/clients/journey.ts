@@ -16,7 +16,7 @@ async function main(basePath: string, file: string): Promise<void> {
       model: "typescript-client",
       dataset: dataset.id,
       target: names.pop(),
-      algorithm: { name: "bagging", base: { name: "ridge", penalty: 0.5 } },
+      algorithm: { name: "bagging", estimator: { name: "ridge", l2: 0.5 } },
     },
   });
   while (!job.finishedAt) {

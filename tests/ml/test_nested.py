@@ -29,7 +29,7 @@ def data():
 
 def test_a_learner_is_read_by_its_name_wherever_it_stands():
     spec = parsed(name="bagging", estimator={"name": "bagging", "estimator": {"name": "ridge", "l2": 3.0}})
-    assert spec.base.base.penalty == 3.0
+    assert spec.estimator.estimator.l2 == 3.0
     assert parsed(name="bagging").base.name == "decision_tree"
     for wrong in ({"name": "nobody"}, {"l2": 1.0}, {"name": "ridge", "nonsense": 1}):
         with pytest.raises(ValidationError):
@@ -74,7 +74,7 @@ def test_inner_learners_are_stored_with_their_parameters(data):
     arrays = {}
     again = state_format.unpack(find("bagging").algorithm.state, state_format.pack(state, "state", arrays), arrays)
     assert [type(one) for one in again.members] == [Learned, Learned]
-    assert again.members[0].params.penalty == 3.0
+    assert again.members[0].params.l2 == 3.0
     np.testing.assert_array_equal(again.members[1].predict(data.x), state.members[1].predict(data.x))
 
 

@@ -81,4 +81,4 @@ def test_a_penalty_is_the_multiplier_of_a_constraint():
     coef = ridge.fit(params, data, Context.of(0)).state.coef
     np.testing.assert_allclose(coef, 0.7071068, atol=5e-8)
     assert coef @ coef == pytest.approx(1)
-    assert (1 + params.penalty) / 2 == pytest.approx(0.7071068, abs=5e-8)
+    assert (1 + params.l2) / 2 == pytest.approx(0.7071068, abs=5e-8)

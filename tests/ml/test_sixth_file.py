@@ -26,7 +26,7 @@ from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.train import train
 
-spec = TrainSpec.model_validate({"target": "y", "algorithm": {"name": "line", "penalty": 2}})
+spec = TrainSpec.model_validate({"target": "y", "algorithm": {"name": "line", "l2": 2}})
 x = np.linspace(0, 1, 40)
 table = pa.table({"x": x, "y": 3 * x + 1})
 columns = [TableColumn(name, ColumnKind.NUMERIC, 0, 40, False) for name in ("x", "y")]
@@ -35,7 +35,7 @@ schemas = create_app().openapi()["components"]["schemas"]
 print(json.dumps({
     "from": app.__file__,
     "catalogue": list(catalogue()),
-    "penalty": spec.algorithm.penalty,
+    "l2": spec.algorithm.l2,
     "prediction": decode(trained.blob).predict(pa.table({"x": [0.5]})).predictions,
     "schema": schemas["LineAlgorithm"]["properties"],
 }))
@@ -46,7 +46,10 @@ LINE = re.search(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)[1]
 """The algorithm that the guide shows."""
 
 BAD = {
-    "undocumented": ('description="Weight of the squared coefficients."', 'description=""'),
+    "undocumented": (
+        'description="Penalty beside the sum of squared residuals: l2 times the squared coefficients."',
+        'description=""',
+    ),
     "unbounded": ("Field(1.0, ge=0,", "Field(1.0,"),
     "unreferenced": ("References:", "Thanks:"),
     "no_evidence": ("    objective=objective,\n", ""),
@@ -115,9 +118,9 @@ def test_a_sixth_file_is_all_it_takes(copy):
     told = json.loads(used.stdout.splitlines()[-1])
     assert told["from"].startswith(str(copy))
     assert "line" in told["catalogue"]
-    assert told["penalty"] == 2
+    assert told["l2"] == 2
     assert told["prediction"] == pytest.approx([2.5], abs=0.2)
-    assert told["schema"]["penalty"]["description"] == "Weight of the squared coefficients."
+    assert told["schema"]["l2"]["description"].startswith("Penalty beside the sum of squared residuals")
     assert told["schema"]["name"]["const"] == "line"
 
     first = contract(copy, "-k", "line-regression and test_golden")

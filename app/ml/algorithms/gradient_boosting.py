@@ -3,7 +3,7 @@ r"""Gradient boosting: a sum of small trees, each fitted to what those before it
 Adds one tree after the other (for more than two classes: one a class), each a Newton step on the loss: with gradient G
 and curvature H of the rows in a leaf the tree says -learning_rate · G / (H + l2) there. The loss is the squared error
 of a number, or minus the log-likelihood of a class: of two by the logistic function of the sum, of more by the softmax
-of one sum each. Trees grow leaf by leaf, the split that gains most first, on columns put into bins; gradients are told in
+of one sum each. Trees grow leaf by leaf, the split that gains most first, on columns put into bins; gradients are in
 steps fine enough to choose a split, and what leaves say is computed from the gradients themselves. A missing value
 goes to the side where it helped in training; where none was seen it goes both ways by the training rows' shares.
 

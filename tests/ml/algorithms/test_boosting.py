@@ -430,7 +430,7 @@ def test_a_given_code_is_asked_bit_by_bit(wine):
     state = ecoc.fit(params, wine, nested.context(0)).state
     assert state.code.tolist() == words
     for bit, member in zip(state.code.T, state.members, strict=True):
-        alone = nested.context(0).fit(params.base, wine.answering(wine.task, bit[wine.codes] * 1.0, classes=2))
+        alone = nested.context(0).fit(params.estimator, wine.answering(wine.task, bit[wine.codes] * 1.0, classes=2))
         np.testing.assert_array_equal(member.predict(wine.x), alone.predict(wine.x))
     assert (ecoc.predict(params, state, wine.x).argmax(axis=1) == wine.codes).mean() > 0.9
 

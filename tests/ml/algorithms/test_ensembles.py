@@ -71,7 +71,7 @@ def test_at_no_level_does_anybody_answer_a_row_it_has_seen(module):
         return Learned(replace(algorithm, predict=predict), spec, state)
 
     inner = {"name": module.ALGORITHM.fit.__module__.rpartition(".")[2], "estimators": [RIDGE, KNN], "cv": 4}
-    params = module.ALGORITHM.params.model_validate({"members": [inner, RIDGE]})
+    params = module.ALGORITHM.params.model_validate({"estimators": [inner, RIDGE]})
     module.fit(params, data, Context(rng, fit_all=one_by_one(watched)))
     assert asked.count((inner["name"], 32)) == 5
     assert asked.count(("knn", 24)) > 0, "taught by three quarters of four fifths"
@@ -108,7 +108,7 @@ def test_no_row_is_answered_by_a_learner_that_has_seen_it():
 def test_out_of_fold_answers_are_those_of_the_folds(diabetes):
     fold = dealt(len(diabetes.x), 4, np.random.default_rng(0))
     context = nested.context(0)
-    spec = stacking.Stacking.model_validate({"estimators": [RIDGE]}).members[0]
+    spec = stacking.Stacking.model_validate({"estimators": [RIDGE]}).estimators[0]
     ((member, told),) = out_of_fold(diabetes, fold, [spec], context)
     np.testing.assert_array_equal(member.predict(diabetes.x), context.fit(spec, diabetes).predict(diabetes.x))
     for k in range(4):
@@ -142,7 +142,7 @@ def test_a_member_that_tells_the_truth_gets_all_the_weight():
 
 
 def test_a_stack_of_stacks_is_their_composition(diabetes):
-    spec = {"members": [{"name": "stacking", "estimators": [RIDGE, TREE]}, KNN]}
+    spec = {"estimators": [{"name": "stacking", "estimators": [RIDGE, TREE]}, KNN]}
     params, state = fitted(stacking, stacking.Stacking, diabetes, **spec)
     inner = state.members[0]
     by_hand = state.weights[0] * sum(
@@ -167,7 +167,7 @@ def test_of_classes_probabilities_are_weighed_against_the_indicators(wine):
     state = stacking.fit(params, wine, nested.context(0)).state
     again = nested.context(0)
     fold = dealt(len(wine.x), 5, again.rng, wine.codes)
-    answers = np.stack([told.ravel() for _, told in out_of_fold(wine, fold, params.members, again)], axis=1)
+    answers = np.stack([told.ravel() for _, told in out_of_fold(wine, fold, params.estimators, again)], axis=1)
     truth = np.eye(3)[wine.codes].ravel()
     np.testing.assert_allclose(state.weights, scipy.optimize.nnls(answers, truth)[0], rtol=1e-8, atol=1e-12)
     brier = ((answers - truth[:, None]) ** 2).sum(axis=0) / len(wine.x)
@@ -214,12 +214,12 @@ def test_planted_weights_are_found_and_the_products_are_least_squares():
 def test_weights_follow_the_row(diabetes):
     """E5: b(x) = Σ v f(x) g(x), and v by ordinary least squares on answers to unseen rows."""
     named = Data.of(Task.REGRESSION, diabetes.x, diabetes.y, names=[f"x{j}" for j in range(10)])
-    spec = {"members": [RIDGE, TREE], "meta_features": ["x8", "x2"]}
+    spec = {"estimators": [RIDGE, TREE], "meta_features": ["x8", "x2"]}
     params, state = fitted(weighted, weighted.FeatureWeightedStacking, named, **spec)
     f = np.column_stack([np.ones(len(named.x)), named.x[:, [8, 2]]])
     again = nested.context(0)
     fold = dealt(len(named.x), 5, again.rng)
-    unseen = np.column_stack([told for _, told in out_of_fold(named, fold, params.members, again)])
+    unseen = np.column_stack([told for _, told in out_of_fold(named, fold, params.estimators, again)])
     products = (unseen[:, :, None] * f[:, None]).reshape(len(f), -1)
     best = np.linalg.lstsq(products, named.y, rcond=None)[0].reshape(2, 3)
     np.testing.assert_allclose(state.v, best, rtol=1e-7)
@@ -248,7 +248,7 @@ def test_meta_features_are_full_numbers_whatever_members_take():
     x = np.random.default_rng(0).normal(size=60)
     cells = [None if i % 7 == 0 else value for i, value in enumerate(x.tolist())]
     table = pa.table({"x": cells, "plan": ["pro", "basic", None] * 20, "y": x})
-    params = {"members": [TREE], "meta_features": ["x", "plan=pro"]}
+    params = {"estimators": [TREE], "meta_features": ["x", "plan=pro"]}
     trained = run(table, "feature_weighted_stacking", params=params, target="y", features=["x", "plan"])
     assert np.isfinite(decode(trained.blob).predict(table).values).all()
 
@@ -296,7 +296,7 @@ def test_weights_and_votes(wine):
     votes = [np.eye(3)[member.predict(wine.x).argmax(axis=1)] for member in state.members]
     told = committee.predict(params, state, wine.x)
     np.testing.assert_allclose(told, (3 * votes[0] + votes[1] + votes[2]) / 5, rtol=1e-12)
-    with pytest.raises(ValueError, match="as many weights"):
+    with pytest.raises(ValueError, match="as many estimator_weights"):
         committee.Committee.model_validate({"estimators": [RIDGE], "estimator_weights": [1, 2]})
 
 
@@ -335,7 +335,7 @@ def test_a_fold_judges_who_has_not_seen_it(cancer):
 
 def test_rejection_by_unanimity_majority_and_gap(cancer):
     base = {"estimators": [RIDGE, KNN, TREE], "voting": "hard"}
-    params, state = fitted(committee, committee.Committee, cancer, **base, share=1.0)
+    params, state = fitted(committee, committee.Committee, cancer, **base, min_probability=1.0)
     told = committee.predict(params, state, cancer.x)
     votes = np.array([member.predict(cancer.x).argmax(axis=1) for member in state.members])
     agreed = (votes == votes[0]).all(axis=0)
@@ -383,7 +383,7 @@ def test_a_portfolio_asks_each_member_as_often_as_it_should(diabetes):
 
 def test_a_portfolio_answers_with_those_it_asks(diabetes, wine):
     for data in (diabetes, wine):
-        spec = {"members": [RIDGE, KNN, TREE], "weights": [3, 1, 1], "activations": [0.5, 0.5, 0.5]}
+        spec = {"estimators": [RIDGE, KNN, TREE], "estimator_weights": [3, 1, 1], "activations": [0.5, 0.5, 0.5]}
         params, state = fitted(committee, committee.Committee, data, **spec)
         asked = committee.active(params, data.x) * state.weights
         said = np.stack([member.predict(data.x) for member in state.members], axis=-1)

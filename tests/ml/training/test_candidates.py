@@ -35,7 +35,7 @@ def test_grids_are_combined_the_last_changing_fastest():
         {"pointer": "/preprocessing/scaling", "values": ["none", "standard"]},
     ]
     found = tried(grid=grid)
-    assert [(one.spec.algorithm.penalty, one.spec.preprocessing.scaling) for one in found] == [
+    assert [(one.spec.algorithm.l2, one.spec.preprocessing.scaling) for one in found] == [
         (0.1, "none"), (0.1, "standard"), (1, "none"), (1, "standard"),
     ]  # fmt: skip
     assert found[1].settings == {"/algorithm/l2": 0.1, "/preprocessing/scaling": "standard"}
@@ -51,7 +51,7 @@ def test_alternatives_have_their_own_settings_and_share_the_preparation():
         ],
     )
     assert [one.spec.algorithm.name for one in found] == ["ridge"] * 4 + ["knn"] * 6 + ["linear"] * 2
-    assert [one.spec.algorithm.k for one in found[4:10]] == [3, 3, 5, 5, 7, 7]
+    assert [one.spec.algorithm.n_neighbors for one in found[4:10]] == [3, 3, 5, 5, 7, 7]
     assert {one.root for one in found} == {"/algorithm", "/alternatives/0", "/alternatives/1"}
 
 
@@ -60,13 +60,13 @@ def test_settings_reach_learners_within_learners():
         algorithm={"name": "bagging", "estimator": {"name": "ridge"}},
         grid=[{"pointer": "/algorithm/estimator/l2", "values": [4.5]}],
     )
-    assert one.spec.algorithm.base.penalty == 4.5
+    assert one.spec.algorithm.estimator.l2 == 4.5
 
 
 def test_draws_lie_in_their_range_evenly_in_their_spacing():
     draws = [{"pointer": "/algorithm/l2", "low": 1e-4, "high": 1e4, "spacing": "log"}]
     found = tried(draws=draws, draw_count=400)
-    values = [math.log10(one.spec.algorithm.penalty) for one in found]
+    values = [math.log10(one.spec.algorithm.l2) for one in found]
     assert len(values) == 400
     assert -4 <= min(values) < -3.8
     assert 3.8 < max(values) <= 4
@@ -78,7 +78,7 @@ def test_draws_lie_in_their_range_evenly_in_their_spacing():
 def test_whole_numbers_are_drawn_whole():
     draws = [{"pointer": "/algorithm/n_neighbors", "low": 1, "high": 9, "whole": True}]
     found = tried(algorithm={"name": "knn"}, draws=draws, draw_count=100)
-    assert {one.spec.algorithm.k for one in found} == set(range(1, 10))
+    assert {one.spec.algorithm.n_neighbors for one in found} == set(range(1, 10))
 
 
 def test_every_impossible_setting_is_named():

@@ -68,8 +68,10 @@ def test_the_committee_it_tells_of_does_out_of_fold_what_was_told(report_of, nam
     best = ranking.tried[ranking.best].validation.value
     assert found.validation.value > best if measure == "accuracy" else found.validation.value < best
     weights = {member.candidate: member.weight for member in found.members}
-    assert [ranking.tried[place].algorithm for place in weights] == [one["name"] for one in found.algorithm["members"]]
-    assert found.algorithm["weights"] == list(weights.values()) == sorted(weights.values(), reverse=True)
+    assert [ranking.tried[place].algorithm for place in weights] == [
+        one["name"] for one in found.algorithm["estimators"]
+    ]
+    assert found.algorithm["estimator_weights"] == list(weights.values()) == sorted(weights.values(), reverse=True)
 
 
 def test_every_fold_judges_what_the_others_chose():
