@@ -104,7 +104,7 @@ def test_closest_names_of_fields_algorithms_parameters_and_values():
         "algorithm": {"name": "stacking", "estimators": [{"name": "rigde"}, {"name": "ridge", "selecton": 1}]},
     }
     found = {fault.pointer: fault.detail for fault in faults_of(TrainRequest, body)}
-    assert found.keys() == {"/taks", "/task", "/algorithm/estimators/0/name", "/algorithm/estimators/1/penalti"}
+    assert found.keys() == {"/taks", "/task", "/algorithm/estimators/0/name", "/algorithm/estimators/1/selecton"}
     assert found["/taks"].endswith("did you mean 'task'?")
     assert found["/task"].endswith("did you mean 'regression'?")
     assert found["/algorithm/estimators/0/name"].endswith("did you mean 'ridge'?")

@@ -30,7 +30,7 @@ def data():
 def test_a_learner_is_read_by_its_name_wherever_it_stands():
     spec = parsed(name="bagging", estimator={"name": "bagging", "estimator": {"name": "ridge", "l2": 3.0}})
     assert spec.estimator.estimator.l2 == 3.0
-    assert parsed(name="bagging").base.name == "decision_tree"
+    assert parsed(name="bagging").estimator.name == "decision_tree"
     for wrong in ({"name": "nobody"}, {"l2": 1.0}, {"name": "ridge", "nonsense": 1}):
         with pytest.raises(ValidationError):
             parsed(name="bagging", estimator=wrong)

@@ -27,7 +27,7 @@ Two opposite points: one mistake, as many as the theorem allows. XOR is parted b
 >>> state.coef[1, :2].tolist(), state.mistakes, round((state.radius / state.margin) ** 2, 12)
 ([1.0, 1.0], 1, 1.0)
 >>> xor = Data.of(Task.CLASSIFICATION, [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
->>> fit(Perceptron(answer="last"), xor, rows).converged
+>>> fit(Perceptron(average="never"), xor, rows).converged
 False
 
 References: Rosenblatt (1958), Psychol. Rev. 65:386; Novikoff (1962), Symp. Math. Theory of Automata 12:615;
