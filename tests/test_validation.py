@@ -108,7 +108,7 @@ def test_closest_names_of_fields_algorithms_parameters_and_values():
     assert found["/taks"].endswith("did you mean 'task'?")
     assert found["/task"].endswith("did you mean 'regression'?")
     assert found["/algorithm/estimators/0/name"].endswith("did you mean 'ridge'?")
-    assert found["/algorithm/estimators/1/penalti"].endswith("did you mean 'selection'?")
+    assert found["/algorithm/estimators/1/selecton"].endswith("did you mean 'selection'?")
 
 
 def test_a_tag_is_no_step_of_a_place():

@@ -128,7 +128,7 @@ def test_bits_and_what_the_word_misses(asked):
 
 def test_stacked_members_and_columns_that_add_up(asked):
     for name in "stacking", "feature_weighted_stacking":
-        (first, *_) = asked("explain", {"name": name, "members": [RIDGE, KNN]}, target="length")["explanations"]
+        (first, *_) = asked("explain", {"name": name, "estimators": [RIDGE, KNN]}, target="length")["explanations"]
         assert [member["algorithm"] for member in first["members"]] == ["ridge", "knn"]
     told = asked("explain", {"name": "additive"}, target="length")
     assert {part["column"] for part in told["explanations"][0]["adds"]} == set(told["columns"])

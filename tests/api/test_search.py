@@ -47,4 +47,4 @@ def test_search_then_train_the_ensemble_then_predict(client, done):
     answer = client.post("/v1/models/together/predict", json={"rows": rows}).json()
     assert (answer["version"], answer["predictions"]) == (version, ["setosa"])
     members = client.get(f"/v1/models/together/versions/{version}/report").json()["summary"]
-    assert len(members) == 5 * len(offered["estimators"])
+    assert len(members) == 5 * len(offered["members"])
