@@ -38,7 +38,7 @@ class Member(NamedTuple):
     """A learner inside a learner."""
 
     pointer: str
-    """Where it stands among the parameters: "/base", "/members/2"."""
+    """Where it stands among the parameters: "/estimator", "/estimators/2"."""
     spec: Learner
     task: Task
     """What it is used for."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         name: str
 else:
     Learner = ForwardRef("Learner")
-"""The type of a parameter that is itself an algorithm with its parameters: `{"name": "ridge", "penalty": 2.0}`.
+"""The type of a parameter that is itself an algorithm with its parameters: `{"name": "ridge", "l2": 2.0}`.
 The catalogue says which there are, once all files are known."""
 
 
