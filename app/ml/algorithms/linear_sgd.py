@@ -267,21 +267,9 @@ def _passed(params: LinearSGD, state: State, data: Data, order: Labels) -> tuple
     coef = np.column_stack([state.coef, state.intercept])
     weights = data.weights / state.weight
     limit = math.inf if params.learning_rate is not None else LIMITS.get(kind, math.inf)
-    total = sgd_pass(
-        int(kind),
-        data.x,
-        targets,
-        weights,
-        order,
-        params.batch_size,
-        float(params.fit_intercept),
-        coef,
-        np.array([state.rate, params.settling]),
-        params.l2,
-        POWERS[params.schedule],
-        state.steps,
-        limit,
-    )
+    rows, pace = (data.x, targets, weights, order), np.array([state.rate, params.settling])
+    how = params.l2, POWERS[params.schedule], state.steps, limit
+    total = sgd_pass(int(kind), *rows, params.batch_size, float(params.fit_intercept), coef, pace, *how)
     steps = state.steps + math.ceil(len(order) / params.batch_size)
     learned = state._replace(coef=np.ascontiguousarray(coef[:, :-1]), intercept=coef[:, -1].copy(), steps=steps)
     return learned, total / float(weights.sum())
@@ -304,9 +292,7 @@ def _one_class(state: State) -> tuple[str, ...]:
 
 
 def _too_large(rate: float) -> str:
-    return (
-        f"The error grew without bound: the learning_rate {rate:.3g} is too large. This is the best point on the way."
-    )
+    return f"The error grew without bound: learning_rate {rate:.3g} is too large. This is the best point on the way."
 
 
 def _warnings(params: LinearSGD, kind: Loss, bottom: Bottom) -> tuple[str, ...]:
