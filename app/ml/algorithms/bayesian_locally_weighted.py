@@ -196,6 +196,7 @@ ALGORITHM = Algorithm(
     predict=predict,
     seconds=lambda _, size: seconds(size),
     interval=interval,
+    interval_of_mean=lambda params: params.interval_of == "mean",
     explain=explain,
     summary=summary,
     breaks={Symmetry.SCALE: "a distance gives a column the weight of its unit: scale the columns alike first"},

@@ -45,6 +45,7 @@ from app.ml.contract.algorithm import (
     Data,
     Fit,
     Labels,
+    LinearForm,
     Matrix,
     Params,
     Symmetry,
@@ -52,12 +53,12 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.numerics.linear_algebra.solve import each_row
-from app.ml.numerics.linear_models.class_scores import sign_probabilities
+from app.ml.numerics.linear_models.class_scores import class_probabilities
 from app.ml.numerics.linear_models.interior_point import proven
 from app.ml.numerics.linear_models.losses import Loss, MeanLoss, losses
-from app.ml.numerics.linear_models.softmax import probabilities
 from app.ml.numerics.linear_models.stochastic_gradient import sgd_pass
 from app.ml.numerics.optimise.gradient_descent import RUNAWAY, Bottom, accelerated, by_feel, flat, steepest
+from app.ml.numerics.optimise.loss_curves import LossCurves
 
 LIMITS = {Loss.SQUARED: 1.0, Loss.LOGISTIC: 4.0, Loss.SOFTMAX: 2.0}
 """One over the curvature: a step of this over ‖x‖² does not overshoot its row."""
@@ -140,17 +141,7 @@ def predict(params: LinearSGD, state: State, x: Matrix) -> NDArray[np.float64]:
     scores = each_row(x, state.coef.T) + state.intercept
     if not state.seen.size:
         return np.asarray(scores[:, 0])
-    answer = np.zeros((len(x), len(state.seen)))
-    if state.seen.sum() == 1:
-        answer[:, state.seen] = 1.0
-    elif params.class_loss != "logistic":
-        answer[:, state.seen] = sign_probabilities(scores[:, state.seen] if len(state.coef) > 1 else scores * [-1, 1])
-    elif len(state.coef) == 1:
-        answer[:, 1:] = probabilities(scores)
-        answer[:, 0] = 1 - answer[:, 1]
-    else:
-        answer[:, state.seen] = probabilities(scores[:, state.seen])
-    return answer
+    return class_probabilities(scores, state.seen, logistic=params.class_loss == "logistic")
 
 
 def objective(params: LinearSGD, state: State, data: Data) -> float:
@@ -211,22 +202,14 @@ def _offline(params: LinearSGD, state: State, data: Data, context: Context) -> F
     literal = params.learning_rate is not None and params.solver == "batch"
     made = MeanLoss.plain if literal else MeanLoss.scaled
     function = made(kind, data.x, targets, data.weights, params.l2, intercept=params.fit_intercept)
-    curves: dict[str, list[float]] = {"loss": []}
-
-    def watch(value: float, gap: float | None = None) -> None:
-        if math.isfinite(value):
-            measures = {"loss": value} | ({} if gap is None else {"duality_gap": gap / value if value > 0 else 0.0})
-            for name, measure in measures.items():
-                curves.setdefault(name, []).append(measure)
-            context.progress(min(len(curves["loss"]) / params.max_iter, 1.0), **measures)
-
-    bottom = _descended(params, function, watch)
+    curves = LossCurves(context.progress, params.max_iter)
+    bottom = _descended(params, function, curves)
     coef, intercept = function.linear(bottom.point)
     state.coef[kept], state.intercept[kept] = coef.T, intercept
     if not _finite(state):
         state = _start(params, data)
         bottom = bottom._replace(converged=False, diverged=True)
-    return Fit(state, bottom.converged, bottom.iterations, curves, _warnings(params, kind, bottom))
+    return Fit(state, bottom.converged, bottom.iterations, curves.values, _warnings(params, kind, bottom))
 
 
 def _descended(params: LinearSGD, function: MeanLoss, watch: Callable[..., None]) -> Bottom:
@@ -314,6 +297,7 @@ ALGORITHM = Algorithm(
     predict=predict,
     through_origin=lambda params: not params.fit_intercept,
     rowwise=True,
+    linear=lambda state: LinearForm.of(state.coef.T, state.intercept),
     objective=objective,
     summary=summary,
     breaks={Symmetry.SCALE: "the penalty counts coefficients in the units of their columns"},

@@ -302,6 +302,7 @@ ALGORITHM = Algorithm(
     rowwise=True,
     interval=interval,
     own_interval=lambda params: params.interval_of == "mean",
+    interval_of_mean=lambda params: params.interval_of == "mean",
     explain=explain,
     summary=summary,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},

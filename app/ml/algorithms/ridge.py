@@ -41,6 +41,7 @@ from app.ml.contract.algorithm import (
     Data,
     Fit,
     LeaveOneOut,
+    LinearForm,
     Matrix,
     Params,
     Symmetry,
@@ -220,6 +221,8 @@ ALGORITHM = Algorithm(
     through_origin=lambda params: not params.fit_intercept,
     seconds=lambda _, size: size.cells * (1e-8 + 1e-10 * size.columns),
     rowwise=True,
+    linear=lambda state: LinearForm.of(state.coef, state.intercept),
+    least_squares=True,
     objective=objective,
     summary=summary,
     leave_one_out=LeaveOneOut(

@@ -32,7 +32,9 @@ __all__ = [
     "Labels",
     "Learned",
     "Learner",
+    "LeaveOneOut",
     "Lesson",
+    "LinearForm",
     "Matrix",
     "Member",
     "Params",
@@ -139,6 +141,20 @@ class Fit(Generic[S]):
     warnings: Sequence[str] = ()
 
 
+class LinearForm(NamedTuple):
+    """Scores of a fit that are linear in the columns: x @ coef + intercept."""
+
+    coef: Matrix
+    """(d, s)."""
+    intercept: Vector
+    """(s,)."""
+
+    @classmethod
+    def of(cls, coef: NDArray[np.float64], intercept: NDArray[np.float64]) -> Self:
+        """coef: (d,) or (d, s). intercept: () or (s,)."""
+        return cls(coef.reshape(len(coef), -1), intercept.reshape(-1))
+
+
 class LeaveOneOut(NamedTuple):
     """A closed form for what each row is predicted by a fit of all the others."""
 
@@ -185,12 +201,20 @@ class Algorithm(Generic[P, S]):
     breaks: Mapping[Symmetry, str] = field(default_factory=dict)
     """Symmetries that do not hold, each with the reason."""
 
+    linear: Callable[[S], LinearForm] | None = None
+    """The scores of a fit, where they are linear in the columns."""
+    least_squares: bool = False
+    """Whether a regression minimises a weighted sum of squared residuals, with or without a penalty on coefficients."""
+    with_errors: Callable[[P], P] | None = None
+    """The same parameters where rows weigh 1/σ² of known errors; None: it has no use for them but as weights."""
     objective: Callable[[P, S, Data], float] | None = None
     """What the fit minimises: nothing near the answer may be lower."""
     interval: Callable[[P, S, Matrix, float], Matrix] | None = None
     """(n, 2) bounds of the prediction at a confidence level."""
     own_interval: Callable[[P], bool] = lambda _: True
     """Whether `interval` serves these parameters; if not, errors on rows held out bound the target."""
+    interval_of_mean: Callable[[P], bool] = lambda _: False
+    """Whether `interval` bounds the expected value, not a new row."""
     membership: Callable[[P, S, Matrix], Matrix] | None = None
     """(n, k) degrees of belonging to each cluster."""
     known: Callable[[P, Matrix], NDArray[np.bool_]] | None = None

@@ -69,8 +69,8 @@ def _condition(model: Model) -> str:
 
 def bounds_observations(model: Model) -> bool:
     """Whether the model has intervals of new targets, not of their mean."""
-    of_mean = getattr(model.params, "interval_of", "observation") == "mean"
-    return model.task is Task.REGRESSION and model.algorithm.interval is not None and not of_mean
+    bounds_mean = model.algorithm.interval_of_mean(model.params)
+    return model.task is Task.REGRESSION and model.algorithm.interval is not None and not bounds_mean
 
 
 def held_out_report(model: Model, material: TrainingSet, fitted: Fitted, rows: Labels) -> IntervalReport | None:

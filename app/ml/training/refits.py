@@ -127,32 +127,18 @@ def _told(material: TrainingSet, fitted: Fitted, asked: pa.Table | None) -> Numb
 
 def _coefficients(material: TrainingSet, fitted: Fitted) -> Numbers:
     """In the table's own units, whose meaning does not change from refit to refit."""
-    coef, intercept = (getattr(fitted.fit.state, name, None) for name in ("coef", "intercept"))
-    if not isinstance(coef, np.ndarray) or intercept is None:
+    if material.algorithm.linear is None:
         return {}
-    table = _upright(material, coef, np.size(intercept), fitted.preparation.layout.width)
-    labels = _labels(material, fitted.data.codes if material.classes else np.zeros(0, np.intp), np.size(intercept))
-    if table is None or labels is None:
+    coef, intercept = material.algorithm.linear(fitted.fit.state)
+    labels = _labels(material, fitted.data.codes if material.classes else np.zeros(0, np.intp), intercept.size)
+    if labels is None:
         return {}
     units = fitted.preparation.scaling.affine()
-    constants, rows = np.reshape(intercept, -1) + units.constant(table), units.coef(table)
+    constants, rows = intercept + units.constant(coef), units.coef(coef)
     result = {Number("coefficient", "(intercept)", label): float(b) for label, b in zip(labels, constants, strict=True)}
     for name, row in zip(fitted.preparation.layout.plain_names, rows, strict=True):
         result |= {Number("coefficient", name, label): float(value) for label, value in zip(labels, row, strict=True)}
     return result
-
-
-def _upright(material: TrainingSet, coef: Matrix, scores: int, width: int) -> Matrix | None:
-    """(d, s): a row for each column, whichever way the algorithm keeps them; None where a square does not tell.
-
-    An algorithm that tells its coefficients in other units (`Algorithm.unscaled`) keeps them so.
-    """
-    if coef.shape == (width,):
-        return coef[:, None]
-    result = width != scores or width == 1 or material.algorithm.unscaled is not None
-    if coef.shape == (width, scores) and result:
-        return coef
-    return coef.T if coef.shape == (scores, width) and result else None
 
 
 def _labels(material: TrainingSet, codes: Labels, scores: int) -> list[str | None] | None:

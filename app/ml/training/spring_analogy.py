@@ -21,8 +21,8 @@ RESTS = 1e-8
 
 
 def springs(material: TrainingSet, fitted: Fitted, rows: Labels) -> Springs | None:
-    """Of a regression with one coefficient for each column, else None. rows: fitted on, as numbers of the dataset."""
-    if material.task is not Task.REGRESSION or not _is_linear(fitted):
+    """Of a regression by least squares, else None. rows: fitted on, as numbers of the dataset."""
+    if material.task is not Task.REGRESSION or not material.algorithm.least_squares:
         return None
     data = transformed(material.preprocessing.target, fitted.data, errors_known=material.errors_known)
     x, y, strengths = data.x, data.y, data.weights
@@ -34,7 +34,7 @@ def springs(material: TrainingSet, fitted: Fitted, rows: Labels) -> Springs | No
         return None
     size = np.sqrt(strengths @ (np.abs(y) + np.abs(answers)) ** 2)
     still = (np.abs(torques) <= RESTS * size * np.sqrt(np.einsum("i,ij,ij->j", strengths, x, x))).all()
-    if getattr(material.params, "fit_intercept", True):
+    if not material.algorithm.through_origin(material.params):
         still &= abs(force) <= RESTS * size * np.sqrt(strengths.sum())
     kept = evenly(len(x), SHOWN)
     return Springs(
@@ -48,8 +48,3 @@ def springs(material: TrainingSet, fitted: Fitted, rows: Labels) -> Springs | No
         observed=y[kept].tolist(),
         energies=energies[kept].tolist(),
     )
-
-
-def _is_linear(fitted: Fitted) -> bool:
-    coef = getattr(fitted.fit.state, "coef", None)
-    return isinstance(coef, np.ndarray) and coef.shape == fitted.data.x.shape[1:]

@@ -4,18 +4,19 @@ Two ways to ask: how nearly the inputs depend on each other, and fits of inputs 
 that say the same, one coefficient may grow at the cost of the other without any change of the predictions.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from app.ml.contract.algorithm import Data, Task, Vector, silent
+from app.ml.contract.algorithm import Data, LinearForm, Task, Vector, silent
 from app.ml.evaluation.report import Conditioning, Jitter
 from app.ml.numerics.linear_algebra.conditioning import conditioning
 from app.ml.training.fit import Fitted
 from app.ml.training.training_set import TrainingSet
 
+Linear: TypeAlias = Callable[[Any], LinearForm]
 MOST_COLUMNS = 500
 """With more a factorisation costs more than many a fit."""
 MOST_CELLS = 200_000
@@ -27,18 +28,18 @@ ALARMING = 10.0
 
 
 def look(material: TrainingSet, fitted: Fitted, seed: int) -> Conditioning | None:
-    """Of a model with a coefficient for each column; None for any other, or too many columns."""
-    data, coef = fitted.data, getattr(fitted.fit.state, "coef", None)
-    d = data.x.shape[1]
-    if not isinstance(coef, np.ndarray) or d not in coef.shape or not 1 <= d <= MOST_COLUMNS:
+    """Of a model that is linear in the columns; None for any other, or too many columns."""
+    data, algorithm = fitted.data, material.algorithm
+    if algorithm.linear is None or not 1 <= data.x.shape[1] <= MOST_COLUMNS:
         return None
-    result = conditioning(data.x, data.weights, intercept=getattr(material.params, "fit_intercept", True))
+    result = conditioning(data.x, data.weights, intercept=not algorithm.through_origin(material.params))
+    jittered = data.task is Task.REGRESSION and algorithm.least_squares
     return Conditioning(
         condition_number=_finite(result.condition),
         scaled_condition_number=_finite(result.scaled),
         rank=result.rank,
         variance_inflation=[_finite(value) for value in result.inflation.tolist()],
-        jitter=_jitter(material, data, coef, seed) if data.task is Task.REGRESSION and coef.ndim == 1 else None,
+        jitter=_jitter(material, fitted, algorithm.linear, seed) if jittered else None,
     )
 
 
@@ -52,28 +53,29 @@ def warnings(result: Conditioning | None) -> Iterator[str]:
     )
 
 
-def _jitter(material: TrainingSet, data: Data, coef: Vector, seed: int) -> Jitter | None:
+def _jitter(material: TrainingSet, fitted: Fitted, linear: Linear, seed: int) -> Jitter | None:
+    data = fitted.data
     if data.x.size > MOST_CELLS:
         return None
     rng = np.random.Generator(np.random.PCG64(seed))
     low, high, size = data.x.min(axis=0), data.x.max(axis=0), data.x.std(axis=0)
     graded = ((data.x > low) & (data.x < high)).any(axis=0)
-    found = np.array([_refit(material, data, NOISE * size * graded, rng, seed) for _ in range(REFITS)])
+    noisy = [_noisy(data, NOISE * size * graded, rng) for _ in range(REFITS)]
+    fits = [material.fit(some, seed, silent)[0] for some in noisy]
+    coef, *found = (linear(fit.state).coef[:, 0] for fit in (fitted.fit, *fits))
     own = np.linalg.norm(coef * size)
-    change = np.sqrt((((found - coef) * size) ** 2).sum(axis=1).mean())
+    change = np.sqrt((((np.array(found) - coef) * size) ** 2).sum(axis=1).mean())
     amplification = _finite(change / (NOISE * own)) if own > 0 and graded.any() else None
-    spread = found.std(axis=0, ddof=1)
+    spread = np.std(found, axis=0, ddof=1)
     if not np.isfinite(spread).all():
         return None
     return Jitter(noise=NOISE, refits=REFITS, spread=spread.tolist(), amplification=amplification)
 
 
-def _refit(material: TrainingSet, data: Data, noise: Vector, rng: np.random.Generator, seed: int) -> Vector:
+def _noisy(data: Data, noise: Vector, rng: np.random.Generator) -> Data:
     x = data.x + noise * rng.standard_normal(data.x.shape)
     x.setflags(write=False)
-    state: Any = material.fit(replace(data, x=x), seed, silent)[0].state
-    coef: Vector = state.coef
-    return coef
+    return replace(data, x=x)
 
 
 def _finite(value: float) -> float | None:

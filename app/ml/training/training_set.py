@@ -159,7 +159,6 @@ def _words(preparation: Preparation) -> tuple[tuple[str, ...], ...]:
 
 
 def _params(spec: TrainSpec, algorithm: Algorithm[Any, Any]) -> Params:
-    """As asked. With a column of errors rows weigh 1/σ²; an algorithm that wants to know is told σ of the weight 1."""
+    """Those of the request; with a column of errors, by which rows weigh 1/σ², as the algorithm then takes them."""
     params: Params = algorithm.params.model_validate(spec.algorithm.model_dump(exclude={"name"}))
-    unknown = getattr(params, "sigma", 1.0) is None
-    return params.model_copy(update={"sigma": 1.0}) if spec.sigma is not None and unknown else params
+    return params if spec.sigma is None or algorithm.with_errors is None else algorithm.with_errors(params)

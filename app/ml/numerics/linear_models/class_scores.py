@@ -1,8 +1,10 @@
-"""From the scores of a least squares fit on targets +1 and -1 to class probabilities."""
+"""From linear scores to class probabilities: of fits on targets +1 and -1, and of log odds."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Matrix
+from app.ml.numerics.linear_models.softmax import probabilities
 
 
 def sign_probabilities(score: Matrix) -> Matrix:
@@ -15,3 +17,21 @@ def sign_probabilities(score: Matrix) -> Matrix:
     share[lost] = score[lost] == score[lost].max(axis=1, keepdims=True)
     share /= share.sum(axis=1, keepdims=True)
     return share
+
+
+def class_probabilities(scores: Matrix, seen: NDArray[np.bool_], *, logistic: bool) -> Matrix:
+    """(n, k) of scores (n, s): one for each class, or of two classes only that of the second.
+
+    seen: (k,) classes with training rows; others have no probability. logistic: scores are log odds, not fits of ±1.
+    """
+    answer, alone = np.zeros((len(scores), len(seen))), scores.shape[1] == 1
+    if seen.sum() == 1:
+        answer[:, seen] = 1.0
+    elif not logistic:
+        answer[:, seen] = sign_probabilities(scores * [-1, 1] if alone else scores[:, seen])
+    elif alone:
+        answer[:, 1:] = probabilities(scores)
+        answer[:, 0] = 1 - answer[:, 1]
+    else:
+        answer[:, seen] = probabilities(scores[:, seen])
+    return answer
