@@ -106,13 +106,18 @@ class DecisionTree(Params):
     )
     min_samples_split: float = Field(2.0, gt=0, le=1e100, description="A node of less weight is a leaf.")
     min_impurity_decrease: float = Field(
-        0.0, ge=0, le=1e300, description="Smallest decrease of impurity for which a node is split."
+        0.0,
+        ge=0,
+        le=1e300,
+        description="Smallest decrease of impurity for which a node is split; the decrease counts by the node's share "
+        "of the weight of all training rows.",
     )
     ccp_alpha: float = Field(
         0.0,
         ge=0,
-        le=1,
-        description="Impurity, as a share of the root's, that each further leaf must take away (cost-complexity).",
+        le=1e300,
+        description="Cost of a leaf in minimal cost-complexity pruning: a split is kept where it lowers the impurity, "
+        "weighted by the shares of rows, by more than this for each further leaf; 0 prunes nothing.",
     )
     oblique: int | None = Field(
         None,
@@ -196,7 +201,7 @@ def rules(params: DecisionTree, data: Data) -> Rules:
         max_leaves=params.max_leaf_nodes or 0,
         min_samples_split=params.min_samples_split,
         min_samples_leaf=params.min_samples_leaf,
-        min_gain=params.min_impurity_decrease,
+        min_gain=params.min_impurity_decrease * float(data.weights.sum()),
         missing_branch=other != (params.missing == "branch"),
     )
 

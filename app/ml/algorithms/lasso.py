@@ -1,15 +1,14 @@
 r"""Lasso: a weighted sum of few inputs; the others get a coefficient of exactly zero.
 
-Minimises  Σ wᵢ(yᵢ − xᵢβ − b)² + λ‖β‖₁, with free intercept b or none, or the sum of squares alone subject to ‖β‖₁ ≤ t.
-The absolute values pull every coefficient towards zero by the same amount, so that weak ones arrive there. Coordinate
-descent with soft threshold λ/2 on the coefficients that are not zero, then an exact solution for these; a path of
-penalties is followed down from λ = 2 max|xⱼ·y|, where all are zero, to the one asked for, each fit starting from the
-last. A fit stops when the duality gap proves it close to the minimum. On request λ is chosen by cross-validation: the
-best one, or the largest within one standard error of the best.
+Minimises  Σ wᵢ(yᵢ − xᵢβ − b)² / 2Σ wᵢ + λ‖β‖₁, with free intercept b or none, or the squares subject to ‖β‖₁ ≤ t. The
+absolute values pull every coefficient towards zero by the same amount, so that weak ones arrive there. Coordinate
+descent with soft threshold λΣ wᵢ on the coefficients that are not zero, then an exact solution for these; a path of
+penalties is followed down from λ = max|Σ wᵢxᵢⱼyᵢ|/Σ wᵢ, where all are zero, each fit starting from the last. A fit
+stops when the duality gap proves it close to the minimum. On request λ is chosen by cross-validation: the best one, or
+the largest within one standard error of the best.
 
-The penalty is fixed by default. On 120 rows of the benchmark table `wide` the RMSE is then 2.44, and that
-of scikit-learn's LassoCV, which chooses its penalty, 1.79: `selection` lowest_error or
-one_standard_error chooses one here.
+The penalty is fixed by default. On 120 rows of the benchmark table `wide` the RMSE is then 2.44, and that of
+scikit-learn's LassoCV, which chooses its penalty, 1.79: `selection` lowest_error or one_standard_error does so here.
 
 In short: A weighted sum of the inputs, with a penalty on the sizes of the weights that makes many of them exactly
 zero. The whole path of penalties is shown, and cross-validation can choose.
@@ -64,29 +63,31 @@ class Lasso(Params):
 
     selection: Literal["fixed", "bound", "lowest_error", "one_standard_error"] = Field(
         "fixed",
-        description="Choice of the strength. `fixed`: `l1`; `bound`: the sum of the absolute coefficients is at most "
-        "`bound`; `lowest_error`: the lowest cross-validated error; `one_standard_error`: the strongest within one "
-        "standard error of the lowest.",
+        description="Choice of the strength. `fixed`: `l1`; `bound`: `bound`; `lowest_error`: the lowest "
+        "cross-validated error; `one_standard_error`: the strongest within one standard error of the lowest.",
     )
-    l1: float = Field(1.0, gt=0, le=1e12, description="Weight of the absolute coefficients, if chosen so.")
-    bound: float = Field(
-        1.0, gt=0, le=1e12, description="Largest sum of the absolute coefficients, for `selection` bound."
+    l1: float | None = Field(
+        None,
+        gt=0,
+        le=1e12,
+        description="Penalty for `selection` fixed, beside the mean (not the sum) of the losses: minimises "
+        "(Σ weight·½residual²)/(Σ weight) + l1·Σ|coefficient|. Null: 1/(2·Σ weight).",
     )
+    bound: float = Field(1.0, gt=0, le=1e12, description="Largest sum of absolute coefficients, for `selection` bound.")
     cv: int = Field(5, ge=2, le=50, description="Number of folds of the cross-validation.")
     fit_intercept: bool = Field(
         True, description="Fits a constant term; without it the prediction is 0 where all inputs are 0."
     )
     penalise_intercept: bool = Field(False, description="Pulls the intercept to zero like a coefficient.")
     tol: float = Field(1e-10, gt=0, le=1e-2, description="Duality gap to stop at, as a share of the objective.")
-    max_iter: int = Field(
-        10_000, ge=1, le=1_000_000, description="Maximum number of sweeps over the coefficients for one strength."
-    )
+    max_iter: int = Field(10_000, ge=1, le=1_000_000, description="Maximum number of sweeps for one strength.")
 
 
 class Path(NamedTuple):
     """The fits of m penalties in descending order."""
 
     penalties: NDArray[np.float64]
+    """(m,) on the scale of `l1`."""
     coefs: NDArray[np.float64]
     """(m, d)."""
     gaps: NDArray[np.float64]
@@ -125,19 +126,19 @@ def fit(params: Lasso, data: Data, context: Context) -> Fit[State]:
     left = _left_out(params, len(data.x), context.rng)
     parts = [Sums.of(data, origin, rows) for rows in left] or [Sums.of(data, origin)]
     design = _design(params, origin, parts)
-    penalties = _penalties(params, design.moments)
+    penalties = _penalties(params, design)
     found = _follow(params, design.moments, penalties)
     errors = spreads = np.zeros(0)
     if params.selection == "bound":
         penalties, found, chosen = _bounded(params, design.moments, penalties, found)
     elif params.selection == "fixed":
-        chosen = int(np.flatnonzero(penalties == params.l1)[0])
+        chosen = len(penalties) - 1
     else:
         folds = [(rows, _design(params, origin, parts[:k] + parts[k + 1 :])) for k, rows in enumerate(left)]
         errors, spreads = _cross_validate(params, data, folds, penalties, context.progress)
         chosen = _choose(params, errors, spreads)
     coefs, intercepts = _told(params, design, found.coefs)
-    path = Path(penalties, coefs, found.gaps, errors, spreads, chosen)
+    path = Path(penalties / (2 * design.weight), coefs, found.gaps, errors, spreads, chosen)
     converged = bool((found.gaps <= params.tol).all())
     return Fit(State(coefs[chosen].copy(), np.asarray(intercepts[chosen]), path), converged, int(found.sweeps.sum()))
 
@@ -148,7 +149,7 @@ def predict(params: Lasso, state: State, x: Matrix) -> Vector:
 
 def objective(params: Lasso, state: State, data: Data) -> float:
     constant = state.intercept if params.fit_intercept else 0.0
-    square = data.weights @ (data.y - data.x @ state.coef - constant) ** 2
+    square = np.average((data.y - data.x @ state.coef - constant) ** 2, weights=data.weights) / 2
     size = np.abs(state.coef).sum() + _pulled(params) * np.abs(state.intercept)
     if params.selection == "bound":
         return float(square) if size <= params.bound * (1 + 1e-8) else float("inf")
@@ -161,7 +162,7 @@ def summary(params: Lasso, state: State) -> JSON:
         "coefficients": state.coef.tolist(),
         "intercept": state.intercept.tolist(),
         "selected": np.flatnonzero(state.coef).tolist(),
-        "penalty": float(path.penalties[path.chosen]),
+        "l1": float(path.penalties[path.chosen]),
         "bound": float(np.abs(state.coef).sum()),
         "duality_gap": float(path.gaps[path.chosen]),
         "path": {
@@ -209,14 +210,15 @@ def _told(params: Lasso, design: Design, coefs: Matrix) -> tuple[Matrix, Vector]
     return coefs, design.means.target - coefs @ design.means.inputs
 
 
-def _penalties(params: Lasso, moments: Moments) -> Vector:
-    """From the first one down, or down to the one that is asked for."""
-    lowest = REACH
+def _penalties(params: Lasso, design: Design) -> Vector:
+    """From the first one down, or down to the one that is given; beside the sum of squared residuals."""
+    moments, lowest = design.moments, REACH
+    given = 1.0 if params.l1 is None else 2 * design.weight * params.l1
     if params.selection == "fixed" and moments.largest > 0:
-        lowest = float(np.clip(params.l1 / moments.largest, REACH, 1.0))
+        lowest = float(np.clip(given / moments.largest, REACH, 1.0))
     grid = moments.largest * np.geomspace(1, lowest, STEPS) if moments.largest > 0 else np.ones(1)
     if params.selection == "fixed":
-        grid = np.append(grid[grid > params.l1 * (1 + 1e-9)], params.l1)
+        grid = np.append(grid[grid > given * (1 + 1e-9)], given)
     return np.unique(grid)[::-1].copy()
 
 

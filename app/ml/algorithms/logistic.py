@@ -1,6 +1,6 @@
 r"""Logistic regression: class probabilities from a weighted sum of the inputs.
 
-Minimises  −Σ wᵢ log P(yᵢ | xᵢ) + ½λ‖β‖²  with  P(1 | x) = 1/(1 + exp(−xβ − b))  for two classes and
+Minimises  −Σ wᵢ log P(yᵢ | xᵢ) / Σ wᵢ + ½λ‖β‖²  with  P(1 | x) = 1/(1 + exp(−xβ − b))  for two classes and
 the softmax of one score per class for more; the intercepts b are free. The loss is convex, and the penalty keeps the
 answer unique and finite even where a plane separates the classes perfectly. Newton's method where its matrix is
 small, else L-BFGS, in standardised coordinates, from the observed share of each class. On request it
@@ -70,7 +70,13 @@ NEWTON_UNKNOWNS = 1000
 class Logistic(Params):
     """Logistic regression with a penalty on the squared coefficients."""
 
-    l2: float = Field(1.0, gt=0, le=1e12, description="Weight of half the squared coefficients, λ.")
+    l2: float | None = Field(
+        None,
+        gt=0,
+        le=1e12,
+        description="Penalty beside the mean (not the sum) of the losses: minimises (Σ weight·log loss)/(Σ weight) + "
+        "½·l2·‖coefficients‖². Null: 1/(Σ weight), which is a penalty of 1 beside the sum.",
+    )
     solver: Literal["auto", "newton", "lbfgs"] = Field("auto", description="How to minimise; auto goes by size.")
     tol: float = Field(1e-8, gt=0, le=1, description="Stop when no slope of the mean loss exceeds this share of it.")
     max_iter: int = Field(1000, ge=1, le=1_000_000, description="Maximum number of iterations.")
@@ -100,7 +106,7 @@ def fit(params: Logistic, data: Data, context: Context) -> Fit[State]:
         return Fit(State(np.zeros((data.x.shape[1], 0)), np.zeros(0), seen), warnings=("There is only one class.",))
     aside = _aside(params, data, context.rng)
     learned = data.take(~aside) if aside.any() else data
-    loss = CrossEntropy.of(learned.x, _targets(learned.targets, seen), learned.weights, params.l2)
+    loss = CrossEntropy.of(learned.x, _targets(learned.targets, seen), learned.weights, _beside_sum(params, learned))
     watch = _Watch(params, loss, data.take(aside) if aside.any() else None, seen, context.progress)
     found = _minimise(params, loss, watch)
     point = found.x if watch.best is None else watch.best
@@ -115,6 +121,11 @@ def fit(params: Logistic, data: Data, context: Context) -> Fit[State]:
         curves=watch.curves,
         warnings=(*_warnings(params, found, watch), *([SEPARABLE] if apart else [])),
     )
+
+
+def _beside_sum(params: Logistic, data: Data) -> float:
+    """The penalty beside the sum of the losses of these rows."""
+    return 1.0 if params.l2 is None else params.l2 * float(data.weights.sum())
 
 
 def predict(params: Logistic, state: State, x: Matrix) -> Matrix:
@@ -134,7 +145,8 @@ def objective(params: Logistic, state: State, data: Data) -> float:
     if state.intercept.size == 0:
         return 0.0
     loss = losses(_scores(state, data.x), _targets(data.targets, state.seen))
-    return float(data.weights @ loss + 0.5 * params.l2 * (state.coef**2).sum())
+    square = float((state.coef**2).sum())
+    return (float(data.weights @ loss) + 0.5 * _beside_sum(params, data) * square) / float(data.weights.sum())
 
 
 def summary(params: Logistic, state: State, units: Affine | None = None) -> JSON:

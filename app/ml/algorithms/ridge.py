@@ -165,7 +165,7 @@ def summary(params: Ridge, state: State, units: Affine | None = None) -> JSON:
         **form(state.coef, state.intercept, units),
         "rank": int(state.rank),
         "condition_number": float(state.condition) if np.isfinite(state.condition) else None,
-        "penalty": _penalty(params, state.path),
+        "l2": _penalty(params, state.path),
     }
     if path.penalties.size:
         result["cross_validation"] = {

@@ -277,7 +277,7 @@ def test_limits_are_kept():
     assert split.weight[split.column >= 0].min() >= 50
     gained = grown(data, min_impurity_decrease=100.0)
     asks = gained.column >= 0
-    assert (gained.gain / gained.weight)[asks].min() >= 100
+    assert (gained.gain / gained.weight[0])[asks].min() >= 100
 
 
 def test_unless_asked_leaves_have_three_rows():
@@ -407,7 +407,7 @@ def test_pruning_is_scikit_learns(name, cost):
     whole = grown(data, max_depth=3)
     root = whole.impurity[0]
     theirs = rival(max_depth=3, ccp_alpha=cost * root, random_state=0).fit(data.x, data.y).tree_
-    ours = grown(data, max_depth=3, ccp_alpha=cost)
+    ours = grown(data, max_depth=3, ccp_alpha=cost * root)
     assert len(ours.column) == theirs.node_count
     leaf = theirs.feature < 0
     assert risk(ours) == pytest.approx((theirs.impurity * theirs.n_node_samples)[leaf].sum(), rel=1e-9)
@@ -416,15 +416,29 @@ def test_pruning_is_scikit_learns(name, cost):
     )
 
 
+@pytest.mark.parametrize("least", [0.0, 0.003, 0.02, 1.0])
+@pytest.mark.parametrize("name", ["breast_cancer", "diabetes"])
+def test_the_least_decrease_is_scikit_learns(name, least):
+    """The decrease of impurity counts by the node's share of the rows."""
+    data = real(name)
+    rival = DecisionTreeClassifier if data.task is C else DecisionTreeRegressor
+    root = grown(data, max_depth=0).impurity[0]
+    limits = {"max_depth": 4, "min_impurity_decrease": least * root}
+    theirs = rival(**limits, random_state=0).fit(data.x, data.y).tree_
+    ours = grown(data, **limits)
+    assert len(ours.column) == theirs.node_count
+    assert risk(ours) == pytest.approx((theirs.impurity * theirs.n_node_samples)[theirs.feature < 0].sum(), rel=1e-9)
+
+
 def _answers(theirs, data):
     return theirs.value[theirs.apply(data.x.astype(np.float32))][:, 0]
 
 
 def test_pruning_keeps_a_question_that_gains_nothing_before_one_that_does():
-    """Of exclusive or the root gains nothing, and each question below half of all: 0.1 a leaf is worth its price."""
+    """Of exclusive or the root gains nothing, and each question below half of all: 0.05 a leaf is worth its price."""
     x, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], float), [0, 1, 1, 0]
-    assert (grown(of(C, x, y), ccp_alpha=0.1).column < 0).sum() == 4
-    assert (grown(of(C, x, y), ccp_alpha=0.4).column < 0).sum() == 1
+    assert (grown(of(C, x, y), ccp_alpha=0.05).column < 0).sum() == 4
+    assert (grown(of(C, x, y), ccp_alpha=0.2).column < 0).sum() == 1
 
 
 def test_pruning_keeps_subsets_and_missing_ways():
@@ -433,7 +447,7 @@ def test_pruning_keeps_subsets_and_missing_ways():
     x[draw.random(x.shape) < 0.2] = NAN
     data = of(C, x, (x[:, 1] > 2) ^ (draw.random(150) < 0.2), levels=[0, 6])
     whole = grown(data)
-    pruned = grown(data, ccp_alpha=0.02)
+    pruned = grown(data, ccp_alpha=0.01)
     assert 1 < len(pruned.column) < len(whole.column)
     ends = leaves(pruned, x)
     for node in np.flatnonzero(pruned.column < 0):

@@ -335,7 +335,7 @@ def test_a_row_of_weight_two_is_the_row_twice():
 
 def test_pruning_leaves_no_form_behind():
     data = mixed(C, n=300)
-    params, state = fitted(data, ccp_alpha=0.02)
+    params, state = fitted(data, ccp_alpha=0.01)
     assert len(state.trees.column) < len(fitted(data)[1].trees.column)
     asked = state.trees.column[state.trees.column >= 4] - 4
     assert sorted(asked) == list(range(state.questions.size))

@@ -38,6 +38,7 @@ class Rules(NamedTuple):
     min_samples_split: float = 2.0
     min_samples_leaf: float = 1.0
     min_gain: float = 0.0
+    """What a split must take from impurity × weight."""
     columns: int = DEEPEST
     """How many are drawn for each question."""
     draws_subsets: bool = False

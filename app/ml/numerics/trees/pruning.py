@@ -12,11 +12,11 @@ from app.ml.numerics.trees.growth import Grown
 
 
 def prune(tree: Grown, levels: Labels, cost: float) -> Grown:
-    """The smallest subtree that minimises impurity × weight (root = 1) plus `cost` for every leaf; `tree` is used up.
+    """The smallest subtree that minimises impurity × share of the weight plus `cost` for every leaf; `tree` is used up.
 
     levels: (d,) as in `Data`.
     """
-    unit = max(float(tree.weight[0] * tree.impurity[0]), np.finfo(np.float64).tiny)
+    unit = float(tree.weight[0])
     kept = np.zeros(tree.column.size, np.bool_)
     cut_back(tree.column, tree.threshold, tree.left, tree.missing, tree.share, tree.gain, unit, cost, kept)
     return _compact(tree, levels, kept)

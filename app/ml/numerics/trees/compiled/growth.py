@@ -235,7 +235,7 @@ def grow(
                 best_pick,
                 state,
             )
-            if j < 0 or gained < min_gain * weighs - 1e-12 * unit:
+            if j < 0 or gained < min_gain - 1e-12 * unit:
                 continue
             gain[note] = max(gained, 0.0)
             if asks == THRESHOLD:
