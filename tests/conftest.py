@@ -147,6 +147,7 @@ def trained():
     from sklearn.datasets import load_iris
 
     from app.ml.contract.columns import TableColumn
+    from app.ml.training.plan import plan
     from app.ml.training.train import train
     from app.ml.training.train_spec import TrainSpec
 
@@ -172,7 +173,7 @@ def trained():
     def make(algorithm="logistic", target="species", seed=0):
         asked = {"algorithm": {"name": algorithm}, "target": target, "seed": seed}
         spec = TrainSpec.model_validate({key: value for key, value in asked.items() if value is not None})
-        return train(spec, table, columns=columns, data_digest="sha256:" + "0" * 64)
+        return train(plan(spec, columns, table.num_rows), table, data_digest="sha256:" + "0" * 64)
 
     return make
 

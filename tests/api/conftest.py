@@ -12,6 +12,7 @@ def numeric(services):
     import pyarrow as pa
 
     from app.ml.contract.columns import TableColumn
+    from app.ml.training.plan import plan
     from app.ml.training.train import train
     from app.ml.training.train_spec import TrainSpec
 
@@ -27,7 +28,7 @@ def numeric(services):
             spec = TrainSpec.model_validate(asked | ({"target": target} if target else {}))
             columns = [TableColumn(column, "numeric", 0, 60) for column in numbers]
             columns.append(TableColumn("label", "categorical", 0, 2))
-            made = train(spec, table, columns=columns, data_digest="sha256:" + "0" * 64)
+            made = train(plan(spec, columns, table.num_rows), table, data_digest="sha256:" + "0" * 64)
             names[key] = f"v-{uuid4()}"
             with services.work() as w:
                 w.models.add_version(

@@ -9,6 +9,7 @@ from scipy import stats
 from sklearn.datasets import load_iris
 
 from app.ml.contract.columns import TableColumn
+from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 
@@ -46,7 +47,7 @@ def asked(client, services):
         if key not in names:
             names[key] = f"e-{uuid4()}"
             wanted = TrainSpec.model_validate({"target": target, "algorithm": algorithm, **spec})
-            made = train(wanted, table, columns=sheet, data_digest="sha256:0")
+            made = train(plan(wanted, sheet, table.num_rows), table, data_digest="sha256:0")
             where = {"model": names[key], "job_id": uuid4(), "dataset_id": uuid4(), "chunk_bytes": 1 << 20}
             with services.work() as w:
                 w.models.add_version(blob=made.blob, report=made.report, golden=made.golden, **where)

@@ -12,6 +12,7 @@ from app.errors import NoInterval
 from app.ml.catalogue import catalogue
 from app.ml.contract.columns import TableColumn
 from app.ml.models.model import decode
+from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 
@@ -39,7 +40,7 @@ def made(services):
                 "validation": {"test_fraction": held_out},
                 "preprocessing": {"target": transform, "detect_target_minimum": False},
             }
-            one = train(TrainSpec.model_validate(spec), table, columns=columns, data_digest="sha256:0")
+            one = train(plan(TrainSpec.model_validate(spec), columns, table.num_rows), table, data_digest="sha256:0")
             known[key] = f"i-{uuid4()}", decode(one.blob)
             where = {"model": known[key][0], "job_id": uuid4(), "dataset_id": uuid4(), "chunk_bytes": 1000}
             with services.work() as w:

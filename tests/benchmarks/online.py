@@ -27,6 +27,7 @@ from sklearn.datasets import make_classification
 from app.ml.algorithms import linear_sgd, perceptron
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.contract.columns import TableColumn
+from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from workers.spool import spooled
@@ -93,7 +94,7 @@ def beyond_memory(millions: float) -> None:
     for name, target in (("linear_sgd", "score"), ("perceptron", "sign")):
         spec = TrainSpec.model_validate({"algorithm": {"name": name, "epochs": 1}, "target": target, "features": names})
         begun = time.process_time()
-        trained = train(spec, whole, columns=sheet, data_digest="", memory_bytes=MEMORY)
+        trained = train(plan(spec, sheet, whole.num_rows, MEMORY), whole, data_digest="")
         spent = time.process_time() - begun
         figure = trained.report.test[0 if target == "sign" else 2]
         each = 1e9 * spent / whole.num_rows / d

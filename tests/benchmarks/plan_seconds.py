@@ -103,7 +103,7 @@ def seconds(algorithm: dict[str, Any], task: str, shape: Shape, longest: float) 
         return None
     warm, _ = drawn(shape._replace(rows=min(shape.rows, 120), numbers=min(shape.numbers, 6)), task)
     reduced = [column for column in columns if column.name in warm.column_names]
-    train(spec, warm, columns=reduced, data_digest="sha256:0")  # compiled for the children to come
+    train(plan(spec, reduced, warm.num_rows), warm, data_digest="sha256:0")  # compiled for the children to come
     return foreseen, child_seconds(spec, table, columns, longest)
 
 
@@ -115,7 +115,7 @@ def child_seconds(spec: TrainSpec, table: pa.Table, columns: list[TableColumn], 
         resource.setrlimit(resource.RLIMIT_CPU, (int(longest) + 1, int(longest) + 2))
         begun = time.process_time()
         try:
-            train(spec, table, columns=columns, data_digest="sha256:0")
+            train(plan(spec, columns, table.num_rows), table, data_digest="sha256:0")
         except InvalidData as error:
             sys.stdout.write(f"{spec.algorithm.name} fails: {error.detail}\n")
         theirs.send(time.process_time() - begun)

@@ -27,6 +27,7 @@ from app.main import create_app
 from app.ml.contract.columns import TableColumn
 from app.ml.job import VersionRef
 from app.ml.models.model import decode
+from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from app.services.pointers import Found, _Known
@@ -47,7 +48,8 @@ def fitted():
     labels = cancer.target_names[cancer.target].astype(str)
     sheet = [*(TableColumn(name, "numeric", 0, 400) for name in columns), TableColumn("diagnosis", "categorical", 0, 2)]
     spec = TrainSpec.model_validate({"target": "diagnosis", "algorithm": {"name": "logistic"}})
-    made = train(spec, pa.table({**columns, "diagnosis": labels}), columns=sheet, data_digest="sha256:benchmark")
+    table = pa.table({**columns, "diagnosis": labels})
+    made = train(plan(spec, sheet, table.num_rows), table, data_digest="sha256:benchmark")
     return made.blob, list(columns)
 
 

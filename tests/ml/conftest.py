@@ -17,6 +17,7 @@ def report_of():
     import pyarrow as pa
 
     from app.ml.contract.columns import TableColumn
+    from app.ml.training.plan import plan
     from app.ml.training.train import train
     from app.ml.training.train_spec import TrainSpec
 
@@ -28,6 +29,6 @@ def report_of():
             for name, kind, cells in zip(table.column_names, kinds, table.columns, strict=True)
         ]
         wanted = TrainSpec.model_validate({"algorithm": {"name": "linear"}} | spec)
-        return train(wanted, table, columns=sheet, data_digest="sha256:0").report
+        return train(plan(wanted, sheet, table.num_rows), table, data_digest="sha256:0").report
 
     return run

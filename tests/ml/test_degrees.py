@@ -17,6 +17,7 @@ from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.resampling import Rows
 from app.ml.training import search
 from app.ml.training.candidates import SearchSpec, candidates
+from app.ml.training.plan import plan
 
 LOSSES = {"log_loss", "brier"}
 
@@ -104,8 +105,8 @@ def test_a_search_ranks_by_what_all_candidates_have(others, measure):
     columns = [TableColumn(name, "categorical" if name == "y" else "numeric", 0, 2) for name in rows.column_names]
     first, *more = ({"name": name} for name in others)
     asked = SearchSpec.model_validate({"target": "y", "algorithm": first, "alternatives": more})
-    ranking = search.rank(
-        candidates(asked), rows, columns, folds=3, measure=None, rule="best", stages=Stages(unheard), share=0.9
-    )
+    found, how = candidates(asked), {"folds": 3, "measure": None, "rule": "best", "share": 0.9}
+    planned = plan(found[0].spec, columns, rows.num_rows)
+    ranking = search.rank(found, planned, rows, stages=Stages(unheard), **how)
     assert ranking.measure == measure
     assert all(tried.error is None for tried in ranking.tried)

@@ -24,13 +24,14 @@ from app.ml.catalogue import catalogue
 from app.ml.models.model import decode
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.training.train_spec import TrainSpec
+from app.ml.training.plan import plan
 from app.ml.training.train import train
 
 spec = TrainSpec.model_validate({"target": "y", "algorithm": {"name": "line", "l2": 2}})
 x = np.linspace(0, 1, 40)
 table = pa.table({"x": x, "y": 3 * x + 1})
 columns = [TableColumn(name, ColumnKind.NUMERIC, 0, 40, False) for name in ("x", "y")]
-trained = train(spec, table, columns=columns, data_digest="sha256:0")
+trained = train(plan(spec, columns, 40), table, data_digest="sha256:0")
 schemas = create_app().openapi()["components"]["schemas"]
 print(json.dumps({
     "from": app.__file__,

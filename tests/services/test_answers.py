@@ -8,6 +8,7 @@ from app.ml.contract.columns import TableColumn
 from app.ml.evaluation.rejection import Policy
 from app.ml.models.model import Predicted, decode
 from app.ml.tables.rows import read_rows
+from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from app.services.answers import answer, decided
@@ -22,7 +23,7 @@ def test_a_classifier_may_say_that_it_does_not_know():
     columns = [TableColumn("x", "numeric", 0, 20), TableColumn("y", "categorical", 0, 2)]
     asked = {"name": "knn", "n_neighbors": 4, "rule": "unanimity"}
     spec = TrainSpec.model_validate({"target": "y", "algorithm": asked, "validation": {"test_fraction": 0.1}})
-    model = decode(train(spec, table, columns=columns, data_digest="sha256:0").blob)
+    model = decode(train(plan(spec, columns, table.num_rows), table, data_digest="sha256:0").blob)
     body = {"columns": ["x"], "data": [[1.0], ["no number"], [9.5], [18.0]]}
     came = read_rows(body, model.inputs, max_rows=9, let_bad_rows_pass=True)
     predicted = model.predict(came.table)

@@ -238,7 +238,7 @@ def test_candidates_are_ranked_the_same(lender):
 
     def ranked():
         how = {"folds": 3, "measure": "rmse", "rule": "best", "stages": Stages(unheard), "share": 0.9}
-        return search.rank(found, table, columns, **how)
+        return search.rank(found, plan(found[0].spec, columns, 80), table, **how)
 
     alone, lends = ranked(), lender(2)
     with sharing(lends):
@@ -266,7 +266,9 @@ def test_fits_that_judge_tell_the_same(lender, method, target):
     def trained():
         wanted = TrainSpec.model_validate(spec)
         heard.clear()
-        return train(wanted, table, columns=columns, data_digest="", progress=lambda *said: heard.append(said[:2]))
+        return train(
+            plan(wanted, columns, table.num_rows), table, data_digest="", progress=lambda *said: heard.append(said[:2])
+        )
 
     alone, lends = trained(), lender(2)
     said = list(heard)
@@ -283,7 +285,7 @@ def test_fits_that_judge_tell_the_same(lender, method, target):
 def test_refits_are_the_same(lender, noise):
     table, columns = measured()
     spec = TrainSpec.model_validate({"target": "y", "algorithm": {"name": "linear"}})
-    material = TrainingSet.read(spec, plan(spec, columns, 30), table, columns)
+    material = TrainingSet.read(plan(spec, columns, 30), table)
 
     def refits():
         done = []

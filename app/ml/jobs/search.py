@@ -133,10 +133,11 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     source = inputs.datasets[0].used_as(request.kinds)
     columns, table, stages = source.sheet.columns, source.read(), Stages(progress)
     found = candidates(request)
+    planned = plan(found[0].spec, columns, table.num_rows)
     ranking = rank(
         found,
+        planned,
         table,
-        columns,
         folds=request.validation.folds,
         measure=request.measure,
         rule=request.rule,
@@ -158,12 +159,12 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     )
     if request.model is None:
         return Outcome(result=result)
-    best = found[ranking.best].spec
     received = stages.within(CHOSEN, 1.0, "training the chosen one")
+    if ranking.best:
+        planned = plan(found[ranking.best].spec, columns, table.num_rows)
     trained = train(
-        best,
+        planned,
         table,
-        columns=columns,
         data_digest=source.sheet.digest,
         reading=source.sheet.reading,
         progress=lambda fraction, _, measures: received(fraction, **measures),

@@ -51,18 +51,10 @@ def check(request: TrainRequest, known: JobContext) -> Checked:
 def run(request: TrainRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     (source,) = inputs.datasets
     source = source.used_as(request.kinds)
-    sheet, memory = source.sheet, inputs.memory_bytes
-    read = source.read_beside if plan(request, sheet.columns, sheet.rows, memory).lot else source.read
-    trained = train(
-        request,
-        read(),
-        columns=sheet.columns,
-        data_digest=sheet.digest,
-        reading=sheet.reading,
-        memory_bytes=memory,
-        progress=progress,
-    )
-    return Outcome(trained)
+    sheet = source.sheet
+    planned = plan(request, sheet.columns, sheet.rows, inputs.memory_bytes)
+    read = source.read_beside if planned.lot else source.read
+    return Outcome(train(planned, read(), data_digest=sheet.digest, reading=sheet.reading, progress=progress))
 
 
 KIND = Kind(

@@ -11,7 +11,6 @@ another order, and the rows of a batch mixed. Figures, cross-validation and gold
 What becomes of a row hangs on the seed and its number alone, so that it need not be remembered.
 """
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -24,7 +23,6 @@ from numpy.typing import NDArray
 
 from app.errors import Fault, InvalidData
 from app.ml.contract.algorithm import Data, Labels, Matrix, Progress, Vector
-from app.ml.contract.columns import TableColumn
 from app.ml.evaluation.splits import Split
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.row_hashes import Hashes, row_hashes
@@ -93,25 +91,16 @@ class Stream:
     """(rows,) of the rows to learn from; none where memory has no room for them."""
 
     @classmethod
-    def look(
-        cls,
-        spec: TrainSpec,
-        planned: Plan,
-        table: pa.Table,
-        columns: Sequence[TableColumn],
-        progress: Progress,
-        *,
-        memory_bytes: float = math.inf,
-    ) -> Self:
+    def look(cls, planned: Plan, table: pa.Table, progress: Progress) -> Self:
         """Look at every row once. Raises InvalidData for values that cannot be used, naming them.
 
-        memory_bytes: rows are hashed only if that leaves room for it.
+        Rows are hashed only if the memory limit of the plan leaves room for it.
         """
-        source = _Source.of(spec, planned, table, columns)
-        hashed = planned.memory_bytes + HASHING * table.num_rows <= memory_bytes
+        source = _Source.of(planned, table)
+        hashed = planned.memory_bytes + HASHING * table.num_rows <= planned.memory_limit
         looks = list(source.looks(progress, hashed=hashed))
         if not looks:
-            raise InvalidData(f"Fewer than 2 rows have a value in the target {spec.target!r}.")
+            raise InvalidData(f"Fewer than 2 rows have a value in the target {planned.spec.target!r}.")
         test = np.concatenate([look.held for look in looks])
         return cls(
             source=source,
@@ -154,20 +143,23 @@ class _Look(NamedTuple):
 class _Source(NamedTuple):
     """A table in pieces."""
 
-    spec: TrainSpec
     planned: Plan
     table: pa.Table
-    columns: Sequence[TableColumn]
     draw: Draw
     lot: int
 
     @classmethod
-    def of(cls, spec: TrainSpec, planned: Plan, table: pa.Table, columns: Sequence[TableColumn]) -> Self:
+    def of(cls, planned: Plan, table: pa.Table) -> Self:
+        spec = planned.spec
         names = [*planned.features, *(name for name in (spec.target, spec.weights, spec.sigma) if name is not None)]
         batch = planned.lot or max(planned.rows, 1)
         share = batch / max(planned.rows, 1)
         draw = Draw(spec.seed, min(spec.validation.test_fraction, share), share)
-        return cls(spec, planned, table.select(list(dict.fromkeys(names))), columns, draw, batch)
+        return cls(planned, table.select(list(dict.fromkeys(names))), draw, batch)
+
+    @property
+    def spec(self) -> TrainSpec:
+        return self.planned.spec
 
     def looks(self, progress: Progress, *, hashed: bool) -> Iterator[_Look]:
         firsts = _Firsts()
@@ -184,7 +176,7 @@ class _Source(NamedTuple):
         for batch in np.array_split(blocks, max(1, len(blocks) * BLOCK // self.lot)):
             rows = pa.concat_tables(self._to_learn(block * BLOCK, kept) for block in batch.tolist())
             if rows.num_rows >= 2:
-                yield TrainingSet.read(self.spec, self.planned, rows, self.columns), rng.permutation(rows.num_rows)
+                yield TrainingSet.read(self.planned, rows), rng.permutation(rows.num_rows)
 
     def _read(self, start: int) -> TrainingSet | None:
         """The rows of a lot; None where fewer than two of them have a target."""
@@ -192,7 +184,7 @@ class _Source(NamedTuple):
         if self.spec.target is not None and present(rows.column(self.spec.target)).sum() < 2:
             return None
         try:
-            return TrainingSet.read(self.spec, self.planned, rows, self.columns)
+            return TrainingSet.read(self.planned, rows)
         except InvalidData as error:
             detail = f"{error.detail} (Among rows {start} to {start + rows.num_rows - 1}.)"
             raise InvalidData(detail, faults=[_moved(fault, start) for fault in error.faults]) from None

@@ -24,8 +24,12 @@ from app.ml.training.train_spec import TrainSpec
 
 
 class Plan(NamedTuple):
-    """What a request without faults means."""
+    """What a request without faults means for one table. It is made once and handed on."""
 
+    spec: TrainSpec
+    """The request."""
+    columns: tuple[TableColumn, ...]
+    """The data sheet of the columns as they are used."""
     task: Task
     features: tuple[str, ...]
     rows: int
@@ -39,6 +43,8 @@ class Plan(NamedTuple):
     """Rows learned at a time, where memory does not hold all: see `app.ml.training.out_of_core`."""
     units: int
     """What splits divide: rows, or groups of them."""
+    memory_limit: float = math.inf
+    """Bytes that the training process may take."""
 
 
 def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_bytes: float = math.inf) -> Plan:
@@ -69,7 +75,19 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
         raise InvalidRequest(faults=faults)
     warnings += [*warned, *plan_warnings(spec, chosen, known, usable), *lot_warnings(cost.lot)]
     warnings += group_warnings(spec.validation, known, features)
-    return Plan(task, features, usable, cost.memory_bytes, cost.seconds, tuple(warnings), cost.lot, units)
+    return Plan(
+        spec=spec,
+        columns=tuple(columns),
+        task=task,
+        features=features,
+        rows=usable,
+        memory_bytes=cost.memory_bytes,
+        seconds=cost.seconds,
+        warnings=tuple(warnings),
+        lot=cost.lot,
+        units=units,
+        memory_limit=memory_bytes,
+    )
 
 
 def _size(

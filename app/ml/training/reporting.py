@@ -21,6 +21,7 @@ from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.target_transform import turned_back
 from app.ml.training import stability
 from app.ml.training.cross_validation import Validated
+from app.ml.training.plan import Plan
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 
@@ -53,12 +54,10 @@ def report(
     material: TrainingSet,
     split: Split,
     evaluated: EvaluatedFit,
-    spec: TrainSpec,
-    *,
+    planned: Plan,
     data_digest: str,
-    warnings: Sequence[str],
 ) -> Report:
-    fit, validated = evaluated.fit, evaluated.validated
+    fit, validated, spec = evaluated.fit, evaluated.validated, planned.spec
     summary = material.algorithm.summary
     shaky = stability.warnings(evaluated.conditioning)
     parts: tuple[tuple[Part, Labels, Evaluation], ...] = (
@@ -99,7 +98,7 @@ def report(
         else None,
         unscaled=_unscaled(material, evaluated),
         warnings=[
-            *warnings,
+            *planned.warnings,
             *_warnings(material, split),
             *_group_warnings(spec.validation.group),
             *duplicates.warnings(

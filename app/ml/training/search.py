@@ -20,7 +20,6 @@ from app.errors import InvalidData, ValiantError
 from app.ml import nested
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import Labels, Task, Vector
-from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import Stages
 from app.ml.evaluation.duplicates import Copies, warnings
 from app.ml.evaluation.evaluation import evaluate
@@ -30,7 +29,7 @@ from app.ml.statistics.figures import MEASURES, Figure, fold_mean
 from app.ml.training.candidates import Candidate
 from app.ml.training.ensemble_selection import Contender, Ensemble, Judges, ensemble, value, with_one_more
 from app.ml.training.fit import fit_rows, judge
-from app.ml.training.plan import plan
+from app.ml.training.plan import Plan
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 from app.wire import Wire
@@ -98,8 +97,8 @@ class _Scores(NamedTuple):
 
 def rank(
     found: Sequence[Candidate],
+    planned: Plan,
     table: pa.Table,
-    columns: Sequence[TableColumn],
     *,
     folds: int,
     measure: str | None,
@@ -110,13 +109,12 @@ def rank(
 ) -> Ranking:
     """Judge every candidate and choose one.
 
-    folds: K. measure: a name of `MEASURES`, or Q. share: of the progress that is ours. fold_models: see `ensemble`.
+    planned: for the first of them. folds: K.
+    measure: a name of `MEASURES`, or Q. share: of the progress that is ours. fold_models: see `ensemble`.
     rule: the best, ties going to the first; or the first whose mean is within the best one's standard error.
     Raises InvalidData if none can be judged.
     """
-    first = found[0].spec
-    planned = plan(first, columns, table.num_rows)
-    material = TrainingSet.read(first, planned, table, columns)
+    first, material = planned.spec, TrainingSet.read(planned, table)
     rng = np.random.Generator(np.random.PCG64(first.seed))
     rows = holdout(material.rows, first.validation.test_fraction, rng, material.target.codes, material.groups).train
     codes = None if material.target.codes is None else material.target.codes[rows]

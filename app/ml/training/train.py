@@ -1,15 +1,13 @@
 """From a table and a request to a fitted model, its report and its golden rows. Pure: no I/O."""
 
-import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.metadata import version
 
 import numpy as np
 import pyarrow as pa
 
 from app.ml.contract.algorithm import JSON, Task
-from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import Reporter, Stages, unheard
 from app.ml.evaluation.duplicates import Copies
 from app.ml.evaluation.evaluation import evaluate
@@ -27,7 +25,7 @@ from app.ml.training.fit import calibrate, calibrate_by_folds, fit_rows, judge
 from app.ml.training.interval_report import held_out_report
 from app.ml.training.interval_report import warnings as interval_warnings
 from app.ml.training.out_of_core import Stream
-from app.ml.training.plan import plan
+from app.ml.training.plan import Plan
 from app.ml.training.reporting import EvaluatedFit, report
 from app.ml.training.spring_analogy import springs
 from app.ml.training.train_spec import TrainSpec
@@ -38,34 +36,29 @@ READ, FOLDED, FITTED, JUDGED = 0.05, 0.7, 0.9, 0.97
 
 
 def train(
-    spec: TrainSpec,
+    planned: Plan,
     table: pa.Table,
     *,
-    columns: Sequence[TableColumn],
     data_digest: str,
     reading: Mapping[str, JSON] | None = None,
-    memory_bytes: float = math.inf,
     progress: Reporter = unheard,
 ) -> Trained:
     """Split, prepare, fit, evaluate, encode.
 
-    table: the whole dataset; pass the only reference to it, and its memory is free during the fit.
-    columns: the data sheet it came with. data_digest, reading (see `Sheet`): for the receipt. memory_bytes: a table
-    that needs more is read, not held, if the algorithm can learn so (`app.ml.training.out_of_core`).
+    planned: for this table. table: the whole dataset; pass the only reference to it, and its memory is free during
+    the fit. data_digest, reading (see `Sheet`): for the receipt. A table that needs more than the plan's memory is
+    read, not held, if the algorithm can learn so (`app.ml.training.out_of_core`).
 
     The model is the one that was fitted on the training rows, and the report is about that very model.
-    Raises InvalidRequest for what `plan` finds, InvalidData for rows that cannot be used, naming them.
+    Raises InvalidData for rows that cannot be used, naming them.
     """
-    stages = Stages(progress)
+    stages, spec = Stages(progress), planned.spec
     stages(0.0, "reading the table")
-    planned = plan(spec, columns, table.num_rows, memory_bytes)
     stream, rng = None, np.random.Generator(np.random.PCG64(spec.seed))
     if planned.lot:
-        stream = Stream.look(
-            spec, planned, table, columns, stages.within(0.0, READ, "reading the table"), memory_bytes=memory_bytes
-        )
+        stream = Stream.look(planned, table, stages.within(0.0, READ, "reading the table"))
         table = stream.sample
-    material = TrainingSet.read(spec, planned, table, columns)
+    material = TrainingSet.read(planned, table)
     if stream:
         material, split = material._replace(numbers=stream.numbers), stream.split
     else:
@@ -124,7 +117,7 @@ def train(
         ),
         limits=limits,
     )
-    result = report(material, split, evaluated, spec, data_digest=data_digest, warnings=planned.warnings)
+    result = report(material, split, evaluated, planned, data_digest)
     seen = []
     if not stream or hashes is not None:
         rows = copies.hashes[learned] if hashes is None else hashes

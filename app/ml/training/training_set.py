@@ -1,6 +1,5 @@
 """A table, read once: what every fit of one training draws its rows from."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +8,7 @@ import pyarrow as pa
 from app.ml import nested
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import Accepts, Algorithm, Data, Fit, Labels, Learned, Params, Progress, Task, Vector
-from app.ml.contract.columns import ColumnKind, TableColumn
+from app.ml.contract.columns import ColumnKind
 from app.ml.contract.labels import Class
 from app.ml.evaluation.group_splits import among, read_groups
 from app.ml.preparation.arrow_columns import Raw, RawColumn
@@ -41,8 +40,9 @@ class TrainingSet(NamedTuple):
     """(rows,) codes of the groups that splits keep together."""
 
     @classmethod
-    def read(cls, spec: TrainSpec, planned: Plan, table: pa.Table, columns: Sequence[TableColumn]) -> "TrainingSet":
+    def read(cls, planned: Plan, table: pa.Table) -> "TrainingSet":
         """Raises InvalidData for values that cannot be used, naming them."""
+        spec = planned.spec
         algorithm = find(spec.algorithm.name).algorithm
         if spec.target is None:
             target = Target(np.arange(table.num_rows), np.zeros(0), None)
@@ -55,7 +55,7 @@ class TrainingSet(NamedTuple):
             weights = read_weights(table.column(spec.weights), spec.weights, target.rows)
         if spec.sigma is not None:
             weights = read_weights(table.column(spec.sigma), spec.sigma, target.rows, exponent=-2)
-        known = {c.name: RawColumn(c.name, ColumnKind(c.kind), c.notation, c.source_kind) for c in columns}
+        known = {c.name: RawColumn(c.name, ColumnKind(c.kind), c.notation, c.source_kind) for c in planned.columns}
         return cls(
             task=planned.task,
             algorithm=algorithm,

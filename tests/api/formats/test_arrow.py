@@ -15,6 +15,7 @@ ARROW = "application/vnd.apache.arrow.stream"
 def models(services, publish):
     """Names of a model of two numbers, of one with a category, and of one with a date and a truth."""
     from app.ml.contract.columns import TableColumn
+    from app.ml.training.plan import plan
     from app.ml.training.train import train
     from app.ml.training.train_spec import TrainSpec
 
@@ -32,7 +33,9 @@ def models(services, publish):
         spec = TrainSpec.model_validate({"target": "label", "algorithm": {"name": "logistic"}})
         table = pa.table({**columns, "label": label})
         made = train(
-            spec, table, columns=[*sheet, TableColumn("label", "categorical", 0, 2)], data_digest="sha256:" + "0" * 64
+            plan(spec, [*sheet, TableColumn("label", "categorical", 0, 2)], table.num_rows),
+            table,
+            data_digest="sha256:" + "0" * 64,
         )
         with services.work() as w:
             w.models.add_version(

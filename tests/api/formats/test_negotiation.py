@@ -30,6 +30,7 @@ def mixed(services, publish):
 def numeric(services):
     """The name of a model of two numbers, and its inputs."""
     from app.ml.contract.columns import TableColumn
+    from app.ml.training.plan import plan
     from app.ml.training.train import train
     from app.ml.training.train_spec import TrainSpec
 
@@ -38,7 +39,7 @@ def numeric(services):
     columns = [TableColumn("x", "numeric", 0, 60), TableColumn("y", "numeric", 0, 60)]
     columns.append(TableColumn("label", "categorical", 0, 2))
     spec = TrainSpec.model_validate({"target": "label", "algorithm": {"name": "logistic"}})
-    made, name = train(spec, table, columns=columns, data_digest="sha256:" + "0" * 64), f"f-{uuid4()}"
+    made, name = train(plan(spec, columns, table.num_rows), table, data_digest="sha256:" + "0" * 64), f"f-{uuid4()}"
     with services.work() as w:
         w.models.add_version(
             model=name, job_id=uuid4(), dataset_id=uuid4(), blob=made.blob, report=made.report, golden=made.golden

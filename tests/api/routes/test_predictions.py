@@ -269,6 +269,7 @@ def numeric(services):
     from sklearn.datasets import load_iris
 
     from app.ml.contract.columns import TableColumn
+    from app.ml.training.plan import plan
     from app.ml.training.train import train
     from app.ml.training.train_spec import TrainSpec
 
@@ -279,7 +280,7 @@ def numeric(services):
     )
     sheet = [*(TableColumn(name, "numeric", 0, 30) for name in names), TableColumn("species", "categorical", 0, 3)]
     spec = TrainSpec.model_validate({"target": "species", "algorithm": {"name": "logistic"}})
-    made, name = train(spec, table, columns=sheet, data_digest="sha256:" + "0" * 64), f"numeric-{uuid4()}"
+    made, name = train(plan(spec, sheet, table.num_rows), table, data_digest="sha256:" + "0" * 64), f"numeric-{uuid4()}"
     with services.work() as w:
         w.models.add_version(
             model=name, job_id=uuid4(), dataset_id=uuid4(), blob=made.blob, report=made.report, golden=made.golden

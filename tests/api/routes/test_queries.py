@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from app.ml.contract.columns import TableColumn
+from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 
@@ -174,7 +175,7 @@ def test_bounds_that_are_nowhere_are_null(client, services):
     spec = {"target": "y", "algorithm": {"name": "linear"}, "validation": {"test_fraction": 0}}
     columns = [TableColumn(name, "numeric", 0, 2) for name in "xy"]
     table = pa.table({"x": [0.0, 1.0], "y": [1.0, 3.0]})
-    made = train(TrainSpec.model_validate(spec), table, columns=columns, data_digest="sha256:0")
+    made = train(plan(TrainSpec.model_validate(spec), columns, table.num_rows), table, data_digest="sha256:0")
     name = f"w-{uuid4()}"
     with services.work() as w:
         where = {"model": name, "job_id": uuid4(), "dataset_id": uuid4(), "chunk_bytes": 1000}

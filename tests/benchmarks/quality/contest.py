@@ -12,6 +12,7 @@ from app.ml.contract.algorithm import Task
 from app.ml.contract.columns import TableColumn
 from app.ml.models.model import decode
 from app.ml.tables.profile import describe
+from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from tests.benchmarks.paired import Array, Paired, class_losses
@@ -84,7 +85,7 @@ def fitted(algorithm: str, table: Table, split: Split) -> Fitted:
     task = Task.CLASSIFICATION if table.classes else Task.REGRESSION
     asked = {"target": table.target, "algorithm": {"name": algorithm}, "validation": {"test_fraction": 0}}
     spec, begun = TrainSpec.model_validate(asked | {"task": task}), time.process_time()
-    trained = train(spec, split.train, columns=sheet(split.train), data_digest="sha256:0")
+    trained = train(plan(spec, sheet(split.train), split.train.num_rows), split.train, data_digest="sha256:0")
     seconds = time.process_time() - begun
     predicted = decode(trained.blob).predict(split.test.drop_columns([table.target]))
     if predicted.probabilities is None:

@@ -11,6 +11,7 @@ from app.ml.jobs import combine, evaluate
 from app.ml.models import safetensors_format, seen_rows
 from app.ml.models.conformal import Calibration
 from app.ml.models.model import decode, digest, read_header
+from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from tests.ml.jobs.test_evaluate import NOWHERE, sheet
@@ -34,7 +35,11 @@ def flats(n=200, seed=0, places=("north", "south", "east")):
 
 def model(table, algorithm, target="rent", data_digest="sha256:own", **spec):
     wanted = {"algorithm": {"name": algorithm}, "target": target, "features": ["size", "rooms", "place", "garden"]}
-    made = train(TrainSpec.model_validate(wanted | spec), table, columns=sheet(table).columns, data_digest=data_digest)
+    made = train(
+        plan(TrainSpec.model_validate(wanted | spec), sheet(table).columns, table.num_rows),
+        table,
+        data_digest=data_digest,
+    )
     return loaded(made, algorithm)
 
 

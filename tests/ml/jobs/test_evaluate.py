@@ -13,6 +13,7 @@ from app.ml.jobs.evaluate import KIND, EvaluateRequest
 from app.ml.models import seen_rows
 from app.ml.models.model import decode, digest, read_header
 from app.ml.training import cost, out_of_core
+from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 
@@ -41,7 +42,7 @@ class Judge:
         asked = TrainSpec.model_validate({"algorithm": {"name": "logistic"}, "target": "species", "seed": 3} | spec)
         self.table = table
         self.trained = train(
-            asked, table, columns=sheet(table).columns, data_digest="sha256:own", memory_bytes=memory_bytes
+            plan(asked, sheet(table).columns, table.num_rows, memory_bytes), table, data_digest="sha256:own"
         )
         blob = self.trained.blob
         self.version = Version("m", 1, digest(blob), read_header(blob))

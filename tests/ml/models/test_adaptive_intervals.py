@@ -12,6 +12,7 @@ from app.ml.models import safetensors_format
 from app.ml.models.conformal import Calibration, chosen
 from app.ml.models.model import decode, encode
 from app.ml.statistics.error_spread import at, error_spread
+from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 
@@ -28,7 +29,7 @@ def prices(n, seed):
 def trained(table, algorithm="ridge", *, validation=None, **preprocessing):
     spec = {"target": "price", "algorithm": {"name": algorithm}, "preprocessing": preprocessing}
     spec |= {"validation": validation or {}}
-    return train(TrainSpec.model_validate(spec), table, columns=COLUMNS, data_digest="sha256:0")
+    return train(plan(TrainSpec.model_validate(spec), COLUMNS, table.num_rows), table, data_digest="sha256:0")
 
 
 def fifths(predicted, ends, truth):
@@ -170,7 +171,7 @@ def test_classes_have_no_limits():
     columns = [TableColumn("a", "categorical", 0, 2), TableColumn("b", "numeric", 0, 40)]
     spec = TrainSpec.model_validate(spec | {"preprocessing": {"target_minimum": 0}})
     with pytest.raises(InvalidRequest) as caught:
-        train(spec, table, columns=columns, data_digest="sha256:0")
+        train(plan(spec, columns, table.num_rows), table, data_digest="sha256:0")
     assert "/preprocessing/target_minimum" in [fault.pointer for fault in caught.value.faults]
 
 

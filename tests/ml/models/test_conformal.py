@@ -12,6 +12,7 @@ from app.ml.contract.columns import TableColumn
 from app.ml.models import safetensors_format
 from app.ml.models.conformal import UNCALIBRATED, Calibration, reach, with_intervals
 from app.ml.models.model import decode, encode
+from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 
@@ -58,7 +59,7 @@ def test_the_default_interval_of_every_regressor_is_for_a_new_row(name):
     table = pa.table({"a": x[:, 0], "b": x[:, 1], "y": x @ [1.0, -0.5] + rng.normal(size=3000)})
     spec = TrainSpec.model_validate({"target": "y", "algorithm": {"name": name}})
     columns = [TableColumn(column, "numeric", 0, 1000) for column in table.column_names]
-    model = decode(train(spec, table.slice(0, 1000), columns=columns, data_digest="sha256:0").blob)
+    model = decode(train(plan(spec, columns, 1000), table.slice(0, 1000), data_digest="sha256:0").blob)
     new = table.slice(1000)
     low, high = model.predict(new, 0.95).intervals.T
     y = new["y"].to_numpy()
@@ -78,7 +79,7 @@ def trained(transform="none", test_fraction=0.25):
     spec = {"target": "y", "algorithm": {"name": "ridge"}, "preprocessing": {"target": transform}}
     spec["preprocessing"]["detect_target_minimum"] = False
     spec["validation"] = {"test_fraction": test_fraction}
-    return train(TrainSpec.model_validate(spec), table, columns=columns, data_digest="sha256:0"), table
+    return train(plan(TrainSpec.model_validate(spec), columns, table.num_rows), table, data_digest="sha256:0"), table
 
 
 @pytest.mark.parametrize("transform", ["none", "log"])

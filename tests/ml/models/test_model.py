@@ -15,6 +15,7 @@ from app.ml.contract.columns import TableColumn
 from app.ml.models import safetensors_format
 from app.ml.models.model import Predicted, decode, digest, encode, read_header
 from app.ml.preparation.flags import Flagged
+from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 
@@ -26,7 +27,7 @@ def blob():
     columns = [TableColumn("a", "numeric", 0, 4), TableColumn("c", "categorical", 10, 2)]
     columns.append(TableColumn("y", "categorical", 0, 2))
     spec = TrainSpec.model_validate({"target": "y", "algorithm": {"name": "logistic"}})
-    return train(spec, TABLE, columns=columns, data_digest="sha256:0").blob
+    return train(plan(spec, columns, TABLE.num_rows), TABLE, data_digest="sha256:0").blob
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from app.ml.algorithms import generative_bayes, knn
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.contract.columns import TableColumn
 from app.ml.training import reporting
+from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 
@@ -41,7 +42,7 @@ def trained(columns, algorithm, target):
         for name, cells in zip(rows.column_names, rows.columns, strict=True)
     ]
     spec = TrainSpec.model_validate({"algorithm": algorithm, "features": features, "target": target})
-    return train(spec, rows, columns=sheet, data_digest="sha256:0").report
+    return train(plan(spec, sheet, rows.num_rows), rows, data_digest="sha256:0").report
 
 
 @pytest.mark.parametrize("case", ALONE)

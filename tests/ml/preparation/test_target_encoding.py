@@ -135,7 +135,7 @@ def trained(table, categories, algorithm="ridge", **more):
         TableColumn("town", "categorical", 0, len(table["town"].unique())),
         *(TableColumn(name, "numeric", 0, table.num_rows) for name in ("size", "price")),
     ]
-    return train(TrainSpec.model_validate(spec), table, columns=columns, data_digest="sha256:0")
+    return train(plan(TrainSpec.model_validate(spec), columns, table.num_rows), table, data_digest="sha256:0")
 
 
 def r2(trained):

@@ -51,7 +51,7 @@ def spec(**more):
 def trained():
     wanted = spec(kinds=KINDS)
     source = Source(Sheet("sha256:0", ROWS, tuple(SHEET)), iter([TABLE[:50], TABLE[50:]])).used_as(wanted.kinds)
-    return train(wanted, source.read(), columns=source.sheet.columns, data_digest="sha256:0")
+    return train(plan(wanted, source.sheet.columns, ROWS), source.read(), data_digest="sha256:0")
 
 
 def test_columns_are_used_as_the_kinds_that_are_given(trained):

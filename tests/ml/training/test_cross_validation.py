@@ -49,7 +49,7 @@ def fits(features, algorithm, *, target="y", **preprocessing):
     request = {"target": target, "features": features, "algorithm": algorithm, "preprocessing": preprocessing}
     spec = TrainSpec.model_validate(request | {"validation": {"method": "loo"}})
     planned = plan(spec, sheet, N)
-    material = TrainingSet.read(spec, planned, table, sheet)
+    material = TrainingSet.read(planned, table)
     return Fits(material, np.arange(N), 0, rng(), lambda *_: None), plan(spec, sheet, 100_000)
 
 

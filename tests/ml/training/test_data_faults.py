@@ -89,7 +89,7 @@ def test_what_would_fail_for_its_data_is_refused_before_any_row_is_read(more, po
     unknown = [column._replace(minimum=None, maximum=None, missing=0, distinct=None) for column in SHEET[:-1]]
     blind = [*unknown, SHEET[-1]._replace(distinct=0)]
     with pytest.raises(InvalidData):  # the job does fail, where the sheet does not show it
-        train(spec(**more), TABLE, columns=blind, data_digest="sha256:0")
+        train(plan(spec(**more), blind, TABLE.num_rows), TABLE, data_digest="sha256:0")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import Stages, unheard
 from app.ml.training import ensemble_selection, search
 from app.ml.training.candidates import SearchSpec, candidates
+from app.ml.training.plan import plan
 
 NEIGHBOURS = {"pointer": "/algorithm/n_neighbors", "values": [5, 15]}
 
@@ -36,7 +37,7 @@ def searched(columns, *, measure=None, folds=5, fold_models=False, **spec):
     ]
     found = candidates(SearchSpec.model_validate({"target": "y", "algorithm": {"name": "knn"}} | spec))
     return search.rank(
-        found, table, sheet, folds=folds, measure=measure, rule="best",
+        found, plan(found[0].spec, sheet, table.num_rows), table, folds=folds, measure=measure, rule="best",
         stages=Stages(unheard), share=0.9, fold_models=fold_models,
     )  # fmt: skip
 

@@ -75,7 +75,7 @@ def test_leave_one_group_out_is_brute_force():
     table = visits(6)
     spec = TrainSpec.model_validate(asked(algorithm={"name": "linear"}, method="loo", group="patient"))
     columns = sheet(table).columns
-    material = TrainingSet.read(spec, plan(spec, columns, table.num_rows), table, columns)
+    material = TrainingSet.read(plan(spec, columns, table.num_rows), table)
     fits = Fits(material, np.arange(1, 30), 0, np.random.default_rng(0), lambda *_: None)
     patients = np.array(table["patient"].to_pylist())[1:]
     answers = np.empty(29)

@@ -1,5 +1,7 @@
 """Tables that do not fit: the same figures by batches, and nothing of a row remembered but its number."""
 
+import math
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -62,7 +64,7 @@ def spec_of(algorithm="linear_sgd", target="score", params=None, **more):
 
 
 def run(rows, memory_bytes=SMALL, **spec):
-    return train(spec_of(**spec), rows, columns=sheet(rows), data_digest="sha256:0", memory_bytes=memory_bytes)
+    return train(plan(spec_of(**spec), sheet(rows), rows.num_rows, memory_bytes), rows, data_digest="sha256:0")
 
 
 def figure(trained, name):
@@ -71,7 +73,8 @@ def figure(trained, name):
 
 def looked(rows, **spec):
     made = spec_of(**spec)
-    return Stream.look(made, plan(made, sheet(rows), rows.num_rows, SMALL), rows, sheet(rows), lambda *_: None)
+    planned = plan(made, sheet(rows), rows.num_rows, SMALL)._replace(memory_limit=math.inf)  # room for hashes
+    return Stream.look(planned, rows, lambda *_: None)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +198,7 @@ def test_a_target_that_is_mostly_missing():
     score = np.full(ROWS, None)
     score[[5, 3000, 3001, 5998]] = [1.0, 2.0, 3.0, 4.0]
     sparse = rows.set_column(4, "score", pa.array(score.tolist(), pa.float64()))
-    stream = Stream.look(spec_of(), plan(spec_of(), sheet(rows), ROWS, SMALL), sparse, sheet(sparse), lambda *_: None)
+    stream = Stream.look(plan(spec_of(), sheet(rows), ROWS, SMALL), sparse, lambda *_: None)
     assert stream.rows + stream.split.test.size >= 2
 
 

@@ -14,6 +14,7 @@ from app.ml.contract.progress import Stages, unheard
 from app.ml.evaluation import splits
 from app.ml.training import search
 from app.ml.training.candidates import SearchSpec, candidates
+from app.ml.training.plan import plan
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +28,9 @@ def diabetes():
 def ranked(diabetes, *, rule="best", measure=None, folds=5, **spec):
     table, columns = diabetes[:2]
     asked = SearchSpec.model_validate({"target": "y", "algorithm": {"name": "ridge"}, **spec})
+    found = candidates(asked)
     return search.rank(
-        candidates(asked), table, columns,
+        found, plan(found[0].spec, columns, table.num_rows), table,
         folds=folds, measure=measure, rule=rule, stages=Stages(unheard), share=0.9,
     )  # fmt: skip
 

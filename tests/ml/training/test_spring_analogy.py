@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 from app.ml.contract.columns import TableColumn
+from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 
@@ -23,7 +24,9 @@ def report(algorithm, x=X, y=Y, *, preprocessing=None, **spec):
         "preprocessing": {"scaling": "none"} | (preprocessing or {}),
     }
     sheet = [TableColumn(name, "numeric", 0, len(x)) for name in columns]
-    return train(TrainSpec.model_validate(request | spec), table, columns=sheet, data_digest="sha256:0").report
+    return train(
+        plan(TrainSpec.model_validate(request | spec), sheet, table.num_rows), table, data_digest="sha256:0"
+    ).report
 
 
 def test_strength_is_one_over_the_squared_error_and_energy_half_of_chi2():

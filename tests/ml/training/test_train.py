@@ -23,6 +23,7 @@ from app.ml.models.conformal import UNCALIBRATED
 from app.ml.models.golden import check_golden
 from app.ml.models.model import decode, encode, read_header
 from app.ml.numerics import jit
+from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 
@@ -40,7 +41,7 @@ def sheet(table):
 def run(table, algorithm="ridge", progress=None, params=None, **spec):
     spec = TrainSpec.model_validate({"algorithm": {"name": algorithm} | (params or {})} | spec)
     heard = {} if progress is None else {"progress": progress}
-    return train(spec, table, columns=sheet(table), data_digest="sha256:0", **heard)
+    return train(plan(spec, sheet(table), table.num_rows), table, data_digest="sha256:0", **heard)
 
 
 def frame(bunch, target="target"):
@@ -270,7 +271,9 @@ def test_the_receipt_says_what_it_takes_to_get_the_same_bytes():
     assert receipt["data_digest"] == "sha256:0"
     assert receipt["libraries"].keys() == {"valiant", "numpy", "scipy", "numba", "python"}
     again = train(
-        TrainSpec.model_validate(receipt["spec"]), IRIS, columns=sheet(IRIS), data_digest=receipt["data_digest"]
+        plan(TrainSpec.model_validate(receipt["spec"]), sheet(IRIS), IRIS.num_rows),
+        IRIS,
+        data_digest=receipt["data_digest"],
     )
     assert again.blob == trained.blob
     assert run(IRIS, target="target", seed=4).blob != trained.blob
@@ -282,11 +285,12 @@ from app.ml.models.model import digest
 from app.ml.contract.columns import TableColumn
 from app.ml.evaluation.splits import holdout
 from app.ml.training.train_spec import TrainSpec
+from app.ml.training.plan import plan
 from app.ml.training.train import train
 table = pa.table({"a": [float(i * i % 17) for i in range(60)], "c": ["x", "y", "z"] * 20, "y": ["p", "q"] * 30})
 columns = [TableColumn(name, kind, 0, 3) for name, kind in zip("acy", ["numeric", "categorical", "categorical"])]
 spec = TrainSpec.model_validate({"target": "y", "algorithm": {"name": "logistic"}})
-print(digest(train(spec, table, columns=columns, data_digest="sha256:0").blob))
+print(digest(train(plan(spec, columns, 60), table, data_digest="sha256:0").blob))
 """
 
 
@@ -353,7 +357,12 @@ def test_the_table_is_free_while_it_is_fitted():
     spec = TrainSpec.model_validate({"target": "y", "algorithm": {"name": "ridge"}})
     columns = [TableColumn(name, "numeric", 0, None) for name in "ay"]
     cells = pc.random(200_000)
-    train(spec, pa.table({"a": cells, "y": pc.random(200_000)}), columns=columns, data_digest="", progress=listen)
+    train(
+        plan(spec, columns, 200_000),
+        pa.table({"a": cells, "y": pc.random(200_000)}),
+        data_digest="",
+        progress=listen,
+    )
     assert min(held) - before < 2 * cells.nbytes
 
 
