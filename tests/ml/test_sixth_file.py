@@ -51,7 +51,7 @@ BAD = {
         'description="Penalty beside the sum of squared residuals: l2 times the squared coefficients."',
         'description=""',
     ),
-    "unbounded": ("Field(1.0, ge=0,", "Field(1.0,"),
+    "unbounded": ("1.0, ge=0,", "1.0,"),
     "unreferenced": ("References:", "Thanks:"),
     "no_evidence": ("    objective=objective,\n", ""),
     "not_minimal": ("solution.coef[:, 0],", "solution.coef[:, 0] * 1.0001,"),

@@ -150,9 +150,9 @@ class LinearForm(NamedTuple):
     """(s,)."""
 
     @classmethod
-    def of(cls, coef: NDArray[np.float64], intercept: NDArray[np.float64]) -> Self:
+    def of(cls, coef: NDArray[np.float64], intercept: NDArray[np.float64] | float) -> Self:
         """coef: (d,) or (d, s). intercept: () or (s,)."""
-        return cls(coef.reshape(len(coef), -1), intercept.reshape(-1))
+        return cls(coef.reshape(len(coef), -1), np.reshape(intercept, -1))
 
 
 class LeaveOneOut(NamedTuple):
