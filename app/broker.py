@@ -36,7 +36,7 @@ log = structlog.get_logger(__name__)
 class QoS(redis.QoS):
     """The bookkeeping of messages that are not yet acknowledged.
 
-    A key of another type in its way is deleted, and what failed for it is done again: the error would end the worker.
+    A key of another type under that name is deleted, and the failed command is repeated: the error would stop it.
     """
 
     def append(self, message: Any, delivery_tag: str) -> None:

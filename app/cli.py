@@ -20,7 +20,7 @@ from app.settings import Settings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit codes: 0 done or stopped as asked, 1 could not start, 2 wrong arguments or settings."""
+    """Exit codes: 0 done or stopped on request, 1 could not start, 2 wrong arguments or settings."""
     options = vars(_parser().parse_args(arguments))
     run = options.pop("run")
     try:

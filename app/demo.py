@@ -1,4 +1,4 @@
-"""`valiant demo`: a table becomes a model that answers, over HTTP and before your eyes."""
+"""`valiant demo`: train a model of a sample table and predict with it over HTTP, with every call shown."""
 
 import json
 import time
@@ -42,7 +42,7 @@ EXAMPLES = (
 
 
 def demo(settings: Settings, *, workers: int, once: bool) -> None:
-    """Start everything, show two models, then serve until told to stop, or end if `once`."""
+    """Start everything, show two models, then serve until a signal to stop, or end if `once`."""
     console = Console(highlight=False)
     with stopping_on_signals(), ExitStack() as undo:
         with console.status("Starting Postgres, Redis, the API and a worker…"):
@@ -74,25 +74,25 @@ class _Show(NamedTuple):
         }
         job = self._finished(self._call("POST", "/v1/jobs/train", json=train))
         version = f"/v1/models/{example.model}/versions/{job['version']}"
-        self._figures(self._call("GET", f"{version}/report"))
+        self._metrics(self._call("GET", f"{version}/report"))
         inputs = [column["name"] for column in self._call("GET", version)["inputs"]]
         rows = self._some_rows(dataset)
-        question = {"columns": inputs, "data": [[row[name] for name in inputs] for row in rows]}
+        request = {"columns": inputs, "data": [[row[name] for name in inputs] for row in rows]}
         predict = f"/v1/models/{example.model}/predict"
         truth = [row[example.target] for row in rows]
-        self._predictions(self._call("POST", predict, json=question), example.target, truth)
+        self._predictions(self._call("POST", predict, json=request), example.target, truth)
         self.console.print("\nThe same with curl:", style="bold")
         self._curl(upload, f"--data-binary {quote('@' + str(path))} -H {quote('Content-Type: ' + BYTES)}")
         self._curl("/v1/jobs/train", _body(train))
         self._curl(f"/v1/jobs/{job['id']}")
-        self._curl(predict, _body(question))
+        self._curl(predict, _body(request))
 
     def _call(self, method: str, address: str, **content: Any) -> Any:
-        answer = self.client.request(method, address, **content)
-        if answer.is_error:
-            problem = answer.json()
+        response = self.client.request(method, address, **content)
+        if response.is_error:
+            problem = response.json()
             raise StartFailed(f"{method} {address}: {problem['detail']} {problem.get('errors', '')}")
-        return answer.json()
+        return response.json()
 
     def _some_rows(self, dataset: Mapping[str, Any]) -> list[dict[str, Any]]:
         """A few rows from all over the table."""
@@ -116,27 +116,27 @@ class _Show(NamedTuple):
                 return job
         raise StartFailed(f"The job ended as {job['state']}: {job.get('error', {}).get('detail', '')}")
 
-    def _figures(self, report: Mapping[str, Any]) -> None:
-        ways = ", ".join(sorted({figure["interval"] for figure in report["test"] if "interval" in figure}))
-        table = Table(title=report["rests_on"], caption=f"Intervals: {ways}.", title_justify="left")
+    def _metrics(self, report: Mapping[str, Any]) -> None:
+        methods = ", ".join(sorted({metric["interval"] for metric in report["test"] if "interval" in metric}))
+        table = Table(title=report["rests_on"], caption=f"Intervals: {methods}.", title_justify="left")
         table.add_column("on unseen rows", no_wrap=True)
         for heading in ("value", "95 % interval", "n"):
             table.add_column(heading)
-        for figure in report["test"]:
-            name = f"{figure['name']} of {figure['label']}" if "label" in figure else figure["name"]
-            bounds = f"{figure['lower']:.4g} … {figure['upper']:.4g}" if "lower" in figure else ""
-            table.add_row(name, figure["display"], bounds, str(figure["n"]))
+        for metric in report["test"]:
+            name = f"{metric['name']} of {metric['label']}" if "label" in metric else metric["name"]
+            bounds = f"{metric['lower']:.4g} … {metric['upper']:.4g}" if "lower" in metric else ""
+            table.add_row(name, metric["display"], bounds, str(metric["n"]))
         self.console.print(table)
 
-    def _predictions(self, answer: Mapping[str, Any], target: str, truth: Sequence[Any]) -> None:
-        classes = answer.get("classes", [])
+    def _predictions(self, response: Mapping[str, Any], target: str, truth: Sequence[Any]) -> None:
+        classes = response.get("classes", [])
         table = Table(title="Some predictions", title_justify="left")
         for heading in (f"true {target}", "predicted", *(f"P({each})" for each in classes)):
             table.add_column(heading)
-        chances = answer.get("probabilities", [[] for _ in truth])
-        for known, predicted, shares in zip(truth, answer["predictions"], chances, strict=True):
+        chances = response.get("probabilities", [[] for _ in truth])
+        for actual, predicted, shares in zip(truth, response["predictions"], chances, strict=True):
             shown = predicted if isinstance(predicted, str) else f"{predicted:.4g}"
-            table.add_row(str(known), shown, *(f"{share:.3f}" for share in shares))
+            table.add_row(str(actual), shown, *(f"{share:.3f}" for share in shares))
         self.console.print(table)
 
     def _curl(self, address: str, options: str = "") -> None:

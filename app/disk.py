@@ -9,7 +9,7 @@ from app.errors import StorageFull
 from app.settings import MiB, Settings
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""What the system reports when a file cannot grow."""
+"""Error numbers of the system when a file cannot grow."""
 
 CROWDED_BYTES = 64 * MiB
 

@@ -1,7 +1,7 @@
 """Every failure with a name: a stable code, an HTTP status and a sentence.
 
 Nothing here knows HTTP; the status is part of the name, so that the one place that
-answers requests needs no table. `faults` lists every problem of an input with its
+responds to requests needs no table. `faults` lists every problem of an input with its
 place, as a JSON pointer; no fault ever repeats a value the caller sent.
 """
 
@@ -227,7 +227,7 @@ class NotReady(ValiantError):
 
 
 class Overloaded(ValiantError):
-    code, status, title = "overloaded", 503, "Too many predictions are under way"
+    code, status, title = "overloaded", 503, "Too many predictions are in progress"
     remedy = "Wait for the time in Retry-After, then send the request again."
 
 

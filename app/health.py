@@ -1,4 +1,4 @@
-"""Whether the API or the worker on this machine responds: `valiant health`, which containers run again and again."""
+"""`valiant health`: check that the API or the worker on this machine responds; containers run it again and again."""
 
 import httpx
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 OPTIONAL = frozenset({"pandas", "rich", "watchfiles", "yaml"})
-"""What pyarrow, structlog, uvicorn and kombu import wherever they find it, and nothing that serves uses: 60 MiB."""
+"""Modules that pyarrow, structlog, uvicorn and kombu import if present, and that serving does not use: 60 MiB."""
 SMAPS = Path("/proc/self/smaps")
 
 

@@ -89,7 +89,7 @@ def request(**facts: object) -> None:
 
 
 def unexpected(error: Exception) -> None:
-    """The line of a failure nobody foresaw."""
+    """The log line of an unexpected failure."""
     _log.error("unexpected", error=type(error).__name__, exc_info=error)
 
 

@@ -33,7 +33,7 @@ def configured(app: Application) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=_shortcut().Receiver if app.fast else "httptools",
-        proxy_headers=False,  # nothing asks who the client is, or by which scheme it came
+        proxy_headers=False,  # nothing needs to know who the client is, or by which scheme it came
         access_log=False,  # the application writes one line a request itself
         log_config=None,
         server_header=False,
@@ -53,7 +53,7 @@ class _Draining(uvicorn.Server):
     """Loses no request of a proxy when it stops.
 
     On the first signal it is not ready, and every response closes its connection: the proxy's idle connections are used
-    up one by one, none is closed while a request may be on its way. After `drain_seconds` it stops to accept, serves
+    up one by one, none is closed while a request may be in transit. After `drain_seconds` it stops to accept, serves
     those who had connected, and closes what is idle still.
     """
 
@@ -100,5 +100,5 @@ async def _accept_rest(listener: socket.socket) -> None:
     """A listener that closes resets the connections it has not accepted: so these are accepted, and no new ones."""
     if refuse_new(listener):
         await asyncio.sleep(HANDSHAKE_SECONDS)
-        while accepts(listener):  # noqa: ASYNC110 - the kernel tells nobody when it is empty
+        while accepts(listener):  # noqa: ASYNC110 - the kernel does not notify when it is empty
             await asyncio.sleep(HANDSHAKE_SECONDS)

@@ -1,4 +1,4 @@
-"""`valiant up`: the embedded stack with API and workers beside it, kept running until told to stop."""
+"""`valiant up`: the embedded stack with API and workers beside it, kept running until a signal to stop."""
 
 import signal
 import sys
@@ -25,7 +25,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Stopped(BaseException):
-    """Somebody asked us to stop."""
+    """The user requested a stop."""
 
 
 class Running(NamedTuple):
@@ -52,7 +52,7 @@ def up(settings: Settings, *, workers: int) -> None:
 
 @contextmanager
 def stopping_on_signals() -> Iterator[None]:
-    """Leaves the block, cleaning up on the way, at the first signal to stop; later ones change nothing."""
+    """Leaves the block, cleaning up, at the first signal to stop; later ones change nothing."""
 
     def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a handler
         for each in SIGNALS:
@@ -71,7 +71,7 @@ def stopping_on_signals() -> Iterator[None]:
 
 @contextmanager
 def running(settings: Settings, *, workers: int, to_terminal: bool) -> Iterator[Running]:
-    """The stack, migrated, with an API that answers and `workers` workers. Stops them in the opposite order.
+    """The stack, migrated, with an API that responds and `workers` workers. Stops them in the opposite order.
 
     On a full disk this waits until there is room.
     """

@@ -181,7 +181,7 @@ def _cut(pointer: str) -> str:
 
 
 def _locate(kind: Any, loc: Sequence[str | int], error: str) -> _Found:
-    """Pydantic names the member of a union within the place, the body has no such step: the types tell them apart."""
+    """Pydantic names the member of a union within the place, the body has no such step: the types distinguish them."""
     steps: list[str | int] = []
     here, parents, alternative = [kind], [kind], False
     for step in loc:
@@ -233,7 +233,7 @@ def _tags(kind: Any) -> Iterator[str]:
 
 
 def _tag(kind: Any) -> str:
-    """The field that tells a member of a union from the others: a required literal."""
+    """The field that distinguishes a member of a union from the others: a required literal."""
     fields = kind.model_fields.items() if _is_model(kind) else ()
     return next((name for name, field in fields if field.is_required() and get_origin(field.annotation) is Literal), "")
 

@@ -15,7 +15,7 @@ from pydantic_core import CoreSchema
 
 
 class Wire(BaseModel):
-    """An answer. An optional field that is unknown is absent, not null; every other field is always there."""
+    """A response. An optional field that is unknown is absent, not null; every other field is always there."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False, json_schema_serialization_defaults_required=True)
 

@@ -41,7 +41,7 @@ class Services:
     census: Census
     dependencies: Dependencies
     registry: CollectorRegistry
-    """What this process tells Prometheus of itself."""
+    """Metrics of this process for Prometheus."""
 
     def close(self) -> None:
         self.datasets.close()

@@ -1,6 +1,6 @@
-"""The schema's history, and the two questions asked of it: bring it up to date, is it up to date.
+"""Database migrations: upgrade the schema, and check whether it is up to date.
 
-Only the first needs alembic, which is imported there: every API process asks the second, and would keep 8 MiB for it.
+Only the first needs alembic, which is imported there: every API process makes the check, and would keep 8 MiB for it.
 """
 # ruff: noqa: PLC0415 - for that reason
 
@@ -31,7 +31,7 @@ def config(database_url: str) -> "Config":
 
 
 def upgrade(database_url: str, revision: str = "head") -> None:
-    """Bring the schema up to `revision`. Any number of processes may call this at once: one works, the rest wait."""
+    """Bring the schema up to `revision`. Any number of processes may call this at once: one migrates, the rest wait."""
     from alembic import command
 
     command.upgrade(config(database_url), revision)

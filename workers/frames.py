@@ -1,10 +1,10 @@
-"""What a supervisor and its trainer say to each other: a letter, a length, the bytes.
+"""Frames between a supervisor and its trainer: a letter, a length, the bytes.
 
-supervisor → trainer    REQUEST (JSON), then of each model BLOB (a piece of it) …, END, SEEN (a piece of the hashes of
+supervisor → trainer    REQUEST (JSON), then of each model BLOB (a chunk of it) …, END, SEEN (a chunk of the hashes of
                         its training rows) …, END,
                         then of each dataset CHUNK (Arrow IPC stream) …, END
 trainer → supervisor    PROGRESS (JSON) and HELP (a number: slots of use by now) …, then FAILURE (a problem as JSON),
-                        or RESULT (JSON), BLOB (a piece of the model) …, SEEN …, END
+                        or RESULT (JSON), BLOB (a chunk of the model) …, SEEN …, END
 """
 
 import struct
@@ -35,21 +35,21 @@ def read(stream: IO[bytes]) -> Frame:
 
 
 def _exactly(stream: IO[bytes], size: int) -> bytes:
-    piece = stream.read(size)
-    if len(piece) < size:
+    chunk = stream.read(size)
+    if len(chunk) < size:
         raise EOFError
-    return piece
+    return chunk
 
 
 class Assembler:
-    """Frames out of whatever pieces a pipe gives."""
+    """Frames read from the chunks that a pipe gives."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
 
-    def feed(self, piece: bytes) -> Iterator[Frame]:
+    def feed(self, chunk: bytes) -> Iterator[Frame]:
         """The frames that are complete with `piece`."""
-        self._rest += piece
+        self._rest += chunk
         while len(self._rest) >= _HEAD.size:
             kind, length = _HEAD.unpack_from(self._rest)
             end = _HEAD.size + length

@@ -1,6 +1,6 @@
 """Members of a learner fitted at once: by the trainer, and by forks of it to which the worker lends free slots.
 
-The trainer works through them alone, one after the other; what it has not begun a fork may take, as long as it holds
+The trainer runs them alone, one after the other; what it has not begun a fork may take, as long as it holds
 a slot. So nobody waits for a slot, and with none the trainer is merely slower. A fork has the trainer's memory, limits
 and processor: what it makes is the same to the last bit. What dies with a fork is done again, and a fork dies with the
 trainer.
@@ -27,36 +27,36 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from app.ml.models import safetensors_format, state_format
 
 LONG = 0.2
-"""Seconds of work after which help is asked for: less is not worth a fork."""
+"""Seconds of CPU time after which more slots are requested: less is not worth a fork."""
 SLICE = 1.0
 """Seconds after which a fork gives its slot back, for others may wait for one."""
 MOST = 1000
-"""Works shared at a time: the numbers of more might not fit into a pipe."""
+"""Tasks shared at a time: the numbers of more might not fit into a pipe."""
 TAKEN = b"t"
-"""What a fork writes into a slot that it takes."""
-_TURN, _TOLD = struct.Struct("=H"), struct.Struct("=HQQ")
+"""The byte that a fork writes into a slot that it takes."""
+_TURN, _DONE = struct.Struct("=H"), struct.Struct("=HQQ")
 _PR_SET_PDEATHSIG = 1
 
 T = TypeVar("T")
-Works: TypeAlias = Sequence[Callable[[], T]]
+Tasks: TypeAlias = Sequence[Callable[[], T]]
 
 
 class Group:
     """An `app.ml.contract.algorithm.Each`."""
 
-    def __init__(self, grants: socket.socket, forks: int, ask: Callable[[int], None]) -> None:
-        """grants: where slots come from. forks: at most so many. ask: says how many slots are of use by now."""
+    def __init__(self, grants: socket.socket, forks: int, request: Callable[[int], None]) -> None:
+        """grants: the source of slots. forks: their largest number. request: sends how many slots are of use now."""
         grants.setblocking(False)  # forks race for what comes
         self._grants = grants
         self._forks = forks if sys.platform == "linux" else 0  # elsewhere libraries do not survive a fork
-        self._ask = ask
+        self._request = request
         self._shared = False
-        """Whether this process is within works that are shared: what these could do at once is done in turn."""
+        """Whether this process is within tasks that are shared: what these could do at once is done in turn."""
 
-    def __call__(self, kind: type[T], works: Works[T], /) -> Iterator[T]:
+    def __call__(self, kind: type[T], tasks: Tasks[T], /) -> Iterator[T]:
         place, spent = 0, 0.0
-        while place < len(works):
-            rest = works[place : place + MOST]
+        while place < len(tasks):
+            rest = tasks[place : place + MOST]
             if spent > LONG and not self._shared and (forks := min(self._forks, len(rest) - 1)):
                 yield from self._together(kind, rest, forks)
                 place += len(rest)
@@ -67,33 +67,33 @@ class Group:
             yield made
             place += 1
 
-    def _together(self, kind: type[T], works: Works[T], forks: int) -> Iterator[T]:
-        turns, self._shared = _Turns(len(works)), True
-        helpers = list(_forked(works, turns, self._grants, forks))
+    def _together(self, kind: type[T], tasks: Tasks[T], forks: int) -> Iterator[T]:
+        turns, self._shared = _Turns(len(tasks)), True
+        helpers = list(_forked(tasks, turns, self._grants, forks))
         done: dict[int, T] = {}
-        self._ask(len(helpers))
+        self._request(len(helpers))
         try:
-            for place in range(len(works)):
+            for place in range(len(tasks)):
                 while place not in done:
                     mine = turns.take()
                     if mine is None and not _gather(kind, helpers, done, wait=True):
                         mine = place  # who had it is gone
                     if mine is not None:
-                        done[mine] = works[mine]()
+                        done[mine] = tasks[mine]()
                     _gather(kind, helpers, done)
                 yield done.pop(place)
         finally:
             self._shared = False
-            self._ask(0)
+            self._request(0)
             for helper in helpers:
                 helper.end()
             turns.end()
 
 
-def _forked(works: Works[T], turns: "_Turns", grants: socket.socket, count: int) -> Iterator["_Fork[T]"]:
+def _forked(tasks: Tasks[T], turns: "_Turns", grants: socket.socket, count: int) -> Iterator["_Fork[T]"]:
     with suppress(OSError):  # there is no room for more
         for _ in range(count):
-            yield _Fork(works, turns, grants)
+            yield _Fork(tasks, turns, grants)
 
 
 def _gather(kind: type[T], helpers: Sequence["_Fork[T]"], done: dict[int, T], *, wait: bool = False) -> bool:
@@ -117,8 +117,8 @@ class _Turns:
     def take(self) -> int | None:
         """The next one. None: all are taken, which idle forks hear of."""
         with suppress(BlockingIOError):
-            if piece := os.read(self.outlet, _TURN.size):
-                return int(_TURN.unpack(piece)[0])
+            if chunk := os.read(self.outlet, _TURN.size):
+                return int(_TURN.unpack(chunk)[0])
         self.close()
         return None
 
@@ -136,7 +136,7 @@ class _Turns:
 class _Fork(Generic[T]):
     """A copy of this process that waits for a slot, takes turns while it has one, and ends when there are none."""
 
-    def __init__(self, works: Works[T], turns: _Turns, grants: socket.socket) -> None:
+    def __init__(self, tasks: Tasks[T], turns: _Turns, grants: socket.socket) -> None:
         self.gone = False
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `end`
         self._pipe, result = os.pipe()
@@ -150,30 +150,30 @@ class _Fork(Generic[T]):
             die_with(trainer)
             turns.close()
             while (slot := _granted(grants, turns)) is not None:
-                self._help(works, turns, result)
+                self._help(tasks, turns, result)
                 os.close(slot)
         except BaseException:  # noqa: BLE001 - the trainer meets it too, and says so
             traceback.print_exc()
         finally:
             os._exit(0)
 
-    def _help(self, works: Works[T], turns: _Turns, result: int) -> None:
+    def _help(self, tasks: Tasks[T], turns: _Turns, result: int) -> None:
         until = time.monotonic() + SLICE
         while time.monotonic() < until and (mine := turns.take()) is not None:
             arrays: dict[str, Any] = {}
-            begin, document = self._file.tell(), state_format.pack(works[mine](), "made", arrays)
+            begin, document = self._file.tell(), state_format.pack(tasks[mine](), "made", arrays)
             self._file.write(safetensors_format.write(document, arrays))
             self._file.flush()
-            os.write(result, _TOLD.pack(mine, begin, self._file.tell() - begin))
+            os.write(result, _DONE.pack(mine, begin, self._file.tell() - begin))
 
     def fileno(self) -> int:
         return self._pipe
 
     def news(self, kind: type[T]) -> Iterator[tuple[int, T]]:
-        """What it has done since, as far as it has said so."""
+        """What it has done since, as far as it has reported."""
         with suppress(BlockingIOError):
-            while piece := os.read(self._pipe, _TOLD.size):
-                place, begin, size = _TOLD.unpack(piece)
+            while chunk := os.read(self._pipe, _DONE.size):
+                place, begin, size = _DONE.unpack(chunk)
                 document, arrays = safetensors_format.read(os.pread(self._file.fileno(), size, begin))
                 yield place, state_format.unpack(kind, document, arrays)
             self.gone = True

@@ -39,7 +39,7 @@ def main(settings: Settings) -> int:
     runner = Runner(services, spares, own_queue)
     serve(services, runner)
     tending = Tending(services, runner, own_queue)
-    register(services.celery, runner, tending.heard)
+    register(services.celery, runner, tending.received)
     services.celery.conf.task_queues = [
         Queue(QUEUE),  # type: ignore[no-untyped-call] # kombu is half typed
         Queue(own_queue, expires=CANARY_EXPIRY_SECONDS, auto_delete=True),  # type: ignore[no-untyped-call] # as above

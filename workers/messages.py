@@ -1,4 +1,4 @@
-"""What the frames between a supervisor and its trainer say, written by one side and read by the other."""
+"""Messages between a supervisor and its trainer, written by one side and read by the other."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,26 +56,26 @@ def _column(values: Sequence[Any]) -> TableColumn:
 
 
 def read_inputs(order: Order, inlet: IO[bytes]) -> Inputs:
-    """Models are read now, datasets as they are asked for. Raises CorruptModel."""
+    """Models are read now, datasets when they are requested. Raises CorruptModel."""
     models = tuple(_model(of, inlet) for of in order.models)
     sources = tuple(Source(sheet, _tables(inlet), spooled) for sheet in order.datasets)
     return Inputs(sources, models, order.memory_bytes)
 
 
 def _model(of: Bytes, inlet: IO[bytes]) -> Loaded:
-    blob = b"".join(_pieces(inlet))
+    blob = b"".join(_chunks(inlet))
     if digest(blob) != of.digest:
         raise CorruptModel("The stored bytes do not have the digest they were stored under.")
-    return Loaded(Version(*of, read_header(blob)), decode(blob), seen_rows.decode(b"".join(_pieces(inlet))))
+    return Loaded(Version(*of, read_header(blob)), decode(blob), seen_rows.decode(b"".join(_chunks(inlet))))
 
 
 def _tables(inlet: IO[bytes]) -> Iterator[pa.Table]:
-    for payload in _pieces(inlet):
+    for payload in _chunks(inlet):
         with pa.ipc.open_stream(payload) as stream:
             yield stream.read_all()
 
 
-def _pieces(inlet: IO[bytes]) -> Iterator[bytes]:
+def _chunks(inlet: IO[bytes]) -> Iterator[bytes]:
     while (frame := frames.read(inlet)).kind != frames.END:
         yield frame.payload
 
@@ -88,22 +88,22 @@ def write_outcome(outlet: IO[bytes], outcome: Outcome) -> None:
     }
     frames.write(outlet, frames.RESULT, json.dumps(head).encode())
     if trained:
-        _write_pieces(outlet, frames.BLOB, memoryview(trained.blob))
-        _write_pieces(outlet, frames.SEEN, memoryview(trained.seen))
+        _write_chunks(outlet, frames.BLOB, memoryview(trained.blob))
+        _write_chunks(outlet, frames.SEEN, memoryview(trained.seen))
     frames.write(outlet, frames.END)
 
 
-def _write_pieces(outlet: IO[bytes], kind: bytes, content: memoryview) -> None:
+def _write_chunks(outlet: IO[bytes], kind: bytes, content: memoryview) -> None:
     for start in range(0, len(content), BLOB_BYTES):
         frames.write(outlet, kind, content[start : start + BLOB_BYTES])
 
 
-def read_outcome(kind: str, answers: Mapping[bytes, Sequence[bytes]]) -> Outcome:
+def read_outcome(kind: str, received: Mapping[bytes, Sequence[bytes]]) -> Outcome:
     """From the payloads by kind of frame."""
-    head = json.loads(answers[frames.RESULT][0])
+    head = json.loads(received[frames.RESULT][0])
     trained, result = head["trained"], kinds()[kind].kind.result
     if trained is not None:
-        blob, seen = (b"".join(answers.get(kind, ())) for kind in (frames.BLOB, frames.SEEN))
+        blob, seen = (b"".join(received.get(kind, ())) for kind in (frames.BLOB, frames.SEEN))
         trained = Trained(blob, Report.model_validate(trained["report"]), trained["golden"], seen)
     found = None if head["result"] is None or result is None else result.model_validate(head["result"])
     return Outcome(trained, found)

@@ -22,7 +22,7 @@ _M_MMAP_THRESHOLD = -3
 
 
 def spooled(batches: Iterator[pa.Table]) -> pa.Table:
-    """All rows, in order; at most one batch of them is in memory on the way. Raises StorageFull."""
+    """All rows, in order; at most one batch of them is in memory at a time. Raises StorageFull."""
     give_large_arrays_back()
     with tempfile.TemporaryFile() as file:
         try:

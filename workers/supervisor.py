@@ -48,7 +48,7 @@ RETURN_SECONDS = 0.1
 TAKE_SECONDS = 5.0
 """A slot that nobody takes for so long is taken back."""
 LAST_WORDS = 100
-"""Pieces of a trainer's output that are kept for the log."""
+"""Chunks of a trainer's output that are kept for the log."""
 
 
 class Verdict(Enum):
@@ -70,7 +70,7 @@ class Attempt:
         self._claim = claim
         self._child = child
         self._offer = offer
-        self._wanted = 0
+        self._requested = 0
         """Slots that the trainer could use besides its own."""
         self._deadline = time.monotonic() + claim.time_limit_seconds
         self._over = threading.Event()
@@ -78,7 +78,7 @@ class Attempt:
         self._unfed: ValiantError | None = None
         """Why an input is not to be had, if that will not change."""
         self._progress: dict[str, Any] = {"fraction": 0.0, "message": "", "curves": {}}
-        self._answers: dict[bytes, list[bytes]] = {}
+        self._received: dict[bytes, list[bytes]] = {}
         self._words: deque[bytes] = deque(maxlen=LAST_WORDS)
 
     def run(self) -> None:
@@ -106,20 +106,20 @@ class Attempt:
 
     def lend(self) -> bool:
         """Let the trainer use the caller's slot for a while. Whether it wants one again."""
-        if not self._wanted:
+        if not self._requested:
             return False
         ours, theirs = os.pipe()
         taken, until = False, time.monotonic() + TAKE_SECONDS
         with os.fdopen(ours, "rb", buffering=0) as slot:
             with os.fdopen(theirs, "wb"), suppress(OSError):  # the trainer is gone
                 socket.send_fds(self._child.grants, [TAKEN], [theirs])
-            while not self._over.is_set() and (taken or (self._wanted and time.monotonic() < until)):
+            while not self._over.is_set() and (taken or (self._requested and time.monotonic() < until)):
                 if select.select([slot], [], [], RETURN_SECONDS)[0]:
                     if not slot.read(1):
                         break  # closed, by whoever had it
                     taken = True
                     log.info("slot_lent", job_id=str(self.job_id))
-        return taken and self._wanted > 0
+        return taken and self._requested > 0
 
     # threads beside the listener
 
@@ -141,7 +141,7 @@ class Attempt:
                 self.end(Verdict.CANCELLED)
 
     def _feed(self) -> None:
-        """The order, then every input piece by piece: never more than one of them is in memory here."""
+        """The order, then every input chunk by chunk: never more than one of them is in memory here."""
         services, needed = self._services, self._claim.pinned
         try:
             datasets = [services.datasets.get(dataset_id) for dataset_id in needed.datasets]
@@ -196,42 +196,42 @@ class Attempt:
                 if not ready and not self._child.alive:
                     return  # somebody it started holds its pipes
                 for key, _ in ready:
-                    piece = os.read(key.fd, PIECE)
-                    if not piece:
+                    chunk = os.read(key.fd, PIECE)
+                    if not chunk:
                         selector.unregister(key.fileobj)
                     elif key.fileobj is self._child.prints:
-                        self._words.append(piece)
+                        self._words.append(chunk)
                     else:
-                        for frame in assembler.feed(piece):
+                        for frame in assembler.feed(chunk):
                             self._take(frame)
 
     def _take(self, frame: frames.Frame) -> None:
         if frame.kind == frames.PROGRESS:
             self._progress = json.loads(frame.payload)
         elif frame.kind == frames.HELP:
-            self._wanted = int(frame.payload)
-            _thread(self._ask_for_slots)
+            self._requested = int(frame.payload)
+            _thread(self._request_slots)
         else:
-            self._answers.setdefault(frame.kind, []).append(frame.payload)
+            self._received.setdefault(frame.kind, []).append(frame.payload)
 
-    def _ask_for_slots(self) -> None:
-        for _ in range(self._wanted):
+    def _request_slots(self) -> None:
+        for _ in range(self._requested):
             self._offer(self.job_id)
 
     # what became of it
 
     def _conclude(self, status: int) -> None:
-        if frames.END in self._answers:
+        if frames.END in self._received:
             self._succeed()
-        elif frames.FAILURE in self._answers:
-            self._fail(Problem.model_validate_json(self._answers[frames.FAILURE][0]))
+        elif frames.FAILURE in self._received:
+            self._fail(Problem.model_validate_json(self._received[frames.FAILURE][0]))
         elif self._verdict is None:
             self._crashed(status)
         else:
-            self._judged(self._verdict)
+            self._verdict_received(self._verdict)
 
     def _succeed(self) -> None:
-        outcome = read_outcome(self._claim.kind, self._answers)
+        outcome = read_outcome(self._claim.kind, self._received)
         try:
             self._services.jobs.succeed(self._claim, outcome, curves=self._progress["curves"])
             log.info("job_succeeded")
@@ -262,7 +262,7 @@ class Attempt:
         error = TrainerCrashed(f"The last attempt ended {how}.")
         self._services.jobs.fail(self._claim, self._problem(error), retry=True)
 
-    def _judged(self, verdict: Verdict) -> None:
+    def _verdict_received(self, verdict: Verdict) -> None:
         jobs = self._services.jobs
         match verdict:
             case Verdict.CANCELLED:

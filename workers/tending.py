@@ -1,4 +1,4 @@
-"""What every worker does beside its jobs, every few seconds: sweep, stand in for the broker, watch itself."""
+"""Periodic duties of a worker beside its jobs, every few seconds: sweep, replace the broker, watch itself."""
 
 import os
 import socket
@@ -33,7 +33,7 @@ class Tending:
     """A thread that lives as long as the worker and survives whatever happens in it.
 
     With the broker silent it runs queued jobs itself, one after the other: the rows are the queue.
-    With the broker answering it sends this worker a canary through it. A worker with a free slot that
+    While the broker responds it sends this worker a canary through it. A worker with a free slot that
     hears nothing for `watchdog_seconds` has lost its consumer without noticing: it leaves and is started again.
     """
 
@@ -43,7 +43,7 @@ class Tending:
         self._runner = runner
         self._canary_queue = canary_queue
         self._stopping = threading.Event()
-        self._heard_at = time.monotonic()
+        self._received_at = time.monotonic()
         self._standing_in = threading.Lock()
 
     def start(self) -> None:
@@ -53,12 +53,12 @@ class Tending:
         self._stopping.set()
 
     def leave(self) -> None:
-        """Sign off: a worker that stops as it was told to is not a silent one."""
+        """Sign off: a worker that stops as requested is not a silent one."""
         with suppress(SQLAlchemyError), self._services.work() as w:
             w.workers.left(self._name)
 
-    def heard(self) -> None:
-        self._heard_at = time.monotonic()
+    def received(self) -> None:
+        self._received_at = time.monotonic()
 
     def _tend(self) -> None:
         while not self._stopping.is_set():
@@ -73,7 +73,7 @@ class Tending:
         if held is not None and not self._runner.busy:
             held = held if self._watch() else None
         else:
-            self.heard()
+            self.received()
         if held is None:
             threading.Thread(target=self._stand_in, name="stand-in", daemon=True).start()
         self._services.jobs.sweep(held)
@@ -93,17 +93,17 @@ class Tending:
     def _watch(self) -> bool:
         """Leave if the consumer is lost, else send it a canary.
 
-        False if the broker refuses it, as on a full disk, or if the last ones were not heard: jobs do not wait for the
+        False if the broker refuses it, as on a full disk, or if the last ones did not arrive: jobs do not wait for the
         consumer then.
         """
-        settings, silence = self._services.settings, time.monotonic() - self._heard_at
+        settings, silence = self._services.settings, time.monotonic() - self._received_at
         if silence > settings.watchdog_seconds:
             self._leave()
         try:
             self._services.celery.send_task(CANARY, queue=self._canary_queue)
         except Exception as error:  # noqa: BLE001 - every transport has its own
             log.warning("canary_refused", reason=type(error).__name__)
-            self.heard()
+            self.received()
             return False
         return silence <= UNHEARD_SWEEPS * settings.sweep_seconds
 

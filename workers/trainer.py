@@ -1,4 +1,4 @@
-"""The trainer: a process that does one piece of work and ends.
+"""The trainer: a process that runs one job and ends.
 
 It starts ahead of its job, imports what a fit needs, and waits at a pipe. It has no credentials,
 no database and no broker; it may crash, hang or fill its memory without taking anyone with it.
@@ -31,7 +31,7 @@ from workers.group import Group, die_with
 from workers.messages import Order, read_inputs, write_outcome
 
 REPORT_SECONDS = 0.1
-"""Progress is told at most so often."""
+"""Seconds between two reports of progress, at least."""
 
 
 def main() -> int:
@@ -44,7 +44,7 @@ def main() -> int:
     except EOFError:
         return 0  # never needed
     _limit_memory(order.memory_bytes)
-    nested.EACH.set(Group(socket.socket(fileno=grants_fd), order.forks, partial(_ask, outlet)))
+    nested.EACH.set(Group(socket.socket(fileno=grants_fd), order.forks, partial(_request, outlet)))
     try:
         write_outcome(outlet, _work(order, inlet, outlet))
     except MemoryError:
@@ -53,7 +53,7 @@ def main() -> int:
         _send_failure(outlet, error, order)
     except Exception:  # noqa: BLE001 - whatever it raises ends this job and no other
         traceback.print_exc()  # for the log; the client gets no details of ours
-        _send_failure(outlet, ValiantError("The work failed in a way nobody foresaw."), order)
+        _send_failure(outlet, ValiantError("The job failed unexpectedly."), order)
     return 0
 
 
@@ -78,12 +78,12 @@ def _work(order: Order, inlet: IO[bytes], outlet: IO[bytes]) -> Outcome:
     return kind.run(kind.request.model_validate(order.request), read_inputs(order, inlet), _Progress(outlet))
 
 
-def _ask(outlet: IO[bytes], slots: int) -> None:
+def _request(outlet: IO[bytes], slots: int) -> None:
     frames.write(outlet, frames.HELP, str(slots).encode())
 
 
 class _Progress:
-    """Tells the supervisor the newest state of things, now and then."""
+    """Sends the newest state to the supervisor, now and then."""
 
     def __init__(self, outlet: IO[bytes]) -> None:
         self._outlet = outlet

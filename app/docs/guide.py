@@ -21,7 +21,7 @@ CONTENTS: Mapping[str, tuple[str, ...]] = {
 """Names of the pages under their headings, in the order in which they are read."""
 ORDER = tuple(name for names in CONTENTS.values() for name in names)
 ALGORITHMS = "algorithms/"
-"""What the name of an algorithm's page begins with."""
+"""Prefix of the name of an algorithm's page."""
 
 
 class Page(NamedTuple):

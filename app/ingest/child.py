@@ -1,4 +1,4 @@
-"""The parsing child: waits for one order, obeys it under its limits, answers and ends.
+"""The parsing child: waits for one order, executes it under its limits, responds and ends.
 
 It is started ahead of time, so that a small upload does not pay for an interpreter and its imports.
 """
@@ -21,7 +21,7 @@ from app.ingest import columnar, delimited, jsonl, npy, workbook
 from app.ingest.chunks import write_chunks
 from app.ingest.columns import Settled
 from app.ingest.options import ReadOptions
-from app.ingest.protocol import LENGTH, Answer, Order, Parsed, Refusal, out_of_memory
+from app.ingest.protocol import LENGTH, Order, Parsed, ParseResponse, Refusal, out_of_memory
 from app.ingest.reading import Reading
 from app.ingest.recast import recast
 from app.ingest.recognising import recognise
@@ -56,7 +56,7 @@ def main() -> None:
         return
     order = Order.model_validate_json(_message(channel, *LENGTH.unpack(length)))
     _limit(order)
-    channel.sendall(_answer(order, *files).model_dump_json().encode())
+    channel.sendall(_response(order, *files).model_dump_json().encode())
     channel.close()
     os._exit(0)  # nothing is left to save
 
@@ -79,25 +79,25 @@ def _limit(order: Order) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (order.seconds, order.seconds + 1))  # ends it by a signal of its own
 
 
-def _answer(order: Order, upload: int, output: int) -> Answer:
+def _response(order: Order, upload: int, output: int) -> ParseResponse:
     try:
         with os.fdopen(output, "r+b") as chunks:
-            return Answer(parsed=parse(order, upload, chunks))
+            return ParseResponse(parsed=parse(order, upload, chunks))
     except ValiantError as error:
-        return Answer(refusal=Refusal(code=error.code, detail=error.detail, faults=list(error.faults)))
+        return ParseResponse(refusal=Refusal(code=error.code, detail=error.detail, faults=list(error.faults)))
     except MemoryError:
-        return Answer(refusal=out_of_memory(order))
+        return ParseResponse(refusal=out_of_memory(order))
     except OSError as error:
         if error.errno in NO_ROOM:
-            return Answer(refusal=Refusal(code=StorageFull.code, detail=StorageFull.title))
+            return ParseResponse(refusal=Refusal(code=StorageFull.code, detail=StorageFull.title))
         return _unexpected()
     except Exception:  # noqa: BLE001  a file nobody thought of must not look like a fault of the service
         return _unexpected()
 
 
-def _unexpected() -> Answer:
+def _unexpected() -> ParseResponse:
     refusal = Refusal(code=InvalidData.code, detail="The file could not be read.", trace=traceback.format_exc())
-    return Answer(refusal=refusal)
+    return ParseResponse(refusal=refusal)
 
 
 def parse(order: Order, upload: int, chunks: BinaryIO) -> Parsed:

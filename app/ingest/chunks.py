@@ -30,9 +30,9 @@ def _gathered(batches: Iterable[pa.RecordBatch], chunk_bytes: int) -> Iterator[p
     size = rows = 0
     for batch in batches:
         most = max(chunk_bytes, COLUMN_BYTES * batch.num_columns)
-        for piece in _pieces(batch, most):
-            held.append(piece)
-            size, rows = size + piece.nbytes, rows + len(piece)
+        for chunk in _slices(batch, most):
+            held.append(chunk)
+            size, rows = size + chunk.nbytes, rows + len(chunk)
             if size >= most or rows >= CHUNK_ROWS:
                 yield pa.Table.from_batches(held)
                 held, size, rows = [], 0, 0
@@ -40,7 +40,7 @@ def _gathered(batches: Iterable[pa.RecordBatch], chunk_bytes: int) -> Iterator[p
         yield pa.Table.from_batches(held)
 
 
-def _pieces(batch: pa.RecordBatch, chunk_bytes: int) -> Iterator[pa.RecordBatch]:
+def _slices(batch: pa.RecordBatch, chunk_bytes: int) -> Iterator[pa.RecordBatch]:
     """At most a quarter of a chunk each, if rows are no longer than that."""
     count = max(1, -(-4 * batch.nbytes // chunk_bytes))
     step = max(1, -(-len(batch) // count))

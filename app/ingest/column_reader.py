@@ -17,7 +17,7 @@ NAMED = 5
 
 @dataclass
 class ColumnReader:
-    """How a column is read, and what comes of it."""
+    """How a column is read, and the result of reading it."""
 
     name: str
     form: Form
@@ -26,7 +26,7 @@ class ColumnReader:
     way: Way | None = None
     """The reading that is tried. Cells that do not fit are missing; None: by the form alone."""
     applied: bool = True
-    """Whether the reading is used; if not, its misfits are counted and the column is text."""
+    """True if the reading is used; if not, its misfits are counted and the column is text."""
     kind: ColumnKind | None = None
     """Of a column of strings, where one is given."""
     others: tuple[Way, ...] = ()
@@ -34,16 +34,16 @@ class ColumnReader:
     markers: dict[str, int] = field(default_factory=dict)
     """Words that are read as missing, and how often each occurs."""
     padded: bool = False
-    """Whether numbers have leading zeros."""
+    """True if numbers have leading zeros."""
     code: bool = False
-    """Whether they are text for that."""
+    """True if they are text for that reason."""
     given: bool = False
-    """Whether the upload gives the kind."""
+    """True if the upload gives the kind."""
     rows: list[int] = field(default_factory=list)
     """The first that do not fit, from 0."""
     misfits: int = 0
     cells: int = 0
-    """Those that are not missing, misfits among them."""
+    """Cells that are not missing, misfits among them."""
     _seen: int = 0
 
     @property
@@ -54,7 +54,7 @@ class ColumnReader:
 
     @property
     def notation(self) -> Notation:
-        """How the column is written, as a model is to know it."""
+        """The notation of the column, as a model stores it."""
         if self.way is not None and self.applied:
             return self.way.notation.model_copy(update={"missing": (*self.missing, *self.markers)})
         return Notation(decimal="," if self.form is Form.DECIMAL_COMMA else ".", missing=self.missing)

@@ -46,7 +46,7 @@ def own_type(of: pa.DataType) -> pa.DataType | None:
 
 
 class Settled:
-    """The batches of a reading in their own types, and the doubts that arose on the way."""
+    """The batches of a reading in their own types, and the warnings that arose while reading."""
 
     def __init__(self, reading: Reading, limits: Limits) -> None:
         self.schema = pa.schema(list(zip(reading.names, reading.types, strict=True)))
@@ -55,13 +55,13 @@ class Settled:
         """Of the columns so far, in bytes of memory."""
         self.index = reading.index
         self._reading, self._limits, self._remarks = reading, limits, cache(reading.remarks)
-        self._doubts: dict[str, Counter[str]] = {name: Counter() for name in reading.names}
+        self._warnings: dict[str, Counter[str]] = {name: Counter() for name in reading.names}
 
     def remark(self, name: str) -> Remark:
         """Of a column, once all batches are read."""
         remark = self._remarks().get(name, Remark())
-        doubts = [sentence.format(count) for sentence, count in self._doubts[name].items()]
-        return remark._replace(warnings=[*remark.warnings, *doubts])
+        warnings = [sentence.format(count) for sentence, count in self._warnings[name].items()]
+        return remark._replace(warnings=[*remark.warnings, *warnings])
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for columns in self._reading.batches:
@@ -92,7 +92,7 @@ class Settled:
         if pc.all(finite).as_py():
             return values
         infinite = pc.sum(pc.is_inf(values)).as_py() or 0
-        self._doubts[name] += Counter({_INFINITE: infinite})
+        self._warnings[name] += Counter({_INFINITE: infinite})
         return pc.if_else(finite, values, pa.scalar(None, pa.float64()))
 
     def _near(self, name: str, values: pa.Array) -> pa.Array:
@@ -103,7 +103,7 @@ class Settled:
         except pa.ArrowInvalid:
             refuse([Fault(place("column", name), "A time is too far away to be held in microseconds.", "time_range")])
         near = pc.and_(pc.greater_equal(moments, _EARLIEST), pc.less_equal(moments, _LATEST))
-        self._doubts[name] += Counter({_DISTANT: pc.sum(pc.invert(near)).as_py() or 0})
+        self._warnings[name] += Counter({_DISTANT: pc.sum(pc.invert(near)).as_py() or 0})
         return pc.if_else(near, moments, pa.scalar(None, pa.int64())).cast(TIME)
 
     def _without_nul(self, name: str, values: pa.Array) -> pa.Array:

@@ -1,4 +1,4 @@
-"""CSV: comma, semicolon, tab or bar, told apart by the header and the first rows.
+"""CSV: comma, semicolon, tab or bar, distinguished by the header and the first rows.
 
 The first row that is not blank names the columns, and blank lines are skipped. UTF-8, with or without a byte order
 mark; quotes as in RFC 4180, a quote inside an unquoted field is a letter. Arrow splits and converts; as its
@@ -147,7 +147,7 @@ def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 class _Rows:
-    """The file behind its header, as pyarrow wants a file to be; at the end, if asked, a row of its own."""
+    """The file behind its header, as pyarrow expects a file to be; at the end, if requested, a row of its own."""
 
     closed = False
 

@@ -1,4 +1,4 @@
-"""What is wrong with a CSV, to the line and column. Slow and exact: read only when Arrow refused the file.
+"""Diagnosis of a malformed CSV file, to the line and column. Slow and exact: read only when Arrow refused the file.
 
 Lines are counted from 1 as an editor does, those inside quoted values included. The line of a fault is
 the one its field starts on. No fault repeats a value.
@@ -68,8 +68,8 @@ def _lines(file: BinaryIO, longest: int) -> Iterator[str]:
     """The lines, and behind them one of its own: an open quote swallows it."""
     text = io.TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline="")
     line = ""
-    while piece := text.readline(longest):
-        line = piece
+    while chunk := text.readline(longest):
+        line = chunk
         if len(line) == longest:
             raise _TooLong
         yield line
@@ -86,10 +86,10 @@ def _unclosed(row: _Row, names: Sequence[str]) -> list[Fault]:
 
 
 def _row_faults(row: _Row, names: Sequence[str], longest: int) -> Iterator[Fault]:
-    width, wanted = len(row.fields), len(names)
-    if width != wanted:
-        where = place("line", row.line, "column", names[width]) if width < wanted else place("line", row.line)
-        yield Fault(where, f"This row and the header differ in length: {width} and {wanted} fields.", "ragged_row")
+    width, required = len(row.fields), len(names)
+    if width != required:
+        where = place("line", row.line, "column", names[width]) if width < required else place("line", row.line)
+        yield Fault(where, f"This row and the header differ in length: {width} and {required} fields.", "ragged_row")
     if sum(map(len, row.fields)) + width > longest:
         yield Fault(place("line", row.line), f"This row is longer than {longest} bytes.", "too_long")
     for field, value in enumerate(row.fields):

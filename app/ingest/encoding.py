@@ -19,7 +19,7 @@ def encoding_of(head: bytes, options: ReadOptions) -> str:
 
 
 class Transcoded(io.RawIOBase):
-    """A file in some encoding as UTF-8, decoded on the way."""
+    """A file in some encoding as UTF-8, decoded while it is read."""
 
     def __init__(self, raw: io.RawIOBase, encoding: str) -> None:
         self._raw, self._encoding = raw, encoding
@@ -34,9 +34,9 @@ class Transcoded(io.RawIOBase):
             raw = self._raw.read(READ_BYTES) or b""
             self._ended = not raw
             self._waiting = self._decoded(raw).encode()
-        piece, self._waiting = self._waiting[: len(buffer)], self._waiting[len(buffer) :]
-        buffer[: len(piece)] = piece
-        return len(piece)
+        chunk, self._waiting = self._waiting[: len(buffer)], self._waiting[len(buffer) :]
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
 
     def _decoded(self, raw: bytes) -> str:
         try:

@@ -1,4 +1,4 @@
-"""What the strings of a text column have in common: the lattice integer → float → boolean → datetime → text.
+"""Type inference for text columns: the lattice integer → float → boolean → datetime → text.
 
 A column has the first form that *all* its values over the whole file have; a column without values has none.
 
@@ -76,7 +76,7 @@ def read_as(values: pa.Array, form: Form) -> pa.Array:
 
 
 def _bare(values: pa.Array) -> pa.Array:
-    """Without spaces, missing tokens and leading plus signs: what the quick way trips over."""
+    """Values without spaces, missing tokens and leading plus signs, which the quick parser cannot read."""
     return pc.replace_substring_regex(bare(values), r"^\+([0-9.])", r"\1")
 
 

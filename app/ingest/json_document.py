@@ -21,7 +21,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 def is_document(head: bytes) -> bool:
-    """Whether a file that begins so is one table in one JSON text, and not one row a line."""
+    """True if a file that begins so is one table in one JSON text, and not one row a line."""
     return _BEGIN.match(head) is not None
 
 
@@ -138,6 +138,6 @@ class _Text:
         self._at += 1
 
     def _more(self) -> bool:
-        piece = self._file.read(max(READ, len(self._buffer) - self._at))
-        self._buffer, self._at = self._buffer[self._at :] + piece, 0
-        return bool(piece)
+        chunk = self._file.read(max(READ, len(self._buffer) - self._at))
+        self._buffer, self._at = self._buffer[self._at :] + chunk, 0
+        return bool(chunk)

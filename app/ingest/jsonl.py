@@ -34,11 +34,11 @@ Block = list[tuple[int, Row | Fault]]
 
 
 class _Kind(NamedTuple):
-    """What a column has held so far."""
+    """The kind that a column has held so far."""
 
     name: str
     number: int
-    """Of the first row that said so."""
+    """Number of the first row with this kind."""
 
 
 def read(source: Source, limits: Limits, _options: ReadOptions) -> Reading:

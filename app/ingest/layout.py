@@ -1,4 +1,4 @@
-"""How a CSV file is laid out: its delimiter, the names of its columns, and where its values begin."""
+"""Layout of a CSV file: its delimiter, the names of its columns, and where its values begin."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ class Layout(NamedTuple):
     offset: int
     """Bytes in front of the first row of values."""
     header: bool
-    """Whether the first row holds the names."""
+    """True if the first row holds the names."""
     unnamed: tuple[int, ...] = ()
     """Columns without a name in the header, by their place from 0; but for an index."""
     index_name: str | None = None
@@ -90,7 +90,7 @@ def _first_row(text: str, delimiter: str) -> tuple[tuple[str, ...], int, int]:
 
 
 def _has_header(first: Sequence[str], delimiter: str, options: ReadOptions) -> tuple[bool, tuple[str, ...]]:
-    """Whether the first row holds the names, and a doubt about it."""
+    """True if the first row holds the names, and a warning where that is uncertain."""
     if options.header is not HeaderRow.DETECT:
         return options.header is HeaderRow.PRESENT, ()
     markers = {*MISSING, *options.missing}

@@ -9,7 +9,7 @@ from app.ingest.layout import Layout
 
 MOST = 1_000_000
 """Rows walked through one by one where lines and rows differ; beyond them no line is found."""
-PIECE = 1 << 20
+CHUNK = 1 << 20
 
 
 def lines_of(start: Callable[[], BinaryIO], layout: Layout, longest: int, rows: Sequence[int]) -> list[int]:
@@ -21,23 +21,23 @@ def lines_of(start: Callable[[], BinaryIO], layout: Layout, longest: int, rows: 
         return []
     if _regular(start()):
         return [row + 1 + layout.header for row in rows]
-    wanted = {row for row in rows if row < MOST}
+    required = {row for row in rows if row < MOST}
     found: dict[int, int] = {}
     walked = (row for row in rows_of(start(), layout.delimiter, longest) if not isinstance(row, Fault))
     for number, row in enumerate(walked, start=-1 if layout.header else 0):
-        if len(found) == len(wanted):
+        if len(found) == len(required):
             break
-        if number in wanted:
+        if number in required:
             found[number] = row.line
     return [found[row] for row in rows if row in found]
 
 
 def _regular(file: BinaryIO) -> bool:
-    """Whether every line is one row: there are no quotes and no blank lines."""
+    """True if every line is one row: there are no quotes and no blank lines."""
     before = b"\n"
-    while piece := file.read(PIECE):
-        joined = before + piece
+    while chunk := file.read(CHUNK):
+        joined = before + chunk
         if any(mark in joined for mark in (b'"', b"\n\n", b"\n\r", b"\r\r")):
             return False
-        before = piece[-1:]
+        before = chunk[-1:]
     return True

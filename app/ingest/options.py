@@ -1,4 +1,4 @@
-"""How an uploaded file is to be read: its header row, text encoding, missing markers, sheet and kinds of columns."""
+"""Options of an uploaded file: its header row, text encoding, missing markers, sheet and kinds of columns."""
 
 from collections.abc import Sequence
 from encodings import normalize_encoding
@@ -32,7 +32,7 @@ class HeaderRow(StrEnum):
 
 
 class ReadOptions(Wire):
-    """What an upload says about its file; the defaults are found out from the file."""
+    """Options that an upload gives for its file; the defaults are inferred from the file."""
 
     header: HeaderRow = Field(
         HeaderRow.DETECT,

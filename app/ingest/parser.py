@@ -18,7 +18,7 @@ import structlog
 from pydantic import ValidationError
 
 from app.errors import BodyTooLarge, Fault, InvalidData, StorageFull
-from app.ingest.protocol import LENGTH, Answer, Order, Parsed, Refusal, out_of_memory
+from app.ingest.protocol import LENGTH, Order, Parsed, ParseResponse, Refusal, out_of_memory
 
 ERRORS = {error.code: error for error in (InvalidData, BodyTooLarge, StorageFull)}
 _PASSED_ON = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "HOME")
@@ -56,16 +56,16 @@ class Parser:
             spare.end()
 
     def parse(self, order: Order, upload: int, chunks: int) -> Parsed:
-        """Blocks until the child has answered. Raises InvalidData, BodyTooLarge or StorageFull."""
+        """Blocks until the child has responded. Raises InvalidData, BodyTooLarge or StorageFull."""
         with self._turn:
             child = self._take()
             try:
-                answer = _ask(child, order, upload, chunks)
+                response = _request(child, order, upload, chunks)
             finally:
                 child.end()
-        if answer.parsed is None:
-            raise _error(answer.refusal or Refusal(code=InvalidData.code, detail="The file could not be read."))
-        return answer.parsed
+        if response.parsed is None:
+            raise _error(response.refusal or Refusal(code=InvalidData.code, detail="The file could not be read."))
+        return response.parsed
 
     def _take(self) -> _Child:
         with self._lock:
@@ -91,7 +91,7 @@ def _start() -> _Child:
     return _Child(process, ours)
 
 
-def _ask(child: _Child, order: Order, upload: int, chunks: int) -> Answer:
+def _request(child: _Child, order: Order, upload: int, chunks: int) -> ParseResponse:
     end = time.monotonic() + order.seconds
     received = bytearray()
     try:
@@ -101,16 +101,16 @@ def _ask(child: _Child, order: Order, upload: int, chunks: int) -> Answer:
         child.channel.sendall(message)
         while True:
             child.channel.settimeout(max(0.001, end - time.monotonic()))
-            piece = child.channel.recv(1 << 16)
-            if not piece:
+            chunk = child.channel.recv(1 << 16)
+            if not chunk:
                 break
-            received += piece
+            received += chunk
     except TimeoutError:
-        return Answer(refusal=_too_slow(order))
+        return ParseResponse(refusal=_too_slow(order))
     except OSError:  # the child is gone
         received.clear()
     try:
-        return Answer.model_validate_json(received)
+        return ParseResponse.model_validate_json(received)
     except ValidationError:  # nothing, or half a message
         return _died(child, order)
 
@@ -123,12 +123,12 @@ def _too_slow(order: Order) -> Refusal:
     return Refusal(code=InvalidData.code, detail=detail, faults=[Fault("", detail, "too_slow")])
 
 
-def _died(child: _Child, order: Order) -> Answer:
+def _died(child: _Child, order: Order) -> ParseResponse:
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.process.wait(5)
     log.warning("parser died", returncode=child.process.returncode)
     late = child.process.returncode == -signal.SIGXCPU
-    return Answer(refusal=_too_slow(order) if late else out_of_memory(order))
+    return ParseResponse(refusal=_too_slow(order) if late else out_of_memory(order))
 
 
 def _error(refusal: Refusal) -> Exception:

@@ -1,4 +1,4 @@
-"""What the service and the parsing child say to each other: one JSON message each way."""
+"""Protocol of the service and its parsing child: one JSON message in each direction."""
 
 from struct import Struct
 
@@ -62,7 +62,7 @@ def out_of_memory(order: Order) -> Refusal:
     return Refusal(code=InvalidData.code, detail=detail, faults=[Fault("", detail, "too_much_memory")])
 
 
-class Answer(Wire):
+class ParseResponse(Wire):
     """Either of them."""
 
     parsed: Parsed | None = None

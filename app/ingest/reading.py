@@ -1,4 +1,4 @@
-"""What every format's reader gives back, and the faults they share."""
+"""The result of every format's reader, and the faults they share."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ NAME_LENGTH = 200
 
 @dataclass(frozen=True)
 class Reading:
-    """A table that comes in pieces. The columns' types are those of `app.ml.contract.columns`."""
+    """A table that comes in batches. The columns' types are those of `app.ml.contract.columns`."""
 
     names: Sequence[str]
     types: Sequence[pa.DataType]
@@ -30,9 +30,9 @@ class Reading:
     index: str | None = None
     """A column that counts the rows, and had no name."""
     header: bool | None = None
-    """Whether the first row held the names; None where the format has names of its own."""
+    """True if the first row held the names; None where the format has names of its own."""
     remarks: Callable[[], Mapping[str, Remark]] = dict
-    """How the columns are written, by name; complete when all batches are read."""
+    """Notation of the columns, by name; complete when all batches are read."""
 
 
 def refuse(faults: Sequence[Fault]) -> NoReturn:

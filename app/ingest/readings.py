@@ -29,7 +29,7 @@ class Way(NamedTuple):
     kind: ColumnKind
     notation: Notation
     cells: int
-    """Those that fit."""
+    """Number of cells that fit."""
     whole: bool = False
     """All that fit are whole numbers within 64 bits."""
     marked: bool = False
@@ -46,7 +46,7 @@ class Way(NamedTuple):
 
 @dataclass
 class Evidence:
-    """How the columns are written that allow one reading alone."""
+    """Notations of the columns that allow one reading alone."""
 
     semicolons: bool
     """Fields are separated by semicolons, as where the comma is the decimal mark."""
@@ -137,6 +137,6 @@ def markers(shapes: Shapes) -> dict[str, int]:
 
 
 def is_code(shapes: Shapes) -> bool:
-    """Whether numbers with leading zeros all have as many digits, as codes have."""
+    """True if numbers with leading zeros all have as many digits, as codes have."""
     widths = {len(shape) for shape in shapes.counts if shape.strip("09") == ""}
     return shapes.padded and len(widths) == 1

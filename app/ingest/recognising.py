@@ -1,4 +1,4 @@
-"""Which format a file has, by its first bytes; files that are no tables are refused with their own reason."""
+"""Recognition of a file's format by its first bytes; files that are no tables are refused with their own reason."""
 
 import zipfile
 from collections.abc import Iterator

@@ -39,7 +39,7 @@ def _warnings(reader: ColumnReader, lines: Lines, unit: str) -> Iterator[str]:
     if reader.misfits:
         yield _strays(reader, reader.way.kind, _named(lines(reader.rows), reader.misfits, unit))
     if reader.others:
-        yield _doubt(reader, reader.way)
+        yield _ambiguity(reader, reader.way)
     if reader.applied:
         yield from _notation(reader, reader.way)
 
@@ -62,7 +62,7 @@ def _named(lines: Sequence[int], count: int, unit: str) -> str:
     return f"{unit} {listed}" if count == 1 else f"{unit}s {listed}"
 
 
-def _doubt(reader: ColumnReader, way: Way) -> str:
+def _ambiguity(reader: ColumnReader, way: Way) -> str:
     if way.kind is ColumnKind.NUMERIC:
         return f"The {_MARKS[_mark(way)]} may be decimal marks or thousands separators: they were read as {_role(way)}."
     orders = " or ".join(_ORDERS[one.notation.dates] for one in (way, *reader.others))
@@ -79,7 +79,7 @@ def _role(way: Way) -> str:
 
 
 def _notation(reader: ColumnReader, way: Way) -> Iterator[str]:
-    """What was done with cells that are not written plainly."""
+    """Warnings about cells that are not written plainly."""
     if reader.markers:
         count, words = sum(reader.markers.values()), ", ".join(map(repr, reader.markers))
         cells = "1 cell was" if count == 1 else f"{count} cells were"

@@ -44,7 +44,7 @@ _MEASURED = re.compile(
     rf"^{_SIGN}\s*{CURRENCY}?{_SIGN}\s*\.?[0-9]{_DIGITS}(?:[eET]{_DIGITS}\+?{_DIGITS})?"
     rf"(?:%|{CURRENCY}|[AaPp]\.?[Mm]\.?|Z)?$"
 )
-"""What numbers and dates look like, generously."""
+"""Generous patterns of numbers and dates."""
 _DATE = re.compile(r"[09]{1,4}[./-][09]{1,2}[./-][09]{1,4}(?![09]).*")
 
 
@@ -56,7 +56,7 @@ def _places(rows: int) -> pa.Array:
 
 @dataclass
 class Sample:
-    """Cells of a text column seen on the way, and those that look like numbers or dates."""
+    """Cells of a text column seen so far, and those that look like numbers or dates."""
 
     cells: int = 0
     measured: int = 0
@@ -86,13 +86,13 @@ class Shapes:
     """Cells that are a date in this order."""
     booleans: int = 0
     padded: bool = False
-    """Whether there is a number with a leading zero, such as 0123."""
+    """True if there is a number with a leading zero, such as 0123."""
     total: int = 0
     """Cells, those of shapes that are not counted among them."""
 
     @property
     def complete(self) -> bool:
-        """Whether all shapes are counted."""
+        """True if all shapes are counted."""
         return self.total == self.counts.total()
 
     def add(self, values: pa.Array, missing: tuple[str, ...]) -> None:
@@ -111,7 +111,7 @@ class Shapes:
 
 
 def padded(values: pa.Array) -> bool:
-    """Whether a cell begins with a zero and another digit."""
+    """True if a cell begins with a zero and another digit."""
     ends, letters = _letters(values)
     if not letters.size:
         return False

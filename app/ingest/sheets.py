@@ -12,7 +12,7 @@ from app.ingest.protocol import ChunkPlace
 from app.ml.contract.columns import ColumnKind
 from app.ml.evaluation.splits import evenly
 from app.ml.tables import smoothness
-from app.ml.tables.data_sheet import Column, Pieces
+from app.ml.tables.data_sheet import Chunks, Column
 from app.ml.tables.profile import describe
 from app.ml.tables.smoothness import SampledColumn
 
@@ -29,8 +29,8 @@ def sheets(settled: Settled, chunks: BinaryIO, places: list[ChunkPlace]) -> Iter
     for group in _groups(sizes):
         alone = sizes[group.start] > GROUP_BYTES
         columns = [_streamed(chunks, places, group.start)] if alone else _held(chunks, places, group)
-        for number, pieces in zip(group, columns, strict=True):
-            joined = _joined(pieces, sizes[number])
+        for number, parts in zip(group, columns, strict=True):
+            joined = _joined(parts, sizes[number])
             column = describe(names[number], types[number], joined, settled.remark(names[number]))
             yield column.model_copy(update={"identifier_like": True}) if column.name == settled.index else column
 
@@ -49,12 +49,12 @@ def compared(columns: Sequence[Column], chunks: BinaryIO, places: Sequence[Chunk
 def _sample(chunks: BinaryIO, places: Sequence[ChunkPlace], chosen: list[int]) -> list[pa.Array]:
     """Rows far from each other, from a few chunks."""
     few = [places[at] for at in evenly(len(places), CHUNKS)]
-    pieces = [
+    parts = [
         batch.take(pa.array(evenly(len(batch), -(-smoothness.ROWS // len(few)))))
         for place in few
         for batch in read_columns(chunks, [place], chosen)
     ]
-    return [pa.concat_arrays(piece.column(at) for piece in pieces) for at in range(len(chosen))]
+    return [pa.concat_arrays(chunk.column(at) for chunk in parts) for at in range(len(chosen))]
 
 
 def _groups(sizes: Sequence[int]) -> Iterator[range]:
@@ -68,7 +68,7 @@ def _groups(sizes: Sequence[int]) -> Iterator[range]:
     yield range(start, len(sizes))
 
 
-def _held(chunks: BinaryIO, places: list[ChunkPlace], group: range) -> list[Pieces]:
+def _held(chunks: BinaryIO, places: list[ChunkPlace], group: range) -> list[Chunks]:
     batches = list(read_columns(chunks, places, list(group)))
     return [partial(_column, batches, at) for at in range(len(group))]
 
@@ -77,13 +77,13 @@ def _column(batches: list[pa.RecordBatch], at: int) -> Iterator[pa.Array]:
     return (batch.column(at) for batch in batches)
 
 
-def _joined(pieces: Pieces, size: int) -> Pieces:
-    """In one piece if it is small: every piece costs some time in each pass."""
+def _joined(parts: Chunks, size: int) -> Chunks:
+    """In one array if it is small: every chunk costs some time in each pass."""
     if size > JOINED_BYTES:
-        return pieces
-    whole = pa.concat_arrays(pieces())
+        return parts
+    whole = pa.concat_arrays(parts())
     return lambda: iter([whole])
 
 
-def _streamed(chunks: BinaryIO, places: list[ChunkPlace], number: int) -> Pieces:
+def _streamed(chunks: BinaryIO, places: list[ChunkPlace], number: int) -> Chunks:
     return lambda: (batch.column(0) for batch in read_columns(chunks, places, [number]))

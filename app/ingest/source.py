@@ -1,4 +1,4 @@
-"""The uploaded file: opened as often as needed, unpacked and decoded on the way."""
+"""The uploaded file: opened as often as needed, decompressed and decoded while it is read."""
 
 import io
 import os
@@ -12,7 +12,7 @@ GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 HEAD = 1 << 16
 NOT_UTF8 = "save the file as UTF-8, or give its encoding, such as encoding=latin-1."
-"""What to do about a text file."""
+"""Advice about a text file that cannot be read."""
 
 
 class Limits(NamedTuple):
@@ -67,10 +67,10 @@ class _Positioned(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # what BufferedReader hands in
-        piece = os.pread(self._descriptor, len(buffer), self._at)
-        self._at += len(piece)
-        buffer[: len(piece)] = piece
-        return len(piece)
+        chunk = os.pread(self._descriptor, len(buffer), self._at)
+        self._at += len(chunk)
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
 
 
 class _Unpacked(io.RawIOBase):
@@ -85,14 +85,14 @@ class _Unpacked(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # what BufferedReader hands in
-        piece = self._piece(len(buffer))
-        self._room -= len(piece)
+        chunk = self._chunk(len(buffer))
+        self._room -= len(chunk)
         if self._room < 0:
             raise BodyTooLarge(f"Unpacked, the file is larger than {self._limit} bytes.")
-        buffer[: len(piece)] = piece
-        return len(piece)
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
 
-    def _piece(self, most: int) -> bytes:
+    def _chunk(self, most: int) -> bytes:
         """Up to `most` bytes; none only at the end."""
         try:
             while True:
@@ -101,10 +101,10 @@ class _Unpacked(io.RawIOBase):
                     return self._end()
                 if self._inflate.eof:
                     self._inflate = zlib.decompressobj(wbits=31)
-                piece = self._inflate.decompress(packed, most)
+                chunk = self._inflate.decompress(packed, most)
                 self._waiting = self._inflate.unconsumed_tail or self._inflate.unused_data
-                if piece:
-                    return piece
+                if chunk:
+                    return chunk
         except zlib.error:
             raise InvalidData("The gzip packing of this file is damaged.") from None
 

@@ -60,14 +60,14 @@ def _check_size(source: Source, limits: Limits) -> None:
         raise BodyTooLarge(f"Unpacked, the workbook is larger than {limits.unpacked_bytes} bytes.")
 
 
-def _chosen(names: Sequence[str], wanted: str | None) -> str:
+def _chosen(names: Sequence[str], required: str | None) -> str:
     """The name of the sheet. Raises InvalidData if there is none."""
-    if wanted is not None and wanted in names:
-        return wanted
-    number = 1 if wanted is None else int(wanted) if wanted.isascii() and wanted.isdigit() else 0
+    if required is not None and required in names:
+        return required
+    number = 1 if required is None else int(required) if required.isascii() and required.isdigit() else 0
     if 1 <= number <= len(names):
         return names[number - 1]
-    detail = f"The workbook has no sheet {quoted(wanted or '1')}{one_of(wanted, names)}"
+    detail = f"The workbook has no sheet {quoted(required or '1')}{one_of(required, names)}"
     raise InvalidData(detail, faults=[Fault(place("sheet"), detail, "unknown_sheet")])
 
 
@@ -101,9 +101,9 @@ class _Written(io.RawIOBase):
             if not rows:
                 return 0
             self._waiting = _csv(rows)
-        piece, self._waiting = self._waiting[: len(buffer)], self._waiting[len(buffer) :]
-        buffer[: len(piece)] = piece
-        return len(piece)
+        chunk, self._waiting = self._waiting[: len(buffer)], self._waiting[len(buffer) :]
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
 
 
 def _csv(rows: Sequence[Sequence[Any]]) -> bytes:

@@ -27,7 +27,7 @@ class FileFormat(StrEnum):
 
 
 class FileReading(Wire):
-    """How the file of a dataset was read: another file of the same origin is read alike."""
+    """Reading options of a dataset's file: another file of the same origin is read alike."""
 
     file_format: str = Field(description="Format of the file, given or detected.")
     delimiter: str | None = Field(None, description="Character between the fields of a row; null: not a CSV file.")

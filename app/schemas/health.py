@@ -15,7 +15,7 @@ class Check(Wire):
     """One thing a process leans on."""
 
     name: str = Field(description="Part that was checked.")
-    ok: bool = Field(description="True where the part works.")
+    ok: bool = Field(description="True if the dependency responds.")
     required: bool = Field(description="True where the process is not ready without this part.")
     detail: str | None = Field(None, description="Finding of the check; null where `ok` says it all.")
 

@@ -1,4 +1,4 @@
-"""Jobs on the wire. What each kind of work is asked with and answers is in its own file: see `app.ml.operations`."""
+"""Wire schemas of jobs. The request and result of each kind of job are in its own file: see `app.ml.operations`."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -50,7 +50,7 @@ class CurvePoints(Wire):
 
 
 class JobProgress(Wire):
-    """How far a job is."""
+    """Progress of a job."""
 
     progress: float = Field(ge=0, le=1, description="Share of the work that is done.")
     message: str = Field(description="Name of the present step.")

@@ -1,4 +1,4 @@
-"""What-if questions and explanations on the wire."""
+"""Wire schemas of what-if queries and explanations."""
 
 from typing import Any
 
@@ -143,7 +143,7 @@ class Explanations(Wire):
     )
     classes: list[Label] | None = Field(None, description="Classes in the order of the probabilities.")
     target_function: str | None = Field(
-        None, description="Explanations tell of this function of the target, which was fitted; predictions do not."
+        None, description="Explanations describe this function of the target, which was fitted; predictions do not."
     )
     explanations: list[Any] = Field(
         description="Neighbours, the path through a tree, what members or stages say, local coefficients, …"

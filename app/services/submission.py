@@ -107,7 +107,7 @@ class Submission:
             return None
         if kept.request_hash != new.request_hash:
             raise IdempotencyConflict
-        return kept.first_answer
+        return kept.first_response
 
     def _understand(self, w: Work, request: Request) -> _Understood:
         """Found, held until the end of the transaction, and checked. Raises InvalidRequest with every fault."""

@@ -1,4 +1,4 @@
-"""A circuit breaker: after a few failures in a row nobody asks for a while."""
+"""A circuit breaker: after a few failures in a row calls are refused for a while."""
 
 import time
 from collections.abc import Callable
@@ -17,7 +17,7 @@ class Breaker:
         self._closed_at = 0.0
 
     def allows(self) -> bool:
-        """Whether to try now. Of those who ask while it is open, one each `seconds` is let through."""
+        """True if a call may be tried now. While the breaker is open, one call each `seconds` is let through."""
         with self._lock:
             if self._failures < self._allowed:
                 return True

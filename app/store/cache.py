@@ -35,7 +35,7 @@ class Cache:
         """The bytes of that digest and length, or None."""
         if size_bytes > self._largest:
             return None
-        # One byte more than wanted, at most: a foreign value of any size is seen to be too long.
+        # One byte more than requested, at most: a foreign value of any size is seen to be too long.
         found = self._try(lambda redis: redis.getrange(_key(digest), 0, size_bytes))
         if not isinstance(found, bytes) or len(found) != size_bytes:
             return None
@@ -55,12 +55,12 @@ class Cache:
         if self._redis is not None:
             self._redis.close()
 
-    def _try(self, ask: Callable[[Redis], T]) -> T | None:
+    def _try(self, call: Callable[[Redis], T]) -> T | None:
         if self._redis is None or not self._breaker.allows():
             return None
         try:
-            answer = ask(self._redis)
-        except ResponseError as error:  # it answers at once, only not as wished: full, or another kind of value
+            response = call(self._redis)
+        except ResponseError as error:  # it responds at once, only not as wished: full, or another kind of value
             self._breaker.succeeded()
             log.warning("cache_refused", error=type(error).__name__)
             return None
@@ -69,7 +69,7 @@ class Cache:
             log.warning("cache_failed", error=type(error).__name__)
             return None
         self._breaker.succeeded()
-        return answer
+        return response
 
 
 def _key(digest: str) -> str:

@@ -18,7 +18,7 @@ class Queue(NamedTuple):
 
     jobs: Counts
     oldest_seconds: float
-    """How long the job at the head of the queue has waited; 0 if there is none."""
+    """Seconds that the job at the head of the queue has waited; 0 if there is none."""
 
     @property
     def waiting(self) -> int:

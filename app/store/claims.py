@@ -1,4 +1,4 @@
-"""What the repository of jobs takes and hands out, besides what is on the wire."""
+"""Records that the repository of jobs takes and returns, besides those on the wire."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
@@ -8,7 +8,7 @@ from app.schemas.jobs import Job, JobState
 
 
 class Pinned(NamedTuple):
-    """What a job needs, down to the version: the same at every attempt."""
+    """References that a job needs, down to the version: the same at every attempt."""
 
     datasets: tuple[UUID, ...] = ()
     models: tuple[tuple[str, int], ...] = ()
@@ -27,7 +27,7 @@ class Pinned(NamedTuple):
 
 
 class Capable(NamedTuple):
-    """What a worker's release can do."""
+    """Capabilities of a worker's release."""
 
     kinds: tuple[str, ...]
     algorithms: tuple[str, ...]
@@ -53,10 +53,10 @@ class NewJob(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What is remembered under an idempotency key."""
+    """The record under an idempotency key."""
 
     request_hash: str
-    first_answer: Job
+    first_response: Job
 
 
 class Claim(NamedTuple):

@@ -116,7 +116,7 @@ class DatasetRepository:
     def delete(self, dataset_id: UUID) -> None:
         """Raises DatasetInUse while a job that has not ended needs it.
 
-        The lock waits for submissions under way (`JobRepository.hold_dataset`), so that the look at
+        The lock waits for submissions in progress (`JobRepository.hold_dataset`), so that the look at
         the jobs after it sees them; a submission that comes later finds no dataset.
         """
         locked = select(DatasetRow.id).where(DatasetRow.id == dataset_id).with_for_update()

@@ -37,7 +37,7 @@ def read_jobs(
 
 
 def _result(row: JobRow) -> dict[str, Any] | None:
-    """What this release can read: none of kinds that a later one knows."""
+    """Kinds that this release can read: none of kinds that a later one knows."""
     return row.result if row.kind in kinds() else None
 
 

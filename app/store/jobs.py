@@ -57,12 +57,12 @@ class JobRepository:
         return self.session.scalars(select(func.count()).where(JobRow.state == JobState.QUEUED)).one()
 
     def kept(self, idempotency_key: str) -> Kept | None:
-        columns = select(JobRow.request_hash, JobRow.first_answer)
+        columns = select(JobRow.request_hash, JobRow.first_response)
         found = self.session.execute(columns.where(JobRow.idempotency_key == idempotency_key)).one_or_none()
         return None if found is None else Kept(found[0], Job.model_validate(found[1]))
 
     def add(self, new: NewJob) -> Job:
-        """Queued, and with its first answer remembered if it came with a key."""
+        """Queued, and with its first response stored if it came with a key."""
         row = JobRow(**new._asdict(), state=JobState.QUEUED)
         row.published_at = self.session.scalars(select(_NOW)).one()
         self.session.add(row)
@@ -70,7 +70,7 @@ class JobRepository:
         self._record(new.id, JobState.QUEUED, 0)
         job = self.get(new.id)
         if new.idempotency_key is not None:
-            row.first_answer = job.model_dump(mode="json")
+            row.first_response = job.model_dump(mode="json")
             self.session.flush()
         return job
 
@@ -115,7 +115,7 @@ class JobRepository:
         """Take a queued job whose time has come; None if there is nothing to take.
 
         able: what this worker's release can do. Other jobs wait for a worker of another release.
-        Safe to repeat with the same token: a claim whose commit was not heard of is found again.
+        Safe to repeat with the same token: a claim whose commit was not confirmed is found again.
         """
         self._move(
             JobState.RUNNING,
@@ -147,7 +147,7 @@ class JobRepository:
     def beat(
         self, claim: Claim, lease_seconds: float, progress: float, message: str, curves: dict[str, list[float]]
     ) -> JobState:
-        """Renew the lease and say how far it is. Answers running or cancelling; raises LeaseLost."""
+        """Renew the lease and say how far it is. Returns running or cancelling; raises LeaseLost."""
         renewed = (
             update(JobRow)
             .where(*_lease(claim.job_id, claim.token))
@@ -270,8 +270,8 @@ def _again(seconds: float) -> dict[str, Any]:
 
 
 def _lapsed(grace_seconds: float) -> tuple[ColumnElement[bool], ...]:
-    answering = func.pg_postmaster_start_time() < _NOW - timedelta(seconds=grace_seconds)
-    return JobRow.state.in_([JobState.RUNNING, JobState.CANCELLING]), JobRow.lease_until < _NOW, answering
+    awake = func.pg_postmaster_start_time() < _NOW - timedelta(seconds=grace_seconds)
+    return JobRow.state.in_([JobState.RUNNING, JobState.CANCELLING]), JobRow.lease_until < _NOW, awake
 
 
 def _lease(job_id: UUID, token: UUID) -> tuple[ColumnElement[bool], ...]:

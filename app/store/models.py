@@ -27,7 +27,7 @@ CHAMPION = "champion"
 
 
 class Pointer(NamedTuple):
-    """Which bytes answer for a model: never changes once it is made, only which one is meant may."""
+    """Reference to the bytes of a model version. The bytes of a version never change; the version of an alias may."""
 
     model: str
     version: int
@@ -43,14 +43,14 @@ def _meant(*, version: bool, alias: bool) -> Select[tuple[str, int, str, int, in
     row, aliases = ModelVersionRow.__table__.c, AliasRow.__table__.c
     of_model = row.model == bindparam("model")
     if version:
-        wanted = select(row.model, row.version, row.digest, row.size_bytes, literal(0, Integer))
-        return wanted.where(of_model, row.version == bindparam("version"))
+        required = select(row.model, row.version, row.digest, row.size_bytes, literal(0, Integer))
+        return required.where(of_model, row.version == bindparam("version"))
     named = and_(aliases.model == row.model, aliases.alias == bindparam("alias"))
-    wanted = select(row.model, row.version, row.digest, row.size_bytes, func.coalesce(aliases.revision, 0))
-    wanted = wanted.outerjoin_from(ModelVersionRow.__table__, AliasRow.__table__, named).where(of_model)
+    required = select(row.model, row.version, row.digest, row.size_bytes, func.coalesce(aliases.revision, 0))
+    required = required.outerjoin_from(ModelVersionRow.__table__, AliasRow.__table__, named).where(of_model)
     aimed = row.version == aliases.version
-    wanted = wanted.where(aimed) if alias else wanted.order_by(func.coalesce(aimed, False).desc())
-    return wanted.order_by(row.version.desc()).limit(1)
+    required = required.where(aimed) if alias else required.order_by(func.coalesce(aimed, False).desc())
+    return required.order_by(row.version.desc()).limit(1)
 
 
 NEIGHBOURS = 500
@@ -97,8 +97,8 @@ class ModelRepository:
         self.session.add(row)
         self.session.flush()
         for seq, start in enumerate(range(0, len(blob), chunk_bytes)):
-            piece = {"model": model, "version": row.version, "seq": seq, "payload": blob[start : start + chunk_bytes]}
-            self.session.execute(insert(ModelChunkRow), piece)
+            chunk = {"model": model, "version": row.version, "seq": seq, "payload": blob[start : start + chunk_bytes]}
+            self.session.execute(insert(ModelChunkRow), chunk)
         self.session.refresh(row, ["created_at"])
         return _version(row)
 
@@ -116,11 +116,11 @@ class ModelRepository:
         return Report.model_validate(self._row(model, version).report)
 
     def golden(self, model: str, version: int) -> dict[str, Any]:
-        """A few rows as a client would send them, and what was answered when the model was fitted."""
+        """A few rows as a client would send them, and the predictions for them when the model was fitted."""
         return self._row(model, version).golden
 
     def chunk(self, model: str, version: int, seq: int) -> bytes:
-        """The `seq`-th piece of the stored bytes. Raises VersionNotFound when it is gone."""
+        """The `seq`-th chunk of the stored bytes. Raises VersionNotFound when it is gone."""
         payload = self.session.scalar(
             select(ModelChunkRow.payload).where(
                 ModelChunkRow.model == model, ModelChunkRow.version == version, ModelChunkRow.seq == seq
@@ -219,10 +219,10 @@ class ModelRepository:
     # pointers and aliases
 
     def pointer(self, model: str, *, version: int | None = None, alias: str | None = None) -> Pointer:
-        """What is meant: this version, this alias, else `champion` if there is one, else the newest."""
-        asked = _meant(version=version is not None, alias=alias is not None)
+        """The version that is meant: this version, this alias, else `champion` if there is one, else the newest."""
+        meant = _meant(version=version is not None, alias=alias is not None)
         of = {"model": model, "version": version, "alias": alias or CHAMPION}
-        found = self.session.execute(asked, of).one_or_none()
+        found = self.session.execute(meant, of).one_or_none()
         if found is None:
             raise self._absent(model, VersionNotFound() if alias is None else AliasNotFound())
         return Pointer._make(found)

@@ -99,10 +99,10 @@ class JobRow(Base):
     """W3C trace context of the HTTP request; null: it had none."""
     idempotency_key: Mapped[str | None] = mapped_column(unique=True)
     request_hash: Mapped[str]
-    first_answer: Mapped[dict[str, Any] | None]
-    """What the client was told at first, if it gave a key: a replay says the same."""
+    first_response: Mapped[dict[str, Any] | None] = mapped_column("first_answer")
+    """The first response to the client, if it gave a key: a replay returns the same."""
     inputs: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
-    """What it needs, `app.store.claims.Pinned`; empty in rows of releases that knew no other kind than train."""
+    """The job's references, `app.store.claims.Pinned`; empty in rows of releases that knew no other kind than train."""
     dataset_id: Mapped[UUID | None]
     """The first of its datasets."""
     model: Mapped[str | None]
@@ -142,7 +142,7 @@ class JobTransitionRow(Base):
 
 
 class UseRow(Base):
-    """How often the same rows have judged a model. It outlives the dataset: the same file has the same digest."""
+    """How often the same rows have evaluated a model. It outlives the dataset: the same file has the same digest."""
 
     __tablename__ = "uses"
 
@@ -180,7 +180,7 @@ class ModelVersionRow(Base):
     receipt: Mapped[dict[str, Any]]
     report: Mapped[dict[str, Any]]
     golden: Mapped[dict[str, Any]]
-    """A few rows and what the model answered for them when it was fitted."""
+    """A few rows and the model's predictions for them when it was fitted."""
     digest: Mapped[str] = mapped_column(index=True)
     size_bytes: Mapped[int] = mapped_column(BigInteger)
 

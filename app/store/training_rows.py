@@ -13,10 +13,10 @@ class TrainingRowRepository:
     def add(self, model: str, version: int, hashes: bytes, chunk_bytes: int = 4 << 20) -> None:
         """hashes: as `app.ml.models.seen_rows` writes them; empty where nothing is known."""
         for seq, start in enumerate(range(0, len(hashes), chunk_bytes)):
-            piece = hashes[start : start + chunk_bytes]
-            self.session.execute(insert(Chunk).values(model=model, version=version, seq=seq, payload=piece))
+            chunk = hashes[start : start + chunk_bytes]
+            self.session.execute(insert(Chunk).values(model=model, version=version, seq=seq, payload=chunk))
 
     def chunk(self, model: str, version: int, seq: int) -> bytes | None:
-        """The `seq`-th piece; None behind the last one, and for versions of earlier releases."""
+        """The `seq`-th chunk; None behind the last one, and for versions of earlier releases."""
         own = Chunk.model == model, Chunk.version == version, Chunk.seq == seq
         return self.session.scalar(select(Chunk.payload).where(*own))

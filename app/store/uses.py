@@ -1,4 +1,4 @@
-"""How often the same rows have judged."""
+"""Counts of hold-out reuse: how often the same rows have evaluated models."""
 
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
@@ -11,9 +11,9 @@ class UseRepository:
     def __init__(self, session: Session) -> None:
         self.session = session
 
-    def count(self, judges: Reuse) -> int:
+    def count(self, evaluated: Reuse) -> int:
         """Once more; how often by now."""
-        first = insert(UseRow).values(data_digest=judges.data_digest, rows=judges.rows, times=1)
+        first = insert(UseRow).values(data_digest=evaluated.data_digest, rows=evaluated.rows, times=1)
         again = first.on_conflict_do_update(
             index_elements=[UseRow.data_digest, UseRow.rows], set_={"times": UseRow.times + 1}
         )

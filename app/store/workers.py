@@ -1,4 +1,4 @@
-"""Which workers there are, and how long each has been silent, by the clock of the database."""
+"""Registry of workers, and how long each has been silent, by the clock of the database."""
 
 from datetime import timedelta
 from typing import NamedTuple

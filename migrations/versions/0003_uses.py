@@ -1,4 +1,4 @@
-"""How often the same rows have judged."""
+"""Counts of hold-out reuse."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Which workers there are, and when each was last seen."""
+"""Registry of workers, with the time each was last seen."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""How the file of a dataset was read."""
+"""Reading options of a dataset's file."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -49,8 +49,8 @@ def parse(order):
             parsed = parse_file(order(**kwargs), upload.fileno(), chunks)
             chunks.seek(0)
             payloads = chunks.read()
-        pieces = [payloads[place.offset : place.offset + place.length] for place in parsed.chunks]
-        table = pa.concat_tables(pa.ipc.open_stream(piece).read_all() for piece in pieces)
+        parts = [payloads[place.offset : place.offset + place.length] for place in parsed.chunks]
+        table = pa.concat_tables(pa.ipc.open_stream(chunk).read_all() for chunk in parts)
         assert len(table) == parsed.rows
         assert table.column_names == [column.name for column in parsed.columns]
         return parsed, table

@@ -39,9 +39,9 @@ def move(work, model, alias, version, request_id=None):
         return w.models.move_alias(model, alias, version, request_id=request_id)
 
 
-def pointed(work, model, **wanted):
+def pointed(work, model, **required):
     with work() as w:
-        return w.models.pointer(model, **wanted).version
+        return w.models.pointer(model, **required).version
 
 
 def test_a_version_is_what_its_bytes_say(work, publish, trained, name):

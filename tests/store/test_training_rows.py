@@ -16,9 +16,9 @@ def test_they_come_back_in_order_and_go_with_the_version(services, publish, trai
     with services.work() as w:
         w.training_rows.add(name, published.version, seen, chunk_bytes=1000)
     pointer = Pointer(name, published.version, published.digest, published.size_bytes)
-    pieces = list(services.models.training_rows(pointer))
-    assert len(pieces) == -(-len(seen) // 1000)
-    assert b"".join(pieces) == seen
+    parts = list(services.models.training_rows(pointer))
+    assert len(parts) == -(-len(seen) // 1000)
+    assert b"".join(parts) == seen
     assert not list(services.models.training_rows(pointer._replace(version=2))), "a version of an earlier release"
     services.models.delete_version(name, published.version)
     with services.work() as w:

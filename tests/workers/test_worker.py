@@ -126,4 +126,4 @@ def test_no_trainer_is_left_behind(fleet, worker):
 
 
 def test_the_canary_is_heard(fleet, worker):
-    fleet.until(lambda: "canary_heard" in worker.logfile.read_text(), "the canary")
+    fleet.until(lambda: "canary_received" in worker.logfile.read_text(), "the canary")

@@ -97,10 +97,10 @@ def moments(values: Values, low: float, high: float) -> tuple[float, float | Non
         return low, 0.0 if sum(len(x) for x in values()) > 1 else None
     scale = float(np.ldexp(1.0, int(np.frexp(max(abs(low), abs(high)))[1]) - 1))
     n, mean, squares = 0, 0.0, 0.0
-    for piece in values():
-        if not len(piece):
+    for chunk in values():
+        if not len(chunk):
             continue
-        x, k = piece / scale, len(piece)
+        x, k = chunk / scale, len(chunk)
         center = float(x.mean())
         shift = center - mean
         squares += float(np.square(x - center).sum()) + shift * shift * n * k / (n + k)

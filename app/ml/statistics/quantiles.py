@@ -63,8 +63,8 @@ def _within(
 
 
 def _keys(values: Values, low: int, high: int) -> Iterator[Keys]:
-    for piece in values():
-        keys = _key(piece)
+    for chunk in values():
+        keys = _key(chunk)
         yield keys[(keys >= np.uint64(low)) & (keys <= np.uint64(high - 1))]
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from app.ml.contract.columns import ColumnKind
 from app.ml.statistics.distribution import spread
 from app.ml.statistics.quantiles import Values
-from app.ml.tables.data_sheet import Level, Pieces
+from app.ml.tables.data_sheet import Chunks, Level
 
 COUNTED = 100_000
 """Different values counted before giving up."""
@@ -23,10 +23,10 @@ OUTLIERS = 100
 """Told by their row."""
 
 
-def different(pieces: Pieces) -> int | None:
+def different(chunks: Chunks) -> int | None:
     seen: pa.Array | None = None
-    for piece in pieces():
-        values = pc.add(piece, 0.0) if pa.types.is_floating(piece.type) else piece  # -0.0 is 0.0
+    for chunk in chunks():
+        values = pc.add(chunk, 0.0) if pa.types.is_floating(chunk.type) else chunk  # -0.0 is 0.0
         new = pc.unique(values.drop_null())
         seen = new if seen is None else pc.unique(pa.concat_arrays([seen, new]))
         if len(seen) > COUNTED:
@@ -34,20 +34,20 @@ def different(pieces: Pieces) -> int | None:
     return 0 if seen is None else len(seen)
 
 
-def _numeric(pieces: Pieces, count: int) -> tuple[ColumnKind, dict[str, Any]]:
+def _numeric(chunks: Chunks, count: int) -> tuple[ColumnKind, dict[str, Any]]:
     if not count:
         return ColumnKind.NUMERIC, {}
-    figures = spread(_floats(pieces), count)
+    figures = spread(_floats(chunks), count)
     if figures["outliers"]:
-        figures["outlier_rows"] = _outermost(pieces, figures["lower_whisker"], figures["upper_whisker"])
+        figures["outlier_rows"] = _outermost(chunks, figures["lower_whisker"], figures["upper_whisker"])
     return ColumnKind.NUMERIC, figures
 
 
-def _outermost(pieces: Pieces, low: float, high: float) -> list[int]:
+def _outermost(chunks: Chunks, low: float, high: float) -> list[int]:
     """Rows of the values outside of [low, high], the farthest first."""
     rows, beyond, start = np.zeros(0, np.intp), np.zeros(0), 0
-    for piece in pieces():
-        x = piece.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)  # NaN where missing
+    for chunk in chunks():
+        x = chunk.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)  # NaN where missing
         with np.errstate(over="ignore"):
             out = np.maximum(low - x, x - high)
         found = np.flatnonzero(out > 0)
@@ -57,11 +57,11 @@ def _outermost(pieces: Pieces, low: float, high: float) -> list[int]:
     return [int(row) for row in rows]
 
 
-def _floats(pieces: Pieces) -> Values:
+def _floats(chunks: Chunks) -> Values:
     def values() -> Iterator[NDArray[np.float64]]:
-        for piece in pieces():
+        for chunk in chunks():
             # Whole numbers beyond 2⁵³ are rounded, here and in no stored value.
-            yield piece.drop_null().cast(pa.float64(), safe=False).to_numpy()
+            yield chunk.drop_null().cast(pa.float64(), safe=False).to_numpy()
 
     return values
 
@@ -69,17 +69,17 @@ def _floats(pieces: Pieces) -> Values:
 # levels
 
 
-def _boolean(pieces: Pieces, _: int) -> tuple[ColumnKind, dict[str, Any]]:
+def _boolean(chunks: Chunks, _: int) -> tuple[ColumnKind, dict[str, Any]]:
     counts: Counter[str] = Counter()
-    for piece in pieces():
-        yes = pc.sum(piece).as_py() or 0
+    for chunk in chunks():
+        yes = pc.sum(chunk).as_py() or 0
         counts["true"] += yes
-        counts["false"] += len(piece) - piece.null_count - yes
+        counts["false"] += len(chunk) - chunk.null_count - yes
     return ColumnKind.BOOLEAN, {"top_levels": _top(+counts)}
 
 
-def _string(pieces: Pieces, count: int) -> tuple[ColumnKind, dict[str, Any]]:
-    counts = _level_counts(pieces)
+def _string(chunks: Chunks, count: int) -> tuple[ColumnKind, dict[str, Any]]:
+    counts = _level_counts(chunks)
     if counts is None:
         return ColumnKind.TEXT, {"distinct": None}
     letters = sum(len(value) * n for value, n in counts.items())
@@ -87,11 +87,11 @@ def _string(pieces: Pieces, count: int) -> tuple[ColumnKind, dict[str, Any]]:
     return ColumnKind.TEXT if text else ColumnKind.CATEGORICAL, {"distinct": len(counts), "top_levels": _top(counts)}
 
 
-def _level_counts(pieces: Pieces) -> Counter[str] | None:
+def _level_counts(chunks: Chunks) -> Counter[str] | None:
     """None where there are too many different ones."""
     counts: Counter[str] = Counter()
-    for piece in pieces():
-        found = pc.value_counts(piece.drop_null())
+    for chunk in chunks():
+        found = pc.value_counts(chunk.drop_null())
         if len(found) > COUNTED:
             return None
         values, numbers = found.flatten()
@@ -106,10 +106,10 @@ def _top(counts: Counter[str]) -> list[Level]:
     return [Level(value=value[:LEVEL_LENGTH], count=n) for value, n in ordered[:TOP_LEVELS]]
 
 
-def _datetime(pieces: Pieces, count: int) -> tuple[ColumnKind, dict[str, Any]]:
+def _datetime(chunks: Chunks, count: int) -> tuple[ColumnKind, dict[str, Any]]:
     if not count:
         return ColumnKind.DATETIME, {}
-    extremes = [pc.min_max(piece).as_py() for piece in pieces() if piece.null_count < len(piece)]
+    extremes = [pc.min_max(chunk).as_py() for chunk in chunks() if chunk.null_count < len(chunk)]
     low, high = min(e["min"] for e in extremes), max(e["max"] for e in extremes)
     return ColumnKind.DATETIME, {"minimum": iso(low), "maximum": iso(high)}
 
@@ -119,7 +119,7 @@ def iso(moment: Any) -> str:
     return str(moment.isoformat()).replace("+00:00", "Z")
 
 
-FIGURES: dict[int, Callable[[Pieces, int], tuple[ColumnKind, dict[str, Any]]]] = {
+FIGURES: dict[int, Callable[[Chunks, int], tuple[ColumnKind, dict[str, Any]]]] = {
     pa.int64().id: _numeric,
     pa.float64().id: _numeric,
     pa.bool_().id: _boolean,

@@ -13,7 +13,7 @@ from app.ml.statistics.distribution import Bin, Percentile, Whiskers
 from app.ml.statistics.figures import Figure
 from app.wire import Wire
 
-Pieces = Callable[[], Iterator[pa.Array]]
+Chunks = Callable[[], Iterator[pa.Array]]
 """Passes over one column, as often as asked; types as in `app.ml.contract.columns`."""
 
 Extreme = TypeAliasType("Extreme", float | str)

@@ -7,27 +7,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from app.ml.tables.column_figures import COUNTED
-from app.ml.tables.data_sheet import Pieces
+from app.ml.tables.data_sheet import Chunks
 
 IDENTIFIER_ROWS = 20
 _ID_WORDS = {"id", "ids", "key", "index", "idx", "nr", "number", "uuid", "guid"}
 
 
-def identifier_like(name: str, of: pa.DataType, pieces: Pieces, count: int, distinct: int | None) -> bool:
+def identifier_like(name: str, of: pa.DataType, chunks: Chunks, count: int, distinct: int | None) -> bool:
     if pa.types.is_string(of):
-        return _all_different(pieces, count, distinct)
+        return _all_different(chunks, count, distinct)
     if not pa.types.is_integer(of):
         return False
-    return _counts_up(pieces) or (_named_like_identifier(name) and _all_different(pieces, count, distinct))
+    return _counts_up(chunks) or (_named_like_identifier(name) and _all_different(chunks, count, distinct))
 
 
-def _all_different(pieces: Pieces, count: int, distinct: int | None) -> bool:
+def _all_different(chunks: Chunks, count: int, distinct: int | None) -> bool:
     if distinct is not None:
         return distinct == count
     head: list[pa.Array] = []
     room = COUNTED
-    for piece in pieces():
-        head.append(piece.drop_null()[:room])
+    for chunk in chunks():
+        head.append(chunk.drop_null()[:room])
         room -= len(head[-1])
         if room <= 0:
             break
@@ -35,11 +35,11 @@ def _all_different(pieces: Pieces, count: int, distinct: int | None) -> bool:
     return len(pc.unique(values)) == len(values)
 
 
-def _counts_up(pieces: Pieces) -> bool:
+def _counts_up(chunks: Chunks) -> bool:
     """Whole numbers 0, 1, 2, … or 1, 2, 3, … in the order of the rows."""
     expected: int | None = None
-    for piece in pieces():
-        values = piece.drop_null().to_numpy()
+    for chunk in chunks():
+        values = chunk.drop_null().to_numpy()
         if not len(values):
             continue
         start = int(values[0]) if expected is None else expected

@@ -20,23 +20,23 @@ from app.ml.contract.columns import ColumnKind
 from app.ml.contract.moments import are_dates
 from app.ml.contract.notation import MARKERS
 from app.ml.tables.column_figures import FIGURES, different
-from app.ml.tables.data_sheet import Column, Level, Offer, Pieces, Remark
+from app.ml.tables.data_sheet import Chunks, Column, Level, Offer, Remark
 from app.ml.tables.identifiers import IDENTIFIER_ROWS, identifier_like
 
 
-def describe(name: str, of: pa.DataType, pieces: Pieces, remark: Remark = Remark()) -> Column:  # noqa: B008  immutable
+def describe(name: str, of: pa.DataType, chunks: Chunks, remark: Remark = Remark()) -> Column:  # noqa: B008  immutable
     """The sheet of one column of type `of`; the remark's warnings come first."""
-    missing = sum(piece.null_count for piece in pieces())
-    count = sum(len(piece) for piece in pieces()) - missing
-    kind, figures = FIGURES[of.id](pieces, count)
-    distinct = figures["distinct"] if "distinct" in figures else different(pieces)
-    identifier = count >= IDENTIFIER_ROWS and identifier_like(name, of, pieces, count, distinct)
+    missing = sum(chunk.null_count for chunk in chunks())
+    count = sum(len(chunk) for chunk in chunks()) - missing
+    kind, figures = FIGURES[of.id](chunks, count)
+    distinct = figures["distinct"] if "distinct" in figures else different(chunks)
+    identifier = count >= IDENTIFIER_ROWS and identifier_like(name, of, chunks, count, distinct)
     warnings = [*remark.warnings, *_warnings(count, distinct, identifier=identifier)]
     if remark.kind is not None and pa.types.is_string(of):
         kind = remark.kind
     known = {"name": name, "kind": kind, "count": count, "missing": missing, "identifier_like": identifier}
     offers = [*remark.offers, *_marker_offers(kind, figures.get("top_levels") or [])]
-    if pa.types.is_integer(of) and count and all(are_dates(piece.drop_null()) for piece in pieces()):
+    if pa.types.is_integer(of) and count and all(are_dates(chunk.drop_null()) for chunk in chunks()):
         offers.append(Offer(sentence="Read the numbers as dates: year, month and day.", kinds={name: "date:YMD"}))
     how = {"notation": remark.notation, "mostly_numbers": remark.mostly_numbers}
     written = how | {"offers": offers, "warnings": warnings}
