@@ -84,7 +84,7 @@ def degrees(algorithm: Algorithm[Any, Any], params: Params) -> bool:
     """Whether shares of classes are degrees instead of probabilities: the algorithm's own, or those averaged."""
     members = algorithm.members(params, Task.CLASSIFICATION) if algorithm.members else ()
     makers = [one for one in members if one.above] or members
-    within = (degrees(entry_of(one.spec).algorithm, one.spec) for one in makers if one.task is Task.CLASSIFICATION)
+    within = (degrees(entry_of(one.spec).algorithm, one.spec) for one in makers if one.task.of_classes)
     return algorithm.degrees(params) or any(within)
 
 
@@ -101,7 +101,7 @@ PLAIN = Meaning()
 
 
 def meaning(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> Meaning:
-    if task is Task.CLASSIFICATION:
+    if task.of_classes:
         return Meaning(degrees=degrees(algorithm, params))
     return Meaning(through_origin=algorithm.through_origin(params))
 

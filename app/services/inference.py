@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from app.errors import BodyTooLarge, Fault, InvalidData
-from app.ml.contract.algorithm import Labels, Matrix, Task
+from app.ml.contract.algorithm import Labels, Matrix
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.models.model import Model, Predicted
 from app.ml.tables.cells import EXACT, Flaw, flaw, read_cells
@@ -248,7 +248,7 @@ def _flawed(tensor: Tensor, values: Sequence[tuple[int, InputColumn, Any]], coun
 def _outputs(model: Model, predicted: Predicted) -> list[Output]:
     """The protocol has no null: a row without an answer gets its likeliest class, with the odds in `predict_proba`."""
     if predicted.classes is None:
-        if model.task is Task.CLUSTERING:
+        if model.task.labels:
             return [Output("predict", "INT64", np.asarray(predicted.values, np.int64))]
         return [Output("predict", "FP64", np.asarray(predicted.values, np.float64))]
     kinds = {type(label) for label in predicted.classes}

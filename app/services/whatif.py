@@ -9,8 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from app.errors import BodyTooLarge, Fault, InvalidData, InvalidRequest, NoExplanation
-from app.ml.contract.algorithm import JSON, Matrix, Task, Vector
+from app.ml.contract.algorithm import JSON, Matrix, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
+from app.ml.contract.task import PredictionKind
 from app.ml.models.model import Model, Predicted
 from app.ml.queries.whatif import Tangent, grid, tangent
 from app.ml.statistics.figures import shown
@@ -65,7 +66,7 @@ class WhatIf:
     def linearise(self, served: Served, request: LineariseRequest) -> Linearisation:
         """Raises InvalidRequest for inputs with no slope, InvalidData for a row the model cannot take."""
         model = served.model
-        if model.task is Task.CLUSTERING:
+        if model.task.labels:
             raise InvalidRequest("The labels of a clustering have no slope.")
         base = _raw(model, _one_row(request.row, model.inputs, "/row"), {}, 1)
         places = np.array(list(_movable(model, base[0], request.inputs)), np.intp)
@@ -265,9 +266,12 @@ def _movable(model: Model, row: Vector, names: Sequence[str] | None) -> Iterator
 def _named_outputs(model: Model, count: int) -> list[bool | int | float | str]:
     if model.classes is not None:
         return list(model.classes)
-    if model.task is Task.REGRESSION:
-        return [model.target or "prediction"]
-    return ["log_density"] if model.task is Task.DENSITY else [f"coordinate_{i}" for i in range(count)]
+    match model.task.record.prediction:
+        case PredictionKind.NUMBER:
+            return [model.target or "prediction"]
+        case PredictionKind.LOG_DENSITY:
+            return ["log_density"]
+    return [f"coordinate_{i}" for i in range(count)]
 
 
 def _flat(model: Model, places: NDArray[np.intp], found: Tangent) -> Iterator[str]:

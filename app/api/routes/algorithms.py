@@ -10,7 +10,7 @@ from app.api.formats.strict_json import StrictRoute
 from app.api.params.common import PAGE, Cursor, Limit
 from app.ml import nested
 from app.ml.catalogue import Entry, catalogue, find
-from app.ml.contract.algorithm import JSON, Algorithm, Params, Task
+from app.ml.contract.algorithm import JSON, Algorithm, Params
 from app.schemas.algorithms import AlgorithmCard, AlgorithmPage
 
 AlgorithmName = Annotated[str, Path(max_length=100, description="The algorithm's name.")]
@@ -35,7 +35,7 @@ async def get_algorithm(
 
 def _card(entry: Entry) -> AlgorithmCard:
     algorithm = entry.algorithm
-    classifies = Task.CLASSIFICATION in algorithm.tasks
+    classifies = any(task.of_classes for task in algorithm.tasks)
     return AlgorithmCard(
         name=entry.name,
         title=entry.title,

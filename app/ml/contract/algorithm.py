@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.errors import Fault, InvalidData
-from app.ml.contract.data import JSON, Affine, Data, Labels, Matrix, Task, Vector
+from app.ml.contract.data import JSON, Affine, Data, Labels, Matrix, Vector
 from app.ml.contract.members import Inputs, Member, Size
 from app.ml.contract.params import Learner, Params, learner
 from app.ml.contract.progress import Progress, silent
+from app.ml.contract.task import Task
 from app.ml.contract.traits import Accepts, Symmetry
 
 __all__ = [

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from app.errors import InvalidData
+from app.ml.contract.task import Task
 
 if TYPE_CHECKING:
     import scipy
@@ -38,18 +38,6 @@ class Affine(NamedTuple):
     def constant(self, coef: Matrix) -> Matrix:
         """What the intercept gains: () or (k,)."""
         return np.asarray(self.shift @ coef)
-
-
-class Task(StrEnum):
-    REGRESSION = "regression"
-    CLASSIFICATION = "classification"
-    CLUSTERING = "clustering"
-    PROJECTION = "projection"
-    DENSITY = "density"
-
-    @property
-    def supervised(self) -> bool:
-        return self in {Task.REGRESSION, Task.CLASSIFICATION}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +95,7 @@ class Data:
         target = _frozen(y if task.supervised and y is not None else np.zeros(0), ndim=1, name="y")
         if task.supervised and target.shape != (n,):
             raise InvalidData(f"The target has {target.size} values for {n} rows.")
-        if task is Task.CLASSIFICATION:
+        if task.of_classes:
             if (target < 0).any() or (target != np.floor(target)).any():
                 raise InvalidData("Class codes are whole numbers from 0.")
             k = max(classes, int(target.max()) + 1)
@@ -134,12 +122,12 @@ class Data:
     @property
     def answer_shape(self) -> tuple[int, ...]:
         """Of a supervised answer: (n,) numbers, or (n, k) probabilities."""
-        return self.targets.shape if self.task is Task.CLASSIFICATION else self.y.shape
+        return self.targets.shape if self.task.of_classes else self.y.shape
 
     @property
     def signs(self) -> Matrix:
         """Targets as they are for regression; +1 and -1 for classes. Shape (n, k)."""
-        return 2.0 * self.targets - 1.0 if self.task is Task.CLASSIFICATION else self.targets
+        return 2.0 * self.targets - 1.0 if self.task.of_classes else self.targets
 
     def called(self, codes: Iterable[int]) -> str:
         """The names of class codes, for a sentence; the codes where names are not known."""

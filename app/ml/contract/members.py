@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from app.ml.contract.data import Task
 from app.ml.contract.params import Learner
+from app.ml.contract.task import Task
 
 
 class Size(NamedTuple):

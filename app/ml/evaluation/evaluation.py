@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml.contract.algorithm import Data, Labels, Learned, Matrix, Task, Vector
+from app.ml.contract.algorithm import Data, Labels, Learned, Matrix, Vector
 from app.ml.contract.labels import Class
+from app.ml.contract.task import PredictionKind
 from app.ml.evaluation import metrics as measures
 from app.ml.evaluation import ranking
 from app.ml.evaluation.costs import CostReport, Costs, cost_report
@@ -141,7 +142,7 @@ def evaluate(
         return Evaluation([])
     predicted = learned.algorithm.predict(learned.params, learned.state, data.x)
     if data.task.supervised:
-        known = learned.algorithm.known if data.task is Task.CLASSIFICATION else None
+        known = learned.algorithm.known if data.task.of_classes else None
         answered = None if known is None else known(learned.params, predicted)
         means = meaning(learned.algorithm, learned.params, data.task)
         return compare(data, predicted, classes, rng, answered, means=means)
@@ -163,7 +164,7 @@ def compare(
     answered: as in `of_classes`.
     """
     rows = Rows(_draws(data, rng))
-    if data.task is Task.CLASSIFICATION:
+    if data.task.of_classes:
         result = predicted.argmax(axis=1)
         return of_classes(data.codes, result, predicted, rows, classes=classes, answered=answered, means=means)
     return of_numbers(data.y, predicted, rows, means)._replace(residuals=np.sqrt(data.weights) * (data.y - predicted))
@@ -223,11 +224,11 @@ def of_classes(
 
 def _figures(learned: Learned, data: Data, train: Data, predicted: NDArray[Any], draws: Resamples) -> list[Figure]:
     """Of tasks without a target."""
-    match data.task:
-        case Task.CLUSTERING:
+    match data.task.record.prediction:
+        case PredictionKind.LABEL:
             centres = _centroids(learned, train, int(predicted.max()))
             return measures.clustering(data.x, predicted, centres, draws)
-        case Task.PROJECTION:
+        case PredictionKind.COORDINATES:
             inverse = learned.algorithm.inverse
             restored = inverse(learned.params, learned.state, predicted) if inverse else None
             return [] if restored is None else measures.projection(data.x, restored, train.x.mean(axis=0), draws)

@@ -11,7 +11,6 @@ import pyarrow as pa
 from pydantic import Field, ValidationError
 
 from app.errors import Fault, InvalidRequest
-from app.ml.contract.algorithm import Task
 from app.ml.contract.columns import InputColumn, TableColumn
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.evaluation.evaluation import Validation
@@ -181,12 +180,12 @@ def _planned(request: BootstrapRequest, spec: TrainSpec, columns: tuple[TableCol
         faults = [f if f.pointer == "/dataset" else Fault(f"{root}{f.pointer}", f.detail, f.code) for f in error.faults]
         raise InvalidRequest(error.detail, faults=faults) from None
     faults = []
-    if request.rows and planned.task not in {Task.REGRESSION, Task.CLASSIFICATION}:
+    if request.rows and not planned.task.supervised:
         faults.append(Fault("/rows", "Only models with a target predict something that can be compared."))
     if request.interval == "accelerated" and planned.units > MOST_LEFT_OUT:
         faults.append(Fault("/interval", f"Beyond {MOST_LEFT_OUT} rows take percentile."))
     if request.draw == "noise":
-        if planned.task is not Task.REGRESSION or spec.preprocessing.target != "none":
+        if not planned.task.of_numbers or spec.preprocessing.target != "none":
             faults.append(Fault("/draw", "Noise can be added to the target of a regression, as it is."))
         if request.interval == "accelerated":
             faults.append(Fault("/interval", "Accelerated intervals belong to rows that are drawn."))

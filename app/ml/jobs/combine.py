@@ -136,7 +136,7 @@ def run(request: CombineRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     target = chosen.target
     evaluated = judge(model, table, target, NOTHING_ELSE, request.seed, progress=progress)
     stages(0.95, "writing the model")
-    if model.task is Task.REGRESSION:
+    if model.task.of_numbers:
         model = replace(model, calibration=Calibration.of(evaluated.predicted, target.y))
     sample = table.select([column.name for column in model.inputs])
     sample = sample.take(pa.array(target.rows[spaced(np.arange(target.rows.size))]))

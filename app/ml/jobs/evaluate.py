@@ -129,7 +129,7 @@ def _faults(request: EvaluateRequest, version: Version, sheet: Sheet) -> Iterato
     yield from column_faults(header, name if header.target else None, sheet.columns, sheet.rows)
     if request.threshold is not None and len(header.classes or ()) != 2:
         yield Fault("/threshold", "It decides between two classes.")
-    if request.costs is not None and header.task != Task.CLASSIFICATION:
+    if request.costs is not None and not Task(header.task).of_classes:
         yield Fault("/costs", "Only decisions between classes have costs.")
     elif request.costs is not None:
         yield from cost_faults(request.costs, header.classes or (), "/costs")

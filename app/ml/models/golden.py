@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.errors import GoldenMismatch, ValiantError
-from app.ml.contract.algorithm import JSON, Labels, Task
+from app.ml.contract.algorithm import JSON, Labels
 from app.ml.evaluation.splits import evenly
 from app.ml.models.model import Model, Predicted
 from app.ml.preparation.target import EXACT
@@ -41,7 +41,7 @@ def check_golden(model: Model, golden: Mapping[str, Any]) -> None:
         model.predict_raw(np.full((1, len(model.inputs)), np.nan))  # one row, and gaps, may need other compiled code
     except (ValiantError, ValueError, TypeError, IndexError, ArithmeticError) as error:
         raise GoldenMismatch("The model does not reproduce the predictions of its golden rows.") from error
-    exact = model.task in {Task.CLASSIFICATION, Task.CLUSTERING}
+    exact = model.task.of_classes or model.task.labels
     if exact and answers["predictions"] != golden["predictions"]:
         raise GoldenMismatch
     for name in ("probabilities",) if exact else ("predictions",):

@@ -128,7 +128,7 @@ class Model:
     def interval(self) -> Callable[[Any, Any, Matrix, float], Matrix]:
         """As in `Algorithm`, of a regression. Raises NoInterval where there is none."""
         found = self.algorithm.interval
-        if found is None or self.task is not Task.REGRESSION:
+        if found is None or not self.task.of_numbers:
             raise NoInterval
         return found
 
@@ -172,7 +172,7 @@ class Model:
     @cached_property
     def _used(self) -> tuple[Any, ...]:
         """What a prediction needs, together: to look up one takes as long as to compare a hundred numbers."""
-        found, classifies = self.algorithm, self.task is Task.CLASSIFICATION
+        found, classifies = self.algorithm, self.task.of_classes
         preparation, state = self.preparation, self.state
         return preparation.prepared, found.predict, found.known, self.params, state, classifies, self.classes
 

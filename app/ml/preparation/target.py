@@ -44,7 +44,7 @@ def read_target(cells: Cells, name: str, task: Task) -> Target:
     rows = np.flatnonzero(there)
     if rows.size < 2:
         raise InvalidData(f"Fewer than 2 rows have a value in the target {name!r}.")
-    if task is Task.REGRESSION:
+    if task.of_numbers:
         return Target(rows, measured(cells, name)[rows], None)
     if pa.types.is_floating(cells.type):
         measured(cells, name)

@@ -44,7 +44,7 @@ def _beyond(y: Vector, least: float, greatest: float) -> Iterator[Fault]:
 
 def limit_faults(how: Preprocessing, task: Task | None) -> Iterator[Fault]:
     """Limits that the task does not have. task: None where it is not known."""
-    if task in {None, Task.REGRESSION}:
+    if task is None or task.of_numbers:
         return
     for name, given in (("target_minimum", how.target_minimum), ("target_maximum", how.target_maximum)):
         if given is not None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract.algorithm import Labels, Matrix, Task, Vector
+from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.models.model import Model
 
 PROBES = 101
@@ -50,7 +50,7 @@ def outputs(model: Model, raw: Matrix) -> Matrix:
     """(n, q) what the model answers, as numbers. Of a clustering there are none: its labels have no order."""
     predicted = model.predict_raw(raw)
     values = predicted.values if predicted.probabilities is None else predicted.probabilities
-    if model.task is Task.CLUSTERING:
+    if model.task.labels:
         return np.zeros((len(raw), 0))
     return np.asarray(values, np.float64).reshape(len(raw), -1)
 

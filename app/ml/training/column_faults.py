@@ -23,7 +23,7 @@ def column_faults(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task 
 
 def transform_faults(spec: TrainSpec, task: Task | None) -> Iterator[Fault]:
     """Faults of what the preparation does with the target."""
-    if spec.preprocessing.target != "none" and task not in {None, Task.REGRESSION}:
+    if spec.preprocessing.target != "none" and task is not None and not task.of_numbers:
         yield Fault("/preprocessing/target", "Only the target of a regression can be transformed.")
     if spec.preprocessing.categories == "target" and spec.target is None:
         yield Fault("/preprocessing/categories", "There is no target to encode categories by: set it to levels.")
@@ -52,19 +52,20 @@ def _target_faults(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task
         yield Fault(at, "At least 2 rows with a target are needed.")
     elif column.distinct == 1:
         yield Fault(at, "The target has a single value: there is nothing to learn.")
-    yield from _kind_of_target_faults(spec, column, task)
-
-
-def _kind_of_target_faults(spec: TrainSpec, column: TableColumn, task: Task | None) -> Iterator[Fault]:
-    at = "/target"
-    if task is Task.REGRESSION and column.kind != ColumnKind.NUMERIC:
-        yield Fault(at, f"Regression needs a numeric target, not a {column.kind} one.")
     if spec.task is None and column.mostly_numbers:
         numbers = f'To predict numbers, give kinds: {{"{column.name}": "numeric"}}'
         yield Fault(at, f"{column.mostly_numbers} {numbers}; to predict classes, give the task.", "mostly_numbers")
-    if task is Task.CLASSIFICATION and column.kind == ColumnKind.DATETIME:
+    if task is not None:
+        yield from _kind_of_target_faults(column, task)
+
+
+def _kind_of_target_faults(column: TableColumn, task: Task) -> Iterator[Fault]:
+    at = "/target"
+    if task.of_numbers and column.kind != ColumnKind.NUMERIC:
+        yield Fault(at, f"Regression needs a numeric target, not a {column.kind} one.")
+    if task.of_classes and column.kind == ColumnKind.DATETIME:
         yield Fault(at, "Points in time cannot be classes.")
-    if task is Task.CLASSIFICATION and (column.distinct is None or column.distinct > MAX_CLASSES):
+    if task.of_classes and (column.distinct is None or column.distinct > MAX_CLASSES):
         yield Fault(at, f"The target has more than {MAX_CLASSES} different values: too many classes.")
 
 

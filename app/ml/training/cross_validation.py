@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from app.ml.contract.algorithm import Labels, Task, Vector
+from app.ml.contract.algorithm import Labels, Vector
 from app.ml.evaluation.duplicates import Copies, Equal
 from app.ml.evaluation.evaluation import Validation, across_folds, across_resamples, compare
 from app.ml.evaluation.group_splits import members
@@ -139,7 +139,7 @@ def _kfold(fits: Fits, k: int) -> Validated | None:
 
 def _out_of_fold(fits: Fits, splits: Sequence[Split], residuals: Sequence[Vector]) -> Vector | None:
     """(n,) of a regression: what the fits of the other folds predict."""
-    if fits.material.task is not Task.REGRESSION:
+    if not fits.material.task.of_numbers:
         return None
     left = np.empty(fits.rows.size)
     left[np.concatenate([split.test for split in splits])] = np.concatenate(residuals)
@@ -197,4 +197,4 @@ def _compared(fits: Fits, answers: NDArray[np.float64], result: str, equal: Equa
     data = material.data(material.prepare(rows), rows)
     means = meaning(material.algorithm, material.params, material.task)
     figures = compare(data, answers, material.classes, fits.rng, means=means).figures
-    return Validated(figures, result, equal=equal, predicted=answers if material.task is Task.REGRESSION else None)
+    return Validated(figures, result, equal=equal, predicted=answers if material.task.of_numbers else None)

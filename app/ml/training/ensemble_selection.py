@@ -14,7 +14,7 @@ from pydantic import Field
 
 from app.ml import nested
 from app.ml.catalogue import find
-from app.ml.contract.algorithm import Inputs, Labels, Matrix, Size, Task, Vector
+from app.ml.contract.algorithm import Inputs, Labels, Matrix, Size, Vector
 from app.ml.evaluation.evaluation import Evaluation, of_classes, of_numbers
 from app.ml.evaluation.splits import Split
 from app.ml.nested import meaning
@@ -87,7 +87,7 @@ class Judges(NamedTuple):
     def value(self, spec: TrainSpec, answers: NDArray[np.float64], rows: Labels) -> float:
         """The measure of answers to these rows, places among `rows`; NaN where undefined."""
         target, uncounted = self.material.target, Rows(Resamples.none(rows.size))
-        if self.material.task is Task.CLASSIFICATION:
+        if self.material.task.of_classes:
             truth = np.asarray(target.codes)[self.rows[rows]]
             result = of_classes(
                 truth,
@@ -104,7 +104,7 @@ class Judges(NamedTuple):
 
     def wanted(self, spec: TrainSpec) -> NDArray[np.float64]:
         """(n,) or (n, k) what answers should be, in the units in which a committee averages them."""
-        if self.material.task is Task.REGRESSION:
+        if self.material.task.of_numbers:
             return carried(spec.preprocessing.target, self.material.target.y[self.rows])
         codes = np.asarray(self.material.target.codes)[self.rows]
         one_hot: Matrix = np.eye(len(self.material.classes))[codes]

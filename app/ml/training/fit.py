@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.ml.contract.algorithm import Data, Fit, Labels, Learned, Progress, Task, Vector, silent
+from app.ml.contract.algorithm import Data, Fit, Labels, Learned, Progress, Vector, silent
 from app.ml.evaluation.evaluation import Evaluation, evaluate
 from app.ml.evaluation.splits import evenly
 from app.ml.models.conformal import UNCALIBRATED, Calibration
@@ -41,7 +41,7 @@ def judge(material: TrainingSet, fitted: Fitted, rows: Labels, rng: np.random.Ge
 
 def calibrate(material: TrainingSet, fitted: Fitted, rows: Labels) -> Calibration:
     """By the errors on these rows, of the function of the target that was fitted."""
-    if material.task is not Task.REGRESSION or not rows.size:
+    if not material.task.of_numbers or not rows.size:
         return UNCALIBRATED
     data = material.data(fitted.preparation, rows[evenly(rows.size, MOST_ERRORS)])
     with np.errstate(all="ignore"):

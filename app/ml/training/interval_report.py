@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract.algorithm import Labels, Matrix, Task, Vector
+from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.evaluation.report import CoverageByPrediction, IntervalReport
 from app.ml.evaluation.splits import evenly
 from app.ml.models.conformal import ENOUGH
@@ -70,7 +70,7 @@ def _condition(model: Model) -> str:
 def bounds_observations(model: Model) -> bool:
     """Whether the model has intervals of new targets, not of their mean."""
     bounds_mean = model.algorithm.interval_of_mean(model.params)
-    return model.task is Task.REGRESSION and model.algorithm.interval is not None and not bounds_mean
+    return model.task.of_numbers and model.algorithm.interval is not None and not bounds_mean
 
 
 def held_out_report(model: Model, material: TrainingSet, fitted: Fitted, rows: Labels) -> IntervalReport | None:

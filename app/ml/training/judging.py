@@ -125,7 +125,7 @@ def judge(
     stages(0.8, "measuring")
     rows = Rows(Resamples.of(target.rows.size, rng))
     means = meaning(model.algorithm, model.params, model.task)
-    if model.task is Task.REGRESSION:
+    if model.task.of_numbers:
         intervals = None if ends is None else interval_report(model, values, ends, target.y)
         return EvaluatedModel(of_numbers(target.y, values, rows, means), target.rows, {}, values, intervals)
     truth, classes, unknown = _shared(target, model.classes or ())

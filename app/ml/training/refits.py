@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from app.ml.contract.algorithm import Labels, Matrix, Task, Vector
+from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.evaluation.evaluation import Evaluation
 from app.ml.evaluation.group_splits import members
 from app.ml.evaluation.splits import resample
@@ -155,7 +155,7 @@ def _labels(material: TrainingSet, codes: Labels, scores: int) -> list[str | Non
 def _predictions(material: TrainingSet, fitted: Fitted, asked: pa.Table) -> Numbers:
     learned, x = fitted.learned, fitted.preparation.matrix(fitted.preparation.raw(asked))
     answers = learned.algorithm.predict(learned.params, learned.state, x)
-    if material.task is Task.CLASSIFICATION:
+    if material.task.of_classes:
         return {
             Number("prediction", "probability", str(label), row): float(value)
             for row, answer in enumerate(answers)

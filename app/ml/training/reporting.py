@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.ml.contract.algorithm import JSON, Fit, Labels, Task
+from app.ml.contract.algorithm import JSON, Fit, Labels
 from app.ml.contract.labels import Class
 from app.ml.evaluation import duplicates
 from app.ml.evaluation.duplicates import Equal
@@ -166,7 +166,7 @@ def _named(result: JSON, preparation: Preparation, classes: Sequence[Class]) -> 
 
 
 def _rests_on(material: TrainingSet, split: Split, evaluated: EvaluatedFit, spec: TrainSpec) -> str:
-    stratified = material.task is Task.CLASSIFICATION and evaluated.rows == split.train.size
+    stratified = material.task.of_classes and evaluated.rows == split.train.size
     how, seed = "at random, class by class" if stratified else "at random", spec.seed
     if spec.validation.group is not None:
         how = f"at random, in whole groups by column {spec.validation.group!r},"
@@ -188,7 +188,7 @@ def _curves(curves: Mapping[str, Sequence[float]]) -> Iterator[ReportCurve]:
 
 def _line(material: TrainingSet, evaluated: EvaluatedFit, split: Split) -> Iterable[ReportCurve]:
     """Of a regression on one input: what is fitted, over the input."""
-    if material.task is not Task.REGRESSION or len(evaluated.preparation.inputs) > 1:
+    if not material.task.of_numbers or len(evaluated.preparation.inputs) > 1:
         return ()
     algorithm = turned_back(material.preprocessing.target, material.algorithm)
     predict = partial(algorithm.predict, material.params, evaluated.fit.state)

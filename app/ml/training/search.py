@@ -34,13 +34,6 @@ from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 from app.wire import Wire
 
-USUAL = {
-    Task.REGRESSION: "rmse",
-    Task.CLASSIFICATION: "log_loss",
-    Task.CLUSTERING: "quantisation_error",
-    Task.PROJECTION: "reconstruction_error",
-    Task.DENSITY: "log_density",
-}
 Q = "q"
 """The probability that chance alone makes χ² as large, of a fit of all training rows (LION 5.2.1)."""
 TIE = 1e-9
@@ -206,7 +199,7 @@ def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], measure: str,
 def _usual(task: Task, found: Sequence[Candidate]) -> str:
     """That of the task; accuracy where the shares of classes of a candidate are no probabilities."""
     of_degrees = (nested.degrees(find(one.spec.algorithm.name).algorithm, one.spec.algorithm) for one in found)
-    return "accuracy" if task is Task.CLASSIFICATION and any(of_degrees) else USUAL[task]
+    return "accuracy" if task.of_classes and any(of_degrees) else task.record.measure
 
 
 def _cost(measure: str, value: N) -> N:

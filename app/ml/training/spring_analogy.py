@@ -8,7 +8,7 @@ spring on every coefficient; the torques then are what it pulls with.
 
 import numpy as np
 
-from app.ml.contract.algorithm import Labels, Task
+from app.ml.contract.algorithm import Labels
 from app.ml.evaluation.report import Springs
 from app.ml.evaluation.splits import evenly
 from app.ml.preparation.target_transform import transformed
@@ -22,7 +22,7 @@ RESTS = 1e-8
 
 def springs(material: TrainingSet, fitted: Fitted, rows: Labels) -> Springs | None:
     """Of a regression by least squares, else None. rows: fitted on, as numbers of the dataset."""
-    if material.task is not Task.REGRESSION or not material.algorithm.least_squares:
+    if not material.task.of_numbers or not material.algorithm.least_squares:
         return None
     data = transformed(material.preprocessing.target, fitted.data, errors_known=material.errors_known)
     x, y, strengths = data.x, data.y, data.weights

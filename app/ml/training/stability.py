@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from app.ml.contract.algorithm import Data, LinearForm, Task, Vector, silent
+from app.ml.contract.algorithm import Data, LinearForm, Vector, silent
 from app.ml.evaluation.report import Conditioning, Jitter
 from app.ml.numerics.linear_algebra.conditioning import conditioning
 from app.ml.training.fit import Fitted
@@ -33,7 +33,7 @@ def look(material: TrainingSet, fitted: Fitted, seed: int) -> Conditioning | Non
     if algorithm.linear is None or not 1 <= data.x.shape[1] <= MOST_COLUMNS:
         return None
     result = conditioning(data.x, data.weights, intercept=not algorithm.through_origin(material.params))
-    jittered = data.task is Task.REGRESSION and algorithm.least_squares
+    jittered = data.task.of_numbers and algorithm.least_squares
     return Conditioning(
         condition_number=_finite(result.condition),
         scaled_condition_number=_finite(result.scaled),

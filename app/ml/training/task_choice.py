@@ -35,7 +35,7 @@ def _natural(target: str | None, known: Mapping[str, TableColumn], offered: Sequ
 def _not_offered(spec: TrainSpec, name: str, task: Task, offered: Sequence[Task]) -> Fault:
     pointer = "/algorithm/name" if spec.task is None else "/task"
     advice = ""
-    if spec.task is None and task is Task.REGRESSION:
+    if spec.task is None and task.of_numbers:
         advice = " To take the numbers of the target for classes, set task to classification."
     return Fault(pointer, f"{name} does {' and '.join(offered)}, not {task}.{advice}")
 
@@ -43,4 +43,4 @@ def _not_offered(spec: TrainSpec, name: str, task: Task, offered: Sequence[Task]
 def classes_of(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task | None) -> int:
     """Of the target; 0 where there are none, or nothing is known of them."""
     target = known.get(spec.target or "")
-    return target.distinct or 0 if target is not None and task is Task.CLASSIFICATION else 0
+    return target.distinct or 0 if target is not None and task is not None and task.of_classes else 0

@@ -7,7 +7,7 @@ from importlib.metadata import version
 import numpy as np
 import pyarrow as pa
 
-from app.ml.contract.algorithm import JSON, Task
+from app.ml.contract.algorithm import JSON
 from app.ml.contract.progress import Reporter, Stages, unheard
 from app.ml.evaluation.duplicates import Copies
 from app.ml.evaluation.evaluation import evaluate
@@ -78,7 +78,7 @@ def train(
     del table
 
     limits = EVERYWHERE
-    if material.task is Task.REGRESSION:
+    if material.task.of_numbers:
         limits = target_limits(spec.preprocessing, material.target.y[split.train])
 
     def step(fraction: float, message: str) -> None:

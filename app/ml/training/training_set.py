@@ -48,7 +48,7 @@ class TrainingSet(NamedTuple):
             target = Target(np.arange(table.num_rows), np.zeros(0), None)
         else:
             target = read_target(table.column(spec.target), spec.target, planned.task)
-        if planned.task is Task.REGRESSION:
+        if planned.task.of_numbers:
             check_domain(spec.preprocessing.target, target.y, target.rows, str(spec.target))
         weights = None
         if spec.weights is not None:
@@ -71,7 +71,7 @@ class TrainingSet(NamedTuple):
 
     def of(self, spec: TrainSpec) -> "TrainingSet":
         """The same columns of the same rows for another algorithm and preparation. Raises InvalidData as `read`."""
-        if self.task is Task.REGRESSION:
+        if self.task.of_numbers:
             check_domain(spec.preprocessing.target, self.target.y, self.target.rows, str(spec.target))
         algorithm = find(spec.algorithm.name).algorithm
         return self._replace(algorithm=algorithm, params=_params(spec, algorithm), preprocessing=spec.preprocessing)
@@ -104,7 +104,7 @@ class TrainingSet(NamedTuple):
         how, outcome = self.preprocessing, None
         if how.categories == "target":
             y = self.target.y[rows]
-            outcome = Outcome.of(carried(how.target, y) if self.task is Task.REGRESSION else y, self.classes)
+            outcome = Outcome.of(carried(how.target, y) if self.task.of_numbers else y, self.classes)
         return Preparation.fit(self.raw, self.target.rows[rows], how, accepted, outcome, centred=centred)
 
     def data(self, preparation: Preparation, rows: Labels) -> Data:

@@ -1,0 +1,78 @@
+"""Tasks: what a model learns from, in which form it predicts, and what ranks models of one task."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class TargetKind(StrEnum):
+    """Values of the target that a task learns from."""
+
+    NUMBERS = "numbers"
+    CLASSES = "classes"
+
+
+class PredictionKind(StrEnum):
+    """Form of the predictions for n rows."""
+
+    NUMBER = "number"
+    """(n,)."""
+    PROBABILITIES = "probabilities"
+    """(n, k) of the classes."""
+    LABEL = "label"
+    """(n,) whole numbers from 0, without an order."""
+    COORDINATES = "coordinates"
+    """(n, p)."""
+    LOG_DENSITY = "log_density"
+    """(n,)."""
+
+
+class TaskRecord(NamedTuple):
+    """What follows from a task."""
+
+    target: TargetKind | None
+    """None: there is no target."""
+    prediction: PredictionKind
+    measure: str
+    """Metric that ranks candidates, unless a request names another."""
+
+
+class Task(StrEnum):
+    REGRESSION = "regression"
+    CLASSIFICATION = "classification"
+    CLUSTERING = "clustering"
+    PROJECTION = "projection"
+    DENSITY = "density"
+
+    @property
+    def record(self) -> TaskRecord:
+        return RECORDS[self]
+
+    @property
+    def supervised(self) -> bool:
+        """Whether there is a target."""
+        return self.record.target is not None
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether the target holds numbers."""
+        return self.record.target is TargetKind.NUMBERS
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether the target holds classes."""
+        return self.record.target is TargetKind.CLASSES
+
+    @property
+    def labels(self) -> bool:
+        """Whether predictions are labels without an order, of clusters."""
+        return self.record.prediction is PredictionKind.LABEL
+
+
+RECORDS: Mapping[Task, TaskRecord] = {
+    Task.REGRESSION: TaskRecord(TargetKind.NUMBERS, PredictionKind.NUMBER, "rmse"),
+    Task.CLASSIFICATION: TaskRecord(TargetKind.CLASSES, PredictionKind.PROBABILITIES, "log_loss"),
+    Task.CLUSTERING: TaskRecord(None, PredictionKind.LABEL, "quantisation_error"),
+    Task.PROJECTION: TaskRecord(None, PredictionKind.COORDINATES, "reconstruction_error"),
+    Task.DENSITY: TaskRecord(None, PredictionKind.LOG_DENSITY, "log_density"),
+}
