@@ -195,6 +195,11 @@ class CorruptModel(ValiantError):
     remedy = "Train the model again, or restore the database from a backup."
 
 
+class RetiredFormat(CorruptModel):
+    code, status, title = "retired_format", 409, "The model was stored by an earlier release"
+    remedy = "Train the model again, with the present names of its parameters."
+
+
 class PreconditionFailed(ValiantError):
     code, status, title = "precondition_failed", 412, "The resource has changed in the meantime"
 

@@ -66,7 +66,9 @@ def _model(of: Bytes, inlet: IO[bytes]) -> Loaded:
     blob = b"".join(_chunks(inlet))
     if digest(blob) != of.digest:
         raise CorruptModel("The stored bytes do not have the digest they were stored under.")
-    return Loaded(Version(*of, read_header(blob)), decode(blob), seen_rows.decode(b"".join(_chunks(inlet))))
+    whose = f"Version {of.version} of {of.model}"
+    version = Version(*of, read_header(blob, whose))
+    return Loaded(version, decode(blob, whose), seen_rows.decode(b"".join(_chunks(inlet))))
 
 
 def _tables(inlet: IO[bytes]) -> Iterator[pa.Table]:

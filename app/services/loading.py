@@ -31,8 +31,8 @@ def stored(work: WorkFactory, pointer: Pointer) -> bytes:
 
 
 def opened(work: WorkFactory, pointer: Pointer, blob: bytes) -> Model:
-    """The model of these bytes. Raises CorruptModel, and GoldenMismatch if it does not answer as it once did."""
-    model = decode(blob)
+    """The model of these bytes. Raises CorruptModel, RetiredFormat, and GoldenMismatch if it predicts otherwise."""
+    model = decode(blob, f"Version {pointer.version} of {pointer.model}")
     with work() as w:
         golden = w.models.golden(pointer.model, pointer.version)
     before = made()

@@ -91,3 +91,10 @@ def test_a_model_or_column_that_does_not_exist_gets_the_closest_name(client, tra
         assert client.get(path).json()["detail"].endswith(f"; did you mean '{model}'?")
     detail = client.post(f"/v1/models/{model}/predict", json={"rows": [{"lenght": 1}]}).json()["detail"]
     assert "'lenght' may be meant for 'length'." in detail
+
+
+@pytest.mark.parametrize("wrong", [0, 2.5, 0.0, "3", True])
+def test_a_number_of_columns_is_a_count_or_a_share(faults, wrong):
+    found, _ = faults(algorithm={"name": "random_forest", "max_features": wrong})
+    sentence = "Must be a number of columns from 1 on, or a share of them above 0 and up to 1.0."
+    assert found == {"/algorithm/max_features": sentence}

@@ -6,7 +6,9 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import select
 
-from app.errors import CorruptModel, GoldenMismatch, PreconditionFailed, VersionNotFound
+from app.errors import CorruptModel, GoldenMismatch, PreconditionFailed, RetiredFormat, VersionNotFound
+from app.ml.models import safetensors_format
+from app.ml.models.model import digest
 from app.store.tables import ModelChunkRow, ModelVersionRow
 
 
@@ -113,6 +115,24 @@ def test_a_version_that_fails_its_golden_rows_does_not_go_live(services, models,
     with pytest.raises(GoldenMismatch):
         move(models, name, 2)
     assert models.get(name).aliases[0].version == 1
+
+
+def test_a_version_of_an_earlier_release_is_refused_by_name(services, models, name):
+    """Its parameters have other names."""
+    with services.work() as w:
+        row = w.session.get_one(ModelVersionRow, (name, 2))
+        mine = select(ModelChunkRow).where(ModelChunkRow.model == name, ModelChunkRow.version == 2)
+        chunks = w.session.scalars(mine.order_by(ModelChunkRow.seq)).all()
+        document, arrays = safetensors_format.read(b"".join(chunk.payload for chunk in chunks))
+        document |= {"format": 2, "parameters": {"penalty": 1.0}}
+        chunks[0].payload = safetensors_format.write(document, arrays)
+        for chunk in chunks[1:]:
+            w.session.delete(chunk)
+        row.size_bytes, row.digest = len(chunks[0].payload), digest(chunks[0].payload)
+    with pytest.raises(RetiredFormat, match=f"^Version 2 of {name} is stored in format 2") as refused:
+        move(models, name, 2)
+    remedy = "Train the model again, with the present names of its parameters."
+    assert (refused.value.status, refused.value.remedy) == (409, remedy)
 
 
 def test_a_version_whose_bytes_changed_does_not_go_live(services, models, name):

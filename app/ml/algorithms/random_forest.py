@@ -56,6 +56,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.params import MaxFeatures, feature_count
 from app.ml.numerics.ensembles import calibration
 from app.ml.numerics.sampling.resampled_rows import times_drawn
 from app.ml.numerics.trees.binning import MOST, binned
@@ -76,11 +77,10 @@ class RandomForest(Params):
     """Random forest for regression and classification."""
 
     n_estimators: int = Field(100, ge=1, le=10_000, description="Number of trees.")
-    max_features: int | None = Field(
+    max_features: MaxFeatures | None = Field(
         None,
-        ge=1,
-        le=1_000_000,
-        description="Columns drawn for each split; null: √d for classes, d/2 for numbers, rounded up.",
+        description="Columns for each split: a number of them (5), or a share of all (0.5). Null: √d for classes, "
+        "d/2 for numbers, rounded up.",
     )
     criterion: Literal["gini", "entropy"] = Field(
         "gini", description="Impurity of classes; numbers always use the variance."
@@ -228,11 +228,15 @@ def _rules(params: RandomForest, d: int, *, numbers: bool) -> Rules:
         criterion,
         max_depth=DEEPEST if params.max_depth is None else params.max_depth,
         min_samples_leaf=params.min_samples_leaf,
-        columns=params.max_features or math.ceil(d / 2 if numbers else math.sqrt(d)),
+        columns=_drawn_columns(params, d, numbers=numbers),
         draws_subsets=params.subsets == "random",
         missing_branch=params.missing == "branch",
         missing_side=params.missing == "side",
     )
+
+
+def _drawn_columns(params: RandomForest, d: float, *, numbers: bool) -> int:
+    return feature_count(params.max_features or math.ceil(d / 2 if numbers else math.sqrt(d)), d)
 
 
 def predict(params: RandomForest, state: State, x: Matrix) -> NDArray[np.float64]:
@@ -287,8 +291,8 @@ def _finite(value: float) -> float | None:
 
 
 def _seconds(params: RandomForest, size: Size) -> float:
-    drawn = params.max_features or math.ceil(math.sqrt(size.columns) if size.classes else size.columns / 2)
-    grown = growing(size._replace(columns=min(drawn, size.columns)), depth=params.max_depth)
+    drawn = _drawn_columns(params, size.columns, numbers=not size.classes)
+    grown = growing(size._replace(columns=drawn), depth=params.max_depth)
     return params.n_estimators * (grown + 1e-7 * size.rows)
 
 

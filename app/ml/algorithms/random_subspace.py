@@ -59,7 +59,10 @@ from app.ml.contract.algorithm import (
     learner,
 )
 from app.ml.contract.column_names import unknown
+from app.ml.contract.params import MaxFeatures, feature_count
 from app.ml.numerics.ensembles.member_answers import voices
+
+HALF = 0.5
 
 
 class RandomSubspace(Params):
@@ -67,7 +70,10 @@ class RandomSubspace(Params):
     n_estimators: int = Field(
         25, ge=1, le=1000, description="Number of members; with `groups` there is one for each group."
     )
-    max_features: float = Field(0.5, gt=0, le=1, description="Columns a member sees, as a share of all; at least one.")
+    max_features: MaxFeatures | None = Field(
+        None,
+        description="Columns drawn for each member: a number of them (5), or a share of all (0.5). Null: half of them.",
+    )
     groups: list[Annotated[list[str], Field(min_length=1, max_length=10_000)]] | None = Field(
         None,
         min_length=1,
@@ -84,7 +90,7 @@ class State(NamedTuple):
 
 def fit(params: RandomSubspace, data: Data, context: Context) -> Fit[State]:
     if params.groups is None:
-        seen = [subset(context.rng, data.x.shape[1], params.max_features) for _ in range(params.n_estimators)]
+        seen = [subset(context.rng, data.x.shape[1], params.max_features or HALF) for _ in range(params.n_estimators)]
     else:
         seen = [_named(group, data.names) for group in params.groups]
     members = tuple(context.fit_all([Lesson(params.estimator, partial(data.columns, places)) for places in seen]))
@@ -99,9 +105,9 @@ def predict(params: RandomSubspace, state: State, x: Matrix) -> NDArray[np.float
     return answer
 
 
-def subset(rng: np.random.Generator, columns: int, fraction: float) -> Labels:
+def subset(rng: np.random.Generator, columns: int, max_features: float) -> Labels:
     """Some of the columns, ascending."""
-    return np.sort(rng.permutation(columns)[: max(1, round(fraction * columns))])
+    return np.sort(rng.permutation(columns)[: feature_count(max_features, columns)])
 
 
 def explain(params: RandomSubspace, state: State, x: Matrix) -> list[JSON]:
@@ -122,7 +128,7 @@ def faults(params: RandomSubspace, inputs: Inputs) -> Iterator[Fault]:
 
 def _fits(params: RandomSubspace, size: Size) -> tuple[float, Size]:
     if params.groups is None:
-        return params.n_estimators, size._replace(columns=params.max_features * size.columns)
+        return params.n_estimators, size._replace(columns=feature_count(params.max_features or HALF, size.columns))
     named = sum(map(len, params.groups)) / len(params.groups)
     return len(params.groups), size._replace(columns=min(size.columns, named))
 

@@ -1,8 +1,10 @@
 """Hyperparameters of an algorithm, and parameters that are learners themselves."""
 
-from typing import TYPE_CHECKING, Any, ForwardRef
+from typing import TYPE_CHECKING, Annotated, Any, ForwardRef
 
-from pydantic import Field
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic_core import PydanticCustomError
+from typing_extensions import TypeAliasType
 
 from app.ml.contract.data import JSON
 from app.wire import Body
@@ -20,6 +22,30 @@ else:
     Learner = ForwardRef("Learner")
 """The type of a parameter that is itself an algorithm with its parameters: `{"name": "ridge", "l2": 2.0}`.
 The catalogue says which there are, once all files are known."""
+
+
+def _one_fault(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """Not one for each type it is not."""
+    try:
+        return handler(value)
+    except ValidationError:
+        raise PydanticCustomError("max_features", NO_FEATURES) from None
+
+
+NO_FEATURES = "Must be a number of columns from 1 on, or a share of them above 0 and up to 1.0."
+MaxFeatures = TypeAliasType(
+    "MaxFeatures",
+    Annotated[
+        Annotated[int, Field(ge=1, le=1_000_000)] | Annotated[float, Field(gt=0, le=1)], WrapValidator(_one_fault)
+    ],
+)
+"""Type of `max_features`: an integer counts columns, a number with a decimal point is a share of all of them."""
+
+
+def feature_count(wanted: float, columns: float) -> int:
+    """How many of the columns a `MaxFeatures` means: at least one, at most all."""
+    count = wanted if isinstance(wanted, int) else round(wanted * columns)
+    return int(min(max(1, count), columns))
 
 
 def learner(description: str, *names: str, **default: JSON) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import AlgorithmNotFound, CorruptModel, NoInterval
+from app.errors import AlgorithmNotFound, CorruptModel, NoInterval, RetiredFormat
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import JSON, Algorithm, Labels, Matrix, Params, Task
 from app.ml.contract.columns import InputColumn
@@ -25,10 +25,12 @@ from app.ml.preparation.request import Linearising
 from app.ml.preparation.state import PreparationState
 from app.ml.preparation.target_transform import turned_back
 
-FORMAT = 2
+FORMAT = 4
 """Grows when bytes written before can no longer be read."""
-ENCODED_FORMAT = 3
+ENCODED_FORMAT = 5
 """That of models with categories encoded by the target, which readers of the other would misread."""
+RETIRED = 1, 2, 3
+"""Formats of earlier releases, whose parameters have other names."""
 
 
 class Predicted(NamedTuple):
@@ -195,13 +197,14 @@ def encode(model: Model) -> bytes:
     return safetensors_format.write(*_parts(model))
 
 
-def decode(blob: bytes | memoryview) -> Model:
-    """The model again; its arrays are views into `blob`.
+def decode(blob: bytes | memoryview, whose: str = "The model") -> Model:
+    """The model again; its arrays are views into `blob`. whose: what messages call it.
 
-    Raises CorruptModel for anything that `encode` did not write, before memory is taken for it.
+    Raises CorruptModel for anything that `encode` did not write, before memory is taken for it, and RetiredFormat for
+    models of earlier releases.
     """
     document, arrays = safetensors_format.read(blob)
-    header = _header(document)
+    header = _header(document, whose)
     try:
         entry = find(header.algorithm)
         return Model(
@@ -225,9 +228,9 @@ def decode(blob: bytes | memoryview) -> Model:
         raise CorruptModel("The stored model does not fit this version's format.") from None
 
 
-def read_header(blob: bytes | memoryview) -> Header:
-    """What the model is, without touching its arrays. Raises CorruptModel."""
-    return _header(safetensors_format.read_document(blob))
+def read_header(blob: bytes | memoryview, whose: str = "The model") -> Header:
+    """What the model is, without touching its arrays. Raises CorruptModel and RetiredFormat."""
+    return _header(safetensors_format.read_document(blob), whose)
 
 
 def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
@@ -261,8 +264,13 @@ def _limits(stored: JSON) -> tuple[float, float]:
     return limits
 
 
-def _header(document: JSON) -> Header:
+def _header(document: JSON, whose: str) -> Header:
     try:
+        if document["format"] in RETIRED:
+            raise RetiredFormat(
+                f"{whose} is stored in format {document['format']} of an earlier release, whose parameters had other "
+                f"names; this release reads the formats {FORMAT} and {ENCODED_FORMAT}. Train the model again."
+            )
         if document["format"] not in {FORMAT, ENCODED_FORMAT}:
             raise CorruptModel("The stored model has a format this version does not know.")
         return Header(

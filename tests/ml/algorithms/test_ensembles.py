@@ -412,6 +412,8 @@ def test_members_that_draw_differ_by_their_seeds_and_the_same_seed_is_the_same_c
 def test_members_see_their_columns_and_no_others(diabetes):
     _, state = fitted(random_subspace, random_subspace.RandomSubspace, diabetes, n_estimators=6, max_features=0.3)
     assert [len(places) for places in state.columns] == [3] * 6
+    counted = fitted(random_subspace, random_subspace.RandomSubspace, diabetes, n_estimators=6, max_features=3)[1]
+    np.testing.assert_array_equal(counted.columns, state.columns)
     assert len({tuple(places) for places in state.columns}) > 1
     changed = diabetes.x.copy()
     unseen = np.setdiff1d(np.arange(10), state.columns[0])

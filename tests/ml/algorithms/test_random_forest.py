@@ -288,3 +288,14 @@ def test_bars_of_many_rows_take_little_memory():
     tracemalloc.stop()
     assert peak < 40 << 20 < x.shape[0] * 400 * 8
     np.testing.assert_array_equal(many[:100], few)
+
+
+def test_columns_of_a_split_are_a_count_or_a_share():
+    """Half of nine columns, rounded, is four; a count beyond all of them is all."""
+    data = blobs(60).columns(np.arange(9))
+
+    def trees(wanted):
+        return fitted(data, n_estimators=3, importance=False, max_features=wanted).state.trees.threshold.tolist()
+
+    assert trees(4) == trees(0.5) != trees(5)
+    assert trees(1.0) == trees(9) == trees(1000) != trees(1)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import CorruptModel, InvalidData
+from app.errors import CorruptModel, InvalidData, RetiredFormat
 from app.ml.contract.columns import TableColumn
 from app.ml.models import safetensors_format
 from app.ml.models.model import Predicted, decode, digest, encode, read_header
@@ -105,7 +105,7 @@ def test_flags_carry_their_rows():
 
 
 WRONG = {
-    "a future format": lambda d: d.update(format=4),
+    "a future format": lambda d: d.update(format=6),
     "no format": lambda d: d.pop("format"),
     "an unknown algorithm": lambda d: d.update(algorithm="oracle"),
     "an algorithm that is no text": lambda d: d.update(algorithm=["ridge"]),
@@ -135,6 +135,17 @@ WRONG = {
 def test_what_does_not_fit_is_corrupt(blob, change):
     with pytest.raises(CorruptModel):
         decode(rewritten(blob, change))
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_model_of_an_earlier_release_is_refused_with_what_to_do(blob, number):
+    """Its parameters have names that this release does not know."""
+    old = rewritten(blob, lambda d: d.update(format=number, parameters={"penalty": 1.0}))
+    for read in (decode, read_header):
+        with pytest.raises(
+            RetiredFormat, match=f"^Version 3 of rent is stored in format {number} .* Train the model again"
+        ):
+            read(old, "Version 3 of rent")
 
 
 @pytest.mark.parametrize("document", [None, [], 1, "x", {}])
