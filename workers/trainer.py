@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import IO
 
 from app.errors import OutOfMemory, ValiantError
-from app.ml import nested
 from app.ml.job import Outcome
 from app.ml.numerics.jit import warm
 from app.ml.operations import kinds
@@ -44,9 +43,9 @@ def main() -> int:
     except EOFError:
         return 0  # never needed
     _limit_memory(order.memory_bytes)
-    nested.EACH.set(Group(socket.socket(fileno=grants_fd), order.forks, partial(_request, outlet)))
+    group = Group(socket.socket(fileno=grants_fd), order.forks, partial(_request, outlet))
     try:
-        write_outcome(outlet, _work(order, inlet, outlet))
+        write_outcome(outlet, _work(order, inlet, outlet, group))
     except MemoryError:
         _send_failure(outlet, OutOfMemory(), order)
     except ValiantError as error:
@@ -73,9 +72,10 @@ def _limit_memory(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (size, size))
 
 
-def _work(order: Order, inlet: IO[bytes], outlet: IO[bytes]) -> Outcome:
+def _work(order: Order, inlet: IO[bytes], outlet: IO[bytes], group: Group) -> Outcome:
     kind = kinds()[order.kind].kind
-    return kind.run(kind.request.model_validate(order.request), read_inputs(order, inlet), _Progress(outlet))
+    inputs = read_inputs(order, inlet)._replace(each=group)
+    return kind.run(kind.request.model_validate(order.request), inputs, _Progress(outlet))
 
 
 def _request(outlet: IO[bytes], slots: int) -> None:

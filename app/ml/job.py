@@ -14,7 +14,7 @@ import pyarrow as pa
 from pydantic import ConfigDict, Field, StringConstraints
 
 from app.errors import Fault
-from app.ml.contract.algorithm import JSON
+from app.ml.contract.algorithm import JSON, Each, in_turn
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.given_kinds import KindName
 from app.ml.contract.progress import Reporter
@@ -183,6 +183,8 @@ class Inputs(NamedTuple):
     models: tuple[Loaded, ...] = ()
     memory_bytes: float = math.inf
     """What the process may take."""
+    each: Each = in_turn
+    """Does pieces of work, at once where the worker has processes to spare; what comes of them is the same."""
 
 
 class Trained(NamedTuple):

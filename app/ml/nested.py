@@ -1,7 +1,6 @@
 """Learners made of learners: what may stand inside what, and how the inner ones are fitted."""
 
 from collections.abc import Iterator, Sequence
-from contextvars import ContextVar
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,7 +12,6 @@ from app.ml.contract.algorithm import (
     Accepts,
     Algorithm,
     Context,
-    Data,
     Each,
     Inputs,
     Learned,
@@ -27,22 +25,17 @@ from app.ml.contract.algorithm import (
     silent,
 )
 
-EACH: ContextVar[Each] = ContextVar("EACH", default=in_turn)
-"""How a fit does what it can do at once. Whoever has processes to spare sets it; what comes of it is the same."""
 DEEPEST = 4
 """Learners within learners; each level multiplies the fits."""
 
 
-def context(seed: int, progress: Progress = silent) -> Context:
-    """What a fit may use, learners of the catalogue among it."""
-    return _context(Context.of(seed).rng, progress, EACH.get())
+def context(seed: int, progress: Progress = silent, each: Each = in_turn) -> Context:
+    """What a fit may use, learners of the catalogue among it. each: of whoever has processes to spare."""
+    return _context(Context.of(seed).rng, progress, each)
 
 
 def _context(rng: np.random.Generator, progress: Progress = silent, each: Each = in_turn) -> Context:
     """Learners within the outermost do one thing after the other: their neighbours are done at once already."""
-
-    def fit(spec: Learner, data: Data) -> Learned:
-        return _learned(Lesson(spec, lambda: data), *rng.spawn(1))
 
     def fit_all(lessons: Sequence[Lesson]) -> Iterator[Learned]:
         own = rng.spawn(len(lessons))
@@ -51,7 +44,7 @@ def _context(rng: np.random.Generator, progress: Progress = silent, each: Each =
             yield learned
             progress(place / len(fits))
 
-    return Context(rng, progress, fit, fit_all, each)
+    return Context(rng, progress, fit_all, each)
 
 
 def _learned(lesson: Lesson, rng: np.random.Generator) -> Learned:

@@ -50,12 +50,11 @@ def measured(name: str, data: Data, forks: int = 0) -> tuple[float, float, float
             os.close(end)
 
     ours.setblocking(False)
-    token = nested.EACH.set(Group(theirs, forks, lend))
+    context = nested.context(0, each=Group(theirs, forks, lend))
     algorithm = find(name).algorithm
     begun, before = time.monotonic(), usage()
-    algorithm.fit(algorithm.params(), data, nested.context(0))
+    algorithm.fit(algorithm.params(), data, context)
     own, children = (b - a for a, b in zip(before, usage(), strict=True))
-    nested.EACH.reset(token)
     return own, children, time.monotonic() - begun
 
 

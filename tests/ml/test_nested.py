@@ -7,7 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 from app.errors import InvalidRequest
 from app.ml import nested
 from app.ml.catalogue import any_algorithm, catalogue, find
-from app.ml.contract.algorithm import Accepts, Data, Learned, Task
+from app.ml.contract.algorithm import Accepts, Data, Learned, Lesson, Task, in_turn
 from app.ml.contract.columns import TableColumn
 from app.ml.models import state_format
 from app.ml.training.plan import plan
@@ -167,3 +167,19 @@ def test_groups_and_meta_features_name_inputs_levels_or_functions():
     powers = {"name": "random_subspace", "groups": [["x ** 2", "nobody"]]}
     assert told(powers, squares, "none") == ["/groups/0/1"]
     assert told(powers, squares) == ["/groups/0/0", "/groups/0/1"], "scaled powers have no names yet"
+
+
+def test_one_learner_is_fitted_as_several_are(data):
+    """There is one way to fit members: a single one draws what the first of several would, and reports no progress."""
+    spec = parsed(name="random_forest", n_estimators=3)
+    seen, works = [], []
+
+    def each(kind, tasks):
+        works.append(kind)
+        return in_turn(kind, tasks)
+
+    one = nested.context(5, lambda *said, **_: seen.append(said), each).fit(spec, data)
+    assert (works, seen) == ([Learned], [])
+    (first,) = nested.context(5, lambda *said, **_: seen.append(said)).fit_all([Lesson(spec, lambda: data)])
+    assert seen == [(1.0,)]
+    np.testing.assert_array_equal(one.predict(data.x), first.predict(data.x))

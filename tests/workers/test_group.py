@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import time
-from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from pydantic import TypeAdapter
 
 from app.ml import nested
 from app.ml.catalogue import any_algorithm, find
-from app.ml.contract.algorithm import Data, Task
+from app.ml.contract.algorithm import Data, Task, in_turn
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import Stages, unheard
 from app.ml.models import state_format
@@ -189,15 +188,6 @@ def test_what_fails_everywhere_fails_as_in_turn(lender, capfd):
     assert len(told) <= 2
 
 
-@contextmanager
-def sharing(lends):
-    token = nested.EACH.set(lends.group(2))
-    try:
-        yield
-    finally:
-        nested.EACH.reset(token)
-
-
 BAGGING = {"name": "bagging", "n_estimators": 4, "estimator": {"name": "decision_tree"}}
 MADE = [  # and for what
     ({"name": "stacking", "estimators": [BAGGING, {"name": "knn"}]}, Task.REGRESSION),
@@ -220,8 +210,7 @@ def test_members_are_the_same_to_the_bit(lender, spec, task):
     params, fit = TypeAdapter(any_algorithm()).validate_python(spec), find(spec["name"]).algorithm.fit
     alone = fit(params, data, nested.context(3)).state
     lends = lender(2)
-    with sharing(lends):
-        shared = fit(params, data, nested.context(3)).state
+    shared = fit(params, data, nested.context(3, each=lends.group(2))).state
     assert packed(shared) == packed(alone)
     assert lends.asked == [2, 0]
 
@@ -236,13 +225,12 @@ def test_candidates_are_ranked_the_same(lender):
     found = candidates(SearchSpec.model_validate(spec))
     columns = [TableColumn(name, "numeric", 0, 80) for name in table.column_names]
 
-    def ranked():
+    def ranked(each=in_turn):
         how = {"folds": 3, "measure": "rmse", "rule": "best", "stages": Stages(unheard), "share": 0.9}
-        return search.rank(found, plan(found[0].spec, columns, 80), table, **how)
+        return search.rank(found, plan(found[0].spec, columns, 80), table, each=each, **how)
 
     alone, lends = ranked(), lender(2)
-    with sharing(lends):
-        assert ranked() == alone
+    assert ranked(lends.group(2)) == alone
     assert [one.error is None for one in alone.tried] == [True, True, True, False, True]
     assert lends.asked == [2, 0]
 
@@ -263,17 +251,15 @@ def test_fits_that_judge_tell_the_same(lender, method, target):
     spec = {"target": target, "algorithm": algorithm, "validation": {"method": method, "resamples": 10}}
     heard = []
 
-    def trained():
+    def trained(each=in_turn):
         wanted = TrainSpec.model_validate(spec)
         heard.clear()
-        return train(
-            plan(wanted, columns, table.num_rows), table, data_digest="", progress=lambda *said: heard.append(said[:2])
-        )
+        planned = plan(wanted, columns, table.num_rows)
+        return train(planned, table, data_digest="", progress=lambda *said: heard.append(said[:2]), each=each)
 
     alone, lends = trained(), lender(2)
     said = list(heard)
-    with sharing(lends):
-        assert trained() == alone
+    assert trained(lends.group(2)) == alone
     assert heard == said
     assert [fraction for fraction, _ in said] == sorted(fraction for fraction, _ in said)
     fits = {"kfold": 5, "loo": 24, "bootstrap": 10}[method]
@@ -285,9 +271,10 @@ def test_fits_that_judge_tell_the_same(lender, method, target):
 def test_refits_are_the_same(lender, noise):
     table, columns = measured()
     spec = TrainSpec.model_validate({"target": "y", "algorithm": {"name": "linear"}})
-    material = TrainingSet.read(plan(spec, columns, 30), table)
+    planned = plan(spec, columns, 30)
 
-    def refits():
+    def refits(each=in_turn):
+        material = TrainingSet.read(planned, table, each)
         done = []
         found = refit(
             material, table.slice(0, 2), resamples=12, jackknife=not noise, noise=noise, seed=1,
@@ -297,6 +284,5 @@ def test_refits_are_the_same(lender, noise):
         return found.numbers, found.whole.tobytes(), found.draws.tobytes(), None if noise else found.left_out.tobytes()
 
     alone, lends = refits(), lender(2)
-    with sharing(lends):
-        assert refits() == alone
+    assert refits(lends.group(2)) == alone
     assert lends.asked == [2, 0]

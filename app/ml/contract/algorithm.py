@@ -119,15 +119,19 @@ class Context:
 
     rng: np.random.Generator
     progress: Progress = silent
-    fit: Callable[[Learner, Data], Learned] = _no_nested_fits
-    """Fits a `Learner` with a generator of its own: what one draws changes nothing for the next."""
     fit_all: Callable[[Sequence[Lesson]], Iterator[Learned]] = _no_nested_fits
-    """The same of several, perhaps at once. It answers in their order, and reports the progress."""
+    """Fits learners, perhaps at once, each with a generator of its own: what one draws changes nothing for the next.
+    They come in their order, and the progress is reported."""
     each: Each = in_turn
+    """Does pieces of work, perhaps at once."""
 
     @classmethod
     def of(cls, seed: int, progress: Progress = silent) -> Self:
         return cls(np.random.Generator(np.random.PCG64(seed)), progress)
+
+    def fit(self, spec: Learner, data: Data) -> Learned:
+        """One learner, as `fit_all`; the progress is the caller's."""
+        return next(self.fit_all([Lesson(spec, lambda: data)]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,7 @@ def run(request: BootstrapRequest, inputs: Inputs, progress: Reporter) -> Outcom
     source = source.used_as(spec.kinds)
     columns, table = source.sheet.columns, source.read()
     planned = _planned(request, spec, columns, table.num_rows)
-    material = TrainingSet.read(planned, table)
+    material = TrainingSet.read(planned, table, inputs.each)
     del table
 
     def step(done: int, fits: int, result: Numbers) -> None:

@@ -144,6 +144,7 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         stages=stages,
         share=CHOSEN,
         fold_models=request.keep_fold_models,
+        each=inputs.each,
     )
     higher = ranking.measure == Q or MEASURES[ranking.measure].better > 0
     lucky = f"The best of {len(found)} candidates looks better than it is: use its test metrics."
@@ -168,6 +169,7 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         data_digest=source.sheet.digest,
         reading=source.sheet.reading,
         progress=lambda fraction, _, measures: received(fraction, **measures),
+        each=inputs.each,
     )
     return Outcome(trained, result)
 

@@ -54,7 +54,10 @@ def run(request: TrainRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     sheet = source.sheet
     planned = plan(request, sheet.columns, sheet.rows, inputs.memory_bytes)
     read = source.read_beside if planned.lot else source.read
-    return Outcome(train(planned, read(), data_digest=sheet.digest, reading=sheet.reading, progress=progress))
+    trained = train(
+        planned, read(), data_digest=sheet.digest, reading=sheet.reading, progress=progress, each=inputs.each
+    )
+    return Outcome(trained)
 
 
 KIND = Kind(

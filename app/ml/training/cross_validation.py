@@ -17,7 +17,7 @@ from app.ml.evaluation.evaluation import Validation, across_folds, across_resamp
 from app.ml.evaluation.group_splits import members
 from app.ml.evaluation.report import Fold
 from app.ml.evaluation.splits import Split, kfold, resample
-from app.ml.nested import EACH, meaning
+from app.ml.nested import meaning
 from app.ml.statistics.figures import Figure
 from app.ml.training.fit import Fitted, fit_rows, judge
 from app.ml.training.leave_one_out import closed_form
@@ -75,7 +75,7 @@ class Fits(NamedTuple):
 
     def each(self, kind: type[T], works: Sequence[Callable[[], T]], what: str) -> Iterator[T]:
         self.step(0.0, f"fitting {what} 1 of {len(works)}")
-        for done, made in enumerate(EACH.get()(kind, works), 1):
+        for done, made in enumerate(self.material.each(kind, works), 1):
             self.step(done / len(works), f"fitted {what} {done} of {len(works)}")
             yield made
 

@@ -11,7 +11,6 @@ from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.evaluation.evaluation import Evaluation
 from app.ml.evaluation.group_splits import members
 from app.ml.evaluation.splits import resample
-from app.ml.nested import EACH
 from app.ml.training.fit import Fitted, fit_rows, judge
 from app.ml.training.training_set import TrainingSet
 
@@ -92,7 +91,7 @@ def refit(
     works = [partial(simulated if noise else drawn, own) for own in rng.spawn(resamples)]
     works += [partial(without, rows) for rows in units]
     refits = []
-    for made in EACH.get()(_Refit, works):
+    for made in material.each(_Refit, works):
         refits.append(made.told)
         step(1 + len(refits), fits, refits[-1] if len(refits) <= resamples else {})
     draws, left_out = refits[:resamples], refits[resamples:]

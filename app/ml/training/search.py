@@ -19,12 +19,11 @@ from pydantic import Field
 from app.errors import InvalidData, ValiantError
 from app.ml import nested
 from app.ml.catalogue import find
-from app.ml.contract.algorithm import Labels, Task, Vector
+from app.ml.contract.algorithm import Each, Labels, Task, Vector, in_turn
 from app.ml.contract.progress import Stages
 from app.ml.evaluation.duplicates import Copies, warnings
 from app.ml.evaluation.evaluation import evaluate
 from app.ml.evaluation.splits import holdout, kfold
-from app.ml.nested import EACH
 from app.ml.statistics.figures import MEASURES, Figure, fold_mean
 from app.ml.training.candidates import Candidate
 from app.ml.training.ensemble_selection import Contender, Ensemble, Judges, ensemble, value, with_one_more
@@ -99,6 +98,7 @@ def rank(
     stages: Stages,
     share: float,
     fold_models: bool = False,
+    each: Each = in_turn,
 ) -> Ranking:
     """Judge every candidate and choose one.
 
@@ -107,7 +107,7 @@ def rank(
     rule: the best, ties going to the first; or the first whose mean is within the best one's standard error.
     Raises InvalidData if none can be judged.
     """
-    first, material = planned.spec, TrainingSet.read(planned, table)
+    first, material = planned.spec, TrainingSet.read(planned, table, each)
     rng = np.random.Generator(np.random.PCG64(first.seed))
     rows = holdout(material.rows, first.validation.test_fraction, rng, material.target.codes, material.groups).train
     codes = None if material.target.codes is None else material.target.codes[rows]
@@ -118,7 +118,7 @@ def rank(
     scores: list[_Scores] = []
     stages(0.0, f"candidate 1 of {len(found)}")
     works = [partial(_scores, judges, candidate.spec) for candidate in found]
-    for place, score in enumerate(EACH.get()(_Scores, works)):
+    for place, score in enumerate(material.each(_Scores, works)):
         contender = Contender(place, found[place].spec, _cost(name, score.validation), score.answers)
         kept = with_one_more(kept, contender, judges.room)
         scores.append(score._replace(answers=np.zeros(0)))

@@ -7,7 +7,7 @@ from importlib.metadata import version
 import numpy as np
 import pyarrow as pa
 
-from app.ml.contract.algorithm import JSON
+from app.ml.contract.algorithm import JSON, Each, in_turn
 from app.ml.contract.progress import Reporter, Stages, unheard
 from app.ml.evaluation.duplicates import Copies
 from app.ml.evaluation.evaluation import evaluate
@@ -42,6 +42,7 @@ def train(
     data_digest: str,
     reading: Mapping[str, JSON] | None = None,
     progress: Reporter = unheard,
+    each: Each = in_turn,
 ) -> Trained:
     """Split, prepare, fit, evaluate, encode.
 
@@ -58,7 +59,7 @@ def train(
     if planned.lot:
         stream = Stream.look(planned, table, stages.within(0.0, READ, "reading the table"))
         table = stream.sample
-    material = TrainingSet.read(planned, table)
+    material = TrainingSet.read(planned, table, each)
     if stream:
         material, split = material._replace(numbers=stream.numbers), stream.split
     else:

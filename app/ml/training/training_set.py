@@ -7,7 +7,20 @@ import pyarrow as pa
 
 from app.ml import nested
 from app.ml.catalogue import find
-from app.ml.contract.algorithm import Accepts, Algorithm, Data, Fit, Labels, Learned, Params, Progress, Task, Vector
+from app.ml.contract.algorithm import (
+    Accepts,
+    Algorithm,
+    Data,
+    Each,
+    Fit,
+    Labels,
+    Learned,
+    Params,
+    Progress,
+    Task,
+    Vector,
+    in_turn,
+)
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.labels import Class
 from app.ml.evaluation.group_splits import among, read_groups
@@ -38,9 +51,11 @@ class TrainingSet(NamedTuple):
     """(rows,) where each of them is in the dataset."""
     groups: Labels | None
     """(rows,) codes of the groups that splits keep together."""
+    each: Each = in_turn
+    """Makes fits of these rows, or parts of one, perhaps at once."""
 
     @classmethod
-    def read(cls, planned: Plan, table: pa.Table) -> "TrainingSet":
+    def read(cls, planned: Plan, table: pa.Table, each: Each = in_turn) -> "TrainingSet":
         """Raises InvalidData for values that cannot be used, naming them."""
         spec = planned.spec
         algorithm = find(spec.algorithm.name).algorithm
@@ -67,6 +82,7 @@ class TrainingSet(NamedTuple):
             errors_known=spec.sigma is not None,
             numbers=target.rows,
             groups=None if (group := spec.validation.group) is None else read_groups(table, group, target.rows),
+            each=each,
         )
 
     def of(self, spec: TrainSpec) -> "TrainingSet":
@@ -129,7 +145,7 @@ class TrainingSet(NamedTuple):
         self, data: Data, seed: int, progress: Progress, batches: Batches | None = None
     ) -> tuple[Fit[Any], Learned]:
         """data: in the target's own units, in which the learned answers too. batches: to learn instead, all rows."""
-        how, context = self.preprocessing.target, nested.context(seed, progress)
+        how, context = self.preprocessing.target, nested.context(seed, progress, self.each)
 
         def turned(rows: Data) -> Data:
             return transformed(how, rows, errors_known=self.errors_known)
