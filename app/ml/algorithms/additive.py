@@ -87,13 +87,13 @@ class Additive(Params):
         "keep the others.",
     )
     estimator: Learner = learner(
-        "The learner of one column, with backfitting or stagewise.", name="decision_tree", max_depth=3
+        "Learner that is trained for each column, with backfitting or stagewise.", name="decision_tree", max_depth=3
     )
     max_iter: int = Field(
         20,
         ge=1,
         le=1000,
-        description="Backfitting: maximum number of fits of a component. Stagewise: maximum number of steps.",
+        description="Maximum number of sweeps over the columns (backfitting) or of steps (stagewise).",
     )
     learning_rate: float = Field(
         1.0, gt=0, le=1, description="Shrinkage: the factor by which each stagewise component is multiplied."

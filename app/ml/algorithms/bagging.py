@@ -62,7 +62,7 @@ from app.ml.numerics.trees.out_of_bag import unjudged
 
 
 class Bagging(Params):
-    estimator: Learner = learner("The learner to repeat.", name="decision_tree")
+    estimator: Learner = learner("Learner that is trained for each member.", name="decision_tree")
     n_estimators: int = Field(25, ge=1, le=1000, description="Number of members.")
     max_samples: float = Field(1.0, gt=0, le=1, description="Rows drawn for each member, as a share of all rows.")
     voting: Literal["soft", "hard"] = Field(

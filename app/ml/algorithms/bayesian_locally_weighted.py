@@ -48,7 +48,7 @@ class BayesianLocallyWeighted(Params):
     """Least squares on the neighbourhood of each query, with a prior."""
 
     width: float | None = Field(
-        None, gt=0, le=1e300, description="Kernel width W, a squared distance; absent: by leaving rows out."
+        None, gt=0, le=1e300, description="Kernel width W, a squared distance; null: chosen by leave-one-out."
     )
     prior_variance: float = Field(
         1e4, gt=0, le=1e15, description="Prior variance of each coefficient, relative to that of the noise."

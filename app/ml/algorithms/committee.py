@@ -70,7 +70,7 @@ ROUNDING = 1e-12
 
 
 class Committee(Params):
-    estimators: list[Learner] = learner("Algorithms that are the members.", "ridge", "knn", "decision_tree")
+    estimators: list[Learner] = learner("Members, whose predictions are combined.", "ridge", "knn", "decision_tree")
     estimator_weights: list[Annotated[float, Field(gt=0, le=1e9)]] | None = Field(
         None, min_length=1, max_length=50, description="Weight of each member in the mean or the vote; null: all alike."
     )

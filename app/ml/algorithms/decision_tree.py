@@ -102,9 +102,14 @@ class DecisionTree(Params):
         None, ge=2, le=1_000_000, description="Maximum number of leaves; null: unlimited."
     )
     min_samples_leaf: float = Field(
-        3.0, gt=0, le=1e100, description="Weight of training rows that every leaf must have."
+        3.0,
+        gt=0,
+        le=1e100,
+        description="Smallest weight of the training rows of a leaf; a row of weight 1 counts as one.",
     )
-    min_samples_split: float = Field(2.0, gt=0, le=1e100, description="A node of less weight is a leaf.")
+    min_samples_split: float = Field(
+        2.0, gt=0, le=1e100, description="Smallest weight of the training rows of a node that is split."
+    )
     min_impurity_decrease: float = Field(
         0.0,
         ge=0,

@@ -71,7 +71,7 @@ Code = NDArray[np.int8]
 
 
 class ECOC(Params):
-    estimator: Learner = learner("The learner of one bit.", name="decision_tree")
+    estimator: Learner = learner("Learner that is trained for each bit.", name="decision_tree")
     code: Literal["auto", "exhaustive", "random", "one_vs_all"] = Field(
         "auto", description="auto: exhaustive for up to 6 classes, else random."
     )

@@ -56,14 +56,17 @@ from app.ml.numerics.sampling.folds import dealt, out_of_fold, out_of_fold_fits
 
 
 class FeatureWeightedStacking(Params):
-    estimators: list[Learner] = learner("The first level.", "ridge", "knn", "decision_tree")
+    estimators: list[Learner] = learner("Members, whose predictions are combined.", "ridge", "knn", "decision_tree")
     meta_features: list[str] = Field(
         [],
         max_length=100,
         description="Columns that the weights follow, by name, a category as plan=pro; 1 is always one.",
     )
     cv: int = Field(
-        5, ge=2, le=50, description="Number of folds whose out-of-fold predictions train the final estimator."
+        5,
+        ge=2,
+        le=50,
+        description="Number of folds whose out-of-fold predictions determine the weights of the members.",
     )
 
 

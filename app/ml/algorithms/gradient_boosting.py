@@ -99,8 +99,8 @@ class GradientBoosting(Params):
         20.0,
         ge=1,
         le=1e100,
-        description="Smallest number of rows of a leaf; in classification approximately, as it is measured "
-        "by the curvature of the loss.",
+        description="Smallest number of training rows of a leaf, whatever their weight; approximate in classification, "
+        "where the curvature of the loss measures it.",
     )
     l2: float = Field(
         1.0,

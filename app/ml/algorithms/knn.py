@@ -84,7 +84,7 @@ class KNN(Params):
         "that has all of them.",
     )
     prototypes: int | None = Field(
-        None, ge=1, le=100_000, description="Centres kept in place of the rows, for each class; absent: all rows."
+        None, ge=1, le=100_000, description="Centres kept in place of the rows, for each class; null: all rows."
     )
     index: Literal["auto", "kdtree", "brute"] = Field(
         "auto", description="Search for the neighbours; it changes the time, not the prediction."

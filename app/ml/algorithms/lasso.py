@@ -79,7 +79,9 @@ class Lasso(Params):
         True, description="Fits a constant term; without it the prediction is 0 where all inputs are 0."
     )
     penalise_intercept: bool = Field(False, description="Pulls the intercept to zero like a coefficient.")
-    tol: float = Field(1e-10, gt=0, le=1e-2, description="Duality gap to stop at, as a share of the objective.")
+    tol: float = Field(
+        1e-10, gt=0, le=1e-2, description="Stop when the duality gap is at most this share of the objective."
+    )
     max_iter: int = Field(10_000, ge=1, le=1_000_000, description="Maximum number of sweeps for one strength.")
 
 

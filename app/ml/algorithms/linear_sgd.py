@@ -70,8 +70,10 @@ START = 0.1
 class LinearSGD(Params):
     """A linear model by gradient descent."""
 
-    loss: Literal["squared", "absolute"] = Field("squared", description="Loss of a regression.")
-    class_loss: Literal["logistic", "hinge", "squared", "absolute"] = Field("logistic", description="Class loss.")
+    loss: Literal["squared", "absolute"] = Field("squared", description="Loss that is minimised in regression.")
+    class_loss: Literal["logistic", "hinge", "squared", "absolute"] = Field(
+        "logistic", description="Loss that is minimised in classification."
+    )
     l2: float = Field(
         1e-4,
         ge=0,

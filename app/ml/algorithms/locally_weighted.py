@@ -50,7 +50,7 @@ class LocallyWeighted(Params):
     """Least squares on the neighbourhood of each query."""
 
     width: float | None = Field(
-        None, gt=0, le=1e300, description="Kernel width W, a squared distance; absent: by leaving rows out."
+        None, gt=0, le=1e300, description="Kernel width W, a squared distance; null: chosen by leave-one-out."
     )
     weighting: Literal["s2", "s"] = Field("s2", description="Weight of a squared error: s² or s.")
 

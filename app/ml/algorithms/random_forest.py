@@ -100,7 +100,7 @@ class RandomForest(Params):
         "shares", description="Probability of a class: its share of votes, or that share calibrated on unseen rows."
     )
     max_depth: int | None = Field(None, ge=0, le=1000, description="Maximum depth of a tree; null: unlimited.")
-    min_samples_leaf: float = Field(1.0, gt=0, le=1e100, description="Weight of drawn rows that every leaf must have.")
+    min_samples_leaf: float = Field(1.0, gt=0, le=1e100, description="Smallest weight of the drawn rows of a leaf.")
     max_bins: int = Field(MOST, ge=2, le=MOST, description="Maximum number of histogram bins of a column.")
     importance: bool = Field(True, description="Measures how much each column matters.")
     interval_of: Literal["mean", "observation"] = Field(

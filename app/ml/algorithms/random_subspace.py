@@ -66,7 +66,7 @@ HALF = 0.5
 
 
 class RandomSubspace(Params):
-    estimator: Learner = learner("The learner to repeat.", name="decision_tree")
+    estimator: Learner = learner("Learner that is trained for each member.", name="decision_tree")
     n_estimators: int = Field(
         25, ge=1, le=1000, description="Number of members; with `groups` there is one for each group."
     )

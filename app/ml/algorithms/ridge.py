@@ -61,7 +61,7 @@ class Ridge(Params):
 
     selection: Literal["fixed", "generalised_cross_validation", "lowest_error", "one_standard_error"] = Field(
         "fixed",
-        description="Choice of the strength. `fixed`: `l2`; `generalised_cross_validation`: its lowest score; "
+        description="Choice of the strength. `fixed`: `l2`; `generalised_cross_validation`: its lowest error; "
         "`lowest_error`: the lowest error of cross-validation in folds; `one_standard_error`: the strongest within one "
         "standard error of the lowest.",
     )

@@ -91,15 +91,17 @@ class RuleSet(Params):
         description="Rules in the order in which they are tried; null: they are learned.",
     )
     otherwise: Label | None = Field(
-        None, description="Class where no given rule fires; absent: the shares of the training rows left over."
+        None, description="Class where no given rule fires; null: the shares of the training rows left over."
     )
     shorten: bool = Field(
         True,
         description="Removes tests from learned rules that they can do without; if false, a rule fires on any row.",
     )
-    max_depth: int = Field(6, ge=1, le=30, description="Tests of a rule, at most.")
-    max_rules: int = Field(32, ge=2, le=1000, description="Leaves of the tree that the rules are read off, at most.")
-    min_samples_leaf: float = Field(3.0, gt=0, le=1e9, description="Weight of training rows in every leaf.")
+    max_depth: int = Field(6, ge=1, le=30, description="Maximum depth of the tree: at most so many tests in a rule.")
+    max_rules: int = Field(
+        32, ge=2, le=1000, description="Maximum number of leaves of the tree that the rules are read off."
+    )
+    min_samples_leaf: float = Field(3.0, gt=0, le=1e9, description="Smallest weight of the training rows of a leaf.")
 
 
 class State(NamedTuple):

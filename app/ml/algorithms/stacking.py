@@ -60,7 +60,7 @@ from app.ml.numerics.sampling.folds import dealt, out_of_fold, out_of_fold_fits
 
 
 class Stacking(Params):
-    estimators: list[Learner] = learner("The first level.", "ridge", "knn", "decision_tree")
+    estimators: list[Learner] = learner("Members, whose predictions are combined.", "ridge", "knn", "decision_tree")
     final_estimator: Learner | None = Field(
         None, description="Learner that combines the members' predictions; null: weights that are not negative."
     )

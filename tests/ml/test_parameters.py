@@ -1,0 +1,160 @@
+"""Parameters of all algorithms: one name has one meaning, one scale and one type."""
+
+import re
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from app.ml import nested
+from app.ml.catalogue import catalogue, find
+from app.ml.contract.algorithm import Data, Task
+
+COUNT, NUMBER, TRUTH, WORD = "integer", "number", "boolean", "string"
+TABLE = {
+    "ccp_alpha": (NUMBER, "cost-complexity"),
+    "criterion": (WORD, "Impurity"),
+    "cv": (COUNT, "Number of folds"),
+    "early_stopping": (TRUTH, "held-out rows"),
+    "epochs": (COUNT, "passes over the rows"),
+    "batch_size": (COUNT, "Number of rows"),
+    "estimator": ("Learner", "Learner that is trained for each"),
+    "estimators": ("Learners", "Members, whose predictions are combined"),
+    "final_estimator": ("Learner", "combines the members"),
+    "fit_intercept": (TRUTH, "constant term"),
+    "init": (WORD, "Starting"),
+    "interval_of": (WORD, "Target of a prediction interval"),
+    "l1": (NUMBER, "Penalty"),
+    "l2": (NUMBER, "Penalty"),
+    "learning_rate": (NUMBER, "multiplied"),
+    "loss": (WORD, "Loss that is minimised"),
+    "max_bins": (COUNT, "Maximum number of histogram bins"),
+    "max_depth": (COUNT, "Maximum depth"),
+    "max_features": ("MaxFeatures", "Columns"),
+    "max_iter": (COUNT, "Maximum number of"),
+    "max_leaf_nodes": (COUNT, "Maximum number of leaves"),
+    "max_samples": (NUMBER, "share of all rows"),
+    "metric": (WORD, "distance"),
+    "min_impurity_decrease": (NUMBER, "Smallest decrease of impurity"),
+    "min_margin": (NUMBER, "Smallest lead of the best class over the second"),
+    "min_probability": (NUMBER, "Smallest probability"),
+    "min_samples_leaf": (NUMBER, "Smallest .* of a leaf"),
+    "min_samples_split": (NUMBER, "Smallest .* of a node that is split"),
+    "missing": (WORD, "Treatment of missing values"),
+    "n_clusters": (COUNT, "Number of clusters"),
+    "n_components": (COUNT, "Number of directions"),
+    "n_estimators": (COUNT, "[Nn]umber of (members|trees|rounds|boosting rounds)"),
+    "n_init": (COUNT, "Number of starts"),
+    "n_iter_no_change": (COUNT, "without improvement on the held-out rows"),
+    "n_neighbors": (COUNT, "Number of neighbours"),
+    "p": (NUMBER, "Power"),
+    "penalise_intercept": (TRUTH, "intercept"),
+    "selection": (WORD, "Choice of the strength"),
+    "shuffle": (TRUTH, "new order"),
+    "solver": (WORD, "."),
+    "splits": (WORD, "Candidate thresholds"),
+    "tol": (NUMBER, "Stop when"),
+    "validation_fraction": (NUMBER, "Share of the rows held out"),
+    "voting": (WORD, "`soft`.*`hard`|`hard`.*`soft`"),
+    "weights": (WORD, "Neighbours"),
+    "width": (NUMBER, "Kernel width"),
+}
+"""The type of a parameter, null aside, and what each of its descriptions says."""
+RETIRED = [
+    "accept_above",
+    "answer",
+    "base",
+    "bins",
+    "choice",
+    "columns",
+    "combine",
+    "components",
+    "count",
+    "folds",
+    "fraction",
+    "gap",
+    "gap_above",
+    "held_out",
+    "intercept",
+    "k",
+    "max_leaves",
+    "members",
+    "min_gain",
+    "patience",
+    "penalty",
+    "pruning",
+    "rate",
+    "rounds",
+    "second",
+    "share",
+    "sweeps",
+    "theta",
+    "trees",
+    "vote",
+    "words",
+]
+MEAN, SUM = {"lasso", "linear_sgd", "logistic"}, {"ridge"}
+
+
+def kind_of(schema):
+    """The type of the schema of a parameter, null aside."""
+    (schema, *others) = [one for one in schema.get("anyOf", [schema]) if one != {"type": "null"}]
+    if "$ref" in schema:
+        return schema["$ref"].rpartition("/")[2]
+    if schema.get("type") == "array" and "$ref" in schema["items"]:
+        return f"{schema['items']['$ref'].rpartition('/')[2]}s"
+    return "several" if others else schema["type"]
+
+
+def parameters():
+    """(algorithm, name, schema) of every parameter."""
+    for algorithm, entry in catalogue().items():
+        for name, schema in entry.algorithm.params.model_json_schema()["properties"].items():
+            yield algorithm, name, schema
+
+
+def test_no_parameter_has_a_retired_name():
+    assert not [(algorithm, name) for algorithm, name, _ in parameters() if name in RETIRED]
+
+
+def test_a_name_of_the_table_has_its_type_and_meaning_everywhere():
+    wrong = [
+        (algorithm, name)
+        for algorithm, name, schema in parameters()
+        if name in TABLE and (kind_of(schema) != TABLE[name][0] or not re.search(TABLE[name][1], schema["description"]))
+    ]
+    assert wrong == []
+
+
+def test_names_that_algorithms_share_stand_in_the_table():
+    algorithms = defaultdict(set)
+    for algorithm, name, _ in parameters():
+        algorithms[name].add(algorithm)
+    assert {name for name, several in algorithms.items() if len(several) > 1} <= TABLE.keys()
+    assert TABLE.keys() <= algorithms.keys()
+
+
+def test_descriptions_of_penalties_name_the_objective_and_the_scale():
+    for algorithm, name, schema in parameters():
+        if name in {"l1", "l2"}:
+            scale = "mean (not the sum)" if algorithm in MEAN else "sum (not the mean)"
+            assert f"beside the {scale} of " in schema["description"], algorithm
+            assert "minimises" in schema["description"], algorithm
+
+
+@pytest.mark.parametrize("algorithm", sorted(MEAN | SUM))
+def test_penalties_beside_the_mean_do_not_depend_on_the_sum_of_weights(algorithm):
+    """All weights three times as large: the same fit beside the mean, and beside the sum for a penalty three times."""
+    rng, entry = np.random.default_rng(0), find(algorithm).algorithm
+    x, weights = rng.normal(size=(60, 3)), rng.uniform(0.5, 2, 60)
+    task = Task.REGRESSION if Task.REGRESSION in entry.tasks else Task.CLASSIFICATION
+    y = x @ [1.0, 0.5, 0] + rng.normal(size=60)
+    y = y if task is Task.REGRESSION else (y > 0) * 1.0
+
+    def coefficients(penalty, times):
+        params = entry.params(**{"l1" if algorithm == "lasso" else "l2": penalty})
+        return entry.fit(params, Data.of(task, x, y, weights=times * weights), nested.context(0)).state.coef
+
+    once, factor = coefficients(0.3, 1), 3 if algorithm in SUM else 1
+    np.testing.assert_allclose(coefficients(0.3 * factor, 3), once, rtol=1e-5)
+    assert np.abs(coefficients(0.9, 1) - once).max() > 1e-3
