@@ -65,7 +65,7 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
                 literal.setdefault(route.path, set()).update(route.methods or ())
     app.literal_paths = {path: with_head(methods) for path, methods in literal.items()}
     app.fast = fast.is_on(settings)
-    app.answer_directly(partial(Surroundings, metrics=measured, templates=templates), direct if app.fast else [])
+    app.route_directly(partial(Surroundings, metrics=measured, templates=templates), direct if app.fast else [])
     return app
 
 

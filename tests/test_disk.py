@@ -18,7 +18,7 @@ from psycopg.errors import DiskFull
 from sqlalchemy.exc import OperationalError
 
 from app import disk
-from app.api.edge.problems import answer
+from app.api.edge.problems import response_to
 from app.disk import Reserve, crowded, demand_room, free
 from app.settings import MiB, Settings
 from app.store.work import WorkFactory
@@ -94,7 +94,7 @@ def test_a_crowded_disk_refuses_uploads_and_jobs_and_says_so(client, room, add_i
 
 
 def test_a_full_disk_of_the_database_is_named():
-    refused = answer(SCOPE, OperationalError("insert", {}, DiskFull("could not extend file")))
+    refused = response_to(SCOPE, OperationalError("insert", {}, DiskFull("could not extend file")))
     assert refused.status_code == 507
     assert b"storage_full" in refused.body
 

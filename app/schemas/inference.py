@@ -76,7 +76,7 @@ class InferInput(Body):
     data: list[Any] | None = Field(None, description="null is a missing value; integers have none.")
 
 
-class InferWanted(Body):
+class InferRequestedOutput(Body):
     """Output to return, by its name."""
 
     name: str = Field(description="Name of the output.")
@@ -95,7 +95,9 @@ class InferRequest(Body):
         "`pd`, as MLServer's codecs send, return the first output only, unless `outputs` names others.",
     )
     inputs: list[InferInput] = Field(min_length=1, max_length=10_000, description="Input tensors.")
-    outputs: list[InferWanted] | None = Field(None, max_length=100, description="Outputs to return; null: all.")
+    outputs: list[InferRequestedOutput] | None = Field(
+        None, max_length=100, description="Outputs to return; null: all."
+    )
 
 
 class InferOutput(Wire):
@@ -110,7 +112,7 @@ class InferOutput(Wire):
     )
 
 
-class InferAnswer(Wire):
+class InferResponse(Wire):
     """Response of the Open Inference Protocol."""
 
     model_name: str = Field(description="Name of the model.")

@@ -1,4 +1,4 @@
-"""Who may predict now. What cannot be answered soon is refused at once, and nothing queues without end."""
+"""Admission control of predictions. A request that cannot be served soon is refused at once; the queue is bounded."""
 
 import asyncio
 from collections.abc import Callable
@@ -74,7 +74,9 @@ class Place:
 
     def __init__(self, admission: Admission, seconds: float | None) -> None:
         self._admission = admission
-        self._deadline = None if seconds is None else asyncio.timeout(seconds)  # a timer only for who asks for one
+        self._deadline = (
+            None if seconds is None else asyncio.timeout(seconds)
+        )  # a timer only for a caller who sends one
 
     async def __aenter__(self) -> Self:
         self._admission.take()

@@ -1,4 +1,4 @@
-"""The answer to a prediction, written as JSON once: `app.schemas.predictions.Prediction`.
+"""The response to a prediction, written as JSON once: `app.schemas.predictions.Prediction`.
 
 Numbers are the shortest that read back as the same float; what is not finite is null.
 """
@@ -19,7 +19,7 @@ from app.ml.tables.rows import Incoming
 from app.store.models import Pointer
 
 
-class Answer(NamedTuple):
+class WrittenPrediction(NamedTuple):
     body: bytes
     version: int
     ignored: Sequence[str]
@@ -29,7 +29,7 @@ class Answer(NamedTuple):
 
 
 class Extras(NamedTuple):
-    """What an answer holds only where it was asked for."""
+    """Parts of a response that only some requests ask for."""
 
     policy: Policy | None = None
     confidence: float | None = None
@@ -38,9 +38,9 @@ class Extras(NamedTuple):
 NO_EXTRAS = Extras()
 
 
-def answer(
+def as_json(
     pointer: Pointer, model: Model, incoming: Incoming, predicted: Predicted | None, extras: Extras = NO_EXTRAS
-) -> Answer:
+) -> WrittenPrediction:
     """`predicted` is of the good rows, None if there are none. Bad rows are null in every list."""
     decisions: list[str] | None = None if extras.policy is None else []
     if extras.policy is not None and predicted is not None:
@@ -58,12 +58,12 @@ def answer(
     if incoming.faults:
         document["errors"] = [fault._asdict() for fault in incoming.faults]
     written = orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
-    return Answer(_head(pointer, model.task) + written[1:], pointer.version, incoming.ignored, incoming.rows)
+    return WrittenPrediction(_head(pointer, model.task) + written[1:], pointer.version, incoming.ignored, incoming.rows)
 
 
 @lru_cache(maxsize=1024)
 def _head(pointer: Pointer, task: Task) -> bytes:
-    """The names that all answers of a version begin with, up to the comma."""
+    """The names that all responses of a version begin with, up to the comma."""
     names = {"model": pointer.model, "version": pointer.version, "digest": pointer.digest, "task": task.value}
     return orjson.dumps(names)[:-1] + b","
 

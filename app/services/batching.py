@@ -1,7 +1,7 @@
-"""Small predictions that arrive together are computed together, and no caller can tell.
+"""Small predictions that arrive together are computed together, and no caller notices.
 
-Only for algorithms that answer each row with the same bits in any company (`Algorithm.rowwise`). What is read, refused,
-written, timed and told is each caller's own: a batch is rows, nothing else.
+Only for algorithms that predict a row with the same bits in any company (`Algorithm.rowwise`). What is read, refused,
+written, timed and returned is each caller's own: a batch is rows, nothing else.
 """
 
 import asyncio
@@ -46,11 +46,11 @@ class Batching:
         self._open: dict[int, _Batch] = {}
 
     def takes(self, model: Model) -> bool:
-        """Whether `predict` may be asked."""
+        """True if `predict` may be called."""
         return self._most > 0 and model.algorithm.rowwise
 
     async def predict(self, model: Model, raw: Matrix, begin: Callable[[], None]) -> Predicted:
-        """What `model.predict_raw(raw)` answers, to the bit. `begin` is called when it is computed, if it ever is."""
+        """The result of `model.predict_raw(raw)`, to the bit. `begin` is called when it is computed, if it ever is."""
         if len(raw) >= self._most:
             begin()
             return model.predict_raw(raw)

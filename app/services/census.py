@@ -14,12 +14,12 @@ from app.store.workers import Workers
 
 T = TypeVar("T")
 FRESH_SECONDS, COUNTED_SECONDS = 5.0, 60.0
-"""How old a figure may be: of what changes all the time, and of the finished jobs, which are many."""
+"""Seconds that a count is kept: of what changes all the time, and of the finished jobs, which are many."""
 log = structlog.get_logger(__name__)
 
 
 class Figure(Generic[T]):
-    """What a function reads. It is None until it could be read, and again when it cannot be read any more."""
+    """The value that a function reads. It is None until it could be read, and again when it cannot be read any more."""
 
     def __init__(self, work: WorkFactory, read: Callable[[Work], T], seconds: float) -> None:
         self.value: T | None = None
@@ -34,7 +34,7 @@ class Figure(Generic[T]):
         try:
             with self._work() as w:
                 self.value = self._read(w)
-        except Exception as error:  # noqa: BLE001  whatever it is, there is no figure
+        except Exception as error:  # noqa: BLE001  whatever it is, there is no value
             self.value = None
             log.warning("figures_unknown", error=type(error).__name__)
             return
@@ -49,11 +49,11 @@ class Census:
         self._finished = Figure(work, lambda w: w.census.finished(), COUNTED_SECONDS)
         self._flights: SingleFlight[int, None] = SingleFlight(2, "census")
         self.queue: Queue | None = None
-        """As of the last refresh; None if the database did not answer."""
+        """As of the last refresh; None if the database did not respond."""
 
     @property
     def workers(self) -> Workers | None:
-        """As of the last refresh; None if the database did not answer."""
+        """As of the last refresh; None if the database did not respond."""
         return None if self._workers.due else self._workers.value
 
     @property

@@ -1,4 +1,4 @@
-"""The answer to a prediction as an array (npy), or as a table (an Arrow stream): no text, no rounding."""
+"""The response to a prediction as an array (npy), or as a table (an Arrow stream): no text, no rounding."""
 
 import io
 from functools import lru_cache
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from app.ml.models.model import Model, Predicted
 from app.ml.tables.rows import Incoming
-from app.services.answers import NO_EXTRAS, Answer, Extras, decided, intervals
+from app.services.answers import NO_EXTRAS, Extras, WrittenPrediction, decided, intervals
 from app.store.models import Pointer
 
 
 def as_npy(
     pointer: Pointer, model: Model, incoming: Incoming, predicted: Predicted | None, extras: Extras = NO_EXTRAS
-) -> Answer:
+) -> WrittenPrediction:
     """float64: the probabilities (n, k) of a classification, a column per class; else the predictions, (n,) or (n, p).
 
     With intervals (n, 3): prediction, lower, upper. Bad rows are NaN. What a policy decides has no place here.
@@ -26,7 +26,7 @@ def as_npy(
         values = np.column_stack([values, intervals(predicted)])
     values = _spread(incoming, values)
     body = _npy_header(values.shape) + values.astype("<f8", copy=False).tobytes()
-    return Answer(body, pointer.version, incoming.ignored, incoming.rows)
+    return WrittenPrediction(body, pointer.version, incoming.ignored, incoming.rows)
 
 
 @lru_cache(maxsize=256)
@@ -38,10 +38,10 @@ def _npy_header(shape: tuple[int, ...]) -> bytes:
 
 def as_arrow(
     pointer: Pointer, model: Model, incoming: Incoming, predicted: Predicted | None, extras: Extras = NO_EXTRAS
-) -> Answer:
+) -> WrittenPrediction:
     """A row for each row sent: `prediction`, a `probability_…` for each class, and `flags`.
 
-    Where asked for: `lower` and `upper`, infinite where nothing bounds the answer, and `decision`. A flag is its code,
+    On request: `lower` and `upper`, infinite where nothing bounds the prediction, and `decision`. A flag is its code,
     and the column after a colon. Bad rows are null, their flag is the code of the fault.
     """
     decisions: list[str] = []
@@ -67,7 +67,7 @@ def as_arrow(
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    return Answer(sink.getvalue().to_pybytes(), pointer.version, incoming.ignored, incoming.rows)
+    return WrittenPrediction(sink.getvalue().to_pybytes(), pointer.version, incoming.ignored, incoming.rows)
 
 
 def _numbers(model: Model, predicted: Predicted | None) -> NDArray[np.float64]:
@@ -102,7 +102,7 @@ def _predictions(model: Model, predicted: Predicted | None) -> pa.Array:
 
 
 def _placed(incoming: Incoming, values: pa.Array) -> pa.Array:
-    """What is said of the good rows, null beside."""
+    """The flags of the good rows, null elsewhere."""
     if len(values) == incoming.rows:
         return values
     places, bad = np.zeros(incoming.rows, np.intp), np.ones(incoming.rows, np.bool_)
@@ -112,13 +112,13 @@ def _placed(incoming: Incoming, values: pa.Array) -> pa.Array:
 
 def _flags(incoming: Incoming, predicted: Predicted | None) -> pa.Array:
     """A list of texts for each row."""
-    said = [
+    messages = [
         (flag.code if flag.column is None else f"{flag.code}:{flag.column}", incoming.good[flag.rows])
         for flag in (predicted.flags if predicted else ())
     ]
-    said += [(fault.code, np.array([int(fault.pointer.split("/")[2])])) for fault in incoming.faults]
-    rows = np.concatenate([np.zeros(0, np.intp), *(rows for _, rows in said)])
-    which = np.repeat(np.arange(len(said)), [rows.size for _, rows in said])
+    messages += [(fault.code, np.array([int(fault.pointer.split("/")[2])])) for fault in incoming.faults]
+    rows = np.concatenate([np.zeros(0, np.intp), *(rows for _, rows in messages)])
+    which = np.repeat(np.arange(len(messages)), [rows.size for _, rows in messages])
     ends = np.append(0, np.bincount(rows, minlength=incoming.rows).cumsum()).astype(np.int32)
-    texts = pa.array([text for text, _ in said], pa.string()).take(pa.array(which[rows.argsort(kind="stable")]))
+    texts = pa.array([text for text, _ in messages], pa.string()).take(pa.array(which[rows.argsort(kind="stable")]))
     return pa.ListArray.from_arrays(pa.array(ends), texts)

@@ -1,6 +1,6 @@
 """Compiled code that any prediction is faster with, fetched once there is something to predict.
 
-A process that is asked little does without: with what reads it from disk, or compiles it, it takes 65 MB.
+A process with few requests does without: with what reads it from disk, or compiles it, it takes 65 MB.
 """
 
 import threading
@@ -11,7 +11,7 @@ from app.ml.preparation.compiled import columns
 from app.settings import MiB
 
 PATIENCE = MiB
-"""Of bodies that are answered without."""
+"""Of bodies that are processed without."""
 
 
 class Compiling:

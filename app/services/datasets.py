@@ -26,9 +26,9 @@ from app.suggestions import no_such
 
 UNNAMED = "dataset"
 MOST_CELLS = 1_000_000
-"""Values in one answer of rows."""
+"""Values in one response of rows."""
 MOST_BYTES = 16 << 20
-"""After so many an answer of rows ends with the chunk."""
+"""After so many a response of rows ends with the chunk."""
 
 
 class Datasets:
@@ -115,7 +115,7 @@ class Datasets:
             w.datasets.delete(w.datasets.identify(dataset))
 
     def payloads(self, dataset_id: UUID) -> Iterator[bytes]:
-        """The table, a few MiB of rows at a time, each a compressed Arrow IPC stream; one transaction per piece."""
+        """The table, a few MiB of rows at a time, each a compressed Arrow IPC stream; one transaction per batch."""
         seq = 0
         while True:
             with self._work() as w:
@@ -192,18 +192,18 @@ def _place(cursor: str) -> UUID:
         raise InvalidRequest("The cursor cannot be used.", faults=[fault]) from None
 
 
-def _chosen(names: list[str], wanted: Sequence[str] | None) -> list[str]:
-    if not wanted:
+def _chosen(names: list[str], requested: Sequence[str] | None) -> list[str]:
+    if not requested:
         return names
     known = set(names)
     faults = [
         Fault(f"/query/columns/{at}", no_such("The dataset has no column", name, names), "unknown_column")
-        for at, name in enumerate(wanted)
+        for at, name in enumerate(requested)
         if name not in known
     ]
     if faults:
         raise InvalidRequest("Some columns are unknown.", faults=faults)
-    return list(dict.fromkeys(wanted))
+    return list(dict.fromkeys(requested))
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""An inference request → an answer of the same model code that `app.services.predictions` asks."""
+"""Open Inference requests: tensors → tensors, by the same model code that `app.services.predictions` calls."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,14 @@ from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.models.model import Model, Predicted
 from app.ml.tables.cells import EXACT, Flaw, flaw, read_cells
 from app.ml.tables.rows import MAX_FAULTS
-from app.schemas.inference import InferInput, InferRequest, InferWanted, Parameters, TensorMetadata, TensorParameters
+from app.schemas.inference import (
+    InferInput,
+    InferRequest,
+    InferRequestedOutput,
+    Parameters,
+    TensorMetadata,
+    TensorParameters,
+)
 from app.services.predictions import Served
 from app.services.tensors import LENGTH, InvalidTensor, Tensor, read_tensors, refused
 
@@ -30,20 +37,20 @@ SHOWN = 20
 ONE_OUTPUT = ("np", "pd")
 """Content types of requests by MLServer's codecs: they read one array, and a table of one value per row and output."""
 NEVER_OFFERED = ("classification", "shared_memory_region")
-"""Parameters of other servers' extensions: they ask for another answer, so they cannot be ignored."""
+"""Parameters of other servers' extensions: they change the response, so they cannot be ignored."""
 DATATYPES: dict[type, str] = {bool: "BOOL", int: "INT64", float: "FP64", str: "BYTES"}
 KIND, NULLABLE = map(attrgetter, ("kind", "nullable"))
 TENSOR_OF_KIND = {ColumnKind.NUMERIC: "FP64", ColumnKind.BOOLEAN: "BOOL"}
 
 
 class Output(NamedTuple):
-    """A tensor of an answer."""
+    """A tensor of a response."""
 
     name: str
     datatype: str
     values: NDArray[Any]
     labels: Sequence[Any] = ()
-    """Of BYTES: what the values are the places of."""
+    """Of BYTES: the labels that the values index."""
     classes: Sequence[Any] = ()
     """Of the columns, where these are probabilities."""
 
@@ -68,7 +75,7 @@ def inputs_of(model: Model) -> list[TensorMetadata]:
 
 
 def outputs_of(model: Model) -> list[TensorMetadata]:
-    """As `infer` returns them: read off the answer to a row of missing values."""
+    """As `infer` returns them: read off the prediction of a row of missing values."""
     given = _outputs(model, model.predict_raw(np.full((1, len(model.inputs)), np.nan)))
     return [_described(output) for output in given]
 
@@ -82,14 +89,14 @@ def _described(output: Output) -> TensorMetadata:
     )
 
 
-class Asked(NamedTuple):
+class TensorRequest(NamedTuple):
     """A request whose tensors were read."""
 
     raw: Matrix
     request: InferRequest
 
 
-def read(model: Model, request: InferRequest, payload: memoryview, *, max_rows: int) -> Asked:
+def read(model: Model, request: InferRequest, payload: memoryview, *, max_rows: int) -> TensorRequest:
     """The raw matrix of the tensors, `payload` being the bytes after the JSON.
 
     Raises InvalidTensor, NulCharacter, BodyTooLarge, and InvalidData for values the model's columns do not take.
@@ -101,9 +108,9 @@ def read(model: Model, request: InferRequest, payload: memoryview, *, max_rows: 
     rows = _rows(request, names if whole else None, max_rows)
     tensors = read_tensors(request.inputs, payload)
     if whole:
-        return Asked(exact_matrix(tensors[0], model.inputs, rows), request)
+        return TensorRequest(exact_matrix(tensors[0], model.inputs, rows), request)
     by_name = dict(zip(sent, tensors, strict=True))
-    return Asked(_by_column(model, [by_name[column.name] for column in model.inputs], rows), request)
+    return TensorRequest(_by_column(model, [by_name[column.name] for column in model.inputs], rows), request)
 
 
 def placed(model: Model, request: InferRequest, values: Matrix, *, flat: bool, max_rows: int) -> Matrix | None:
@@ -121,13 +128,13 @@ def placed(model: Model, request: InferRequest, values: Matrix, *, flat: bool, m
     return values.reshape(rows, len(model.inputs))
 
 
-def answer(served: Served, asked: Asked) -> Inferred:
-    return write(served, asked.request, served.model.predict_raw(asked.raw))
+def infer(served: Served, sent: TensorRequest) -> Inferred:
+    return write(served, sent.request, served.model.predict_raw(sent.raw))
 
 
 def write(served: Served, request: InferRequest, predicted: Predicted) -> Inferred:
-    """The outputs asked for. Raises InvalidTensor where there is no such output."""
-    given = _wanted(_outputs(served.model, predicted), request)
+    """The requested outputs. Raises InvalidTensor where there is no such output."""
+    given = _requested(_outputs(served.model, predicted), request)
     parts = [_written(output, binary=binary) for output, binary in given]
     document: dict[str, Any] = {"model_name": served.pointer.model, "model_version": str(served.pointer.version)}
     if request.id is not None:
@@ -144,12 +151,12 @@ def _all_numbers(columns: Sequence[InputColumn]) -> bool:
 
 
 def _is_matrix(tensor: InferInput, names: Sequence[str]) -> bool:
-    """Whether the only tensor sent is the matrix (n, p): any is, but for a column (n) or (n, 1) by its name."""
+    """True if the only tensor sent is the matrix (n, p): any is, but for a column (n) or (n, 1) by its name."""
     return math.prod(tensor.shape[1:]) != 1 or tensor.name not in names
 
 
 def _rows(request: InferRequest, names: Sequence[str] | None, max_rows: int) -> int:
-    """How many, once every shape has proved to fit: nothing is read before.
+    """Number of rows, once every shape has proved to fit: nothing is read before.
 
     names: of the columns of a matrix, if it is one.
     """
@@ -220,7 +227,7 @@ def _json_values(numbers: NDArray[Any]) -> list[Any]:
 
 
 def _refuse_flaws(tensor: Tensor, columns: Sequence[InputColumn]) -> None:
-    """What `app.ml.tables.cells` refuses in a column of numbers, found without an object per cell."""
+    """Values that `app.ml.tables.cells` refuses in a column of numbers, found without an object per cell."""
     values = np.asarray(tensor.values)
     if values.dtype.kind == "f":
         bad = np.isinf(values)
@@ -246,7 +253,7 @@ def _flawed(tensor: Tensor, values: Sequence[tuple[int, InputColumn, Any]], coun
 
 
 def _outputs(model: Model, predicted: Predicted) -> list[Output]:
-    """The protocol has no null: a row without an answer gets its likeliest class, with the odds in `predict_proba`."""
+    """The protocol has no null: a row that the model rejects gets its likeliest class, see `predict_proba`."""
     if predicted.classes is None:
         if model.task.labels:
             return [Output("predict", "INT64", np.asarray(predicted.values, np.int64))]
@@ -260,25 +267,25 @@ def _outputs(model: Model, predicted: Predicted) -> list[Output]:
     return [Output("predict", datatype, np.array(predicted.classes, dtype)[predicted.values]), odds]
 
 
-def _wanted(given: Sequence[Output], request: InferRequest) -> list[tuple[Output, bool]]:
-    """The outputs asked for, in that order, and whether each is to be binary."""
+def _requested(given: Sequence[Output], request: InferRequest) -> list[tuple[Output, bool]]:
+    """The requested outputs, in that order, and whether each is to be binary."""
     as_bytes = _flag(request.parameters, "binary_data_output", "", otherwise=False)
     if not request.outputs:
         single = (request.parameters or {}).get("content_type") in ONE_OUTPUT
         return list(zip(given[:1] if single else given, repeat(as_bytes)))
     by_name = {output.name: output for output in given}
-    if len({wanted.name for wanted in request.outputs}) < len(request.outputs):
+    if len({requested.name for requested in request.outputs}) < len(request.outputs):
         raise refused("/outputs", "An output is requested twice.")
-    return [_one_wanted(wanted, by_name, f"/outputs/{i}", as_bytes) for i, wanted in enumerate(request.outputs)]
+    return [_one(requested, by_name, f"/outputs/{i}", as_bytes) for i, requested in enumerate(request.outputs)]
 
 
-def _one_wanted(wanted: InferWanted, given: dict[str, Output], at: str, as_bytes: bool) -> tuple[Output, bool]:
-    if wanted.name not in given:
+def _one(requested: InferRequestedOutput, given: dict[str, Output], at: str, as_bytes: bool) -> tuple[Output, bool]:
+    if requested.name not in given:
         raise refused(f"{at}/name", f"The model's outputs are {', '.join(given)}.")
     for name in NEVER_OFFERED:
-        if name in (wanted.parameters or {}):
+        if name in (requested.parameters or {}):
             raise refused(f"{at}/parameters/{name}", "This extension of the protocol is not offered.")
-    return given[wanted.name], _flag(wanted.parameters, "binary_data", at, otherwise=as_bytes)
+    return given[requested.name], _flag(requested.parameters, "binary_data", at, otherwise=as_bytes)
 
 
 def _flag(parameters: Parameters | None, name: str, pointer: str, *, otherwise: bool) -> bool:

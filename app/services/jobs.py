@@ -63,7 +63,7 @@ class Jobs:
         self._settings = settings
         self.attempts = Attempts()
 
-    # what clients ask
+    # for clients
 
     def get(self, job: UUID | str) -> Job:
         """By its id, or the newest of a name. Raises JobNotFound."""
@@ -92,7 +92,7 @@ class Jobs:
         return claimed
 
     def claim_oldest(self) -> Claim | None:
-        """Begin an attempt of the job that has waited longest, asking no broker."""
+        """Begin an attempt of the job that has waited longest, without the broker."""
         job_id = self._work.retry(lambda w: w.jobs.oldest(_capable()))
         return None if job_id is None else self.claim(job_id)
 
@@ -104,7 +104,7 @@ class Jobs:
             return w.jobs.beat(claim, self._settings.lease_seconds, progress, message, _lists(curves))
 
     def succeed(self, claim: Claim, outcome: Outcome, *, curves: Mapping[str, Sequence[float]] | None = None) -> None:
-        """What came of it and the job's success, both or neither: a version, a result, or both.
+        """The outcome and the job's success, both or neither: a version, a result, or both.
 
         Raises GoldenMismatch when the bytes do not predict what was promised, Cancelled, LeaseLost.
         """
@@ -175,12 +175,12 @@ class Jobs:
             raise Cancelled from None
         self.attempts.count(claim.kind, outcome, reason)
 
-    # what nobody asks for
+    # for housekeeping
 
     def sweep(self, held: int | None) -> Swept:
         """Take up what others dropped: expired leases, forgotten ids. Safe at any time, in any number of processes.
 
-        held: messages the broker still has; None if it does not answer.
+        held: messages the broker still has; None if it does not respond.
         """
         recovered = sum(self._recovered(lapsed) for lapsed in self._work.retry(lambda w: w.jobs.lapsed(self._grace)))
         self.attempts.lost += recovered

@@ -13,13 +13,13 @@ from app.store.work import WorkFactory
 
 
 def chunks(work: WorkFactory, pointer: Pointer) -> Iterator[bytes]:
-    """The stored bytes, piece by piece, each in a short transaction. Raises VersionNotFound when they are gone."""
+    """The stored bytes, chunk by chunk, each in a short transaction. Raises VersionNotFound when they are gone."""
     sent, seq = 0, 0
     while sent < pointer.size_bytes:
         with work() as w:
-            piece = w.models.chunk(pointer.model, pointer.version, seq)
-        yield piece
-        sent, seq = sent + len(piece), seq + 1
+            chunk = w.models.chunk(pointer.model, pointer.version, seq)
+        yield chunk
+        sent, seq = sent + len(chunk), seq + 1
 
 
 def stored(work: WorkFactory, pointer: Pointer) -> bytes:

@@ -1,4 +1,4 @@
-"""What API and worker tell Prometheus of themselves, beside the requests they answer or the slots they have."""
+"""Prometheus metrics of API and worker, besides those of requests and slots."""
 
 import platform
 from collections.abc import Iterator
@@ -74,7 +74,7 @@ class Served(Collector):
 
 
 class Counted(Collector):
-    """What the database knows; nothing but that it is down while it does not answer."""
+    """Counts of the database; only that it is down while it does not respond."""
 
     def __init__(self, census: Census) -> None:
         self._census = census

@@ -1,4 +1,4 @@
-"""What may happen to models, their versions and aliases."""
+"""Operations on models, their versions and aliases."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -50,17 +50,17 @@ class Models:
             return w.models.pointer(model, version=version)
 
     def artifact(self, pointer: Pointer) -> Iterator[bytes]:
-        """The stored bytes, piece by piece."""
+        """The stored bytes, chunk by chunk."""
         return chunks(self._work, pointer)
 
     def training_rows(self, pointer: Pointer) -> Iterator[bytes]:
-        """The hashes of the rows it has learned from, piece by piece; nothing for versions of earlier releases."""
+        """The hashes of its training rows, chunk by chunk; nothing for versions of earlier releases."""
         for seq in count():
             with self._work() as w:
-                piece = w.training_rows.chunk(pointer.model, pointer.version, seq)
-            if piece is None:
+                chunk = w.training_rows.chunk(pointer.model, pointer.version, seq)
+            if chunk is None:
                 return
-            yield piece
+            yield chunk
 
     def move_alias(
         self, model: str, alias: str, version: int, *, if_match: str | None, request_id: str | None

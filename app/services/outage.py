@@ -1,11 +1,11 @@
-"""Whether the database answers, judged by the reads of pointers: a circuit breaker for predictions."""
+"""Outage detection: whether the database responds, by the reads of pointers; a circuit breaker for predictions."""
 
 from collections.abc import Callable
 
 import structlog
 
 COLD_SECONDS, RETRY_SECONDS = 2.0, 0.5
-"""How long a request without a pointer waits for the database; pause between attempts while it is away."""
+"""Seconds that a request without a pointer waits for the database; pause between attempts while it is away."""
 log = structlog.get_logger(__name__)
 
 
@@ -31,13 +31,13 @@ class Outage:
         self.since, self._failed = None, False
 
     def seconds_left(self) -> float:
-        """How long a request without a pointer may wait; 0 once the database is known to be away."""
+        """Seconds that a request without a pointer may wait; 0 once the database is known to be away."""
         if self.since is None:
             return COLD_SECONDS
         return 0.0 if self._failed else max(0.0, COLD_SECONDS - (self._clock() - self.since))
 
     def retries(self) -> bool:
-        """Whether another attempt is due; the pause begins anew if so."""
+        """True if another attempt is due; the pause begins anew if so."""
         now = self._clock()
         if now < self._retry_at:
             return False

@@ -18,7 +18,7 @@ ANY_ALGORITHM = frozenset({"unknown_column", "duplicate", "dataset_not_found"})
 def further_faults(
     kind: type[Request], body: object, found: Sequence[Fault], check: Callable[[Any], object]
 ) -> list[Fault]:
-    """What `check` finds in the request once the faulty parts of its body are left out.
+    """The faults that `check` finds in the request once the faulty parts of its body are left out.
 
     found: faults of the schema. check: raises InvalidRequest with its faults, or a ValiantError.
     """

@@ -1,4 +1,4 @@
-"""Which version serves a model: read from the database, and kept for a moment, or longer while the database is away."""
+"""Pointers to the version that serves a model: read from the database and kept for a moment, or longer in an outage."""
 
 import time
 from collections.abc import Callable
@@ -59,127 +59,129 @@ class Pointers:
         self._attempt: Future[Pointer] | None = None
         self.outage = Outage(clock)
 
-    def at_hand(self, wanted: VersionRef, least: int = 0) -> Found | None:
+    def at_hand(self, reference: VersionRef, least: int = 0) -> Found | None:
         """A fresh pointer, or in an outage an older one, that has at least this revision."""
-        known = self._known.get(wanted)
+        known = self._known.get(reference)
         if known is None or known.found.pointer.revision < least:
             return None
         if self._clock() - known.read_at < self._seconds:
             return known.found
         if self.outage.since is None:
             return None
-        stale = self._stale(wanted, least)
+        stale = self._stale(reference, least)
         if stale is not None:
-            self._retry(wanted)
+            self._retry(reference)
         return stale
 
-    async def current(self, wanted: VersionRef, least: int = 0) -> Found:
+    async def current(self, reference: VersionRef, least: int = 0) -> Found:
         """As `at_hand`, else from the database.
 
         Raises ModelNotFound, VersionNotFound, AliasNotFound, RevisionNotReached, DatabaseUnavailable.
         """
-        found = self.at_hand(wanted, least) or await self._renewed(wanted, least)
+        found = self.at_hand(reference, least) or await self._renewed(reference, least)
         if found.pointer.revision < least:  # that read may have begun before the move that the caller knows of
-            found = await self._renewed(wanted, least)
+            found = await self._renewed(reference, least)
         if found.pointer.revision < least:
             raise RevisionNotReached(f"The alias is at revision {found.pointer.revision}.")
         return found
 
-    async def demand_database(self, wanted: VersionRef) -> None:
+    async def demand_database(self, reference: VersionRef) -> None:
         """Raises DatabaseUnavailable while the database is away."""
-        await self.current(wanted)
+        await self.current(reference)
         if not self.outage.seconds_left():
             raise DatabaseUnavailable
 
-    def fetch(self, wanted: VersionRef, least: int = 0) -> Future[Pointer]:
+    def fetch(self, reference: VersionRef, least: int = 0) -> Future[Pointer]:
         """From the database. The outcome may be ModelNotFound, VersionNotFound or AliasNotFound."""
         generation = self._generation
-        return self._flights.join((wanted, least, generation), lambda: self._read(wanted, least, generation))
+        return self._flights.join((reference, least, generation), lambda: self._read(reference, least, generation))
 
     def alias_moved(self, model: str, alias: str) -> None:
         """Read anew what the move changed, once it is committed."""
         changed = [VersionRef(model, alias=alias), *([VersionRef(model)] if alias == CHAMPION else [])]
         self._forget(changed.__contains__)
-        for wanted in changed:
+        for reference in changed:
             with suppress(Exception):  # the move is done; the next read tries again
-                self.fetch(wanted).result(COLD_SECONDS)
+                self.fetch(reference).result(COLD_SECONDS)
 
     def deleted(self, model: str, version: int | None = None) -> None:
         """Forget all versions of a model, or one."""
         self._forget(
-            lambda wanted: wanted.model == model and version in {None, self._known[wanted].found.pointer.version}
+            lambda reference: (
+                reference.model == model and version in {None, self._known[reference].found.pointer.version}
+            )
         )
 
     def seconds_left(self) -> float:
-        """How long the pointer read last can still serve without the database; 0 if there is none."""
+        """Seconds that the pointer read last can still serve without the database; 0 if there is none."""
         newest = max((known.read_at for known in list(self._known.values())), default=None)
         return 0.0 if newest is None else max(0.0, self._stale_seconds - (self._clock() - newest))
 
     def _forget(self, changed: Callable[[VersionRef], bool]) -> None:
         with self._lock:
             self._generation += 1
-            for wanted in list(filter(changed, self._known)):
-                del self._known[wanted]
+            for reference in list(filter(changed, self._known)):
+                del self._known[reference]
 
-    def _read(self, wanted: VersionRef, least: int, generation: int) -> Pointer:
-        known, began = self._known.get(wanted), self._clock()
+    def _read(self, reference: VersionRef, least: int, generation: int) -> Pointer:
+        known, began = self._known.get(reference), self._clock()
         if known is not None and began - known.read_at < self._seconds and known.found.pointer.revision >= least:
             return known.found.pointer  # landed between the caller's look and now
         try:
             with self._work() as w:
-                pointer = w.models.pointer(wanted.model, version=wanted.version, alias=wanted.alias)
+                pointer = w.models.pointer(reference.model, version=reference.version, alias=reference.alias)
         except ValiantError:
-            self._land(wanted, None, generation)
+            self._land(reference, None, generation)
             raise
         except Exception as error:
             self.outage.begin(failed=True)
             log.warning("pointer_not_read", error=type(error).__name__)
             raise
-        self._land(wanted, _Known(Found(pointer), began), generation)
+        self._land(reference, _Known(Found(pointer), began), generation)
         return pointer
 
-    def _land(self, wanted: VersionRef, known: _Known | None, generation: int) -> None:
+    def _land(self, reference: VersionRef, known: _Known | None, generation: int) -> None:
         self.outage.end()
         with self._lock:
             if generation != self._generation:
                 return
-            self._known.pop(wanted, None)
+            self._known.pop(reference, None)
             if known is not None:
                 if len(self._known) >= MOST:
                     self._known.clear()
-                self._known[wanted] = known
+                self._known[reference] = known
 
-    def _stale(self, wanted: VersionRef, least: int) -> Found | None:
-        known = self._known.get(wanted)
+    def _stale(self, reference: VersionRef, least: int) -> Found | None:
+        known = self._known.get(reference)
         if known is None or known.found.pointer.revision < least:
             return None
         age = self._clock() - known.read_at
         return Found(known.found.pointer, int(age)) if age < self._stale_seconds else None
 
-    def _retry(self, wanted: VersionRef) -> Future[Pointer] | None:
+    def _retry(self, reference: VersionRef) -> Future[Pointer] | None:
         """In an outage: another attempt, one at a time, if it is due."""
         with self._lock:
             if (self._attempt is not None and not self._attempt.done()) or not self.outage.retries():
                 return None
-        self._attempt = self.fetch(wanted)
+        self._attempt = self.fetch(reference)
         return self._attempt
 
-    async def _renewed(self, wanted: VersionRef, least: int) -> Found:
+    async def _renewed(self, reference: VersionRef, least: int) -> Found:
         """From the database; what is known already if that takes long or fails."""
         if self.outage.seconds_left():
-            flight, patience = self.fetch(wanted, least), self.outage.seconds_left()
+            flight, patience = self.fetch(reference, least), self.outage.seconds_left()
         else:
-            attempt = self._retry(wanted)
+            attempt = self._retry(reference)
             if attempt is None:
                 raise DatabaseUnavailable
             flight, patience = attempt, COLD_SECONDS
-        if self._stale(wanted, least) is not None:
+        if self._stale(reference, least) is not None:
             patience = LATE_SECONDS
         if not await within(flight, patience):
             self.outage.begin(failed=False)
         elif flight.exception() is None or isinstance(flight.exception(), ValiantError):
             return Found(flight.result())
-        stale = self._stale(wanted, least)
+        stale = self._stale(reference, least)
         if stale is None:
             raise DatabaseUnavailable
         return stale

@@ -13,7 +13,7 @@ from app.ml.evaluation.rejection import Policy
 from app.ml.job import VersionRef
 from app.ml.models.model import Model, Predicted
 from app.ml.tables.rows import Incoming, read_rows
-from app.services.answers import NO_EXTRAS, Answer, Extras, answer
+from app.services.answers import NO_EXTRAS, Extras, WrittenPrediction, as_json
 from app.services.batching import Batching
 from app.services.compiling import Compiling
 from app.services.loading import opened, stored
@@ -28,14 +28,14 @@ from app.store.work import WorkFactory
 
 T = TypeVar("T")
 QUICK_BODY, QUICK_MODEL = 64 * KiB, 8 * MiB
-"""A small table and a small model take less time than the way to a thread and back may cost."""
+"""A small table and a small model take less time than the switch to a thread and back may cost."""
 QUICK_SECONDS, MEMORY, MOST_PACES = 1e-3, 0.9, 10_000
 """CPU time up to which a larger one of plain numbers stays there too, at the pace of the slowest to this version of
 late: what one of them took counts less with each that follows."""
 PROBE_SECONDS = 1.0
-"""How often a request that waits for a model makes sure that the database is there."""
+"""Seconds between checks of the database by a request that waits for a model."""
 LOADS = 2
-"""Models read at a time, per process: the bound on what cold requests ask of Postgres."""
+"""Models read at a time, per process: the bound on the reads of cold requests from Postgres."""
 
 
 class Served(NamedTuple):
@@ -47,7 +47,7 @@ class Served(NamedTuple):
     """Age of a pointer that could not be renewed; None for a fresh one."""
 
     def quick(self, size: int) -> bool:
-        """Whether a body of so many bytes is best answered on the event loop."""
+        """True if a body of so many bytes is best processed on the event loop."""
         return size <= QUICK_BODY and self.model.nbytes <= QUICK_MODEL
 
 
@@ -73,26 +73,26 @@ class Predictions:
         """
         return await self.ready(wanted_of(model, version, alias, least), least)
 
-    async def ready(self, wanted: VersionRef, least: int = 0) -> Served:
+    async def ready(self, reference: VersionRef, least: int = 0) -> Served:
         """As `serve`."""
-        found = await self.pointers.current(wanted, least)
+        found = await self.pointers.current(reference, least)
         model = self.memory.get(found.pointer.digest)
         if model is None:
             self.tally.looked_up(Level.MEMORY, found=False)
-            return Served(found.pointer, await self._loaded(wanted, found), found.stale_seconds)
+            return Served(found.pointer, await self._loaded(reference, found), found.stale_seconds)
         self.tally.found_in_memory += 1
         return Served(found.pointer, model, found.stale_seconds)
 
     def at_hand(
-        self, wanted: VersionRef, size: int, seconds: float | None, least: int = 0, *, plain: bool = False
+        self, reference: VersionRef, size: int, seconds: float | None, least: int = 0, *, plain: bool = False
     ) -> Served | None:
-        """As `ready`, if a body of so many bytes can be answered without waiting for anything or anybody.
+        """As `ready`, if a body of so many bytes can be processed without waiting for anything or anybody.
 
         seconds: the caller's deadline, if there is one: such a request may wait. plain: whether it is numbers and
         nothing else, so that its size says how much there is to do.
         """
         self._compiling.came(size)
-        found = self.pointers.at_hand(wanted, least) if seconds is None else None
+        found = self.pointers.at_hand(reference, least) if seconds is None else None
         if found is None:
             return None
         pointer, stale_seconds = found
@@ -106,7 +106,7 @@ class Predictions:
         return None
 
     def timed(self, served: Served, size: int, give: Callable[[], T], *, plain: bool) -> T:
-        """What `give` gives for a body of so many bytes. How long a large plain one takes is remembered.
+        """The result of `give` for a body of so many bytes. How long a large plain one takes is remembered.
 
         And forgotten slowly: whoever was slow once, and be it in refusing, is not trusted for some time.
         """
@@ -121,22 +121,26 @@ class Predictions:
             pace = (time.thread_time() - begun) / size
             self._paces[digest] = max(pace, MEMORY * self._paces.get(digest, 0.0))
 
-    async def _loaded(self, wanted: VersionRef, found: Found) -> Model:
+    async def _loaded(self, reference: VersionRef, found: Found) -> Model:
         if found.stale_seconds is not None:
-            await self.pointers.demand_database(wanted)
+            await self.pointers.demand_database(reference)
         flight = self._loads.join(found.pointer.digest, lambda: self._load(found.pointer))
         while not await within(flight, PROBE_SECONDS):
-            await self.pointers.demand_database(wanted)
+            await self.pointers.demand_database(reference)
         return flight.result()
 
     def read(self, served: Served, body: object, *, let_bad_rows_pass: bool = False) -> Incoming:
         """Rows as parsed from JSON. Raises what `app.ml.tables.rows.read_rows` raises."""
         return read_rows(body, served.model.inputs, max_rows=self._max_rows, let_bad_rows_pass=let_bad_rows_pass)
 
-    def answer(
-        self, served: Served, incoming: Incoming, extras: Extras = NO_EXTRAS, write: Callable[..., Answer] = answer
-    ) -> Answer:
-        """`write`: the answer in its form, as `app.services.answers.answer` does for JSON."""
+    def respond(
+        self,
+        served: Served,
+        incoming: Incoming,
+        extras: Extras = NO_EXTRAS,
+        write: Callable[..., WrittenPrediction] = as_json,
+    ) -> WrittenPrediction:
+        """`write`: writes the response in its format, as `app.services.answers.as_json` does for JSON."""
         predicted = served.model.predict(incoming.table, extras.confidence) if incoming.good.size else None
         return write(served.pointer, served.model, incoming, predicted, extras)
 
@@ -146,12 +150,12 @@ class Predictions:
         incoming: Incoming,
         begin: Callable[[], None],
         extras: Extras,
-        write: Callable[..., Answer],
-    ) -> Answer:
-        """The same bytes as `answer`; `begin` is called as the computation begins."""
+        write: Callable[..., WrittenPrediction],
+    ) -> WrittenPrediction:
+        """The same bytes as `respond`; `begin` is called as the computation begins."""
         if not incoming.good.size or extras.confidence is not None:
             begin()
-            return self.answer(served, incoming, extras, write)
+            return self.respond(served, incoming, extras, write)
         table = incoming.table
         raw = table if isinstance(table, np.ndarray) else served.model.preparation.raw(table)
         predicted = await self.predicted(served, raw, begin)
@@ -190,7 +194,7 @@ class Predictions:
 
 
 def check_extras(served: Served, extras: Extras) -> None:
-    """Raises NoInterval, InvalidRequest if the model cannot answer so."""
+    """Raises NoInterval, InvalidRequest if the model cannot do so."""
     if extras.confidence is not None:
         _ = served.model.interval
     if extras.policy is not None:
@@ -198,7 +202,7 @@ def check_extras(served: Served, extras: Extras) -> None:
 
 
 def check_policy(served: Served, policy: Policy) -> None:
-    """Raises InvalidRequest if the model cannot be asked to decide so."""
+    """Raises InvalidRequest if the model cannot decide so."""
     classes = served.model.classes
     if classes is None:
         raise InvalidRequest(faults=[Fault("/query", "Only a classification can be rejected or have costs.")])

@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 
 
 class Dependencies:
-    """Polls join a check that is under way, so a server that hangs holds one thread, however often it is checked."""
+    """Polls join a check that is in progress, so a server that hangs holds one thread, however often it is checked."""
 
     def __init__(self, work: WorkFactory, cache: Cache, celery: Celery, pointers: Pointers) -> None:
         self._pointers = pointers

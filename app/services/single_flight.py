@@ -1,4 +1,4 @@
-"""Work that many ask for at once is done once."""
+"""Single flight: calls that many make at once run once."""
 
 import asyncio
 from collections.abc import Callable, Hashable
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 class SingleFlight(Generic[K, T]):
-    """Calls in a few threads, one per key at a time. Whoever asks for a key under way shares its outcome.
+    """Calls in a few threads, one per key at a time. Callers of a key in flight share its outcome.
 
-    The number of threads is also the bound on what this process asks of a database at once.
+    The number of threads is also the bound on this process's database calls at once.
     """
 
     def __init__(self, threads: int, name: str) -> None:
@@ -38,7 +38,7 @@ class SingleFlight(Generic[K, T]):
 
 
 async def within(flight: Future[T], seconds: float) -> bool:
-    """Whether a flight that others share lands in time. A caller who hangs up does not call it back."""
+    """True if a flight that others share lands in time. A caller who hangs up does not call it back."""
     landing = asyncio.wrap_future(flight)
     landing.add_done_callback(lambda done: done.cancelled() or done.exception())
     await asyncio.wait({landing}, timeout=seconds)

@@ -1,4 +1,4 @@
-"""Accepting work of any kind: everything that can be known to be wrong is said before a job exists."""
+"""Submission of jobs of any kind: every fault that can be known is reported before a job exists."""
 
 import hashlib
 import json
@@ -77,7 +77,7 @@ class Submission:
         return job, replayed
 
     def validate(self, request: Request) -> Estimate:
-        """What the job would take. Raises what `submit` would raise of the request."""
+        """The cost of the job. Raises what `submit` would raise of the request."""
         with self._work() as w:
             return self._understand(w, request).checked.estimate
 
@@ -86,7 +86,7 @@ class Submission:
         return further_faults(kind, body, found, self.validate)
 
     def _accept(self, w: Work, *, request: Request, new: NewJob) -> tuple[Job, bool]:
-        """Safe to repeat: a job whose commit was not heard of is found again by its id or its key."""
+        """Safe to repeat: a job whose commit was not confirmed is found again by its id or its key."""
         if replay := self._replay(w, new):
             return replay, True
         understood = self._understand(w, request)
@@ -155,12 +155,12 @@ def _completed(new: NewJob, understood: _Understood) -> NewJob:
 
 
 def sheet(dataset: Dataset) -> Sheet:
-    """What the core may know of a dataset."""
+    """The description of a dataset for the core."""
     return Sheet(dataset.digest, dataset.rows, tuple(map(_column, dataset.columns)), _unusual(dataset.reading))
 
 
 def _unusual(reading: FileReading | None) -> dict[str, JSON]:
-    """What another file of the same origin needs to be read alike."""
+    """The reading options by which another file of the same origin is read alike."""
     if reading is None:
         return {}
     usual = reading.encoding in {None, "utf-8"}

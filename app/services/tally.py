@@ -31,13 +31,13 @@ class Tally:
         self._lock = Lock()
 
     def add(self, model: str, rows: int) -> None:
-        """A request that was answered with predictions of so many rows."""
+        """A request that got predictions of so many rows."""
         counts = self._models.get(model) or self._of(model)
         counts[0] += 1
         counts[1] += rows
 
     def looked_up(self, level: Level, *, found: bool) -> None:
-        """Called on the slow way only, from any thread."""
+        """Called on the slow path only, from any thread."""
         with self._lock:
             self._lookups[level, found] += 1
 

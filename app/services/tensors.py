@@ -110,7 +110,7 @@ def _of_json(tensor: InferInput, data: list[Any], pointer: str) -> Tensor:
 
 
 class _Kind(NamedTuple):
-    """What JSON has for a datatype."""
+    """The types of JSON for a datatype."""
 
     types: frozenset[type]
     takes: str

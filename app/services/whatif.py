@@ -1,4 +1,4 @@
-"""What-if questions to a model that is in memory: response surfaces, tangents, explanations."""
+"""What-if queries to a model in memory: response surfaces, tangents, explanations."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -36,7 +36,7 @@ from app.settings import Settings
 from app.suggestions import no_such
 
 MOST_TOLD = 2**25
-"""Bytes of the explanations of one request: each row may be told what every one of many trees says."""
+"""Bytes of the explanations of one request: each row may list every one of many trees."""
 
 
 class WhatIf:
@@ -92,7 +92,7 @@ class WhatIf:
         )
 
     def explain(self, served: Served, body: Mapping[str, Any]) -> Explanations:
-        """Raises NoExplanation where the algorithm has none, BodyTooLarge for more than fits into an answer, else as a
+        """Raises NoExplanation where the algorithm has none, BodyTooLarge for more than fits into a response, else as a
         prediction does.
         """
         model, explain = served.model, served.model.algorithm.explain
@@ -184,7 +184,7 @@ class _Axis(NamedTuple):
 
 
 def _values(axis: SweepAxis, column: InputColumn) -> list[JSON]:
-    """What the input takes in turn."""
+    """The values that the input takes in turn."""
     if axis.values is not None:
         return axis.values
     if column.levels is not None:

@@ -154,7 +154,7 @@ def test_a_question_names_categories_behind_columns_that_are_not_kept(asked):
     told = asked("explain", TREE, preprocessing=how)
     assert "length" not in told["columns"]
     named = {
-        name for one in told["explanations"] for question in one["path"] for name in question.get("categories", ())
+        name for one in told["explanations"] for request_of in one["path"] for name in request_of.get("categories", ())
     }
     assert named
     assert named <= {"dale", "hill", "moor"}

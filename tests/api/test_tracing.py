@@ -82,7 +82,7 @@ def test_requests_that_differ_in_id_and_trace_only_share_what_is_known_of_their_
     head += "{}Content-Length: 5\r\n\r\n"
 
     def asked(own):
-        return app.question(head.format(own).encode())
+        return app.prepared(head.format(own).encode())
 
     plain = asked("")
     for number in range(20):

@@ -11,7 +11,7 @@ from app.ml.tables.rows import read_rows
 from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
-from app.services.answers import answer, decided
+from app.services.answers import as_json, decided
 from app.store.models import Pointer
 
 POINTER = Pointer("m", 1, "sha256:0", 1)
@@ -27,7 +27,7 @@ def test_a_classifier_may_say_that_it_does_not_know():
     body = {"columns": ["x"], "data": [[1.0], ["no number"], [9.5], [18.0]]}
     came = read_rows(body, model.inputs, max_rows=9, let_bad_rows_pass=True)
     predicted = model.predict(came.table)
-    told = orjson.loads(answer(POINTER, model, came, predicted).body)
+    told = orjson.loads(as_json(POINTER, model, came, predicted).body)
     assert told["predictions"] == ["low", None, None, "high"]
     assert [flag for flag in told["flags"] if flag["code"] == "unknown"] == [{"code": "unknown", "rows": [2]}]
     assert 0 < max(told["probabilities"][2]) < 1

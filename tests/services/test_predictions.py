@@ -86,7 +86,7 @@ def chunks_read(seen):
 
 def answer(predictions, name, rows, **wanted):
     served = asyncio.run(predictions.serve(name, **wanted))
-    return predictions.answer(served, predictions.read(served, rows)).body
+    return predictions.respond(served, predictions.read(served, rows)).body
 
 
 def rows_of(made):
@@ -203,7 +203,7 @@ def test_a_large_model_blocks_nobody_while_it_loads(process, published, large, n
         answered = 0
         while not loading.done():
             served = await predictions.serve(name)
-            predictions.answer(served, predictions.read(served, body))
+            predictions.respond(served, predictions.read(served, body))
             answered += 1
             if other.done():
                 order.append("other")
@@ -238,7 +238,7 @@ def test_no_caller_waits_for_a_compiler(process, published, monkeypatch, name):
     ready = jit.made()
     assert ready > 0
     for rows in (body["data"], body["data"][:1]):
-        predictions.answer(served, predictions.read(served, {**body, "data": rows}))
+        predictions.respond(served, predictions.read(served, {**body, "data": rows}))
         assert jit.made() == ready
 
 

@@ -1,1 +1,1 @@
-"""What surrounds every request: bodies, hosts, problems, measurements and the OpenAPI document."""
+"""Middleware around every request: bodies, hosts, problems, measurements and the OpenAPI document."""

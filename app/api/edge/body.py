@@ -16,7 +16,7 @@ from app.settings import Settings
 T = TypeVar("T")
 Headers = Mapping[bytes, bytes]
 Sent = bytes | memoryview
-"""A whole body: one that came in pieces is a view of memory that nobody writes to any more."""
+"""A whole body: one that came in chunks is a view of memory that nobody writes to any more."""
 BY_NAME = "valiant.headers"
 """Where `app.api.edge.middleware` leaves what `headers_of` gives, in the scope."""
 
@@ -35,7 +35,7 @@ async def read(receive: Receive, headers: Headers, settings: Settings, *, most: 
     declared = headers.get(b"content-length", b"")
     if declared.isdigit() and int(declared[:20]) > most:
         raise _too_large(most)
-    pieces, size, more = [], 0, True
+    chunks, size, more = [], 0, True
     while more:
         try:
             message = await _within(settings.upload_timeout_seconds, receive())
@@ -43,12 +43,12 @@ async def read(receive: Receive, headers: Headers, settings: Settings, *, most: 
             raise RequestTimeout(headers={"Connection": "close"}) from None
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
-        piece, more = message.get("body", b""), message.get("more_body", False)
-        size += len(piece)
+        chunk, more = message.get("body", b""), message.get("more_body", False)
+        size += len(chunk)
         if size > most:
             raise _too_large(most)
-        pieces.append(piece)
-    body = b"".join(pieces)
+        chunks.append(chunk)
+    body = b"".join(chunks)
     return body if inflater is None else await inflated(body, inflater, most=most)
 
 
@@ -57,7 +57,7 @@ def _too_large(most: int) -> BodyTooLarge:
 
 
 async def _within(seconds: float, call: Awaitable[T]) -> T:
-    """What `call` gives. Raises TimeoutError. Most bodies are there already: a clock is set only where one is not."""
+    """The result of `call`. Raises TimeoutError. Most bodies are there: a clock is set only where one is not."""
     assert isinstance(call, CoroutineType)  # noqa: S101  every server's are
     try:
         awaited = call.send(None)

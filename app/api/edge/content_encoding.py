@@ -36,7 +36,7 @@ class Inflater:
         self._stream: zlib._Decompress | None = None
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """What the chunk decompresses to, at most STEP bytes at a time. Raises MalformedEncoding."""
+        """The decompressed chunk, at most STEP bytes at a time. Raises MalformedEncoding."""
         view = memoryview(chunk)
         for start in range(0, len(view), FED):
             try:

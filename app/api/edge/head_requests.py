@@ -1,11 +1,11 @@
-"""HEAD is answered wherever GET is: with the head of what GET would send."""
+"""HEAD gets a response wherever GET does: with the head of what GET would send."""
 
 import asyncio
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
-async def answer_head(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+async def respond_to_head(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
     """Call `app` with GET until it has sent its status and headers. No stream is read further than that."""
     begun = asyncio.Event()
 

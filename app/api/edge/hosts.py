@@ -61,8 +61,8 @@ class Hosts:
         return found is not None and (found["host"] in hosts or _name(found["host"]) in self._listed)
 
 
-def _values(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> list[str]:
-    return [value.decode("latin-1").lower() for name, value in headers if name == wanted]
+def _values(headers: Sequence[tuple[bytes, bytes]], requested: bytes) -> list[str]:
+    return [value.decode("latin-1").lower() for name, value in headers if name == requested]
 
 
 def _name(host: str) -> str | None:

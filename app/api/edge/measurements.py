@@ -16,15 +16,15 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 class Times:
     """Of one kind of request."""
 
-    __slots__ = ("answered", "counts", "total")
+    __slots__ = ("counts", "responses", "total")
 
     def __init__(self) -> None:
-        self.answered: Counter[int] = Counter()
+        self.responses: Counter[int] = Counter()
         self.counts = [0] * (len(BUCKETS) + 1)
         self.total = 0.0
 
     def observe(self, status: int, seconds: float) -> None:
-        self.answered[status] += 1
+        self.responses[status] += 1
         self.counts[bisect_left(BUCKETS, seconds)] += 1
         self.total += seconds
 
@@ -42,12 +42,12 @@ class Metrics(Collector):
         return self._times[route, method]
 
     def collect(self) -> Iterator[Metric]:
-        answered = CounterMetricFamily(
+        responses = CounterMetricFamily(
             "valiant_requests", "Requests that got a response.", labels=("route", "method", "status")
         )
         for key, times in list(self._times.items()):
-            for status, count in list(times.answered.items()):
-                answered.add_metric((*key, str(status)), count)
+            for status, count in list(times.responses.items()):
+                responses.add_metric((*key, str(status)), count)
         seconds = HistogramMetricFamily(
             "valiant_request_seconds", "Time to the end of a response, in seconds.", labels=("route", "method")
         )
@@ -55,4 +55,4 @@ class Metrics(Collector):
             bounds = [*map(str, map(float, BUCKETS)), "+Inf"]
             seconds.add_metric(key, list(zip(bounds, accumulate(times.counts), strict=True)), times.total)
         under_way = GaugeMetricFamily("valiant_requests_in_flight", "Requests in progress.", self.in_flight)
-        yield from (answered, seconds, under_way)
+        yield from (responses, seconds, under_way)

@@ -1,4 +1,4 @@
-"""What surrounds every request. Plain ASGI: nothing here buffers, copies or outlives a response."""
+"""Middleware around every request. Plain ASGI: nothing here buffers, copies or outlives a response."""
 
 import asyncio
 import re
@@ -12,12 +12,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import logs, tracing
 from app.api.edge.body import BY_NAME, Headers, Sent, headers_of
-from app.api.edge.head_requests import answer_head
+from app.api.edge.head_requests import respond_to_head
 from app.api.edge.measurements import Metrics
-from app.api.edge.problems import CODE, MalformedRequest, answer, check_method
+from app.api.edge.problems import CODE, MalformedRequest, check_method, response_to
 
 GONE = 499
-"""What is counted, as others do, where the caller did not wait for the answer."""
+"""The status that is counted, as others do, where the caller did not wait for the response."""
 SANE_ID = re.compile(rb"[A-Za-z0-9._:-]{8,128}")
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 SECURITY = {
@@ -32,7 +32,7 @@ POLICY = STAMPS[-1][0]
 
 
 class Reply(NamedTuple):
-    """An answer."""
+    """A response."""
 
     body: bytes
     media_type: bytes
@@ -55,13 +55,13 @@ def _lines(media_type: bytes, headers: tuple[tuple[bytes, bytes], ...]) -> bytes
 
 
 Whole = tuple[int, bytes]
-"""The status of an answer, and the answer as it is sent, from behind the lines of all answers on."""
+"""The status of a response, and its bytes behind the lines that all responses share."""
 
 
 class Surroundings:
-    """Gives a request its id, its answer the headers of all answers, and both one log line and one measurement.
+    """Gives a request its id, its response the headers of all responses, and both one log line and one measurement.
 
-    What nothing else answers is answered here, and addresses that hold NUL are turned away: no database stores it.
+    A request that nothing else handles gets its response here. Addresses with NUL are refused: no database stores it.
     Bodies, queries and headers are never written down.
     """
 
@@ -95,17 +95,17 @@ class Surroundings:
         try:
             scope["app"].hosts.check(scope["headers"], scope["http_version"])
             if "\0" in scope["path"] or b"%00" in scope["query_string"]:
-                raise MalformedRequest("The address holds U+0000.")  # noqa: TRY301  answered as all others are
+                raise MalformedRequest("The address holds U+0000.")  # noqa: TRY301  handled as all others are
             check_method(scope)
             if scope["method"] == "HEAD":
-                await answer_head(self.app, scope, receive, stamped)
+                await respond_to_head(self.app, scope, receive, stamped)
             else:
                 await self.app(scope, receive, stamped)
         except Exception as error:
-            if status:  # too late for an answer: the connection is cut, so that nobody takes a part for the whole
+            if status:  # too late for a response: the connection is cut, so that nobody takes a part for the whole
                 logs.unexpected(error)
                 raise
-            response = answer(scope, error)
+            response = response_to(scope, error)
             await response(scope, receive, stamped)
         finally:
             self.metrics.in_flight -= 1
@@ -116,7 +116,7 @@ class Surroundings:
 
 
 class Own(NamedTuple):
-    """What a request has of its own, though its head is that of others."""
+    """The fields of a request that differ though its head is that of others."""
 
     request_id: str | None
     """The caller's, if it sent a sane one."""
@@ -130,7 +130,7 @@ class Own(NamedTuple):
 
 
 class CachedRequest:
-    """What surrounds requests of which only the body changes. Their connection sends the answers."""
+    """The middleware of requests of which only the body changes. Their connection sends the responses."""
 
     def __init__(self, surroundings: Surroundings, scope: Scope) -> None:
         self._metrics = surroundings.metrics
@@ -138,7 +138,7 @@ class CachedRequest:
         self._told = _Told(surroundings, scope)
         self._own = Own.of(scope["headers"])
 
-    def answer(
+    def process(
         self, respond: Callable[[Sent], Reply | Coroutine[Any, Any, Reply]], body: Sent, *, own: Own | None = None
     ) -> Whole | Coroutine[Any, Any, Whole]:
         """A coroutine where there is something to wait for. own: where it is not in the head that is known."""
@@ -151,7 +151,7 @@ class CachedRequest:
             if isinstance(reply, Reply):
                 return self._whole(reply, known, begun)
             return self._later(reply, known, trace, begun)
-        except Exception as error:  # noqa: BLE001  whatever it is, it is answered
+        except Exception as error:  # noqa: BLE001  every exception becomes a response
             return self._refusal(error, known, begun)
         finally:
             logs.REQUEST_ID.reset(bound)
@@ -176,7 +176,7 @@ class CachedRequest:
 
     def _refusal(self, error: Exception, known: str, begun: float) -> Whole:
         scope = {**self._scope, "request_id": known}
-        response = answer(scope, error)
+        response = response_to(scope, error)
         own = tuple(pair for pair in response.raw_headers if pair[0] not in {b"content-type", b"content-length"})
         media_type = response.headers["content-type"].encode()
         reply = Reply(bytes(response.body), media_type, own, response.status_code)
@@ -223,7 +223,7 @@ def _traceparent(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
 
 
 def drawn_id() -> str:
-    """128 bits. It names a request and keeps no secret, so the system's entropy is not asked for it."""
+    """128 bits. It names a request and keeps no secret, so it needs none of the system's entropy."""
     return f"{getrandbits(128):032x}"
 
 

@@ -64,14 +64,14 @@ def install(app: FastAPI) -> None:
     """Answer every exception a route may raise."""
 
     async def handle(request: Request, error: Exception) -> Response:
-        return answer(request.scope, error)
+        return response_to(request.scope, error)
 
     for kind in _HANDLERS:
         app.add_exception_handler(kind, handle)
 
 
-def answer(scope: Scope, error: Exception) -> Response:
-    """An exception that nobody foresaw is a fault of ours, and the answer tells nothing of it."""
+def response_to(scope: Scope, error: Exception) -> Response:
+    """An unexpected exception is a fault of ours, and the response reveals nothing of it."""
     request = Request(scope)
     for kind in type(error).__mro__:
         if kind in _HANDLERS:
@@ -111,7 +111,7 @@ def _validation(request: Request, error: Exception) -> Response:
 
 
 def _http(request: Request, error: Exception) -> Response:
-    """What the framework itself raises: unknown addresses and methods, and forms it cannot read."""
+    """Errors of the framework itself: unknown addresses and methods, and forms it cannot read."""
     assert isinstance(error, HTTPException)  # noqa: S101  registered for it
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         return respond(request, _not_allowed(_methods(request)))
@@ -137,7 +137,7 @@ def check_method(scope: Scope) -> None:
 
 
 def with_head(methods: Collection[str]) -> Collection[str]:
-    """HEAD is answered wherever GET is."""
+    """HEAD gets a response wherever GET does."""
     return {*methods, "HEAD"} if "GET" in methods else methods
 
 

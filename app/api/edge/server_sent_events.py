@@ -40,7 +40,7 @@ id: 2.1.0
 
 @dataclass(frozen=True)
 class Seen:
-    """What a client has been told."""
+    """The events that a client has received."""
 
     transitions: int = 0
     attempt: int = 0
@@ -60,12 +60,12 @@ class Seen:
         return f"{self.transitions}.{self.attempt}.{min(self.points.values(), default=self.least_points)}"
 
     def covers(self, job: Job) -> bool:
-        """Whether this is the end of a job that is over."""
+        """True at the end of a job that is over."""
         return job.state.terminal and self.transitions >= len(job.transitions)
 
 
 def news(job: Job, seen: Seen) -> tuple[list[tuple[str, Wire]], Seen]:
-    """What has happened since, in the order to tell it, and what is known then."""
+    """The events since then, in the order to send them, and what the client has received after them."""
     result: list[tuple[str, Wire]] = [("state", step) for step in job.transitions[seen.transitions :]]
     same = seen.attempt == job.attempt  # another attempt draws its curves anew
     points = {c.name: seen.points.get(c.name, seen.least_points) if same else 0 for c in job.curves}

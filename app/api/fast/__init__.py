@@ -12,7 +12,7 @@ _log = structlog.get_logger("app.api")
 
 
 def is_on(settings: Settings) -> bool:
-    """Whether the shortcut is wanted, and uvicorn is of a version that it was tested with; else logs a warning."""
+    """True if the shortcut is switched on, and uvicorn is of a version that it was tested with; else logs a warning."""
     found = version("uvicorn")
     tested = found.rpartition(".")[0] in TESTED
     if settings.fast_path and not tested:

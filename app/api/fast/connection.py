@@ -1,7 +1,7 @@
-"""A connection of the API: a question to a direct route is answered where it arrives.
+"""A connection of the API: it processes a request to a direct route where it arrives.
 
-The usual way of a request, a parser that tells its parts, a task of the event loop that hears of them and tells the
-answer in messages, costs more than a small prediction. Whatever is not quite plain takes that way, which is uvicorn's.
+The usual path of a request, a parser that reports its parts, a task of the event loop that receives them and sends the
+response in messages, costs more than a small prediction. Whatever is not quite plain takes that path: uvicorn's.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ from app.api.edge.body import Sent
 from app.api.edge.middleware import STAMPS, Whole, line
 from app.api.edge.problems import AddressTooLong, HeadTooLarge, MalformedRequest
 from app.api.fast.head import END, LAST, LONGEST
-from app.api.fast.route import Application, Question
+from app.api.fast.route import Application, PreparedRequest
 from app.api.fast.write_batching import Gathering, turn_of
 from app.errors import ValiantError
 from app.settings import KiB
 
 PATIENCE = 1.0
-"""Seconds after which a question of which no more came takes the usual way, which has clocks of its own."""
+"""Seconds after which a request of which no more came takes the usual path, which has clocks of its own."""
 LONGEST_ADDRESS, LONGEST_HEAD = 64 * KiB - 1, 256 * KiB
 """Bytes of an address, and of all header fields of a request."""
 CLOSE = {"Connection": "close"}
@@ -40,67 +40,67 @@ def _buffer_of(_loop: asyncio.AbstractEventLoop) -> bytearray:
 
 @dataclass(slots=True)
 class _Arriving:
-    """A question that is not whole."""
+    """A request that is not whole."""
 
-    question: Question
+    prepared: PreparedRequest
     head: bytes
     body: memoryview
-    """Room for it: memory is taken for what came, not for what is said to come."""
+    """Room for it: memory is taken for what came, not for what is announced."""
     came: int
     """Bytes of it."""
     seen: int
-    """What came until the last look."""
+    """Bytes that had come by the last look."""
     clock: asyncio.TimerHandle
 
     def room(self) -> memoryview:
         """For what comes next."""
         if self.came == len(self.body):
-            most, skew = max(READ, AHEAD * self.came), -self.question.lead % 8
-            body = np.empty(min(self.question.size, most) + skew, np.uint8).data[skew:]
+            most, skew = max(READ, AHEAD * self.came), -self.prepared.lead % 8
+            body = np.empty(min(self.prepared.size, most) + skew, np.uint8).data[skew:]
             body[: self.came] = self.body
             self.body = body
         return self.body[self.came :]
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's, which hears only of what is not answered here."""
+    """uvicorn's protocol, which receives only what is not processed here."""
 
     _between = True
-    """Whether uvicorn has heard of whole questions only."""
+    """True if uvicorn has received whole requests only."""
     _arriving: _Arriving | None = None
-    _answering: "asyncio.Task[None] | None" = None
-    """What waits for an answer."""
+    _responding: "asyncio.Task[None] | None" = None
+    """The task that waits for a response."""
     _light = False
-    """Whether its question is of few bytes."""
+    """True if its request has few bytes."""
     _rest = b""
-    """What came meanwhile."""
+    """Bytes that came meanwhile."""
     _ending = False
-    """Whether that answer is the last."""
+    """True if that response is the last."""
     _head_size = 0
     """Bytes of the header fields that uvicorn has parsed."""
-    _asked = False
-    """Whether anything was answered here since the clock of an idle connection was set."""
+    _used = False
+    """True if anything was processed here since the clock of an idle connection was set."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._question = self.app.question if isinstance(self.app, Application) else _none
+        self._prepared = self.app.prepared if isinstance(self.app, Application) else _none
         self._buffer = _buffer_of(self.loop)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         out = Gathering(transport, turn_of(self.loop))
-        super().connection_made(out)  # type: ignore[arg-type]  # all that is asked of a transport
+        super().connection_made(out)  # type: ignore[arg-type]  # all that uvicorn uses of a transport
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._arriving is not None:
             self._arriving.clock.cancel()
-        if self._answering is not None:
-            self._answering.cancel()
-            self._answering = None  # what it holds, and that is the body, holds this too, and would be freed late
+        if self._responding is not None:
+            self._responding.cancel()
+            self._responding = None  # what it holds, and that is the body, holds this too, and would be freed late
         super().connection_lost(exc)
 
     def eof_received(self) -> bool | None:  # type: ignore[override]  # as asyncio's
-        """A caller who asks no more may still read: an answer to few bytes is sent, the queue is not waited in."""
-        if self._answering is None or not self._light:
+        """A caller who sends no more may still read: the response to few bytes is sent, the queue is not waited in."""
+        if self._responding is None or not self._light:
             return super().eof_received()
         self._ending = True
         return True
@@ -112,7 +112,7 @@ class Connection(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         self._tell()  # and it is waited for
-        if self._answering is not None:
+        if self._responding is not None:
             self._ending = True
         else:
             super().shutdown()
@@ -126,10 +126,10 @@ class Connection(HttpToolsProtocol):
             self._read(self._buffer, nbytes)
             return
         arriving.came += nbytes
-        if arriving.came == arriving.question.size:
+        if arriving.came == arriving.prepared.size:
             arriving.clock.cancel()
             self._arriving = None
-            self._answer(arriving.question, arriving.body)
+            self._process(arriving.prepared, arriving.body)
 
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
@@ -163,42 +163,42 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def timeout_keep_alive_handler(self) -> None:
-        if self._asked or self._arriving is not None or self._answering is not None:
+        if self._used or self._arriving is not None or self._responding is not None:
             self._set_clock()
         else:
             super().timeout_keep_alive_handler()
 
     def _read(self, text: bytes | bytearray, stop: int) -> None:
-        """What begins where a question may begin, or goes on with what was told to uvicorn; up to `stop`."""
+        """Bytes that begin a request, or continue one that was passed to uvicorn; up to `stop`."""
         start, view = 0, memoryview(text)
         while start < stop:
-            if self._answering is not None:
+            if self._responding is not None:
                 self._rest += view[start:stop]
                 self.flow.pause_reading()  # not before: of who is being read it is known that they are there
                 return
             end = text.find(END, start, stop) + len(END)
             plain = len(END) < end - start <= LONGEST and text.startswith(b"POST ", start) and self._at_rest()
-            question = self._question(bytes(view[start:end])) if plain else None
-            if question is None:
+            prepared = self._prepared(bytes(view[start:end])) if plain else None
+            if prepared is None:
                 super().data_received(bytes(view[start:stop]))
                 return
-            if stop - end < question.size:
+            if stop - end < prepared.size:
                 clock, came = self.loop.call_later(PATIENCE, self._look), stop - end
-                self._arriving = _Arriving(question, bytes(view[start:end]), view[end:stop], came, came, clock)
+                self._arriving = _Arriving(prepared, bytes(view[start:end]), view[end:stop], came, came, clock)
                 self._arriving.room()  # others read to where it is now
                 return
-            start = end + question.size
-            self._answer(question, bytes(view[end:start]))
+            start = end + prepared.size
+            self._process(prepared, bytes(view[end:start]))
             if self._ending:
                 return
 
     def _at_rest(self) -> bool:
-        """Whether uvicorn has nothing under way, and the other end reads what it is sent."""
+        """True if uvicorn has nothing in progress, and the other end reads what it is sent."""
         busy = self.cycle is not None and not self.cycle.response_complete
         return self._between and not (busy or self.flow.write_paused)
 
     def _look(self) -> None:
-        """Whether more came since the last look."""
+        """True if more came since the last look."""
         arriving = self._arriving
         if arriving is not None and arriving.seen < arriving.came:
             arriving.seen = arriving.came
@@ -207,25 +207,25 @@ class Connection(HttpToolsProtocol):
             self._tell()
 
     def _tell(self) -> None:
-        """What has arrived of a question reaches uvicorn."""
+        """Pass what has arrived of a request to uvicorn."""
         arriving, self._arriving = self._arriving, None
         if arriving is not None:
             arriving.clock.cancel()
             super().data_received(arriving.head + arriving.body[: arriving.came])
 
-    def _answer(self, question: Question, body: Sent) -> None:
-        answer = question.answer(body)
-        if isinstance(answer, tuple):
-            self._send(answer)
+    def _process(self, prepared: PreparedRequest, body: Sent) -> None:
+        response = prepared.process(body)
+        if isinstance(response, tuple):
+            self._send(response)
             return
-        self._light = question.size <= READ
-        self._answering = task = self.loop.create_task(self._later(answer))
+        self._light = prepared.size <= READ
+        self._responding = task = self.loop.create_task(self._later(response))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
-    async def _later(self, answer: Awaitable[Whole]) -> None:
-        result = await answer
-        self._answering = None
+    async def _later(self, response: Awaitable[Whole]) -> None:
+        result = await response
+        self._responding = None
         if self.transport.is_closing():
             return
         self._send(result)
@@ -235,21 +235,21 @@ class Connection(HttpToolsProtocol):
         rest, self._rest = self._rest, b""
         self._read(rest, len(rest))
 
-    def _send(self, answer: Whole) -> None:
-        status, text = answer
+    def _send(self, response: Whole) -> None:
+        status, text = response
         self.transport.write(b"%s%s%s" % (STATUS_LINE[status], _beginning(self.server_state.default_headers), text))
         self.server_state.total_requests += 1
         if _beginning.last or self._ending:
             self._ending = True
             self.transport.close()
             return
-        self._asked = True
+        self._used = True
         if self.timeout_keep_alive_task is None:
             self._set_clock()
 
     def _set_clock(self) -> None:
-        """Of an idle connection. It is not set anew with every answer: it finds one or two of its times idle."""
-        self._asked = False
+        """Of an idle connection. It is not set anew with every response: it finds one or two of its times idle."""
+        self._used = False
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
 
@@ -278,17 +278,17 @@ class Receiver(asyncio.BufferedProtocol):
 
 
 def _none(_head: bytes) -> None:
-    """What another application is asked here."""
+    """The lookup for any other application."""
 
 
 class _Beginning:
-    """With uvicorn's own headers: the time, the same for a second, and those of every answer of ours."""
+    """With uvicorn's own headers: the time, the same for a second, and those of every response of ours."""
 
     def __init__(self) -> None:
         self._headers: Sequence[tuple[bytes, bytes]] = ()
         self._text = b""
         self.last = False
-        """Whether these headers end the connection."""
+        """True if these headers end the connection."""
 
     def __call__(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
         if headers is not self._headers:

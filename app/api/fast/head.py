@@ -12,7 +12,7 @@ LONGEST = 2048
 
 
 class Head(NamedTuple):
-    """Of a POST that keeps its connection, and says how long its body is."""
+    """Of a POST that keeps its connection, and gives the length of its body."""
 
     url: bytes
     headers: list[tuple[bytes, bytes]]
@@ -35,12 +35,12 @@ def apart(text: bytes) -> tuple[bytes, list[tuple[bytes, bytes]]]:
 
 
 UNUSUAL = frozenset({b"content-encoding", b"expect", b"transfer-encoding", b"upgrade"})
-"""Headers that ask for more than an answer to a body."""
+"""Headers that request more than a response to a body."""
 
 
 def read_head(text: bytes) -> Head | None:
     """None for any other head, and for what is more, or less, than one."""
-    received = _Heard()
+    received = _ParsedHead()
     parser = httptools.HttpRequestParser(received)
     try:
         parser.feed_data(text[:-1])
@@ -56,8 +56,8 @@ def read_head(text: bytes) -> Head | None:
     return Head(received.url, received.headers, int(sizes[0]))
 
 
-class _Heard:
-    """What the parser tells."""
+class _ParsedHead:
+    """The fields that the parser reports."""
 
     def __init__(self) -> None:
         self.url = b""

@@ -1,9 +1,9 @@
-"""Routes that are asked most: declared like all others, but answered past the framework, which costs more than they do.
+"""Direct routes of the most frequent requests: declared like all others, but dispatched past the slow framework.
 
 A `DirectRoute` reads the parameters that its function declares as FastAPI does, with FastAPI's own code and faults. Its
-function makes of them what answers a body, and that is remembered: the same address again costs nothing of it.
-`Application` finds the route before the framework looks, and a server that has all of a request may ask it for the
-`question` that a head is, which is remembered too.
+function makes of them a handler of bodies, and that is remembered: the same address again costs nothing of it.
+`Application` finds the route before the framework looks, and a server that has all of a request may get from it
+the `PreparedRequest` of a head, which is remembered too.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ LONGEST = 256
 
 
 class Holds:
-    """What the bytes hold, for the OpenAPI document: `Annotated[bytes, Body(), Holds(PredictRequest)]`."""
+    """The content of the bytes, for the OpenAPI document: `Annotated[bytes, Body(), Holds(PredictRequest)]`."""
 
     def __init__(self, kind: type) -> None:
         self.kind = kind
@@ -47,7 +47,7 @@ class Holds:
 
 
 class Call(NamedTuple):
-    """Who asks whom."""
+    """The application that is called, and the caller's headers."""
 
     app: "Application"
     sent: Sequence[tuple[bytes, bytes]]
@@ -57,9 +57,9 @@ class Call(NamedTuple):
 
 
 Respond = Callable[[Call, Sent], Reply | Coroutine[Any, Any, Reply]]
-"""The answer to a body. A coroutine where there is something to wait for."""
+"""The response to a body. A coroutine where there is something to wait for."""
 READ = (b"content-type", b"accept", b"x-request-timeout", b"x-min-revision")
-"""Headers that say, with the address, what is asked of a body."""
+"""Headers that define, with the address, how a body is processed."""
 
 
 async def by_the_route() -> None:
@@ -96,7 +96,7 @@ class DirectRoute(APIRoute):
         reply = found(Call(app, scope["headers"], headers), body)
         return reply if isinstance(reply, Reply) else await _unless_gone(reply, receive)
 
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def process(self, scope: Scope, receive: Receive, send: Send) -> None:
         reply = await self.reply(scope, receive)
         await send({"type": "http.response.start", "status": reply.status, "headers": reply.head()})
         await send({"type": "http.response.body", "body": reply.body})
@@ -113,7 +113,7 @@ class DirectRoute(APIRoute):
         return handle
 
     def respond(self, path: Mapping[str, str], query: bytes, headers: Headers) -> Respond:
-        """What answers bodies. Raises UnsupportedMediaType, RequestValidationError, and what the function raises."""
+        """The handler of bodies. Raises UnsupportedMediaType, RequestValidationError, and what the function raises."""
         values = [headers.get(name) for name in READ]
         short = len(query) + sum(len(value or b"") for value in values) <= LONGEST
         return (self._remembered if short else self._respond)(tuple(path.items()), query, *values)
@@ -152,32 +152,32 @@ async def _unless_gone(reply: Coroutine[Any, Any, Reply], receive: Receive) -> R
         gone.cancel()
 
 
-class Question(NamedTuple):
+class PreparedRequest(NamedTuple):
     """A POST to a direct route, but for its body: what is the same for all that begin with this head is done once."""
 
     size: int
     """Bytes of the body."""
     lead: int
-    """How many of them come before its numbers."""
-    answer: Callable[..., Whole | Coroutine[Any, Any, Whole]]
-    """To a body, as `CachedRequest.answer`."""
+    """Bytes before its numbers."""
+    process: Callable[..., Whole | Coroutine[Any, Any, Whole]]
+    """To a body, as `CachedRequest.process`."""
 
 
-class _Heads(dict[bytes, Question | None]):
-    """What heads ask, by all of their bytes. Heads that differ in their request's id or trace only share it.
+class _Heads(dict[bytes, PreparedRequest | None]):
+    """Prepared requests by all bytes of their heads. Heads that differ in their request's id or trace only share it.
 
     Those are not kept: each comes once, and what stays for a while has to be cleared away by the collector of garbage.
     """
 
-    def __init__(self, find: Callable[[bytes], Question | None]) -> None:
+    def __init__(self, find: Callable[[bytes], PreparedRequest | None]) -> None:
         super().__init__()
         self._find = find
 
-    def __missing__(self, head: bytes) -> Question | None:
+    def __missing__(self, head: bytes) -> PreparedRequest | None:
         rest, own = apart(head)
         found = self._find(rest)
         if own:
-            return found and Question(found.size, found.lead, partial(found.answer, own=Own.of(own)))
+            return found and PreparedRequest(found.size, found.lead, partial(found.process, own=Own.of(own)))
         if len(self) >= MOST:
             self.clear()
         self[head] = found
@@ -192,17 +192,17 @@ class Application(FastAPI):
     """There while it runs."""
     hosts: Hosts
     fast: bool
-    """Whether requests skip the framework, and connections uvicorn's own protocol."""
+    """True if requests skip the framework, and connections uvicorn's own protocol."""
     literal_paths: Mapping[str, Collection[str]] = {}
     """Paths without parameters, such as /v1/datasets/upload, and their methods. None of them is a name in another."""
 
-    def answer_directly(self, surround: Callable[[ASGIApp], Surroundings], routes: Sequence[DirectRoute]) -> None:
+    def route_directly(self, surround: Callable[[ASGIApp], Surroundings], routes: Sequence[DirectRoute]) -> None:
         """Once all routes are there: to these, with what is around the framework too."""
         self._direct_routes = routes
         self._direct = surround(_answer)
         self._at = lru_cache(MOST)(self._find)
-        self._shared = lru_cache(MOST)(self._question)
-        self.question = _Heads(self._shared).__getitem__
+        self._shared = lru_cache(MOST)(self._prepared)
+        self.prepared = _Heads(self._shared).__getitem__
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST" and len(scope["path"]) <= LONGEST:
@@ -221,40 +221,46 @@ class Application(FastAPI):
             raise error
 
         nothing = {"type": "http", "app": self, "method": "", "path": "", "headers": []}
-        refusal = CachedRequest(self._direct, nothing).answer(respond, b"")
+        refusal = CachedRequest(self._direct, nothing).process(respond, b"")
         assert isinstance(refusal, tuple)  # noqa: S101  nothing is waited for
         return refusal
 
     def _find(self, path: str) -> Mapping[str, Any] | None:
-        """What the framework would add to the scope."""
+        """The entries that the framework would add to the scope."""
         for route in self._direct_routes:
             found = route.path_regex.match(path)
             if found:
                 return {"route": route, "path_params": found.groupdict()}
         return None
 
-    def _question(self, head: bytes) -> Question | None:
+    def _prepared(self, head: bytes) -> PreparedRequest | None:
         """None for any other, for an address with escapes or with what should be escaped, and where it is wrong."""
-        asked = read_head(head)
-        if asked is None or not 0 < asked.size <= self.settings.max_body_bytes or not PLAIN_URL.fullmatch(asked.url):
+        requested = read_head(head)
+        if (
+            requested is None
+            or not 0 < requested.size <= self.settings.max_body_bytes
+            or not PLAIN_URL.fullmatch(requested.url)
+        ):
             return None
-        address, _, query = asked.url.partition(b"?")
+        address, _, query = requested.url.partition(b"?")
         path = address.decode()
         found = self._find(path) if len(path) <= LONGEST else None
         if found is None:
             return None
-        own = {"type": "http", "app": self, "method": "POST", "path": path, "headers": asked.headers}
+        own = {"type": "http", "app": self, "method": "POST", "path": path, "headers": requested.headers}
         headers = headers_of(own)
         try:
-            self.hosts.check(asked.headers)
+            self.hosts.check(requested.headers)
             respond = found["route"].respond(found["path_params"], query, headers)
         except (ValiantError, RequestValidationError):
             return None
         known = CachedRequest(self._direct, {**own, **found})
         lead = found["route"].lead(headers)
-        return Question(asked.size, lead, partial(known.answer, partial(respond, Call(self, asked.headers, headers))))
+        return PreparedRequest(
+            requested.size, lead, partial(known.process, partial(respond, Call(self, requested.headers, headers)))
+        )
 
 
 def _answer(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-    answered: Awaitable[None] = scope["route"].answer(scope, receive, send)
-    return answered
+    done: Awaitable[None] = scope["route"].process(scope, receive, send)
+    return done

@@ -1,4 +1,4 @@
-"""What connections write, sent when a turn of their event loop ends."""
+"""Batched writes of connections, sent when a turn of their event loop ends."""
 
 import asyncio
 from functools import lru_cache
@@ -6,11 +6,11 @@ from time import perf_counter
 from typing import Any
 
 LONGEST = 1e-3
-"""Seconds that an answer waits for those to other questions that came with its own."""
+"""Seconds that a response waits for those to other requests that came with its own."""
 
 
 class Turn:
-    """What connections write in one turn of their event loop, sent together: to wake a reader takes 15 µs each time."""
+    """Writes of connections in one turn of the event loop, sent together: to wake a reader takes 15 µs each time."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -39,7 +39,7 @@ turn_of = lru_cache(maxsize=1)(Turn)
 
 
 class Gathering:
-    """A transport that sends what is written in one turn of the event loop as one piece: head and body, mostly."""
+    """A transport that sends what is written in one turn of the event loop as one write: head and body, mostly."""
 
     def __init__(self, transport: asyncio.Transport, turn: Turn) -> None:
         self._transport, self._turn = transport, turn
@@ -48,12 +48,12 @@ class Gathering:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
-    def write(self, piece: bytes) -> None:
-        self._pieces.append(piece)
+    def write(self, chunk: bytes) -> None:
+        self._pieces.append(chunk)
         self._turn.wrote(self, first=len(self._pieces) == 1)
 
     def is_closing(self) -> bool:
-        """Asked for with every answer."""
+        """Read with every response."""
         return self._transport.is_closing()
 
     def close(self) -> None:
@@ -61,6 +61,6 @@ class Gathering:
         self._transport.close()
 
     def flush(self) -> None:
-        pieces, self._pieces = self._pieces, []
-        if pieces and not self._transport.is_closing():
-            self._transport.writelines(pieces)
+        chunks, self._pieces = self._pieces, []
+        if chunks and not self._transport.is_closing():
+            self._transport.writelines(chunks)

@@ -1,8 +1,8 @@
 """Rows that come as an Arrow stream: a column for each input, by name, or one column whose lists are whole rows.
 
-The bytes may lie about everything. They are read where they lie: what would be unpacked (compressed buffers, pieces of
+The bytes may lie about everything. They are read where they lie: what would be unpacked (compressed buffers, parts of
 dictionaries) is refused before it is, and what is written out is counted first. Numbers of a model of numbers go
-straight into its matrix; anything else becomes the rows that JSON would be, and is judged as they are.
+straight into its matrix; anything else becomes the rows that JSON would be, and is validated as they are.
 """
 
 import struct
@@ -50,11 +50,11 @@ def arrow_rows(body: Sent, served: Served, read: Read, settings: Settings, *, le
     if lists is not None and served.model.preparation.numbers is not None:
         return matrix_rows(lists, served, read, let_bad_rows_pass=let_bad_rows_pass)
     _refuse_twice(table.column_names)
-    wanted = table.select([name for name in names if name in table.column_names])
-    _demand_types(wanted)
-    _demand_size(sum(map(_text_bytes, wanted.columns)) // 2, settings)
-    raw = matrix_of(wanted) if wanted.column_names == list(served.model.preparation.numbers or ()) else None
-    incoming = read({"rows": _documents(wanted)}) if raw is None else whole(raw)
+    requested = table.select([name for name in names if name in table.column_names])
+    _demand_types(requested)
+    _demand_size(sum(map(_text_bytes, requested.columns)) // 2, settings)
+    raw = matrix_of(requested) if requested.column_names == list(served.model.preparation.numbers or ()) else None
+    incoming = read({"rows": _documents(requested)}) if raw is None else whole(raw)
     known = set(names)
     return incoming._replace(ignored=[name for name in table.column_names if name not in known])
 

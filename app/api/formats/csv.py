@@ -1,6 +1,6 @@
 """Rows that come as CSV: by Arrow's reader where all is numbers, else cell by cell as the JSON that says the same.
 
-Whatever is in the least unusual goes the second way, which says what is wrong with it. Both give the same numbers.
+Whatever is in the least unusual takes the second path, which reports what is wrong with it. Both give the same numbers.
 """
 
 import csv
@@ -58,7 +58,7 @@ def csv_numbers(body: bytes, names: tuple[str, ...] | None, *, max_rows: int) ->
 
 
 def _as_written(raw: Matrix, empty: int) -> bool:
-    """Whether no cell holds a word such as nan or inf, a whole number that was rounded, or a whole -0."""
+    """True if no cell holds a word such as nan or inf, a whole number that was rounded, or a whole -0."""
     missing = np.isnan(raw)
     sure = np.count_nonzero(missing) == empty and (missing | (np.abs(raw) < EXACT)).all()
     return bool(sure and not np.signbit(raw[raw == 0]).any())

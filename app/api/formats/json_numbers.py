@@ -3,7 +3,7 @@
 The numbers are nearly all of a large body, and the least of its meaning. `cut` takes them out of the text, straight
 into one matrix, and leaves a word nobody can guess where they stood; what remains is a few names, which the strict
 reader reads, or remembers from the last body. Whatever is in the least unusual is not cut: then
-`app.api.formats.strict_json` reads the whole body, and reports what is wrong with it. Both ways give the same numbers
+`app.api.formats.strict_json` reads the whole body, and reports what is wrong with it. Both paths give the same numbers
 to the bit.
 """
 
@@ -40,7 +40,7 @@ LONGEST_FRAME = 16 * KiB
 
 class Cut(NamedTuple, Generic[T]):
     rest: T
-    """What `understand` gave for the body, where the entry of `STANDS` for this form stood for the table."""
+    """The result of `understand` for the body, where the entry of `STANDS` for this form stood for the table."""
     form: int
     values: Matrix
     """(n, p) in the order of the text, NaN for null; a flat list is one row."""
@@ -74,12 +74,12 @@ class _Start(NamedTuple):
     looked_at: bytes
     """All that was read to find it: a body that begins so has its table at the same place, in the same form."""
     head: bytes
-    """What is before the table."""
+    """The bytes before the table."""
     form: int
 
 
 _last: dict[bytes, _Start] = {}
-"""By keys. Who asks again mostly sends the same names."""
+"""By keys. A repeated caller mostly sends the same names."""
 
 
 def _found(body: bytes, keys: bytes) -> _Start | None:
@@ -156,7 +156,7 @@ def _columns(rows: list[Any], colons: int) -> tuple[bytes, list[list[Any]]]:
 
 
 def _large(values: Matrix) -> bool:
-    """Whether whole numbers may be rounded: 2^53 + 1 is 2^53 then; longer ones were no whole numbers."""
+    """True if whole numbers may be rounded: 2^53 + 1 is 2^53 then; longer ones were no whole numbers."""
     if np.vdot(values, values) < SQUARE:  # at one look, unless something is missing
         return False
     return bool(np.fmax.reduce(np.abs(values), axis=None) >= EXACT)

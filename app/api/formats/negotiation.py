@@ -1,4 +1,4 @@
-"""The forms of bodies and answers, by Content-Type and Accept; and rows that come as npy."""
+"""Content negotiation of bodies and responses, by Content-Type and Accept; and rows that come as npy."""
 
 import io
 import math
@@ -16,7 +16,7 @@ from app.api.formats.strict_json import demand_json
 from app.errors import InvalidData, NotAcceptable, UnsupportedMediaType, ValiantError
 from app.ingest.options import ENCODINGS, encoding_named
 from app.ml.tables.rows import Incoming, whole
-from app.services.answers import answer
+from app.services.answers import as_json
 from app.services.columnar import as_arrow, as_npy
 from app.services.inference import exact_matrix
 from app.services.predictions import Served
@@ -24,7 +24,7 @@ from app.services.tensors import Tensor
 
 JSON, CSV, NPY, ARROW = "application/json", "text/csv", "application/x-npy", "application/vnd.apache.arrow.stream"
 BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
-WRITERS = {JSON: answer, NPY: as_npy, ARROW: as_arrow}
+WRITERS = {JSON: as_json, NPY: as_npy, ARROW: as_arrow}
 HEADER_LENGTH = 10_000
 _READERS = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
 Read = Callable[[object], Incoming]
@@ -36,7 +36,7 @@ class MalformedTable(ValiantError):
 
 
 def kind_of(headers: Headers) -> str:
-    """Which form the body has. Raises UnsupportedMediaType."""
+    """The media type of the body. Raises UnsupportedMediaType."""
     sent = headers.get(b"content-type", b"")
     if sent == b"application/json":
         return JSON
@@ -61,25 +61,25 @@ def encoding_of(headers: Headers) -> str | None:
 
 
 def accepted(headers: Headers) -> str:
-    """The form of the answer that the caller likes best. Raises NotAcceptable."""
-    wanted = headers.get(b"accept")
-    if wanted is None or wanted == b"*/*" or not wanted.strip():
+    """The media type of the response that the caller prefers. Raises NotAcceptable."""
+    requested = headers.get(b"accept")
+    if requested is None or requested == b"*/*" or not requested.strip():
         return JSON
-    likes = {kind: _liking(wanted.decode("latin-1").lower(), kind) for kind in WRITERS}
+    likes = {kind: _liking(requested.decode("latin-1").lower(), kind) for kind in WRITERS}
     best = max(WRITERS, key=likes.__getitem__)
     if not likes[best]:
         raise NotAcceptable(f"Answers are {', '.join(WRITERS)}.")
     return best
 
 
-def _liking(wanted: str, kind: str) -> float:
+def _liking(requested: str, kind: str) -> float:
     """RFC 9110, 12.5.1: the quality of the most specific range that takes this kind; 0 if none does."""
     group = f"{kind.partition('/')[0]}/*"
     found = {"*/*": 0.0, group: -1.0, kind: -1.0}
-    for part in wanted.split(","):
-        name, *parameters = (piece.strip() for piece in part.split(";"))
+    for part in requested.split(","):
+        name, *parameters = (chunk.strip() for chunk in part.split(";"))
         if name in found:
-            quality = next((piece[2:] for piece in parameters if piece.startswith("q=")), "1")
+            quality = next((chunk[2:] for chunk in parameters if chunk.startswith("q=")), "1")
             found[name] = float(quality) if re.fullmatch(r"[01](\.[0-9]{0,3})?", quality, re.ASCII) else 0.0
     return next(quality for quality in (found[kind], found[group], found["*/*"]) if quality >= 0)
 

@@ -1,4 +1,4 @@
-"""JSON as strict as the rest of the service: what other parsers let through is answered here, before pydantic.
+"""JSON as strict as the rest of the service: what other parsers let through is refused here, before pydantic.
 
 orjson already refuses NaN, Infinity, 1e999, bytes that are not UTF-8, lone surrogates, trailing text, and
 nesting that would overflow a stack. Left to do: integers it would round, keys it would
@@ -92,7 +92,7 @@ def _depth(bare: bytes) -> int:
 
 
 def _long_integers(bare: bytes) -> Iterator[bytes]:
-    """What `LONG_INTEGER` finds."""
+    """The integer that `LONG_INTEGER` finds."""
     for run in LONG_RUN.finditer(bare.translate(DIGITS_ALIKE)):
         start = run.start()
         found = LONG_INTEGER.match(bare, start - (bare[start - 1 : start] == b"-"))

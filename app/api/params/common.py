@@ -35,7 +35,7 @@ async def _request_id(request: Request) -> str:
 
 
 def seconds(timeout: str | None) -> float | None:
-    """What X-Request-Timeout says. Raises InvalidRequest."""
+    """The seconds of X-Request-Timeout. Raises InvalidRequest."""
     if timeout is None:
         return None
     given = float(timeout) if DECIMAL.fullmatch(timeout) else 0.0

@@ -1,4 +1,4 @@
-"""How a file is to be read, as parameters of an address and as fields of a form."""
+"""Reading options of a file, as parameters of an address and as fields of a form."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated

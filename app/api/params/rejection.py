@@ -1,4 +1,4 @@
-"""What a prediction may be asked to reject, by query parameters: absent, nothing is decided and nothing is spent."""
+"""Rejection options of a prediction, by query parameters: without them, nothing is decided and no time is spent."""
 
 from typing import Annotated, TypeAlias
 
@@ -57,7 +57,7 @@ def policy_of(
     prices: tuple[str | None, float | None],
     threshold: float | None,
 ) -> Policy | None:
-    """None if nothing was asked for. prices: costs, and that of a rejection. Raises InvalidRequest."""
+    """None if no parameter was given. prices: costs, and that of a rejection. Raises InvalidRequest."""
     (low, high), (costs, reject_cost) = band, prices
     if (accept_above, gap_above, low, high, costs, reject_cost, threshold).count(None) == 7:
         return None

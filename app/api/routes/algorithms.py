@@ -29,7 +29,7 @@ async def list_algorithms(limit: Limit = PAGE, cursor: Cursor = None) -> Algorit
 async def get_algorithm(
     name: AlgorithmName,
 ) -> AlgorithmCard:
-    """Describe one algorithm: what it is for, how it works, its references and the JSON Schema of its parameters."""
+    """Describe one algorithm: its purpose, method, references and the JSON Schema of its parameters."""
     return _card(find(name))
 
 

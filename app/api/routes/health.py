@@ -1,4 +1,4 @@
-"""Whether this process lives, and whether it should get requests."""
+"""Health checks: whether this process lives, and whether it should get requests."""
 
 import asyncio
 

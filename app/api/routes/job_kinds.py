@@ -36,7 +36,7 @@ router = APIRouter(prefix=PREFIX, tags=["jobs"], route_class=CompleteRoute)
 
 
 def point_to(job: Job, request: Request, response: Response) -> None:
-    """Where the accepted job is, in the answer and in the log."""
+    """The location of the accepted job, in the response and in the log."""
     request.scope["job_id"] = str(job.id)
     response.headers["Location"] = f"{PREFIX}/{job.id}"
     response.headers["Retry-After"] = RETRY_SECONDS

@@ -1,4 +1,4 @@
-"""Long-running work: watched, cancelled. How it is asked for: `app.api.routes.job_kinds`."""
+"""Long-running jobs: watch, cancel. They are submitted by `app.api.routes.job_kinds`."""
 
 from typing import Annotated
 

@@ -24,15 +24,15 @@ from app.ml.models.model import Model
 from app.ml.numerics.decoding.json_numbers import FLAT
 from app.ml.tables.rows import MAX_FAULTS
 from app.schemas.inference import (
-    InferAnswer,
     InferRequest,
+    InferResponse,
     ModelMetadata,
     ModelReadiness,
     ServerLiveness,
     ServerMetadata,
     ServerReadiness,
 )
-from app.services.inference import PLATFORM, Asked, Inferred, answer, inputs_of, outputs_of, placed, read, write
+from app.services.inference import PLATFORM, Inferred, TensorRequest, infer, inputs_of, outputs_of, placed, read, write
 from app.services.predictions import Served
 from app.services.tensors import binary_size, refused
 from app.settings import KiB, Settings
@@ -139,7 +139,7 @@ async def check_version_ready(model: ModelPath, version: VersionPath, services: 
     return ModelReadiness(name=model, ready=True)
 
 
-@inferring.post("/models/{model}/infer", response_model=InferAnswer, responses=INFERRED, openapi_extra=BINARY_TOO)
+@inferring.post("/models/{model}/infer", response_model=InferResponse, responses=INFERRED, openapi_extra=BINARY_TOO)
 def infer_model(
     model: ModelPath,
     body: InferBody,  # noqa: ARG001  for the OpenAPI document
@@ -156,7 +156,7 @@ def infer_model(
 
 @inferring.post(
     "/models/{model}/versions/{version}/infer",
-    response_model=InferAnswer,
+    response_model=InferResponse,
     responses=INFERRED,
     openapi_extra=BINARY_TOO,
 )
@@ -181,19 +181,19 @@ def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
 
 
 def _infer(
-    wanted: VersionRef, within: float | None, least: int, call: Call, body: Sent
+    reference: VersionRef, within: float | None, least: int, call: Call, body: Sent
 ) -> Reply | Coroutine[Any, Any, Reply]:
     services = call.app.services
-    served = services.predictions.at_hand(wanted, len(body), within, least, plain=_is_plain(call))
+    served = services.predictions.at_hand(reference, len(body), within, least, plain=_is_plain(call))
     if served is None:
-        return _in_turn(wanted, within, least, call, body)
+        return _in_turn(reference, within, least, call, body)
     services.admission.check()
     return _reply(call, served, _answer(call, body, served))
 
 
 def _answer(call: Call, body: Sent, served: Served) -> Inferred:
     def give() -> Inferred:
-        return answer(served, _read(call, body, served))
+        return infer(served, _read(call, body, served))
 
     return call.app.services.predictions.timed(served, len(body), give, plain=_is_plain(call))
 
@@ -203,20 +203,20 @@ def _is_plain(call: Call) -> bool:
 
 
 def _lead(headers: Headers) -> int:
-    """How long the head of a body is that is the bytes of tensors but for a short head; else 0."""
-    said = headers.get(HEADER, b"")
-    end = int(said) if said.isdigit() and len(said) <= len(str(LONGEST_HEAD)) else 0
+    """Length of the head of a body that is the bytes of tensors but for a short head; else 0."""
+    messages = headers.get(HEADER, b"")
+    end = int(messages) if messages.isdigit() and len(messages) <= len(str(LONGEST_HEAD)) else 0
     return end if end <= LONGEST_HEAD else 0
 
 
-async def _in_turn(wanted: VersionRef, within: float | None, least: int, call: Call, body: Sent) -> Reply:
+async def _in_turn(reference: VersionRef, within: float | None, least: int, call: Call, body: Sent) -> Reply:
     services = call.app.services
     async with services.admission.enter(within) as place:
-        served = await services.predictions.ready(wanted, least)
+        served = await services.predictions.ready(reference, least)
         if served.quick(len(body)):
-            asked = _read(call, body, served)
-            predicted = await services.predictions.predicted(served, asked.raw, place.begin)
-            given = write(served, asked.request, predicted)
+            requested = _read(call, body, served)
+            predicted = await services.predictions.predicted(served, requested.raw, place.begin)
+            given = write(served, requested.request, predicted)
         else:
             given = await place.run(partial(_answer, call, body, served), large=True)
     return _reply(call, served, given)
@@ -230,7 +230,7 @@ def _reply(call: Call, served: Served, given: Inferred) -> Reply:
     return Reply(given.body, b"application/octet-stream", (*headers, (HEADER, b"%d" % given.json_bytes)))
 
 
-def _read(call: Call, body: Sent, served: Served) -> Asked:
+def _read(call: Call, body: Sent, served: Served) -> TensorRequest:
     settings, end = call.app.settings, _end_of_json(call, body)
     text = bytes(body if end == len(body) else memoryview(body)[:end])
     plain = _numbers(text, served.model, settings)
@@ -243,7 +243,7 @@ def _read(call: Call, body: Sent, served: Served) -> Asked:
 
 @lru_cache(maxsize=256)
 def _head(text: bytes, depth: int) -> InferRequest:
-    """What comes before binary tensors, where all is said but the numbers: mostly the same again."""
+    """The JSON before binary tensors, which holds all but the numbers: mostly the same again."""
     return _request(parse(text, depth))
 
 
@@ -256,14 +256,14 @@ def _end_of_json(call: Call, body: Sent) -> int:
     return int(sent[0])
 
 
-def _numbers(text: bytes, model: Model, settings: Settings) -> Asked | None:
-    """What `read` would read of a text with a matrix of numbers and nothing after it; None if it has to look at it."""
+def _numbers(text: bytes, model: Model, settings: Settings) -> TensorRequest | None:
+    """The request that `read` would read of a text with a matrix of numbers and nothing after it; else None."""
     most = settings.max_predict_rows
     found = cut(text, b"data", _understood, settings, most=most * len(model.inputs))
     if found is None:
         return None
     raw = placed(model, found.rest, found.values, flat=found.form == FLAT, max_rows=most)
-    return None if raw is None else Asked(raw, found.rest)
+    return None if raw is None else TensorRequest(raw, found.rest)
 
 
 def _understood(rest: Any, form: int) -> InferRequest | None:

@@ -1,4 +1,4 @@
-"""Predictions: answered from memory, on the event loop when that is quick."""
+"""Predictions: served from memory, on the event loop when that is quick."""
 
 from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
@@ -35,22 +35,22 @@ from app.ml.job import VersionRef
 from app.ml.numerics.decoding.json_numbers import LISTS, OBJECTS
 from app.ml.tables.rows import Incoming, whole
 from app.schemas.predictions import Prediction, PredictRequest
-from app.services.answers import Answer, Extras
+from app.services.answers import Extras, WrittenPrediction
 from app.services.predictions import Served, check_extras, wanted_of
 from app.settings import KiB, Settings
 
 
-class _Forms(NamedTuple):
+class _MediaTypes(NamedTuple):
     body: str
-    answer: str
+    response: str
     encoding: str | None
-    """Of a CSV body that says one other than UTF-8."""
+    """Of a CSV body that declares one other than UTF-8."""
 
 
 class _RowsRoute(DirectRoute):
     @staticmethod
     def demand(sent: Headers) -> Mapping[str, Any]:
-        return {"forms": _Forms(kind_of(sent), accepted(sent), encoding_of(sent))}
+        return {"forms": _MediaTypes(kind_of(sent), accepted(sent), encoding_of(sent))}
 
 
 router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=_RowsRoute)
@@ -70,7 +70,7 @@ FORMS = {"requestBody": {"content": {CSV: BINARY, NPY: BINARY, ARROW: BINARY}}}
 
 @router.post("/{model}/predict", response_model=Prediction, responses=HEADERS, openapi_extra=FORMS)
 def predict_rows(  # noqa: PLR0917  passed by name
-    forms: Annotated[_Forms, Depends(by_the_route)],
+    forms: Annotated[_MediaTypes, Depends(by_the_route)],
     model: ModelPath,
     body: Annotated[bytes, Body(), Holds(PredictRequest)],  # noqa: ARG001  for the OpenAPI document
     version: Annotated[int | None, Query(ge=1, lt=2**31, description="This version.")] = None,
@@ -122,7 +122,7 @@ def predict_rows(  # noqa: PLR0917  passed by name
     """
     band, prices = (reject_low, reject_high), (costs, reject_cost)
     least = x_min_revision or 0
-    asked = _Asked(
+    request = _PredictionRequest(
         wanted_of(model, version, alias, least),
         least,
         forms,
@@ -130,16 +130,16 @@ def predict_rows(  # noqa: PLR0917  passed by name
         on_error == "null",
         seconds(x_request_timeout),
     )
-    return partial(_predict, asked)
+    return partial(_predict, request)
 
 
-class _Asked(NamedTuple):
+class _PredictionRequest(NamedTuple):
     """Of bodies sent to one address."""
 
-    wanted: VersionRef
+    reference: VersionRef
     least: int
     """Smallest acceptable revision of the alias."""
-    forms: _Forms
+    forms: _MediaTypes
     extras: Extras
     let_bad_rows_pass: bool
     within: float | None
@@ -147,64 +147,66 @@ class _Asked(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether bodies are numbers and nothing else, and are read at once or not at all."""
+        """True if bodies are numbers and nothing else, and are read at once or not at all."""
         return self.forms.body == NPY and not self.let_bad_rows_pass
 
 
-def _predict(asked: _Asked, call: Call, body: Sent) -> Reply | Coroutine[Any, Any, Reply]:
+def _predict(request: _PredictionRequest, call: Call, body: Sent) -> Reply | Coroutine[Any, Any, Reply]:
     services = call.app.services
-    served = services.predictions.at_hand(asked.wanted, len(body), asked.within, asked.least, plain=asked.plain)
+    served = services.predictions.at_hand(
+        request.reference, len(body), request.within, request.least, plain=request.plain
+    )
     if served is None:
-        return _in_turn(asked, call, body)
+        return _in_turn(request, call, body)
     services.admission.check()
-    check_extras(served, asked.extras)
-    return _reply(asked, call, served, _answer(asked, call, body, served))
+    check_extras(served, request.extras)
+    return _reply(request, call, served, _answer(request, call, body, served))
 
 
-def _answer(asked: _Asked, call: Call, body: Sent, served: Served) -> Answer:
-    predictions, write = call.app.services.predictions, WRITERS[asked.forms.answer]
+def _answer(request: _PredictionRequest, call: Call, body: Sent, served: Served) -> WrittenPrediction:
+    predictions, write = call.app.services.predictions, WRITERS[request.forms.response]
 
-    def give() -> Answer:
-        return predictions.answer(served, _read(asked, call, body, served), asked.extras, write)
+    def give() -> WrittenPrediction:
+        return predictions.respond(served, _read(request, call, body, served), request.extras, write)
 
-    return predictions.timed(served, len(body), give, plain=asked.plain)
+    return predictions.timed(served, len(body), give, plain=request.plain)
 
 
-async def _in_turn(asked: _Asked, call: Call, body: Sent) -> Reply:
+async def _in_turn(request: _PredictionRequest, call: Call, body: Sent) -> Reply:
     predictions = call.app.services.predictions
-    async with call.app.services.admission.enter(asked.within) as place:
-        served = await predictions.ready(asked.wanted, asked.least)
-        check_extras(served, asked.extras)
+    async with call.app.services.admission.enter(request.within) as place:
+        served = await predictions.ready(request.reference, request.least)
+        check_extras(served, request.extras)
         if served.quick(len(body)):
-            incoming, write = _read(asked, call, body, served), WRITERS[asked.forms.answer]
-            given = await predictions.answer_small(served, incoming, place.begin, asked.extras, write)
+            incoming, write = _read(request, call, body, served), WRITERS[request.forms.response]
+            given = await predictions.answer_small(served, incoming, place.begin, request.extras, write)
         else:
-            given = await place.run(partial(_answer, asked, call, body, served), large=True)
-    return _reply(asked, call, served, given)
+            given = await place.run(partial(_answer, request, call, body, served), large=True)
+    return _reply(request, call, served, given)
 
 
-def _reply(asked: _Asked, call: Call, served: Served, given: Answer) -> Reply:
-    call.app.services.predictions.tally.add(asked.wanted.model, given.rows)
+def _reply(request: _PredictionRequest, call: Call, served: Served, given: WrittenPrediction) -> Reply:
+    call.app.services.predictions.tally.add(request.reference.model, given.rows)
     headers: tuple[tuple[bytes, bytes], ...] = ((b"x-model-version", b"%d" % given.version),)
     headers += stale_header(served)
     if given.ignored:
         headers += ((b"x-ignored-columns", _listed(given.ignored).encode()),)
-    return Reply(given.body, asked.forms.answer.encode(), headers)
+    return Reply(given.body, request.forms.response.encode(), headers)
 
 
-def _read(asked: _Asked, call: Call, body: Sent, served: Served) -> Incoming:
+def _read(request: _PredictionRequest, call: Call, body: Sent, served: Served) -> Incoming:
     settings = call.app.settings
 
     def general(document: object) -> Incoming:
-        return call.app.services.predictions.read(served, document, let_bad_rows_pass=asked.let_bad_rows_pass)
+        return call.app.services.predictions.read(served, document, let_bad_rows_pass=request.let_bad_rows_pass)
 
-    if asked.forms.body == NPY:
-        return npy_rows(body, served, general, let_bad_rows_pass=asked.let_bad_rows_pass)
-    if asked.forms.body == ARROW:
-        return arrow_rows(body, served, general, settings, let_bad_rows_pass=asked.let_bad_rows_pass)
+    if request.forms.body == NPY:
+        return npy_rows(body, served, general, let_bad_rows_pass=request.let_bad_rows_pass)
+    if request.forms.body == ARROW:
+        return arrow_rows(body, served, general, settings, let_bad_rows_pass=request.let_bad_rows_pass)
     text, names = bytes(body), served.model.preparation.numbers
-    if asked.forms.body == CSV:
-        encoding, most = asked.forms.encoding, settings.max_predict_rows
+    if request.forms.body == CSV:
+        encoding, most = request.forms.encoding, settings.max_predict_rows
         raw = None if encoding else csv_numbers(text, served.model.plain_numbers, max_rows=most)
         if raw is None:
             inputs, reading = served.model.inputs, served.model.reading

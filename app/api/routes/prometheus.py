@@ -1,4 +1,4 @@
-"""What Prometheus scrapes: counts and times of requests, and of jobs."""
+"""Prometheus endpoint: counts and times of requests, and of jobs."""
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse

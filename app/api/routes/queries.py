@@ -1,4 +1,4 @@
-"""What-if questions and explanations: any model, asked where nobody has measured."""
+"""What-if queries and explanations of any model, at points where nobody has measured."""
 
 from collections.abc import Callable
 from typing import Annotated, TypeVar
@@ -19,8 +19,8 @@ HEADERS = declare(200, {STALE: DESCRIPTION}, optional=(STALE,))
 T = TypeVar("T")
 
 
-class _Asked:
-    """The version that is meant, and who may be asked when."""
+class _ModelQuery:
+    """A query to the version that is meant, within the caller's timeout."""
 
     def __init__(  # noqa: PLR0917  FastAPI passes them by name
         self,
@@ -33,51 +33,51 @@ class _Asked:
         x_request_timeout: RequestTimeout = None,
         x_min_revision: MinRevision = None,
     ) -> None:
-        self._wanted = version, alias, x_min_revision or 0
+        self._reference = version, alias, x_min_revision or 0
         self._response = response
         self._services = services
         self._timeout = x_request_timeout
 
-    async def answer(self, model: str, ask: Callable[[WhatIf, Served], T]) -> T:
+    async def run_query(self, model: str, query: Callable[[WhatIf, Served], T]) -> T:
         """Off the event loop, in turn with other large predictions."""
         async with self._services.admission.enter(seconds(self._timeout)) as place:
-            served = await self._services.predictions.serve(model, *self._wanted)
+            served = await self._services.predictions.serve(model, *self._reference)
             for name, value in stale_header(served):
                 self._response.headers[name.decode()] = value.decode()
-            return await place.run(lambda: ask(self._services.whatif, served), large=True)
+            return await place.run(lambda: query(self._services.whatif, served), large=True)
 
 
-Asked = Annotated[_Asked, Depends()]
+ModelQuery = Annotated[_ModelQuery, Depends()]
 
 
 @router.post("/{model}/sweep", responses=HEADERS)
-async def sweep_model(model: ModelPath, asked: Asked, body: SweepRequest) -> Sweep:
+async def sweep_model(model: ModelPath, query: ModelQuery, body: SweepRequest) -> Sweep:
     """The response surface: predictions over a grid of one to three inputs, the others held fixed."""
-    return await asked.answer(model, lambda whatif, served: whatif.sweep(served, body))
+    return await query.run_query(model, lambda whatif, served: whatif.sweep(served, body))
 
 
 @router.post("/{model}/linearise", responses=HEADERS)
-async def linearise_model(model: ModelPath, asked: Asked, body: LineariseRequest) -> Linearisation:
+async def linearise_model(model: ModelPath, query: ModelQuery, body: LineariseRequest) -> Linearisation:
     """The tangent of the model at a row, by central differences, and from where to where it can be trusted."""
-    return await asked.answer(model, lambda whatif, served: whatif.linearise(served, body))
+    return await query.run_query(model, lambda whatif, served: whatif.linearise(served, body))
 
 
 @router.post("/{model}/intervals", responses=HEADERS)
 async def estimate_intervals(
     model: ModelPath,
-    asked: Asked,
+    query: ModelQuery,
     body: PredictRequest,
     confidence: Annotated[float, CONFIDENCE] = 0.95,
 ) -> Intervals:
-    """Predictions of a regression with error bars, readable too; `predict` says what they bound."""
+    """Predictions of a regression with error bars, readable too; `predict` describes what they bound."""
     sent = body.model_dump(mode="python")
-    return await asked.answer(model, lambda whatif, served: whatif.intervals(served, sent, confidence))
+    return await query.run_query(model, lambda whatif, served: whatif.intervals(served, sent, confidence))
 
 
 @router.post("/{model}/explain", responses=HEADERS)
-async def explain_rows(model: ModelPath, asked: Asked, body: PredictRequest) -> Explanations:
+async def explain_rows(model: ModelPath, query: ModelQuery, body: PredictRequest) -> Explanations:
     """Explain predictions: the path through a tree, the neighbours, the shares of members or stages,
     the local coefficients. At most 32 MiB of it.
     """
     sent = body.model_dump(mode="python")
-    return await asked.answer(model, lambda whatif, served: whatif.explain(served, sent))
+    return await query.run_query(model, lambda whatif, served: whatif.explain(served, sent))

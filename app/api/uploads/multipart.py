@@ -1,4 +1,4 @@
-"""A form that carries a file, on the way of a raw body: FastAPI would first put all of it into files of its own."""
+"""Multipart forms that carry a file, read like a raw body: FastAPI would first put all of it into files of its own."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -56,8 +56,8 @@ class _FileForm(Request):
 
     async def _parse(self, boundary: bytes) -> FormData:
         form = _Form(boundary)
-        async for piece in pieces(self):
-            for data in form.feed(piece):
+        async for chunk in pieces(self):
+            for data in form.feed(chunk):
                 await self._spool.write(data)
         form.finish()
         await self._spool.flush()
@@ -94,9 +94,9 @@ class _Form:
         )
         self._complete = False
 
-    def feed(self, piece: bytes) -> list[bytes]:
-        """What of `piece` belongs to the file."""
-        self._parser.write(piece)
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The part of `chunk` that belongs to the file."""
+        self._parser.write(chunk)
         found, self._file = self._file, []
         return found
 

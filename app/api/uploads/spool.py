@@ -1,4 +1,4 @@
-"""Files on their way in: from the socket to a spool file, never in memory, and no further than the limits."""
+"""Uploads: from the socket to a spool file, never in memory, and no further than the limits."""
 
 import asyncio
 import hashlib
@@ -39,9 +39,9 @@ class Spool:
         if size + FREE_BYTES > disk.f_bavail * disk.f_frsize:
             raise StorageFull
 
-    async def write(self, piece: bytes) -> None:
-        self.size += len(piece)
-        self._waiting += piece
+    async def write(self, chunk: bytes) -> None:
+        self.size += len(chunk)
+        self._waiting += chunk
         if len(self._waiting) >= WRITE_BYTES:
             await self.flush()
 
@@ -50,10 +50,10 @@ class Spool:
         await run_in_threadpool(self._flush, bytes(self._waiting))
         self._waiting.clear()
 
-    def _flush(self, piece: bytes) -> None:
-        self._digest.update(piece)
+    def _flush(self, chunk: bytes) -> None:
+        self._digest.update(chunk)
         try:
-            self.file.write(piece)
+            self.file.write(chunk)
             self.file.flush()
         except OSError as error:
             if error.errno in NO_ROOM:
@@ -67,10 +67,10 @@ def demand_raw(request: Request) -> None:
 
 
 async def receive(request: Request, spool: Spool) -> None:
-    """The body, decompressed, into `spool`. Raises what `pieces` does, and StorageFull."""
+    """The body, decompressed, into `spool`. Raises what `chunks` does, and StorageFull."""
     spool.demand_room(declared(request))
-    async for piece in pieces(request):
-        await spool.write(piece)
+    async for chunk in pieces(request):
+        await spool.write(chunk)
     await spool.flush()
 
 
@@ -90,31 +90,31 @@ async def pieces(request: Request) -> AsyncIterator[bytes]:
     """
     inflater, size = inflater_of(request.scope[BY_NAME]), 0
     async for arrived in _arriving(request):
-        for piece in (arrived,) if inflater is None else inflater.feed(arrived):
-            size += len(piece)
+        for chunk in (arrived,) if inflater is None else inflater.feed(arrived):
+            size += len(chunk)
             if size > request.app.settings.max_upload_bytes:
                 raise _too_large(request)
-            yield piece
+            yield chunk
     if inflater is not None:
         inflater.finish()
 
 
 async def _arriving(request: Request) -> AsyncIterator[bytes]:
-    """What arrives, whatever was announced."""
+    """The bytes that arrive, whatever was announced."""
     settings, size = request.app.settings, 0
     stream = request.stream()
     while True:
         try:
             async with asyncio.timeout(settings.upload_timeout_seconds):
-                piece = await anext(stream, None)
+                chunk = await anext(stream, None)
         except TimeoutError:
             raise RequestTimeout from None
-        if piece is None:
+        if chunk is None:
             return
-        size += len(piece)
+        size += len(chunk)
         if size > settings.max_upload_bytes:
             raise _too_large(request)
-        yield piece
+        yield chunk
 
 
 def _too_large(request: Request) -> BodyTooLarge:

@@ -18,7 +18,7 @@ import uvicorn
 
 from app.api.fast import connection, write_batching
 from app.api.fast.head import END, read_head
-from app.api.fast.route import Question
+from app.api.fast.route import PreparedRequest
 from app.api.fast.write_batching import Gathering, Turn
 from app.main import create_app
 from app.serve import configured
@@ -43,13 +43,13 @@ def name(services, publish):
 def server(settings):
     """Its port, and of each question that did not take the usual way whether its answer was at hand."""
     app = create_app(settings.model_copy(update={"max_body_bytes": 100_000, "pointer_seconds": 3600}))
-    said, real = [], app.question
+    said, real = [], app.prepared
 
-    def question(head):
+    def request_of(head):
         found = real(head)
         return None if found is None else Overheard(found, said)
 
-    app.question = question
+    app.prepared = request_of
     with serving(app) as (port, _):
         yield port, said
 
@@ -74,13 +74,13 @@ def serving(app, **options):
 
 
 class Overheard:
-    def __init__(self, question, said):
-        self.question, self.said, self.size, self.lead = question, said, question.size, question.lead
+    def __init__(self, prepared, direct):
+        self.prepared, self.direct, self.size, self.lead = prepared, direct, prepared.size, prepared.lead
 
-    def answer(self, body):
-        answer = self.question.answer(body)
-        self.said.append(isinstance(answer, tuple))
-        return answer
+    def process(self, body):
+        response = self.prepared.process(body)
+        self.direct.append(isinstance(response, tuple))
+        return response
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def read(line, count):
     return answers
 
 
-def question(model, body, *headers, path="predict", method="POST", version="1.1"):
+def request_of(model, body, *headers, path="predict", method="POST", version="1.1"):
     body = body if isinstance(body, bytes) else json.dumps(body).encode()
     lines = [
         f"{method} /v1/models/{model}/{path} HTTP/{version}", "Host: here", "Content-Type: application/json",
@@ -131,14 +131,14 @@ def told(answers):
 @pytest.fixture
 def usual(talk, name):
     """The answer to `ROWS` that comes the usual way, once the model is in memory."""
-    talk(question(name, ROWS))
-    answers = talk(question(name, ROWS, LONG))
+    talk(request_of(name, ROWS))
+    answers = talk(request_of(name, ROWS, LONG))
     assert talk.said == []
     return told(answers)[0]
 
 
 def test_both_ways_give_the_same_bytes(talk, name, usual):
-    (answer,) = told(talk(question(name, ROWS)))
+    (answer,) = told(talk(request_of(name, ROWS)))
     assert talk.said == [True]
     assert answer == usual
     assert b"x-model-version: 1\r\n" in answer
@@ -146,14 +146,14 @@ def test_both_ways_give_the_same_bytes(talk, name, usual):
 
 
 def test_every_answer_has_a_date_and_an_id(talk, name):
-    (first,), (second,) = talk(question(name, ROWS)), talk(question(name, ROWS, "X-Request-Id: my-request-1"))
+    (first,), (second,) = talk(request_of(name, ROWS)), talk(request_of(name, ROWS, "X-Request-Id: my-request-1"))
     assert re.search(rb"\r\ndate: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r\n", first)
     assert re.search(rb"\r\nx-request-id: [0-9a-f]{32}\r\n", first)
     assert b"\r\nx-request-id: my-request-1\r\n" in second
 
 
 def test_however_it_is_cut_the_answer_is_the_same(talk, name, usual):
-    asked = question(name, ROWS)
+    asked = request_of(name, ROWS)
     for place in range(1, len(asked), 23):
         assert told(talk(asked[:place], asked[place:])) == [usual]
         assert talk.said == [True] or place < asked.index(END) + len(END)
@@ -167,7 +167,7 @@ def test_however_it_is_cut_the_answer_is_the_same(talk, name, usual):
 def test_a_body_for_which_room_is_made_as_it_comes(talk, name, usual, monkeypatch):
     monkeypatch.setattr(connection, "READ", 10)
     monkeypatch.setattr(connection, "AHEAD", 2)
-    asked = question(name, ROWS)
+    asked = request_of(name, ROWS)
     start = asked.index(END) + len(END)
     cuts = [asked[:start], *(asked[at : at + 9] for at in range(start, len(asked), 9))]
     assert told(talk(*cuts[:-1], cuts[-1] + asked, answers=2)) == [usual] * 2
@@ -177,7 +177,7 @@ def test_a_body_for_which_room_is_made_as_it_comes(talk, name, usual, monkeypatc
 @pytest.mark.parametrize("lead", [0, 77])
 def test_room_is_made_for_what_came_not_for_what_is_said_to_come(lead):
     """And so that numbers behind so many bytes are where a processor reads them best."""
-    came, asked = 100, Question(10**12, lead, None)
+    came, asked = 100, PreparedRequest(10**12, lead, None)
     arriving = connection._Arriving(asked, b"", memoryview(bytes(range(came))), came, came, None)
     for most in (connection.READ, connection.AHEAD * connection.READ):
         room = arriving.room()
@@ -189,7 +189,7 @@ def test_room_is_made_for_what_came_not_for_what_is_said_to_come(lead):
 
 
 def test_a_body_that_comes_slowly_is_waited_for(talk, name, usual):
-    asked = question(name, ROWS)
+    asked = request_of(name, ROWS)
     cuts = [asked[:-40], *(asked[at : at + 1] for at in range(len(asked) - 40, len(asked)))]
     assert told(talk(*cuts, gap=1.2 * connection.PATIENCE / 40)) == [usual]
     assert talk.said == [True]
@@ -197,14 +197,14 @@ def test_a_body_that_comes_slowly_is_waited_for(talk, name, usual):
 
 def test_the_rest_of_a_question_is_waited_for_no_longer_than_patience(talk, name, usual, monkeypatch):
     monkeypatch.setattr(connection, "PATIENCE", 0.005)
-    asked = question(name, ROWS)
+    asked = request_of(name, ROWS)
     assert told(talk(asked[:-60], asked[-60:-30], asked[-30:], gap=0.3)) == [usual]
     assert talk.said == []
 
 
 def test_who_leaves_before_the_question_is_whole(talk, name, server):
     """And the server goes on."""
-    asked = question(name, ROWS)
+    asked = request_of(name, ROWS)
     with socket.create_connection(("127.0.0.1", server[0]), timeout=20) as line:
         line.sendall(asked[:-10])
         time.sleep(0.03)
@@ -213,7 +213,7 @@ def test_who_leaves_before_the_question_is_whole(talk, name, server):
 
 @pytest.mark.parametrize("left", [10, 0])
 def test_a_server_that_ends_waits_for_what_has_begun_to_arrive_and_for_answers(settings, name, left, monkeypatch):
-    asked, real = question(name, ROWS), Predictions.ready
+    asked, real = request_of(name, ROWS), Predictions.ready
 
     async def slow(*wanted):
         await asyncio.sleep(0.4)
@@ -232,7 +232,7 @@ def test_a_server_that_ends_waits_for_what_has_begun_to_arrive_and_for_answers(s
 
 
 def test_only_an_idle_connection_is_closed(settings, name):
-    asked = question(name, ROWS)
+    asked = request_of(name, ROWS)
     with (
         serving(create_app(settings), timeout_keep_alive=0.2) as (port, _),
         socket.create_connection(("127.0.0.1", port), timeout=20) as line,
@@ -246,7 +246,7 @@ def test_only_an_idle_connection_is_closed(settings, name):
 
 def test_questions_that_come_together_are_answered_in_order(talk, name, usual):
     health = b"GET /livez HTTP/1.1\r\nHost: here\r\n\r\n"
-    asked = question(name, ROWS)
+    asked = request_of(name, ROWS)
     answers = told(talk(asked + asked + health + asked + health + asked, answers=6))
     assert [answers[place] for place in (0, 1, 3, 5)] == [usual] * 4
     assert answers[2] == answers[4] != usual
@@ -255,7 +255,7 @@ def test_questions_that_come_together_are_answered_in_order(talk, name, usual):
 
 def test_who_reads_late_gets_everything(talk, name, usual):
     """More answers than the buffers of both ends hold are not kept in memory: the server stops reading."""
-    count, asked = 2_000, question(name, ROWS)
+    count, asked = 2_000, request_of(name, ROWS)
     sending = threading.Thread(target=talk.line.sendall, args=(asked * count,))
     sending.start()
     time.sleep(0.3)
@@ -270,18 +270,18 @@ WRONG = [(b"{", 400), (b'{"rows": [{"length": "x"}]}', 422), (b'{"columns": [], 
 @pytest.mark.usefixtures("usual")
 @pytest.mark.parametrize(("body", "status"), WRONG)
 def test_both_ways_refuse_alike(talk, name, body, status):
-    (answer,) = told(talk(question(name, body)))
+    (answer,) = told(talk(request_of(name, body)))
     assert talk.said == [True]
     assert answer.startswith(b"HTTP/1.1 %d " % status)
     assert b"\r\ncontent-type: application/problem+json\r\n" in answer
-    (same,) = told(talk(question(name, body, LONG)))
+    (same,) = told(talk(request_of(name, body, LONG)))
     assert talk.said == []
     assert sorted(answer.split(b"\r\n")) == sorted(same.split(b"\r\n"))
 
 
 @pytest.mark.parametrize(("body", "status"), [(b"", 400), (b"[" + b"1," * 60_000 + b"1]", 413)])
 def test_bodies_of_no_size_to_speak_of_come_the_usual_way(talk, name, body, status):
-    (answer,) = talk(question(name, body))
+    (answer,) = talk(request_of(name, body))
     assert answer.startswith(b"HTTP/1.1 %d " % status)
     assert talk.said == []
 
@@ -289,7 +289,7 @@ def test_bodies_of_no_size_to_speak_of_come_the_usual_way(talk, name, body, stat
 def test_a_large_body_is_answered_later_and_in_order(talk, name, usual):
     """By a thread; what comes meanwhile waits."""
     rows = [*ROWS["data"], *[[0.5 * i, None, "large"] for i in range(4_000)]]
-    large, small = question(name, {**ROWS, "data": rows}), question(name, ROWS)
+    large, small = request_of(name, {**ROWS, "data": rows}), request_of(name, ROWS)
     answers = told(talk(large[:500], large[500:9_000], large[9_000:] + small, small, answers=3))
     assert answers[1:] == [usual, usual]
     assert len(json.loads(answers[0].split(END)[1])["predictions"]) == len(rows)
@@ -301,14 +301,14 @@ def test_who_leaves_before_a_large_answer_leaves_the_queue(settings, name, reset
     """Nothing of the question is kept, no other notices, and the answer is counted as one that nobody waited for."""
     app = create_app(settings.model_copy(update={"predict_threads": 1, "max_waiting_predictions": 1}))
     rows = [[0.5 * i, None, "large"] for i in range(20_000)]
-    asked = question(name, {**ROWS, "data": rows}, *([LONG] if usual else []))
-    bodies, answer = [], connection.Connection._answer
+    asked = request_of(name, {**ROWS, "data": rows}, *([LONG] if usual else []))
+    bodies, process = [], connection.Connection._process
 
-    def overheard(self, question, body):
+    def overheard(self, request, body):
         bodies.append(weakref.ref(body))
-        answer(self, question, body)
+        process(self, request, body)
 
-    monkeypatch.setattr(connection.Connection, "_answer", overheard)
+    monkeypatch.setattr(connection.Connection, "_process", overheard)
     with serving(app) as (port, _), ExitStack() as lines:
         admission, gate = app.services.admission, threading.Event()
         lines.callback(gate.set)
@@ -347,20 +347,20 @@ def test_who_asks_no_more_and_still_reads_is_answered(settings, name, usual):
     with serving(create_app(strict)) as (port, _):
         for _ in range(20):
             with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
-                line.sendall(question(name, ROWS))
+                line.sendall(request_of(name, ROWS))
                 line.shutdown(socket.SHUT_WR)
                 assert told(read(line, 1)) == [usual]
                 assert line.recv(1) == b""
 
 
 def test_a_model_that_is_not_there(talk):
-    (answer,) = talk(question("nowhere", ROWS))
+    (answer,) = talk(request_of("nowhere", ROWS))
     assert answer.startswith(b"HTTP/1.1 404 ")
     assert talk.said == [False]
 
 
 def test_a_clock_of_its_own(talk, name, usual):
-    assert told(talk(question(name, ROWS, "X-Request-Timeout: 5"))) == [usual]
+    assert told(talk(request_of(name, ROWS, "X-Request-Timeout: 5"))) == [usual]
     assert talk.said == [False]
 
 
@@ -368,7 +368,7 @@ def test_a_clock_of_its_own(talk, name, usual):
     ("headers", "version"), [(["Connection: close"], "1.1"), ([], "1.0"), (["Expect: 100-continue"], "1.1")]
 )
 def test_what_says_more_than_a_question_comes_the_usual_way(talk, name, usual, headers, version):
-    asked, goes_on = question(name, ROWS, *headers, version=version), b"HTTP/1.1 100 Continue\r\n\r\n"
+    asked, goes_on = request_of(name, ROWS, *headers, version=version), b"HTTP/1.1 100 Continue\r\n\r\n"
     talk.line.sendall(asked)
     if "Expect: 100-continue" in headers:
         assert talk.line.recv(len(goes_on)) == goes_on
@@ -408,14 +408,14 @@ def test_what_is_no_request_is_refused(talk, name, length):
 
 def test_a_body_in_chunks(talk, name, usual):
     body = json.dumps(ROWS).encode()
-    head = question(name, b"").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+    head = request_of(name, b"").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
     assert told(talk(head + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))) == [usual]
 
 
 @pytest.mark.parametrize("address", ["predict?version=1", "predict%3Fversion=1", "predict?version=%31", "predict#x"])
 def test_unusual_addresses(talk, name, address):
-    talk(question(name, ROWS, path=address))  # its pointer is remembered
-    (answer,) = talk(question(name, ROWS, path=address))
+    talk(request_of(name, ROWS, path=address))  # its pointer is remembered
+    (answer,) = talk(request_of(name, ROWS, path=address))
     assert answer.startswith(b"HTTP/1.1 404 " if address == "predict%3Fversion=1" else b"HTTP/1.1 200 ")
     assert talk.said == [True] * (address == "predict?version=1")
 
@@ -430,8 +430,8 @@ def test_each_request_is_counted_once(talk, name):
         }
 
     before = counted()
-    talk(question(name, ROWS))
-    talk(question(name, {"rows": [{"length": "x"}]}))
+    talk(request_of(name, ROWS))
+    talk(request_of(name, {"rows": [{"length": "x"}]}))
     after = counted()
     assert {status: after[status] - before[status] for status in after} == {200: 1, 422: 1}
 

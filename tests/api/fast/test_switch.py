@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from app.api import fast
 from app.main import create_app
 from app.settings import Settings
-from tests.api.fast.test_connection import ROWS, question, read, serving, told
+from tests.api.fast.test_connection import ROWS, read, request_of, serving, told
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +27,12 @@ def responses(settings, requests):
 
 def test_both_positions_give_the_same_bytes(settings, name):
     requests = [
-        question(name, ROWS),
-        question(name, ROWS, path="predict?confidence=0.9"),
-        question(name, {"columns": ["length"], "data": [["long"]]}),
-        question(name, b"{"),
-        question("nobody", ROWS),
-        question(name, b"length,width,size\n5.1,0.2,small\n", "Content-Type: text/csv"),
+        request_of(name, ROWS),
+        request_of(name, ROWS, path="predict?confidence=0.9"),
+        request_of(name, {"columns": ["length"], "data": [["long"]]}),
+        request_of(name, b"{"),
+        request_of("nobody", ROWS),
+        request_of(name, b"length,width,size\n5.1,0.2,small\n", "Content-Type: text/csv"),
     ]
     on, off = (responses(settings.model_copy(update={"fast_path": way}), requests) for way in (True, False))
     assert [response.partition(b"\r\n")[0] for response in on] == [response.partition(b"\r\n")[0] for response in off]
