@@ -76,7 +76,7 @@ class InferInput(Body):
     data: list[Any] | None = Field(None, description="null is a missing value; integers have none.")
 
 
-class InferRequestedOutput(Body):
+class OutputChoice(Body):
     """Output to return, by its name."""
 
     name: str = Field(description="Name of the output.")
@@ -95,9 +95,7 @@ class InferRequest(Body):
         "`pd`, as MLServer's codecs send, return the first output only, unless `outputs` names others.",
     )
     inputs: list[InferInput] = Field(min_length=1, max_length=10_000, description="Input tensors.")
-    outputs: list[InferRequestedOutput] | None = Field(
-        None, max_length=100, description="Outputs to return; null: all."
-    )
+    outputs: list[OutputChoice] | None = Field(None, max_length=100, description="Outputs to return; null: all.")
 
 
 class InferOutput(Wire):

@@ -17,14 +17,7 @@ from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.models.model import Model, Predicted
 from app.ml.tables.cells import EXACT, Flaw, flaw, read_cells
 from app.ml.tables.rows import MAX_FAULTS
-from app.schemas.inference import (
-    InferInput,
-    InferRequest,
-    InferRequestedOutput,
-    Parameters,
-    TensorMetadata,
-    TensorParameters,
-)
+from app.schemas.inference import InferInput, InferRequest, OutputChoice, Parameters, TensorMetadata, TensorParameters
 from app.services.predictions import Served
 from app.services.tensors import LENGTH, InvalidTensor, Tensor, read_tensors, refused
 
@@ -279,7 +272,7 @@ def _requested(given: Sequence[Output], request: InferRequest) -> list[tuple[Out
     return [_one(requested, by_name, f"/outputs/{i}", as_bytes) for i, requested in enumerate(request.outputs)]
 
 
-def _one(requested: InferRequestedOutput, given: dict[str, Output], at: str, as_bytes: bool) -> tuple[Output, bool]:
+def _one(requested: OutputChoice, given: dict[str, Output], at: str, as_bytes: bool) -> tuple[Output, bool]:
     if requested.name not in given:
         raise refused(f"{at}/name", f"The model's outputs are {', '.join(given)}.")
     for name in NEVER_OFFERED:
