@@ -12,6 +12,7 @@ from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import Stages, unheard
 from app.ml.evaluation.costs import Costs
 from app.ml.evaluation.evaluation import Asked, evaluate, of_classes
+from app.ml.evaluation.predictions import predictions
 from app.ml.nested import Meaning
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.resampling import Rows
@@ -66,7 +67,7 @@ def judged(name):
     data, algorithm = Data.of(Task.CLASSIFICATION, x, y * 1.0, classes=2), find(name).algorithm
     params = algorithm.params()
     learned = Learned(algorithm, params, algorithm.fit(params, data, Context.of(0)).state)
-    figures = evaluate(learned, data, data, ("no", "yes"), np.random.default_rng(0)).figures
+    figures = evaluate(data, predictions(learned, data, data), ("no", "yes"), np.random.default_rng(0)).figures
     return {figure.name: figure for figure in figures if figure.label is None}
 
 

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 from app.errors import Fault, InvalidRequest
 from app.ml.contract.columns import InputColumn, TableColumn
 from app.ml.contract.progress import Reporter, Stages
-from app.ml.evaluation.evaluation import Validation
+from app.ml.evaluation.validation import Validation
 from app.ml.job import (
     Checked,
     Estimate,

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from app.errors import Fault, InvalidRequest
 from app.ml.contract.progress import Reporter, Stages
-from app.ml.evaluation.evaluation import Validation
+from app.ml.evaluation.validation import Validation
 from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Name, Needs, Outcome, Request, Result, Sheet
 from app.ml.statistics.figures import MEASURES
 from app.ml.training.candidates import Candidate, SearchSpec, candidates

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from app.ml.contract.algorithm import Labels, Vector
+from app.ml.evaluation.comparisons import across_folds, across_resamples
 from app.ml.evaluation.duplicates import Copies, Equal
-from app.ml.evaluation.evaluation import Validation, across_folds, across_resamples, compare
+from app.ml.evaluation.evaluation import evaluate
 from app.ml.evaluation.group_splits import members
+from app.ml.evaluation.predictions import Predictions
 from app.ml.evaluation.report import Fold
 from app.ml.evaluation.splits import Split, kfold, resample
+from app.ml.evaluation.validation import Validation
 from app.ml.nested import meaning
 from app.ml.statistics.figures import Figure
 from app.ml.training.fit import Fitted, fit_rows, judge
@@ -196,5 +199,5 @@ def _compared(fits: Fits, answers: NDArray[np.float64], result: str, equal: Equa
     material, rows = fits.material, fits.rows
     data = material.data(material.prepare(rows), rows)
     means = meaning(material.algorithm, material.params, material.task)
-    figures = compare(data, answers, material.classes, fits.rng, means=means).figures
+    figures = evaluate(data, Predictions(answers, means), material.classes, fits.rng).figures
     return Validated(figures, result, equal=equal, predicted=answers if material.task.of_numbers else None)

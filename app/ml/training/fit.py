@@ -6,6 +6,7 @@ import numpy as np
 
 from app.ml.contract.algorithm import Data, Fit, Labels, Learned, Progress, Vector, silent
 from app.ml.evaluation.evaluation import Evaluation, evaluate
+from app.ml.evaluation.predictions import predictions
 from app.ml.evaluation.splits import evenly
 from app.ml.models.conformal import UNCALIBRATED, Calibration
 from app.ml.preparation.preparation import Preparation
@@ -36,7 +37,13 @@ def judge(material: TrainingSet, fitted: Fitted, rows: Labels, rng: np.random.Ge
     if not rows.size:
         return Evaluation([])
     data = material.data(fitted.preparation, rows)
-    return evaluate(fitted.learned, data, fitted.data, material.classes, rng)
+    return evaluate(data, predictions(fitted.learned, data, fitted.data), material.classes, rng)
+
+
+def judge_own(fitted: Fitted, rng: np.random.Generator | None) -> Evaluation:
+    """What the rows say that were learned from: never a promise."""
+    data = fitted.data
+    return evaluate(data, predictions(fitted.learned, data, data), data.labels, rng)
 
 
 def calibrate(material: TrainingSet, fitted: Fitted, rows: Labels) -> Calibration:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from app.errors import Fault
 from app.ml.contract.columns import TableColumn
-from app.ml.evaluation.evaluation import Validation
+from app.ml.evaluation.validation import Validation
 from app.suggestions import no_such
 
 AT = "/validation/group"

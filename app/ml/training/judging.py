@@ -14,6 +14,7 @@ from app.ml.contract.progress import Reporter, Stages
 from app.ml.evaluation.evaluation import Asked, Evaluation, evaluate, of_classes, of_numbers
 from app.ml.evaluation.group_splits import read_groups
 from app.ml.evaluation.metrics import Truths
+from app.ml.evaluation.predictions import predictions
 from app.ml.evaluation.rejection import decided_by
 from app.ml.evaluation.report import IntervalReport
 from app.ml.evaluation.splits import holdout
@@ -120,7 +121,7 @@ def judge(
         stages(0.1, "predicting")
         data = Data.of(model.task, model.preparation.matrix(model.preparation.raw(table)), missing=True)
         learned = Learned(model.algorithm, model.params, model.state)
-        return EvaluatedModel(evaluate(learned, data, data, (), rng), target.rows, {})
+        return EvaluatedModel(evaluate(data, predictions(learned, data, data), (), rng), target.rows, {})
     values, probabilities, answered, ends = _predicted(model, table, stages)
     stages(0.8, "measuring")
     rows = Rows(Resamples.of(target.rows.size, rng))

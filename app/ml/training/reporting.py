@@ -10,8 +10,9 @@ import numpy as np
 from app.ml.contract.algorithm import JSON, Fit, Labels
 from app.ml.contract.labels import Class
 from app.ml.evaluation import duplicates
+from app.ml.evaluation.comparisons import corrected, gaps
 from app.ml.evaluation.duplicates import Equal
-from app.ml.evaluation.evaluation import Evaluation, corrected, gaps
+from app.ml.evaluation.evaluation import Evaluation
 from app.ml.evaluation.holdout_reuse import held_out
 from app.ml.evaluation.plots import over_input
 from app.ml.evaluation.report import Conditioning, Report, ReportCurve, Reuse, Springs, UnscaledSummary

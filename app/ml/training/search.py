@@ -22,12 +22,11 @@ from app.ml.catalogue import find
 from app.ml.contract.algorithm import Each, Labels, Task, Vector, in_turn
 from app.ml.contract.progress import Stages
 from app.ml.evaluation.duplicates import Copies, warnings
-from app.ml.evaluation.evaluation import evaluate
 from app.ml.evaluation.splits import holdout, kfold
 from app.ml.statistics.figures import MEASURES, Figure, fold_mean
 from app.ml.training.candidates import Candidate
 from app.ml.training.ensemble_selection import Contender, Ensemble, Judges, ensemble, value, with_one_more
-from app.ml.training.fit import fit_rows, judge
+from app.ml.training.fit import fit_rows, judge, judge_own
 from app.ml.training.plan import Plan
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
@@ -145,7 +144,7 @@ def _scores(judges: Judges, spec: TrainSpec) -> _Scores:
                 validation.append(judges.value(spec, answers[-1], split.test))
             else:
                 validation.append(value(judge(material, fitted, rows[split.test], None), measure))
-            train.append(value(evaluate(fitted.learned, fitted.data, fitted.data, material.classes, None), measure))
+            train.append(value(judge_own(fitted, None), measure))
     except ValiantError as error:
         return _Scores(np.zeros(0), np.zeros(0), error.detail)
     return _Scores(np.array(validation), np.array(train), answers=_in_order(answers, judges))

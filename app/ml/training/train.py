@@ -10,7 +10,6 @@ import pyarrow as pa
 from app.ml.contract.algorithm import JSON, Each, in_turn
 from app.ml.contract.progress import Reporter, Stages, unheard
 from app.ml.evaluation.duplicates import Copies
-from app.ml.evaluation.evaluation import evaluate
 from app.ml.evaluation.splits import Split, holdout
 from app.ml.job import Trained
 from app.ml.models import seen_rows
@@ -21,7 +20,7 @@ from app.ml.models.seen_rows import SeenRows
 from app.ml.preparation.target_limits import target_limits
 from app.ml.training import stability
 from app.ml.training.cross_validation import Fits, validate
-from app.ml.training.fit import calibrate, calibrate_by_folds, fit_rows, judge
+from app.ml.training.fit import calibrate, calibrate_by_folds, fit_rows, judge, judge_own
 from app.ml.training.interval_report import held_out_report
 from app.ml.training.interval_report import warnings as interval_warnings
 from app.ml.training.out_of_core import Stream
@@ -93,7 +92,7 @@ def train(
     evaluated = EvaluatedFit(
         fit=fitted.fit,
         test=test,
-        train=evaluate(fitted.learned, fitted.data, fitted.data, material.classes, rng),
+        train=judge_own(fitted, rng),
         validated=validated,
         equal=copies.equal(Split(learned, split.test)),
         preparation=fitted.preparation,

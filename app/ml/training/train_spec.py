@@ -7,7 +7,7 @@ from pydantic import Field
 from app.ml.catalogue import any_algorithm
 from app.ml.contract.algorithm import Learner, Task
 from app.ml.contract.given_kinds import KindName
-from app.ml.evaluation.evaluation import Validation
+from app.ml.evaluation.validation import Validation
 from app.ml.preparation.request import Preprocessing
 from app.wire import Body
 

@@ -1,14 +1,21 @@
 """What a training run is told: figures of the right rows, gaps the right way round, means over folds."""
 
+import re
+from inspect import signature
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import stats
 from sklearn.metrics import r2_score
 
 from app.errors import InvalidData
+from app.ml import evaluation
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import Algorithm, Context, Data, Fit, Learned, Params, Task
-from app.ml.evaluation.evaluation import across_folds, evaluate, gaps
+from app.ml.evaluation.comparisons import across_folds, gaps
+from app.ml.evaluation.evaluation import evaluate
+from app.ml.evaluation.predictions import Predictions, predictions
 from app.ml.statistics.figures import MEASURES, bootstrapped, counted, proportion
 
 
@@ -29,6 +36,10 @@ def rng():
     return np.random.default_rng(0)
 
 
+def evaluated(model, data, train, classes, rng):
+    return evaluate(data, predictions(model, data, train), classes, rng)
+
+
 def figures_of(evaluation):
     return {(figure.name, figure.label): figure for figure in evaluation.figures}
 
@@ -38,7 +49,7 @@ COLUMN = np.array([[0.0], [1.0], [2.0], [5.0]])
 
 def test_regression():
     data = Data.of(Task.REGRESSION, COLUMN, [0, 2, 2, 6])
-    told = figures_of(evaluate(learned(Task.REGRESSION, lambda x: x[:, 0]), data, data, (), rng()))
+    told = figures_of(evaluated(learned(Task.REGRESSION, lambda x: x[:, 0]), data, data, (), rng()))
     assert told["mae", None].value == 0.5
     assert set(told) == {("rmse", None), ("mae", None), ("r2", None)}
 
@@ -46,7 +57,7 @@ def test_regression():
 def test_classification_keeps_the_labels():
     data = Data.of(Task.CLASSIFICATION, COLUMN, [0, 0, 1, 1])
     model = learned(Task.CLASSIFICATION, lambda x: np.stack([x[:, 0] < 1, x[:, 0] >= 1], axis=1) * 1.0)
-    told = evaluate(model, data, data, (False, True), rng())
+    told = evaluated(model, data, data, (False, True), rng())
     assert told.confusion_matrix.counts == [[1, 1], [0, 2]]
     assert told.confusion_matrix.classes == [False, True]
     assert figures_of(told)["recall", "False"].value == 0.5
@@ -55,7 +66,7 @@ def test_classification_keeps_the_labels():
 
 def test_three_classes_have_a_curve_each():
     data = Data.of(Task.CLASSIFICATION, COLUMN, [0, 1, 2, 1])
-    told = evaluate(learned(Task.CLASSIFICATION, lambda x: np.full((len(x), 3), 1 / 3)), data, data, "xyz", rng())
+    told = evaluated(learned(Task.CLASSIFICATION, lambda x: np.full((len(x), 3), 1 / 3)), data, data, "xyz", rng())
     names = [f"{kind} {label}" for label in "xyz" for kind in ("roc", "precision_recall")]
     assert [curve.name for curve in told.curves] == names
     assert figures_of(told)["roc_auc", None].value == pytest.approx(0.5)
@@ -65,7 +76,7 @@ def test_clusters_are_measured_from_the_training_centres():
     train = Data.of(Task.CLUSTERING, COLUMN, weights=[1, 3, 1, 1])
     test = Data.of(Task.CLUSTERING, [[0.0], [4.0]])
     model = learned(Task.CLUSTERING, lambda x: (x[:, 0] > 3).astype(int))
-    told = figures_of(evaluate(model, test, train, (), rng()))
+    told = figures_of(evaluated(model, test, train, (), rng()))
     assert told["quantisation_error", None].value == pytest.approx((1.0**2 + 1.0**2) / 2)  # centres 1 and 5
 
 
@@ -73,7 +84,7 @@ def test_a_cluster_without_training_rows_is_at_the_mean():
     train = Data.of(Task.CLUSTERING, [[1.0], [3.0]])
     test = Data.of(Task.CLUSTERING, [[9.0]])
     model = learned(Task.CLUSTERING, lambda x: (x[:, 0] > 5).astype(int))
-    assert figures_of(evaluate(model, test, train, (), rng()))["inertia", None].value == 49.0
+    assert figures_of(evaluated(model, test, train, (), rng()))["inertia", None].value == 49.0
 
 
 def test_projection_and_density():
@@ -81,35 +92,35 @@ def test_projection_and_density():
     model = learned(
         Task.PROJECTION, lambda x: x[:, :1], inverse=lambda _params, _state, z: np.column_stack([z, np.zeros(len(z))])
     )
-    told = figures_of(evaluate(model, data, data, (), rng()))
+    told = figures_of(evaluated(model, data, data, (), rng()))
     assert told["reconstruction_error", None].value == 0.5
-    assert evaluate(learned(Task.PROJECTION, lambda x: x), data, data, (), rng()).figures == []
+    assert evaluated(learned(Task.PROJECTION, lambda x: x), data, data, (), rng()).figures == []
     density = Data.of(Task.DENSITY, COLUMN)
-    told = figures_of(evaluate(learned(Task.DENSITY, lambda x: -x[:, 0]), density, density, (), rng()))
+    told = figures_of(evaluated(learned(Task.DENSITY, lambda x: -x[:, 0]), density, density, (), rng()))
     assert told["log_density", None].value == -2.0
 
 
 def test_no_rows_say_nothing():
     data = Data.of(Task.REGRESSION, COLUMN, [0, 1, 2, 3])
     none = data.take(np.zeros(4, bool))
-    assert evaluate(learned(Task.REGRESSION, lambda x: x[:, 0]), none, data, (), rng()).figures == []
+    assert evaluated(learned(Task.REGRESSION, lambda x: x[:, 0]), none, data, (), rng()).figures == []
     with pytest.raises(InvalidData):
         Data.of(Task.REGRESSION, COLUMN[:0], [])
 
 
 def test_wild_answers_are_undefined_not_an_error():
     data = Data.of(Task.REGRESSION, COLUMN, [0, 1, 2, 3])
-    told = figures_of(evaluate(learned(Task.REGRESSION, lambda x: x[:, 0] * 1e200), data, data, (), rng()))
+    told = figures_of(evaluated(learned(Task.REGRESSION, lambda x: x[:, 0] * 1e200), data, data, (), rng()))
     assert told["rmse", None].value == pytest.approx(1e200 * np.sqrt((COLUMN**2).mean()))
     assert told["r2", None].value is None
-    told = figures_of(evaluate(learned(Task.REGRESSION, lambda x: x[:, 0] + np.inf), data, data, (), rng()))
+    told = figures_of(evaluated(learned(Task.REGRESSION, lambda x: x[:, 0] + np.inf), data, data, (), rng()))
     assert {figure.value for figure in told.values()} == {None}
 
 
 def test_the_seed_decides():
     data = Data.of(Task.REGRESSION, COLUMN, [0, 2, 2, 6])
     model = learned(Task.REGRESSION, lambda x: x[:, 0])
-    one, same = (evaluate(model, data, data, (), rng()) for _ in range(2))
+    one, same = (evaluated(model, data, data, (), rng()) for _ in range(2))
     assert one.figures == same.figures
 
 
@@ -155,7 +166,7 @@ def test_r2_without_an_intercept_is_named_and_that_of_nist():
     """NoInt1 of the Statistical Reference Datasets: certified R² .999365492298663; about the mean it is another."""
     x = np.arange(60.0, 71.0)[:, None]
     model, data = without_intercept(x, np.arange(130.0, 141.0))
-    figures = {figure.name: figure for figure in evaluate(model, data, data, (), rng()).figures}
+    figures = {figure.name: figure for figure in evaluated(model, data, data, (), rng()).figures}
     assert figures["r2_uncentred"].value == pytest.approx(0.999365492298663, rel=1e-13)
     assert "without an intercept" in figures["r2_uncentred"].note
     assert figures["r2"].value == pytest.approx(r2_score(data.y, model.predict(x)), rel=1e-10)
@@ -166,9 +177,24 @@ def test_r2_without_an_intercept_is_named_and_that_of_nist():
 def test_r2_with_an_intercept_is_the_only_one():
     algorithm, data = find("linear").algorithm, Data.of(Task.REGRESSION, COLUMN, [1.0, 2.0, 4.0, 5.0])
     model = Learned(algorithm, algorithm.params(), algorithm.fit(algorithm.params(), data, Context.of(0)).state)
-    assert {figure.name for figure in evaluate(model, data, data, (), rng()).figures} == {"rmse", "mae", "r2"}
+    assert {figure.name for figure in evaluated(model, data, data, (), rng()).figures} == {"rmse", "mae", "r2"}
 
 
 def test_r2_of_targets_that_are_all_zero_is_undefined():
     model, data = without_intercept(COLUMN, np.zeros(4), "ridge")
-    assert {f.name: f.value for f in evaluate(model, data, data, (), rng()).figures}["r2_uncentred"] is None
+    assert {f.name: f.value for f in evaluated(model, data, data, (), rng()).figures}["r2_uncentred"] is None
+
+
+def test_evaluation_knows_no_training_set():
+    """It is given data and predictions: what made them, and what else the training holds, stays with the training."""
+    root = Path(evaluation.__file__).parent
+    found = {name for path in root.glob("*.py") for name in re.findall(r"\bTrainingSet\b|\bFitted\b", path.read_text())}
+    assert found == set()
+    assert list(signature(evaluate).parameters) == ["data", "predicted", "classes", "rng"]
+
+
+def test_predictions_that_nobody_fitted_are_evaluated():
+    data = Data.of(Task.REGRESSION, COLUMN, [0, 2, 2, 6])
+    found = evaluate(data, Predictions(np.array([0.0, 2.0, 2.0, 5.0])), (), None)
+    assert figures_of(found)["mae", None].value == 0.25
+    assert found.residuals.tolist() == [0, 0, 0, 1]

@@ -6,8 +6,9 @@ import pytest
 
 from app.errors import InvalidRequest
 from app.ml.contract.columns import TableColumn
-from app.ml.evaluation.evaluation import Validation, corrected
+from app.ml.evaluation.comparisons import corrected
 from app.ml.evaluation.splits import resample
+from app.ml.evaluation.validation import Validation
 from app.ml.training.cross_validation import Fits, validate
 from app.ml.training.fit import fit_rows
 from app.ml.training.leave_one_out import closed_form

@@ -6,7 +6,7 @@ import pytest
 
 from app.errors import InvalidRequest
 from app.ml.contract.progress import unheard
-from app.ml.evaluation.evaluation import Validation
+from app.ml.evaluation.validation import Validation
 from app.ml.job import Inputs, JobContext, Source
 from app.ml.jobs import bootstrap, search
 from app.ml.training.cross_validation import Fits, validate

@@ -1,0 +1,36 @@
+"""How a model is validated: rows held out, folds, leave-one-out, resamples."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from app.wire import Body
+
+
+class Validation(Body):
+    """Validation of the model."""
+
+    method: Literal["holdout", "kfold", "loo", "bootstrap"] = Field(
+        "holdout",
+        description="Validation on the training rows, besides the test rows: in K folds; each row by a fit of the "
+        "others "
+        "(loo); or those that a bootstrap resample leaves out.",
+    )
+    test_fraction: float = Field(
+        0.2, ge=0, lt=1, description="Rows held out and looked at once; 0: none, and nothing is promised of new rows."
+    )
+    folds: int = Field(5, ge=2, le=100, description="K of kfold.")
+    resamples: int = Field(50, ge=10, le=1000, description="Number of resamples of the bootstrap.")
+    group: str | None = Field(
+        None,
+        description="A column that names rows which belong together, such as a patient: all rows with one value of it "
+        "are on the same side of every split into training and test rows, folds and resamples, so that the metrics are "
+        "those of new groups. A row without a value is a group of its own. The column is not a feature unless "
+        "`features` names it. Rows that an algorithm sets aside within a fit, as for early stopping, are drawn row by "
+        "row. Null: rows are split one by one.",
+    )
+
+    def fits(self, rows: int) -> int:
+        """How many models are fitted on a table of so many rows, at most. rows: or groups, where these are split."""
+        trained = round(rows * (1 - self.test_fraction))
+        return 1 + {"holdout": 0, "kfold": self.folds, "loo": trained, "bootstrap": self.resamples}[self.method]
