@@ -124,7 +124,7 @@ def _draws(data: Data, rng: np.random.Generator | None) -> Resamples:
 
 def of_numbers(truth: Vector, predicted: Vector, rows: Rows, means: Meaning = PLAIN) -> Evaluation:
     """Of predictions (n,) of a regression."""
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told as undefined
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is reported as undefined
         figures = measures.regression(truth, predicted, rows.draws, rows.weights)
         if means.through_origin:
             figures.append(measures.uncentred_r2(truth, predicted, rows))
