@@ -65,8 +65,8 @@ def address_in(shown):
 def test_shows_training_figures_and_predictions(shown):
     assert shown.count("trained") == len(EXAMPLES)
     assert shown.count("100%") == len(EXAMPLES)
-    for figure in ("accuracy", "log_loss", "rmse", "r2"):
-        assert re.search(rf"{figure}\W.*\d … ", shown), figure
+    for metric in ("accuracy", "log_loss", "rmse", "r2"):
+        assert re.search(rf"{metric}\W.*\d … ", shown), metric
     assert "P(setosa)" in shown
     assert "true progression" in shown
 

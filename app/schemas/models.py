@@ -9,7 +9,7 @@ from pydantic import Field
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Label
 from app.ml.evaluation.report import Report
-from app.ml.statistics.figures import Figure
+from app.ml.statistics.metric_value import Metric
 from app.wire import Body, Wire
 
 
@@ -56,7 +56,7 @@ class ModelVersion(Wire):
         None, description="Classes in the order of the probabilities; null where there are none."
     )
     inputs: list[InputColumn] = Field(description="Inputs of the model, in its order.")
-    metrics: list[Figure] = Field(description="Metrics on rows that the model has not seen.")
+    metrics: list[Metric] = Field(description="Metrics on rows that the model has not seen.")
     dataset: UUID = Field(description="Id of the dataset of its training; null: it was deleted.")
     dataset_digest: str = Field(description="SHA-256 of the dataset of its training.")
     job: UUID = Field(description="Id of the job that made the version.")
@@ -99,7 +99,7 @@ __all__ = [
     "AliasHistory",
     "AliasMove",
     "AliasRecord",
-    "Figure",
+    "Metric",
     "Model",
     "ModelPage",
     "ModelVersion",

@@ -18,7 +18,7 @@ FRESH_SECONDS, COUNTED_SECONDS = 5.0, 60.0
 log = structlog.get_logger(__name__)
 
 
-class Figure(Generic[T]):
+class Metric(Generic[T]):
     """The value that a function reads. It is None until it could be read, and again when it cannot be read any more."""
 
     def __init__(self, work: WorkFactory, read: Callable[[Work], T], seconds: float) -> None:
@@ -44,9 +44,9 @@ class Figure(Generic[T]):
 class Census:
     def __init__(self, work: WorkFactory, *, silent_seconds: float) -> None:
         """silent_seconds: after so long a worker that was not seen counts as silent."""
-        self._workers = Figure(work, lambda w: w.workers.count(silent_seconds), FRESH_SECONDS)
-        self._queue = Figure(work, lambda w: w.census.queue(), FRESH_SECONDS)
-        self._finished = Figure(work, lambda w: w.census.finished(), COUNTED_SECONDS)
+        self._workers = Metric(work, lambda w: w.workers.count(silent_seconds), FRESH_SECONDS)
+        self._queue = Metric(work, lambda w: w.census.queue(), FRESH_SECONDS)
+        self._finished = Metric(work, lambda w: w.census.finished(), COUNTED_SECONDS)
         self._flights: SingleFlight[int, None] = SingleFlight(2, "census")
         self.queue: Queue | None = None
         """As of the last refresh; None if the database did not respond."""
@@ -63,11 +63,11 @@ class Census:
 
     async def refresh(self, seconds: float) -> None:
         """Read what is due. After `seconds` what has not been read is left to the next call."""
-        due = [asyncio.wrap_future(self._flights.join(id(one), one.renew)) for one in self._figures if one.due]
+        due = [asyncio.wrap_future(self._flights.join(id(one), one.renew)) for one in self._metrics if one.due]
         if due:
             await asyncio.wait(due, timeout=seconds)
         self.queue = None if self._queue.due else self._queue.value
 
     @property
-    def _figures(self) -> tuple[Figure[Queue], Figure[Workers], Figure[Counts]]:
+    def _metrics(self) -> tuple[Metric[Queue], Metric[Workers], Metric[Counts]]:
         return self._queue, self._workers, self._finished

@@ -16,7 +16,7 @@ from app.ingest.options import ReadOptions
 from app.ingest.parser import Parser
 from app.ingest.protocol import Order, Parsed
 from app.ingest.source import Limits
-from app.ml.tables.column_figures import iso
+from app.ml.tables.column_statistics import iso
 from app.references import NAME_LENGTH, is_dataset_name
 from app.schemas.datasets import Dataset, DatasetPage, FileFormat, Rows
 from app.settings import Settings

@@ -14,8 +14,8 @@ from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.contract.task import PredictionKind
 from app.ml.models.model import Model, Predicted
 from app.ml.queries.whatif import Tangent, grid, tangent
-from app.ml.statistics.figures import shown
 from app.ml.statistics.intervals import Bounds
+from app.ml.statistics.metric_value import shown
 from app.ml.tables.cells import flaw, read_cells
 from app.ml.tables.rows import Incoming, read_rows
 from app.ml.training.reporting import finite, readable

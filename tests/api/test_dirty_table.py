@@ -87,7 +87,7 @@ def test_a_dirty_table_becomes_a_good_model(client):
     assert answer.status_code == 202, answer.text
     job = finished(client, answer.json())
     report = client.get(f"/v1/models/wohnungen/versions/{job['version']}/report").json()
-    (r2,) = (figure["value"] for figure in report["test"] if figure["name"] == "r2")
+    (r2,) = (metric["value"] for metric in report["test"] if metric["name"] == "r2")
     assert r2 > 0.97
 
     new = rows[:60]

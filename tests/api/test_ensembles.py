@@ -302,11 +302,11 @@ def test_the_report_says_how_many_rows_are_answered_and_how_well(asked):
     team = {**TEAM, "min_probability": 1.0}
     held = {"validation": {"test_fraction": 0.5}}
     report, told = asked("report", team, **held), asked("predict", team, **held)
-    figures = {one["name"]: one for one in report["test"] if "label" not in one}
-    share, accuracy = figures["coverage"], figures["selective_accuracy"]
+    metrics = {one["name"]: one for one in report["test"] if "label" not in one}
+    share, accuracy = metrics["coverage"], metrics["selective_accuracy"]
     assert (share["n"], accuracy["n"]) == (75, round(75 * share["value"]))
     assert 0.5 < share["value"] < 1
-    assert accuracy["value"] > figures["accuracy"]["value"]
+    assert accuracy["value"] > metrics["accuracy"]["value"]
     for one in share, accuracy:
         hits = round(one["value"] * one["n"])
         bars = stats.binomtest(hits, one["n"]).proportion_ci(0.95, method="exact")

@@ -96,9 +96,9 @@ def beyond_memory(millions: float) -> None:
         begun = time.process_time()
         trained = train(plan(spec, sheet, whole.num_rows, MEMORY), whole, data_digest="")
         spent = time.process_time() - begun
-        figure = trained.report.test[0 if target == "sign" else 2]
+        metric = trained.report.test[0 if target == "sign" else 2]
         each = 1e9 * spent / whole.num_rows / d
-        print(f"{name:34}{spent:8.1f} s{each:8.1f} ns a number   {figure.name} {figure.display}")
+        print(f"{name:34}{spent:8.1f} s{each:8.1f} ns a number   {metric.name} {metric.display}")
 
 
 def main() -> None:

@@ -67,21 +67,21 @@ def judged(name):
     data, algorithm = Data.of(Task.CLASSIFICATION, x, y * 1.0, classes=2), find(name).algorithm
     params = algorithm.params()
     learned = Learned(algorithm, params, algorithm.fit(params, data, Context.of(0)).state)
-    figures = evaluate(data, predictions(learned, data, data), ("no", "yes"), np.random.default_rng(0)).figures
-    return {figure.name: figure for figure in figures if figure.label is None}
+    metrics = evaluate(data, predictions(learned, data, data), ("no", "yes"), np.random.default_rng(0)).metrics
+    return {metric.name: metric for metric in metrics if metric.label is None}
 
 
 def test_the_losses_of_degrees_are_undefined_and_say_why():
-    figures = judged("perceptron")
+    metrics = judged("perceptron")
     for name in LOSSES:
-        assert (figures[name].value, figures[name].display) == (None, "undefined")
-        assert "not probabilities" in figures[name].note
-    assert all(figures[name].value is not None for name in ("accuracy", "roc_auc", "pr_auc", "mcc"))
+        assert (metrics[name].value, metrics[name].display) == (None, "undefined")
+        assert "not probabilities" in metrics[name].note
+    assert all(metrics[name].value is not None for name in ("accuracy", "roc_auc", "pr_auc", "mcc"))
 
 
 def test_the_losses_of_probabilities_are_there():
-    figures = judged("logistic")
-    assert all(figures[name].value > 0 and figures[name].note is None for name in LOSSES)
+    metrics = judged("logistic")
+    assert all(metrics[name].value > 0 and metrics[name].note is None for name in LOSSES)
 
 
 def test_costs_that_rest_on_degrees_say_so():

@@ -78,7 +78,7 @@ SWEEPS = {
     "oldest": (lambda w: w.jobs.oldest(ABLE), LIMIT),
     "lapsed": (lambda w: w.jobs.lapsed(0), RUNNING),
     "forgotten": (lambda w: w.jobs.forgotten(0, 0, 10), QUEUED),
-    "figures of the queue": (lambda w: w.census.queue(), WHOLE_QUEUE),
+    "counts of the queue": (lambda w: w.census.queue(), WHOLE_QUEUE),
     "deleting a dataset": (refused_deletion, WHOLE_QUEUE),
 }
 """What is done, and how many rows it may read."""

@@ -44,12 +44,12 @@ CASES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_what_does_not_fit_is_learned_in_batches(fleet, worker, large, name):
-    algorithm, target, figure, expected = CASES[name]
+    algorithm, target, metric, expected = CASES[name]
     job, _ = fleet.services.submission.submit(asked(large, algorithm, target))
     done = fleet.ended(job.id)
     assert (done.state, done.error) == (JobState.SUCCEEDED, None)
     report = fleet.services.models.report(done.model, done.version)
-    (found,) = [one for one in report.test if one.name == figure and one.label is None]
+    (found,) = [one for one in report.test if one.name == metric and one.label is None]
     assert found.value > expected
     assert report.rows_train + report.rows_test == ROWS * TIMES
     assert any("in batches" in warning for warning in report.warnings)

@@ -16,7 +16,7 @@ from app.ml.contract.algorithm import Labels, Matrix
 from app.ml.contract.labels import Class, Label, codes_of
 from app.ml.evaluation.metrics import confusion
 from app.ml.evaluation.report import ConfusionMatrix
-from app.ml.statistics.figures import Figure, bootstrapped
+from app.ml.statistics.metric_value import Metric, bootstrapped
 from app.ml.statistics.resampling import Rows
 from app.wire import Body, Wire
 
@@ -34,11 +34,11 @@ class Costs(Body):
 class CostReport(Wire):
     """Mean cost of predictions."""
 
-    cost: Figure = Field(description="Mean cost of the cheapest class by the probabilities, or of the given classes.")
-    cost_of_most_probable: Figure | None = Field(
+    cost: Metric = Field(description="Mean cost of the cheapest class by the probabilities, or of the given classes.")
+    cost_of_most_probable: Metric | None = Field(
         None, description="Mean cost of the most probable class; null where classes were given."
     )
-    rejected: Figure | None = Field(None, description="The share of rows that was cheaper to reject.")
+    rejected: Metric | None = Field(None, description="The share of rows that was cheaper to reject.")
     threshold: float | None = Field(
         None,
         description="Probability of the second of two classes above which it is the cheapest; null for more classes.",
@@ -111,5 +111,5 @@ def cost_report(
     )
 
 
-def _mean_cost(name: str, price: Matrix, rows: Rows) -> Figure:
+def _mean_cost(name: str, price: Matrix, rows: Rows) -> Metric:
     return bootstrapped(name, rows.mean(price), rows.means(price), price.size)

@@ -18,8 +18,8 @@ from app.ml.evaluation.predictions import Predictions
 from app.ml.evaluation.report import ConfusionMatrix, RejectionCurve, ReportCurve
 from app.ml.evaluation.residuals import Residuals, residuals
 from app.ml.nested import PLAIN, Meaning
-from app.ml.statistics.figures import Figure
 from app.ml.statistics.intervals import Resamples
+from app.ml.statistics.metric_value import Metric
 from app.ml.statistics.resampling import Rows
 from app.wire import Wire
 
@@ -27,7 +27,7 @@ from app.wire import Wire
 class Evaluation(NamedTuple):
     """What some rows say of a model. Without rows it says nothing."""
 
-    figures: list[Figure]
+    metrics: list[Metric]
     confusion_matrix: ConfusionMatrix | None = None
     curves: list[ReportCurve] = []
     residuals: Vector = np.zeros(0)
@@ -35,7 +35,7 @@ class Evaluation(NamedTuple):
     rejection: RejectionCurve | None = None
     cost: CostReport | None = None
     unanswered: int = 0
-    """Rows to which the model says that it does not know; the figures take its most probable class."""
+    """Rows to which the model says that it does not know; the metrics take its most probable class."""
 
     def doubts(self, rows: str) -> list[str]:
         """What is to be said of them. rows: what they are called."""
@@ -45,7 +45,7 @@ class Evaluation(NamedTuple):
     def judgement(self, rows: Labels) -> dict[str, Any]:
         """What of it is in a `Judgement`. rows: (n,) what the rows are called."""
         return {
-            "metrics": self.figures,
+            "metrics": self.metrics,
             "confusion_matrix": self.confusion_matrix,
             "curves": self.curves,
             "rejection": self.rejection,
@@ -59,7 +59,7 @@ class Judgement(Wire):
 
     task: str = Field(description="Task: regression, classification, clustering or projection.")
     rows: int = Field(description="Number of evaluated rows.")
-    metrics: list[Figure] = Field(description="Metrics, each with its confidence interval.")
+    metrics: list[Metric] = Field(description="Metrics, each with its confidence interval.")
     confusion_matrix: ConfusionMatrix | None = Field(
         None, description="Counts of rows by true and predicted class; null where there are no classes."
     )
@@ -109,7 +109,7 @@ def evaluate(
         return Evaluation(_without_target(data, predicted, rows.draws))
 
 
-def _without_target(data: Data, predicted: Predictions, draws: Resamples) -> list[Figure]:
+def _without_target(data: Data, predicted: Predictions, draws: Resamples) -> list[Metric]:
     if predicted.centres is not None:
         return measures.clustering(data.x, predicted.values, predicted.centres, draws)
     if predicted.restored is not None:
@@ -125,11 +125,11 @@ def _draws(data: Data, rng: np.random.Generator | None) -> Resamples:
 def of_numbers(truth: Vector, predicted: Vector, rows: Rows, means: Meaning = PLAIN) -> Evaluation:
     """Of predictions (n,) of a regression."""
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is reported as undefined
-        figures = measures.regression(truth, predicted, rows.draws, rows.weights)
+        metrics = measures.regression(truth, predicted, rows.draws, rows.weights)
         if means.through_origin:
-            figures.append(measures.uncentred_r2(truth, predicted, rows))
+            metrics.append(measures.uncentred_r2(truth, predicted, rows))
         left = (truth - predicted) * (1.0 if rows.weights is None else np.sqrt(rows.weights))
-        return Evaluation(figures, curves=over_predictions(truth, predicted), residuals=left)
+        return Evaluation(metrics, curves=over_predictions(truth, predicted), residuals=left)
 
 
 def of_classes(
@@ -145,7 +145,7 @@ def of_classes(
 ) -> Evaluation:
     """Of assigned class codes (n,), and of the probabilities (n, k) where there are any.
 
-    answered: (n,) false where the model says that it does not know; the figures take its most probable class, and two
+    answered: (n,) false where the model says that it does not know; the metrics take its most probable class, and two
     more tell of the others.
     """
     draws, weights, costs = rows.draws, rows.weights, asked.costs
@@ -157,11 +157,11 @@ def of_classes(
         return Evaluation(measures.decisions(truth, assigned, classes, draws, weights), seen, cost=cost)
     top = probabilities[np.arange(truth.size), assigned]
     chosen = [] if answered is None or answered.all() else measures.selective(assigned == truth, answered, rows)
-    figures = measures.classification(
+    metrics = measures.classification(
         truth, probabilities, classes, draws, weights, assigned=assigned, degrees=means.degrees
     )
     return Evaluation(
-        figures=[*figures, *chosen],
+        metrics=[*metrics, *chosen],
         confusion_matrix=seen,
         curves=ranking.curves(truth, probabilities, classes, weights),
         rejection=measures.rejection(top, assigned == truth, len(classes), rows) if len(classes) > 1 else None,

@@ -1,4 +1,4 @@
-"""How often the same rows have judged: the best of many by the same figures looks better than it is (LION 3.2)."""
+"""How often the same rows have judged: the best of many by the same metrics looks better than it is (LION 3.2)."""
 
 from collections.abc import Mapping
 

@@ -1,8 +1,8 @@
-"""How good predictions are, task by task: every figure a function of sums over rows, with its error bar.
+"""How good predictions are, task by task: every metric a function of sums over rows, with its error bar.
 
-In a report all rows count once: row weights say what the fit shall care about, a figure tells what a stranger's row
-meets. Weights are for those who ask for figures of their own pairs.
-A figure that is 0/0 is null, never 0 (LION 3.3).
+In a report all rows count once: row weights say what the fit shall care about, a metric tells what a stranger's row
+meets. Weights are for those who ask for metrics of their own pairs.
+A metric that is 0/0 is null, never 0 (LION 3.3).
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from app.ml.contract.labels import Class
 from app.ml.evaluation.ranking import areas
 from app.ml.evaluation.report import ConfusionCell, ConfusionMatrix, RejectionCurve
 from app.ml.numerics.linear_algebra.solve import near_one
-from app.ml.statistics.figures import Figure, bootstrapped, counted, macro, root_mean_squared
 from app.ml.statistics.intervals import Resamples, ratio
+from app.ml.statistics.metric_value import Metric, bootstrapped, counted, macro, root_mean_squared
 from app.ml.statistics.resampling import Rows
 
 Truths: TypeAlias = NDArray[np.bool_]
@@ -35,7 +35,7 @@ NO_PROBABILITIES = (
 )
 
 
-def regression(truth: Vector, predicted: Vector, draws: Resamples, weights: Vector | None = None) -> list[Figure]:
+def regression(truth: Vector, predicted: Vector, draws: Resamples, weights: Vector | None = None) -> list[Metric]:
     """RMSE (LION 3.2), MAE and R2 of predictions (n,). R2 is null for a constant target."""
     rows, error = Rows(draws, weights), predicted - truth
     centred = truth - rows.mean(truth) if np.ptp(truth) else np.zeros_like(truth)
@@ -51,7 +51,7 @@ def regression(truth: Vector, predicted: Vector, draws: Resamples, weights: Vect
     ]
 
 
-def uncentred_r2(truth: Vector, predicted: Vector, rows: Rows) -> Figure:
+def uncentred_r2(truth: Vector, predicted: Vector, rows: Rows) -> Metric:
     """R² of a fit without an intercept, which is compared with 0 and not with a mean; null where all targets are 0."""
     unit = near_one(float(np.abs(truth).max(initial=0.0)))
     squares, sizes = ((predicted - truth) * unit) ** 2, (truth * unit) ** 2
@@ -60,7 +60,7 @@ def uncentred_r2(truth: Vector, predicted: Vector, rows: Rows) -> Figure:
     return bootstrapped("r2_uncentred", value, drawn, truth.size).model_copy(update={"note": R2_UNCENTRED})
 
 
-def _rmse(error: Vector, rows: Rows) -> Figure:
+def _rmse(error: Vector, rows: Rows) -> Metric:
     """By χ² where all rows count the same, else by the bootstrap; without draws, without bounds."""
     if rows.weights is None and rows.draws.counts.size:
         return root_mean_squared("rmse", error)
@@ -77,7 +77,7 @@ def classification(
     *,
     assigned: Labels | None = None,
     degrees: bool = False,
-) -> list[Figure]:
+) -> list[Metric]:
     """What probabilities tell, beside all that `decisions` tells of the assigned classes.
 
     truth, assigned: codes (n,); unless given, the most probable class is assigned, the first on a tie.
@@ -93,7 +93,7 @@ def classification(
     ]
 
 
-def _losses(truth: Labels, probabilities: Matrix, draws: Resamples, weights: Vector | None) -> list[Figure]:
+def _losses(truth: Labels, probabilities: Matrix, draws: Resamples, weights: Vector | None) -> list[Metric]:
     n, k = probabilities.shape
     of_truth = probabilities[np.arange(n), truth]
     loss = -np.log(np.maximum(of_truth, np.finfo(np.float64).eps))
@@ -104,15 +104,15 @@ def _losses(truth: Labels, probabilities: Matrix, draws: Resamples, weights: Vec
     ]
 
 
-def _of_degrees(n: int) -> list[Figure]:
+def _of_degrees(n: int) -> list[Metric]:
     """In place of `_losses`."""
     names = "log_loss", "brier"
-    return [Figure(name=name, value=None, n=n, display="undefined", note=NO_PROBABILITIES) for name in names]
+    return [Metric(name=name, value=None, n=n, display="undefined", note=NO_PROBABILITIES) for name in names]
 
 
 def decisions(
     truth: Labels, assigned: Labels, classes: Sequence[Class], draws: Resamples, weights: Vector | None = None
-) -> list[Figure]:
+) -> list[Metric]:
     """Accuracy, balanced accuracy and MCC; macro means of precision, recall and F1, then these of each class.
 
     truth, assigned: codes (n,). A macro mean leaves out the classes for which the metric is undefined; balanced
@@ -129,7 +129,7 @@ def decisions(
     recall = rows.mean_share("recall", hits, there, truth)
     f1 = bootstrapped("f1", _average(scores), _average(drawn), n, trials=fewest)
     correlation = _correlation(hits.total, given.total, there.total), _correlation(hits.drawn, given.drawn, there.drawn)
-    figures = [
+    metrics = [
         rows.share("accuracy", rows.tally(right - 1, 1), rows.tally(np.zeros(n, np.intp), 1)),
         recall.model_copy(update={"name": "balanced_accuracy"}),
         bootstrapped("mcc", *correlation, n, trials=fewest),
@@ -137,12 +137,12 @@ def decisions(
     ]
     for j, label in enumerate(map(str, classes)):
         least = int(min(given.rows[j], there.rows[j]))
-        figures += [
+        metrics += [
             rows.share("precision", hits, given, j, label),
             rows.share("recall", hits, there, j, label),
             bootstrapped("f1", scores[j], drawn[:, j], n, label, trials=least),
         ]
-    return figures
+    return metrics
 
 
 def rejection(top: Vector, right: Truths, classes: int, rows: Rows) -> RejectionCurve:
@@ -158,15 +158,15 @@ def rejection(top: Vector, right: Truths, classes: int, rows: Rows) -> Rejection
     return RejectionCurve(
         thresholds=thresholds.tolist(),
         rejected=(1 - accepted.total / rows.total(np.ones(top.size))).clip(0).tolist(),
-        accuracy=[figure.value for figure in result],
-        lower=[figure.lower for figure in result],
-        upper=[figure.upper for figure in result],
-        interval=next((figure.interval for figure in result if figure.interval), None),
-        display=[figure.display for figure in result],
+        accuracy=[metric.value for metric in result],
+        lower=[metric.lower for metric in result],
+        upper=[metric.upper for metric in result],
+        interval=next((metric.interval for metric in result if metric.interval), None),
+        display=[metric.display for metric in result],
     )
 
 
-def selective(right: Truths, answered: Truths, rows: Rows) -> list[Figure]:
+def selective(right: Truths, answered: Truths, rows: Rows) -> list[Metric]:
     """Metrics of a model that may abstain (LION 11.7): the share of rows it classifies, and its accuracy on them.
 
     right: (n,) whether the most probable class is the true one.
@@ -175,7 +175,7 @@ def selective(right: Truths, answered: Truths, rows: Rows) -> list[Figure]:
     return [rows.share("coverage", part, whole), rows.share("selective_accuracy", hits, part)]
 
 
-def clustering(x: Matrix, labels: Labels, centres: Matrix, draws: Resamples) -> list[Figure]:
+def clustering(x: Matrix, labels: Labels, centres: Matrix, draws: Resamples) -> list[Metric]:
     """Squared distances to the own centre, averaged and summed (LION 12.7), and the size of each cluster.
 
     x: (n, d). labels: (n,) rows of `centres` (k, d).
@@ -189,7 +189,7 @@ def clustering(x: Matrix, labels: Labels, centres: Matrix, draws: Resamples) -> 
     ]
 
 
-def projection(x: Matrix, restored: Matrix, centre: Vector, draws: Resamples) -> list[Figure]:
+def projection(x: Matrix, restored: Matrix, centre: Vector, draws: Resamples) -> list[Metric]:
     """Mean squared distance of rows (n, d) to what their coordinates restore, and the share of variance kept.
 
     centre: (d,) the mean of the training rows, the best guess without any coordinates.
@@ -202,7 +202,7 @@ def projection(x: Matrix, restored: Matrix, centre: Vector, draws: Resamples) ->
     ]
 
 
-def mean(name: str, values: Vector, draws: Resamples, weights: Vector | None = None) -> Figure:
+def mean(name: str, values: Vector, draws: Resamples, weights: Vector | None = None) -> Metric:
     """The average of a value per row."""
     rows = Rows(draws, weights)
     return bootstrapped(name, rows.mean(values), rows.means(values), values.size)

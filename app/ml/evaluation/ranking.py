@@ -11,8 +11,8 @@ from app.ml.evaluation import precision_recall, roc
 from app.ml.evaluation.precision_recall import average_precision
 from app.ml.evaluation.report import ReportCurve
 from app.ml.evaluation.roc import Steps, placements, steps
-from app.ml.statistics.figures import Figure, bootstrapped, by_logit, figure, macro
 from app.ml.statistics.intervals import ratio
+from app.ml.statistics.metric_value import Metric, bootstrapped, by_logit, macro, metric
 from app.ml.statistics.resampling import Rows
 
 MANY_CLASSES = 50
@@ -35,7 +35,7 @@ class _Against(NamedTuple):
     """Rows of the class or of the rest, whichever are fewer; of weighted rows, as many of equal weight."""
 
 
-def areas(truth: Labels, probabilities: Matrix, classes: Sequence[Class], rows: Rows) -> list[Figure]:
+def areas(truth: Labels, probabilities: Matrix, classes: Sequence[Class], rows: Rows) -> list[Metric]:
     """`roc_auc` and `pr_auc`: of two classes of the second, else means over classes; then `pr_auc` of each class."""
     n, k = probabilities.shape
     found, slopes = list[_Against](), np.zeros(n)
@@ -47,7 +47,7 @@ def areas(truth: Labels, probabilities: Matrix, classes: Sequence[Class], rows: 
             slopes += own
     each = [by_logit("pr_auc", one.precision, one.error, n, str(classes[one.code]), trials=one.fewest) for one in found]
     if not found:
-        nothing = [figure(name, np.nan, None, "", n=n, label=None) for name in ("roc_auc", "pr_auc")]
+        nothing = [metric(name, np.nan, None, "", n=n, label=None) for name in ("roc_auc", "pr_auc")]
         return nothing if k == 2 else [*map(macro, nothing)]
     if k == 2:
         note = {"label": None, "note": f"The positive class is {classes[1]}."}
@@ -83,7 +83,7 @@ def _against(code: int, ranked: Steps, rows: Rows) -> tuple[_Against, Vector]:
     return _Against(code, area, sides[0] + sides[1] - area, precision.value, error, fewest), precision.slopes
 
 
-def _roc_auc(found: Sequence[_Against], n: int) -> Figure:
+def _roc_auc(found: Sequence[_Against], n: int) -> Metric:
     drawn = np.stack([one.drawn for one in found], axis=-1)
     defined = np.isfinite(drawn).sum(axis=-1)
     means = ratio(np.nansum(drawn, axis=-1), defined)

@@ -1,4 +1,4 @@
-"""What is learned at fit time, in the form it is told: figures with error bars, curves, warnings."""
+"""What is learned at fit time, in the form it is told: metrics with error bars, curves, warnings."""
 
 from typing import Any, Literal
 
@@ -6,7 +6,7 @@ from pydantic import Field
 
 from app.ml.contract.labels import Label
 from app.ml.evaluation.residuals import Residuals
-from app.ml.statistics.figures import Figure
+from app.ml.statistics.metric_value import Metric
 from app.wire import Wire
 
 
@@ -95,7 +95,7 @@ class Fold(Wire):
 
     fold: int = Field(description="Number of the fold, from 1.")
     rows: int = Field(description="Number of rows that were predicted in the fold.")
-    metrics: list[Figure] = Field(description="Metrics of the fold.")
+    metrics: list[Metric] = Field(description="Metrics of the fold.")
 
 
 class ReportCurve(Wire):
@@ -166,7 +166,7 @@ class CoverageByPrediction(Wire):
     rows: int = Field(description="Number of rows.")
     lowest_prediction: float = Field(description="Smallest prediction of these rows, in the target's unit.")
     highest_prediction: float = Field(description="Largest prediction of these rows, in the target's unit.")
-    coverage: Figure = Field(description="Share of these rows whose target lies within its interval.")
+    coverage: Metric = Field(description="Share of these rows whose target lies within its interval.")
     mean_width: float | None = Field(description="Mean width in the target's unit. Null: some interval is not bounded.")
 
 
@@ -180,7 +180,7 @@ class IntervalReport(Wire):
     confidence: float = Field(description="Share of new targets that the intervals are to cover.")
     target_minimum: float | None = Field(description="Intervals do not go below it. Null: no limit.")
     target_maximum: float | None = Field(description="Intervals do not go above it. Null: no limit.")
-    coverage: Figure = Field(
+    coverage: Metric = Field(
         description="Share of the rows whose target lies within its interval. On the rows held out in training, which "
         "set the widths of split-conformal intervals, it is near the confidence by construction."
     )
@@ -197,15 +197,15 @@ class Report(Wire):
     rows_train: int = Field(description="Number of training rows.")
     rows_test: int = Field(description="Number of test rows.")
     seed: int = Field(description="Seed of splits, draws and fit.")
-    test: list[Figure] = Field(description="Metrics on held-out rows, which were used once.")
-    train: list[Figure] = Field(description="Metrics on the training rows, which promise nothing for new rows.")
+    test: list[Metric] = Field(description="Metrics on held-out rows, which were used once.")
+    train: list[Metric] = Field(description="Metrics on the training rows, which promise nothing for new rows.")
     gaps: list[Gap] = Field([], description="Training beside test metrics.")
-    cross_validation: list[Figure] | None = Field(
+    cross_validation: list[Metric] | None = Field(
         None,
         description="Metrics of cross-validation, all of whose rows are training rows: means over "
         "folds or resamples, or metrics of all rows predicted one by one.",
     )
-    bootstrap_632: list[Figure] | None = Field(
+    bootstrap_632: list[Metric] | None = Field(
         None,
         description="The .632 estimate: 0.632 times the metric of the rows left out of resamples plus 0.368 "
         "times that of the training rows.",

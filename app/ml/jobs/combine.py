@@ -246,7 +246,7 @@ def _report(
         rows_train=0,
         rows_test=evaluated.rows.size,
         seed=seed,
-        test=evaluation.figures,
+        test=evaluation.metrics,
         train=[],
         confusion_matrix=evaluation.confusion_matrix,
         rejection=evaluation.rejection,

@@ -14,7 +14,7 @@ from app.errors import Fault, InvalidRequest
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.evaluation.validation import Validation
 from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Name, Needs, Outcome, Request, Result, Sheet
-from app.ml.statistics.figures import MEASURES
+from app.ml.statistics.metric_value import MEASURES
 from app.ml.training.candidates import Candidate, SearchSpec, candidates
 from app.ml.training.cost import BASE_SECONDS
 from app.ml.training.ensemble_selection import Ensemble

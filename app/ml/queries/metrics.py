@@ -1,4 +1,4 @@
-"""Figures of (truth, prediction) pairs, whoever predicted (LION 3.2, 3.3)."""
+"""Metrics of (truth, prediction) pairs, whoever predicted (LION 3.2, 3.3)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal, TypeAlias

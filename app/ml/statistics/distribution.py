@@ -57,7 +57,7 @@ def _bins(edges: Vector, counts: ArrayLike) -> list[Bin]:
 
 
 def spread(values: Values, count: int) -> dict[str, Any]:
-    """The figures of `app.ml.tables.data_sheet.Column` that only numbers have; `count` values, at least one."""
+    """The metrics of `app.ml.tables.data_sheet.Column` that only numbers have; `count` values, at least one."""
     low = min(float(x.min()) for x in values() if len(x))
     high = max(float(x.max()) for x in values() if len(x))
     mean, deviation = moments(values, low, high)

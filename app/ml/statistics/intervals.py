@@ -94,7 +94,7 @@ def root_mean_square(errors: Vector, confidence: float = CONFIDENCE) -> Bounds |
     | 1,000 | .95 | .94 | .97 | .97 | .96 | .96 |
 
     Fewer rows than `HEAVY_ROWS` cannot have it: of 30 t₃ errors 10 % of samples look no heavier than normal ones, yet
-    have a mean square below the upper end that 99.5 % of normal samples need. The figure then carries a note.
+    have a mean square below the upper end that 99.5 % of normal samples need. The metric then carries a note.
     """
     n, size = errors.size, np.abs(errors).max(initial=0.0)
     if n < 2 or size == 0:
@@ -137,7 +137,7 @@ def accelerated(
 ) -> Bounds | None:
     """Percentiles of bootstrap replicates, moved for bias, skewness and few rows (BCa); None if hardly any is defined.
 
-    value: the figure itself. left_out: the figure without each of the rows in turn, whose skewness tells how its
+    value: the metric itself. left_out: the metric without each of the rows in turn, whose skewness tells how its
     error grows with it. Quantiles are those of Student's t, for rows drawn from n rows vary by √((n−1)/n) too little.
     """
     drawn, jackknife = _defined(replicates), _defined(left_out)
@@ -154,7 +154,7 @@ def accelerated(
 
 
 def _acceleration(jackknife: Vector) -> float:
-    """A sixth of the skewness of what each row does to the figure."""
+    """A sixth of the skewness of what each row does to the metric."""
     pull = jackknife.mean() - jackknife
     size = np.abs(pull).max()
     if size == 0:
@@ -176,9 +176,9 @@ def _between(replicates: Vector, shares: Vector, fewest: int = FEWEST) -> Bounds
 
 
 class Resamples(NamedTuple):
-    """Draws of n rows with replacement, then all rows but one, shared by all figures of one evaluation.
+    """Draws of n rows with replacement, then all rows but one, shared by all metrics of one evaluation.
 
-    Every figure is a function of sums over rows, so a draw needs only to say how often each row counts.
+    Every metric is a function of sums over rows, so a draw needs only to say how often each row counts.
     Many rows are first dealt at random into equal groups, and groups are drawn: sums over random groups
     are as independent as rows are, so the spread comes out the same for a bounded amount of work.
     """

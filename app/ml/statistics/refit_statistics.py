@@ -15,8 +15,8 @@ from pydantic import Field
 
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.statistics.distribution import Bin, histogram
-from app.ml.statistics.figures import rounded
 from app.ml.statistics.intervals import Bounds, accelerated, percentile
+from app.ml.statistics.metric_value import rounded
 from app.wire import Wire
 
 FEWEST = 20

@@ -1,4 +1,4 @@
-"""The rows of one evaluation: sums over them and over draws of them, which every figure is a function of."""
+"""The rows of one evaluation: sums over them and over draws of them, which every metric is a function of."""
 
 from typing import NamedTuple
 
@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
-from app.ml.statistics.figures import Figure, bootstrapped, figure, proportion
 from app.ml.statistics.intervals import Resamples, mean_of_shares, ratio
+from app.ml.statistics.metric_value import Metric, bootstrapped, metric, proportion
 
 
 class Tally(NamedTuple):
@@ -50,12 +50,12 @@ class Rows(NamedTuple):
             return np.bincount(codes, minlength=k).astype(np.float64)
         return ratio(np.bincount(codes, self.weights, k) ** 2, np.bincount(codes, self.weights**2, k))
 
-    def mean_share(self, name: str, part: Tally, whole: Tally, codes: Labels) -> Figure:
+    def mean_share(self, name: str, part: Tally, whole: Tally, codes: Labels) -> Metric:
         """The mean over codes of the part of the rows of each, codes (n,) without rows left out."""
         there = whole.total > 0
         shares, trials = (part.total / np.where(there, whole.total, 1.0))[there], self.worths(codes, there.size)[there]
         bounds = mean_of_shares(shares, trials) if self.draws.counts.size else None
-        return figure(name, float(shares.mean()), bounds, "score (of independent shares)", n=codes.size, label=None)
+        return metric(name, float(shares.mean()), bounds, "score (of independent shares)", n=codes.size, label=None)
 
     def standard_error(self, slopes: Vector) -> float:
         """Of a metric whose derivatives with respect to the weights of rows are `slopes` (n,); NaN without draws."""
@@ -72,7 +72,7 @@ class Rows(NamedTuple):
         table = np.bincount(self.draws.group[kept] * k + codes[kept], self.weights[kept], groups * k).reshape(groups, k)
         return Tally(rows, table.sum(axis=0), self.draws.counts @ table)
 
-    def share(self, name: str, part: Tally, whole: Tally, code: int = 0, label: str | None = None) -> Figure:
+    def share(self, name: str, part: Tally, whole: Tally, code: int = 0, label: str | None = None) -> Metric:
         """The part of the rows of a code: with exact bounds where all rows count the same."""
         hits, trials = int(part.rows[code]), int(whole.rows[code])
         if self.weights is None:

@@ -10,7 +10,7 @@ from typing_extensions import TypeAliasType
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.notation import Notation
 from app.ml.statistics.distribution import Bin, Percentile, Whiskers
-from app.ml.statistics.figures import Figure
+from app.ml.statistics.metric_value import Metric
 from app.wire import Wire
 
 Chunks = Callable[[], Iterator[pa.Array]]
@@ -67,7 +67,7 @@ class Column(Wire):
     identifier_like: bool = Field(
         False, description="Names rows rather than describing them; not a feature by default."
     )
-    smoothness: Figure | None = Field(
+    smoothness: Metric | None = Field(
         None,
         description="Likeness of this column in rows that are near each other in the other columns, in a sample of "
         "rows. 1: they are alike; 0: no more than any two rows, which does not rule out a good model where few of many "

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.ml.tables.column_figures import COUNTED
+from app.ml.tables.column_statistics import COUNTED
 from app.ml.tables.data_sheet import Chunks
 
 IDENTIFIER_ROWS = 20

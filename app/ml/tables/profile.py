@@ -1,7 +1,7 @@
-"""The data sheet: what one column of a table holds, in figures (LION 5, 6.1).
+"""The data sheet: what one column of a table holds, in statistics (LION 5, 6.1).
 
 A column comes in pieces that can be passed over several times, so that its length does not matter.
-Every figure is exact and independent of where the pieces end, but for rounding in the mean and the
+Every statistic is exact and independent of where the pieces end, but for rounding in the mean and the
 standard deviation. Two rules call for judgement:
 
 - A string column is *text* if it has more than `COUNTED` different values, or over 20 of them and
@@ -19,7 +19,7 @@ import pyarrow as pa
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.moments import are_dates
 from app.ml.contract.notation import MARKERS
-from app.ml.tables.column_figures import FIGURES, different
+from app.ml.tables.column_statistics import STATISTICS, different
 from app.ml.tables.data_sheet import Chunks, Column, Level, Offer, Remark
 from app.ml.tables.identifiers import IDENTIFIER_ROWS, identifier_like
 
@@ -28,19 +28,19 @@ def describe(name: str, of: pa.DataType, chunks: Chunks, remark: Remark = Remark
     """The sheet of one column of type `of`; the remark's warnings come first."""
     missing = sum(chunk.null_count for chunk in chunks())
     count = sum(len(chunk) for chunk in chunks()) - missing
-    kind, figures = FIGURES[of.id](chunks, count)
-    distinct = figures["distinct"] if "distinct" in figures else different(chunks)
+    kind, statistics = STATISTICS[of.id](chunks, count)
+    distinct = statistics["distinct"] if "distinct" in statistics else different(chunks)
     identifier = count >= IDENTIFIER_ROWS and identifier_like(name, of, chunks, count, distinct)
     warnings = [*remark.warnings, *_warnings(count, distinct, identifier=identifier)]
     if remark.kind is not None and pa.types.is_string(of):
         kind = remark.kind
     known = {"name": name, "kind": kind, "count": count, "missing": missing, "identifier_like": identifier}
-    offers = [*remark.offers, *_marker_offers(kind, figures.get("top_levels") or [])]
+    offers = [*remark.offers, *_marker_offers(kind, statistics.get("top_levels") or [])]
     if pa.types.is_integer(of) and count and all(are_dates(chunk.drop_null()) for chunk in chunks()):
         offers.append(Offer(sentence="Read the numbers as dates: year, month and day.", kinds={name: "date:YMD"}))
     how = {"notation": remark.notation, "mostly_numbers": remark.mostly_numbers}
     written = how | {"offers": offers, "warnings": warnings}
-    return Column(**(known | figures | {"distinct": distinct} | written))
+    return Column(**(known | statistics | {"distinct": distinct} | written))
 
 
 def _warnings(count: int, distinct: int | None, *, identifier: bool) -> Iterator[str]:

@@ -23,8 +23,8 @@ import numpy as np
 import pyarrow as pa
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
-from app.ml.statistics.figures import Figure, figure
 from app.ml.statistics.intervals import Bounds
+from app.ml.statistics.metric_value import Metric, metric
 
 ROWS = 256
 """Compared, at most."""
@@ -55,7 +55,7 @@ class SampledColumn(NamedTuple):
         return cls(cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), graded)
 
 
-def of(columns: Mapping[str, SampledColumn]) -> dict[str, Figure]:
+def of(columns: Mapping[str, SampledColumn]) -> dict[str, Metric]:
     """Of every column with enough values that vary, if another one varies too. All are of the same rows."""
     varying = {name: column for name, column in columns.items() if _varies(column.values)}
     if len(varying) < 2:
@@ -65,7 +65,7 @@ def of(columns: Mapping[str, SampledColumn]) -> dict[str, Figure]:
     np.fill_diagonal(total, np.inf)
     for column in varying.values():
         total += _distances(_differences(column))
-    return {name: _figure(_differences(column), total) for name, column in varying.items()}
+    return {name: _metric(_differences(column), total) for name, column in varying.items()}
 
 
 def _varies(values: Vector) -> bool:
@@ -92,7 +92,7 @@ def _distances(apart: Matrix) -> Matrix:
     return squares
 
 
-def _figure(apart: Matrix, total: Matrix) -> Figure:
+def _metric(apart: Matrix, total: Matrix) -> Metric:
     """apart: differences of the column. total: distances by all columns, its own included."""
     here = np.flatnonzero(~np.isnan(apart.diagonal()))
     both, n = np.ix_(here, here), here.size
@@ -103,7 +103,7 @@ def _figure(apart: Matrix, total: Matrix) -> Figure:
     pull = near - near.mean() - 2 * ratio * (any_two - any_two.mean())
     reach = REACH * np.sqrt(_variance(pull, nearest)) / any_two.mean()
     bounds = Bounds(float(1 - ratio - reach), float(1 - ratio + reach))
-    return figure("smoothness", float(1 - ratio), bounds, "normal (approximate)", n=n, label=None)
+    return metric("smoothness", float(1 - ratio), bounds, "normal (approximate)", n=n, label=None)
 
 
 def _variance(pull: Vector, nearest: Labels) -> float:

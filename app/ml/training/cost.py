@@ -11,7 +11,7 @@ from app.ml.training.train_spec import TrainSpec
 BASE_BYTES, BASE_SECONDS = 150 << 20, 0.25
 """What the training process costs before the first row."""
 SECONDS_PER_CELL = 8e-8
-"""Of reading, preparation and figures, per number of the matrix and for every fit."""
+"""Of reading, preparation and metrics, per number of the matrix and for every fit."""
 
 LOT = 1 << 19
 """Numbers learned at a time where memory does not hold all."""

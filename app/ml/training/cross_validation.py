@@ -21,19 +21,19 @@ from app.ml.evaluation.report import Fold
 from app.ml.evaluation.splits import Split, kfold, resample
 from app.ml.evaluation.validation import Validation
 from app.ml.nested import meaning
-from app.ml.statistics.figures import Figure
+from app.ml.statistics.metric_value import Metric
 from app.ml.training.fit import Fitted, fit_rows, judge
 from app.ml.training.leave_one_out import closed_form
 from app.ml.training.training_set import TrainingSet
 
 T = TypeVar("T")
-_FIGURES = TypeAdapter(list[Figure])
+_METRICS = TypeAdapter(list[Metric])
 Step = Callable[[float, str], None]
 """Hears how far it is, 0 to 1, and what is being done."""
 
 
 class Validated(NamedTuple):
-    figures: list[Figure]
+    metrics: list[Metric]
     rests_on: str
     """One sentence."""
     folds: list[Fold] | None = None
@@ -47,7 +47,7 @@ class Validated(NamedTuple):
 class _Told(NamedTuple):
     """Of one fit by rows it has not seen."""
 
-    figures: str
+    metrics: str
     """In JSON."""
     residuals: NDArray[np.float64]
     """As in `Evaluation`."""
@@ -87,12 +87,12 @@ class Fits(NamedTuple):
         own = self.rng.spawn(len(splits)) if bars else [None] * len(splits)
         works = [partial(self._told, split, rng) for split, rng in zip(splits, own, strict=True)]
         for place, result in enumerate(self.each(_Told, works, what)):
-            figures = _FIGURES.validate_json(result.figures)
-            yield Fold(fold=place + 1, rows=splits[place].test.size, metrics=figures), result.residuals
+            metrics = _METRICS.validate_json(result.metrics)
+            yield Fold(fold=place + 1, rows=splits[place].test.size, metrics=metrics), result.residuals
 
     def _told(self, split: Split, rng: np.random.Generator | None) -> _Told:
         result = judge(self.material, self.of(split.train), self.rows[split.test], rng)
-        return _Told(_FIGURES.dump_json(result.figures).decode(), result.residuals)
+        return _Told(_METRICS.dump_json(result.metrics).decode(), result.residuals)
 
     def answer(self, rows: Labels) -> _Answer:
         """What a fit of all other rows predicts for these."""
@@ -135,9 +135,9 @@ def _kfold(fits: Fits, k: int) -> Validated | None:
     folds, left = zip(*fits.judged(splits, "fold", bars=True), strict=True)
     whole = "" if fits.groups is None else " of whole groups"
     result = f"Cross-validation divides these into {len(folds)} folds{whole}."
-    figures = across_folds([fold.metrics for fold in folds])
+    metrics = across_folds([fold.metrics for fold in folds])
     predicted = _out_of_fold(fits, splits, left)
-    return Validated(figures, result, list(folds), equal=fits.equal(splits), predicted=predicted)
+    return Validated(metrics, result, list(folds), equal=fits.equal(splits), predicted=predicted)
 
 
 def _out_of_fold(fits: Fits, splits: Sequence[Split], residuals: Sequence[Vector]) -> Vector | None:
@@ -199,5 +199,5 @@ def _compared(fits: Fits, answers: NDArray[np.float64], result: str, equal: Equa
     material, rows = fits.material, fits.rows
     data = material.data(material.prepare(rows), rows)
     means = meaning(material.algorithm, material.params, material.task)
-    figures = evaluate(data, Predictions(answers, means), material.classes, fits.rng).figures
-    return Validated(figures, result, equal=equal, predicted=answers if material.task.of_numbers else None)
+    metrics = evaluate(data, Predictions(answers, means), material.classes, fits.rng).metrics
+    return Validated(metrics, result, equal=equal, predicted=answers if material.task.of_numbers else None)

@@ -20,8 +20,8 @@ from app.ml.evaluation.splits import Split
 from app.ml.nested import meaning
 from app.ml.numerics.ensembles.greedy_selection import TIE, diversity, selected
 from app.ml.preparation.target_transform import answered, carried
-from app.ml.statistics.figures import MEASURES, Figure, fold_mean
 from app.ml.statistics.intervals import Resamples
+from app.ml.statistics.metric_value import MEASURES, Metric, fold_mean
 from app.ml.statistics.resampling import Rows
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
@@ -51,9 +51,9 @@ class Ensemble(Wire):
     diversity: float | None = Field(
         None, description="The share of the members' squared error that averaging takes away: their spread about it."
     )
-    validation: Figure = Field(description="Mean over the folds; the same rows have chosen the members: it flatters.")
-    expected: Figure = Field(description="The same of ensembles chosen by the other folds alone: what to expect.")
-    gain: Figure = Field(
+    validation: Metric = Field(description="Mean over the folds; the same rows have chosen the members: it flatters.")
+    expected: Metric = Field(description="The same of ensembles chosen by the other folds alone: what to expect.")
+    gain: Metric = Field(
         description="How much better these are than the one candidate that the other folds would have chosen, fold by "
         "fold, with the interval of the difference."
     )
@@ -113,7 +113,7 @@ class Judges(NamedTuple):
 
 def value(evaluation: Evaluation, measure: str) -> float:
     """Of all rows; NaN where undefined."""
-    values = [figure.value for figure in evaluation.figures if figure.name == measure and figure.label is None]
+    values = [metric.value for metric in evaluation.metrics if metric.name == measure and metric.label is None]
     return np.nan if not values or values[0] is None else values[0]
 
 

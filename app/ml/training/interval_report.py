@@ -12,8 +12,8 @@ from app.ml.evaluation.report import CoverageByPrediction, IntervalReport
 from app.ml.evaluation.splits import evenly
 from app.ml.models.conformal import ENOUGH
 from app.ml.models.model import Model
-from app.ml.statistics.figures import Figure, proportion
 from app.ml.statistics.intervals import CONFIDENCE
+from app.ml.statistics.metric_value import Metric, proportion
 from app.ml.training.fit import MOST_ERRORS, Fitted
 from app.ml.training.training_set import TrainingSet
 
@@ -95,7 +95,7 @@ def warnings(report: IntervalReport | None) -> Iterator[str]:
             )
 
 
-def _coverage(inside: NDArray[Any]) -> Figure:
+def _coverage(inside: NDArray[Any]) -> Metric:
     return proportion("coverage", int(inside.sum()), inside.size)
 
 

@@ -29,7 +29,7 @@ from app.ml.training.interval_report import bounds_observations, interval_report
 BLOCK = 1 << 16
 """Rows predicted at a time."""
 FEW = 30
-"""Fewer rows than this give figures that are hardly worth their digits."""
+"""Fewer rows than this give metrics that are hardly worth their digits."""
 NAMED = 10
 
 
@@ -111,7 +111,7 @@ def judge(
 ) -> EvaluatedModel:
     """Predict the rows of the table that `target` names, and measure.
 
-    Centres and means, where figures need some, are those of these rows.
+    Centres and means, where metrics need some, are those of these rows.
     """
     stages = Stages(progress)
     rng = np.random.Generator(np.random.PCG64(seed))

@@ -6,7 +6,7 @@ each about a *lot*, drawn at random, and with them the first row of every class 
 (means, scales, levels) is learned from the sample's training rows; only the ranges that later rows are compared with
 are those of all. The algorithm then learns batch after batch of a lot: `fit` with the first, `update` with the
 others, and again as often as it says or until a round has taught it nothing. In each round blocks of rows come in
-another order, and the rows of a batch mixed. Figures, cross-validation and golden rows are those of the sample.
+another order, and the rows of a batch mixed. Metrics, cross-validation and golden rows are those of the sample.
 
 What becomes of a row hangs on the seed and its number alone, so that it need not be remembered.
 """

@@ -165,8 +165,8 @@ def _predictions(material: TrainingSet, fitted: Fitted, asked: pa.Table) -> Numb
 
 def _measured(evaluated: Evaluation) -> Numbers:
     return {
-        Number("measure", figure.name, figure.label, average=figure.average): np.nan
-        if figure.value is None
-        else figure.value
-        for figure in evaluated.figures
+        Number("measure", metric.name, metric.label, average=metric.average): np.nan
+        if metric.value is None
+        else metric.value
+        for metric in evaluated.metrics
     }

@@ -29,7 +29,7 @@ from app.ml.training.training_set import TrainingSet
 MAX_CURVE = 1000
 """Points kept of a monitor curve."""
 FEW = 30
-"""Fewer test rows than this give figures that are hardly worth their digits."""
+"""Fewer test rows than this give metrics that are hardly worth their digits."""
 NAMED = 10
 """Classes named in one warning."""
 
@@ -73,11 +73,11 @@ def report(
         rows_train=evaluated.rows,
         rows_test=split.test.size,
         seed=spec.seed,
-        test=evaluated.test.figures,
-        train=evaluated.train.figures,
-        gaps=gaps(evaluated.train.figures, evaluated.test.figures),
-        cross_validation=validated.figures if validated else None,
-        bootstrap_632=corrected(evaluated.train.figures, validated.figures)
+        test=evaluated.test.metrics,
+        train=evaluated.train.metrics,
+        gaps=gaps(evaluated.train.metrics, evaluated.test.metrics),
+        cross_validation=validated.metrics if validated else None,
+        bootstrap_632=corrected(evaluated.train.metrics, validated.metrics)
         if validated and validated.resampled
         else None,
         folds=validated.folds if validated else None,

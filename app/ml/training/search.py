@@ -1,7 +1,7 @@
 """Choosing among candidates: all on the same folds, compared pair by pair (LION 3.1, 3.2, 5.2.1, 5.2.3, 8.3).
 
 The folds divide the training rows; the test rows see the chosen one only. Preparation is learned anew in every fold.
-The figures of many candidates on the same folds flatter the best of them: its test figures tell what to expect.
+The metrics of many candidates on the same folds flatter the best of them: its test metrics tell what to expect.
 
 The interval of a difference is Student's t of the differences fold by fold, which share their rows: approximate, but
 free of what makes a fold easy or hard for everyone.
@@ -23,7 +23,7 @@ from app.ml.contract.algorithm import Each, Labels, Task, Vector, in_turn
 from app.ml.contract.progress import Stages
 from app.ml.evaluation.duplicates import Copies, warnings
 from app.ml.evaluation.splits import holdout, kfold
-from app.ml.statistics.figures import MEASURES, Figure, fold_mean
+from app.ml.statistics.metric_value import MEASURES, Metric, fold_mean
 from app.ml.training.candidates import Candidate
 from app.ml.training.ensemble_selection import Contender, Ensemble, Judges, ensemble, value, with_one_more
 from app.ml.training.fit import fit_rows, judge, judge_own
@@ -52,10 +52,10 @@ class Tried(Wire):
     algorithm: str = Field(description="Name of the algorithm.")
     settings: list[Setting] = Field(description="Settings in which the candidate differs from the request.")
     rank: int | None = Field(None, description="Rank from 1; null where the candidate could not be evaluated.")
-    validation: Figure | None = Field(None, description="Mean over the folds.")
-    train: Figure | None = Field(None, description="The same on the rows that were learned from: never a promise.")
+    validation: Metric | None = Field(None, description="Mean over the folds.")
+    train: Metric | None = Field(None, description="The same on the rows that were learned from: never a promise.")
     folds: list[float | None] = Field([], description="The measure, fold by fold.")
-    behind: Figure | None = Field(
+    behind: Metric | None = Field(
         None, description="How much worse than the first in rank, fold by fold, with the interval of the difference."
     )
     error: str | None = Field(
@@ -206,7 +206,7 @@ def _cost(measure: str, value: N) -> N:
     return -value if measure == Q or MEASURES[measure].better > 0 else value
 
 
-def _behind(measure: str, best: _Scores, other: _Scores) -> Figure | None:
+def _behind(measure: str, best: _Scores, other: _Scores) -> Metric | None:
     if other.validation.shape != best.validation.shape:
         return None
     return _mean(f"{measure}_difference", _cost(measure, other.validation - best.validation))
@@ -224,5 +224,5 @@ def _standard_error(values: Vector) -> float:
     return float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else 0.0
 
 
-def _mean(measure: str, values: Vector) -> Figure | None:
+def _mean(measure: str, values: Vector) -> Metric | None:
     return fold_mean(measure, values) if values.size and np.isfinite(values).all() else None

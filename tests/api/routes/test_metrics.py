@@ -1,4 +1,4 @@
-"""POST /v1/metrics: pairs in, figures out."""
+"""POST /v1/metrics: pairs in, metrics out."""
 
 import numpy as np
 import pytest
@@ -23,15 +23,15 @@ def faults(client, **body):
 
 def test_numbers(client):
     """B3.11: errors 1, -2, 2 give √3. Every figure is rounded to its error bar."""
-    answer, figures = told(client, task="regression", truth=[1, 5, 9], predicted=[2, 3, 11])
+    answer, measured = told(client, task="regression", truth=[1, 5, 9], predicted=[2, 3, 11])
     assert (answer["task"], answer["rows"]) == ("regression", 3)
-    assert figures["rmse", None]["value"] == pytest.approx(1.7320508, abs=5e-8)
-    assert figures["mae", None]["value"] == pytest.approx(5 / 3)
-    assert figures["r2", None]["value"] == pytest.approx(1 - 9 / 32)
-    for figure in figures.values():
-        assert figure["lower"] <= figure["value"] <= figure["upper"]
-        assert figure["interval"] in {"chi-square (by kurtosis)", "bootstrap (accelerated)"}
-        assert len(figure["display"]) < 25
+    assert measured["rmse", None]["value"] == pytest.approx(1.7320508, abs=5e-8)
+    assert measured["mae", None]["value"] == pytest.approx(5 / 3)
+    assert measured["r2", None]["value"] == pytest.approx(1 - 9 / 32)
+    for metric in measured.values():
+        assert metric["lower"] <= metric["value"] <= metric["upper"]
+        assert metric["interval"] in {"chi-square (by kurtosis)", "bootstrap (accelerated)"}
+        assert len(metric["display"]) < 25
 
 
 def test_residuals_are_looked_at_without_a_model(client):
@@ -48,11 +48,11 @@ def test_residuals_are_looked_at_without_a_model(client):
 def test_the_counts_of_the_book(client):
     """B3.17: TP=8 FP=2 FN=4 TN=86 give .94, .8 and .666667; the cells name the pairs."""
     truth, predicted = 8 * ["+"] + 2 * ["-"] + 4 * ["+"] + 86 * ["-"], 10 * ["+"] + 90 * ["-"]
-    answer, figures = told(client, task="classification", truth=truth, predicted=predicted, examples=3)
-    assert figures["accuracy", None]["value"] == pytest.approx(0.94)
-    assert figures["precision", "+"]["value"] == pytest.approx(0.8)
-    assert figures["recall", "+"]["value"] == pytest.approx(0.666667, abs=5e-7)
-    assert figures["accuracy", None]["interval"] == "clopper-pearson"
+    answer, measured = told(client, task="classification", truth=truth, predicted=predicted, examples=3)
+    assert measured["accuracy", None]["value"] == pytest.approx(0.94)
+    assert measured["precision", "+"]["value"] == pytest.approx(0.8)
+    assert measured["recall", "+"]["value"] == pytest.approx(0.666667, abs=5e-7)
+    assert measured["accuracy", None]["interval"] == "clopper-pearson"
     matrix = answer["confusion_matrix"]
     assert (matrix["classes"], matrix["counts"]) == (["+", "-"], [[8, 4], [2, 86]])
     assert matrix["cells"] == [
@@ -68,13 +68,13 @@ def test_the_counts_of_the_book(client):
 def test_undefined_is_null_never_0(client):
     """B3.17: 0/0. Nothing was called b, nothing is c."""
     body = {"truth": ["a", "a", "b"], "predicted": ["a", "a", "a"], "classes": ["a", "b", "c"]}
-    _, figures = told(client, task="classification", **body)
+    _, measured = told(client, task="classification", **body)
     for name, label in (("precision", "b"), ("precision", "c"), ("recall", "c"), ("f1", "c")):
-        assert figures[name, label]["value"] is None
-        assert figures[name, label]["display"] == "undefined"
-    assert figures["recall", "b"]["value"] == 0
-    _, figures = told(client, task="regression", truth=[2, 2, 2], predicted=[1, 2, 3])
-    assert figures["r2", None]["value"] is None
+        assert measured[name, label]["value"] is None
+        assert measured[name, label]["display"] == "undefined"
+    assert measured["recall", "b"]["value"] == 0
+    _, measured = told(client, task="regression", truth=[2, 2, 2], predicted=[1, 2, 3])
+    assert measured["r2", None]["value"] is None
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_scores_are_probabilities_of_the_second_class(client, drawn):
     """Against scikit-learn; E17: the area is P(score of a positive > score of a negative)."""
     truth, scores, weights = drawn
     body = {"truth": truth.tolist(), "scores": scores.tolist(), "weights": weights.tolist()}
-    answer, figures = told(client, task="classification", **body)
+    answer, measured = told(client, task="classification", **body)
     w = {"sample_weight": weights}
     expected = {
         "accuracy": metrics.accuracy_score(truth, scores > 0.5, **w),
@@ -99,10 +99,10 @@ def test_scores_are_probabilities_of_the_second_class(client, drawn):
         "balanced_accuracy": metrics.balanced_accuracy_score(truth, scores > 0.5, **w),
         "mcc": metrics.matthews_corrcoef(truth, scores > 0.5, **w),
     }
-    assert {name: figures[name, None]["value"] for name in expected} == pytest.approx(expected, rel=1e-6)
+    assert {name: measured[name, None]["value"] for name in expected} == pytest.approx(expected, rel=1e-6)
     curve, of_precision = answer["curves"]
     assert (curve["name"], of_precision["name"]) == ("roc", "precision_recall")
-    assert [figures[name, None].get("average") for name in ("f1", "accuracy")] == ["macro", None]
+    assert [measured[name, None].get("average") for name in ("f1", "accuracy")] == ["macro", None]
     area = np.trapezoid(curve["y"], curve["x"])
     assert area == pytest.approx(expected["roc_auc"], abs=1e-3)
     rejection = answer["rejection"]
@@ -137,9 +137,9 @@ def test_costs(client):
 
 
 def test_one_and_the_text_one_are_different_classes(client):
-    answer, figures = told(client, task="classification", truth=[1, "1", True, 1.0], predicted=[1.0, "1", True, "1"])
+    answer, measured = told(client, task="classification", truth=[1, "1", True, 1.0], predicted=[1.0, "1", True, "1"])
     assert len(answer["confusion_matrix"]["classes"]) == 3
-    assert figures["accuracy", None]["value"] == 0.75
+    assert measured["accuracy", None]["value"] == 0.75
 
 
 def test_every_fault_at_once(client):
@@ -178,7 +178,7 @@ def test_what_does_not_fit_the_schema_has_one_fault_each(client):
 
 
 def test_one_pair_has_figures_without_bars(client):
-    _, figures = told(client, task="regression", truth=[1], predicted=[3])
-    assert (figures["mae", None]["value"], figures["mae", None].get("lower")) == (2, None)
-    _, figures = told(client, task="classification", truth=["a"], predicted=["a"])
-    assert figures["accuracy", None]["value"] == 1
+    _, measured = told(client, task="regression", truth=[1], predicted=[3])
+    assert (measured["mae", None]["value"], measured["mae", None].get("lower")) == (2, None)
+    _, measured = told(client, task="classification", truth=["a"], predicted=["a"])
+    assert measured["accuracy", None]["value"] == 1

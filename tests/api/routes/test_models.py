@@ -61,7 +61,7 @@ def test_a_version(client, name, trained):
     report = client.get(f"/v1/models/{name}/versions/1/report").json()
     assert report["task"] == "classification"
     assert given["metrics"] == report["test"]
-    assert all(figure["lower"] <= figure["value"] <= figure["upper"] for figure in report["test"] if "lower" in figure)
+    assert all(metric["lower"] <= metric["value"] <= metric["upper"] for metric in report["test"] if "lower" in metric)
 
 
 def test_the_artifact_is_the_stored_bytes(client, name, trained):

@@ -39,19 +39,19 @@ def main():
     with tempfile.TemporaryDirectory(prefix="serving-") as made, pinned(LOAD_CORE):
         folder = Path(made)
         chosen, venv = _chosen(asked, folder)
-        servers, figures = {}, {}
+        servers, metrics = {}, {}
         for name, start in chosen.items():
             own = folder / name.replace(" ", "-").replace(",", "")
             own.mkdir()
             try:
                 with start(own) as (server, forms):
                     servers[name] = server
-                    figures |= _measured(forms, server, own, asked.seconds)
+                    metrics |= _measured(forms, server, own, asked.seconds)
             except TimeoutError as error:
                 log.warning("%s: left out, it did not start: %s", name, error)
         machine = _machine(venv, busy)
-    details = ["## All measurements", cells_table(figures), servers_table(servers)]
-    text = "\n\n".join([machine, targets_table(figures, servers), *details])
+    details = ["## All measurements", cells_table(metrics), servers_table(servers)]
+    text = "\n\n".join([machine, targets_table(metrics, servers), *details])
     print(text)  # noqa: T201  what a benchmark is for
     if asked.guide:
         _write(text)
@@ -91,10 +91,10 @@ def _measured(forms, server, folder, seconds):
                     drive(ask, connections, seconds / 2, server.pid, folder)  # warm
                 found = rounds.setdefault((name, model, rows, connections), [])
                 found.append(drive(ask, connections, seconds, server.pid, folder))
-    figures = {cell: best(found) for cell, found in rounds.items()}
-    for cell, figure in figures.items():
-        log.info("%s, %s, rows %d, connections %d: %s", *cell, figure)
-    return figures
+    metrics = {cell: best(found) for cell, found in rounds.items()}
+    for cell, metric in metrics.items():
+        log.info("%s, %s, rows %d, connections %d: %s", *cell, metric)
+    return metrics
 
 
 def _answers(form, ask):

@@ -36,7 +36,7 @@ class Ask(NamedTuple):
     body: bytes
 
 
-class Figure(NamedTuple):
+class Metric(NamedTuple):
     """Answered requests a second, milliseconds, CPU microseconds of the server a request, and what went wrong."""
 
     rate: float
@@ -48,8 +48,8 @@ class Figure(NamedTuple):
 
 def best(rounds):
     """The round with the highest rate, with the least CPU time that any took."""
-    quickest = max(rounds, key=lambda figure: figure.rate)
-    return quickest._replace(cpu=min(figure.cpu for figure in rounds), failed=sum(figure.failed for figure in rounds))
+    quickest = max(rounds, key=lambda metric: metric.rate)
+    return quickest._replace(cpu=min(metric.cpu for metric in rounds), failed=sum(metric.failed for metric in rounds))
 
 
 def generator():
@@ -63,7 +63,7 @@ def drive(ask, connections, seconds, pid, folder):
     spent = _cpu(pid) - before
     failed = got["failed"] + got["broken"]
     good = got["asked"] - got["failed"]
-    return Figure(good / got["seconds"], got["p50"], got["p99"], 1e6 * spent / max(got["asked"], 1), failed)
+    return Metric(good / got["seconds"], got["p50"], got["p99"], 1e6 * spent / max(got["asked"], 1), failed)
 
 
 def _cpu(pid):

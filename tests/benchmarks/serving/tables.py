@@ -37,18 +37,18 @@ TARGETS = [
 ]
 
 
-def targets_table(figures, servers):
+def targets_table(metrics, servers):
     """How many times as many requests a second, and how many times less CPU time a request, as what is named."""
     lines = [_row(["how many times as good as", "wanted", "by rate", "by CPU time"]), _row(["---"] * 4)]
     for said, least, ours, theirs in TARGETS:
-        rate = _ratio(_best(figures, ours, _rate), _best(figures, theirs, _rate))
-        work = _ratio(_best(figures, ours, _work), _best(figures, theirs, _work))
+        rate = _ratio(_best(metrics, ours, _rate), _best(metrics, theirs, _rate))
+        work = _ratio(_best(metrics, ours, _work), _best(metrics, theirs, _work))
         lines += [_row([said, f"≥ {least:g}", rate, work])]
-    return "\n".join([*lines, *_latencies(figures), *_memory(servers)])
+    return "\n".join([*lines, *_latencies(metrics), *_memory(servers)])
 
 
-def _latencies(figures):
-    own, floor, crowd = (figures.get((name, "logistic", 1, n)) for name, n in ((JSON, 1), (FLOOR, 1), (JSON, 64)))
+def _latencies(metrics):
+    own, floor, crowd = (metrics.get((name, "logistic", 1, n)) for name, n in ((JSON, 1), (FLOOR, 1), (JSON, 64)))
     if own and floor:
         yield _row(["1 row, 1 connection: median time, over the floor's", "≤ 2.2", f"{own.p50 / floor.p50:.2f}", ""])
     if crowd:
@@ -61,44 +61,44 @@ def _memory(servers):
         yield _row(["memory of the process after a prediction, over MLServer's", "< 1", f"{ratio:.2f}", ""])
 
 
-def _rate(figure):
-    return figure.rate
+def _rate(metric):
+    return metric.rate
 
 
-def _work(figure):
-    return 1 / figure.cpu if figure.cpu else 0
+def _work(metric):
+    return 1 / metric.cpu if metric.cpu else 0
 
 
-def _best(figures, cells, goodness):
+def _best(metrics, cells, goodness):
     names, model, rows, connections = cells
-    found = (figures.get((name, model, rows, n)) for name in names for n in connections)
-    return max((goodness(figure) for figure in found if figure), default=0)
+    found = (metrics.get((name, model, rows, n)) for name in names for n in connections)
+    return max((goodness(metric) for metric in found if metric), default=0)
 
 
 def _ratio(it, other):
     return f"{it / other:.2f}" if it and other else "not measured"
 
 
-def cells_table(figures):
+def cells_table(metrics):
     """Requests a second · p50 / p99 in ms · CPU µs a request; `!` marks requests that failed."""
     tables = []
-    for model in dict.fromkeys(key[1] for key in figures):
-        cells = sorted({key[2:] for key in figures if key[1] == model})
+    for model in dict.fromkeys(key[1] for key in metrics):
+        cells = sorted({key[2:] for key in metrics if key[1] == model})
         heads = [f"{rows:,} by {connections}" for rows, connections in cells]
         lines = [_row([f"{model}: rows by connections", *heads]), _row(["---"] * (len(heads) + 1))]
-        for name in dict.fromkeys(key[0] for key in figures if key[1] == model):
-            lines += [_row([name, *(_cell(figures.get((name, model, *cell))) for cell in cells)])]
+        for name in dict.fromkeys(key[0] for key in metrics if key[1] == model):
+            lines += [_row([name, *(_cell(metrics.get((name, model, *cell))) for cell in cells)])]
         tables.append("\n".join(lines))
     return "Requests a second · p50 / p99 in ms · CPU µs a request.\n\n" + "\n\n".join(tables)
 
 
-def _cell(figure):
-    if figure is None:
+def _cell(metric):
+    if metric is None:
         return ""
-    if not figure.rate:
+    if not metric.rate:
         return "none in time"
-    failed = f" !{figure.failed}" if figure.failed else ""
-    return f"{figure.rate:,.0f} · {figure.p50:.2f} / {figure.p99:.2f} · {figure.cpu:,.0f}{failed}"
+    failed = f" !{metric.failed}" if metric.failed else ""
+    return f"{metric.rate:,.0f} · {metric.p50:.2f} / {metric.p99:.2f} · {metric.cpu:,.0f}{failed}"
 
 
 def servers_table(servers):

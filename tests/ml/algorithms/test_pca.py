@@ -19,7 +19,7 @@ def fitted(x, weights=None, **params):
 
 
 def test_iris():
-    """The usual figures for iris: 92.46 %, 5.31 %, 1.71 % and 0.52 % of the variance."""
+    """The usual shares for iris: 92.46 %, 5.31 %, 1.71 % and 0.52 % of the variance."""
     params, fit, _ = fitted(IRIS, n_components=4)
     ratio = pca.summary(params, fit.state)["explained_variance_ratio"]
     np.testing.assert_allclose(ratio, [0.92461872, 0.05306648, 0.01710261, 0.00521218], atol=5e-9)

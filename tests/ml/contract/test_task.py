@@ -5,7 +5,7 @@ from pathlib import Path
 
 import app
 from app.ml.contract.task import RECORDS, PredictionKind, TargetKind, Task
-from app.ml.statistics.figures import MEASURES
+from app.ml.statistics.metric_value import MEASURES
 
 ROOT = Path(app.__file__).parent
 OWN = "ml/algorithms", "ml/numerics"

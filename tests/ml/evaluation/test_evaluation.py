@@ -1,4 +1,4 @@
-"""What a training run is told: figures of the right rows, gaps the right way round, means over folds."""
+"""What a training run is told: metrics of the right rows, gaps the right way round, means over folds."""
 
 import re
 from inspect import signature
@@ -16,11 +16,11 @@ from app.ml.contract.algorithm import Algorithm, Context, Data, Fit, Learned, Pa
 from app.ml.evaluation.comparisons import across_folds, gaps
 from app.ml.evaluation.evaluation import evaluate
 from app.ml.evaluation.predictions import Predictions, predictions
-from app.ml.statistics.figures import MEASURES, bootstrapped, counted, proportion
+from app.ml.statistics.metric_value import MEASURES, bootstrapped, counted, proportion
 
 
 def learned(task, predict, **more):
-    """A model whose answer is stated, so that its figures can be counted by hand."""
+    """A model whose answer is stated, so that its metrics can be counted by hand."""
     algorithm = Algorithm(
         tasks={task},
         params=Params,
@@ -41,7 +41,7 @@ def evaluated(model, data, train, classes, rng):
 
 
 def figures_of(evaluation):
-    return {(figure.name, figure.label): figure for figure in evaluation.figures}
+    return {(metric.name, metric.label): metric for metric in evaluation.metrics}
 
 
 COLUMN = np.array([[0.0], [1.0], [2.0], [5.0]])
@@ -94,7 +94,7 @@ def test_projection_and_density():
     )
     told = figures_of(evaluated(model, data, data, (), rng()))
     assert told["reconstruction_error", None].value == 0.5
-    assert evaluated(learned(Task.PROJECTION, lambda x: x), data, data, (), rng()).figures == []
+    assert evaluated(learned(Task.PROJECTION, lambda x: x), data, data, (), rng()).metrics == []
     density = Data.of(Task.DENSITY, COLUMN)
     told = figures_of(evaluated(learned(Task.DENSITY, lambda x: -x[:, 0]), density, density, (), rng()))
     assert told["log_density", None].value == -2.0
@@ -103,7 +103,7 @@ def test_projection_and_density():
 def test_no_rows_say_nothing():
     data = Data.of(Task.REGRESSION, COLUMN, [0, 1, 2, 3])
     none = data.take(np.zeros(4, bool))
-    assert evaluated(learned(Task.REGRESSION, lambda x: x[:, 0]), none, data, (), rng()).figures == []
+    assert evaluated(learned(Task.REGRESSION, lambda x: x[:, 0]), none, data, (), rng()).metrics == []
     with pytest.raises(InvalidData):
         Data.of(Task.REGRESSION, COLUMN[:0], [])
 
@@ -114,14 +114,14 @@ def test_wild_answers_are_undefined_not_an_error():
     assert told["rmse", None].value == pytest.approx(1e200 * np.sqrt((COLUMN**2).mean()))
     assert told["r2", None].value is None
     told = figures_of(evaluated(learned(Task.REGRESSION, lambda x: x[:, 0] + np.inf), data, data, (), rng()))
-    assert {figure.value for figure in told.values()} == {None}
+    assert {metric.value for metric in told.values()} == {None}
 
 
 def test_the_seed_decides():
     data = Data.of(Task.REGRESSION, COLUMN, [0, 2, 2, 6])
     model = learned(Task.REGRESSION, lambda x: x[:, 0])
     one, same = (evaluated(model, data, data, (), rng()) for _ in range(2))
-    assert one.figures == same.figures
+    assert one.metrics == same.metrics
 
 
 def test_gaps_are_positive_when_the_test_is_worse():
@@ -142,7 +142,7 @@ def test_mean_over_folds_has_students_interval():
     shares = [8, 9, 7, 8, 10]
     folds = [[proportion("accuracy", share, 10), proportion("recall", share, 10, "a")] for share in shares]
     folds[0].append(proportion("precision", 0, 0))
-    told = {(figure.name, figure.label): figure for figure in across_folds(folds)}
+    told = {(metric.name, metric.label): metric for metric in across_folds(folds)}
     assert set(told) == {("accuracy", None), ("recall", "a")}
     theirs = stats.t.interval(0.95, 4, 0.84, stats.sem(np.array(shares) / 10))
     accuracy = told["accuracy", None]
@@ -166,23 +166,23 @@ def test_r2_without_an_intercept_is_named_and_that_of_nist():
     """NoInt1 of the Statistical Reference Datasets: certified R² .999365492298663; about the mean it is another."""
     x = np.arange(60.0, 71.0)[:, None]
     model, data = without_intercept(x, np.arange(130.0, 141.0))
-    figures = {figure.name: figure for figure in evaluated(model, data, data, (), rng()).figures}
-    assert figures["r2_uncentred"].value == pytest.approx(0.999365492298663, rel=1e-13)
-    assert "without an intercept" in figures["r2_uncentred"].note
-    assert figures["r2"].value == pytest.approx(r2_score(data.y, model.predict(x)), rel=1e-10)
-    assert "about the mean of the evaluated rows" in figures["r2"].note
-    assert figures["r2_uncentred"].lower <= figures["r2_uncentred"].value <= figures["r2_uncentred"].upper
+    metrics = {metric.name: metric for metric in evaluated(model, data, data, (), rng()).metrics}
+    assert metrics["r2_uncentred"].value == pytest.approx(0.999365492298663, rel=1e-13)
+    assert "without an intercept" in metrics["r2_uncentred"].note
+    assert metrics["r2"].value == pytest.approx(r2_score(data.y, model.predict(x)), rel=1e-10)
+    assert "about the mean of the evaluated rows" in metrics["r2"].note
+    assert metrics["r2_uncentred"].lower <= metrics["r2_uncentred"].value <= metrics["r2_uncentred"].upper
 
 
 def test_r2_with_an_intercept_is_the_only_one():
     algorithm, data = find("linear").algorithm, Data.of(Task.REGRESSION, COLUMN, [1.0, 2.0, 4.0, 5.0])
     model = Learned(algorithm, algorithm.params(), algorithm.fit(algorithm.params(), data, Context.of(0)).state)
-    assert {figure.name for figure in evaluated(model, data, data, (), rng()).figures} == {"rmse", "mae", "r2"}
+    assert {metric.name for metric in evaluated(model, data, data, (), rng()).metrics} == {"rmse", "mae", "r2"}
 
 
 def test_r2_of_targets_that_are_all_zero_is_undefined():
     model, data = without_intercept(COLUMN, np.zeros(4), "ridge")
-    assert {f.name: f.value for f in evaluated(model, data, data, (), rng()).figures}["r2_uncentred"] is None
+    assert {f.name: f.value for f in evaluated(model, data, data, (), rng()).metrics}["r2_uncentred"] is None
 
 
 def test_evaluation_knows_no_training_set():

@@ -19,8 +19,8 @@ def draws(n, seed=0):
     return Resamples.of(n, rng(seed))
 
 
-def by_name(figures, label=None):
-    return {figure.name: figure for figure in figures if figure.label == label}
+def by_name(measured, label=None):
+    return {metric.name: metric for metric in measured if metric.label == label}
 
 
 def regression(truth, predicted):
@@ -34,8 +34,8 @@ def certain(codes, k):
 
 def classification(truth, probabilities, label=None):
     k = probabilities.shape[1]
-    figures = metrics.classification(np.asarray(truth), probabilities, LABELS[:k], draws(len(truth)))
-    return by_name(figures, label)
+    measured = metrics.classification(np.asarray(truth), probabilities, LABELS[:k], draws(len(truth)))
+    return by_name(measured, label)
 
 
 def binary_counts(tp, fp, fn, tn):
@@ -56,10 +56,10 @@ def test_regression_is_scikit_learns():
     assert told["rmse"].value == pytest.approx(oracle.root_mean_squared_error(truth, predicted), rel=1e-12)
     assert told["mae"].value == pytest.approx(oracle.mean_absolute_error(truth, predicted), rel=1e-12)
     assert told["r2"].value == pytest.approx(oracle.r2_score(truth, predicted), rel=1e-9)
-    for figure in told.values():
-        assert figure.lower < figure.value < figure.upper
-        assert figure.n == 80
-    ways = {name: figure.interval for name, figure in told.items()}
+    for metric in told.values():
+        assert metric.lower < metric.value < metric.upper
+        assert metric.n == 80
+    ways = {name: metric.interval for name, metric in told.items()}
     assert ways == {"rmse": "chi-square (by kurtosis)"} | dict.fromkeys(("mae", "r2"), "bootstrap (accelerated)")
 
 
@@ -110,7 +110,7 @@ def test_classification_is_scikit_learns(k):
         assert told[name].value == pytest.approx(values.mean())
         for label, value in zip(LABELS, values, strict=False):
             assert classification(truth, probabilities, label)[name].value == pytest.approx(value)
-    assert all(figure.lower <= figure.value <= figure.upper for figure in told.values())
+    assert all(metric.lower <= metric.value <= metric.upper for metric in told.values())
 
 
 def test_area_counts_ties_half():
@@ -152,8 +152,8 @@ def test_bootstrap_of_the_area_covers_about_what_it_says():
     for seed in range(200):
         truth = np.repeat([0, 1], [40, 30])
         scores = rng(seed).normal(size=70) + truth
-        figure = metrics.classification(truth, np.stack([-scores, scores], axis=1) * 1e-3 + 0.5, "ab", draws(70, seed))
-        told = by_name(figure)["roc_auc"]
+        metric = metrics.classification(truth, np.stack([-scores, scores], axis=1) * 1e-3 + 0.5, "ab", draws(70, seed))
+        told = by_name(metric)["roc_auc"]
         covered += told.lower <= 0.760250 <= told.upper
     assert 0.87 <= covered / 200 <= 0.99
 
@@ -170,8 +170,8 @@ def test_confusion_row_of_the_book():
     assigned = np.repeat([3, 2, 5, 8], [632, 8, 10, 7])
     matrix = metrics.confusion(np.full(657, 3), assigned, [str(digit) for digit in range(10)])
     assert matrix.counts[3] == [0, 0, 8, 632, 0, 10, 0, 0, 7, 0]
-    figures = metrics.classification(np.full(657, 3), certain(assigned, 10), list("0123456789"), draws(657))
-    assert by_name(figures, "3")["recall"].value == pytest.approx(0.961948, abs=5e-7)
+    measured = metrics.classification(np.full(657, 3), certain(assigned, 10), list("0123456789"), draws(657))
+    assert by_name(measured, "3")["recall"].value == pytest.approx(0.961948, abs=5e-7)
 
 
 def test_one_row():
@@ -197,13 +197,13 @@ def test_log_loss_of_an_impossible_class_is_finite():
 
 def test_clustering():
     x = np.array([[0.0], [2.0], [10.0], [14.0]])
-    figures = metrics.clustering(x, np.array([0, 0, 1, 1]), np.array([[1.0], [12.0], [50.0]]), draws(4))
-    told = by_name(figures)
+    measured = metrics.clustering(x, np.array([0, 0, 1, 1]), np.array([[1.0], [12.0], [50.0]]), draws(4))
+    told = by_name(measured)
     assert (told["inertia"].value, told["quantisation_error"].value) == (10.0, 2.5)
-    sizes = [figure for figure in figures if figure.name == "size"]
-    assert [(figure.label, figure.value, figure.n) for figure in sizes] == [("0", 2, 4), ("1", 2, 4), ("2", 0, 4)]
+    sizes = [metric for metric in measured if metric.name == "size"]
+    assert [(metric.label, metric.value, metric.n) for metric in sizes] == [("0", 2, 4), ("1", 2, 4), ("2", 0, 4)]
     assert sizes[0].lower < 2 < sizes[0].upper <= 4
-    assert all(figure.interval for figure in figures)
+    assert all(metric.interval for metric in measured)
 
 
 def test_projection():
@@ -216,9 +216,9 @@ def test_projection():
 def test_many_classes_stay_cheap():
     k = ranking.MANY_CLASSES + 1
     truth = rng().integers(0, k, 300)
-    figures = metrics.classification(truth, certain(truth, k), [str(code) for code in range(k)], draws(300))
-    assert by_name(figures)["roc_auc"].value is None
-    assert by_name(figures)["f1"].value == 1.0
+    measured = metrics.classification(truth, certain(truth, k), [str(code) for code in range(k)], draws(300))
+    assert by_name(measured)["roc_auc"].value is None
+    assert by_name(measured)["f1"].value == 1.0
     assert ranking.curves(truth, certain(truth, k), [str(code) for code in range(k)]) == []
 
 
@@ -238,7 +238,7 @@ def test_labels_alone_tell_what_labels_can():
     alone = metrics.decisions(truth, assigned, LABELS[:3], draws(60))
     with_all = metrics.classification(truth, certain(assigned, 3), LABELS[:3], draws(60))
     left_out = {"log_loss", "brier", "roc_auc", "pr_auc"}
-    assert alone == [figure for figure in with_all if figure.name not in left_out]
+    assert alone == [metric for metric in with_all if metric.name not in left_out]
 
 
 @pytest.fixture(scope="module")
@@ -260,8 +260,8 @@ def test_weighted_figures_are_scikit_learns(weights):
     both = np.stack([1 - probabilities[:, 1], probabilities[:, 1]], axis=1)
     told = by_name(metrics.classification((truth == 1) * 1, both, "ab", draws(150), weights))
     assert told["roc_auc"].value == pytest.approx(oracle.roc_auc_score(truth == 1, probabilities[:, 1], **w))
-    for figure in told.values():
-        assert figure.lower < figure.value < figure.upper
+    for metric in told.values():
+        assert metric.lower < metric.value < metric.upper
 
 
 def test_weighted_regression_is_scikit_learns(weights):

@@ -10,8 +10,8 @@ from app.ml.evaluation.comparisons import across_folds, corrected, gaps
 from app.ml.evaluation.precision_recall import average_precision
 from app.ml.evaluation.ranking import areas, curves
 from app.ml.evaluation.roc import steps
-from app.ml.statistics.figures import fold_mean
 from app.ml.statistics.intervals import Resamples
+from app.ml.statistics.metric_value import fold_mean
 from app.ml.statistics.resampling import Rows
 
 LABELS = ["a", "b", "c", "d", "e"]
@@ -31,8 +31,8 @@ def drawn(k, n=150):
 def told(truth, probabilities, weights=None, draws=None):
     n, k = probabilities.shape
     draws = Resamples.of(n, rng()) if draws is None else draws
-    figures = metrics.classification(np.asarray(truth), probabilities, LABELS[:k], draws, weights)
-    return {(figure.name, figure.label): figure for figure in figures}
+    measured = metrics.classification(np.asarray(truth), probabilities, LABELS[:k], draws, weights)
+    return {(metric.name, metric.label): metric for metric in measured}
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -88,23 +88,23 @@ def test_no_error_seen_is_no_proof_of_certainty():
     truth = np.repeat([0, 1], [10, 20])
     found = told(truth, np.eye(2)[truth])
     for name in ("pr_auc", "mcc"):
-        figure = found[name, None]
-        assert (figure.value, figure.upper, figure.lower) == (1.0, 1.0, pytest.approx(0.025 ** (1 / 10)))
+        metric = found[name, None]
+        assert (metric.value, metric.upper, metric.lower) == (1.0, 1.0, pytest.approx(0.025 ** (1 / 10)))
     z2 = stats.t.ppf(0.975, 30 - 2) ** 2
     least = 1 - np.hypot(z2 / (10 + z2), z2 / (20 + z2)) / 2  # score intervals of both shares
     for name in ("balanced_accuracy", "precision", "recall"):
-        figure = found[name, None]
-        assert (figure.value, figure.upper, figure.lower) == (1.0, 1.0, pytest.approx(least))
+        metric = found[name, None]
+        assert (metric.value, metric.upper, metric.lower) == (1.0, 1.0, pytest.approx(least))
 
 
 def test_a_rare_class_without_a_mistake_keeps_its_doubt():
     """20 of 20 are right, and 176 of 180: resampling knows of no doubt about the 20 and gave 0.978 to 0.995."""
     truth = np.repeat([1, 0], [20, 180])
     assigned = np.concatenate([np.ones(20, np.intp), np.repeat([1, 0], [4, 176])])
-    figure = told(truth, np.eye(2)[assigned])["balanced_accuracy", None]
-    assert figure.value == pytest.approx((1 + 176 / 180) / 2)
-    assert figure.lower < 0.92
-    assert figure.interval == "score (of independent shares)"
+    metric = told(truth, np.eye(2)[assigned])["balanced_accuracy", None]
+    assert metric.value == pytest.approx((1 + 176 / 180) / 2)
+    assert metric.lower < 0.92
+    assert metric.interval == "score (of independent shares)"
 
 
 DECISIONS = [(60, 0.5, 0.8, 0.8), (200, 0.1, 0.7, 0.9), (200, 0.05, 0.6, 0.95), (1000, 0.05, 0.6, 0.97)]
@@ -128,28 +128,28 @@ def test_intervals_of_decisions_hold_the_truth(n, share, found, left):
     for _ in range(1000):
         truth = (random.random(n) < share) * 1
         assigned = np.where(random.random(n) < np.where(truth, found, left), truth, 1 - truth)
-        for figure in metrics.decisions(truth, assigned, ["a", "b"], draws):
-            if figure.label is None and figure.name in truths and figure.lower is not None:
-                held.setdefault(figure.name, []).append(figure.lower <= truths[figure.name] <= figure.upper)
+        for metric in metrics.decisions(truth, assigned, ["a", "b"], draws):
+            if metric.label is None and metric.name in truths and metric.lower is not None:
+                held.setdefault(metric.name, []).append(metric.lower <= truths[metric.name] <= metric.upper)
     shares = {name: np.mean(hit) for name, hit in held.items()}
     assert {name: s for name, s in shares.items() if not 0.925 <= s <= 0.985} == {}
 
 
 def test_means_over_classes_say_so():
     found = told(*drawn(3))
-    averaged = {key for key, figure in found.items() if figure.average == "macro"}
+    averaged = {key for key, metric in found.items() if metric.average == "macro"}
     assert averaged == {(name, None) for name in (*MACRO, "pr_auc", "roc_auc")}
     assert all(found[key].display.endswith(", macro") for key in averaged)
     of_two = told(*drawn(2))
-    assert {name for (name, _), figure in of_two.items() if figure.average == "macro"} == set(MACRO)
+    assert {name for (name, _), metric in of_two.items() if metric.average == "macro"} == set(MACRO)
     assert of_two["pr_auc", None].note == "The positive class is b."
 
 
 def test_means_over_folds_and_the_632_rule_keep_saying_so():
     folds = [list(told(*drawn(3, n)).values()) for n in (60, 90)]
-    for figures in (across_folds(folds), corrected(*folds)):
-        said = {figure.name: figure for figure in figures if figure.label is None}
-        assert {name for name, figure in said.items() if figure.average} == {*MACRO, "pr_auc", "roc_auc"}
+    for measured in (across_folds(folds), corrected(*folds)):
+        said = {metric.name: metric for metric in measured if metric.label is None}
+        assert {name for name, metric in said.items() if metric.average} == {*MACRO, "pr_auc", "roc_auc"}
         assert said["f1"].display.endswith(", macro")
 
 
@@ -183,8 +183,8 @@ def test_intervals_of_average_precision_hold_the_truth(n, share, apart):
         positive = random.random(n) < share
         if 1 < positive.sum() < n - 1:
             scores = random.normal(size=n) + apart * positive
-            figure = areas(positive * 1, np.stack([-scores, scores], axis=1), ["a", "b"], rows)[1]
-            held.append(figure.lower <= truth <= figure.upper)
+            metric = areas(positive * 1, np.stack([-scores, scores], axis=1), ["a", "b"], rows)[1]
+            held.append(metric.lower <= truth <= metric.upper)
     assert 0.925 <= np.mean(held) <= 0.975
 
 

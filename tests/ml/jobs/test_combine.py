@@ -132,7 +132,7 @@ def test_it_may_say_that_it_does_not_know():
     predicted = decode(made.blob).predict(flats(seed=3))
     assert 0 < agreed.sum() < agreed.size
     np.testing.assert_array_equal(predicted.unknown, np.flatnonzero(~agreed))
-    assert {figure.name for figure in made.report.test} >= {"coverage", "selective_accuracy"}
+    assert {metric.name for metric in made.report.test} >= {"coverage", "selective_accuracy"}
 
 
 def test_a_committee_may_sit_on_a_committee(rents):
@@ -147,7 +147,7 @@ def test_other_rows_are_judged_whole(rents):
     assert (made.report.rows_train, made.report.rows_test) == (0, 200)
     predicted, truth = decode(made.blob).predict(flats(seed=2)).values, flats(seed=2)["rent"].to_numpy()
     residuals = np.abs(truth - predicted)
-    rmse = next(figure for figure in made.report.test if figure.name == "rmse")
+    rmse = next(metric for metric in made.report.test if metric.name == "rmse")
     assert rmse.value == pytest.approx(np.sqrt(np.mean(residuals**2)))
     assert rmse.lower < rmse.value < rmse.upper
     np.testing.assert_allclose(decode(made.blob).calibration.scores, Calibration.of(predicted, truth).scores)

@@ -1,4 +1,4 @@
-"""A model judged on a dataset: the same figures as in its report, and the rows behind them."""
+"""A model judged on a dataset: the same metrics as in its report, and the rows behind them."""
 
 import numpy as np
 import pyarrow as pa
@@ -70,8 +70,8 @@ def judge():
     return Judge(iris())
 
 
-def values(figures):
-    return {(figure.name, figure.label): figure.value for figure in figures}
+def values(metrics):
+    return {(metric.name, metric.label): metric.value for metric in metrics}
 
 
 def test_on_its_own_data_it_judges_the_rows_that_training_held_out(judge):
@@ -108,9 +108,9 @@ def test_of_a_model_that_may_abstain_it_says_how_many_rows_are_answered_and_how_
     answers = judge.model.predict(judge.table).predictions
     answered = [one is not None for one in answers]
     right = np.array(answers)[answered] == np.array(judge.table["species"].to_pylist())[answered]
-    figures = values(told.metrics)
-    assert 0 < figures["coverage", None] == np.mean(answered) < 1
-    assert figures["selective_accuracy", None] == right.mean() > figures["accuracy", None]
+    metrics = values(told.metrics)
+    assert 0 < metrics["coverage", None] == np.mean(answered) < 1
+    assert metrics["selective_accuracy", None] == right.mean() > metrics["accuracy", None]
     assert any(f"To {150 - sum(answered)} rows" in warning for warning in told.warnings)
 
 
@@ -299,12 +299,12 @@ def test_regression(preprocessing):
     assert judge.faults(table, costs=costs) == [("/costs", "invalid")]
 
 
-@pytest.mark.parametrize(("name", "figure"), [("kmeans", "inertia"), ("pca", "explained_variance")])
-def test_without_a_target(name, figure):
+@pytest.mark.parametrize(("name", "metric"), [("kmeans", "inertia"), ("pca", "explained_variance")])
+def test_without_a_target(name, metric):
     judge = Judge(iris().drop_columns(["species"]), algorithm={"name": name}, target=None)
     told = judge.result()
     assert told.rows == judge.trained.report.rows_test
-    assert values(told.metrics)[figure, None] is not None
+    assert values(told.metrics)[metric, None] is not None
     assert judge.faults(iris(), target="species") == [("/target", "invalid")]
 
 

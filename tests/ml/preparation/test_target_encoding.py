@@ -139,7 +139,7 @@ def trained(table, categories, algorithm="ridge", **more):
 
 
 def r2(trained):
-    return next(figure.value for figure in trained.report.test if figure.name == "r2")
+    return next(metric.value for metric in trained.report.test if metric.name == "r2")
 
 
 @pytest.mark.parametrize("algorithm", ["ridge", "decision_tree", "knn"])

@@ -10,8 +10,8 @@ from scipy import integrate, special, stats
 from app.ml.evaluation import metrics
 from app.ml.numerics.linear_algebra.least_squares import least_squares
 from app.ml.numerics.linear_models.coefficient_errors import Inference
-from app.ml.statistics.figures import FEW_ERRORS, fold_mean, root_mean_squared
 from app.ml.statistics.intervals import RESAMPLES, Resamples, accelerated, percentile, root_mean_square
+from app.ml.statistics.metric_value import FEW_ERRORS, fold_mean, root_mean_squared
 
 SAMPLES = 1000
 
@@ -21,10 +21,10 @@ def rng(seed=0):
 
 
 def coverage(truths, samples):
-    """The share of samples, each a list of figures, whose interval holds the truth of that name."""
+    """The share of samples, each a list of metrics, whose interval holds the truth of that name."""
     held = dict.fromkeys(truths, 0)
-    for figures in samples:
-        told = {figure.name: figure for figure in figures if figure.label is None}
+    for measured in samples:
+        told = {metric.name: metric for metric in measured if metric.label is None}
         for name, truth in truths.items():
             held[name] += told[name].lower <= truth <= told[name].upper
     return {name: count / SAMPLES for name, count in held.items()}
@@ -173,4 +173,4 @@ def test_mean_over_folds():
         scores.append((np.abs(y[fold] - DESIGN[fold] @ found.coef - found.intercept)).mean(axis=0))
     truth = np.mean(scores)
     told = [fold_mean("mae", np.array(each)) for each in zip(*scores, strict=True)]
-    assert outside({"mae": np.mean([figure.lower <= truth <= figure.upper for figure in told])}) == {}
+    assert outside({"mae": np.mean([metric.lower <= truth <= metric.upper for metric in told])}) == {}

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from app.ml.statistics.figures import bootstrapped, figure, fold_mean, proportion, rounded
 from app.ml.statistics.intervals import (
     GROUPS,
     RESAMPLES,
@@ -18,6 +17,7 @@ from app.ml.statistics.intervals import (
     root_mean_square,
     student_t,
 )
+from app.ml.statistics.metric_value import bootstrapped, fold_mean, metric, proportion, rounded
 
 
 def rng(seed=0):
@@ -180,8 +180,8 @@ def test_one_row_has_no_bootstrap():
 
 
 def test_what_is_not_finite_is_undefined():
-    assert figure("rmse", np.inf, Bounds(0, np.inf), "bootstrap", n=3, label=None).value is None
-    assert figure("rmse", 1.0, Bounds(0, np.inf), "bootstrap", n=3, label=None).upper is None
+    assert metric("rmse", np.inf, Bounds(0, np.inf), "bootstrap", n=3, label=None).value is None
+    assert metric("rmse", 1.0, Bounds(0, np.inf), "bootstrap", n=3, label=None).upper is None
 
 
 def test_bounds_end_where_the_measure_ends():

@@ -135,7 +135,7 @@ def test_a_model_is_judged_on_a_dataset_of_the_kinds_that_its_training_had(train
     assert evaluate.KIND.check(request, JobContext((sheet,), (version,))).algorithms == ("ridge",)
     given = Inputs((Source(sheet, iter([TABLE])),), (Loaded(version, model),))
     result = evaluate.KIND.run(request, given, unheard).result
-    (r2,) = (figure.value for figure in result.metrics if figure.name == "r2")
+    (r2,) = (metric.value for metric in result.metrics if metric.name == "r2")
     assert r2 > 0.99
 
 

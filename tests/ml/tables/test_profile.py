@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.ml.statistics import distribution as spread
-from app.ml.tables import column_figures, identifiers
+from app.ml.tables import column_statistics, identifiers
 from app.ml.tables.data_sheet import Remark
 from app.ml.tables.profile import describe
 
@@ -133,11 +133,11 @@ def test_mostly_different_or_long_strings_are_text():
     assert strings([f"v{i % 21}" for i in range(60)]).kind == "categorical"
     assert strings([f"v{i % 20}" for i in range(30)]).kind == "categorical"
     assert strings(["y" * 65, "n" * 65] * 30).kind == "text"
-    assert len(strings(["y" * 300]).top_levels[0].value) == column_figures.LEVEL_LENGTH
+    assert len(strings(["y" * 300]).top_levels[0].value) == column_statistics.LEVEL_LENGTH
 
 
 def test_too_many_levels_are_not_counted(monkeypatch):
-    for module in (column_figures, identifiers):
+    for module in (column_statistics, identifiers):
         monkeypatch.setattr(module, "COUNTED", 50)
     found = strings([f"v{i * i % 67}" for i in range(30)] + [f"v{i % 60}" for i in range(600)], size=7)
     assert (found.kind, found.distinct, found.top_levels) == ("text", None, None)
@@ -184,7 +184,7 @@ def test_identifier_like(name, values, of, expected):
 
 
 def test_identifiers_beyond_what_is_counted(monkeypatch):
-    for module in (column_figures, identifiers):
+    for module in (column_statistics, identifiers):
         monkeypatch.setattr(module, "COUNTED", 50)
     assert strings([f"u{i}" for i in range(200)], size=60).identifier_like
     assert column(range(1, 201), pa.int64(), size=60).identifier_like

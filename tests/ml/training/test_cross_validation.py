@@ -108,7 +108,7 @@ def test_leave_one_out_figures_are_those_of_brute_force(target):
     )
     answers = np.array([fitted.answer(np.array([row])).value[0] for row in range(N)])
     material = fitted.material
-    first = told.figures[0]
+    first = told.metrics[0]
     wrong = answers.argmax(axis=1) == material.target.codes if target == "kind" else (answers - material.target.y) ** 2
     expected = wrong.mean() if target == "kind" else np.sqrt(wrong.mean())
     assert first.value == pytest.approx(expected, rel=1e-10)
@@ -129,7 +129,7 @@ def test_kfold():
     fitted, _ = fits(PLAIN, LINEAR)
     told = validate(fitted, Validation(method="kfold", folds=4))
     assert [fold.rows for fold in told.folds] == [6] * 4
-    assert told.figures[0].value == pytest.approx(np.mean([fold.metrics[0].value for fold in told.folds]))
+    assert told.metrics[0].value == pytest.approx(np.mean([fold.metrics[0].value for fold in told.folds]))
     assert "4 folds" in told.rests_on
 
 
@@ -137,8 +137,8 @@ def test_bootstrap():
     """Rows left out are about 0.368 of all (LION 5.3), and judge more strictly than the .632 rule says they should."""
     fitted, _ = fits(PLAIN, LINEAR)
     told = validate(fitted, Validation(method="bootstrap", resamples=40))
-    assert (told.figures[0].n, told.figures[0].interval) == (40, "bootstrap (approximate)")
-    assert told.figures[0].lower < told.figures[0].value < told.figures[0].upper
+    assert (told.metrics[0].n, told.metrics[0].interval) == (40, "bootstrap (approximate)")
+    assert told.metrics[0].lower < told.metrics[0].value < told.metrics[0].upper
     assert told.rests_on.startswith("40 more models")
     drawn = [resample(50, rng(seed)) for seed in range(400)]
     assert np.mean([split.test.size for split in drawn]) / 50 == pytest.approx(0.3641697, abs=0.01)
@@ -150,7 +150,7 @@ def test_bootstrap():
 
 def test_the_632_rule():
     fitted, _ = fits(PLAIN, LINEAR)
-    unseen = validate(fitted, Validation(method="bootstrap", resamples=10)).figures[0]
+    unseen = validate(fitted, Validation(method="bootstrap", resamples=10)).metrics[0]
     seen = unseen.model_copy(update={"value": unseen.value / 2})
     (told,) = corrected([seen], [unseen])
     assert told.value == pytest.approx(0.632 * unseen.value + 0.368 * seen.value)
@@ -175,7 +175,7 @@ def test_without_a_target_there_is_nothing_to_leave_out(report_of):
         report_of(columns(), features=PLAIN, algorithm={"name": "kmeans"}, validation={"method": "loo"})
     assert [fault.pointer for fault in caught.value.faults] == ["/validation/method"]
     told = report_of(columns(), features=PLAIN, algorithm={"name": "kmeans"}, validation={"method": "bootstrap"})
-    assert {figure.name for figure in told.cross_validation} == {"quantisation_error"}
+    assert {metric.name for metric in told.cross_validation} == {"quantisation_error"}
 
 
 def test_many_fits_are_announced():

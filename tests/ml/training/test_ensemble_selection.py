@@ -43,7 +43,7 @@ def searched(columns, *, measure=None, folds=5, fold_models=False, **spec):
 
 
 def told(report, name):
-    return next(figure.value for figure in report.cross_validation if (figure.name, figure.label) == (name, None))
+    return next(metric.value for metric in report.cross_validation if (metric.name, metric.label) == (name, None))
 
 
 WAYS = {

@@ -38,8 +38,8 @@ def judge(**how):
     return Judge(visits().drop_columns(["ill"]), **asked(**how))
 
 
-def rmse(figures):
-    return next(figure.value for figure in figures if figure.name == "rmse")
+def rmse(metrics):
+    return next(metric.value for metric in metrics if metric.name == "rmse")
 
 
 def test_relatives_no_longer_give_the_answer_away():
@@ -66,7 +66,7 @@ def test_every_validation_keeps_groups_together(method, target):
     how = {"method": method, "group": "patient", "resamples": 10}
     table = visits().drop_columns(["ill" if target == "answer" else "answer"])
     report = Judge(table, **asked(target, **how)).trained.report
-    values = {figure.name: figure.value for figure in report.cross_validation}
+    values = {metric.name: metric.value for metric in report.cross_validation}
     assert values["rmse"] > 0.7 if target == "answer" else values["accuracy"] < 0.75
     assert "group" in report.rests_on.split("; ")[1]
 
@@ -84,7 +84,7 @@ def test_leave_one_group_out_is_brute_force():
         fitted = fits.of(np.setdiff1d(np.arange(29), own))
         answers[own] = fitted.learned.predict(material.data(fitted.preparation, 1 + own).x)
     told = validate(fits, Validation(method="loo", group="patient"))
-    assert rmse(told.figures) == pytest.approx(np.sqrt(np.mean((answers - material.target.y[1:]) ** 2)), rel=1e-12)
+    assert rmse(told.metrics) == pytest.approx(np.sqrt(np.mean((answers - material.target.y[1:]) ** 2)), rel=1e-12)
 
 
 @pytest.mark.parametrize("target", ["answer", "ill"])
@@ -93,7 +93,7 @@ def test_an_evaluation_on_the_same_table_judges_the_same_groups(target):
     judge = Judge(table, **asked(target, group="patient"))
     told, report = judge.result(), judge.trained.report
     assert (told.rows, told.reuse, told.warnings) == (report.rows_test, report.reuse, [])
-    assert [figure.value for figure in told.metrics] == pytest.approx([figure.value for figure in report.test])
+    assert [metric.value for metric in told.metrics] == pytest.approx([metric.value for metric in report.test])
     assert "by group 'patient'" in report.reuse.rows
 
 

@@ -1,4 +1,4 @@
-"""Tables that do not fit: the same figures by batches, and nothing of a row remembered but its number."""
+"""Tables that do not fit: the same metrics by batches, and nothing of a row remembered but its number."""
 
 import math
 
@@ -67,7 +67,7 @@ def run(rows, memory_bytes=SMALL, **spec):
     return train(plan(spec_of(**spec), sheet(rows), rows.num_rows, memory_bytes), rows, data_digest="sha256:0")
 
 
-def figure(trained, name):
+def metric(trained, name):
     return next(one for one in trained.report.test if one.name == name and one.label is None)
 
 
@@ -85,7 +85,7 @@ def test_the_figures_are_those_of_the_whole(algorithm, target, name):
     rows = table()
     batches = run(rows, algorithm=algorithm, target=target)
     whole = run(rows, np.inf, algorithm=algorithm, target=target)
-    one, other = figure(batches, name), figure(whole, name)
+    one, other = metric(batches, name), metric(whole, name)
     assert one.value == pytest.approx(other.value, abs=0.02)
     assert one.n < other.n
     report = batches.report
@@ -184,7 +184,7 @@ def test_functions_of_the_target_are_turned_back():
     rows = table(missing=False)
     rows = rows.set_column(4, "score", pa.array(np.exp(rows["score"].to_numpy() / 20)))
     trained = run(rows, preprocessing={"target": "log"})
-    assert figure(trained, "r2").value > 0.9
+    assert metric(trained, "r2").value > 0.9
 
 
 def test_cross_validation_is_that_of_the_sample():

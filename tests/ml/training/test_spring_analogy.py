@@ -1,4 +1,4 @@
-"""Least squares as springs at rest (LION 4.6), against the fit's own figures."""
+"""Least squares as springs at rest (LION 4.6), against the fit's own metrics."""
 
 import numpy as np
 import pyarrow as pa

@@ -96,16 +96,16 @@ def test_every_algorithm_on_a_table_with_everything(algorithm, task):
     assert trained.report.cross_validation
 
 
-def rmse(figures):
-    return next(figure for figure in figures if figure.name == "rmse")
+def rmse(metrics):
+    return next(metric for metric in metrics if metric.name == "rmse")
 
 
 def test_the_report_is_about_the_very_model():
     trained = run(DIABETES, target="target")
     assert (trained.report.rows_train, trained.report.rows_test) == (354, 88)
     total = np.sum((decode(trained.blob).predict(DIABETES).values - DIABETES["target"].to_numpy()) ** 2)
-    told = [rmse(figures) for figures in (trained.report.train, trained.report.test)]
-    assert sum(figure.value**2 * figure.n for figure in told) == pytest.approx(total, rel=1e-12)
+    told = [rmse(metrics) for metrics in (trained.report.train, trained.report.test)]
+    assert sum(metric.value**2 * metric.n for metric in told) == pytest.approx(total, rel=1e-12)
 
 
 def test_it_is_what_the_peer_fits_on_the_training_rows():

@@ -1,4 +1,4 @@
-"""Figures of a column by its type: distribution of numbers, most frequent levels, first and last moment."""
+"""Statistics of a column by its type: distribution of numbers, most frequent levels, first and last moment."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -37,10 +37,10 @@ def different(chunks: Chunks) -> int | None:
 def _numeric(chunks: Chunks, count: int) -> tuple[ColumnKind, dict[str, Any]]:
     if not count:
         return ColumnKind.NUMERIC, {}
-    figures = spread(_floats(chunks), count)
-    if figures["outliers"]:
-        figures["outlier_rows"] = _outermost(chunks, figures["lower_whisker"], figures["upper_whisker"])
-    return ColumnKind.NUMERIC, figures
+    statistics = spread(_floats(chunks), count)
+    if statistics["outliers"]:
+        statistics["outlier_rows"] = _outermost(chunks, statistics["lower_whisker"], statistics["upper_whisker"])
+    return ColumnKind.NUMERIC, statistics
 
 
 def _outermost(chunks: Chunks, low: float, high: float) -> list[int]:
@@ -119,7 +119,7 @@ def iso(moment: Any) -> str:
     return str(moment.isoformat()).replace("+00:00", "Z")
 
 
-FIGURES: dict[int, Callable[[Chunks, int], tuple[ColumnKind, dict[str, Any]]]] = {
+STATISTICS: dict[int, Callable[[Chunks, int], tuple[ColumnKind, dict[str, Any]]]] = {
     pa.int64().id: _numeric,
     pa.float64().id: _numeric,
     pa.bool_().id: _boolean,

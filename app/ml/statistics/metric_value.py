@@ -22,7 +22,7 @@ from app.ml.statistics.intervals import (
 from app.wire import Wire
 
 
-class Figure(Wire):
+class Metric(Wire):
     """One measured number with its error bar."""
 
     name: str = Field(description="Name of the metric.")
@@ -54,7 +54,7 @@ class Figure(Wire):
 
 
 class Measure(NamedTuple):
-    """What is known of a figure before it is measured."""
+    """What is known of a metric before it is measured."""
 
     better: int = -1
     """-1: lower is better. +1: higher."""
@@ -88,59 +88,59 @@ MEASURES = {
     "log_density": Measure(better=1, lowest=-math.inf),
     "cost": Measure(lowest=-math.inf),
 }
-"""Figures that mean the same for any number of rows: train and test can stand side by side."""
+"""Metrics that mean the same for any number of rows: train and test can stand side by side."""
 MACRO = {"precision", "recall", "f1"}
 """Means over classes, where they are of no class."""
 
 
-def proportion(name: str, successes: int, trials: int, label: str | None = None) -> Figure:
+def proportion(name: str, successes: int, trials: int, label: str | None = None) -> Metric:
     """The share of successes with its exact interval; undefined without trials."""
     value = successes / trials if trials else math.nan
-    return figure(name, value, clopper_pearson(successes, trials), "clopper-pearson", n=trials, label=label)
+    return metric(name, value, clopper_pearson(successes, trials), "clopper-pearson", n=trials, label=label)
 
 
-def counted(name: str, successes: int, trials: int, label: str | None = None) -> Figure:
+def counted(name: str, successes: int, trials: int, label: str | None = None) -> Metric:
     """How many of a sample, with the interval of the share scaled to the sample."""
     share = clopper_pearson(successes, trials)
     bounds = Bounds(trials * share.lower, trials * share.upper) if share else None
-    return figure(name, successes, bounds, "clopper-pearson", n=trials, label=label)
+    return metric(name, successes, bounds, "clopper-pearson", n=trials, label=label)
 
 
 def bootstrapped(
     name: str, value: ArrayLike, replicates: ArrayLike, n: int, label: str | None = None, *, trials: int = 0
-) -> Figure:
-    """A figure of n rows with its bootstrap interval; one row alone has no error bar.
+) -> Metric:
+    """A metric of n rows with its bootstrap interval; one row alone has no error bar.
 
-    replicates: the figure of every draw of `Resamples`: of rows drawn at random, then without each in turn.
+    replicates: the metric of every draw of `Resamples`: of rows drawn at random, then without each in turn.
     Rows that are all alike give replicates without spread, which is no proof of certainty. A score of 0 or 1 then
     counts as that of `trials` independent cases, the fewest it can rest on; anything else is told without a bar.
     """
     result, every = float(np.asarray(value)), np.asarray(replicates, np.float64)
     bounds = accelerated(result, every[:RESAMPLES], every[RESAMPLES:]) if n > 1 else None
     if bounds is None or bounds.lower < bounds.upper:
-        return figure(name, result, bounds, "bootstrap (accelerated)", n=n, label=label)
+        return metric(name, result, bounds, "bootstrap (accelerated)", n=n, label=label)
     exact = clopper_pearson(round(result * trials), trials) if result in {0.0, 1.0} else None
-    return figure(name, result, exact, "clopper-pearson", n=n, label=label)
+    return metric(name, result, exact, "clopper-pearson", n=n, label=label)
 
 
-def by_logit(name: str, value: float, error: float, n: int, label: str | None = None, *, trials: int) -> Figure:
+def by_logit(name: str, value: float, error: float, n: int, label: str | None = None, *, trials: int) -> Metric:
     """A score in (0, 1) with its standard error: by Student's t of its logit; 0 or 1 is that of `trials` cases.
 
     trials: the fewest independent rows it rests on. error: NaN for no error bar.
     """
     if not 0 < value < 1:
         exact = clopper_pearson(round(value * trials), trials) if value in {0.0, 1.0} and error == 0 else None
-        return figure(name, value, exact, "clopper-pearson", n=n, label=label)
+        return metric(name, value, exact, "clopper-pearson", n=n, label=label)
     bounds = logit_student_t(value, error, trials - 1)
-    return figure(name, value, bounds, "student-t (of the logit)", n=n, label=label)
+    return metric(name, value, bounds, "student-t (of the logit)", n=n, label=label)
 
 
-def like(one: Figure, other: Figure) -> Figure:
+def like(one: Metric, other: Metric) -> Metric:
     """The first, with the average and the note of the other."""
     return (macro(one) if other.average else one).model_copy(update={"note": other.note})
 
 
-def macro(result: Figure) -> Figure:
+def macro(result: Metric) -> Metric:
     """A mean over classes, which its name does not say."""
     if result.average:
         return result
@@ -148,44 +148,44 @@ def macro(result: Figure) -> Figure:
     return result.model_copy(update={"average": "macro", "display": display})
 
 
-def root_mean_squared(name: str, errors: Vector) -> Figure:
+def root_mean_squared(name: str, errors: Vector) -> Metric:
     """Of errors (n,), with the interval that their tails allow."""
     size = float(np.abs(errors).max(initial=0.0))
     value = size * math.sqrt(np.mean((errors / size) ** 2)) if 0 < size < math.inf else size
-    found = figure(name, value, root_mean_square(errors), "chi-square (by kurtosis)", n=errors.size, label=None)
+    found = metric(name, value, root_mean_square(errors), "chi-square (by kurtosis)", n=errors.size, label=None)
     return found.model_copy(update={"note": FEW_ERRORS}) if found.interval and errors.size < HEAVY_ROWS else found
 
 
-def fold_mean(name: str, values: Vector, label: str | None = None) -> Figure:
+def fold_mean(name: str, values: Vector, label: str | None = None) -> Metric:
     """The mean over folds. Their training rows overlap, so the interval is only approximate (LION 5.2.3)."""
     bounds = student_t(values)
-    found = figure(name, float(values.mean()), bounds, "student-t (approximate)", n=values.size, label=label)
+    found = metric(name, float(values.mean()), bounds, "student-t (approximate)", n=values.size, label=label)
     return macro(found) if name in MACRO and label is None else found
 
 
-def resample_mean(name: str, values: Vector, label: str | None = None) -> Figure:
+def resample_mean(name: str, values: Vector, label: str | None = None) -> Metric:
     """The mean over resamples. Each is judged by a third of the rows: one varies more than their mean."""
     bounds = percentile(values, fewest=10)
-    return figure(name, float(values.mean()), bounds, "bootstrap (approximate)", n=values.size, label=label)
+    return metric(name, float(values.mean()), bounds, "bootstrap (approximate)", n=values.size, label=label)
 
 
-def shifted(result: Figure, by: float) -> Figure:
-    """The figure and its bounds, moved."""
+def shifted(result: Metric, by: float) -> Metric:
+    """The metric and its bounds, moved."""
     value = math.nan if result.value is None else result.value + by
     bounds = None if result.lower is None or result.upper is None else Bounds(result.lower + by, result.upper + by)
-    return like(figure(result.name, value, bounds, result.interval or "", n=result.n, label=result.label), result)
+    return like(metric(result.name, value, bounds, result.interval or "", n=result.n, label=result.label), result)
 
 
-def figure(name: str, value: float, bounds: Bounds | None, how: str, *, n: int, label: str | None) -> Figure:
+def metric(name: str, value: float, bounds: Bounds | None, how: str, *, n: int, label: str | None) -> Metric:
     """Nothing that is not a finite number is ever told; bounds end where the measure's range ends."""
     measure = MEASURES.get(name, Measure(lowest=-math.inf))
     if not math.isfinite(value):
-        return Figure(name=name, value=None, n=n, display="undefined", label=label)
+        return Metric(name=name, value=None, n=n, display="undefined", label=label)
     if bounds is None or not all(map(math.isfinite, bounds)):
-        return Figure(name=name, value=value, n=n, display=f"{value:.4g}", label=label)
+        return Metric(name=name, value=value, n=n, display=f"{value:.4g}", label=label)
     lower, upper = max(min(bounds.lower, value), measure.lowest), min(max(bounds.upper, value), measure.highest)
     display = rounded(value, lower, upper)
-    return Figure(name=name, value=value, lower=lower, upper=upper, interval=how, n=n, display=display, label=label)
+    return Metric(name=name, value=value, lower=lower, upper=upper, interval=how, n=n, display=display, label=label)
 
 
 def shown(value: float, bounds: Bounds) -> str:
