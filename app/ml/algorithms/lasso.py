@@ -25,7 +25,6 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -47,15 +46,15 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models import lasso_path
-from app.ml.numerics.linear_models.fold_sums import BLOCK, Point, Sums, mean_point
+from app.ml.numerics.linear_models.fold_sums import Point, Sums, mean_losses, mean_point
+from app.ml.numerics.linear_models.lasso_bound import at_bound
 from app.ml.numerics.linear_models.lasso_path import Moments
+from app.ml.numerics.linear_models.strength_choice import by_rule
 
 STEPS, REACH = 40, 1e-3
 """Penalties on the path, and the last of them as a share of the first."""
 FOLD_TOL = 1e-7
 """Gap enough to tell which penalty is best."""
-WEAKEST = 1e-9
-"""The share of the first penalty below which a bound does not bind."""
 
 
 class Lasso(Params):
@@ -132,13 +131,15 @@ def fit(params: Lasso, data: Data, context: Context) -> Fit[State]:
     found = _follow(params, design.moments, penalties)
     errors = spreads = np.zeros(0)
     if params.selection == "bound":
-        penalties, found, chosen = _bounded(params, design.moments, penalties, found)
+        penalties, found, chosen = at_bound(
+            design.moments, penalties, found, params.bound, tol=params.tol, max_iter=params.max_iter
+        )
     elif params.selection == "fixed":
         chosen = len(penalties) - 1
     else:
         folds = [(rows, _design(params, origin, parts[:k] + parts[k + 1 :])) for k, rows in enumerate(left)]
         errors, spreads = _cross_validate(params, data, folds, penalties, context.progress)
-        chosen = _choose(params, errors, spreads)
+        chosen = by_rule(errors, spreads, params.selection)
     coefs, intercepts = _told(params, design, found.coefs)
     path = Path(penalties / (2 * design.weight), coefs, found.gaps, errors, spreads, chosen)
     converged = bool((found.gaps <= params.tol).all())
@@ -175,10 +176,7 @@ def summary(params: Lasso, state: State) -> JSON:
         },
     }
     if path.errors.size:
-        best, modest = (
-            _choose(params.model_copy(update={"selection": choice}), path.errors, path.spreads)
-            for choice in ("lowest_error", "one_standard_error")
-        )
+        best, modest = (by_rule(path.errors, path.spreads, rule) for rule in ("lowest_error", "one_standard_error"))
         result["cross_validation"] = {
             "errors": path.errors.tolist(),
             "standard_errors": path.spreads.tolist(),
@@ -230,27 +228,6 @@ def _follow(params: Lasso, moments: Moments, penalties: Vector, *, rough: bool =
     return lasso_path.follow(moments, penalties, np.zeros(len(moments.product)), tol, params.max_iter)
 
 
-def _bounded(
-    params: Lasso, moments: Moments, penalties: Vector, found: lasso_path.Path
-) -> tuple[Vector, lasso_path.Path, int]:
-    """The path with the penalty whose coefficients have the size of the bound; the weakest if none is so large."""
-    beyond = np.abs(found.coefs).sum(axis=1) > params.bound
-    after = int(beyond.argmax()) if beyond.any() else len(penalties)
-    start = found.coefs[after - 1]
-
-    def at(penalty: float) -> lasso_path.Path:
-        return lasso_path.follow(moments, np.array([penalty]), start, params.tol, params.max_iter)
-
-    def excess(penalty: float) -> float:
-        return float(np.abs(at(penalty).coefs).sum() - params.bound)
-
-    weak = float(penalties[after]) if beyond.any() else float(penalties[0]) * WEAKEST
-    if excess(weak) > 0:
-        weak = float(scipy.optimize.brentq(excess, weak, float(penalties[after - 1]), xtol=1e-300, rtol=1e-14))
-    inserted = (np.insert(of_all, after, of_one[0], axis=0) for of_all, of_one in zip(found, at(weak), strict=True))
-    return np.insert(penalties, after, weak), lasso_path.Path(*inserted), after
-
-
 def _left_out(params: Lasso, n: int, rng: np.random.Generator) -> list[Labels]:
     """The rows of each fold; none without cross-validation, or with one row."""
     folds = min(params.cv, n)
@@ -272,26 +249,9 @@ def _cross_validate(
     losses = np.empty((len(folds), len(penalties)))
     for k, (rows, design) in enumerate(folds):
         found = _follow(params, design.moments, penalties * design.weight / data.weights.sum(), rough=True)
-        losses[k] = _losses(data, rows, *_told(params, design, found.coefs))
+        losses[k] = mean_losses(data, rows, *_told(params, design, found.coefs))
         progress((k + 1) / len(folds))
     return losses.mean(axis=0), losses.std(axis=0, ddof=1) / np.sqrt(len(folds))
-
-
-def _losses(data: Data, rows: Labels, coefs: Matrix, intercepts: Vector) -> Vector:
-    """(m,) mean squared error of each of m fits on these rows."""
-    total = np.zeros(len(coefs))
-    for start in range(0, len(rows), BLOCK):
-        some = rows[start : start + BLOCK]
-        gaps = data.y[some, None] - data.x[some] @ coefs.T - intercepts
-        total += data.weights[some] @ (gaps * gaps)
-    return np.asarray(total / data.weights[rows].sum())
-
-
-def _choose(params: Lasso, errors: Vector, spreads: Vector) -> int:
-    best = int(errors.argmin())
-    if params.selection == "lowest_error":
-        return best
-    return int((errors <= errors[best] + spreads[best]).argmax())
 
 
 def _seconds(params: Lasso, size: Size) -> float:

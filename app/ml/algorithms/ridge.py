@@ -54,6 +54,7 @@ from app.ml.numerics.linear_models.coefficient_errors import form
 from app.ml.numerics.linear_models.coefficient_errors import told as as_json
 from app.ml.numerics.linear_models.leave_one_out import left_out
 from app.ml.numerics.linear_models.ridge_path import Spectrum, cross_validate
+from app.ml.numerics.linear_models.strength_choice import by_rule
 
 
 class Ridge(Params):
@@ -136,15 +137,7 @@ def _path(params: Ridge, data: Data, context: Context, *, free: bool) -> Path:
     else:
         errors, spreads = cross_validate(data, grid, context.rng.permutation(len(data.x)) % folds, intercept=free)
     path = Path(grid, errors, spreads, spectrum.degrees(grid))
-    return path._replace(chosen=_rule(path, params.selection))
-
-
-def _rule(path: Path, choice: str) -> int:
-    """The place of the least error, or of the strongest penalty within one standard error of it."""
-    best = int(path.errors.argmin())
-    if choice != "one_standard_error":
-        return best
-    return int((path.errors <= path.errors[best] + path.spreads[best]).argmax())
+    return path._replace(chosen=by_rule(path.errors, path.spreads, params.selection))
 
 
 def predict(params: Ridge, state: State, x: Matrix) -> Vector | Matrix:
@@ -173,8 +166,8 @@ def summary(params: Ridge, state: State, units: Affine | None = None) -> JSON:
             "errors": as_json(path.errors),
             "standard_errors": path.spreads.tolist() or None,
             "degrees_of_freedom": path.degrees.tolist(),
-            "lowest_error": float(path.penalties[_rule(path, "lowest_error")]),
-            "one_standard_error": float(path.penalties[_rule(path, "one_standard_error")])
+            "lowest_error": float(path.penalties[by_rule(path.errors, path.spreads, "lowest_error")]),
+            "one_standard_error": float(path.penalties[by_rule(path.errors, path.spreads, "one_standard_error")])
             if path.spreads.size
             else None,
         }

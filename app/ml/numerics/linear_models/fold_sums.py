@@ -89,3 +89,13 @@ class Sums(NamedTuple):
         """The moments with a column of ones after the inputs."""
         gram = np.block([[self.gram, self.inputs[:, None]], [self.inputs, np.array(self.weight)]])
         return Moments(gram, np.append(self.product, self.target), self.square)
+
+
+def mean_losses(data: Data, rows: Labels, coefs: Matrix, intercepts: Vector) -> Vector:
+    """(m,) mean squared error of each of m linear fits on these rows. coefs: (m, d)."""
+    total = np.zeros(len(coefs))
+    for start in range(0, len(rows), BLOCK):
+        some = rows[start : start + BLOCK]
+        gaps = data.y[some, None] - data.x[some] @ coefs.T - intercepts
+        total += data.weights[some] @ (gaps * gaps)
+    return np.asarray(total / data.weights[rows].sum())
