@@ -58,7 +58,9 @@ class Prediction(Wire):
         None,
         description="How the intervals were found: `algorithm` (from its own model of the noise), `split-conformal` "
         "(from errors on the rows held out in training: intervals cover new targets with this confidence, on average "
-        "over rows) or `cross-validation` (from errors of its folds, where too few rows were held out; no guarantee). "
+        "over rows), `cv-plus` (from the fits of the folds of cross-validation, where too few rows were held out: the "
+        "report states the guaranteed coverage) or `cross-validation` (from errors of these folds about the prediction "
+        "of the fit of all rows; no guarantee). "
         "Null: no interval was requested.",
     )
     decisions: list[str | None] | None = Field(

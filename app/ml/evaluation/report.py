@@ -174,7 +174,8 @@ class IntervalReport(Wire):
     """Prediction intervals of a regression, measured on rows with a known target."""
 
     interval: str = Field(
-        description="How the intervals were found, as in a prediction: algorithm, split-conformal or cross-validation."
+        description="How the intervals were found, as in a prediction: algorithm, split-conformal, cv-plus or "
+        "cross-validation."
     )
     guarantee: str = Field(description="One sentence on what the intervals promise, and under which condition.")
     confidence: float = Field(description="Share of new targets that the intervals are to cover.")

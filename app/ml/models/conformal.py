@@ -19,9 +19,11 @@ simulations):
 
 Where the noise is the same everywhere, adaptive intervals are 1 % wider with 1,000 rows held out, 7 % with 60.
 
-Where fewer rows are held out than a 95 % interval needs, errors of cross-validation stand in, if there are any: those
-of fits without the row, about the prediction of the fit of all rows. The two fits differ, so there is no guarantee;
-the coverage is near the confidence where leaving rows out hardly moves the fit.
+Where fewer rows are held out than a 95 % interval needs, errors of cross-validation stand in, if there are any. Of a
+small table the fits of the folds are stored too, and each sets ends about its own prediction (`app.ml.models.cv_plus`),
+which has a guarantee. Otherwise the errors of fits without the row stand about the prediction of the fit of all rows.
+The two fits differ, so there is no guarantee; the coverage is near the confidence where leaving rows out hardly moves
+the fit.
 
 References: Vovk, Gammerman & Shafer (2005), Algorithmic Learning in a Random World; Lei et al. (2018), J. Amer.
 Statist. Assoc. 113:1094, section 5.2 for normalised errors; Barber et al. (2021), Annals of Statistics 49:486, for
@@ -39,10 +41,10 @@ from numpy.typing import NDArray
 from app.ml.contract.algorithm import JSON, Algorithm, Matrix, Params, Vector
 from app.ml.evaluation.splits import evenly
 from app.ml.models import state_format
+from app.ml.models.cv_plus import FoldFits, is_spread, rank
 from app.ml.statistics.error_spread import NONE, at, error_spread
 from app.ml.statistics.intervals import CONFIDENCE
 
-ROUNDING = 1e-12
 EVERYWHERE = (-math.inf, math.inf)
 """Limits of a target that has none."""
 ENOUGH = 19
@@ -62,6 +64,8 @@ class Calibration(NamedTuple):
     """(2, k) as of `error_spread`; without knots the spread is 1 everywhere."""
     crossed: bool = False
     """The errors are of the folds of cross-validation."""
+    folds: FoldFits | None = None
+    """The fits of these folds, whose errors `scores` are; they set the ends."""
 
     @classmethod
     def of(cls, predicted: Vector, truth: Vector, *, crossed: bool = False) -> "Calibration":
@@ -81,6 +85,8 @@ class Calibration(NamedTuple):
     @property
     def name(self) -> str:
         """As in an answer."""
+        if self.folds:
+            return "cv-plus"
         return "cross-validation" if self.crossed else "split-conformal"
 
     def ends(self, predicted: Vector, confidence: float) -> Matrix:
@@ -96,6 +102,8 @@ class Calibration(NamedTuple):
         document: dict[str, JSON] = {"errors": state_format.pack(self.scores, "errors", arrays)}
         if self.spread.size:
             document["spread"] = state_format.pack(self.spread, "spread", arrays)
+        if self.folds:
+            document["folds"] = state_format.pack(self.folds, "folds", arrays)
         return document | ({"crossed": True} if self.crossed else {})
 
     @classmethod
@@ -105,11 +113,14 @@ class Calibration(NamedTuple):
         if scores.ndim != 1 or scores.dtype != np.float64 or not (scores >= np.append(0.0, scores[:-1])).all():
             raise ValueError("errors")
         spread = arrays["spread"] if "spread" in document else NONE
-        if spread.ndim != 2 or len(spread) != 2 or spread.dtype != np.float64 or not np.isfinite(spread).all():
+        if not is_spread(spread):
             raise ValueError("spread")
-        if not ((np.diff(spread[0]) > 0).all() and (spread[1] > 0).all()):
-            raise ValueError("spread")
-        return cls(scores, spread, document.get("crossed") is True)
+        folds = None
+        if "folds" in document:
+            folds = state_format.unpack(FoldFits, document["folds"], dict(arrays))
+            if not folds.is_sound(scores, len(document["inputs"])):
+                raise ValueError("folds")
+        return cls(scores, spread, document.get("crossed") is True, folds)
 
 
 UNCALIBRATED = Calibration()
@@ -121,13 +132,18 @@ def has_own(algorithm: Algorithm[Any, Any], params: Params) -> bool:
 
 
 def with_intervals(algorithm: Algorithm[Any, Any], params: Params, errors: Calibration) -> Algorithm[Any, Any]:
-    """The algorithm with its own intervals, else those of `errors`, else without any."""
+    """The algorithm with its own intervals, else those of `errors`, else without any.
+
+    Intervals of fits of folds take the raw matrix.
+    """
     if has_own(algorithm, params):
         return algorithm
     if not errors.scores.size:
         return replace(algorithm, interval=None)
 
     def interval(params: Any, state: Any, x: Matrix, confidence: float) -> Matrix:
+        if errors.folds:
+            return errors.folds.ends(errors.scores, x, confidence)
         return errors.ends(algorithm.predict(params, state, x), confidence)
 
     return replace(algorithm, interval=interval)
@@ -151,8 +167,8 @@ def reach(scores: Vector, confidence: float) -> float:
     >>> reach(np.arange(1.0, 20.0), 0.95), reach(np.arange(1.0, 19.0), 0.95)
     (19.0, inf)
     """
-    rank = math.ceil((scores.size + 1) * confidence * (1 - ROUNDING))
-    return float(scores[rank - 1]) if rank <= scores.size else math.inf
+    place = rank(scores.size, confidence)
+    return float(scores[place - 1]) if place <= scores.size else math.inf
 
 
 def chosen(held_out: Calibration, crossed: Calibration) -> Calibration:

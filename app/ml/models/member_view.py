@@ -58,7 +58,8 @@ class View:
         for column, codes in zip(raw.T, self.codes, strict=True):
             if codes.size:
                 there = ~np.isnan(column)
-                column[there] = codes.take(column[there].astype(np.intp), mode="clip")
+                known = np.where(column[there] == UNSEEN, codes.size - 1, column[there])
+                column[there] = codes.take(known.astype(np.intp), mode="clip")
         return self.preparation.matrix(raw)
 
     def answers(self, result: NDArray[np.float64]) -> NDArray[np.float64]:

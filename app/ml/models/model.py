@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from app.errors import AlgorithmNotFound, CorruptModel, NoInterval, RetiredFormat
 from app.ml.catalogue import find
-from app.ml.contract.algorithm import JSON, Algorithm, Labels, Matrix, Params, Task
+from app.ml.contract.algorithm import JSON, Algorithm, Labels, Matrix, Params, Task, Vector
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Class
 from app.ml.models import safetensors_format, state_format
@@ -148,6 +148,7 @@ class Model:
         """Roughly the memory it holds."""
         document, arrays = _parts(self)
         held = sum(array.nbytes for array in arrays.values()) + state_format.beside(self.state)
+        held += state_format.beside(self.calibration.folds)
         return held + 4 * len(safetensors_format.canonical(document))
 
     def predict(self, table: pa.Table | Matrix, confidence: float | None = None) -> Predicted:
@@ -162,14 +163,22 @@ class Model:
         """As `predict`, from the raw matrix (n, p): a column per input; NaN is missing, categories are level codes."""
         prepared, predict, known, params, state, classifies, classes = self._used
         flags, x = prepared(raw)
-        intervals = None if confidence is None else self.interval(params, state, x, confidence)
         answer = predict(params, state, x)
+        intervals = None if confidence is None else self._ends(raw, x, answer, confidence)
         if not classifies:
             return Predicted(answer, None, None, flags, None, intervals)
         rows = None if known is None else np.flatnonzero(~known(params, answer))
         if rows is None or not rows.size:
             return Predicted(_likeliest(answer), answer, classes, flags)
         return Predicted(_likeliest(answer), answer, classes, (*flags, Flagged("unknown", None, rows)), rows)
+
+    def _ends(self, raw: Matrix, x: Matrix, predicted: Vector, confidence: float) -> Matrix:
+        """(n, 2) for rows of the raw matrix, whose matrix is x. Ends by fits of folds are widened to the prediction."""
+        if not self.calibration.folds:
+            return self.interval(self.params, self.state, x, confidence)
+        lower, upper = self.interval(self.params, self.state, raw, confidence).T
+        held = np.clip(predicted, *self.limits)
+        return np.column_stack([np.fmin(lower, held), np.fmax(upper, held)])
 
     @cached_property
     def _used(self) -> tuple[Any, ...]:

@@ -20,9 +20,12 @@ from app.ml.evaluation.predictions import Predictions
 from app.ml.evaluation.report import Fold
 from app.ml.evaluation.splits import Split, kfold, resample
 from app.ml.evaluation.validation import Validation
+from app.ml.models.conformal import Calibration
 from app.ml.nested import meaning
+from app.ml.preparation.preparation import Preparation
 from app.ml.statistics.metric_value import Metric
 from app.ml.training.fit import Fitted, fit_rows, judge
+from app.ml.training.fold_calibration import ScoredFold, calibrated, scored, small
 from app.ml.training.leave_one_out import closed_form
 from app.ml.training.training_set import TrainingSet
 
@@ -42,6 +45,8 @@ class Validated(NamedTuple):
     equal: Equal | None = None
     predicted: Vector | None = None
     """(n,) of a regression: a prediction for each row by a fit without it, in the target's own units."""
+    calibration: Calibration | None = None
+    """With the fits of the folds, where they are kept."""
 
 
 class _Told(NamedTuple):
@@ -51,6 +56,7 @@ class _Told(NamedTuple):
     """In JSON."""
     residuals: NDArray[np.float64]
     """As in `Evaluation`."""
+    kept: ScoredFold | None = None
 
 
 class _Answer(NamedTuple):
@@ -71,6 +77,8 @@ class Fits(NamedTuple):
     step: Step
     copies: Copies | None = None
     """Of all rows of the material."""
+    kept_as: str | None = None
+    """The name of the algorithm, if the fits of folds shall be kept where they may."""
 
     def of(self, rows: Labels) -> Fitted:
         """Of places among `rows`."""
@@ -82,17 +90,21 @@ class Fits(NamedTuple):
             self.step(done / len(works), f"fitted {what} {done} of {len(works)}")
             yield made
 
-    def judged(self, splits: Sequence[Split], what: str, *, bars: bool) -> Iterator[tuple[Fold, Vector]]:
-        """The metrics of each split, and the residuals of its test rows."""
+    def judged(
+        self, splits: Sequence[Split], what: str, *, bars: bool, whole: Preparation | None = None
+    ) -> Iterator[tuple[Fold, Vector, ScoredFold | None]]:
+        """The metrics of each split, the residuals of its test rows, and its fit where `whole` is given."""
         own = self.rng.spawn(len(splits)) if bars else [None] * len(splits)
-        works = [partial(self._told, split, rng) for split, rng in zip(splits, own, strict=True)]
+        works = [partial(self._told, split, rng, whole) for split, rng in zip(splits, own, strict=True)]
         for place, result in enumerate(self.each(_Told, works, what)):
             metrics = _METRICS.validate_json(result.metrics)
-            yield Fold(fold=place + 1, rows=splits[place].test.size, metrics=metrics), result.residuals
+            yield Fold(fold=place + 1, rows=splits[place].test.size, metrics=metrics), result.residuals, result.kept
 
-    def _told(self, split: Split, rng: np.random.Generator | None) -> _Told:
-        result = judge(self.material, self.of(split.train), self.rows[split.test], rng)
-        return _Told(_METRICS.dump_json(result.metrics).decode(), result.residuals)
+    def _told(self, split: Split, rng: np.random.Generator | None, whole: Preparation | None) -> _Told:
+        fitted, rows = self.of(split.train), self.rows[split.test]
+        result = judge(self.material, fitted, rows, rng)
+        kept = scored(self.material, self.kept_as, whole, fitted, rows) if whole and self.kept_as else None
+        return _Told(_METRICS.dump_json(result.metrics).decode(), result.residuals, kept)
 
     def answer(self, rows: Labels) -> _Answer:
         """What a fit of all other rows predicts for these."""
@@ -132,12 +144,16 @@ def _kfold(fits: Fits, k: int) -> Validated | None:
     splits = kfold(fits.rows.size, k, fits.rng, None if codes is None else codes[fits.rows], fits.groups)
     if not splits:
         return None
-    folds, left = zip(*fits.judged(splits, "fold", bars=True), strict=True)
-    whole = "" if fits.groups is None else " of whole groups"
-    result = f"Cross-validation divides these into {len(folds)} folds{whole}."
+    keeps = fits.kept_as is not None and small(fits.material, fits.rows, splits)
+    whole = fits.material.prepare(fits.rows) if keeps else None
+    folds, left, kept = zip(*fits.judged(splits, "fold", bars=True, whole=whole), strict=True)
+    grouped = "" if fits.groups is None else " of whole groups"
+    result = f"Cross-validation divides these into {len(folds)} folds{grouped}."
     metrics = across_folds([fold.metrics for fold in folds])
     predicted = _out_of_fold(fits, splits, left)
-    return Validated(metrics, result, list(folds), equal=fits.equal(splits), predicted=predicted)
+    calibration = calibrated(kept) if keeps else None
+    equal = fits.equal(splits)
+    return Validated(metrics, result, list(folds), equal=equal, predicted=predicted, calibration=calibration)
 
 
 def _out_of_fold(fits: Fits, splits: Sequence[Split], residuals: Sequence[Vector]) -> Vector | None:
@@ -153,7 +169,7 @@ def _out_of_fold(fits: Fits, splits: Sequence[Split], residuals: Sequence[Vector
 def _bootstrap(fits: Fits, draws: int) -> Validated:
     drawn = [resample(fits.rows.size, fits.rng, fits.groups) for _ in range(draws)]
     drawn = [split for split in drawn if split.test.size]
-    folds = [fold for fold, _ in fits.judged(drawn, "resample", bars=False)]
+    folds = [fold for fold, *_ in fits.judged(drawn, "resample", bars=False)]
     what = "rows" if fits.groups is None else "groups"
     result = (
         f"{len(folds)} more models were fitted on as many {what} drawn from these with replacement, each "

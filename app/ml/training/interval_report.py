@@ -11,6 +11,7 @@ from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.evaluation.report import CoverageByPrediction, IntervalReport
 from app.ml.evaluation.splits import evenly
 from app.ml.models.conformal import ENOUGH
+from app.ml.models.cv_plus import guaranteed
 from app.ml.models.model import Model
 from app.ml.statistics.intervals import CONFIDENCE
 from app.ml.statistics.metric_value import Metric, proportion
@@ -27,6 +28,11 @@ GUARANTEES = {
     "of the noise is right.",
     "split-conformal": "Errors on rows held out set the widths: on average over rows, the intervals cover at least the "
     "confidence of new targets, whatever their distribution, if new rows are like those held out.",
+    "cv-plus": "Too few rows were held out for a 95 % interval: the fits of the K folds of cross-validation set the "
+    "ends, each about its own prediction by the errors of its fold (CV+). On average over rows, the intervals of "
+    "confidence 1 − α cover at least 1 − 2α − min{2(1 − α)(K − 1)/(n + K), (1 − K/n)/(K + 1)} of new targets, the "
+    "second term only if all folds have the same size, whatever their distribution, if new rows are like the n "
+    "training rows; usually about 1 − α.",
     "cross-validation": "Too few rows were held out for a 95 % interval: errors of the folds of cross-validation set "
     "the widths. The coverage is near the confidence if the fits of the folds are close to that of all rows; it is "
     "not guaranteed.",
@@ -60,6 +66,10 @@ def interval_report(model: Model, predicted: Vector, ends: Matrix, truth: Vector
 
 def _condition(model: Model) -> str:
     errors = model.calibration
+    if errors.folds:
+        sizes = np.bincount(errors.folds.fold)
+        share = guaranteed(sizes, CONFIDENCE)
+        return f" With {sizes.sum()} rows in {sizes.size} folds 95 % intervals surely cover {share:.1%}."
     if model.interval_name != "split-conformal":
         return ""
     if errors.scores.size < ENOUGH:
@@ -77,10 +87,9 @@ def held_out_report(model: Model, material: TrainingSet, fitted: Fitted, rows: L
     """Of rows held out in training; None without rows, or without intervals of new targets."""
     if not rows.size or not bounds_observations(model):
         return None
-    data = material.data(fitted.preparation, rows[evenly(rows.size, MOST_ERRORS)])
-    predicted = model.algorithm.predict(model.params, model.state, data.x)
-    ends = model.interval(model.params, model.state, data.x, CONFIDENCE)
-    return interval_report(model, predicted, ends, data.y)
+    rows = rows[evenly(rows.size, MOST_ERRORS)]
+    predicted = model.predict_raw(material.raw_matrix(fitted.preparation, rows), CONFIDENCE)
+    return interval_report(model, predicted.values, np.asarray(predicted.intervals), material.target.y[rows])
 
 
 def warnings(report: IntervalReport | None) -> Iterator[str]:

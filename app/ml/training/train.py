@@ -13,7 +13,7 @@ from app.ml.evaluation.duplicates import Copies
 from app.ml.evaluation.splits import Split, holdout
 from app.ml.job import Trained
 from app.ml.models import seen_rows
-from app.ml.models.conformal import EVERYWHERE, chosen
+from app.ml.models.conformal import ENOUGH, EVERYWHERE, chosen
 from app.ml.models.golden import record_golden, spaced
 from app.ml.models.model import Model, encode
 from app.ml.models.seen_rows import SeenRows
@@ -84,7 +84,8 @@ def train(
     def step(fraction: float, message: str) -> None:
         stages(READ + (FOLDED - READ) * fraction, message)
 
-    validated = validate(Fits(material, split.train, spec.seed, rng, step, copies), spec.validation)
+    kept_as = spec.algorithm.name if split.test.size < ENOUGH else None
+    validated = validate(Fits(material, split.train, spec.seed, rng, step, copies, kept_as), spec.validation)
     received = stages.within(FOLDED if validated else READ, FITTED, "fitting")
     fitted = stream.fit(material, received) if stream else fit_rows(material, split.train, spec.seed, received)
     stages(FITTED, "evaluating")
@@ -113,7 +114,8 @@ def train(
         linearising=spec.preprocessing.target,
         calibration=chosen(
             calibrate(material, fitted, split.test),
-            calibrate_by_folds(material, split.train, validated and validated.predicted),
+            (validated and validated.calibration)
+            or calibrate_by_folds(material, split.train, validated and validated.predicted),
         ),
         limits=limits,
     )

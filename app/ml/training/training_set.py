@@ -15,6 +15,7 @@ from app.ml.contract.algorithm import (
     Fit,
     Labels,
     Learned,
+    Matrix,
     Params,
     Progress,
     Task,
@@ -30,6 +31,7 @@ from app.ml.preparation.request import Preprocessing
 from app.ml.preparation.target import Target, read_target, read_weights
 from app.ml.preparation.target_encoding import Outcome
 from app.ml.preparation.target_transform import carried, check_domain, transformed, turned_back, with_bias
+from app.ml.preparation.training_rows import code_tables, coded
 from app.ml.training.incremental import Batches, fit_batches
 from app.ml.training.plan import Plan
 from app.ml.training.train_spec import TrainSpec
@@ -122,6 +124,10 @@ class TrainingSet(NamedTuple):
             y = self.target.y[rows]
             outcome = Outcome.of(carried(how.target, y) if self.task.of_numbers else y, self.classes)
         return Preparation.fit(self.raw, self.target.rows[rows], how, accepted, outcome, centred=centred)
+
+    def raw_matrix(self, preparation: Preparation, rows: Labels) -> Matrix:
+        """The raw matrix of these rows, in the codes of the preparation."""
+        return coded(self.raw, self.target.rows[rows], code_tables(preparation.codes, self.raw))
 
     def data(self, preparation: Preparation, rows: Labels) -> Data:
         """These rows, at least one, as the algorithm gets them."""

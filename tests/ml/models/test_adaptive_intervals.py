@@ -175,7 +175,7 @@ def test_classes_have_no_limits():
     assert "/preprocessing/target_minimum" in [fault.pointer for fault in caught.value.faults]
 
 
-@pytest.mark.parametrize("validation", [{"method": "kfold", "folds": 10}, {"method": "loo"}])
+@pytest.mark.parametrize("validation", [{"method": "kfold", "folds": 11}, {"method": "loo"}])
 def test_small_tables_have_intervals_from_cross_validation(validation):
     covered = []
     for seed in range(20):

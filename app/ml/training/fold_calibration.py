@@ -1,0 +1,90 @@
+"""The fits of cross-validation, kept with the model of a small table for CV+ intervals."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ml.catalogue import find
+from app.ml.contract.algorithm import Labels, Learned, Params, Vector
+from app.ml.evaluation.splits import Split
+from app.ml.models import state_format
+from app.ml.models.conformal import ADAPTIVE, ENOUGH, Calibration, has_own
+from app.ml.models.cv_plus import MOST_BYTES, MOST_FOLDS, MOST_ROWS, FoldFit, FoldFits
+from app.ml.models.member_view import View
+from app.ml.preparation.preparation import Preparation
+from app.ml.preparation.target_transform import carried
+from app.ml.statistics.error_spread import NONE, at, error_spread
+from app.ml.training.fit import Fitted
+from app.ml.training.training_set import TrainingSet
+
+
+class ScoredFold(NamedTuple):
+    """A fit, and the scores of the rows of its fold as of `app.ml.models.cv_plus`."""
+
+    fit: FoldFit
+    scores: Vector
+
+
+def small(material: TrainingSet, rows: Labels, splits: Sequence[Split]) -> bool:
+    """Whether fits of these folds may be kept. Rows of a group are not alike by themselves: no guarantee is known."""
+    return (
+        material.task.of_numbers
+        and material.groups is None
+        and not has_own(material.algorithm, material.params)
+        and ENOUGH <= rows.size <= MOST_ROWS
+        and len(splits) <= MOST_FOLDS
+    )
+
+
+def scored(material: TrainingSet, name: str, whole: Preparation, fitted: Fitted, rows: Labels) -> ScoredFold | None:
+    """The fit with the scores of these rows of its fold; None where the levels that `whole` knows are too few for it.
+
+    name: of the algorithm. whole: the preparation of all folds, whose raw matrix the fit will get.
+    """
+    if not _known(whole, fitted.preparation):
+        return None
+    view = View.of(fitted.preparation, "none", whole, np.zeros(0, np.intp), 0)
+    params: Params = find(name).spec.model_validate({"name": name, **material.params.model_dump()})
+    learned = Learned(material.algorithm, params, fitted.fit.state, view)
+    data = material.data(fitted.preparation, rows)
+    with np.errstate(all="ignore"):
+        spread = _spread(material, fitted)
+        predicted = learned.algorithm.predict(material.params, learned.state, data.x)
+        scores = np.abs(carried(material.preprocessing.target, data.y) - predicted) / at(spread, predicted)
+    return ScoredFold(FoldFit(learned, spread), np.where(np.isnan(scores), np.inf, scores))
+
+
+def calibrated(made: Sequence[ScoredFold | None]) -> Calibration | None:
+    """None where a fold has no fit to be kept, or all are too large together."""
+    found = [one for one in made if one is not None]
+    if len(found) < len(made):
+        return None
+    scores = np.concatenate([one.scores for one in found])
+    order = np.argsort(scores, kind="stable")
+    fold = np.repeat(np.arange(len(found)), [one.scores.size for one in found])[order]
+    folds = FoldFits(tuple(one.fit for one in found), fold)
+    arrays: dict[str, NDArray[Any]] = {}
+    state_format.pack(folds, "folds", arrays)
+    if sum(array.nbytes for array in arrays.values()) > MOST_BYTES:
+        return None
+    return Calibration(scores[order], crossed=True, folds=folds)
+
+
+def _spread(material: TrainingSet, fitted: Fitted) -> NDArray[np.float64]:
+    """By the rows of the fit itself: their errors may be too small, their proportions are not."""
+    predicted = material.algorithm.predict(material.params, fitted.fit.state, fitted.data.x)
+    if predicted.size < ADAPTIVE:
+        return NONE
+    spread = error_spread(predicted, np.abs(carried(material.preprocessing.target, fitted.data.y) - predicted))
+    return spread / [[1.0], [at(spread, predicted).mean()]] if spread.size else NONE
+
+
+def _known(whole: Preparation, part: Preparation) -> bool:
+    """Whether every level of the part is one of the whole: where levels are many, the most frequent may differ."""
+    levels = {column.name: column.levels for column in whole.inputs}
+    return all(
+        set(column.levels or ()) <= set(levels[column.name] or ()) if column.name in levels else False
+        for column in part.inputs
+    )
