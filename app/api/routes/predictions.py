@@ -114,9 +114,9 @@ def predict_rows(  # noqa: PLR0917  passed by name
     this confidence on average over rows, whatever the distribution, if new rows are like those. From 60 rows held out
     on, their width follows the prediction. Where fewer than 19 rows were held out, the fits of the folds of
     cross-validation set the ends (CV+), if the table is small. Intervals do not leave the target's range
-    (`preprocessing.target_minimum` and `target_maximum` of the training), though the prediction itself may. A model trained
-    with the parameter `interval_of` set to `mean` bounds the expected value instead; `random_forest` then gives percentiles
-    of its trees' predictions.
+    (`preprocessing.target_minimum` and `target_maximum` of the training), though the prediction itself may. A model
+    trained with the parameter `interval_of` set to `mean` bounds the expected value instead; `random_forest` then
+    gives percentiles of its trees' predictions.
 
     A classifier can reject uncertain rows; `decisions` then says which. The report's `rejection` curve says
     what each threshold leaves. Of two classes `threshold` moves the border between the classes.
