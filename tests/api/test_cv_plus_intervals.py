@@ -34,6 +34,7 @@ def done(client):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("worker")
 def test_every_way_in_gives_the_same(client, services, add_table, done):
     name, dataset = f"cv-{uuid4()}", str(add_table(services.work, flats(50, 0)))

@@ -7,10 +7,11 @@ import pytest
 from app.errors import CorruptModel
 from app.ml.contract.columns import TableColumn
 from app.ml.evaluation.splits import holdout, kfold
-from app.ml.models import cv_plus, safetensors_format
+from app.ml.models import cv_plus, safetensors_format, state_format
 from app.ml.models.cv_plus import guaranteed
 from app.ml.models.model import decode, encode
 from app.ml.statistics.error_spread import at, error_spread
+from app.ml.training.fold_calibration import ScoredFold
 from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
@@ -237,3 +238,15 @@ def test_stored_fits_that_do_not_fit_are_refused():
     places = next(name for name in arrays if name.startswith("folds") and name.endswith("places"))
     with pytest.raises(CorruptModel):
         decode(safetensors_format.write(document, arrays | {places: arrays[places] + 1}))
+
+
+def test_a_fold_fitted_by_another_process_arrives_whole():
+    """Results of forks are packed as states are."""
+    arrays = {}
+    model = decode(trained(messy(60), COMMITTEE).blob)
+    made = ScoredFold(model.calibration.folds.fits[0], np.array([1.0, np.inf]))
+    received = state_format.unpack(ScoredFold, state_format.pack(made, "made", arrays), arrays)
+    raw = model.preparation.raw(messy(9, 1))
+    assert received.scores.tolist() == [1.0, np.inf]
+    assert received.fit.learned.predict(raw).tolist() == made.fit.learned.predict(raw).tolist()
+    assert received.fit.spread.tolist() == made.fit.spread.tolist()
