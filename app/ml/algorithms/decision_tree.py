@@ -52,7 +52,6 @@ Machine Learning 1:81; Quinlan (1993), C4.5, ch. 3; Murthy, Kasif & Salzberg (19
 Menze et al. (2011), ECML: 453 (by the ridge); Quinlan (1992), Learning with continuous classes (M5).
 """
 
-import math
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
@@ -78,12 +77,13 @@ from app.ml.contract.algorithm import (
 from app.ml.numerics.trees.binning import binned, ranked
 from app.ml.numerics.trees.compiled.splits import ENTROPY, GINI, VARIANCE
 from app.ml.numerics.trees.cost import growing
+from app.ml.numerics.trees.explained_tree import ExplainedTree
 from app.ml.numerics.trees.forest import Trees, total
 from app.ml.numerics.trees.growth import DEEPEST, Grower, Grown, Rules, planted
 from app.ml.numerics.trees.linear_forms import MEANS, NONE, Bounded, Forms, answers
 from app.ml.numerics.trees.oblique import asked, linear_leaves
 from app.ml.numerics.trees.oblique import grow as grow_oblique
-from app.ml.numerics.trees.one_tree import depth, importances, path
+from app.ml.numerics.trees.one_tree import depth, importances
 from app.ml.numerics.trees.pruning import prune
 from app.suggestions import no_such
 
@@ -234,52 +234,8 @@ def explain(params: DecisionTree, state: State, x: Matrix) -> list[JSON]:
     their coefficients. Where a row goes both ways the path ends, and the answer is that of all leaves below.
     """
     wide = np.column_stack([x, state.questions.project(x)])
-    return [_told(state, row, answer) for row, answer in zip(wide, predict(params, state, x), strict=True)]
-
-
-def _told(state: State, row: Vector, answer: NDArray[np.float64]) -> JSON:
-    *passed, last = path(state.trees, row)
-    end = {"rows": float(state.weight[last]), "answer": answer.tolist()}
-    if (column := int(state.trees.column[last])) >= 0:
-        end |= _about(state, column)
-        end["stopped"] = (
-            "The value of this split is missing, for which this node has no branch: the row takes both branches"
-        )
-    elif state.leaves.forms.size:
-        end["linear"] = _linear(state, int(state.trees.left[last]))
-    return {"path": [_answer(state, node, float(row[state.trees.column[node]])) for node in passed], "leaf": end}
-
-
-def _linear(state: State, place: int) -> JSON:
-    """What the leaf says: intercept + Σ coef · x, not less than `low` nor more than `high`."""
-    forms, low, high = state.leaves
-    intercept = float(state.trees.answer[place, 0]) - forms.shift(place)
-    return {"intercept": intercept, "terms": forms.told(place), "low": float(low[place]), "high": float(high[place])}
-
-
-def _about(state: State, column: int) -> dict[str, JSON]:
-    """What is asked about: a column, or the terms of a sum."""
-    form = column - (state.trees.levels.size - state.questions.size)
-    return {"column": column} if form < 0 else {"terms": state.questions.told(form)}
-
-
-def _answer(state: State, node: int, value: float) -> JSON:
-    tree, forms = state.trees, state.questions
-    column, threshold = int(tree.column[node]), float(tree.threshold[node])
-    form = column - (tree.levels.size - forms.size)
-    result = _about(state, column) | {"rows": float(state.weight[node])}
-    if math.isnan(value):
-        return result | {"op": "missing", "branch": "missing"}
-    if math.isinf(threshold):
-        return result | {"op": "known", "branch": "left"}
-    if not (levels := int(tree.levels[column])):
-        yes = value <= threshold
-        limit = threshold + (forms.shift(form) if form >= 0 else 0.0)
-        return result | {"op": "<=" if yes else ">", "threshold": limit, "branch": "left" if yes else "right"}
-    named = tree.members[int(threshold) : int(threshold) + levels]
-    yes = bool(named[int(value)])
-    codes = np.flatnonzero(named).tolist()
-    return result | {"op": "in" if yes else "not in", "categories": codes, "branch": "left" if yes else "right"}
+    tree = ExplainedTree(state.trees, state.questions, state.leaves, state.weight)
+    return [tree.path(row, answer) for row, answer in zip(wide, predict(params, state, x), strict=True)]
 
 
 def summary(params: DecisionTree, state: State) -> JSON:

@@ -60,12 +60,13 @@ from app.ml.contract.params import MaxFeatures, feature_count
 from app.ml.numerics.ensembles import calibration
 from app.ml.numerics.sampling.resampled_rows import times_drawn
 from app.ml.numerics.trees.binning import MOST, binned
+from app.ml.numerics.trees.column_importance import importances, permuted_increases, ranked
 from app.ml.numerics.trees.compiled.splits import ENTROPY, GINI, VARIANCE
 from app.ml.numerics.trees.cost import growing
 from app.ml.numerics.trees.forest import Trees, spread, stages, total
 from app.ml.numerics.trees.forest_builder import ForestBuilder
 from app.ml.numerics.trees.growth import DEEPEST, Grower, Rules, chosen, planted
-from app.ml.numerics.trees.out_of_bag import JUDGES, OutOfBag, Unseen, importances, permuted_increases, unjudged, unseen
+from app.ml.numerics.trees.out_of_bag import JUDGES, OutOfBag, Unseen, unjudged, unseen
 
 POINTS = 50
 """Of the curve of the out-of-bag error, at most."""
@@ -261,8 +262,6 @@ def explain(params: RandomForest, state: State, x: Matrix) -> list[JSON]:
 def summary(params: RandomForest, state: State) -> JSON:
     """Sizes, the out-of-bag error, and how much each column matters: the rise of the trees' error, largest first."""
     leaves = int((state.trees.column < 0).sum())
-    percent = 100 / state.alone if state.alone > 0 else None
-    order = np.argsort(-state.importance, kind="stable")
     return {
         "trees": state.trees.root.size,
         "leaves": leaves,
@@ -274,15 +273,7 @@ def summary(params: RandomForest, state: State) -> JSON:
             "standard_error": _finite(state.deviation),
             "rows": state.judged,
         },
-        "importances": [
-            {
-                "column": int(j),
-                "increase": float(state.importance[j]),
-                "standard_error": float(state.importance_deviation[j]),
-                "percent": None if percent is None else percent * float(state.importance[j]),
-            }
-            for j in order
-        ],
+        "importances": ranked(state.importance, state.importance_deviation, state.alone),
     }
 
 

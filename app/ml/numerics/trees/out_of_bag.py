@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract.algorithm import Data, Matrix, Task, Vector
+from app.ml.contract.algorithm import Data, Task, Vector
 from app.ml.numerics.ensembles import calibration
 from app.ml.numerics.linear_algebra.solve import near_one
-from app.ml.numerics.trees.compiled.out_of_bag import permuted, reach, tell
+from app.ml.numerics.trees.compiled.out_of_bag import reach, tell
 from app.ml.numerics.trees.forest import Trees
 from app.ml.numerics.trees.growth import BLOCK, chosen
 
@@ -102,23 +102,3 @@ class OutOfBag:
 def unjudged(rows: int) -> list[str]:
     """What is to be said of so many rows that every member has seen."""
     return [f"{rows} rows are known to every member: the out-of-bag error is that of the others."] if rows else []
-
-
-def permuted_increases(data: Data, tree: Trees, rows: NDArray[np.int32], rng: np.random.Generator) -> Vector:
-    """The tree's error on rows it has not seen, and by how much each column's permutation raises it: (1 + d,)."""
-    judges = rows[:: -(-rows.size // JUDGES)].copy()
-    found = np.empty(1 + data.x.shape[1])
-    numbers = data.task is Task.REGRESSION
-    seed = np.uint64(rng.integers(2**63))
-    found[0] = permuted(data.x, data.y, data.weights, numbers, judges, seed, *tree[1:], found[1:])
-    return found
-
-
-def importances(rises: Matrix) -> tuple[float, Vector, Vector]:
-    """Means over the trees, and the standard errors of the columns' means."""
-    rises = rises[~np.isnan(rises[:, 0])]
-    t = len(rises)
-    if not t:
-        return math.nan, np.zeros(0), np.zeros(0)
-    mean, spread = rises.mean(axis=0), rises.std(axis=0, ddof=1 if t > 1 else 0) / math.sqrt(t)
-    return float(mean[0]), mean[1:], spread[1:]

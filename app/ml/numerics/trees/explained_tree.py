@@ -1,0 +1,70 @@
+"""Path of a row through one tree, as JSON: the splits that it passes, and its leaf."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ml.contract.algorithm import JSON, Vector
+from app.ml.numerics.trees.forest import Trees
+from app.ml.numerics.trees.linear_forms import Bounded, Forms
+from app.ml.numerics.trees.one_tree import path
+
+
+class ExplainedTree(NamedTuple):
+    """One tree of N nodes, and what its paths tell of it."""
+
+    trees: Trees
+    sums: Forms
+    """Weighted sums of columns; the tree has them as columns after the last."""
+    leaves: Bounded
+    """Linear functions of leaves."""
+    weight: Vector
+    """(N,) of the training rows that reach the node."""
+
+    def path(self, row: Vector, prediction: NDArray[np.float64]) -> JSON:
+        """row: the columns, then the sums. Where the row takes both branches the path ends."""
+        *passed, last = path(self.trees, row)
+        end = {"rows": float(self.weight[last]), "answer": prediction.tolist()}
+        if (column := int(self.trees.column[last])) >= 0:
+            end |= self._column(column)
+            end["stopped"] = (
+                "The value of this split is missing, for which this node has no branch: the row takes both branches"
+            )
+        elif self.leaves.forms.size:
+            end["linear"] = self._linear(int(self.trees.left[last]))
+        return {"path": [self._split(node, float(row[self.trees.column[node]])) for node in passed], "leaf": end}
+
+    def _linear(self, place: int) -> JSON:
+        """The prediction of a leaf: intercept + Σ coef · x, not less than `low` nor more than `high`."""
+        forms, low, high = self.leaves
+        intercept = float(self.trees.answer[place, 0]) - forms.shift(place)
+        ends = {"low": float(low[place]), "high": float(high[place])}
+        return {"intercept": intercept, "terms": forms.told(place)} | ends
+
+    def _column(self, column: int) -> dict[str, JSON]:
+        """The column of a split, or the terms of its sum."""
+        form = column - (self.trees.levels.size - self.sums.size)
+        return {"column": column} if form < 0 else {"terms": self.sums.told(form)}
+
+    def _split(self, node: int, value: float) -> JSON:
+        """The split of a node, and the branch that a row of this value takes."""
+        tree = self.trees
+        column, threshold = int(tree.column[node]), float(tree.threshold[node])
+        result = self._column(column) | {"rows": float(self.weight[node])}
+        if math.isnan(value):
+            return result | {"op": "missing", "branch": "missing"}
+        if math.isinf(threshold):
+            return result | {"op": "known", "branch": "left"}
+        if not (levels := int(tree.levels[column])):
+            left, form = value <= threshold, column - (tree.levels.size - self.sums.size)
+            limit = threshold + (self.sums.shift(form) if form >= 0 else 0.0)
+            return result | {"op": "<=" if left else ">", "threshold": limit, "branch": "left" if left else "right"}
+        named = tree.members[int(threshold) : int(threshold) + levels]
+        left, codes = bool(named[int(value)]), np.flatnonzero(named).tolist()
+        return result | {
+            "op": "in" if left else "not in",
+            "categories": codes,
+            "branch": "left" if left else "right",
+        }
