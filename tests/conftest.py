@@ -171,8 +171,8 @@ def trained():
 
     @cache
     def make(algorithm="logistic", target="species", seed=0):
-        asked = {"algorithm": {"name": algorithm}, "target": target, "seed": seed}
-        spec = TrainSpec.model_validate({key: value for key, value in asked.items() if value is not None})
+        requested = {"algorithm": {"name": algorithm}, "target": target, "seed": seed}
+        spec = TrainSpec.model_validate({key: value for key, value in requested.items() if value is not None})
         return train(plan(spec, columns, table.num_rows), table, data_digest="sha256:" + "0" * 64)
 
     return make

@@ -33,10 +33,10 @@ def failure(capsys, *arguments):
 
 @pytest.mark.parametrize("command", ["api", "worker", "migrate"])
 def test_commands_on_given_servers_name_what_is_not_given(capsys, command):
-    code, said = failure(capsys, command)
+    code, messages = failure(capsys, command)
     assert code == 1
-    assert "VALIANT_DATABASE_URL" in said
-    assert "valiant up" in said
+    assert "VALIANT_DATABASE_URL" in messages
+    assert "valiant up" in messages
 
 
 def test_migrate_without_a_database_is_one_sentence(capsys, monkeypatch):
@@ -75,28 +75,28 @@ def test_health_follows_the_port(capsys, monkeypatch, api_factory):
 def test_wrong_settings_are_named_and_not_repeated(capsys, monkeypatch):
     monkeypatch.setenv("VALIANT_PORT", "secret")
     monkeypatch.setenv("VALIANT_MAX_ROWS", "0")
-    code, said = failure(capsys, "up")
+    code, messages = failure(capsys, "up")
     assert code == 2
-    assert "VALIANT_PORT" in said
-    assert "VALIANT_MAX_ROWS" in said
-    assert "secret" not in said
+    assert "VALIANT_PORT" in messages
+    assert "VALIANT_MAX_ROWS" in messages
+    assert "secret" not in messages
 
 
 @pytest.mark.parametrize("arguments", [("up", "--workers", "0"), ("up", "--prot", "1"), (), ("down",)])
 def test_wrong_arguments(capsys, arguments):
-    code, said = failure(capsys, *arguments)
+    code, messages = failure(capsys, *arguments)
     assert code == 2
-    assert "usage: valiant" in said
+    assert "usage: valiant" in messages
 
 
 def test_flags_win_over_the_environment(capsys, monkeypatch, data_folder):
     monkeypatch.setenv("VALIANT_PORT", "0")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        code, said = failure(capsys, "up", "--data", str(data_folder / "var"), "--port", str(port))
+        code, messages = failure(capsys, "up", "--data", str(data_folder / "var"), "--port", str(port))
     assert code == 1
-    assert f"port {port}" in said
-    assert "--port" in said
+    assert f"port {port}" in messages
+    assert "--port" in messages
     assert not (data_folder / "var").exists()  # nothing was started in vain
 
 
@@ -156,10 +156,10 @@ def test_up_starts_again_what_dies(up_folder):
     for part in ("api", "worker"):
         _until(lambda part=part: any(part in _command(child) for child in up.children()))
     _until(lambda: _ready(up.address))
-    code, alive, said = up.end()
+    code, alive, messages = up.end()
     assert (code, alive) == (0, [])
-    assert "api ended by itself" in said
-    assert "worker ended by itself" in said
+    assert "api ended by itself" in messages
+    assert "worker ended by itself" in messages
 
 
 @pytest.mark.slow
@@ -186,9 +186,9 @@ def test_up_replaces_a_worker_that_froze_and_its_jobs_end(up_folder):
             _until(lambda number=number: job(number)["state"] == "succeeded")
         assert job(0)["attempt"] == 2
         assert not frozen.is_running()
-    code, alive, said = up.end()
+    code, alive, messages = up.end()
     assert (code, alive) == (0, [])
-    assert "worker is frozen" in said
+    assert "worker is frozen" in messages
 
 
 @pytest.mark.slow

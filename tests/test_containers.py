@@ -183,8 +183,8 @@ def test_nginx_finds_every_replica():
 def test_dependencies_volumes_and_configs_exist():
     for service in SERVICES.values():
         assert set(service.get("depends_on", {})) <= set(SERVICES)
-        for other, wanted in service.get("depends_on", {}).items():
-            if wanted["condition"] == "service_healthy":
+        for other, expected in service.get("depends_on", {}).items():
+            if expected["condition"] == "service_healthy":
                 assert "test" in SERVICES[other].get("healthcheck", {}) or SERVICES[other]["image"] == "valiant"
         assert {volume.split(":")[0] for volume in service.get("volumes", [])} <= set(COMPOSE["volumes"])
         assert {config["source"] for config in service.get("configs", [])} <= set(COMPOSE["configs"])

@@ -53,9 +53,9 @@ def curl(line, address):
             body = (ROOT / next(words).removeprefix("@")).read_bytes()
         elif word != "-sS":
             url = urlsplit(word)._replace(scheme="http", netloc=urlsplit(address).netloc).geturl()
-    answer = httpx.request("GET" if body is None else "POST", url, headers=headers, content=body)
-    assert answer.is_success, answer.text
-    return answer.json()
+    response = httpx.request("GET" if body is None else "POST", url, headers=headers, content=body)
+    assert response.is_success, response.text
+    return response.json()
 
 
 def address_in(shown):
@@ -83,14 +83,14 @@ def test_its_curl_lines_run_as_printed(shown):
 
 
 def test_it_serves_its_documentation(shown):
-    answer = httpx.get(f"{address_in(shown)}/docs")
-    assert answer.is_success
-    assert "html" in answer.headers["content-type"]
+    response = httpx.get(f"{address_in(shown)}/docs")
+    assert response.is_success
+    assert "html" in response.headers["content-type"]
 
 
 @pytest.mark.slow
 def test_once_ends_by_itself(tmp_path):
     process = demo(tmp_path / "var", "--once")
-    said = process.communicate()[0]
-    assert process.returncode == 0, said
-    assert "/docs" in said
+    messages = process.communicate()[0]
+    assert process.returncode == 0, messages
+    assert "/docs" in messages

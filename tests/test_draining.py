@@ -75,12 +75,12 @@ def test_a_response_during_the_drain_is_the_last_of_its_connection(draining, nam
 def test_both_request_paths_say_it_alike(draining, name):
     port, stop = draining
     stop()
-    said = []
+    messages = []
     for long in ("", f"X-Long: {3000 * 'x'}\r\n", ""):
         with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
             line.sendall(request(name, long))
-            said.append([header.partition(b":")[0] for header in until_closed(line).split(b"\r\n")])
-    assert said[0] == said[1] == said[2]
+            messages.append([header.partition(b":")[0] for header in until_closed(line).split(b"\r\n")])
+    assert messages[0] == messages[1] == messages[2]
 
 
 def test_a_request_begun_before_the_drain_is_the_last_of_its_connection(draining, name):

@@ -115,9 +115,9 @@ def test_servers_are_set_as_promised(settings, stack):
 
 
 def test_postgres_takes_as_many_connections_as_the_pools_may_open(data_folder):
-    wanted = Settings(data=data_folder, database_pool=60, worker_concurrency=10)
+    expected = Settings(data=data_folder, database_pool=60, worker_concurrency=10)
     needed = 60 + 3 * (3 * 10 + 2)
-    with Stack(wanted, connections=connections(wanted, workers=3)) as stack, connect(stack.settings) as connection:
+    with Stack(expected, connections=connections(expected, workers=3)) as stack, connect(stack.settings) as connection:
         assert int(connection.execute("show max_connections").fetchone()[0]) >= needed + 10
 
 

@@ -98,9 +98,9 @@ def test_memory_is_that_of_the_compose_file():
 
 
 def test_selectors_find_the_api_and_nothing_else():
-    wanted = PODS["valiant-api"]["metadata"]["labels"]
-    assert KINDS["Service/valiant"]["spec"]["selector"] == wanted
-    assert KINDS["PodDisruptionBudget/valiant-api"]["spec"]["selector"]["matchLabels"] == wanted
+    expected = PODS["valiant-api"]["metadata"]["labels"]
+    assert KINDS["Service/valiant"]["spec"]["selector"] == expected
+    assert KINDS["PodDisruptionBudget/valiant-api"]["spec"]["selector"]["matchLabels"] == expected
     for name in SERVING:
         deployment = KINDS[f"Deployment/{name}"]
         assert deployment["spec"]["selector"]["matchLabels"] == PODS[name]["metadata"]["labels"]

@@ -212,8 +212,8 @@ def _refs(schema):
 def test_only_closed_sets_are_enums():
     closed = {name for name, schema in SCHEMAS.items() if "enum" in schema}
     assert "JobState" in closed
-    answers = _reachable(_response_schemas())
-    assert {name for name in closed if name in answers} == {"JobState"}
+    responses = _reachable(_response_schemas())
+    assert {name for name in closed if name in responses} == {"JobState"}
 
 
 def _response_schemas():
@@ -234,8 +234,8 @@ def _reachable(roots):
 
 def test_absent_rather_than_null_in_answers():
     """Only a field that must be there may be null, and says so."""
-    answers = _reachable(_response_schemas())
-    for name in answers:
+    responses = _reachable(_response_schemas())
+    for name in responses:
         required = SCHEMAS[name].get("required", [])
         for field, schema in SCHEMAS[name].get("properties", {}).items():
             if {"type": "null"} in schema.get("anyOf", []):

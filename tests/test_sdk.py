@@ -72,9 +72,9 @@ def test_upload_train_wait_predict(generated, address, upload):
 
     names = [column.name for column in dataset.columns[:-1]]
     table = models.PredictColumns(columns=names, data=[[5.1, 3.5, 1.4, 0.2], [6.3, 3.3, 6.0, 2.5]])
-    answer = generated("api.predictions.predict_rows").sync(job.model, client=client, body=table)
-    assert answer.version == job.version
-    assert answer.predictions == ["setosa", "virginica"]
+    response = generated("api.predictions.predict_rows").sync(job.model, client=client, body=table)
+    assert response.version == job.version
+    assert response.predictions == ["setosa", "virginica"]
 
 
 def test_a_refusal_is_a_problem_with_its_faults(generated, address):

@@ -24,8 +24,8 @@ def numeric(services):
         key = algorithm, target, *(features or ())
         if key not in names:
             others = [column for column in numbers if column != target]
-            asked = {"algorithm": {"name": algorithm}, "features": features or others}
-            spec = TrainSpec.model_validate(asked | ({"target": target} if target else {}))
+            requested = {"algorithm": {"name": algorithm}, "features": features or others}
+            spec = TrainSpec.model_validate(requested | ({"target": target} if target else {}))
             columns = [TableColumn(column, "numeric", 0, 60) for column in numbers]
             columns.append(TableColumn("label", "categorical", 0, 2))
             made = train(plan(spec, columns, table.num_rows), table, data_digest="sha256:" + "0" * 64)

@@ -20,11 +20,11 @@ def done(client, kind, body):
     job = client.post(f"/v1/jobs/{kind}", json=body)
     assert job.status_code == 202, job.text
     until = time.monotonic() + 300  # a machine that has never compiled a kernel takes its time
-    while (told := client.get(job.headers["location"]).json())["state"] in {"queued", "running"}:
+    while (result := client.get(job.headers["location"]).json())["state"] in {"queued", "running"}:
         assert time.monotonic() < until
         time.sleep(0.1)
-    assert told["state"] == "succeeded", told
-    return told
+    assert result["state"] == "succeeded", result
+    return result
 
 
 def test_of_a_model(client, worker, table):
@@ -49,14 +49,14 @@ def test_of_a_model(client, worker, table):
 def test_what_cannot_be_done_is_said_at_once(client, table):
     dataset = client.post("/v1/datasets", content=table).json()["id"]
     wrong = {"training": {"target": "z", "algorithm": {"name": "linear"}}, "dataset": dataset}
-    answer = client.post("/v1/jobs/bootstrap", json=wrong)
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/training/target")
+    response = client.post("/v1/jobs/bootstrap", json=wrong)
+    assert (response.status_code, response.json()["errors"][0]["pointer"]) == (422, "/training/target")
     wrong = {
         "training": {"target": "y", "algorithm": {"name": "linear"}},
         "dataset": dataset,
         "rows": [{"a": "secret"}],
     }
-    answer = client.post("/v1/jobs/bootstrap", json=wrong)
-    assert answer.status_code == 422
-    assert "secret" not in answer.text
+    response = client.post("/v1/jobs/bootstrap", json=wrong)
+    assert response.status_code == 422
+    assert "secret" not in response.text
     assert client.post("/v1/jobs/bootstrap", json={"dataset": dataset}).status_code == 422

@@ -57,11 +57,11 @@ def written(rows):
 
 def finished(client, job):
     deadline = time.monotonic() + 120
-    while (told := client.get(f"/v1/jobs/{job['id']}").json())["state"] not in {"succeeded", "failed"}:
+    while (result := client.get(f"/v1/jobs/{job['id']}").json())["state"] not in {"succeeded", "failed"}:
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    assert told["state"] == "succeeded", told
-    return told
+    assert result["state"] == "succeeded", result
+    return result
 
 
 @pytest.mark.usefixtures("worker")
@@ -82,10 +82,10 @@ def test_a_dirty_table_becomes_a_good_model(client):
         -sum(row[5] == code for row in rows), code))  # fmt: skip
     assert sheet["Rabatt"]["maximum"] <= 0.25
 
-    asked = {"model": "wohnungen", "dataset": dataset["id"], "target": "Preis", "algorithm": {"name": "ridge"}}
-    answer = client.post("/v1/jobs/train", json=asked)
-    assert answer.status_code == 202, answer.text
-    job = finished(client, answer.json())
+    requested = {"model": "wohnungen", "dataset": dataset["id"], "target": "Preis", "algorithm": {"name": "ridge"}}
+    response = client.post("/v1/jobs/train", json=requested)
+    assert response.status_code == 202, response.text
+    job = finished(client, response.json())
     report = client.get(f"/v1/models/wohnungen/versions/{job['version']}/report").json()
     (r2,) = (metric["value"] for metric in report["test"] if metric["name"] == "r2")
     assert r2 > 0.97

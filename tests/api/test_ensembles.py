@@ -30,8 +30,8 @@ def flowers():
 
 
 @pytest.fixture(scope="module")
-def asked(client, services):
-    """`asked(verb, algorithm, target="species", **spec)`: what a model of these flowers answers to all of them.
+def call(client, services):
+    """`call(verb, algorithm, target="species", **spec)`: what a model of these flowers answers to all of them.
 
     The verb `report` asks for nothing of rows.
     """
@@ -46,8 +46,8 @@ def asked(client, services):
         key = repr((algorithm, target, spec))
         if key not in names:
             names[key] = f"e-{uuid4()}"
-            wanted = TrainSpec.model_validate({"target": target, "algorithm": algorithm, **spec})
-            made = train(plan(wanted, sheet, table.num_rows), table, data_digest="sha256:0")
+            expected = TrainSpec.model_validate({"target": target, "algorithm": algorithm, **spec})
+            made = train(plan(expected, sheet, table.num_rows), table, data_digest="sha256:0")
             where = {"model": names[key], "job_id": uuid4(), "dataset_id": uuid4(), "chunk_bytes": 1 << 20}
             with services.work() as w:
                 w.models.add_version(blob=made.blob, report=made.report, golden=made.golden, **where)
@@ -70,22 +70,22 @@ STAGED = [
 
 
 @pytest.mark.parametrize("algorithm", STAGED, ids=lambda spec: spec["name"])
-def test_the_last_stage_is_the_answer(asked, algorithm):
-    told, answer = asked("explain", algorithm), asked("predict", algorithm)
-    assert told["classes"] == answer["classes"]
-    stages = [one["stages"] for one in told["explanations"]]
+def test_the_last_stage_is_the_answer(call, algorithm):
+    result, response = call("explain", algorithm), call("predict", algorithm)
+    assert result["classes"] == response["classes"]
+    stages = [one["stages"] for one in result["explanations"]]
     assert {len(one) for one in stages} == {algorithm["n_estimators"]}
     shares = np.array([[stage["probabilities"] for stage in one] for one in stages])
-    np.testing.assert_allclose(shares[:, -1], answer["probabilities"], rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(shares[:, -1], response["probabilities"], rtol=1e-9, atol=1e-15)
     assert (shares[:, 0] != shares[:, -1]).any()
     for one in stages:
-        assert all(stage["class"] in told["classes"] for stage in one if "class" in stage)
+        assert all(stage["class"] in result["classes"] for stage in one if "class" in stage)
 
 
-def test_equal_votes_are_counted_as_they_come(asked):
-    told = asked("explain", STAGED[1])
-    for one in told["explanations"][::10]:
-        votes = [told["classes"].index(stage["class"]) for stage in one["stages"]]
+def test_equal_votes_are_counted_as_they_come(call):
+    result = call("explain", STAGED[1])
+    for one in result["explanations"][::10]:
+        votes = [result["classes"].index(stage["class"]) for stage in one["stages"]]
         shares = [stage["probabilities"] for stage in one["stages"]]
         by_hand = np.cumsum(np.eye(3)[votes], axis=0) / np.arange(1, 6)[:, None]
         np.testing.assert_allclose(shares, by_hand, rtol=1e-12)
@@ -102,71 +102,76 @@ AVERAGED = [
 
 @pytest.mark.parametrize("target", ["species", "length"])
 @pytest.mark.parametrize(("algorithm", "parts"), AVERAGED)
-def test_the_mean_of_the_parts_is_the_answer(asked, algorithm, parts, target):
-    told, answer = (asked(verb, algorithm, target=target) for verb in ("explain", "predict"))
-    said = [[part["answer"] if parts == "members" else part for part in one[parts]] for one in told["explanations"]]
-    wanted = answer["probabilities" if target == "species" else "predictions"]
-    np.testing.assert_allclose(np.mean(said, axis=1), wanted, rtol=1e-9, atol=1e-15)
-    assert np.ptp(said, axis=1).any()
+def test_the_mean_of_the_parts_is_the_answer(call, algorithm, parts, target):
+    result, response = (call(verb, algorithm, target=target) for verb in ("explain", "predict"))
+    messages = [
+        [part["answer"] if parts == "members" else part for part in one[parts]] for one in result["explanations"]
+    ]
+    expected = response["probabilities" if target == "species" else "predictions"]
+    np.testing.assert_allclose(np.mean(messages, axis=1), expected, rtol=1e-9, atol=1e-15)
+    assert np.ptp(messages, axis=1).any()
 
 
-def test_votes_are_told_whatever_they_are_taken_for(asked):
+def test_votes_are_told_whatever_they_are_taken_for(call):
     algorithm = {"name": "random_forest", "n_estimators": 9, "probability": "calibrated"}
-    told, answer = asked("explain", algorithm), asked("predict", algorithm)
-    votes = np.array([one["trees"] for one in told["explanations"]])
+    result, response = call("explain", algorithm), call("predict", algorithm)
+    votes = np.array([one["trees"] for one in result["explanations"]])
     assert set(np.unique(votes)) == {0, 1}
-    assert np.abs(votes.mean(axis=1) - answer["probabilities"]).max() > 0.01
+    assert np.abs(votes.mean(axis=1) - response["probabilities"]).max() > 0.01
 
 
-def test_bits_and_what_the_word_misses(asked):
+def test_bits_and_what_the_word_misses(call):
     algorithm = {"name": "ecoc", "estimator": RIDGE, "decode": "hamming"}
-    told, answer = asked("explain", algorithm), asked("predict", algorithm)
-    for one, shares in zip(told["explanations"], answer["probabilities"], strict=True):
+    result, response = call("explain", algorithm), call("predict", algorithm)
+    for one, shares in zip(result["explanations"], response["probabilities"], strict=True):
         assert len(one["bits"]) == 3  # the exhaustive code of three classes
         far = np.array(one["distances"])
         np.testing.assert_allclose(shares, (far == far.min()) / (far == far.min()).sum())
 
 
-def test_stacked_members_and_columns_that_add_up(asked):
+def test_stacked_members_and_columns_that_add_up(call):
     for name in "stacking", "feature_weighted_stacking":
-        (first, *_) = asked("explain", {"name": name, "estimators": [RIDGE, KNN]}, target="length")["explanations"]
+        (first, *_) = call("explain", {"name": name, "estimators": [RIDGE, KNN]}, target="length")["explanations"]
         assert [member["algorithm"] for member in first["members"]] == ["ridge", "knn"]
-    told = asked("explain", {"name": "additive"}, target="length")
-    assert {part["column"] for part in told["explanations"][0]["adds"]} == set(told["columns"])
-    sums = [one["mean"] + sum(part["value"] for part in one["adds"]) for one in told["explanations"]]
-    np.testing.assert_allclose(sums, told["predictions"], rtol=1e-9)
-    assert "target_function" not in told
-    told = asked("explain", {"name": "additive", "fit": "stagewise", "learning_rate": 0.5}, target="length")
-    sums = [one["mean"] + sum(part["value"] for part in one["adds"]) for one in told["explanations"]]
-    np.testing.assert_allclose(sums, told["predictions"], rtol=1e-9)
+    result = call("explain", {"name": "additive"}, target="length")
+    assert {part["column"] for part in result["explanations"][0]["adds"]} == set(result["columns"])
+    sums = [one["mean"] + sum(part["value"] for part in one["adds"]) for one in result["explanations"]]
+    np.testing.assert_allclose(sums, result["predictions"], rtol=1e-9)
+    assert "target_function" not in result
+    result = call("explain", {"name": "additive", "fit": "stagewise", "learning_rate": 0.5}, target="length")
+    sums = [one["mean"] + sum(part["value"] for part in one["adds"]) for one in result["explanations"]]
+    np.testing.assert_allclose(sums, result["predictions"], rtol=1e-9)
 
 
-def test_explanations_say_of_which_function_of_the_target_they_are(asked):
-    told = asked("explain", TREE, target="length", preprocessing={"target": "log"})
-    assert told["target_function"] == "log"
-    leaves = [one["leaf"]["answer"] for one in told["explanations"]]
-    np.testing.assert_allclose(np.exp(leaves), told["predictions"], rtol=1e-9)
+def test_explanations_say_of_which_function_of_the_target_they_are(call):
+    result = call("explain", TREE, target="length", preprocessing={"target": "log"})
+    assert result["target_function"] == "log"
+    leaves = [one["leaf"]["answer"] for one in result["explanations"]]
+    np.testing.assert_allclose(np.exp(leaves), result["predictions"], rtol=1e-9)
 
 
-def test_a_question_names_categories_behind_columns_that_are_not_kept(asked):
+def test_a_question_names_categories_behind_columns_that_are_not_kept(call):
     formula = [{"kind": "expression", "expression": "log(length)"}]
     how = {"basis": formula, "keep_inputs": False}
-    told = asked("explain", TREE, preprocessing=how)
-    assert "length" not in told["columns"]
+    result = call("explain", TREE, preprocessing=how)
+    assert "length" not in result["columns"]
     named = {
-        name for one in told["explanations"] for request_of in one["path"] for name in request_of.get("categories", ())
+        name
+        for one in result["explanations"]
+        for request_of in one["path"]
+        for name in request_of.get("categories", ())
     }
     assert named
     assert named <= {"dale", "hill", "moor"}
 
 
-def test_rules_name_the_class(asked):
-    told = asked("explain", {"name": "rules"})
-    assert {one["then"] for one in told["explanations"] if one["rule"] is not None} <= set(told["classes"])
+def test_rules_name_the_class(call):
+    result = call("explain", {"name": "rules"})
+    assert {one["then"] for one in result["explanations"] if one["rule"] is not None} <= set(result["classes"])
 
 
-def test_a_report_names_what_rules_and_trees_are_about(asked):
-    report = asked("report", {"name": "rules"})
+def test_a_report_names_what_rules_and_trees_are_about(call):
+    report = call("report", {"name": "rules"})
     assert report["summary"]["rules"]
     for rule in report["summary"]["rules"]:
         assert rule["then"] in {"setosa", "versicolor", "virginica"}
@@ -174,8 +179,8 @@ def test_a_report_names_what_rules_and_trees_are_about(asked):
             assert test["column"] in report["columns"]
             assert {*test.get("categories", [])} <= {"dale", "hill", "moor"}
     for name in "decision_tree", "random_forest", "gradient_boosting":
-        told = asked("report", {"name": name})["summary"]["importances"]
-        assert {one["column"] for one in told} <= {"length", "width", "place"}
+        result = call("report", {"name": name})["summary"]["importances"]
+        assert {one["column"] for one in result} <= {"length", "width", "place"}
 
 
 TOLD = [
@@ -204,8 +209,8 @@ TOLD = [
 
 
 @pytest.mark.parametrize(("algorithm", "curves", "facts"), TOLD)
-def test_a_report_has_the_curves_and_the_facts(asked, algorithm, curves, facts):
-    report = asked("report", algorithm)
+def test_a_report_has_the_curves_and_the_facts(call, algorithm, curves, facts):
+    report = call("report", algorithm)
     drawn = {one["name"]: one for one in report["curves"]}
     assert curves <= drawn.keys()
     assert facts <= report["summary"].keys()
@@ -218,13 +223,13 @@ def test_a_report_has_the_curves_and_the_facts(asked, algorithm, curves, facts):
         assert any(f"round {failed}" in warning for warning in report["warnings"])
 
 
-def test_weights_of_stacked_members_are_told(asked):
-    told = asked("report", {"name": "stacking", "estimators": [RIDGE, KNN, TREE]})["summary"]
-    assert [one["algorithm"] for one in told] == ["ridge", "knn", "decision_tree"]
-    assert min(one["weight"] for one in told) >= 0
+def test_weights_of_stacked_members_are_told(call):
+    result = call("report", {"name": "stacking", "estimators": [RIDGE, KNN, TREE]})["summary"]
+    assert [one["algorithm"] for one in result] == ["ridge", "knn", "decision_tree"]
+    assert min(one["weight"] for one in result) >= 0
 
 
-def test_rules_that_contradict_each_other_are_told_and_the_first_decides(asked):
+def test_rules_that_contradict_each_other_are_told_and_the_first_decides(call):
     """B6.1, over HTTP."""
     hill = {"tests": [{"column": "place", "op": "==", "value": "hill"}], "then": "versicolor"}
     wide = {"tests": [{"column": "width", "op": ">", "value": 1.2}], "then": "virginica"}
@@ -232,76 +237,76 @@ def test_rules_that_contradict_each_other_are_told_and_the_first_decides(asked):
     both = (columns["place"] == "hill") & (columns["width"] > 1.2)
     for first, second in ((hill, wide), (wide, hill)):
         algorithm = {"name": "rules", "given": [first, second], "otherwise": "setosa"}
-        report, told = (asked(verb, algorithm, validation={"test_fraction": 0}) for verb in ("report", "explain"))
+        report, result = (call(verb, algorithm, validation={"test_fraction": 0}) for verb in ("report", "explain"))
         assert [rule["then"] for rule in report["summary"]["rules"]] == [first["then"], second["then"]]
         assert report["summary"]["conflicts"] == [{"rules": [0, 1], "rows": both.sum()}]
-        contradicted = [one["contradicted_by"] == [1] for one in told["explanations"]]
+        contradicted = [one["contradicted_by"] == [1] for one in result["explanations"]]
         assert contradicted == both.tolist()
-        assert {told["predictions"][row] for row in np.flatnonzero(both)} == {first["then"]}
+        assert {result["predictions"][row] for row in np.flatnonzero(both)} == {first["then"]}
         left = ~((columns["place"] == "hill") | (columns["width"] > 1.2))
-        assert {told["predictions"][row] for row in np.flatnonzero(left)} == {"setosa"}
+        assert {result["predictions"][row] for row in np.flatnonzero(left)} == {"setosa"}
 
 
-def test_where_the_path_ends_for_want_of_a_value_the_column_is_named(asked):
+def test_where_the_path_ends_for_want_of_a_value_the_column_is_named(call):
     rows = [{"length": None, "width": None, "place": None}]
-    (told,) = asked("explain", {"name": "decision_tree"}, rows=rows)["explanations"]
-    assert told["path"] == []
-    assert told["leaf"]["column"] in {"length", "width", "place"}
-    assert "both branches" in told["leaf"]["stopped"]
+    (result,) = call("explain", {"name": "decision_tree"}, rows=rows)["explanations"]
+    assert result["path"] == []
+    assert result["leaf"]["column"] in {"length", "width", "place"}
+    assert "both branches" in result["leaf"]["stopped"]
 
 
-def votes(asked):
-    told = asked("explain", TEAM)["explanations"]
-    return np.array([[np.argmax(member["answer"]) for member in one["members"]] for one in told])
+def votes(call):
+    result = call("explain", TEAM)["explanations"]
+    return np.array([[np.argmax(member["answer"]) for member in one["members"]] for one in result])
 
 
-def test_a_committee_leaves_rows_without_an_answer(asked):
+def test_a_committee_leaves_rows_without_an_answer(call):
     """E18: unanimity, and a qualified majority of two in three."""
-    said = votes(asked)
-    most = np.array([np.bincount(row, minlength=3).max() for row in said])
+    messages = votes(call)
+    most = np.array([np.bincount(row, minlength=3).max() for row in messages])
     assert set(most) >= {2, 3}
     for share, needed in ((1.0, 3), (2 / 3, 2)):
-        answer = asked("predict", {**TEAM, "min_probability": share})
-        assert [one is not None for one in answer["predictions"]] == (most >= needed).tolist()
-        unknown = [flag["rows"] for flag in answer["flags"] if flag["code"] == "unknown"]
+        response = call("predict", {**TEAM, "min_probability": share})
+        assert [one is not None for one in response["predictions"]] == (most >= needed).tolist()
+        unknown = [flag["rows"] for flag in response["flags"] if flag["code"] == "unknown"]
         assert unknown == ([np.flatnonzero(most < needed).tolist()] if (most < needed).any() else [])
 
 
-def test_mean_probability_and_lead_decide(asked):
+def test_mean_probability_and_lead_decide(call):
     """E18: (c) a threshold for the averaged probability, (d) two: its size, and its lead over the second."""
-    plain = asked("predict", {**TEAM, "voting": "soft"})
+    plain = call("predict", {**TEAM, "voting": "soft"})
     p = np.sort(plain["probabilities"], axis=1)
     for share, gap in ((0.6, 0.0), (0.5, 0.3)):
-        answer = asked("predict", {**TEAM, "voting": "soft", "min_probability": share, "min_margin": gap})
+        response = call("predict", {**TEAM, "voting": "soft", "min_probability": share, "min_margin": gap})
         sure = (p[:, -1] >= share) & (p[:, -1] - p[:, -2] >= gap)
         assert 0 < sure.sum() < 150
-        assert [one is not None for one in answer["predictions"]] == sure.tolist()
+        assert [one is not None for one in response["predictions"]] == sure.tolist()
 
 
-def test_what_is_rejected_is_answered_by_the_second(asked):
-    said = votes(asked)
-    agreed = (said == said[:, :1]).all(axis=1)
-    answer = asked("predict", {**TEAM, "min_probability": 1.0, "fallback_estimator": {"name": "generative_bayes"}})
-    assert None not in answer["predictions"]
-    top = np.max(answer["probabilities"], axis=1)
+def test_what_is_rejected_is_answered_by_the_second(call):
+    messages = votes(call)
+    agreed = (messages == messages[:, :1]).all(axis=1)
+    response = call("predict", {**TEAM, "min_probability": 1.0, "fallback_estimator": {"name": "generative_bayes"}})
+    assert None not in response["predictions"]
+    top = np.max(response["probabilities"], axis=1)
     assert set(top[agreed]) == {1.0}
     assert (top[~agreed] < 1).all()
 
 
-def test_a_portfolio_asks_some(asked):
+def test_a_portfolio_asks_some(call):
     """E18 (e): a member that is hardly ever asked has hardly a say."""
-    alone = asked("predict", {"name": "committee", "estimators": [RIDGE]}, target="length")["predictions"]
+    alone = call("predict", {"name": "committee", "estimators": [RIDGE]}, target="length")["predictions"]
     few = {"name": "committee", "estimators": [RIDGE, KNN], "activations": [1.0, 0.1]}
-    told = asked("predict", few, target="length")["predictions"]
-    changed = ~np.isclose(told, alone, rtol=1e-9)
+    result = call("predict", few, target="length")["predictions"]
+    changed = ~np.isclose(result, alone, rtol=1e-9)
     assert 0.02 < changed.mean() < 0.25
 
 
-def test_the_report_says_how_many_rows_are_answered_and_how_well(asked):
+def test_the_report_says_how_many_rows_are_answered_and_how_well(call):
     """E18: of the rows held out, with exact bars; where every row is answered there is nothing to tell."""
     team = {**TEAM, "min_probability": 1.0}
     held = {"validation": {"test_fraction": 0.5}}
-    report, told = asked("report", team, **held), asked("predict", team, **held)
+    report, result = call("report", team, **held), call("predict", team, **held)
     metrics = {one["name"]: one for one in report["test"] if "label" not in one}
     share, accuracy = metrics["coverage"], metrics["selective_accuracy"]
     assert (share["n"], accuracy["n"]) == (75, round(75 * share["value"]))
@@ -311,7 +316,7 @@ def test_the_report_says_how_many_rows_are_answered_and_how_well(asked):
         hits = round(one["value"] * one["n"])
         bars = stats.binomtest(hits, one["n"]).proportion_ci(0.95, method="exact")
         assert [one["lower"], one["upper"]] == pytest.approx([*bars])
-    answered = sum(one is not None for one in told["predictions"])
+    done = sum(one is not None for one in result["predictions"])
     seen = {one["name"]: one["value"] for one in report["train"]}
-    assert 75 * (seen["coverage"] + share["value"]) == pytest.approx(answered)
-    assert "coverage" not in {one["name"] for one in asked("report", TEAM)["test"]}
+    assert 75 * (seen["coverage"] + share["value"]) == pytest.approx(done)
+    assert "coverage" not in {one["name"] for one in call("report", TEAM)["test"]}

@@ -15,11 +15,11 @@ def done(client, worker):
         job = client.post(f"/v1/jobs/{kind}", json=body)
         assert job.status_code == 202, job.text
         until = time.monotonic() + 300
-        while (told := client.get(job.headers["location"]).json())["state"] in {"queued", "running"}:
+        while (result := client.get(job.headers["location"]).json())["state"] in {"queued", "running"}:
             assert time.monotonic() < until
             time.sleep(0.1)
-        assert told["state"] == "succeeded", told
-        return told
+        assert result["state"] == "succeeded", result
+        return result
 
     return run
 
@@ -52,16 +52,16 @@ def test_only_rows_that_training_has_not_seen_are_judged(client, done, tables):
     done("train", {"model": "flats", "dataset": first} | SPEC)
     report = client.get("/v1/models/flats/versions/1/report").json()
     seen = report["rows_train"]
-    told = done("evaluate", {"model": "flats", "dataset": again})["result"]
-    assert told["rows"] == ROWS + NEW - seen == report["rows_test"] + NEW
-    assert any(f"{seen} of {ROWS + NEW} rows equal a training row" in warning for warning in told["warnings"])
+    result = done("evaluate", {"model": "flats", "dataset": again})["result"]
+    assert result["rows"] == ROWS + NEW - seen == report["rows_test"] + NEW
+    assert any(f"{seen} of {ROWS + NEW} rows equal a training row" in warning for warning in result["warnings"])
     every = done("evaluate", {"model": "flats", "dataset": again, "rows": "all"})["result"]
     assert every["rows"] == ROWS + NEW
     assert any(f"{seen} of {ROWS + NEW} rows" in warning and "optimistic" in warning for warning in every["warnings"])
     team = {"model": "flats-team", "members": [{"model": "flats"}], "dataset": again}
     version = done("combine", team)["version"]
     combined = client.get(f"/v1/models/flats-team/versions/{version}/report").json()
-    assert combined["rows_test"] == told["rows"]
+    assert combined["rows_test"] == result["rows"]
     of_team = done("evaluate", {"model": "flats-team", "dataset": first})["result"]
     assert of_team["rows"] == report["rows_test"], "a committee knows what its members have seen"
     client.delete("/v1/models/flats-team/versions/1")
@@ -72,8 +72,8 @@ def test_a_model_split_by_groups_is_judged_on_the_same_groups(client, done, tabl
     assert client.post("/v1/jobs/train:validate", json=body).status_code == 200
     done("train", body)
     report = client.get("/v1/models/grouped/versions/1/report").json()
-    told = done("evaluate", {"model": "grouped", "dataset": tables[0]})["result"]
-    assert (told["rows"], told["reuse"]["rows"]) == (report["rows_test"], report["reuse"]["rows"])
+    result = done("evaluate", {"model": "grouped", "dataset": tables[0]})["result"]
+    assert (result["rows"], result["reuse"]["rows"]) == (report["rows_test"], report["reuse"]["rows"])
     wrong = body | {"validation": {"group": "hose"}}
     (fault,) = client.post("/v1/jobs/train", json=wrong).json()["errors"]
     assert (fault["pointer"], fault["code"]) == ("/validation/group", "unknown_column")

@@ -33,8 +33,8 @@ def fitted(client, worker):
         if job["state"] != "succeeded":
             return job, None
         report = client.get(f"/v1/models/linear-api/versions/{job['version']}/report").json()
-        answer = client.post("/v1/models/linear-api/predict", json={"rows": rows}).json() if rows else None
-        return report, answer
+        response = client.post("/v1/models/linear-api/predict", json={"rows": rows}).json() if rows else None
+        return report, response
 
     return run
 
@@ -58,14 +58,14 @@ def test_certified_results_reach_the_report(fitted, name, degree, least):
     table = (NIST / f"{name}.csv").read_bytes()
     inputs = table.splitlines()[0].decode().split(",")[1:]  # named: whole numbers in order look like an identifier
     report, _ = fitted(table, features=inputs, preprocessing={"basis": basis})
-    told = report["unscaled"]["summary"]
+    result = report["unscaled"]["summary"]
     certified = list(csv.reader((NIST / f"{name}.certified.csv").read_text().splitlines()))[1:]
     *terms, (_, deviation, _) = certified
     coef, errors = np.array([row[1:] for row in terms], float).T
-    assert digits([told["intercept"], *told["coefficients"]], coef) >= least
+    assert digits([result["intercept"], *result["coefficients"]], coef) >= least
     if float(deviation) > 0:
-        assert digits([told["intercept_standard_error"], *told["standard_errors"]], errors) >= least
-        assert digits(told["residual_standard_deviation"], float(deviation)) >= least
+        assert digits([result["intercept_standard_error"], *result["standard_errors"]], errors) >= least
+        assert digits(result["residual_standard_deviation"], float(deviation)) >= least
     if degree > 1:
         assert report["unscaled"]["columns"] == ["x", *(f"x ** {k}" for k in range(2, degree + 1))]
         assert report["columns"][1].startswith("((x ")
@@ -90,15 +90,15 @@ MEASURED = b"x,y,error\n" + b"".join(
 def test_measured_errors_are_a_column(fitted):
     """B5.1, M = 3: the error of each row is known, so that chi2 judges the fit."""
     parabola = {"basis": [{"kind": "polynomial", "degree": 2}]}
-    report, answer = fitted(MEASURED, [{"x": 2.5}], sigma="error", preprocessing=parabola)
-    told = report["unscaled"]["summary"]
+    report, response = fitted(MEASURED, [{"x": 2.5}], sigma="error", preprocessing=parabola)
+    result = report["unscaled"]["summary"]
     coef = [1.08085452, -0.15346133, 1.0348026]
-    np.testing.assert_allclose([told["intercept"], *told["coefficients"]], coef, atol=6e-9)
-    errors = [told["intercept_standard_error"], *told["standard_errors"]]
+    np.testing.assert_allclose([result["intercept"], *result["coefficients"]], coef, atol=6e-9)
+    errors = [result["intercept_standard_error"], *result["standard_errors"]]
     np.testing.assert_allclose(errors, [0.09756361, 0.16445988, 0.04993235], atol=6e-9)
-    assert (told["chi2"], told["q"]) == (pytest.approx(2.9637642, abs=6e-8), pytest.approx(0.22720965, abs=6e-9))
-    np.testing.assert_allclose(np.sqrt(np.diag(told["covariance"])), errors, rtol=1e-12)
-    assert answer["predictions"] == pytest.approx([np.polyval(coef[::-1], 2.5)], rel=1e-7)
+    assert (result["chi2"], result["q"]) == (pytest.approx(2.9637642, abs=6e-8), pytest.approx(0.22720965, abs=6e-9))
+    np.testing.assert_allclose(np.sqrt(np.diag(result["covariance"])), errors, rtol=1e-12)
+    assert response["predictions"] == pytest.approx([np.polyval(coef[::-1], 2.5)], rel=1e-7)
 
 
 def test_formulas_and_a_function_of_the_target(fitted):
@@ -112,14 +112,14 @@ def test_formulas_and_a_function_of_the_target(fitted):
         "keep_inputs": False,
         "target": "log",
     }
-    report, answer = fitted(table, [{"the x": 1.0}, {"the x": -1.0}], preprocessing=how)
-    told = report["unscaled"]
-    assert told["columns"] == formulas
+    report, response = fitted(table, [{"the x": 1.0}, {"the x": -1.0}], preprocessing=how)
+    result = report["unscaled"]
+    assert result["columns"] == formulas
     np.testing.assert_allclose(
-        [told["summary"]["intercept"], *told["summary"]["coefficients"]], [1, 2, 3, 4], rtol=1e-9
+        [result["summary"]["intercept"], *result["summary"]["coefficients"]], [1, 2, 3, 4], rtol=1e-9
     )
-    assert answer["predictions"][0] == pytest.approx(np.exp(1 + 2 * np.cos(1) + 4 * np.tanh(1)), rel=1e-9)
-    assert {flag["code"] for flag in answer["flags"]} == {"undefined", "outside_range"}
+    assert response["predictions"][0] == pytest.approx(np.exp(1 + 2 * np.cos(1) + 4 * np.tanh(1)), rel=1e-9)
+    assert {flag["code"] for flag in response["flags"]} == {"undefined", "outside_range"}
 
 
 def test_a_formula_without_a_value_ends_the_job_with_its_rows(fitted):

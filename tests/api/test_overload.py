@@ -30,14 +30,14 @@ def full(settings, name):
         services = client.app.services
         threads = services.admission._threads
         threads.submit(gate.wait)  # the one thread is busy, as with a batch that takes long
-        asked = [callers.submit(client.post, f"/v1/models/{name}/predict", json=MANY) for _ in range(2)]
+        requested = [callers.submit(client.post, f"/v1/models/{name}/predict", json=MANY) for _ in range(2)]
         try:
-            while services.admission.large < 2 and not any(one.done() for one in asked):
+            while services.admission.large < 2 and not any(one.done() for one in requested):
                 time.sleep(0.01)
             yield client
         finally:
             gate.set()
-        assert [one.result().status_code for one in asked] == [200, 200]
+        assert [one.result().status_code for one in requested] == [200, 200]
         assert client.post(f"/v1/models/{name}/predict", json=MANY).status_code == 200
 
 
@@ -75,13 +75,13 @@ def test_what_cannot_begin_in_time_is_told(settings, name):
 
 @pytest.mark.parametrize("sent", ["0", "-1", "soon", "nan", "inf", "1e3", "", "86401", "9" * 5000, "٣"])
 def test_a_timeout_that_is_none_is_named(client, name, sent):
-    answer = client.post(
+    response = client.post(
         f"/v1/models/{name}/predict", json={"rows": [ROW]}, headers={"X-Request-Timeout": sent.encode()}
     )
-    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")
-    assert [error["pointer"] for error in answer.json()["errors"]] == ["/header/X-Request-Timeout"]
+    assert (response.status_code, response.json()["code"]) == (422, "invalid_request")
+    assert [error["pointer"] for error in response.json()["errors"]] == ["/header/X-Request-Timeout"]
 
 
 def test_time_enough_changes_nothing(client, name):
-    answer = client.post(f"/v1/models/{name}/predict", json={"rows": [ROW]}, headers={"X-Request-Timeout": "2.5"})
-    assert answer.status_code == 200
+    response = client.post(f"/v1/models/{name}/predict", json={"rows": [ROW]}, headers={"X-Request-Timeout": "2.5"})
+    assert response.status_code == 200

@@ -151,9 +151,9 @@ def held(engine):
 @pytest.mark.parametrize("change", ["move", "delete"])
 def test_a_read_that_began_before_a_change_is_neither_joined_nor_kept(services, name, change):
     pointers = Pointers(services.work, 3600.0)
-    models, wanted = Models(services.work, pointers), VersionRef(name)
+    models, expected = Models(services.work, pointers), VersionRef(name)
     with held(services.work.engine) as (began, go):
-        early = pointers.fetch(wanted)
+        early = pointers.fetch(expected)
         assert began.wait(10)
         if change == "move":
             models.move_alias(name, "champion", 1, if_match=None, request_id=None)
@@ -164,10 +164,10 @@ def test_a_read_that_began_before_a_change_is_neither_joined_nor_kept(services, 
                 go.set()
                 assert early.result(10).version == 2
             if change == "move":
-                assert asyncio.run(pointers.current(wanted)).pointer.version == 1
+                assert asyncio.run(pointers.current(expected)).pointer.version == 1
             else:
                 with pytest.raises(ModelNotFound):
-                    asyncio.run(pointers.current(wanted))
+                    asyncio.run(pointers.current(expected))
 
 
 def test_whoever_insists_does_not_share_a_read_that_began_before_the_move(services, name):

@@ -81,14 +81,14 @@ def test_intervals_are_those_of_the_algorithm(made, ask, algorithm, how):
     name, model = made(algorithm, **how)
     x = model.preparation.matrix(np.array(ASKED, float))
     bounds = model.algorithm.interval(model.params, model.state, x, 0.9)
-    plain, told = ask(name, ASKED).json(), ask(name, ASKED, confidence=0.9).json()
-    assert plain == {name: value for name, value in told.items() if name not in {"intervals", "interval"}}
-    assert told["interval"] == ("split-conformal" if "held_out" in how else "algorithm")
-    assert told["intervals"] == np.where(np.isfinite(bounds), bounds, None).tolist()
-    for (low, high), middle in zip(told["intervals"], told["predictions"], strict=True):
+    plain, result = ask(name, ASKED).json(), ask(name, ASKED, confidence=0.9).json()
+    assert plain == {name: value for name, value in result.items() if name not in {"intervals", "interval"}}
+    assert result["interval"] == ("split-conformal" if "held_out" in how else "algorithm")
+    assert result["intervals"] == np.where(np.isfinite(bounds), bounds, None).tolist()
+    for (low, high), middle in zip(result["intervals"], result["predictions"], strict=True):
         assert (-np.inf if low is None else low) <= middle <= (np.inf if high is None else high)
     wider = ask(name, ASKED, confidence=0.99).json()["intervals"]
-    assert wider != told["intervals"]
+    assert wider != result["intervals"]
 
 
 @pytest.mark.parametrize("of", ["mean", "observation"])
@@ -110,7 +110,7 @@ def test_the_logarithm_is_turned_back(made, ask):
 def test_every_way_in_gives_the_same(client, made, ask, algorithm):
     """Numbers cut from the body, any JSON, a body too large for the event loop, npy and CSV."""
     name, _ = made(algorithm)
-    told = ask(name, ASKED, confidence=0.95).json()["intervals"]
+    result = ask(name, ASKED, confidence=0.95).json()["intervals"]
     slow = {"rows": [{"a": a, "b": b, "more": "text"} for a, b in ASKED]}
     file = io.BytesIO()
     np.save(file, np.array(ASKED))
@@ -121,26 +121,26 @@ def test_every_way_in_gives_the_same(client, made, ask, algorithm):
         {"content": lines, "headers": {"Content-Type": "text/csv"}},
     ):
         response = client.post(f"/v1/models/{name}/predict", params={"confidence": 0.95}, **content)
-        assert response.json()["intervals"] == told
+        assert response.json()["intervals"] == result
     large = ask(name, ASKED * 3000, confidence=0.95).json()["intervals"]
     assert len(large) == 9000
-    np.testing.assert_allclose(large, told * 3000, rtol=1e-12)
+    np.testing.assert_allclose(large, result * 3000, rtol=1e-12)
 
 
 def test_every_way_out_gives_the_same(made, ask):
     name, _ = made("linear")
     bad = [ASKED[0], ["no number", 1], *ASKED[1:]]
-    told = ask(name, bad, confidence=0.95, on_error="null").json()
-    assert told["intervals"][1] is None
-    assert told["intervals"][:1] + told["intervals"][2:] == ask(name, ASKED, confidence=0.95).json()["intervals"]
+    result = ask(name, bad, confidence=0.95, on_error="null").json()
+    assert result["intervals"][1] is None
+    assert result["intervals"][:1] + result["intervals"][2:] == ask(name, ASKED, confidence=0.95).json()["intervals"]
     table = pa.ipc.open_stream(ask(name, bad, accept=ARROW, confidence=0.95, on_error="null").content).read_all()
     assert table.column_names == ["prediction", "lower", "upper", "flags"]
     bounds = zip(table["lower"].to_pylist(), table["upper"].to_pylist(), strict=True)
-    assert [None if low is None else [low, high] for low, high in bounds] == told["intervals"]
+    assert [None if low is None else [low, high] for low, high in bounds] == result["intervals"]
     rows = np.load(io.BytesIO(ask(name, bad, accept=NPY, confidence=0.95, on_error="null").content))
     assert rows.shape == (4, 3)
     assert np.isnan(rows[1]).all()
-    assert rows[[0, 2, 3]].tolist() == [[told["predictions"][i], *told["intervals"][i]] for i in (0, 2, 3)]
+    assert rows[[0, 2, 3]].tolist() == [[result["predictions"][i], *result["intervals"][i]] for i in (0, 2, 3)]
 
 
 @pytest.mark.parametrize("accept", ["application/json", ARROW, NPY])
@@ -159,9 +159,9 @@ def test_rows_that_are_all_bad(made, ask, accept):
 def test_an_answer_that_nothing_bounds(made, ask):
     """Two rows, three parameters: nothing tells the noise."""
     name, _ = made("linear", rows=2)
-    told = ask(name, ASKED, confidence=0.95).json()
-    assert told["intervals"] == [[None, None]] * 3
-    assert None not in told["predictions"]
+    result = ask(name, ASKED, confidence=0.95).json()
+    assert result["intervals"] == [[None, None]] * 3
+    assert None not in result["predictions"]
     table = pa.ipc.open_stream(ask(name, ASKED, accept=ARROW, confidence=0.95).content).read_all()
     assert (table["lower"].to_pylist(), table["upper"].to_pylist()) == ([-np.inf] * 3, [np.inf] * 3)
 

@@ -81,18 +81,18 @@ def test_requests_that_differ_in_id_and_trace_only_share_what_is_known_of_their_
     head = "POST /v1/models/m/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     head += "{}Content-Length: 5\r\n\r\n"
 
-    def asked(own):
+    def looked_up(own):
         return app.prepared(head.format(own).encode())
 
-    plain = asked("")
+    plain = looked_up("")
     for number in range(20):
         for own in (
             f"traceparent: 00-{number + 1:032x}-{1:016x}-01\r\n",
             f"X-Request-Id: {number:08d}\r\nTracestate:  a=b\r\n",
         ):
-            assert asked(own)[:2] == plain[:2]
+            assert looked_up(own)[:2] == plain[:2]
     assert app._shared.cache_info().misses == 1
-    assert asked("X-Request-Id : spaced-out\r\n") is None  # the server's own parser refuses it, and so it shall
+    assert looked_up("X-Request-Id : spaced-out\r\n") is None  # the server's own parser refuses it, and so it shall
     assert app._shared.cache_info().misses == 2
 
 

@@ -55,13 +55,13 @@ def densities() -> Iterator[Race]:
         220_000, 50, n_informative=20, n_redundant=10, n_classes=2, flip_y=0.05, random_state=3
     )
     x = (x - x.mean(axis=0)) / x.std(axis=0)
-    data, asked = Data.of(Task.CLASSIFICATION, x[:200_000], y[:200_000]), x[200_000:]
-    few, asked_few = Data.of(Task.CLASSIFICATION, data.x[:, :10].copy(), data.y), asked[:, :10].copy()
+    data, requested = Data.of(Task.CLASSIFICATION, x[:200_000], y[:200_000]), x[200_000:]
+    few, asked_few = Data.of(Task.CLASSIFICATION, data.x[:, :10].copy(), data.y), requested[:, :10].copy()
     linear = discriminant_analysis.LinearDiscriminantAnalysis(solver="lsqr")
-    yield from both("LDA 200,000 x 50", "shared_covariance", data, linear, asked)
+    yield from both("LDA 200,000 x 50", "shared_covariance", data, linear, requested)
     quadratic = discriminant_analysis.QuadraticDiscriminantAnalysis()
     yield from both("QDA 200,000 x 10", "full_covariance", few, quadratic, asked_few)
-    yield from both("naive 200,000 x 50", "naive_gaussian", data, naive_bayes.GaussianNB(), asked)
+    yield from both("naive 200,000 x 50", "naive_gaussian", data, naive_bayes.GaussianNB(), requested)
 
 
 def nearest() -> Iterator[Race]:
@@ -138,12 +138,12 @@ def planes() -> Iterator[Race]:
         data, width = Data.of(Task.REGRESSION, x, y), 2.0 * d
 
         def loop(x: Any = x, y: Any = y, asked: Any = asked, width: float = width) -> Any:
-            answers = []
+            predictions = []
             for query in asked:
                 root = np.exp(-((x - query) ** 2).sum(axis=1) / width)
                 design = np.column_stack([np.ones(len(x)), x - query]) * root[:, None]
-                answers.append(np.linalg.lstsq(design, y * root)[0][0])
-            return np.array(answers)
+                predictions.append(np.linalg.lstsq(design, y * root)[0][0])
+            return np.array(predictions)
 
         for module, params in (
             (locally_weighted, locally_weighted.LocallyWeighted(width=width)),
@@ -155,8 +155,8 @@ def planes() -> Iterator[Race]:
 
 def timed(run: Callable[[], Any]) -> tuple[float, Any]:
     start = time.process_time()
-    answer = run()
-    return 1e3 * (time.process_time() - start), answer
+    predicted = run()
+    return 1e3 * (time.process_time() - start), predicted
 
 
 def main() -> None:
@@ -168,7 +168,7 @@ def main() -> None:
             race.ours()  # kernels are compiled
             turns = [(timed(race.ours), timed(race.theirs)) for _ in range(TURNS)]
             ours, theirs = (min(turn[who][0] for turn in turns) for who in (0, 1))
-            apart = race.apart(*(answer for _, answer in turns[0]))
+            apart = race.apart(*(predicted for _, predicted in turns[0]))
             sys.stdout.write(f"{race.name:66}{ours:9.2f}{theirs:9.2f}{theirs / ours:7.2f}{apart:10.1e}\n")
             sys.stdout.flush()
 

@@ -140,8 +140,11 @@ def forest() -> None:
     data, new = classes(50_000, 20, 10, 5, 5_000)
     rivals: dict[str, Run] = {}
     if intel:
-        for name, judged in {"scikit-learn-intelex": False, "the same, out of bag": True}.items():  # as ours always is
-            forest = intel.RandomForestClassifier(100, n_jobs=1, oob_score=judged)
+        for name, evaluated in {
+            "scikit-learn-intelex": False,
+            "the same, out of bag": True,
+        }.items():  # as ours always is
+            forest = intel.RandomForestClassifier(100, n_jobs=1, oob_score=evaluated)
             rivals[name] = partial(forest.fit, data.x, data.y)
     if lightgbm:
         rivals["LightGBM rf"] = lambda: lightgbm.LGBMClassifier(
@@ -191,11 +194,11 @@ def boosting() -> None:
             {who: lambda r=peer, d=data: r.fit(d.x, d.y) for who, peer in peers.items()},
             turns=2,
         )
-        answers = {"ours": gradient_boosting.predict(params, ours(gradient_boosting, params, data), new.x)}
-        answers |= {
+        predictions = {"ours": gradient_boosting.predict(params, ours(gradient_boosting, params, data), new.x)}
+        predictions |= {
             who: (peer.predict_proba if kind == "Classifier" else peer.predict)(new.x) for who, peer in peers.items()
         }
-        losses = {who: _losses(answer, new) for who, answer in answers.items()}
+        losses = {who: _losses(predicted, new) for who, predicted in predictions.items()}
         for who, loss in losses.items():
             lead = loss - losses["ours"]
             error = lead.std() / np.sqrt(lead.size)
@@ -286,8 +289,8 @@ def memory() -> None:
     script = Path(__file__).with_name("fit_memory.py")
     sets = [(classes, 200_000, 30, specs) for classes in (0, 2, 3)]
     for classes, rows, columns, specs in [*sets, (0, 50_000, 20, {"random_forest": {}})]:
-        told = [part for name, params in specs.items() for part in (name, json.dumps(params))]
-        command = [sys.executable, str(script), str(classes), str(rows), str(columns), *told]
+        result = [part for name, params in specs.items() for part in (name, json.dumps(params))]
+        command = [sys.executable, str(script), str(classes), str(rows), str(columns), *result]
         found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         for name, sizes in zip(specs, found, strict=True):
             peak, model = sizes["peak"], sizes["model"]

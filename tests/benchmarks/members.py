@@ -38,8 +38,8 @@ def measured(name: str, data: Data, forks: int = 0) -> tuple[float, float, float
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     slots = []
 
-    def lend(wanted: int) -> None:
-        for _ in range(wanted * 100):  # each for a slice; all of them are the same slot
+    def lend(expected: int) -> None:
+        for _ in range(expected * 100):  # each for a slice; all of them are the same slot
             slot, end = os.pipe()
             slots.append(slot)
             try:

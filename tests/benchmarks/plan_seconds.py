@@ -93,8 +93,10 @@ def printed(longest: float, names: list[str]) -> Iterator[float]:
 def seconds(algorithm: dict[str, Any], task: str, shape: Shape, longest: float) -> tuple[float, float] | None:
     """Foreseen and taken; None if the dry run refuses it."""
     table, columns = drawn(shape, task)
-    wanted = {"algorithm": algorithm} if task == "clustering" else {"algorithm": algorithm, "target": "y", "task": task}
-    spec = TrainSpec.model_validate(wanted)
+    expected = (
+        {"algorithm": algorithm} if task == "clustering" else {"algorithm": algorithm, "target": "y", "task": task}
+    )
+    spec = TrainSpec.model_validate(expected)
     try:
         foreseen = plan(spec, columns, table.num_rows).seconds
     except InvalidRequest:

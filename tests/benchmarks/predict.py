@@ -79,18 +79,18 @@ def sent(headers, body):
 
 def called(app, path, headers, body):
     """`once()` sends a request through ASGI alone."""
-    came, said = {"type": "http.request", "body": body, "more_body": False}, []
+    came, messages = {"type": "http.request", "body": body, "more_body": False}, []
 
     async def receive():
         return came
 
     async def send(message):
-        said.append(message)
+        messages.append(message)
 
     async def once():
-        said.clear()
+        messages.clear()
         await app(scope_of(path, sent(headers, body)), receive, send)
-        assert said[0]["status"] == 200, said
+        assert messages[0]["status"] == 200, messages
 
     return once
 
@@ -105,8 +105,8 @@ class Transport(asyncio.Transport):
     def write(self, data):
         self.head = self.head or data
 
-    def writelines(self, pieces):
-        self.write(pieces[0])
+    def writelines(self, chunks):
+        self.write(chunks[0])
 
     def is_closing(self):
         return False
@@ -180,8 +180,8 @@ async def measure(profiled):
         await profile(called(ours, path, *make(bodies.rows(1))))
         return
     for rows, times in TIMES.items():
-        asked = {name: (ours, path, *make(bodies.rows(rows))) for name, (path, make) in forms.items()}
-        for name, ask in {"floor": (floor.app, "/", *bodies.plain(bodies.rows(rows))), **asked}.items():
+        requested = {name: (ours, path, *make(bodies.rows(rows))) for name, (path, make) in forms.items()}
+        for name, ask in {"floor": (floor.app, "/", *bodies.plain(bodies.rows(rows))), **requested}.items():
             own = {} if name == "floor" else {"protocol": Receiver, "proxy_headers": False, "server_header": False}
             alone, whole = await spent(called(*ask), times), await spent(connected(*ask, **own), times)
             print(f"{rows:7,} rows  {name:14} application {alone:9.1f} µs   uvicorn {whole:9.1f} µs")  # noqa: T201

@@ -303,8 +303,8 @@ def logitboost(table: Table) -> Contest:
 
 
 def hist(table: Table, **how: Any) -> Callable[..., Any]:
-    told = {"early_stopping": False, "categorical_features": table.categories or None}
-    return of_kind(ensemble, "HistGradientBoosting", table, **told, **how)
+    losses_of = {"early_stopping": False, "categorical_features": table.categories or None}
+    return of_kind(ensemble, "HistGradientBoosting", table, **losses_of, **how)
 
 
 def gradient_boosting(table: Table) -> Contest:
@@ -410,22 +410,22 @@ def by_ours(contest: Contest, table: Table, split: Split, seed: int) -> Array:
     x, new, levels = (split.x, split.new_x, table.levels or None) if native else (*_indicated(table, split), None)
     data = Data.of(table.task, x, split.y, classes=table.classes, levels=levels, missing=True)
     state = algorithm.fit(params, data, nested.context(seed)).state
-    answer: Array = algorithm.predict(params, state, np.ascontiguousarray(new))
-    return answer
+    predicted: Array = algorithm.predict(params, state, np.ascontiguousarray(new))
+    return predicted
 
 
 def by_rival(rival: Rival, table: Table, split: Split, seed: int) -> Array:
     x, new = (split.x, split.new_x) if rival.takes_categories else _indicated(table, split)
     fitted = rival.make(random_state=seed).fit(x, split.y, **rival.more)
-    answer: Array = fitted.predict_proba(new) if table.classes else fitted.predict(new)
-    return answer
+    predicted: Array = fitted.predict_proba(new) if table.classes else fitted.predict(new)
+    return predicted
 
 
 def _indicated(table: Table, split: Split) -> tuple[Array, Array]:
     return table.indicated(split.x), table.indicated(split.new_x)
 
 
-def told(table: Table, answer: Answer) -> dict[str, Array]:
+def losses_of(table: Table, answer: Answer) -> dict[str, Array]:
     """Of each measure the losses (J,)."""
     each = [losses(table, answer(split, seed), split.new_y) for seed, split in enumerate(table.splits())]
     return {measure: np.array([loss[measure] for loss in each]) for measure in each[0]}
@@ -435,9 +435,9 @@ def compare(which: str, title: str, contest: Contest, table: Table) -> Iterator[
     """Prints a line for each rival and measure; by how many standard errors ours is behind."""
     if not contest.rivals:
         return
-    ours = told(table, partial(by_ours, contest, table))
+    ours = losses_of(table, partial(by_ours, contest, table))
     for who, rival in contest.rivals.items():
-        for measure, theirs in told(table, partial(by_rival, rival, table)).items():
+        for measure, theirs in losses_of(table, partial(by_rival, rival, table)).items():
             lead = Paired.of(ours[measure], theirs, table.shared)
             print(
                 f"{which:14}{title:18}{who:9}{measure:9}{ours[measure].mean():9.5f}{theirs.mean():9.5f}"

@@ -34,12 +34,12 @@ def rows(megabytes):
     size = number = 0
     while size < megabytes << 20:
         ages, incomes = rng.integers(18, 90, 20_000), rng.normal(4e4, 1e4, 20_000)
-        piece = "".join(
+        chunk = "".join(
             f"{number + i},{age},{income!r},{('basic', 'pro', 'NA')[i % 3]},2024-01-{1 + i % 28:02d},{i % 2 == 0}\n"
             for i, (age, income) in enumerate(zip(ages.tolist(), incomes.tolist(), strict=True))
         ).encode()
-        number, size = number + 20_000, size + len(piece)
-        yield piece
+        number, size = number + 20_000, size + len(chunk)
+        yield chunk
 
 
 class Watch:
@@ -87,8 +87,8 @@ def main(megabytes):
 def measure(base, pid, megabytes, folder):
     file = folder / "large.csv"
     with file.open("wb") as out:
-        for piece in rows(megabytes):
-            out.write(piece)
+        for chunk in rows(megabytes):
+            out.write(chunk)
     with httpx.Client(base_url=base, timeout=3600, transport=httpx.HTTPTransport(retries=100)) as client:
         for _ in range(200):
             try:
@@ -100,11 +100,11 @@ def measure(base, pid, megabytes, folder):
         small = client.post("/v1/datasets", content=b"a,b\n" + b"1,x\n" * 150).elapsed.total_seconds()
         watch, begun = Watch(pid), time.perf_counter()
         with file.open("rb") as body:
-            answer = client.post("/v1/datasets?name=large", content=body).raise_for_status().json()
+            predicted = client.post("/v1/datasets?name=large", content=body).raise_for_status().json()
         seconds = time.perf_counter() - begun
         watch.stop()
     size = file.stat().st_size / 2**20
-    print(f"{size:.0f} MiB, {answer['rows']} rows: {seconds:.1f} s, {size / seconds:.1f} MiB/s")  # noqa: T201
+    print(f"{size:.0f} MiB, {predicted['rows']} rows: {seconds:.1f} s, {size / seconds:.1f} MiB/s")  # noqa: T201
     grown, child = (watch.most - watch.start) / 2**20, watch.children / 2**20
     print(f"API grew by {grown:.1f} MiB; the parsing child reached {child:.0f} MiB; a small upload took {small:.2f} s")  # noqa: T201
 

@@ -28,7 +28,7 @@ def report_of():
             TableColumn(name, kind, cells.null_count, len(cells.unique().drop_null()))
             for name, kind, cells in zip(table.column_names, kinds, table.columns, strict=True)
         ]
-        wanted = TrainSpec.model_validate({"algorithm": {"name": "linear"}} | spec)
-        return train(plan(wanted, sheet, table.num_rows), table, data_digest="sha256:0").report
+        expected = TrainSpec.model_validate({"algorithm": {"name": "linear"}} | spec)
+        return train(plan(expected, sheet, table.num_rows), table, data_digest="sha256:0").report
 
     return run

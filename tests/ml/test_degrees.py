@@ -86,12 +86,12 @@ def test_the_losses_of_probabilities_are_there():
 
 def test_costs_that_rest_on_degrees_say_so():
     truth, shares = np.array([0, 1, 1]), np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
-    asked = Asked(costs=Costs(classes=["a", "b"], costs=[[0, 1], [5, 0]]))
+    requested = Asked(costs=Costs(classes=["a", "b"], costs=[[0, 1], [5, 0]]))
     rows = Rows(Resamples.of(3, np.random.default_rng(0)))
 
     def note(*, degrees):
         found = of_classes(
-            truth, shares.argmax(1), shares, rows, classes=["a", "b"], asked=asked, means=Meaning(degrees)
+            truth, shares.argmax(1), shares, rows, classes=["a", "b"], asked=requested, means=Meaning(degrees)
         )
         return found.cost.cost.note
 
@@ -105,8 +105,8 @@ def test_a_search_ranks_by_what_all_candidates_have(others, measure):
     rows = pa.table({"a": x[:, 0], "b": x[:, 1], "y": np.where(y, "yes", "no")})
     columns = [TableColumn(name, "categorical" if name == "y" else "numeric", 0, 2) for name in rows.column_names]
     first, *more = ({"name": name} for name in others)
-    asked = SearchSpec.model_validate({"target": "y", "algorithm": first, "alternatives": more})
-    found, how = candidates(asked), {"folds": 3, "measure": None, "rule": "best", "share": 0.9}
+    requested = SearchSpec.model_validate({"target": "y", "algorithm": first, "alternatives": more})
+    found, how = candidates(requested), {"folds": 3, "measure": None, "rule": "best", "share": 0.9}
     planned = plan(found[0].spec, columns, rows.num_rows)
     ranking = search.rank(found, planned, rows, stages=Stages(unheard), **how)
     assert ranking.measure == measure

@@ -42,10 +42,10 @@ OUT = [("random_forest", {"n_estimators": 3}, 1)]
     ids=["numbers", "two", "three", "grown out"],
 )
 def test_a_fit_takes_at_most_twice_its_codes_and_the_model(classes, rows, specs, options):
-    told = [part for name, params, _ in specs for part in (name, json.dumps(params))]
+    result = [part for name, params, _ in specs for part in (name, json.dumps(params))]
     script = Path(__file__).parents[1] / "benchmarks" / "fit_memory.py"
     run = subprocess.run(
-        [sys.executable, str(script), *options, str(classes), str(rows), str(COLUMNS), *told],
+        [sys.executable, str(script), *options, str(classes), str(rows), str(COLUMNS), *result],
         check=True,
         capture_output=True,
         text=True,

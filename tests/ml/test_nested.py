@@ -50,8 +50,8 @@ def test_any_learner_of_the_catalogue_may_stand_in_another(data, name, task):
     outer = parsed(name="committee", estimators=[{"name": name}, {"name": name}])
     fitted = nested.context(0).fit(outer, rows)
     members = [member.predict(rows.x) for member in fitted.state.members]
-    answer = fitted.predict(rows.x)
-    np.testing.assert_allclose(answer, np.mean(members, axis=0), rtol=1e-9, atol=1e-12)
+    predicted = fitted.predict(rows.x)
+    np.testing.assert_allclose(predicted, np.mean(members, axis=0), rtol=1e-9, atol=1e-12)
     arrays = {}
     packed = state_format.pack(fitted.state, "state", arrays)
     again = state_format.unpack(find("committee").algorithm.state, packed, arrays)
@@ -64,8 +64,8 @@ def test_each_inner_fit_draws_for_itself(data):
     first, second = (nested.context(7) for _ in range(2))
     first.fit(parsed(name="bagging", n_estimators=9), data)
     second.fit(tree, data)
-    told = [context.fit(tree, data).predict(data.x) for context in (first, second)]
-    np.testing.assert_array_equal(*told)
+    result = [context.fit(tree, data).predict(data.x) for context in (first, second)]
+    np.testing.assert_array_equal(*result)
 
 
 def test_inner_learners_are_stored_with_their_parameters(data):
@@ -139,8 +139,8 @@ def test_names_of_no_inputs_are_refused_where_they_stand():
     for algorithm, at in ((tree, "/algorithm"), ({"name": "bagging", "estimator": tree}, "/algorithm/estimator")):
         with pytest.raises(InvalidRequest) as refused:
             plan(TrainSpec(target="y", algorithm=algorithm), COLUMNS, 50)
-        told = [(fault.pointer, fault.code) for fault in refused.value.faults]
-        assert told == [(f"{at}/missing_exceptions/{place}", "unknown_column") for place in (1, 2)]
+        result = [(fault.pointer, fault.code) for fault in refused.value.faults]
+        assert result == [(f"{at}/missing_exceptions/{place}", "unknown_column") for place in (1, 2)]
 
 
 def test_groups_and_meta_features_name_inputs_levels_or_functions():
@@ -149,7 +149,7 @@ def test_groups_and_meta_features_name_inputs_levels_or_functions():
     meta = {"name": "feature_weighted_stacking", "meta_features": ["x", "plan=pro", "gone", "log(x)"]}
     formula = {"kind": "expression", "expression": "log(x)"}
 
-    def told(algorithm, basis, scaling="standard"):
+    def fit_warnings(algorithm, basis, scaling="standard"):
         how = {"basis": basis, "scaling": scaling}
         spec = {"target": "y", "algorithm": algorithm, "preprocessing": how}
         with pytest.raises(InvalidRequest) as refused:
@@ -157,16 +157,16 @@ def test_groups_and_meta_features_name_inputs_levels_or_functions():
         assert {fault.code for fault in refused.value.faults} == {"unknown_column"}
         return [fault.pointer.removeprefix("/algorithm") for fault in refused.value.faults]
 
-    assert told(groups, [formula]) == ["/groups/0/1", "/groups/2/0", "/groups/2/1"]
-    assert told({"name": "bagging", "estimator": groups}, []) == [
+    assert fit_warnings(groups, [formula]) == ["/groups/0/1", "/groups/2/0", "/groups/2/1"]
+    assert fit_warnings({"name": "bagging", "estimator": groups}, []) == [
         f"/estimator/groups/{place}" for place in ("0/1", "2/0", "2/1", "2/2")
     ]
-    assert told(meta, [formula]) == ["/meta_features/2"]
-    assert told(meta, []) == ["/meta_features/2", "/meta_features/3"]
+    assert fit_warnings(meta, [formula]) == ["/meta_features/2"]
+    assert fit_warnings(meta, []) == ["/meta_features/2", "/meta_features/3"]
     squares = [{"kind": "polynomial", "degree": 2}, formula]
     powers = {"name": "random_subspace", "groups": [["x ** 2", "nobody"]]}
-    assert told(powers, squares, "none") == ["/groups/0/1"]
-    assert told(powers, squares) == ["/groups/0/0", "/groups/0/1"], "scaled powers have no names yet"
+    assert fit_warnings(powers, squares, "none") == ["/groups/0/1"]
+    assert fit_warnings(powers, squares) == ["/groups/0/0", "/groups/0/1"], "scaled powers have no names yet"
 
 
 def test_one_learner_is_fitted_as_several_are(data):

@@ -40,8 +40,8 @@ def test_the_gain_of_a_question_is_its_information_about_the_class(turned):
     """B7.12, erratum 9: in print the second term has one minus sign too many, and so is added."""
     table = np.array([[30.0, 10], [20, 40]])
     table = table.T if turned else table
-    asked, told = np.divmod(np.arange(4), 2)
-    data = Data.of(Task.CLASSIFICATION, asked[:, None] * 1.0, told, weights=table.ravel())
+    requested, result = np.divmod(np.arange(4), 2)
+    data = Data.of(Task.CLASSIFICATION, requested[:, None] * 1.0, result, weights=table.ravel())
     params = decision_tree.DecisionTree(criterion="entropy", min_samples_leaf=1)
     state = decision_tree.fit(params, data, Context.of(0)).state
     assert state.gain[0] / 100 == pytest.approx(0.1245112, abs=5e-8)

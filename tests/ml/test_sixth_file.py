@@ -116,13 +116,13 @@ def test_a_sixth_file_is_all_it_takes(copy):
 
     used = run(copy, "-c", USED)
     assert used.returncode == 0, used.stderr
-    told = json.loads(used.stdout.splitlines()[-1])
-    assert told["from"].startswith(str(copy))
-    assert "line" in told["catalogue"]
-    assert told["l2"] == 2
-    assert told["prediction"] == pytest.approx([2.5], abs=0.2)
-    assert told["schema"]["l2"]["description"].startswith("Penalty beside the sum of squared residuals")
-    assert told["schema"]["name"]["const"] == "line"
+    result = json.loads(used.stdout.splitlines()[-1])
+    assert result["from"].startswith(str(copy))
+    assert "line" in result["catalogue"]
+    assert result["l2"] == 2
+    assert result["prediction"] == pytest.approx([2.5], abs=0.2)
+    assert result["schema"]["l2"]["description"].startswith("Penalty beside the sum of squared residuals")
+    assert result["schema"]["name"]["const"] == "line"
 
     first = contract(copy, "-k", "line-regression and test_golden")
     assert failures(first) == ["test_golden[line-regression]"], first.stdout

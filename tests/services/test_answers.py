@@ -21,21 +21,21 @@ def test_a_classifier_may_say_that_it_does_not_know():
     """B2.3: neighbours that disagree are no answer under the unanimity rule."""
     table = pa.table({"x": [float(i) for i in range(20)], "y": ["low"] * 10 + ["high"] * 10})
     columns = [TableColumn("x", "numeric", 0, 20), TableColumn("y", "categorical", 0, 2)]
-    asked = {"name": "knn", "n_neighbors": 4, "rule": "unanimity"}
-    spec = TrainSpec.model_validate({"target": "y", "algorithm": asked, "validation": {"test_fraction": 0.1}})
+    requested = {"name": "knn", "n_neighbors": 4, "rule": "unanimity"}
+    spec = TrainSpec.model_validate({"target": "y", "algorithm": requested, "validation": {"test_fraction": 0.1}})
     model = decode(train(plan(spec, columns, table.num_rows), table, data_digest="sha256:0").blob)
     body = {"columns": ["x"], "data": [[1.0], ["no number"], [9.5], [18.0]]}
     came = read_rows(body, model.inputs, max_rows=9, let_bad_rows_pass=True)
     predicted = model.predict(came.table)
-    told = orjson.loads(as_json(POINTER, model, came, predicted).body)
-    assert told["predictions"] == ["low", None, None, "high"]
-    assert [flag for flag in told["flags"] if flag["code"] == "unknown"] == [{"code": "unknown", "rows": [2]}]
-    assert 0 < max(told["probabilities"][2]) < 1
+    result = orjson.loads(as_json(POINTER, model, came, predicted).body)
+    assert result["predictions"] == ["low", None, None, "high"]
+    assert [flag for flag in result["flags"] if flag["code"] == "unknown"] == [{"code": "unknown", "rows": [2]}]
+    assert 0 < max(result["probabilities"][2]) < 1
 
 
 def test_what_the_model_does_not_know_is_rejected_whatever_the_rule_says():
     probabilities = np.array([[0.9, 0.1], [0.8, 0.2]])
     predicted = Predicted(np.array([0, 0]), probabilities, ("a", "b"), (), unknown=np.array([1]))
-    told, decisions = decided(predicted, Policy(accept_above=[0.5]))
+    result, decisions = decided(predicted, Policy(accept_above=[0.5]))
     assert decisions == ["accepted", "rejected"]
-    assert told.predictions == ["a", None]
+    assert result.predictions == ["a", None]

@@ -50,8 +50,8 @@ def same(one, other):
     assert (one.probabilities is None) == (other.probabilities is None)
     if one.probabilities is not None:
         assert one.probabilities.tobytes() == other.probabilities.tobytes()
-    told = [[(flag.code, flag.column, flag.rows.tolist()) for flag in each.flags] for each in (one, other)]
-    assert told[0] == told[1]
+    result = [[(flag.code, flag.column, flag.rows.tolist()) for flag in each.flags] for each in (one, other)]
+    assert result[0] == result[1]
     assert (one.unknown is None) == (other.unknown is None)
 
 
@@ -74,8 +74,8 @@ def test_the_same_bits_as_alone(trained, algorithm, target, drawn):
     async def crowd():
         return await asyncio.gather(*(together.predict(counted, raw, nothing) for raw in raws))
 
-    for raw, answer in zip(raws, asyncio.run(crowd()), strict=True):
-        same(answer, model.predict_raw(raw))
+    for raw, response in zip(raws, asyncio.run(crowd()), strict=True):
+        same(response, model.predict_raw(raw))
     assert max(counted.sizes) <= 16
     assert len(counted.sizes) <= 1 + sum(map(len, raws)) // 11  # full but for less than the largest request
 
@@ -104,8 +104,8 @@ def test_no_batch_is_larger_than_it_may(sizes):
     model, together = Counted(), batching()
 
     async def crowd():
-        asked = (together.predict(model, np.full((n, 1), i), nothing) for i, n in enumerate(sizes))
-        return await asyncio.gather(*asked)
+        requested = (together.predict(model, np.full((n, 1), i), nothing) for i, n in enumerate(sizes))
+        return await asyncio.gather(*requested)
 
     for i, (n, one) in enumerate(zip(sizes, asyncio.run(crowd()), strict=True)):
         assert one.values.tolist() == [i] * n
@@ -177,8 +177,8 @@ def test_one_callers_failure_is_his_alone():
     model, together = Counted(), batching()
 
     async def crowd():
-        asked = (together.predict(model, np.full((2, 1), value), nothing) for value in (1, -1, 3))
-        return await asyncio.gather(*asked, return_exceptions=True)
+        requested = (together.predict(model, np.full((2, 1), value), nothing) for value in (1, -1, 3))
+        return await asyncio.gather(*requested, return_exceptions=True)
 
     good, bad, other = asyncio.run(crowd())
     assert (good.values.tolist(), other.values.tolist()) == ([1, 1], [3, 3])
@@ -217,9 +217,9 @@ def test_over_http_every_caller_gets_what_he_would_get_alone(settings, name):
     bodies = [{"rows": rows[i : i + 1 + i % 3]} for i in range(12)]
     bodies += [{"rows": [{"length": "no", "width": 1, "size": "small"}]}, {"rows": [{"width": 1}]}, {"rows": []}]
     queries = ["", "?on_error=null", "?version=1", "?version=7"]
-    asked = [(body, query) for body in bodies for query in queries]
+    requested = [(body, query) for body in bodies for query in queries]
 
-    def told(response):
+    def decoded(response):
         body = {key: value for key, value in response.json().items() if key not in {"request_id", "instance"}}
         return response.status_code, body
 
@@ -234,9 +234,9 @@ def test_over_http_every_caller_gets_what_he_would_get_alone(settings, name):
 
             async def one(body, query):
                 async with limit:
-                    return told(await client.post(f"/v1/models/{name}/predict{query}", json=body))
+                    return decoded(await client.post(f"/v1/models/{name}/predict{query}", json=body))
 
-            return await asyncio.gather(*(one(*each) for each in asked))
+            return await asyncio.gather(*(one(*each) for each in requested))
 
     alone, together = asyncio.run(answers(0, 1)), asyncio.run(answers(16, 60))
     assert together == alone

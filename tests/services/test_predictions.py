@@ -84,8 +84,8 @@ def chunks_read(seen):
     return sum("FROM model_chunks" in statement for statement in seen)
 
 
-def answer(predictions, name, rows, **wanted):
-    served = asyncio.run(predictions.serve(name, **wanted))
+def answer(predictions, name, rows, **expected):
+    served = asyncio.run(predictions.serve(name, **expected))
     return predictions.respond(served, predictions.read(served, rows)).body
 
 
@@ -200,21 +200,21 @@ def test_a_large_model_blocks_nobody_while_it_loads(process, published, large, n
     async def meanwhile():
         loading = asyncio.create_task(predictions.serve(large))
         other = asyncio.create_task(predictions.serve(cold))
-        answered = 0
+        done = 0
         while not loading.done():
             served = await predictions.serve(name)
             predictions.respond(served, predictions.read(served, body))
-            answered += 1
+            done += 1
             if other.done():
                 order.append("other")
             await asyncio.sleep(0)
         order.append("large")
         await other
-        return answered, (await loading).model.nbytes
+        return done, (await loading).model.nbytes
 
     order = []
-    answered, size = asyncio.run(meanwhile())
-    assert answered > 50  # they take microseconds, the loading hundreds of milliseconds
+    done, size = asyncio.run(meanwhile())
+    assert done > 50  # they take microseconds, the loading hundreds of milliseconds
     assert order[0] == "other"  # which was asked for later, and was not in memory either
     assert size >= LARGE
     assert predictions.memory.nbytes <= 2 * LARGE
@@ -254,13 +254,13 @@ def test_ten_times_the_memory_is_served_within_it(process, published, trained, n
 
 
 def test_a_large_body_of_plain_numbers_stays_on_the_loop_while_those_before_were_quick(process, published, name):
-    predictions, wanted, size = process(), VersionRef(name), 10 * QUICK_BODY
+    predictions, expected, size = process(), VersionRef(name), 10 * QUICK_BODY
     answer(predictions, name, published(name))
-    served = predictions.at_hand(wanted, QUICK_BODY, None)
+    served = predictions.at_hand(expected, QUICK_BODY, None)
     plain = served._replace(model=SimpleNamespace(preparation=SimpleNamespace(numbers=("length", "width"))))
 
     def at_hand(size=size, within=None, *, plain=True):
-        return predictions.at_hand(wanted, size, within, plain=plain)
+        return predictions.at_hand(expected, size, within, plain=plain)
 
     def slowly(error=None):
         begun = time.thread_time()
@@ -296,30 +296,30 @@ def test_which_version_is_meant(services, process, publish, name):
     services.models.move_alias(name, "champion", 1, if_match=None, request_id=None)
     assert asyncio.run(process().serve(name)).pointer.version == 1
     assert asyncio.run(process().serve(name, version=3)).pointer.version == 3
-    for wanted, error in [
+    for expected, error in [
         ({"model": "no-such"}, ModelNotFound),
         ({"model": name, "version": 4}, VersionNotFound),
         ({"model": name, "alias": "none"}, AliasNotFound),
         ({"model": name, "alias": "canary", "version": 1}, InvalidRequest),
     ]:
         with pytest.raises(error):
-            asyncio.run(process().serve(**wanted))
+            asyncio.run(process().serve(**expected))
 
 
 def test_a_pointer_lives_for_its_seconds_and_no_longer(services, publish, name):
     publish(services.work, name)
     clock = type("Clock", (), {"now": 0.0, "__call__": lambda self: self.now})()
-    pointers, wanted = Pointers(services.work, 1.0, clock=clock), VersionRef(name)
-    assert pointers.at_hand(wanted) is None
-    pointer = pointers.fetch(wanted).result()
+    pointers, expected = Pointers(services.work, 1.0, clock=clock), VersionRef(name)
+    assert pointers.at_hand(expected) is None
+    pointer = pointers.fetch(expected).result()
     with services.work() as w:
         w.models.delete(name)
     clock.now = 0.999
-    assert pointers.at_hand(wanted) == (pointer, None)
+    assert pointers.at_hand(expected) == (pointer, None)
     clock.now = 1.0
-    assert pointers.at_hand(wanted) is None
+    assert pointers.at_hand(expected) is None
     with pytest.raises(ModelNotFound):
-        pointers.fetch(wanted).result()
+        pointers.fetch(expected).result()
 
 
 def test_without_staleness_a_deletion_is_seen_at_once(services, process, published, name):

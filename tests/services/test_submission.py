@@ -44,8 +44,8 @@ class Desk:
         return Submission(self.work, self.announced.append, self.settings.model_copy(update=changes))
 
     def request(self, **changes):
-        asked = {"model": "m", "dataset": self.dataset, "target": "species", "algorithm": {"name": "logistic"}}
-        return TrainRequest.model_validate(asked | changes)
+        requested = {"model": "m", "dataset": self.dataset, "target": "species", "algorithm": {"name": "logistic"}}
+        return TrainRequest.model_validate(requested | changes)
 
     def count(self):
         with self.work() as w:
@@ -163,7 +163,7 @@ def test_the_same_key_with_another_body_is_refused(desk, change):
 
 def test_of_different_bodies_at_once_under_one_key_one_wins(desk):
     got = desk.at_once(10, lambda place: desk.submission.submit(desk.request(seed=place), idempotency_key="k"))
-    assert sum(isinstance(answer, IdempotencyConflict) for answer in got) == 9
+    assert sum(isinstance(response, IdempotencyConflict) for response in got) == 9
     assert desk.count() == 1
 
 
@@ -178,7 +178,7 @@ def test_without_a_key_every_request_is_a_job(desk):
 def test_the_cap_cannot_be_raced(desk):
     submission = desk.made(max_queued_jobs=3)
     got = desk.at_once(20, lambda _: submission.submit(desk.request()))
-    refused = [answer for answer in got if isinstance(answer, QueueFull)]
+    refused = [response for response in got if isinstance(response, QueueFull)]
     assert len(refused) == 17
     assert all(int(error.headers["Retry-After"]) > 0 for error in refused)
     assert desk.count() == len(desk.announced) == 3
@@ -218,7 +218,7 @@ def test_deleting_and_submitting_at_once_leaves_no_job_without_its_data(desk, ad
                 w.datasets.delete(dataset)
 
     got = desk.at_once(20, act)
-    assert {type(answer) for answer in got} <= {type(None), DatasetInUse, DatasetNotFound}
+    assert {type(response) for response in got} <= {type(None), DatasetInUse, DatasetNotFound}
     orphans = "select count(*) from jobs where dataset_id not in (select id from datasets)"
     with desk.work() as w:
         assert w.session.scalar(text(orphans)) == 0
@@ -281,10 +281,10 @@ def published(desk, publish):
 
 
 def test_an_evaluation_says_every_fault_at_once(desk, published):
-    asked = evaluation(desk, version=published, alias="a", rows="held_out", time_limit_seconds=1e9)
+    requested = evaluation(desk, version=published, alias="a", rows="held_out", time_limit_seconds=1e9)
     for ask in (desk.submission.submit, desk.submission.validate):
         with pytest.raises(InvalidRequest) as raised:
-            ask(asked)
+            ask(requested)
         pointers = {fault.pointer for fault in raised.value.faults}
         assert pointers == {"/alias", "/rows", "/dataset", "/time_limit_seconds"}
         assert sum(fault.pointer == "/dataset" for fault in raised.value.faults) == 3  # length, width, size

@@ -121,8 +121,8 @@ def test_a_full_redis_is_asked_again(cache, redis, blob):
 
 
 def opens_after_three(cache, blob):
-    for asked in range(3):
-        assert cache._breaker._failures == asked
+    for requested in range(3):
+        assert cache._breaker._failures == requested
         assert get(cache, blob) is None
     assert not cache._breaker.allows()
     cache.put(digest(blob), blob)

@@ -119,8 +119,8 @@ def plans(large):
             event.remove(engine, "before_cursor_execute", remember)
         with engine.connect() as connection:
             for statement, parameters in executed:
-                asked = f"explain (analyze, format json) {statement}"
-                [[[plan]]] = connection.exec_driver_sql(asked, parameters).all()
+                requested = f"explain (analyze, format json) {statement}"
+                [[[plan]]] = connection.exec_driver_sql(requested, parameters).all()
                 yield from (node for node in nodes(plan["Plan"]) if node.get("Relation Name") in LARGE)
 
     return explained

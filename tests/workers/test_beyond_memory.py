@@ -29,7 +29,7 @@ def large(fleet, add_table):
     return add_table(fleet.services.work, table, TIMES)
 
 
-def asked(dataset, algorithm, target):
+def train_request(dataset, algorithm, target):
     features = [f"x{j}" for j in range(COLUMNS)]
     spec = {"model": f"m{uuid4().hex}", "dataset": dataset, "target": target, "features": features}
     return TrainRequest.model_validate(spec | {"algorithm": algorithm})
@@ -45,7 +45,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_what_does_not_fit_is_learned_in_batches(fleet, worker, large, name):
     algorithm, target, metric, expected = CASES[name]
-    job, _ = fleet.services.submission.submit(asked(large, algorithm, target))
+    job, _ = fleet.services.submission.submit(train_request(large, algorithm, target))
     done = fleet.ended(job.id)
     assert (done.state, done.error) == (JobState.SUCCEEDED, None)
     report = fleet.services.models.report(done.model, done.version)
@@ -56,6 +56,6 @@ def test_what_does_not_fit_is_learned_in_batches(fleet, worker, large, name):
 
 
 def test_what_needs_all_rows_at_once_runs_out_of_memory(fleet, worker, large):
-    job, _ = fleet.services.submission.submit(asked(large, {"name": "ridge"}, "score"))
+    job, _ = fleet.services.submission.submit(train_request(large, {"name": "ridge"}, "score"))
     done = fleet.ended(job.id)
     assert (done.state, done.error.code) == (JobState.FAILED, "out_of_memory")

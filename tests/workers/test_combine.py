@@ -17,9 +17,9 @@ def worker(fleet):
 
 
 def test_from_models_to_a_committee(fleet, worker):
-    asked = {"model": "alone", "dataset": fleet.dataset, "target": "species"}
+    requested = {"model": "alone", "dataset": fleet.dataset, "target": "species"}
     for name in ("logistic", "decision_tree"):
-        done(fleet, TrainRequest.model_validate(asked | {"algorithm": {"name": name}}))
+        done(fleet, TrainRequest.model_validate(requested | {"algorithm": {"name": name}}))
     members = [{"model": "alone", "version": 1, "weight": 3}, {"model": "alone", "version": 2}]
     team = {"model": "team", "dataset": fleet.dataset, "members": members}
     job = done(fleet, CombineRequest.model_validate(team))
@@ -31,9 +31,9 @@ def test_from_models_to_a_committee(fleet, worker):
     ).result
     assert {f.name: f.value for f in found.metrics} == pytest.approx({f.name: f.value for f in report.test})
 
-    def told(model, version):
+    def explained(model, version):
         model = asyncio.run(fleet.services.predictions.serve(model, version)).model
         raw = np.array([[column.minimum for column in model.inputs], [column.maximum for column in model.inputs]])
         return model.predict_raw(raw).probabilities
 
-    np.testing.assert_allclose(told("team", 1), (3 * told("alone", 1) + told("alone", 2)) / 4, rtol=1e-9)
+    np.testing.assert_allclose(explained("team", 1), (3 * explained("alone", 1) + explained("alone", 2)) / 4, rtol=1e-9)

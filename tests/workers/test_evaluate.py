@@ -20,9 +20,9 @@ def done(fleet, request):
 
 
 def test_from_a_model_to_its_judgement(fleet, worker):
-    asked = {"model": "judged", "dataset": fleet.dataset, "target": "species", "algorithm": {"name": "logistic"}}
-    first = done(fleet, TrainRequest.model_validate(asked))
-    second = done(fleet, TrainRequest.model_validate(asked | {"algorithm": {"name": "ridge"}}))
+    requested = {"model": "judged", "dataset": fleet.dataset, "target": "species", "algorithm": {"name": "logistic"}}
+    first = done(fleet, TrainRequest.model_validate(requested))
+    second = done(fleet, TrainRequest.model_validate(requested | {"algorithm": {"name": "ridge"}}))
     reports = [fleet.services.models.report("judged", job.version) for job in (first, second)]
     assert [report.reuse.uses for report in reports] == [1, 2]
     assert [any("evaluated 2 times" in warning for warning in report.warnings) for report in reports] == [False, True]
@@ -40,10 +40,10 @@ def test_from_a_model_to_its_judgement(fleet, worker):
 
 def test_the_version_is_that_of_the_submission(fleet, worker):
     """Between submission and run the newest version may change; the job keeps what it was accepted for."""
-    asked = {"model": "moving", "dataset": fleet.dataset, "target": "species", "algorithm": {"name": "ridge"}}
-    done(fleet, TrainRequest.model_validate(asked))
+    requested = {"model": "moving", "dataset": fleet.dataset, "target": "species", "algorithm": {"name": "ridge"}}
+    done(fleet, TrainRequest.model_validate(requested))
     job, _ = fleet.services.submission.submit(
         EvaluateRequest.model_validate({"model": "moving", "dataset": fleet.dataset})
     )
-    done(fleet, TrainRequest.model_validate(asked))
+    done(fleet, TrainRequest.model_validate(requested))
     assert fleet.ended(job.id).result.version == 1

@@ -20,8 +20,8 @@ def written(sent):
 @given(FRAMES, st.integers(1, 30))
 def test_frames_come_out_as_they_went_in_however_the_pipe_cuts_them(sent, size):
     stream, assembler = written(sent), frames.Assembler()
-    pieces = [stream[start : start + size] for start in range(0, len(stream), size)]
-    assert [frame for piece in pieces for frame in assembler.feed(piece)] == sent
+    chunks = [stream[start : start + size] for start in range(0, len(stream), size)]
+    assert [frame for chunk in chunks for frame in assembler.feed(chunk)] == sent
 
 
 @given(FRAMES)

@@ -53,9 +53,9 @@ class Lender:
         self.ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.slots, self.asked, self.lent = slots, [], []
 
-    def ask(self, wanted):
-        self.asked.append(wanted)
-        for _ in range(min(wanted, self.slots)):
+    def ask(self, expected):
+        self.asked.append(expected)
+        for _ in range(min(expected, self.slots)):
             ours, theirs = os.pipe()
             socket.send_fds(self.ours, [b"t"], [theirs])
             os.close(theirs)
@@ -91,11 +91,11 @@ def together(lender, works, forks=2):
     return list(lender.group(forks)(Made, works))
 
 
-def same(told, count):
-    assert [one.place for one in told] == list(range(count))
-    for one in told:
+def same(result, count):
+    assert [one.place for one in result] == list(range(count))
+    for one in result:
         np.testing.assert_array_equal(one.numbers, np.random.default_rng(one.place).normal(size=3 * one.place))
-    return {one.process for one in told}
+    return {one.process for one in result}
 
 
 def test_forks_with_slots_do_a_part_and_give_the_slots_back(lender):
@@ -151,9 +151,9 @@ def test_a_slot_that_nobody_waits_with_any_more_is_not_used(lender):
 def test_a_slot_is_given_back_in_time(lender, monkeypatch):
     monkeypatch.setattr(group, "SLICE", 0.01)
     lends = lender(1)
-    told = together(lends, [work(place) for place in range(8)], forks=1)
-    same(told, 8)
-    assert sum(one.process != os.getpid() for one in told) <= 1  # what it has begun
+    result = together(lends, [work(place) for place in range(8)], forks=1)
+    same(result, 8)
+    assert sum(one.process != os.getpid() for one in result) <= 1  # what it has begun
     assert lends.back()
 
 
@@ -182,10 +182,10 @@ def test_what_fails_everywhere_fails_as_in_turn(lender, capfd):
         raise ValueError("the reason")
 
     works = [work(0), work(1), fails, *(work(place) for place in range(3, 6))]
-    told = []
+    result = []
     with pytest.raises(ValueError, match="the reason"):
-        told.extend(lender(1).group(1)(Made, works))
-    assert len(told) <= 2
+        result.extend(lender(1).group(1)(Made, works))
+    assert len(result) <= 2
 
 
 BAGGING = {"name": "bagging", "n_estimators": 4, "estimator": {"name": "decision_tree"}}
@@ -249,18 +249,18 @@ def test_fits_that_judge_tell_the_same(lender, method, target):
     table, columns = measured()
     algorithm = {"name": "knn" if target else "kmeans", ("n_neighbors" if target else "n_clusters"): 2}
     spec = {"target": target, "algorithm": algorithm, "validation": {"method": method, "resamples": 10}}
-    heard = []
+    received = []
 
     def trained(each=in_turn):
-        wanted = TrainSpec.model_validate(spec)
-        heard.clear()
-        planned = plan(wanted, columns, table.num_rows)
-        return train(planned, table, data_digest="", progress=lambda *said: heard.append(said[:2]), each=each)
+        expected = TrainSpec.model_validate(spec)
+        received.clear()
+        planned = plan(expected, columns, table.num_rows)
+        return train(planned, table, data_digest="", progress=lambda *said: received.append(said[:2]), each=each)
 
     alone, lends = trained(), lender(2)
-    said = list(heard)
+    said = list(received)
     assert trained(lends.group(2)) == alone
-    assert heard == said
+    assert received == said
     assert [fraction for fraction, _ in said] == sorted(fraction for fraction, _ in said)
     fits = {"kfold": 5, "loo": 24, "bootstrap": 10}[method]
     assert sum("fitt" in message and f" of {fits}" in message for _, message in said) == fits + 1

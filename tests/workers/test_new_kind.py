@@ -111,7 +111,7 @@ with TestClient(create_app(settings, services)) as http:
     late = ask("tally", wanted="virginica", time_limit_seconds=1)
     cancelled = http.post(ask("tally", wanted="setosa").headers["location"] + "/cancel").json()
     gone = ask("tally", wanted="setosa")
-    told = {
+    outcome = {
         "from": app.__file__,
         "trained": trained,
         "wrong": [wrong.status_code, sorted(fault["pointer"] for fault in wrong.json()["errors"])],
@@ -123,13 +123,13 @@ with TestClient(create_app(settings, services)) as http:
         "schema": http.get("/openapi.json").json()["components"]["schemas"]["Tally"],
     }
     http.delete("/v1/models/tallied")
-    told["gone"] = done(gone)
-print(json.dumps(told))
+    outcome["gone"] = done(gone)
+print(json.dumps(outcome))
 """
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory, database_factory):
+def outcome(tmp_path_factory, database_factory):
     copy = tmp_path_factory.mktemp("copy")
     for folder in ("app", "workers", "migrations"):
         shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -140,35 +140,35 @@ def told(tmp_path_factory, database_factory):
         check=False,
     )  # fmt: skip
     assert used.returncode == 0, used.stderr
-    answer = json.loads(used.stdout.splitlines()[-1])
-    assert answer["from"].startswith(str(copy))
-    return answer
+    response = json.loads(used.stdout.splitlines()[-1])
+    assert response["from"].startswith(str(copy))
+    return response
 
 
-def test_a_new_file_is_a_new_kind_of_work(told):
-    job = told["done"]
-    assert told["trained"]["version"] == 1
+def test_a_new_file_is_a_new_kind_of_work(outcome):
+    job = outcome["done"]
+    assert outcome["trained"]["version"] == 1
     assert (job["kind"], job["state"], job["model"]) == ("tally", "succeeded", "tallied")
     assert job["result"] == {"kind": "tally", "rows": 50, "version": 1, "warnings": ["only a tally"]}
     assert job["warnings"] == ["only a tally"]
     assert "version" not in job
-    assert "kind" in told["schema"]["required"]
+    assert "kind" in outcome["schema"]["required"]
 
 
-def test_it_is_refused_accepted_and_replayed_like_any_other(told):
-    assert told["wrong"] == [422, ["/time_limit_seconds", "/wanted"]]
-    assert told["accepted"] == [202, True, "idempotency_key_reused"]
+def test_it_is_refused_accepted_and_replayed_like_any_other(outcome):
+    assert outcome["wrong"] == [422, ["/time_limit_seconds", "/wanted"]]
+    assert outcome["accepted"] == [202, True, "idempotency_key_reused"]
 
 
-def test_it_ends_like_any_other(told):
-    assert (told["late"]["state"], told["late"]["error"]["code"]) == ("timed_out", "timed_out")
-    assert told["cancelled"] == "cancelled"
+def test_it_ends_like_any_other(outcome):
+    assert (outcome["late"]["state"], outcome["late"]["error"]["code"]) == ("timed_out", "timed_out")
+    assert outcome["cancelled"] == "cancelled"
 
 
-def test_what_was_deleted_in_the_meantime_is_said_and_not_tried_again(told):
-    job = told["gone"]
+def test_what_was_deleted_in_the_meantime_is_said_and_not_tried_again(outcome):
+    job = outcome["gone"]
     assert (job["state"], job["error"]["code"], job["attempt"]) == ("failed", "model_not_found", 1)
 
 
-def test_lists_carry_no_results(told):
-    assert set(told["listed"]) == {None}
+def test_lists_carry_no_results(outcome):
+    assert set(outcome["listed"]) == {None}

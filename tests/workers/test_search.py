@@ -12,7 +12,7 @@ def worker(fleet):
 
 
 def test_from_a_grid_to_a_version(fleet, worker):
-    asked = {
+    requested = {
         "model": "searched",
         "dataset": fleet.dataset,
         "target": "species",
@@ -23,7 +23,7 @@ def test_from_a_grid_to_a_version(fleet, worker):
             {"pointer": "/alternatives/0/n_neighbors", "values": [9, 3]},
         ],
     }
-    job, _ = fleet.services.submission.submit(SearchRequest.model_validate(asked))
+    job, _ = fleet.services.submission.submit(SearchRequest.model_validate(requested))
     ended = fleet.ended(job.id)
     assert ended.state is JobState.SUCCEEDED, ended.error
     found = fleet.job(job.id).result
@@ -36,6 +36,6 @@ def test_from_a_grid_to_a_version(fleet, worker):
     assert version.algorithm == best.algorithm
     assert fleet.services.models.report("searched", 1).reuse.uses == 1  # the test rows were looked at once
 
-    asked["model"] = None
-    job, _ = fleet.services.submission.submit(SearchRequest.model_validate(asked))
+    requested["model"] = None
+    job, _ = fleet.services.submission.submit(SearchRequest.model_validate(requested))
     assert fleet.ended(job.id).version is None

@@ -57,14 +57,14 @@ def fed(child, *, target="y", memory_bytes=1 << 30):
 def test_it_trains_what_comes_in_pieces(child):
     from app.ml.models.model import decode
 
-    answers = fed(child)
-    kinds = [frame.kind for frame in answers if frame.kind != frames.PROGRESS]
+    responses = fed(child)
+    kinds = [frame.kind for frame in responses if frame.kind != frames.PROGRESS]
     assert kinds[0] == frames.RESULT
     assert set(kinds[1:-1]) == {frames.BLOB, frames.SEEN}
     assert kinds[-1] == frames.END
-    report = json.loads(next(frame.payload for frame in answers if frame.kind == frames.RESULT))["trained"]["report"]
+    report = json.loads(next(frame.payload for frame in responses if frame.kind == frames.RESULT))["trained"]["report"]
     assert report["rows_train"] + report["rows_test"] == 40
-    blob = b"".join(frame.payload for frame in answers if frame.kind == frames.BLOB)
+    blob = b"".join(frame.payload for frame in responses if frame.kind == frames.BLOB)
     assert decode(blob).name == "ridge"
     assert child.prints.read() == b""
     assert child.close() == 0

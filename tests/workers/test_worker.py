@@ -60,8 +60,8 @@ def test_what_a_fit_prints_is_no_answer(fleet, worker):
 
 
 def test_from_a_request_to_a_version(fleet, worker):
-    asked = {"model": "iris", "dataset": fleet.dataset, "target": "species", "algorithm": {"name": "logistic"}}
-    job, replayed = fleet.services.submission.submit(TrainRequest.model_validate(asked), request_id="abc")
+    requested = {"model": "iris", "dataset": fleet.dataset, "target": "species", "algorithm": {"name": "logistic"}}
+    job, replayed = fleet.services.submission.submit(TrainRequest.model_validate(requested), request_id="abc")
     done = fleet.ended(job.id)
     assert not replayed
     assert (done.state, done.progress, done.attempt, done.error) == (JobState.SUCCEEDED, 1, 1, None)

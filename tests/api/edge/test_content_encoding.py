@@ -91,11 +91,11 @@ def test_compressed_tensors_give_the_same_outputs(client, numeric, way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_jobs_and_queries_take_compressed_bodies(client, way):
-    asked = orjson.dumps({"model": "m", "dataset": str(uuid4()), "target": "y", "algorithm": {"name": "ridge"}})
+    requested = orjson.dumps({"model": "m", "dataset": str(uuid4()), "target": "y", "algorithm": {"name": "ridge"}})
     for url in ("/v1/jobs/train", "/v1/jobs/train:validate"):
-        plain = client.post(url, content=asked, headers={"Content-Type": JSON})
+        plain = client.post(url, content=requested, headers={"Content-Type": JSON})
         assert plain.json()["code"] == "dataset_not_found"
-        found = post(client, url, asked, way)
+        found = post(client, url, requested, way)
         assert (found.status_code, found.json()["code"]) == (plain.status_code, "dataset_not_found")
 
 

@@ -66,10 +66,10 @@ def _no_pauses(monkeypatch):
 
 
 def test_a_whole_life_is_told_once_and_in_order():
-    told = listen(LIFE)
-    states = [data["state"] for event, data, _ in told if event == "state"]
+    result = listen(LIFE)
+    states = [data["state"] for event, data, _ in result if event == "state"]
     assert states == ["queued", "running", "queued", "running", "succeeded"]
-    curves = [(d["name"], d["start"], d["values"]) for event, d, _ in told if event == "curve"]
+    curves = [(d["name"], d["start"], d["values"]) for event, d, _ in result if event == "curve"]
     assert curves == [
         ("loss", 0, [3.0, 2.0]),
         ("loss", 0, [5.0]),
@@ -77,10 +77,10 @@ def test_a_whole_life_is_told_once_and_in_order():
         ("loss", 1, [4.0, 1.0]),
         ("accuracy", 1, [0.9]),
     ]
-    said = [(d["progress"], d["message"]) for event, d, _ in told if event == "progress"]
-    assert said == [(0.0, ""), (0.1, "reading"), (0.5, "fitting"), (0.0, ""), (0.2, ""), (0.9, ""), (1.0, "")]
-    assert told[-1][0] == "end"
-    assert Job.model_validate(told[-1][1]) == LIFE[-1]
+    messages = [(d["progress"], d["message"]) for event, d, _ in result if event == "progress"]
+    assert messages == [(0.0, ""), (0.1, "reading"), (0.5, "fitting"), (0.0, ""), (0.2, ""), (0.9, ""), (1.0, "")]
+    assert result[-1][0] == "end"
+    assert Job.model_validate(result[-1][1]) == LIFE[-1]
 
 
 @pytest.mark.parametrize("cut", range(1, len(LIFE)))

@@ -43,15 +43,15 @@ def name(services, publish):
 def server(settings):
     """Its port, and of each question that did not take the usual way whether its answer was at hand."""
     app = create_app(settings.model_copy(update={"max_body_bytes": 100_000, "pointer_seconds": 3600}))
-    said, real = [], app.prepared
+    messages, real = [], app.prepared
 
     def request_of(head):
         found = real(head)
-        return None if found is None else Overheard(found, said)
+        return None if found is None else Overheard(found, messages)
 
     app.prepared = request_of
     with serving(app) as (port, _):
-        yield port, said
+        yield port, messages
 
 
 @contextmanager
@@ -86,33 +86,33 @@ class Overheard:
 @pytest.fixture
 def talk(server):
     """`talk(bytes, count)`: as many answers to what is sent, the pieces of a list one after the other."""
-    port, said = server
+    port, messages = server
     with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
 
-        def say(*pieces, answers=1, gap=0.03):
-            said.clear()
-            for place, piece in enumerate(pieces):
+        def say(*pieces, responses=1, gap=0.03):
+            messages.clear()
+            for place, chunk in enumerate(pieces):
                 if place:
                     time.sleep(gap)  # so that the server reads them apart
-                line.sendall(piece)
-            return read(line, answers)
+                line.sendall(chunk)
+            return read(line, responses)
 
-        say.line, say.said = line, said
+        say.line, say.said = line, messages
         yield say
 
 
 def read(line, count):
-    came, answers = b"", []
-    while len(answers) < count:
-        piece = line.recv(1 << 16)
-        assert piece, came
-        came += piece
+    came, responses = b"", []
+    while len(responses) < count:
+        chunk = line.recv(1 << 16)
+        assert chunk, came
+        came += chunk
         while (head := HEAD.match(came)) and len(came) >= head.end() + int(head[2]):
             end = head.end() + int(head[2])
-            answers.append(came[:end])
+            responses.append(came[:end])
             came = came[end:]
     assert not came
-    return answers
+    return responses
 
 
 def request_of(model, body, *headers, path="predict", method="POST", version="1.1"):
@@ -124,25 +124,25 @@ def request_of(model, body, *headers, path="predict", method="POST", version="1.
     return "\r\n".join(lines).encode() + body
 
 
-def told(answers):
-    return [OWN.sub(b"", answer) for answer in answers]
+def normalised(responses):
+    return [OWN.sub(b"", response) for response in responses]
 
 
 @pytest.fixture
 def usual(talk, name):
     """The answer to `ROWS` that comes the usual way, once the model is in memory."""
     talk(request_of(name, ROWS))
-    answers = talk(request_of(name, ROWS, LONG))
+    responses = talk(request_of(name, ROWS, LONG))
     assert talk.said == []
-    return told(answers)[0]
+    return normalised(responses)[0]
 
 
 def test_both_ways_give_the_same_bytes(talk, name, usual):
-    (answer,) = told(talk(request_of(name, ROWS)))
+    (response,) = normalised(talk(request_of(name, ROWS)))
     assert talk.said == [True]
-    assert answer == usual
-    assert b"x-model-version: 1\r\n" in answer
-    assert b"x-content-type-options: nosniff\r\n" in answer
+    assert response == usual
+    assert b"x-model-version: 1\r\n" in response
+    assert b"x-content-type-options: nosniff\r\n" in response
 
 
 def test_every_answer_has_a_date_and_an_id(talk, name):
@@ -153,12 +153,20 @@ def test_every_answer_has_a_date_and_an_id(talk, name):
 
 
 def test_however_it_is_cut_the_answer_is_the_same(talk, name, usual):
-    asked = request_of(name, ROWS)
-    for place in range(1, len(asked), 23):
-        assert told(talk(asked[:place], asked[place:])) == [usual]
-        assert talk.said == [True] or place < asked.index(END) + len(END)
+    requested = request_of(name, ROWS)
+    for place in range(1, len(requested), 23):
+        assert normalised(talk(requested[:place], requested[place:])) == [usual]
+        assert talk.said == [True] or place < requested.index(END) + len(END)
     assert (
-        told(talk(asked[:-60], asked[-60:-30], asked[-30:] + asked + asked[:-30], asked[-30:], answers=3))
+        normalised(
+            talk(
+                requested[:-60],
+                requested[-60:-30],
+                requested[-30:] + requested + requested[:-30],
+                requested[-30:],
+                responses=3,
+            )
+        )
         == [usual] * 3
     )
     assert talk.said == [True] * 3
@@ -167,18 +175,18 @@ def test_however_it_is_cut_the_answer_is_the_same(talk, name, usual):
 def test_a_body_for_which_room_is_made_as_it_comes(talk, name, usual, monkeypatch):
     monkeypatch.setattr(connection, "READ", 10)
     monkeypatch.setattr(connection, "AHEAD", 2)
-    asked = request_of(name, ROWS)
-    start = asked.index(END) + len(END)
-    cuts = [asked[:start], *(asked[at : at + 9] for at in range(start, len(asked), 9))]
-    assert told(talk(*cuts[:-1], cuts[-1] + asked, answers=2)) == [usual] * 2
+    requested = request_of(name, ROWS)
+    start = requested.index(END) + len(END)
+    cuts = [requested[:start], *(requested[at : at + 9] for at in range(start, len(requested), 9))]
+    assert normalised(talk(*cuts[:-1], cuts[-1] + requested, responses=2)) == [usual] * 2
     assert talk.said == [True] * 2
 
 
 @pytest.mark.parametrize("lead", [0, 77])
 def test_room_is_made_for_what_came_not_for_what_is_said_to_come(lead):
     """And so that numbers behind so many bytes are where a processor reads them best."""
-    came, asked = 100, PreparedRequest(10**12, lead, None)
-    arriving = connection._Arriving(asked, b"", memoryview(bytes(range(came))), came, came, None)
+    came, requested = 100, PreparedRequest(10**12, lead, None)
+    arriving = connection._Arriving(requested, b"", memoryview(bytes(range(came))), came, came, None)
     for most in (connection.READ, connection.AHEAD * connection.READ):
         room = arriving.room()
         assert (np.frombuffer(arriving.body, np.uint8).ctypes.data + lead) % 8 == 0
@@ -189,56 +197,56 @@ def test_room_is_made_for_what_came_not_for_what_is_said_to_come(lead):
 
 
 def test_a_body_that_comes_slowly_is_waited_for(talk, name, usual):
-    asked = request_of(name, ROWS)
-    cuts = [asked[:-40], *(asked[at : at + 1] for at in range(len(asked) - 40, len(asked)))]
-    assert told(talk(*cuts, gap=1.2 * connection.PATIENCE / 40)) == [usual]
+    requested = request_of(name, ROWS)
+    cuts = [requested[:-40], *(requested[at : at + 1] for at in range(len(requested) - 40, len(requested)))]
+    assert normalised(talk(*cuts, gap=1.2 * connection.PATIENCE / 40)) == [usual]
     assert talk.said == [True]
 
 
 def test_the_rest_of_a_question_is_waited_for_no_longer_than_patience(talk, name, usual, monkeypatch):
     monkeypatch.setattr(connection, "PATIENCE", 0.005)
-    asked = request_of(name, ROWS)
-    assert told(talk(asked[:-60], asked[-60:-30], asked[-30:], gap=0.3)) == [usual]
+    requested = request_of(name, ROWS)
+    assert normalised(talk(requested[:-60], requested[-60:-30], requested[-30:], gap=0.3)) == [usual]
     assert talk.said == []
 
 
 def test_who_leaves_before_the_question_is_whole(talk, name, server):
     """And the server goes on."""
-    asked = request_of(name, ROWS)
+    requested = request_of(name, ROWS)
     with socket.create_connection(("127.0.0.1", server[0]), timeout=20) as line:
-        line.sendall(asked[:-10])
+        line.sendall(requested[:-10])
         time.sleep(0.03)
-    assert talk(asked)
+    assert talk(requested)
 
 
 @pytest.mark.parametrize("left", [10, 0])
 def test_a_server_that_ends_waits_for_what_has_begun_to_arrive_and_for_answers(settings, name, left, monkeypatch):
-    asked, real = request_of(name, ROWS), Predictions.ready
+    requested, real = request_of(name, ROWS), Predictions.ready
 
-    async def slow(*wanted):
+    async def slow(*expected):
         await asyncio.sleep(0.4)
-        return await real(*wanted)
+        return await real(*expected)
 
     monkeypatch.setattr(Predictions, "ready", slow)
     with serving(create_app(settings)) as (port, running), socket.create_connection(("127.0.0.1", port)) as line:
-        line.sendall(asked[: len(asked) - left])
+        line.sendall(requested[: len(requested) - left])
         time.sleep(0.03)
         running.should_exit = True
         time.sleep(0.3)
-        line.sendall(asked[len(asked) - left :])
-        (answer,) = read(line, 1)
-        assert answer.startswith(b"HTTP/1.1 200 ")
+        line.sendall(requested[len(requested) - left :])
+        (response,) = read(line, 1)
+        assert response.startswith(b"HTTP/1.1 200 ")
         assert line.recv(1) == b""
 
 
 def test_only_an_idle_connection_is_closed(settings, name):
-    asked = request_of(name, ROWS)
+    requested = request_of(name, ROWS)
     with (
         serving(create_app(settings), timeout_keep_alive=0.2) as (port, _),
         socket.create_connection(("127.0.0.1", port), timeout=20) as line,
     ):
         for _ in range(6):
-            line.sendall(asked)
+            line.sendall(requested)
             read(line, 1)
             time.sleep(0.1)
         assert line.recv(1) == b""
@@ -246,22 +254,22 @@ def test_only_an_idle_connection_is_closed(settings, name):
 
 def test_questions_that_come_together_are_answered_in_order(talk, name, usual):
     health = b"GET /livez HTTP/1.1\r\nHost: here\r\n\r\n"
-    asked = request_of(name, ROWS)
-    answers = told(talk(asked + asked + health + asked + health + asked, answers=6))
-    assert [answers[place] for place in (0, 1, 3, 5)] == [usual] * 4
-    assert answers[2] == answers[4] != usual
+    requested = request_of(name, ROWS)
+    responses = normalised(talk(requested + requested + health + requested + health + requested, responses=6))
+    assert [responses[place] for place in (0, 1, 3, 5)] == [usual] * 4
+    assert responses[2] == responses[4] != usual
     assert True in talk.said
 
 
 def test_who_reads_late_gets_everything(talk, name, usual):
     """More answers than the buffers of both ends hold are not kept in memory: the server stops reading."""
-    count, asked = 2_000, request_of(name, ROWS)
-    sending = threading.Thread(target=talk.line.sendall, args=(asked * count,))
+    count, requested = 2_000, request_of(name, ROWS)
+    sending = threading.Thread(target=talk.line.sendall, args=(requested * count,))
     sending.start()
     time.sleep(0.3)
-    answers = read(talk.line, count)
+    responses = read(talk.line, count)
     sending.join()
-    assert set(told(answers)) == {usual}
+    assert set(normalised(responses)) == {usual}
 
 
 WRONG = [(b"{", 400), (b'{"rows": [{"length": "x"}]}', 422), (b'{"columns": [], "data": [[1]]}', 422)]
@@ -270,19 +278,19 @@ WRONG = [(b"{", 400), (b'{"rows": [{"length": "x"}]}', 422), (b'{"columns": [], 
 @pytest.mark.usefixtures("usual")
 @pytest.mark.parametrize(("body", "status"), WRONG)
 def test_both_ways_refuse_alike(talk, name, body, status):
-    (answer,) = told(talk(request_of(name, body)))
+    (response,) = normalised(talk(request_of(name, body)))
     assert talk.said == [True]
-    assert answer.startswith(b"HTTP/1.1 %d " % status)
-    assert b"\r\ncontent-type: application/problem+json\r\n" in answer
-    (same,) = told(talk(request_of(name, body, LONG)))
+    assert response.startswith(b"HTTP/1.1 %d " % status)
+    assert b"\r\ncontent-type: application/problem+json\r\n" in response
+    (same,) = normalised(talk(request_of(name, body, LONG)))
     assert talk.said == []
-    assert sorted(answer.split(b"\r\n")) == sorted(same.split(b"\r\n"))
+    assert sorted(response.split(b"\r\n")) == sorted(same.split(b"\r\n"))
 
 
 @pytest.mark.parametrize(("body", "status"), [(b"", 400), (b"[" + b"1," * 60_000 + b"1]", 413)])
 def test_bodies_of_no_size_to_speak_of_come_the_usual_way(talk, name, body, status):
-    (answer,) = talk(request_of(name, body))
-    assert answer.startswith(b"HTTP/1.1 %d " % status)
+    (response,) = talk(request_of(name, body))
+    assert response.startswith(b"HTTP/1.1 %d " % status)
     assert talk.said == []
 
 
@@ -290,9 +298,9 @@ def test_a_large_body_is_answered_later_and_in_order(talk, name, usual):
     """By a thread; what comes meanwhile waits."""
     rows = [*ROWS["data"], *[[0.5 * i, None, "large"] for i in range(4_000)]]
     large, small = request_of(name, {**ROWS, "data": rows}), request_of(name, ROWS)
-    answers = told(talk(large[:500], large[500:9_000], large[9_000:] + small, small, answers=3))
-    assert answers[1:] == [usual, usual]
-    assert len(json.loads(answers[0].split(END)[1])["predictions"]) == len(rows)
+    responses = normalised(talk(large[:500], large[500:9_000], large[9_000:] + small, small, responses=3))
+    assert responses[1:] == [usual, usual]
+    assert len(json.loads(responses[0].split(END)[1])["predictions"]) == len(rows)
     assert talk.said == [False, True, True]
 
 
@@ -301,7 +309,7 @@ def test_who_leaves_before_a_large_answer_leaves_the_queue(settings, name, reset
     """Nothing of the question is kept, no other notices, and the answer is counted as one that nobody waited for."""
     app = create_app(settings.model_copy(update={"predict_threads": 1, "max_waiting_predictions": 1}))
     rows = [[0.5 * i, None, "large"] for i in range(20_000)]
-    asked = request_of(name, {**ROWS, "data": rows}, *([LONG] if usual else []))
+    requested = request_of(name, {**ROWS, "data": rows}, *([LONG] if usual else []))
     bodies, process = [], connection.Connection._process
 
     def overheard(self, request, body):
@@ -315,7 +323,7 @@ def test_who_leaves_before_a_large_answer_leaves_the_queue(settings, name, reset
         admission._threads.submit(gate.wait)  # busy
         first, gone, late = (lines.enter_context(socket.create_connection(("127.0.0.1", port), 20)) for _ in range(3))
         for line, count in ((first, 1), (gone, 2)):
-            line.sendall(asked)
+            line.sendall(requested)
             until(lambda count=count: admission.large == count)
         if reset:
             gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -324,11 +332,11 @@ def test_who_leaves_before_a_large_answer_leaves_the_queue(settings, name, reset
         gone.close()
         until(lambda: admission.large == 1)
         until(lambda: usual or bodies[1]() is None)
-        late.sendall(asked)
+        late.sendall(requested)
         until(lambda: admission.large == 2)
         gate.set()
-        answers = [read(line, 1)[0] for line in (first, late)]
-        assert [answer[:13] for answer in answers] == [b"HTTP/1.1 200 "] * 2
+        responses = [read(line, 1)[0] for line in (first, late)]
+        assert [response[:13] for response in responses] == [b"HTTP/1.1 200 "] * 2
         first.sendall(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n")
         assert re.search(rb'predict",status="499"} 1\.0\n', read(first, 1)[0])
 
@@ -349,18 +357,18 @@ def test_who_asks_no_more_and_still_reads_is_answered(settings, name, usual):
             with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
                 line.sendall(request_of(name, ROWS))
                 line.shutdown(socket.SHUT_WR)
-                assert told(read(line, 1)) == [usual]
+                assert normalised(read(line, 1)) == [usual]
                 assert line.recv(1) == b""
 
 
 def test_a_model_that_is_not_there(talk):
-    (answer,) = talk(request_of("nowhere", ROWS))
-    assert answer.startswith(b"HTTP/1.1 404 ")
+    (response,) = talk(request_of("nowhere", ROWS))
+    assert response.startswith(b"HTTP/1.1 404 ")
     assert talk.said == [False]
 
 
 def test_a_clock_of_its_own(talk, name, usual):
-    assert told(talk(request_of(name, ROWS, "X-Request-Timeout: 5"))) == [usual]
+    assert normalised(talk(request_of(name, ROWS, "X-Request-Timeout: 5"))) == [usual]
     assert talk.said == [False]
 
 
@@ -368,12 +376,12 @@ def test_a_clock_of_its_own(talk, name, usual):
     ("headers", "version"), [(["Connection: close"], "1.1"), ([], "1.0"), (["Expect: 100-continue"], "1.1")]
 )
 def test_what_says_more_than_a_question_comes_the_usual_way(talk, name, usual, headers, version):
-    asked, goes_on = request_of(name, ROWS, *headers, version=version), b"HTTP/1.1 100 Continue\r\n\r\n"
-    talk.line.sendall(asked)
+    requested, goes_on = request_of(name, ROWS, *headers, version=version), b"HTTP/1.1 100 Continue\r\n\r\n"
+    talk.line.sendall(requested)
     if "Expect: 100-continue" in headers:
         assert talk.line.recv(len(goes_on)) == goes_on
-    (answer,) = told(read(talk.line, 1))
-    assert answer.replace(b"connection: close\r\n", b"") == usual
+    (response,) = normalised(read(talk.line, 1))
+    assert response.replace(b"connection: close\r\n", b"") == usual
     if "Expect: 100-continue" not in headers:
         assert talk.line.recv(1) == b""  # and it is closed
 
@@ -409,21 +417,21 @@ def test_what_is_no_request_is_refused(talk, name, length):
 def test_a_body_in_chunks(talk, name, usual):
     body = json.dumps(ROWS).encode()
     head = request_of(name, b"").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
-    assert told(talk(head + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))) == [usual]
+    assert normalised(talk(head + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))) == [usual]
 
 
 @pytest.mark.parametrize("address", ["predict?version=1", "predict%3Fversion=1", "predict?version=%31", "predict#x"])
 def test_unusual_addresses(talk, name, address):
     talk(request_of(name, ROWS, path=address))  # its pointer is remembered
-    (answer,) = talk(request_of(name, ROWS, path=address))
-    assert answer.startswith(b"HTTP/1.1 404 " if address == "predict%3Fversion=1" else b"HTTP/1.1 200 ")
+    (response,) = talk(request_of(name, ROWS, path=address))
+    assert response.startswith(b"HTTP/1.1 404 " if address == "predict%3Fversion=1" else b"HTTP/1.1 200 ")
     assert talk.said == [True] * (address == "predict?version=1")
 
 
 def test_each_request_is_counted_once(talk, name):
     def counted():
-        (answer,) = talk(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n")
-        lines = [line for line in answer.decode().splitlines() if "predict" in line]
+        (response,) = talk(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n")
+        lines = [line for line in response.decode().splitlines() if "predict" in line]
         return {
             status: float(next((line.split()[-1] for line in lines if f'status="{status}"' in line), 0))
             for status in (200, 422)
@@ -470,8 +478,8 @@ class Line:
     def __init__(self):
         self.sent = []
 
-    def writelines(self, pieces):
-        self.sent.append(b"".join(pieces))
+    def writelines(self, chunks):
+        self.sent.append(b"".join(chunks))
 
     def is_closing(self):
         return "closed" in self.sent

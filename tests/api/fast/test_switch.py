@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from app.api import fast
 from app.main import create_app
 from app.settings import Settings
-from tests.api.fast.test_connection import ROWS, read, request_of, serving, told
+from tests.api.fast.test_connection import ROWS, normalised, read, request_of, serving
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def name(services, publish):
 def responses(settings, requests):
     with serving(create_app(settings)) as (port, _), socket.create_connection(("127.0.0.1", port), timeout=20) as line:
         line.sendall(b"".join(requests))
-        return told(read(line, len(requests)))
+        return normalised(read(line, len(requests)))
 
 
 def test_both_positions_give_the_same_bytes(settings, name):

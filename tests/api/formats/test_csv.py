@@ -111,8 +111,8 @@ def test_plain_numbers_are_read_by_arrow(rows, end, header, ended):
     body = header + "".join(f"{end}{a},{b}" for a, b in rows).encode() + end.encode() * ended
     read = by_arrow(body)
     assert read.tobytes() == by_cell(body).tobytes()
-    told = [[float(cell or math.nan) for cell in row] for row in rows]
-    np.testing.assert_array_equal(read if header != HEADERS[1] else read[:, ::-1], told)
+    result = [[float(cell or math.nan) for cell in row] for row in rows]
+    np.testing.assert_array_equal(read if header != HEADERS[1] else read[:, ::-1], result)
 
 
 @pytest.mark.parametrize(

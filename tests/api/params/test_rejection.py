@@ -37,11 +37,11 @@ def test_without_a_rule_nothing_is_decided(ask):
 
 @pytest.mark.parametrize("threshold", [0.7, 0.9])
 def test_doubtful_rows_are_rejected(ask, threshold):
-    plain, told = ask("species").json(), ask("species", f"?accept_above={threshold}").json()
-    top = np.array(told["probabilities"]).max(axis=1)
-    assert told["decisions"] == ["accepted" if p > threshold else "rejected" for p in top]
-    assert set(told["decisions"]) == {"accepted", "rejected"}
-    assert told["predictions"] == plain["predictions"]
+    plain, result = ask("species").json(), ask("species", f"?accept_above={threshold}").json()
+    top = np.array(result["probabilities"]).max(axis=1)
+    assert result["decisions"] == ["accepted" if p > threshold else "rejected" for p in top]
+    assert set(result["decisions"]) == {"accepted", "rejected"}
+    assert result["predictions"] == plain["predictions"]
 
 
 def test_the_curve_of_an_ensemble_says_what_a_threshold_leaves(client, services, publish):
@@ -53,9 +53,9 @@ def test_the_curve_of_an_ensemble_says_what_a_threshold_leaves(client, services,
     )
     truth = iris.target_names[np.roll(iris.target, 20)].tolist()
     rows = [{"width": w, "length": long, "size": "large" if w > 1 else "small"} for long, w in iris.data[:, [0, 3]]]
-    told = client.post(f"/v1/models/{name}/predict", json={"rows": rows}).json()
-    pairs = {"task": "classification", "truth": truth, "probabilities": told["probabilities"]}
-    curve = client.post("/v1/metrics", json={**pairs, "classes": told["classes"]}).json()["rejection"]
+    result = client.post(f"/v1/models/{name}/predict", json={"rows": rows}).json()
+    pairs = {"task": "classification", "truth": truth, "probabilities": result["probabilities"]}
+    curve = client.post("/v1/metrics", json={**pairs, "classes": result["classes"]}).json()["rejection"]
     for place in (0, 20, 35):
         threshold = curve["thresholds"][place]
         decided = client.post(f"/v1/models/{name}/predict?accept_above={threshold}", json={"rows": rows}).json()
@@ -69,52 +69,52 @@ def test_the_curve_of_an_ensemble_says_what_a_threshold_leaves(client, services,
 
 
 def test_a_threshold_for_each_class(ask):
-    told = ask("species", "?accept_above=0.99&accept_above=0&accept_above=1").json()
-    p = np.array(told["probabilities"])
+    result = ask("species", "?accept_above=0.99&accept_above=0&accept_above=1").json()
+    p = np.array(result["probabilities"])
     limits = np.array([0.99, 0, 1])[p.argmax(axis=1)]
-    assert told["decisions"] == ["accepted" if one else "rejected" for one in p.max(axis=1) > limits]
+    assert result["decisions"] == ["accepted" if one else "rejected" for one in p.max(axis=1) > limits]
 
 
 def test_the_band_of_the_book(ask):
     """B3.4: 0.4 to 0.6 goes to a human."""
-    told = ask("size", "?reject_low=0.4&reject_high=0.6").json()
-    second = [p[1] for p in told["probabilities"]]
-    assert told["decisions"] == ["rejected" if 0.4 <= p <= 0.6 else "accepted" for p in second]
+    result = ask("size", "?reject_low=0.4&reject_high=0.6").json()
+    second = [p[1] for p in result["probabilities"]]
+    assert result["decisions"] == ["rejected" if 0.4 <= p <= 0.6 else "accepted" for p in second]
 
 
 def test_a_threshold_moves_the_border(ask):
     """B8.1: yes if P is above a threshold that may be set."""
-    told = {t: ask("size", f"?threshold={t}").json() for t in (0.05, 0.5, 0.95)}
-    for t, answer in told.items():
-        second = [p[1] for p in answer["probabilities"]]
-        assert answer["predictions"] == [answer["classes"][p > t] for p in second]
-        assert set(answer["decisions"]) == {"accepted"}
-    assert told[0.5]["predictions"] == ask("size").json()["predictions"]
-    assert told[0.05]["predictions"] != told[0.95]["predictions"]
+    result = {t: ask("size", f"?threshold={t}").json() for t in (0.05, 0.5, 0.95)}
+    for t, response in result.items():
+        second = [p[1] for p in response["probabilities"]]
+        assert response["predictions"] == [response["classes"][p > t] for p in second]
+        assert set(response["decisions"]) == {"accepted"}
+    assert result[0.5]["predictions"] == ask("size").json()["predictions"]
+    assert result[0.05]["predictions"] != result[0.95]["predictions"]
 
 
 def test_the_lead_over_the_second(ask):
-    told = ask("species", "?gap_above=0.5").json()
-    p = np.sort(told["probabilities"], axis=1)
-    assert told["decisions"] == ["accepted" if one else "rejected" for one in p[:, -1] - p[:, -2] > 0.5]
+    result = ask("species", "?gap_above=0.5").json()
+    p = np.sort(result["probabilities"], axis=1)
+    assert result["decisions"] == ["accepted" if one else "rejected" for one in p[:, -1] - p[:, -2] > 0.5]
 
 
 def test_the_cheapest_class_is_predicted(ask):
     """B3.19: argminⱼ Σᵢ pᵢ Cᵢⱼ, by hand."""
     cost = np.array([[0, 1, 1], [1, 0, 1], [50, 50, 0]])
     query = "?costs=" + ";".join(",".join(map(str, row)) for row in cost)
-    plain, told = ask("species").json(), ask("species", f"{query}&reject_cost=0.3").json()
-    expected = np.array(told["probabilities"]) @ cost
-    assert told["predictions"] == [told["classes"][j] for j in expected.argmin(axis=1)]
-    assert told["predictions"] != plain["predictions"]
-    assert told["decisions"] == ["rejected" if low > 0.3 else "accepted" for low in expected.min(axis=1)]
+    plain, result = ask("species").json(), ask("species", f"{query}&reject_cost=0.3").json()
+    expected = np.array(result["probabilities"]) @ cost
+    assert result["predictions"] == [result["classes"][j] for j in expected.argmin(axis=1)]
+    assert result["predictions"] != plain["predictions"]
+    assert result["decisions"] == ["rejected" if low > 0.3 else "accepted" for low in expected.min(axis=1)]
 
 
 def test_a_row_without_an_answer_has_no_decision(client, models):
     rows = [{"width": 0.2, "length": 5.0, "size": "small"}, {"width": "wide", "length": 5.0, "size": "small"}]
     query = "?accept_above=0.5&on_error=null"
-    told = client.post(f"/v1/models/{models}-species/predict{query}", json={"rows": rows}).json()
-    assert told["decisions"] == ["accepted", None]
+    result = client.post(f"/v1/models/{models}-species/predict{query}", json={"rows": rows}).json()
+    assert result["decisions"] == ["accepted", None]
     none = client.post(f"/v1/models/{models}-species/predict{query}", json={"rows": rows[1:]}).json()
     assert none["decisions"] == [None]
 

@@ -80,22 +80,22 @@ FILES = {
 
 @pytest.mark.parametrize("file_format", FILES)
 def test_every_format_is_recognised(client, file_format):
-    answer = upload(client, FILES[file_format], name="small")
-    made = answer.json()
-    assert answer.status_code == 201, answer.text
-    assert answer.headers["location"] == f"/v1/datasets/{made['id']}"
+    response = upload(client, FILES[file_format], name="small")
+    made = response.json()
+    assert response.status_code == 201, response.text
+    assert response.headers["location"] == f"/v1/datasets/{made['id']}"
     assert (made["name"], made["file_format"], made["rows"]) == ("small", file_format, 2)
-    assert client.get(answer.headers["location"]).json() == made
+    assert client.get(response.headers["location"]).json() == made
     rows = client.get(f"/v1/datasets/{made['id']}/rows").json()
     assert rows["data"] == ([[31], [44]] if file_format == "npy" else [[31, "pro"], [44, None]])
 
 
 def test_a_packed_file_named_and_sent_as_csv(client):
     packed = gzip.compress(CSV)
-    answer = client.post(
+    response = client.post(
         "/v1/datasets?name=t.csv.gz&file_format=csv", content=packed, headers={"Content-Type": "text/csv"}
     )
-    made = answer.json()
+    made = response.json()
     assert made["digest"] == f"sha256:{hashlib.sha256(packed).hexdigest()}"
     assert (made["size_bytes"], made["rows"]) == (len(packed), 2)
 
@@ -108,9 +108,9 @@ def test_a_body_in_pieces_without_a_length(client, size):
 
 
 def test_a_form(client):
-    answer = client.post("/v1/datasets/upload", files={"file": ("C:\\tables/größe.csv", CSV)})
-    made = answer.json()
-    assert answer.status_code == 201, answer.text
+    response = client.post("/v1/datasets/upload", files={"file": ("C:\\tables/größe.csv", CSV)})
+    made = response.json()
+    assert response.status_code == 201, response.text
     assert (made["name"], made["rows"], made["size_bytes"]) == ("größe.csv", 2, len(CSV))
     assert made["digest"] == f"sha256:{hashlib.sha256(CSV).hexdigest()}"
     fields = {"name": "named", "file_format": "csv"}
@@ -159,32 +159,32 @@ def test_too_much_is_refused_early(limited):
     client = limited(max_upload_bytes=len(CSV))
     assert upload(client, CSV).status_code == 201
     problem(upload(client, CSV + b"\n"), 413, "body_too_large")
-    asked = []
+    requested = []
 
     def endless():
         while True:
-            asked.append(1)
+            requested.append(1)
             yield CSV
 
     problem(run_asgi(client.app, endless(), []), 413, "body_too_large")
-    assert len(asked) == 2
+    assert len(requested) == 2
     problem(client.post("/v1/datasets/upload", files={"file": ("x", CSV)}), 413, "body_too_large")
 
 
 def run_asgi(app, body, headers, path="/v1/datasets"):
     """One request with the body as the iterator gives it; behind its end comes silence."""
-    answer = {"body": b""}
+    response = {"body": b""}
 
     async def receive():
-        for piece in body:
-            return {"type": "http.request", "body": piece, "more_body": True}
+        for chunk in body:
+            return {"type": "http.request", "body": chunk, "more_body": True}
         return await asyncio.Event().wait()
 
     async def send(message):
         if message["type"] == "http.response.start":
-            answer.update(message)
+            response.update(message)
         else:
-            answer["body"] += message["body"]
+            response["body"] += message["body"]
 
     scope = {
         "type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
@@ -192,7 +192,7 @@ def run_asgi(app, body, headers, path="/v1/datasets"):
         "server": ("test", 80), "client": ("test", 1),
     }  # fmt: skip
     asyncio.run(app(scope, receive, send))
-    return httpx.Response(answer["status"], headers=answer["headers"], content=answer["body"])
+    return httpx.Response(response["status"], headers=response["headers"], content=response["body"])
 
 
 def test_a_silent_sender_is_cut_off(limited):
@@ -303,10 +303,10 @@ def test_a_large_upload_costs_little_memory(api_process):
     watching = threading.Thread(target=watch)
     watching.start()
     count = 100_000_000 // len(block)
-    answer = client.post("/v1/datasets", content=(header if n == 0 else block for n in range(count + 1)))
+    response = client.post("/v1/datasets", content=(header if n == 0 else block for n in range(count + 1)))
     done.set()
     watching.join()
-    assert answer.json()["rows"] == count * 40_000
+    assert response.json()["rows"] == count * 40_000
     assert most[0] - start < 40_000_000
 
 

@@ -64,7 +64,7 @@ def exactly(kind, body):
 VALUES = {"length": [5.1, None, 6.5], "width": [0.2, 1.1, 2.1], "size": ["small", "large", "naïve"]}
 
 
-def asked(types, inputs, **more):
+def infer_request(types, inputs, **more):
     """A request by their types, for the tensors that the metadata names, as it is sent."""
     tensors = [
         types.RequestInput(
@@ -83,26 +83,26 @@ def test_what_is_there(client, types, model):
     server = exactly(types.MetadataServerResponse, client.get("/v2").content)
     assert "binary_tensor_data" in server.extensions
     for path in (f"/v2/models/{model}", f"/v2/models/{model}/versions/1"):
-        told = exactly(types.MetadataModelResponse, client.get(path).content)
-        assert (told.name, told.versions) == (model, ["1"])
-        for tensor in [*told.inputs, *told.outputs]:
+        result = exactly(types.MetadataModelResponse, client.get(path).content)
+        assert (result.name, result.versions) == (model, ["1"])
+        for tensor in [*result.inputs, *result.outputs]:
             assert types.Datatype(tensor.datatype)
 
 
 @pytest.mark.parametrize("path", ["", "/versions/1"])
 def test_their_request_and_our_answer(client, types, model, path):
-    told = types.MetadataModelResponse.model_validate_json(client.get(f"/v2/models/{model}").content)
-    body = asked(types, told.inputs, outputs=[types.RequestOutput(name=one.name) for one in told.outputs])
+    result = types.MetadataModelResponse.model_validate_json(client.get(f"/v2/models/{model}").content)
+    body = infer_request(types, result.inputs, outputs=[types.RequestOutput(name=one.name) for one in result.outputs])
     response = client.post(
         f"/v2/models/{model}{path}/infer", content=body, headers={"Content-Type": "application/json"}
     )
     assert response.status_code == 200, response.text
-    answer = exactly(types.InferenceResponse, response.content)
-    assert (answer.model_name, answer.model_version, answer.id) == (model, "1", "r-1")
-    assert [(one.name, one.datatype, len(one.shape)) for one in answer.outputs] == [
-        (one.name, one.datatype, len(one.shape)) for one in told.outputs
+    reply = exactly(types.InferenceResponse, response.content)
+    assert (reply.model_name, reply.model_version, reply.id) == (model, "1", "r-1")
+    assert [(one.name, one.datatype, len(one.shape)) for one in reply.outputs] == [
+        (one.name, one.datatype, len(one.shape)) for one in result.outputs
     ]
-    for one in answer.outputs:
+    for one in reply.outputs:
         count = 1
         for length in one.shape:
             count *= length
@@ -111,8 +111,8 @@ def test_their_request_and_our_answer(client, types, model, path):
 
 
 def test_our_refusals_are_theirs(client, types, model):
-    told = types.MetadataModelResponse.model_validate_json(client.get(f"/v2/models/{model}").content)
-    short = types.InferenceRequest.model_validate_json(asked(types, told.inputs))
+    result = types.MetadataModelResponse.model_validate_json(client.get(f"/v2/models/{model}").content)
+    short = types.InferenceRequest.model_validate_json(infer_request(types, result.inputs))
     short.inputs[0].shape = [2]
     refused = client.post(f"/v2/models/{model}/infer", json=short.model_dump())
     assert refused.status_code == 400
@@ -136,11 +136,11 @@ def test_a_numpy_array_goes_through_their_request_codec_and_back(client, mlserve
     width = client.get(f"/v2/models/{model}").json()["inputs"][0]["shape"][1]
     rows = np.arange(1, 1 + 2 * width).reshape(2, width).astype(dtype)
     codec = mlserver.codecs.NumpyRequestCodec
-    answer = infer_with(client, mlserver.types, model, codec.encode_request(rows))
+    response = infer_with(client, mlserver.types, model, codec.encode_request(rows))
     expected = client.post(
         f"/v1/models/{model}/predict", json={"columns": ["x", "y", "z"][:width], "data": rows.tolist()}
     ).json()["predictions"]
-    assert codec.decode_response(answer).tolist() == expected
+    assert codec.decode_response(response).tolist() == expected
 
 
 def test_nan_in_a_numpy_array_is_a_missing_value(client, mlserver, numeric):
@@ -155,8 +155,8 @@ def test_nan_in_a_numpy_array_is_a_missing_value(client, mlserver, numeric):
 def test_outputs_that_are_named_come_whatever_the_codec(client, mlserver, numeric):
     request = mlserver.codecs.NumpyRequestCodec.encode_request(np.ones((1, 3)))
     request.outputs = [mlserver.types.RequestOutput(name=name) for name in ("predict_proba", "predict")]
-    answer = infer_with(client, mlserver.types, numeric(), request)
-    assert [one.name for one in answer.outputs] == ["predict_proba", "predict"]
+    response = infer_with(client, mlserver.types, numeric(), request)
+    assert [one.name for one in response.outputs] == ["predict_proba", "predict"]
 
 
 def test_a_data_frame_goes_through_their_request_codec_and_back(client, mlserver, services, publish):

@@ -7,11 +7,11 @@ from sklearn import metrics
 URL = "/v1/metrics"
 
 
-def told(client, **body):
+def measure(client, **body):
     response = client.post(URL, json=body)
     assert response.status_code == 200, response.text
-    answer = response.json()
-    return answer, {(f["name"], f.get("label")): f for f in answer["metrics"]}
+    reply = response.json()
+    return reply, {(f["name"], f.get("label")): f for f in reply["metrics"]}
 
 
 def faults(client, **body):
@@ -23,8 +23,8 @@ def faults(client, **body):
 
 def test_numbers(client):
     """B3.11: errors 1, -2, 2 give √3. Every figure is rounded to its error bar."""
-    answer, measured = told(client, task="regression", truth=[1, 5, 9], predicted=[2, 3, 11])
-    assert (answer["task"], answer["rows"]) == ("regression", 3)
+    response, measured = measure(client, task="regression", truth=[1, 5, 9], predicted=[2, 3, 11])
+    assert (response["task"], response["rows"]) == ("regression", 3)
     assert measured["rmse", None]["value"] == pytest.approx(1.7320508, abs=5e-8)
     assert measured["mae", None]["value"] == pytest.approx(5 / 3)
     assert measured["r2", None]["value"] == pytest.approx(1 - 9 / 32)
@@ -37,23 +37,23 @@ def test_numbers(client):
 def test_residuals_are_looked_at_without_a_model(client):
     """B5.10: the ten of the book, A² = 0.1293204, and the pair that is far out when there is one."""
     residuals = [-1.2, -0.7, -0.3, -0.25, -0.1, 0.05, 0.2, 0.4, 0.8, 1.1]
-    answer, _ = told(client, task="regression", truth=residuals, predicted=[0] * 10)
-    first = answer["residuals"]["normality"][0]
-    assert (answer["residuals"]["part"], first["name"]) == ("judged", "anderson-darling")
+    response, _ = measure(client, task="regression", truth=residuals, predicted=[0] * 10)
+    first = response["residuals"]["normality"][0]
+    assert (response["residuals"]["part"], first["name"]) == ("judged", "anderson-darling")
     assert first["statistic"] == pytest.approx(0.1293204, abs=5e-8)
-    answer, _ = told(client, task="regression", truth=[*residuals, 30], predicted=[0] * 11)
-    assert answer["residuals"]["outlier_rows"] == [10]
+    response, _ = measure(client, task="regression", truth=[*residuals, 30], predicted=[0] * 11)
+    assert response["residuals"]["outlier_rows"] == [10]
 
 
 def test_the_counts_of_the_book(client):
     """B3.17: TP=8 FP=2 FN=4 TN=86 give .94, .8 and .666667; the cells name the pairs."""
     truth, predicted = 8 * ["+"] + 2 * ["-"] + 4 * ["+"] + 86 * ["-"], 10 * ["+"] + 90 * ["-"]
-    answer, measured = told(client, task="classification", truth=truth, predicted=predicted, examples=3)
+    response, measured = measure(client, task="classification", truth=truth, predicted=predicted, examples=3)
     assert measured["accuracy", None]["value"] == pytest.approx(0.94)
     assert measured["precision", "+"]["value"] == pytest.approx(0.8)
     assert measured["recall", "+"]["value"] == pytest.approx(0.666667, abs=5e-7)
     assert measured["accuracy", None]["interval"] == "clopper-pearson"
-    matrix = answer["confusion_matrix"]
+    matrix = response["confusion_matrix"]
     assert (matrix["classes"], matrix["counts"]) == (["+", "-"], [[8, 4], [2, 86]])
     assert matrix["cells"] == [
         {"truth": 0, "assigned": 1, "count": 4, "rows": [10, 11, 12]},
@@ -61,19 +61,19 @@ def test_the_counts_of_the_book(client):
         {"truth": 1, "assigned": 1, "count": 86, "rows": [14, 15, 16]},
         {"truth": 0, "assigned": 0, "count": 8, "rows": [0, 1, 2]},
     ]
-    assert "rejection" not in answer
-    assert answer["curves"] == []
+    assert "rejection" not in response
+    assert response["curves"] == []
 
 
 def test_undefined_is_null_never_0(client):
     """B3.17: 0/0. Nothing was called b, nothing is c."""
     body = {"truth": ["a", "a", "b"], "predicted": ["a", "a", "a"], "classes": ["a", "b", "c"]}
-    _, measured = told(client, task="classification", **body)
+    _, measured = measure(client, task="classification", **body)
     for name, label in (("precision", "b"), ("precision", "c"), ("recall", "c"), ("f1", "c")):
         assert measured[name, label]["value"] is None
         assert measured[name, label]["display"] == "undefined"
     assert measured["recall", "b"]["value"] == 0
-    _, measured = told(client, task="regression", truth=[2, 2, 2], predicted=[1, 2, 3])
+    _, measured = measure(client, task="regression", truth=[2, 2, 2], predicted=[1, 2, 3])
     assert measured["r2", None]["value"] is None
 
 
@@ -88,7 +88,7 @@ def test_scores_are_probabilities_of_the_second_class(client, drawn):
     """Against scikit-learn; E17: the area is P(score of a positive > score of a negative)."""
     truth, scores, weights = drawn
     body = {"truth": truth.tolist(), "scores": scores.tolist(), "weights": weights.tolist()}
-    answer, measured = told(client, task="classification", **body)
+    response, measured = measure(client, task="classification", **body)
     w = {"sample_weight": weights}
     expected = {
         "accuracy": metrics.accuracy_score(truth, scores > 0.5, **w),
@@ -100,16 +100,16 @@ def test_scores_are_probabilities_of_the_second_class(client, drawn):
         "mcc": metrics.matthews_corrcoef(truth, scores > 0.5, **w),
     }
     assert {name: measured[name, None]["value"] for name in expected} == pytest.approx(expected, rel=1e-6)
-    curve, of_precision = answer["curves"]
+    curve, of_precision = response["curves"]
     assert (curve["name"], of_precision["name"]) == ("roc", "precision_recall")
     assert [measured[name, None].get("average") for name in ("f1", "accuracy")] == ["macro", None]
     area = np.trapezoid(curve["y"], curve["x"])
     assert area == pytest.approx(expected["roc_auc"], abs=1e-3)
-    rejection = answer["rejection"]
+    rejection = response["rejection"]
     assert rejection["thresholds"][:3] == [0.5, 0.51, 0.52]
     assert rejection["accuracy"][0] == pytest.approx(expected["accuracy"])
     both = {"probabilities": np.stack([1 - scores, scores], 1).tolist(), "classes": [0, 1]}
-    same, _ = told(client, task="classification", truth=body["truth"], weights=body["weights"], **both)
+    same, _ = measure(client, task="classification", truth=body["truth"], weights=body["weights"], **both)
     assert same["rejection"]["rejected"] == pytest.approx(rejection["rejected"])
 
 
@@ -117,8 +117,8 @@ def test_a_threshold_decides_between_two_classes(client):
     """B8.1: yes above a probability that may be set."""
     body = {"truth": [0, 1, 1, 0], "scores": [0.2, 0.3, 0.9, 0.6]}
     for threshold, counts in ((0.25, [[1, 1], [0, 2]]), (0.5, [[1, 1], [1, 1]]), (0.6, [[2, 0], [1, 1]])):
-        answer, _ = told(client, task="classification", threshold=threshold, **body)
-        assert answer["confusion_matrix"]["counts"] == counts
+        response, _ = measure(client, task="classification", threshold=threshold, **body)
+        assert response["confusion_matrix"]["counts"] == counts
     assert faults(client, task="classification", threshold=0.5, truth=[1, 0], predicted=[1, 1]) == {
         ("/threshold", "invalid")
     }
@@ -128,8 +128,8 @@ def test_costs(client):
     """B3.19: a poisonous mushroom eaten costs 100: what is edible with 0.98 is left."""
     costs = {"classes": ["edible", "poisonous"], "costs": [[0, 1], [100, 0]], "reject": 0.9}
     body = {"truth": ["edible", "poisonous", "edible"], "scores": [0.02, 0.02, 0.001]}
-    answer, _ = told(client, task="classification", classes=["edible", "poisonous"], costs=costs, **body)
-    cost = answer["costs"]
+    response, _ = measure(client, task="classification", classes=["edible", "poisonous"], costs=costs, **body)
+    cost = response["costs"]
     assert cost["threshold"] == pytest.approx(1 / 101)
     assert cost["rejected"]["value"] == pytest.approx(2 / 3)
     assert cost["cost"]["value"] == pytest.approx(1.8 / 3)
@@ -137,8 +137,10 @@ def test_costs(client):
 
 
 def test_one_and_the_text_one_are_different_classes(client):
-    answer, measured = told(client, task="classification", truth=[1, "1", True, 1.0], predicted=[1.0, "1", True, "1"])
-    assert len(answer["confusion_matrix"]["classes"]) == 3
+    response, measured = measure(
+        client, task="classification", truth=[1, "1", True, 1.0], predicted=[1.0, "1", True, "1"]
+    )
+    assert len(response["confusion_matrix"]["classes"]) == 3
     assert measured["accuracy", None]["value"] == 0.75
 
 
@@ -178,7 +180,7 @@ def test_what_does_not_fit_the_schema_has_one_fault_each(client):
 
 
 def test_one_pair_has_figures_without_bars(client):
-    _, measured = told(client, task="regression", truth=[1], predicted=[3])
+    _, measured = measure(client, task="regression", truth=[1], predicted=[3])
     assert (measured["mae", None]["value"], measured["mae", None].get("lower")) == (2, None)
-    _, measured = told(client, task="classification", truth=["a"], predicted=["a"])
+    _, measured = measure(client, task="classification", truth=["a"], predicted=["a"])
     assert measured["accuracy", None]["value"] == 1

@@ -57,12 +57,12 @@ def test_large_binary_tensors_are_answered_alike_on_the_event_loop_and_off_it(cl
     name, rows = numeric(), np.random.default_rng(0).normal(size=(4000, 3))
     predictions = client.app.services.predictions
     paces, digest = predictions._paces, predictions.pointers.fetch(VersionRef(name)).result().digest
-    asked = tensor("input-0", [*rows.shape], "FP64", binary_data_size=rows.nbytes)
-    said = outputs(infer(name, tensor("input-0", [*rows.shape], "FP64", rows.tolist())))
+    requested = tensor("input-0", [*rows.shape], "FP64", binary_data_size=rows.nbytes)
+    messages = outputs(infer(name, tensor("input-0", [*rows.shape], "FP64", rows.tolist())))
     assert digest not in paces
     for pace in (math.inf, 0.0):  # of those before
         paces[digest] = pace
-        assert outputs(infer(name, asked, payload=rows.tobytes())) == said
+        assert outputs(infer(name, requested, payload=rows.tobytes())) == messages
         assert (paces.pop(digest) < math.inf) == (pace < math.inf)
 
 
@@ -249,10 +249,10 @@ def test_booleans_and_binary_booleans(services):
     from app.schemas.inference import InferInput
     from app.services.tensors import InvalidTensor, read_tensors
 
-    asked = InferInput.model_validate(tensor("b", [3], "BOOL", binary_data_size=3))
-    assert read_tensors([asked], memoryview(b"\0\1\1"))[0].values == [False, True, True]
+    requested = InferInput.model_validate(tensor("b", [3], "BOOL", binary_data_size=3))
+    assert read_tensors([requested], memoryview(b"\0\1\1"))[0].values == [False, True, True]
     with pytest.raises(InvalidTensor):
-        read_tensors([asked], memoryview(b"\0\1\2"))
+        read_tensors([requested], memoryview(b"\0\1\2"))
 
 
 @pytest.mark.parametrize(
@@ -432,8 +432,8 @@ def test_requested_outputs_come_in_order_and_as_asked(numeric, infer):
     assert [output["name"] for output in both.json()["outputs"]] == ["predict_proba", "predict"]
     assert both.json()["id"] == "é-7"
     assert "id" not in infer(numeric(), MATRIX).json()
-    wanted = [{"name": "predict"}, {"name": "predict_proba", "parameters": {"binary_data": False}}]
-    response = infer(numeric(), MATRIX, outputs=wanted, parameters={"binary_data_output": True})
+    expected = [{"name": "predict"}, {"name": "predict_proba", "parameters": {"binary_data": False}}]
+    response = infer(numeric(), MATRIX, outputs=expected, parameters={"binary_data_output": True})
     end = int(response.headers[JSON_BYTES])
     labels, numbers = orjson.loads(response.content[:end])["outputs"]
     tail = response.content[end:]

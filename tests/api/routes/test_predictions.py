@@ -252,9 +252,9 @@ def test_the_documented_body_is_a_named_union(client):
     names = {member["$ref"].rpartition("/")[2] for member in schema["oneOf"]}
     assert names == {"PredictRows", "PredictColumns"}
     assert names <= document["components"]["schemas"].keys()
-    answer = operation["responses"]["200"]
-    assert answer["content"]["application/json"]["schema"]["$ref"].endswith("/Prediction")
-    assert answer["headers"].keys() >= {"X-Model-Version", "X-Ignored-Columns"}
+    response = operation["responses"]["200"]
+    assert response["content"]["application/json"]["schema"]["$ref"].endswith("/Prediction")
+    assert response["headers"].keys() >= {"X-Model-Version", "X-Ignored-Columns"}
 
 
 def test_an_answer_is_json_once(predict):

@@ -120,9 +120,9 @@ def test_every_fault_of_a_tangent_is_named(ask):
 def test_an_explanation_speaks_of_columns_by_name(ask):
     got = answered(ask("explain", {"rows": [ROW, ROW | {"width": 2.1}]}, "decision_tree"))
     assert len(got["explanations"]) == len(got["predictions"]) == 2
-    asked = {step["column"] for one in got["explanations"] for step in one["path"]}
-    assert asked
-    assert asked <= {"length", "width", "size"}
+    requested = {step["column"] for one in got["explanations"] for step in one["path"]}
+    assert requested
+    assert requested <= {"length", "width", "size"}
 
 
 def test_more_explanations_than_fit_into_an_answer_are_refused(ask, monkeypatch):

@@ -83,8 +83,8 @@ class Fitted(NamedTuple):
 
 def fitted(algorithm: str, table: Table, split: Split) -> Fitted:
     task = Task.CLASSIFICATION if table.classes else Task.REGRESSION
-    asked = {"target": table.target, "algorithm": {"name": algorithm}, "validation": {"test_fraction": 0}}
-    spec, begun = TrainSpec.model_validate(asked | {"task": task}), time.process_time()
+    requested = {"target": table.target, "algorithm": {"name": algorithm}, "validation": {"test_fraction": 0}}
+    spec, begun = TrainSpec.model_validate(requested | {"task": task}), time.process_time()
     trained = train(plan(spec, sheet(split.train), split.train.num_rows), split.train, data_digest="sha256:0")
     seconds = time.process_time() - begun
     predicted = decode(trained.blob).predict(split.test.drop_columns([table.target]))

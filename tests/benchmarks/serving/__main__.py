@@ -35,10 +35,10 @@ ROUNDS = 3
 def main():
     logging.basicConfig(level="INFO", format="%(message)s")
     logging.getLogger("httpx").setLevel("WARNING")
-    asked, busy = _arguments(), os.getloadavg()[1] / (os.cpu_count() or 1)
+    requested, busy = _arguments(), os.getloadavg()[1] / (os.cpu_count() or 1)
     with tempfile.TemporaryDirectory(prefix="serving-") as made, pinned(LOAD_CORE):
         folder = Path(made)
-        chosen, venv = _chosen(asked, folder)
+        chosen, venv = _chosen(requested, folder)
         servers, metrics = {}, {}
         for name, start in chosen.items():
             own = folder / name.replace(" ", "-").replace(",", "")
@@ -46,14 +46,14 @@ def main():
             try:
                 with start(own) as (server, forms):
                     servers[name] = server
-                    metrics |= _measured(forms, server, own, asked.seconds)
+                    metrics |= _measured(forms, server, own, requested.seconds)
             except TimeoutError as error:
                 log.warning("%s: left out, it did not start: %s", name, error)
         machine = _machine(venv, busy)
     details = ["## All measurements", cells_table(metrics), servers_table(servers)]
     text = "\n\n".join([machine, targets_table(metrics, servers), *details])
     print(text)  # noqa: T201  what a benchmark is for
-    if asked.guide:
+    if requested.guide:
         _write(text)
 
 
@@ -69,14 +69,14 @@ def _arguments():
 def _chosen(asked, folder):
     known = {"floor": contestants.floor, "Valiant": contestants.ours, "Valiant, batching": contestants.ours_batching}
     known |= dict.fromkeys(mlserver.CONFIGURATIONS) | {"FastAPI + joblib": contestants.typical}
-    wanted = [name for name in known if not asked.only or any(word.lower() in name.lower() for word in asked.only)]
+    expected = [name for name in known if not asked.only or any(word.lower() in name.lower() for word in asked.only)]
     venv = None
-    if any(name in mlserver.CONFIGURATIONS for name in wanted):
+    if any(name in mlserver.CONFIGURATIONS for name in expected):
         venv = asked.mlserver.resolve() if asked.mlserver else mlserver.environment(folder)
         if venv is None:
             log.warning("MLServer: left out, its packages cannot be installed here")
-            wanted = [name for name in wanted if name not in mlserver.CONFIGURATIONS]
-    return {name: known[name] or partial(contestants.rival, venv, name) for name in wanted}, venv
+            expected = [name for name in expected if name not in mlserver.CONFIGURATIONS]
+    return {name: known[name] or partial(contestants.rival, venv, name) for name in expected}, venv
 
 
 def _measured(forms, server, folder, seconds):

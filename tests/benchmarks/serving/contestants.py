@@ -96,10 +96,10 @@ def _train(address):
         known = {one["name"] for one in client.get("/v1/algorithms", params={"limit": 200}).json()["items"]}
         there = {model: algorithm for model, algorithm in ALGORITHMS.items() if algorithm["name"] in known}
         for model, algorithm in there.items():
-            asked = {
+            requested = {
                 "model": model, "dataset": dataset["id"], "target": target, "features": names, "algorithm": algorithm,
             }  # fmt: skip
-            _await(client, client.post("/v1/jobs/train", json=asked).raise_for_status().json())
+            _await(client, client.post("/v1/jobs/train", json=requested).raise_for_status().json())
     return dict.fromkeys(there, names)
 
 

@@ -65,14 +65,14 @@ def serving(command, ask, folder, environment=None):
 def _await_answer(child, ask, begun):
     while True:
         try:
-            answer = httpx.post(ask.url, content=ask.body, headers=ask.headers, timeout=20, trust_env=False)
+            predicted = httpx.post(ask.url, content=ask.body, headers=ask.headers, timeout=20, trust_env=False)
         except httpx.TransportError:
-            answer = None
-        if answer is not None and answer.status_code == 200:
+            predicted = None
+        if predicted is not None and predicted.status_code == 200:
             return
         if child.poll() is not None or time.perf_counter() - begun > PATIENCE:
-            told = "" if answer is None else answer.text[:300]
-            raise TimeoutError(f"{child.args[0]} never answered: {told}")
+            result = "" if predicted is None else predicted.text[:300]
+            raise TimeoutError(f"{child.args[0]} never answered: {result}")
         time.sleep(0.02)
 
 

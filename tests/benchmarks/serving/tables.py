@@ -40,10 +40,10 @@ TARGETS = [
 def targets_table(metrics, servers):
     """How many times as many requests a second, and how many times less CPU time a request, as what is named."""
     lines = [_row(["how many times as good as", "wanted", "by rate", "by CPU time"]), _row(["---"] * 4)]
-    for said, least, ours, theirs in TARGETS:
+    for messages, least, ours, theirs in TARGETS:
         rate = _ratio(_best(metrics, ours, _rate), _best(metrics, theirs, _rate))
         work = _ratio(_best(metrics, ours, _work), _best(metrics, theirs, _work))
-        lines += [_row([said, f"≥ {least:g}", rate, work])]
+        lines += [_row([messages, f"≥ {least:g}", rate, work])]
     return "\n".join([*lines, *_latencies(metrics), *_memory(servers)])
 
 

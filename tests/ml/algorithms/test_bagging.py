@@ -46,10 +46,10 @@ def test_the_average_is_no_worse_than_the_members_on_average(diabetes):
 def test_the_ambiguity_decomposition(diabetes):
     """Squared error of the average = mean squared error of the members - their variance around it, exactly."""
     params, state = fitted(diabetes, n_estimators=7)
-    told = np.array([one.predict(diabetes.x) for one in state.members])
+    result = np.array([one.predict(diabetes.x) for one in state.members])
     average = bagging.predict(params, state, diabetes.x)
     left = np.mean((average - diabetes.y) ** 2)
-    assert left == pytest.approx(np.mean((told - diabetes.y) ** 2) - np.mean((told - average) ** 2), rel=1e-12)
+    assert left == pytest.approx(np.mean((result - diabetes.y) ** 2) - np.mean((result - average) ** 2), rel=1e-12)
 
 
 def test_out_of_bag_error_is_that_of_rows_nobody_in_the_answer_saw(diabetes):
@@ -64,11 +64,11 @@ def test_out_of_bag_error_is_that_of_rows_nobody_in_the_answer_saw(diabetes):
         out = np.setdiff1d(np.arange(n), rows)
         total[out] += model.predict(diabetes.x[out])
         seen[out] += 1
-    judged = seen > 0
-    error = np.sqrt(np.mean((total[judged] / seen[judged] - diabetes.y[judged]) ** 2))
+    evaluated = seen > 0
+    error = np.sqrt(np.mean((total[evaluated] / seen[evaluated] - diabetes.y[evaluated]) ** 2))
     assert state.out_of_bag == pytest.approx(error, rel=1e-9)
-    assert state.judged == judged.sum() < n
-    assert found.warnings[0].startswith(f"{n - judged.sum()} rows are known to every member")
+    assert state.judged == evaluated.sum() < n
+    assert found.warnings[0].startswith(f"{n - evaluated.sum()} rows are known to every member")
 
 
 def test_a_share_of_the_rows_is_drawn(diabetes):
@@ -77,15 +77,15 @@ def test_a_share_of_the_rows_is_drawn(diabetes):
         diabetes, n_estimators=3, max_samples=0.2, estimator={"name": "decision_tree", "min_samples_leaf": 1}
     )
     assert [member.state.weight[0] for member in state.members] == [88] * 3
-    told = np.array([member.predict(diabetes.x) == diabetes.y for member in state.members])
-    assert told.mean() == pytest.approx(1 - (1 - 1 / 442) ** 88, abs=0.03)
+    result = np.array([member.predict(diabetes.x) == diabetes.y for member in state.members])
+    assert result.mean() == pytest.approx(1 - (1 - 1 / 442) ** 88, abs=0.03)
 
 
 def test_votes_are_shares_of_the_members(cancer):
     params, state = fitted(cancer, n_estimators=9, voting="hard")
-    told = bagging.predict(params, state, cancer.x)
+    predicted = bagging.predict(params, state, cancer.x)
     votes = sum(np.eye(2)[one.predict(cancer.x).argmax(axis=1)] for one in state.members)
-    np.testing.assert_allclose(told, votes / 9, rtol=1e-15)
+    np.testing.assert_allclose(predicted, votes / 9, rtol=1e-15)
 
 
 def test_few_draws_leave_the_out_of_bag_error_undefined():

@@ -51,8 +51,8 @@ def test_after_its_round_a_tree_is_wrong_on_half_of_the_weight(cancer):
     found = fitted(adaboost, params, cancer)
     weights = np.full(len(cancer.x), 1 / len(cancer.x))
     votes = [stage.argmax(axis=1) for stage in adaboost.stages(found.state.trees, cancer.x)]
-    for answer, vote, error in zip(votes, found.state.votes, found.state.errors, strict=True):
-        wrong = answer != cancer.codes
+    for predicted, vote, error in zip(votes, found.state.votes, found.state.errors, strict=True):
+        wrong = predicted != cancer.codes
         assert weights[wrong].sum() == pytest.approx(error, rel=1e-9)
         weights = weights * np.exp(vote * wrong)
         weights /= weights.sum()
@@ -62,8 +62,8 @@ def test_after_its_round_a_tree_is_wrong_on_half_of_the_weight(cancer):
 def test_a_share_of_a_vote_moves_the_weights_by_as_much(cancer):
     found = fitted(adaboost, adaboost.AdaBoost(n_estimators=4, learning_rate=0.3), cancer)
     weights = np.full(len(cancer.x), 1 / len(cancer.x))
-    answers = adaboost.stages(found.state.trees, cancer.x).argmax(axis=2)
-    for wrong, vote, error in zip(answers != cancer.codes, found.state.votes, found.state.errors, strict=True):
+    predictions = adaboost.stages(found.state.trees, cancer.x).argmax(axis=2)
+    for wrong, vote, error in zip(predictions != cancer.codes, found.state.votes, found.state.errors, strict=True):
         assert weights[wrong].sum() == pytest.approx(error, rel=1e-9)
         assert vote == pytest.approx(0.3 * np.log((1 - error) / error), rel=1e-9)
         weights = weights * np.exp(vote * wrong)
@@ -74,8 +74,8 @@ def test_the_exponential_loss_is_the_product_and_bounds_the_error(cancer):
     for rounds in (1, 5, 30):
         params = adaboost.AdaBoost(n_estimators=rounds)
         found = fitted(adaboost, params, cancer)
-        told = adaboost.predict(params, found.state, cancer.x)
-        h = np.log(told[:, 1] / told[:, 0]) / 2  # P = σ(2H)
+        predicted = adaboost.predict(params, found.state, cancer.x)
+        h = np.log(predicted[:, 1] / predicted[:, 0]) / 2  # P = σ(2H)
         loss = np.exp(-h * cancer.signs[:, 1]).mean()
         e = found.state.errors
         assert loss == pytest.approx(np.prod(2 * np.sqrt(e * (1 - e))), rel=1e-9)
@@ -102,8 +102,8 @@ def test_adaboost_learns_as_well_as_the_peer(load):
 def test_a_perfect_tree_ends_it(line):
     found = fitted(adaboost, adaboost.AdaBoost(n_estimators=50, max_depth=3), line)
     assert found.iterations == 1
-    told = adaboost.predict(adaboost.AdaBoost(), found.state, line.x)
-    assert told.max() == pytest.approx(1 - 1 / 60)  # as if half of one of 30 rows were wrong
+    predicted = adaboost.predict(adaboost.AdaBoost(), found.state, line.x)
+    assert predicted.max() == pytest.approx(1 - 1 / 60)  # as if half of one of 30 rows were wrong
 
 
 def test_a_row_may_weigh_nothing_beside_the_others():
@@ -117,8 +117,8 @@ def test_four_in_five():
     """E11: H = ½ ln(p/(1 - p)) = .6931 minimises the expected exponential loss, which is then 2√(p(1 - p)) = .8."""
     same = Data.of(Task.CLASSIFICATION, np.zeros((10, 1)), [0] * 2 + [1] * 8)
     params = adaboost.AdaBoost(n_estimators=1)
-    told = adaboost.predict(params, fitted(adaboost, params, same).state, same.x)
-    h = np.log(told[:, 1] / told[:, 0]) / 2  # P = σ(2H)
+    predicted = adaboost.predict(params, fitted(adaboost, params, same).state, same.x)
+    h = np.log(predicted[:, 1] / predicted[:, 0]) / 2  # P = σ(2H)
     np.testing.assert_allclose(h, 0.6931, atol=5e-5)
     assert np.exp(-h * same.signs[:, 1]).mean() == pytest.approx(0.8)
 
@@ -133,9 +133,11 @@ def test_without_a_better_than_even_chance_the_answer_is_the_shares():
 def test_an_explanation_tells_every_stage(cancer):
     params = adaboost.AdaBoost(n_estimators=4)
     state = fitted(adaboost, params, cancer).state
-    (told,) = adaboost.explain(params, state, cancer.x[:1])
-    assert len(told["stages"]) == 4
-    np.testing.assert_allclose(told["stages"][-1]["probabilities"], adaboost.predict(params, state, cancer.x[:1])[0])
+    (explanation,) = adaboost.explain(params, state, cancer.x[:1])
+    assert len(explanation["stages"]) == 4
+    np.testing.assert_allclose(
+        explanation["stages"][-1]["probabilities"], adaboost.predict(params, state, cancer.x[:1])[0]
+    )
 
 
 @pytest.mark.parametrize(("classes", "times"), [(2, 2.7), (4, 3.5)])
@@ -164,12 +166,12 @@ ROUNDS = [
 def test_a_stage_is_what_fewer_rounds_would_have_answered(module, make, classes):
     x = np.random.default_rng(0).normal(size=(60, 3))
     data = Data.of(Task.CLASSIFICATION, x, np.arange(60) % classes)
-    told = module.explain(make(3), fitted(module, make(3), data).state, x[:5])
-    assert len(told) == 5
+    explanation = module.explain(make(3), fitted(module, make(3), data).state, x[:5])
+    assert len(explanation) == 5
     for number in range(1, 4 if classes > 1 else 1):
-        wanted = module.predict(make(number), fitted(module, make(number), data).state, x[:5])
-        stage = [one["stages"][number - 1]["probabilities"] for one in told]
-        np.testing.assert_allclose(stage, wanted, rtol=1e-14)  # a round's trees are added up first
+        predicted = module.predict(make(number), fitted(module, make(number), data).state, x[:5])
+        stage = [one["stages"][number - 1]["probabilities"] for one in explanation]
+        np.testing.assert_allclose(stage, predicted, rtol=1e-14)  # a round's trees are added up first
 
 
 def test_stages_of_numbers():
@@ -177,9 +179,9 @@ def test_stages_of_numbers():
     data = Data.of(Task.REGRESSION, x, x @ [1.0, 2.0, 0.0])
     params = gradient_boosting.GradientBoosting(n_estimators=5)
     state = fitted(gradient_boosting, params, data).state
-    told = gradient_boosting.explain(params, state, x[:4])
-    assert [len(one["stages"]) for one in told] == [5] * 4
-    last = [one["stages"][-1]["prediction"] for one in told]
+    explanation = gradient_boosting.explain(params, state, x[:4])
+    assert [len(one["stages"]) for one in explanation] == [5] * 4
+    last = [one["stages"][-1]["prediction"] for one in explanation]
     np.testing.assert_array_equal(last, gradient_boosting.predict(params, state, x[:4]))
 
 
@@ -199,13 +201,13 @@ def test_squared_loss_punishes_what_is_too_correct_and_leaves_the_unit_interval(
     far = Data.of(Task.CLASSIFICATION, np.append(near, np.full(5, 60.0))[:, None], y)
     without = Data.of(Task.CLASSIFICATION, near[:, None], y[:8])
 
-    def told(spec, data):
+    def fitted_by(spec, data):
         learned = nested.context(0).fit(find(spec["name"]).spec.model_validate(spec), data)
         return learned.predict(near[:, None]).argmax(axis=1)
 
     for name in "linear", "logistic", "adaboost", "logitboost":
-        np.testing.assert_array_equal(told({"name": name}, without), y[:8])
-        assert (told({"name": name}, far) == y[:8]).all() == (name != "linear")
+        np.testing.assert_array_equal(fitted_by({"name": name}, without), y[:8])
+        assert (fitted_by({"name": name}, far) == y[:8]).all() == (name != "linear")
     share = find("linear").algorithm
     numbers = Data.of(Task.REGRESSION, far.x, y)
     state = share.fit(share.params(), numbers, Context.of(0)).state
@@ -230,9 +232,9 @@ def test_what_is_wrong_counts_twice_and_every_vote_once(line):
         assert 0.5 - weights[wrong].sum() / weights.sum() == pytest.approx(edge)
         weights[wrong] *= 2
     np.testing.assert_allclose(boost_majority.predict(params, state, line.x)[:, 1], votes.mean(axis=0))
-    told = boost_majority.summary(params, state)
-    assert told["realised_edge"] == pytest.approx(1 / 6)
-    assert told["assumption_failed_in_round"] is None
+    result = boost_majority.summary(params, state)
+    assert result["realised_edge"] == pytest.approx(1 / 6)
+    assert result["assumption_failed_in_round"] is None
 
 
 def test_the_theorem_on_the_line(line):
@@ -271,8 +273,8 @@ def test_logitboost_that_takes_all_its_rounds_has_converged(cancer):
 def test_it_says_in_which_round_the_assumption_failed(cancer):
     found = fitted(boost_majority, boost_majority.BoostMajority(edge=0.4, max_depth=1), cancer)
     assert not found.converged
-    told = boost_majority.summary(boost_majority.BoostMajority(edge=0.4), found.state)
-    assert told["assumption_failed_in_round"] == found.state.failed > 0
+    result = boost_majority.summary(boost_majority.BoostMajority(edge=0.4), found.state)
+    assert result["assumption_failed_in_round"] == found.state.failed > 0
     assert f"round {found.state.failed}" in found.warnings[0]
 
 
@@ -320,33 +322,33 @@ def test_on_one_yes_or_no_column_it_is_logistic_regression():
     y = (rng.random(300) < np.where(x[:, 0] > 0, 0.8, 0.3)).astype(int)
     data = Data.of(Task.CLASSIFICATION, x, y)
     params = logitboost.LogitBoost(n_estimators=300, tol=1e-15)
-    told = logitboost.predict(params, fitted(logitboost, params, data).state, x)
+    predicted = logitboost.predict(params, fitted(logitboost, params, data).state, x)
     peer = LogisticRegression(C=np.inf, tol=1e-12).fit(x, y).predict_proba(x)
-    np.testing.assert_allclose(told, peer, rtol=1e-4)
+    np.testing.assert_allclose(predicted, peer, rtol=1e-4)
 
 
 def test_three_classes_of_known_shares():
     data = Data.of(Task.CLASSIFICATION, np.zeros((10, 1)), [0] * 5 + [1] * 3 + [2] * 2)
     params = logitboost.LogitBoost(n_estimators=500, tol=1e-16)
-    told = logitboost.predict(params, fitted(logitboost, params, data).state, data.x[:1])
-    np.testing.assert_allclose(told[0], [0.5, 0.3, 0.2], rtol=1e-5)
+    predicted = logitboost.predict(params, fitted(logitboost, params, data).state, data.x[:1])
+    np.testing.assert_allclose(predicted[0], [0.5, 0.3, 0.2], rtol=1e-5)
 
 
 def test_a_step_of_more_than_two_classes_is_its_definition():
     """From p = 1/3: f = (share - p)/(p(1 - p)), and F grows by ν (k - 1)/k (f - mean f)."""
     data = Data.of(Task.CLASSIFICATION, np.zeros((10, 1)), [0] * 5 + [1] * 3 + [2] * 2)
     params = logitboost.LogitBoost(n_estimators=1, learning_rate=0.5)
-    told = logitboost.predict(params, fitted(logitboost, params, data).state, data.x[:1])[0]
+    result = logitboost.predict(params, fitted(logitboost, params, data).state, data.x[:1])[0]
     steps = (np.array([0.5, 0.3, 0.2]) - 1 / 3) / (2 / 9)
-    np.testing.assert_allclose(np.log(told / told[0]), 0.5 * 2 / 3 * (steps - steps[0]), rtol=1e-9)
+    np.testing.assert_allclose(np.log(result / result[0]), 0.5 * 2 / 3 * (steps - steps[0]), rtol=1e-9)
 
 
 def test_a_step_is_at_most_four():
     """Of six classes apart a leaf of one would take f = (1 - p)/(p(1 - p)) = 6, and of the others -1.2."""
     data = Data.of(Task.CLASSIFICATION, np.repeat(np.arange(6.0), 5)[:, None], np.repeat(np.arange(6), 5))
     params = logitboost.LogitBoost(n_estimators=1, learning_rate=1.0, max_depth=5)
-    told = logitboost.predict(params, fitted(logitboost, params, data).state, np.array([[2.0]]))[0]
-    np.testing.assert_allclose(np.log(told[2] / told[[0, 1, 3, 4, 5]]), 5 / 6 * (4 + 1.2), rtol=1e-6)
+    result = logitboost.predict(params, fitted(logitboost, params, data).state, np.array([[2.0]]))[0]
+    np.testing.assert_allclose(np.log(result[2] / result[[0, 1, 3, 4, 5]]), 5 / 6 * (4 + 1.2), rtol=1e-6)
 
 
 def test_thresholds_may_lie_anywhere_or_between_bins():
@@ -370,10 +372,10 @@ def test_shares_are_of_the_classes_own_bits(wine):
     params = ecoc.ECOC.model_validate({**spec, "decode": "shares"})
     state = ecoc.fit(params, wine, nested.context(0)).state
     ones = np.column_stack([member.predict(wine.x)[:, 1] for member in state.members])
-    told = ecoc.predict(params, state, wine.x)
-    np.testing.assert_allclose(told, ones / ones.sum(axis=1, keepdims=True), rtol=1e-9)
+    predicted = ecoc.predict(params, state, wine.x)
+    np.testing.assert_allclose(predicted, ones / ones.sum(axis=1, keepdims=True), rtol=1e-9)
     product = ecoc.predict(ecoc.ECOC.model_validate(spec), state, wine.x)
-    np.testing.assert_array_equal(told.argmax(axis=1), product.argmax(axis=1))
+    np.testing.assert_array_equal(predicted.argmax(axis=1), product.argmax(axis=1))
     two = wine.take(wine.codes < 2).answering(Task.CLASSIFICATION, wine.y[wine.codes < 2], classes=2)
     single = ecoc.fit(params, two, nested.context(0)).state
     (member,) = single.members
@@ -469,8 +471,8 @@ def test_many_classes_by_learners_of_two(spec):
     held = np.arange(len(digits.x)) % 4 == 0
     params = ecoc.ECOC.model_validate({"estimator": {"name": "ridge"}, **spec})
     state = ecoc.fit(params, digits.take(~held), nested.context(0)).state
-    told = ecoc.predict(params, state, np.ascontiguousarray(digits.x[held]))
-    assert (told.argmax(axis=1) == digits.codes[held]).mean() > 0.9
+    predicted = ecoc.predict(params, state, np.ascontiguousarray(digits.x[held]))
+    assert (predicted.argmax(axis=1) == digits.codes[held]).mean() > 0.9
     assert ecoc.min_distance(state.code) >= (2 if spec["code"] == "one_vs_all" else 8)
 
 
@@ -496,10 +498,10 @@ def test_boosted_bits_may_flip_as_often_as_the_code_corrects(name):
     state = ecoc.fit(params, five.take(~held), nested.context(0)).state
     assert ecoc.summary(params, state)["corrects"] == 3
     x = np.ascontiguousarray(five.x[held])
-    told = ecoc.predict(params, state, x)
+    predicted = ecoc.predict(params, state, x)
     words = np.column_stack([member.predict(x)[:, 1] > 0.5 for member in state.members])
     exact = (words[:, None] == state.code[None]).all(axis=2).any(axis=1)
-    right = (told.argmax(axis=1) == five.codes[held]).mean()
+    right = (predicted.argmax(axis=1) == five.codes[held]).mean()
     assert right > max(0.9, exact.mean() + 0.05), "a row may have no codeword and yet its class"
 
     def flipped(member):
@@ -510,6 +512,6 @@ def test_boosted_bits_may_flip_as_often_as_the_code_corrects(name):
     for count in (1, 3):
         wrong = rng.permutation(15)[:count]
         members = tuple(flipped(one) if place in wrong else one for place, one in enumerate(state.members))
-        np.testing.assert_array_equal(ecoc.predict(params, state._replace(members=members), x)[exact], told[exact])
+        np.testing.assert_array_equal(ecoc.predict(params, state._replace(members=members), x)[exact], predicted[exact])
     members = tuple(map(flipped, state.members[:8])) + state.members[8:]
-    assert (ecoc.predict(params, state._replace(members=members), x)[exact] != told[exact]).any(), "8 are too many"
+    assert (ecoc.predict(params, state._replace(members=members), x)[exact] != predicted[exact]).any(), "8 are too many"

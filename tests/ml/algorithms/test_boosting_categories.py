@@ -29,19 +29,19 @@ def gain(inside, gradient, curvature, l2, category_l2=0.0):
     return sum(parts) - worth(gradient, curvature, l2)
 
 
-def asked(level, levels, gradient, curvature, *, l2=0.0, smoothing=0.0, category_l2=0.0):
+def best_subset(level, levels, gradient, curvature, *, l2=0.0, smoothing=0.0, category_l2=0.0):
     """The only question of a tree of two leaves about one column: its gain, and which rows go left."""
-    told, raw = (gradient / curvature).astype(np.float32), np.zeros(level.size)  # numbers that weigh their curvature
-    largest = np.abs(told * curvature).max(), curvature.max()
-    slopes = gradient_trees.Slopes(told, numbers=True, unit=1.0, weights=curvature, weight=1.0, largest=largest)
+    result, raw = (gradient / curvature).astype(np.float32), np.zeros(level.size)  # numbers that weigh their curvature
+    largest = np.abs(result * curvature).max(), curvature.max()
+    slopes = gradient_trees.Slopes(result, numbers=True, unit=1.0, weights=curvature, weight=1.0, largest=largest)
     data = Data.of(R, level[:, None], raw, levels=[levels], missing=True)
     limits = gradient_trees.Limits(2, DEEPEST, 1.0, l2, 1.0, smoothing, category_l2)
     booster = gradient_trees.Booster(binned(data, by_row=True), np.ones(level.size, bool), limits, 1)
     tree, gains = booster.grow(slopes, raw)
     assert total(tree, data.x)[:, 0] == pytest.approx(raw, rel=1e-12)
     left = raw == tree.answer[1, 0]
-    told = -gradient[left].sum() / (curvature[left].sum() + l2 + category_l2)
-    assert tree.answer[1, 0] == pytest.approx(told, rel=1e-5)
+    result = -gradient[left].sum() / (curvature[left].sum() + l2 + category_l2)
+    assert tree.answer[1, 0] == pytest.approx(result, rel=1e-5)
     return gains[0], left
 
 
@@ -62,7 +62,7 @@ def test_no_subset_of_all_gains_more(seed, l2, missing):
     kinds = np.nan_to_num(level, nan=8)
     every = [np.isin(kinds, some) for size in range(1, 5) for some in combinations(np.unique(kinds), size)]
     best = max(gain(inside, gradient, curvature, l2) for inside in every)
-    found, left = asked(level, 8, gradient, curvature, l2=l2)
+    found, left = best_subset(level, 8, gradient, curvature, l2=l2)
     assert found == pytest.approx(best, rel=1e-5)
     assert gain(left, gradient, curvature, l2) == pytest.approx(best, rel=1e-5)
     ordered = [gain(kinds <= last, gradient, curvature, l2) for last in np.unique(kinds)[:-1]]
@@ -84,7 +84,7 @@ def test_the_question_is_its_definition(seed):
     sides = [some for size in range(1, half + 1) for some in (able[:size], able[-size:])]
     tried = [np.isin(kinds, some) for some in sides]
     gains = [gain(inside, gradient, curvature, l2, category_l2) for inside in tried]
-    found, left = asked(level, 14, gradient, curvature, l2=l2, smoothing=smoothing, category_l2=category_l2)
+    found, left = best_subset(level, 14, gradient, curvature, l2=l2, smoothing=smoothing, category_l2=category_l2)
     assert found == pytest.approx(max(gains), rel=1e-5)
     best = tried[int(np.argmax(gains))]
     assert (left == best).all() or (left == ~best).all()
@@ -102,15 +102,15 @@ def test_unseen_goes_with_the_heavier_side_and_the_rare_with_most():
     y = np.repeat([9.0, 1, 1, 9], [40, 60, 70, 4])
     params, state = fitted(level[:, None], y, [6], category_smoothing=10, max_leaf_nodes=2)
     few, many = 9.0, (130 + 36) / 134
-    answers = predict(params, state, np.array([[0.0], [1], [2], [3], [4], [5]]))
-    assert answers == pytest.approx([few, many, many, many, many, many])
+    predicted = predict(params, state, np.array([[0.0], [1], [2], [3], [4], [5]]))
+    assert predicted == pytest.approx([few, many, many, many, many, many])
     assert state.trees.members.tolist() == [True, False, False, False, False, False]
     both = predict(params, state, np.array([[NAN]]))[0]
     assert both == pytest.approx(y.mean())
     heavy, y = np.repeat([0.0, 1, 2], [100, 20, 20]), np.repeat([9.0, 1, 1], [100, 20, 20])
     params, state = fitted(heavy[:, None], y, [4], max_leaf_nodes=2)
-    answers = predict(params, state, np.array([[0.0], [1], [2], [3]]))
-    assert answers == pytest.approx([9, 1, 1, 9]), "with the one category that is asked about, if that is the heavier"
+    predicted = predict(params, state, np.array([[0.0], [1], [2], [3]]))
+    assert predicted == pytest.approx([9, 1, 1, 9]), "with the one category that is asked about, if that is the heavier"
 
 
 def test_missing_values_go_with_the_categories_they_are_like():
@@ -142,7 +142,7 @@ def test_a_question_about_more_categories_than_a_byte_has_is_its_definition():
     order = np.argsort(g / (h + 12))
     tried = [np.isin(kinds, some) for size in range(1, NAMED + 1) for some in (order[:size], order[-size:])]
     gains = [gain(inside, gradient, curvature, 0.5) for inside in tried]
-    found, left = asked(level, 700, gradient, curvature, l2=0.5, smoothing=12.0)
+    found, left = best_subset(level, 700, gradient, curvature, l2=0.5, smoothing=12.0)
     assert found == pytest.approx(max(gains), rel=1e-5)
     best = tried[int(np.argmax(gains))]
     assert (left == best).all() or (left == ~best).all()
@@ -162,8 +162,8 @@ def test_five_hundred_categories_are_told_apart():
     means = np.bincount(level, y - 0.5 * x[:, 1]) / np.bincount(level)
     oracle = np.sqrt(np.mean((means[new_level] + 0.5 * new[:, 1] - new_y) ** 2))
     data = Data.of(R, x, y, levels=[500, 0], missing=True)
-    answers = predict(GradientBoosting(), fit(GradientBoosting(), data, Context.of(0)).state, new)
-    assert np.sqrt(np.mean((answers - new_y) ** 2)) < 1.1 * oracle
+    predicted = predict(GradientBoosting(), fit(GradientBoosting(), data, Context.of(0)).state, new)
+    assert np.sqrt(np.mean((predicted - new_y) ** 2)) < 1.1 * oracle
 
 
 TAKES_CATEGORIES = sorted(name for name, entry in catalogue().items() if Accepts.CATEGORIES in entry.algorithm.accepts)
@@ -177,8 +177,8 @@ def test_no_learner_that_takes_categories_merges_them(name):
     task = R if R in algorithm.tasks else C
     data = Data.of(task, level, effect[level[:, 0].astype(int)], levels=[600], missing=True)
     params = algorithm.params()
-    answers = algorithm.predict(params, algorithm.fit(params, data, Context.of(0)).state, np.arange(600.0)[:, None])
-    assert np.corrcoef(answers if task is R else answers[:, 1], effect)[0, 1] > 0.9
+    predicted = algorithm.predict(params, algorithm.fit(params, data, Context.of(0)).state, np.arange(600.0)[:, None])
+    assert np.corrcoef(predicted if task is R else predicted[:, 1], effect)[0, 1] > 0.9
 
 
 def crossed(rows, seed):

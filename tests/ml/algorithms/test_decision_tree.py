@@ -212,8 +212,8 @@ def test_the_same_answers_as_scikit_learn_on_new_rows(task):
     tree = grown(data, max_depth=4, min_samples_leaf=10)
     expected = theirs.predict_proba(new) if task is C else theirs.predict(new)
     np.testing.assert_allclose(predict(DecisionTree(), tree.state, new.astype(float)), expected, rtol=1e-12)
-    told = {part["column"]: part["importance"] for part in summary(DecisionTree(), tree.state)["importances"]}
-    assert told == {j: pytest.approx(share) for j, share in enumerate(theirs.feature_importances_) if share}
+    result = {part["column"]: part["importance"] for part in summary(DecisionTree(), tree.state)["importances"]}
+    assert result == {j: pytest.approx(share) for j, share in enumerate(theirs.feature_importances_) if share}
 
 
 def test_grown_out_it_knows_all_rows_by_heart():
@@ -234,9 +234,9 @@ def test_the_traveller_of_figure_6_2():
     x = np.column_stack([european, wealthy, miles])
     tree = grown(of(C, x, y, levels=[2, 2, 0]))
     assert risk(tree) == 0
-    (told,) = explain(DecisionTree(), tree.state, np.array([[1.0, 1.0, 1.0]]))
-    assert np.argmax(told["leaf"]["answer"]) == walk
-    assert [question.get("threshold") for question in told["path"] if question["column"] == 2] == [2.0]
+    (explanation,) = explain(DecisionTree(), tree.state, np.array([[1.0, 1.0, 1.0]]))
+    assert np.argmax(explanation["leaf"]["answer"]) == walk
+    assert [split.get("threshold") for split in explanation["path"] if split["column"] == 2] == [2.0]
 
 
 def test_purity_of_the_book():
@@ -285,8 +285,8 @@ def test_unless_asked_leaves_have_three_rows():
     data = real("iris")
     state = fit(DecisionTree(), data, Context.of(0)).state
     assert state.weight.min() == 3
-    answers = state.trees.answer[state.trees.left[state.trees.column < 0]]
-    assert ((answers > 0).sum(axis=1) > 1).any()
+    predictions = state.trees.answer[state.trees.left[state.trees.column < 0]]
+    assert ((predictions > 0).sum(axis=1) > 1).any()
 
 
 def test_up_to_a_size_any_value_may_divide_unless_asked():
@@ -315,8 +315,8 @@ def test_gain_is_what_the_ways_have_less():
 
 
 def test_summary_counts():
-    told = summary(DecisionTree(), grown(real("iris"), max_depth=2).state)
-    assert (told["depth"], told["leaves"], told["nodes"]) == (2, 3, 5)
+    result = summary(DecisionTree(), grown(real("iris"), max_depth=2).state)
+    assert (result["depth"], result["leaves"], result["nodes"]) == (2, 3, 5)
 
 
 def test_missing_has_a_branch_of_its_own():
@@ -365,26 +365,26 @@ def test_explanations_lead_to_the_answer():
     x = np.column_stack([draw.normal(size=120), draw.integers(0, 5, 120)])
     x[draw.random(x.shape) < 0.1] = NAN
     tree = grown(of(C, x, draw.integers(0, 2, 120), levels=[0, 5]), max_depth=4)
-    told = explain(DecisionTree(), tree.state, x)
-    json.dumps(told, allow_nan=False)
-    answers = predict(DecisionTree(), tree.state, x)
-    for row, reason, answer in zip(x, told, answers, strict=True):
-        assert reason["leaf"]["answer"] == answer.tolist()
-        for question in reason["path"]:
-            assert _holds(question, row[question["column"]])
-    assert {question["op"] for reason in told for question in reason["path"]} >= {"<=", ">", "in", "not in", "missing"}
+    explanation = explain(DecisionTree(), tree.state, x)
+    json.dumps(explanation, allow_nan=False)
+    predictions = predict(DecisionTree(), tree.state, x)
+    for row, reason, predicted in zip(x, explanation, predictions, strict=True):
+        assert reason["leaf"]["answer"] == predicted.tolist()
+        for split in reason["path"]:
+            assert _holds(split, row[split["column"]])
+    assert {split["op"] for reason in explanation for split in reason["path"]} >= {"<=", ">", "in", "not in", "missing"}
 
 
-def _holds(question, value):
-    match question["op"]:
+def _holds(split, value):
+    match split["op"]:
         case "<=":
-            return value <= question["threshold"]
+            return value <= split["threshold"]
         case ">":
-            return value > question["threshold"]
+            return value > split["threshold"]
         case "in":
-            return value in question["categories"]
+            return value in split["categories"]
         case "not in":
-            return value not in question["categories"] and not np.isnan(value)
+            return value not in split["categories"] and not np.isnan(value)
         case "known":
             return not np.isnan(value)
         case "missing":
@@ -393,10 +393,10 @@ def _holds(question, value):
 
 def test_an_explanation_says_where_a_row_stopped():
     tree = grown(of(R, [[0.0], [1.0]], [0.0, 1.0]))
-    (told,) = explain(DecisionTree(), tree.state, np.array([[NAN]]))
-    assert told["path"] == []
-    assert told["leaf"]["column"] == 0
-    assert "missing" in told["leaf"]["stopped"]
+    (explanation,) = explain(DecisionTree(), tree.state, np.array([[NAN]]))
+    assert explanation["path"] == []
+    assert explanation["leaf"]["column"] == 0
+    assert "missing" in explanation["leaf"]["stopped"]
 
 
 @pytest.mark.parametrize("cost", [0.0, 0.002, 0.01, 0.1, 1.0])
@@ -547,8 +547,8 @@ def test_each_column_may_have_its_own_mode_for_the_missing(missing, exact):
     sums = grown(data, missing=missing, missing_exceptions=other, min_samples_leaf=5, oblique=3)
     for node in np.flatnonzero(sums.column >= 0):
         about = sums.column[node] - 3
-        asked = sums.questions.one(about).column if about >= 0 else sums.column[node : node + 1]
-        assert 0 not in asked or sums.missing[node] < 0
+        requested = sums.questions.one(about).column if about >= 0 else sums.column[node : node + 1]
+        assert 0 not in requested or sums.missing[node] < 0
 
 
 def test_bins_cost_little():

@@ -55,7 +55,7 @@ def one_by_one(fit):
 @pytest.mark.parametrize("module", [stacking, weighted])
 def test_at_no_level_does_anybody_answer_a_row_it_has_seen(module):
     """E4: a stack in a stack; row numbers travel as a column, and every fit at every level is watched."""
-    n, rng, asked = 40, np.random.default_rng(0), []
+    n, rng, requested = 40, np.random.default_rng(0), []
     x = np.column_stack([np.arange(n), rng.normal(size=n)])
     data = Data.of(Task.REGRESSION, x, x[:, 1])
 
@@ -64,7 +64,7 @@ def test_at_no_level_does_anybody_answer_a_row_it_has_seen(module):
         state = algorithm.fit(spec, rows, Context(rng, fit_all=one_by_one(watched))).state
 
         def predict(params, state, x):
-            asked.append((spec.name, len(seen)))
+            requested.append((spec.name, len(seen)))
             assert not seen & set(x[:, 0])
             return algorithm.predict(params, state, x)
 
@@ -73,8 +73,8 @@ def test_at_no_level_does_anybody_answer_a_row_it_has_seen(module):
     inner = {"name": module.ALGORITHM.fit.__module__.rpartition(".")[2], "estimators": [RIDGE, KNN], "cv": 4}
     params = module.ALGORITHM.params.model_validate({"estimators": [inner, RIDGE]})
     module.fit(params, data, Context(rng, fit_all=one_by_one(watched)))
-    assert asked.count((inner["name"], 32)) == 5
-    assert asked.count(("knn", 24)) > 0, "taught by three quarters of four fifths"
+    assert requested.count((inner["name"], 32)) == 5
+    assert requested.count(("knn", 24)) > 0, "taught by three quarters of four fifths"
 
 
 def test_no_row_is_answered_by_a_learner_that_has_seen_it():
@@ -82,12 +82,12 @@ def test_no_row_is_answered_by_a_learner_that_has_seen_it():
     n = 40
     x = np.column_stack([np.arange(n), np.random.default_rng(0).normal(size=n)])
     data = Data.of(Task.REGRESSION, x, x[:, 1])
-    inner, taught = nested.context(0), []
+    inner, train_mask = nested.context(0), []
 
     def watched(spec, rows):
         learned = inner.fit(spec, rows)
         seen = set(rows.x[:, 0])
-        taught.append(seen)
+        train_mask.append(seen)
 
         def predict(_params, _state, asked):
             assert len(asked) == n or not seen & set(asked[:, 0]), "a row was answered by who had learned it"
@@ -97,11 +97,11 @@ def test_no_row_is_answered_by_a_learner_that_has_seen_it():
 
     params = stacking.Stacking.model_validate({"estimators": [RIDGE, KNN]})
     stacking.fit(params, data, Context(np.random.default_rng(0), fit_all=one_by_one(watched)))
-    assert [len(seen) for seen in taught] == [*[32] * 5, 40] * 2
+    assert [len(seen) for seen in train_mask] == [*[32] * 5, 40] * 2
     everyone = set(range(n))
     for fold in range(5):
-        assert everyone - taught[fold] == everyone - taught[6 + fold]  # the same folds for every member
-    left_out = [row for seen in taught[:5] for row in everyone - seen]
+        assert everyone - train_mask[fold] == everyone - train_mask[6 + fold]  # the same folds for every member
+    left_out = [row for seen in train_mask[:5] for row in everyone - seen]
     assert sorted(left_out) == sorted(everyone)  # disjoint, and all
 
 
@@ -109,20 +109,20 @@ def test_out_of_fold_answers_are_those_of_the_folds(diabetes):
     fold = dealt(len(diabetes.x), 4, np.random.default_rng(0))
     context = nested.context(0)
     spec = stacking.Stacking.model_validate({"estimators": [RIDGE]}).estimators[0]
-    ((member, told),) = out_of_fold(diabetes, fold, [spec], context)
+    ((member, result),) = out_of_fold(diabetes, fold, [spec], context)
     np.testing.assert_array_equal(member.predict(diabetes.x), context.fit(spec, diabetes).predict(diabetes.x))
     for k in range(4):
         again = context.fit(spec, diabetes.take(fold != k)).predict(np.ascontiguousarray(diabetes.x[fold == k]))
-        np.testing.assert_array_equal(told[fold == k], again)
+        np.testing.assert_array_equal(result[fold == k], again)
 
 
 def test_weights_are_those_of_the_peer_and_never_negative(diabetes):
     rng = np.random.default_rng(1)
-    answers = diabetes.y[:, None] + 30 * rng.normal(size=(len(diabetes.y), 4)) * [1, 2, 3, 4]
-    answers[:, 3] *= -1
+    predictions = diabetes.y[:, None] + 30 * rng.normal(size=(len(diabetes.y), 4)) * [1, 2, 3, 4]
+    predictions[:, 3] *= -1
     rows = rng.uniform(0.5, 2, len(diabetes.y))
-    ours = stacking.weights(answers, diabetes.y, rows)
-    peer = scipy.optimize.nnls(answers * np.sqrt(rows)[:, None], diabetes.y * np.sqrt(rows))[0]
+    ours = stacking.weights(predictions, diabetes.y, rows)
+    peer = scipy.optimize.nnls(predictions * np.sqrt(rows)[:, None], diabetes.y * np.sqrt(rows))[0]
     np.testing.assert_allclose(ours, peer, rtol=1e-8, atol=1e-12)
     assert (ours >= 0).all()
     assert ours[3] == 0
@@ -132,9 +132,9 @@ def test_a_member_that_tells_the_truth_gets_all_the_weight():
     """E3: beside noise."""
     rng = np.random.default_rng(0)
     truth = rng.normal(size=300)
-    answers = np.column_stack([rng.normal(size=(300, 3)), truth])
-    np.testing.assert_allclose(stacking.weights(answers, truth, np.ones(300)), [0, 0, 0, 1], atol=1e-12)
-    blurred = answers + np.column_stack([np.zeros((300, 3)), 0.1 * rng.normal(size=300)])
+    predictions = np.column_stack([rng.normal(size=(300, 3)), truth])
+    np.testing.assert_allclose(stacking.weights(predictions, truth, np.ones(300)), [0, 0, 0, 1], atol=1e-12)
+    blurred = predictions + np.column_stack([np.zeros((300, 3)), 0.1 * rng.normal(size=300)])
     found = stacking.weights(blurred, truth, np.ones(300))
     assert found[3] == pytest.approx(1, abs=0.03)
     assert (found >= 0).all()
@@ -155,10 +155,10 @@ def test_a_stack_of_stacks_is_their_composition(diabetes):
 def test_a_learner_may_stand_on_top(wine):
     spec = {"estimators": [RIDGE, KNN], "final_estimator": {"name": "logistic"}}
     params, state = fitted(stacking, stacking.Stacking, wine, **spec)
-    told = stacking.predict(params, state, wine.x)
+    predicted = stacking.predict(params, state, wine.x)
     above = np.concatenate([m.predict(wine.x)[:, :, None] for m in state.members], axis=2).reshape(len(wine.x), -1)
-    np.testing.assert_allclose(told, state.second.predict(above), rtol=1e-12)
-    assert (told.argmax(axis=1) == wine.codes).mean() > 0.95
+    np.testing.assert_allclose(predicted, state.second.predict(above), rtol=1e-12)
+    assert (predicted.argmax(axis=1) == wine.codes).mean() > 0.95
 
 
 def test_of_classes_probabilities_are_weighed_against_the_indicators(wine):
@@ -167,13 +167,13 @@ def test_of_classes_probabilities_are_weighed_against_the_indicators(wine):
     state = stacking.fit(params, wine, nested.context(0)).state
     again = nested.context(0)
     fold = dealt(len(wine.x), 5, again.rng, wine.codes)
-    answers = np.stack([told.ravel() for _, told in out_of_fold(wine, fold, params.estimators, again)], axis=1)
+    predictions = np.stack([result.ravel() for _, result in out_of_fold(wine, fold, params.estimators, again)], axis=1)
     truth = np.eye(3)[wine.codes].ravel()
-    np.testing.assert_allclose(state.weights, scipy.optimize.nnls(answers, truth)[0], rtol=1e-8, atol=1e-12)
-    brier = ((answers - truth[:, None]) ** 2).sum(axis=0) / len(wine.x)
+    np.testing.assert_allclose(state.weights, scipy.optimize.nnls(predictions, truth)[0], rtol=1e-8, atol=1e-12)
+    brier = ((predictions - truth[:, None]) ** 2).sum(axis=0) / len(wine.x)
     np.testing.assert_allclose(state.errors, brier, rtol=1e-12)
-    told = np.einsum("m,mnk->nk", state.weights, [member.predict(wine.x) for member in state.members])
-    by_hand = told / told.sum(axis=1, keepdims=True)
+    result = np.einsum("m,mnk->nk", state.weights, [member.predict(wine.x) for member in state.members])
+    by_hand = result / result.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(stacking.predict(params, state, wine.x), by_hand, rtol=1e-9, atol=1e-15)
 
 
@@ -219,7 +219,7 @@ def test_weights_follow_the_row(diabetes):
     f = np.column_stack([np.ones(len(named.x)), named.x[:, [8, 2]]])
     again = nested.context(0)
     fold = dealt(len(named.x), 5, again.rng)
-    unseen = np.column_stack([told for _, told in out_of_fold(named, fold, params.estimators, again)])
+    unseen = np.column_stack([result for _, result in out_of_fold(named, fold, params.estimators, again)])
     products = (unseen[:, :, None] * f[:, None]).reshape(len(f), -1)
     best = np.linalg.lstsq(products, named.y, rcond=None)[0].reshape(2, 3)
     np.testing.assert_allclose(state.v, best, rtol=1e-7)
@@ -231,8 +231,8 @@ def test_weights_follow_the_row(diabetes):
 
 def test_without_meta_features_it_is_linear_stacking(diabetes):
     params, state = fitted(weighted, weighted.FeatureWeightedStacking, diabetes, estimators=[RIDGE, TREE])
-    told = np.column_stack([member.predict(diabetes.x) for member in state.members])
-    np.testing.assert_allclose(weighted.predict(params, state, diabetes.x), told @ state.v[:, 0], rtol=1e-12)
+    result = np.column_stack([member.predict(diabetes.x) for member in state.members])
+    np.testing.assert_allclose(weighted.predict(params, state, diabetes.x), result @ state.v[:, 0], rtol=1e-12)
 
 
 def test_meta_features_are_named():
@@ -279,13 +279,13 @@ def stubs(answers):
 
 def test_the_mean_of_independent_members_has_an_mth_of_their_variance():
     """E2."""
-    answers, x = np.random.default_rng(0).normal(size=(8, 20_000)), np.zeros((20_000, 1))
-    state = committee.State(stubs(answers), np.full(8, 1 / 8), None)
-    told = committee.predict(committee.Committee.model_validate({"estimators": [RIDGE] * 8}), state, x)
-    assert told.var() == pytest.approx(answers.var() / 8, rel=0.05)
-    same = committee.State(stubs([answers[0]] * 8), np.full(8, 1 / 8), None)
+    predictions, x = np.random.default_rng(0).normal(size=(8, 20_000)), np.zeros((20_000, 1))
+    state = committee.State(stubs(predictions), np.full(8, 1 / 8), None)
+    predicted = committee.predict(committee.Committee.model_validate({"estimators": [RIDGE] * 8}), state, x)
+    assert predicted.var() == pytest.approx(predictions.var() / 8, rel=0.05)
+    same = committee.State(stubs([predictions[0]] * 8), np.full(8, 1 / 8), None)
     np.testing.assert_allclose(
-        committee.predict(committee.Committee(), same, x), answers[0]
+        committee.predict(committee.Committee(), same, x), predictions[0]
     )  # together they gain nothing
 
 
@@ -294,17 +294,17 @@ def test_weights_and_votes(wine):
         committee, committee.Committee, wine, estimators=[RIDGE, KNN, TREE], estimator_weights=[3, 1, 1], voting="hard"
     )
     votes = [np.eye(3)[member.predict(wine.x).argmax(axis=1)] for member in state.members]
-    told = committee.predict(params, state, wine.x)
-    np.testing.assert_allclose(told, (3 * votes[0] + votes[1] + votes[2]) / 5, rtol=1e-12)
+    predicted = committee.predict(params, state, wine.x)
+    np.testing.assert_allclose(predicted, (3 * votes[0] + votes[1] + votes[2]) / 5, rtol=1e-12)
     with pytest.raises(ValueError, match="as many estimator_weights"):
         committee.Committee.model_validate({"estimators": [RIDGE], "estimator_weights": [1, 2]})
 
 
 def test_cross_validated_members_each_lack_a_fold(diabetes):
-    inner, taught = nested.context(0), []
+    inner, train_mask = nested.context(0), []
 
     def watched(spec, rows):
-        taught.append(rows.weights.astype(int) - 1)
+        train_mask.append(rows.weights.astype(int) - 1)
         return inner.fit(spec, rows)
 
     params = committee.Committee.model_validate({"estimators": [RIDGE, TREE], "cv": 4})
@@ -312,13 +312,15 @@ def test_cross_validated_members_each_lack_a_fold(diabetes):
     state = committee.fit(params, numbered, Context(np.random.default_rng(0), fit_all=one_by_one(watched))).state
     assert len(state.members) == 8
     everyone = set(range(len(diabetes.y)))
-    lacking = [sorted(everyone - set(rows)) for rows in taught]
+    lacking = [sorted(everyone - set(rows)) for rows in train_mask]
     assert lacking[:4] == lacking[4:]
     assert sorted(row for rows in lacking[:4] for row in rows) == sorted(everyone)  # disjoint, and all
-    told = committee.summary(params, state)
-    for member, rows, said in zip(state.members, lacking, told, strict=True):
+    result = committee.summary(params, state)
+    for member, rows, messages in zip(state.members, lacking, result, strict=True):
         missed = (member.predict(numbered.x[rows]) - numbered.y[rows]) ** 2
-        assert said["error"] == pytest.approx(np.sqrt(np.average(missed, weights=numbered.weights[rows])), rel=1e-12)
+        assert messages["error"] == pytest.approx(
+            np.sqrt(np.average(missed, weights=numbered.weights[rows])), rel=1e-12
+        )
 
 
 def test_a_fold_judges_who_has_not_seen_it(cancer):
@@ -336,18 +338,18 @@ def test_a_fold_judges_who_has_not_seen_it(cancer):
 def test_rejection_by_unanimity_majority_and_gap(cancer):
     base = {"estimators": [RIDGE, KNN, TREE], "voting": "hard"}
     params, state = fitted(committee, committee.Committee, cancer, **base, min_probability=1.0)
-    told = committee.predict(params, state, cancer.x)
+    predicted = committee.predict(params, state, cancer.x)
     votes = np.array([member.predict(cancer.x).argmax(axis=1) for member in state.members])
     agreed = (votes == votes[0]).all(axis=0)
-    np.testing.assert_array_equal(committee.known(params, told), agreed)
+    np.testing.assert_array_equal(committee.known(params, predicted), agreed)
     assert 0 < agreed.sum() < len(agreed)
     # Of what all agree on more is right than of everything.
-    right = told.argmax(axis=1) == cancer.codes
+    right = predicted.argmax(axis=1) == cancer.codes
     assert right[agreed].mean() > right.mean()
     two_thirds = committee.Committee.model_validate({**base, "min_probability": 2 / 3})
-    assert committee.known(two_thirds, told).all()
+    assert committee.known(two_thirds, predicted).all()
     led = committee.Committee.model_validate({**base, "min_probability": 0.5, "min_margin": 0.5})
-    np.testing.assert_array_equal(committee.known(led, told), agreed)  # 2 of 3 lead by a third only
+    np.testing.assert_array_equal(committee.known(led, predicted), agreed)  # 2 of 3 lead by a third only
 
 
 def test_what_is_rejected_goes_to_the_second_model(cancer):
@@ -358,12 +360,12 @@ def test_what_is_rejected_goes_to_the_second_model(cancer):
         "fallback_estimator": {"name": "logistic"},
     }
     params, state = fitted(committee, committee.Committee, cancer, **spec)
-    told = committee.predict(params, state, cancer.x)
+    predicted = committee.predict(params, state, cancer.x)
     votes = np.array([member.predict(cancer.x).argmax(axis=1) for member in state.members])
     agreed = (votes == votes[0]).all(axis=0)
     second = state.second.predict(np.ascontiguousarray(cancer.x[~agreed]))
-    np.testing.assert_array_equal(told[~agreed], second)
-    assert committee.known(params, told).all()
+    np.testing.assert_array_equal(predicted[~agreed], second)
+    assert committee.known(params, predicted).all()
 
 
 def test_a_portfolio_asks_each_member_as_often_as_it_should(diabetes):
@@ -371,26 +373,26 @@ def test_a_portfolio_asks_each_member_as_often_as_it_should(diabetes):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(20_000, 3))
     params = committee.Committee.model_validate({"estimators": [RIDGE, KNN, TREE], "activations": [0.2, 0.5, 0.9]})
-    asked = committee.active(params, x)
+    requested = committee.active(params, x)
     nobody = 0.8 * 0.5 * 0.1
-    for share, a in zip(asked.mean(axis=0), (0.2, 0.5, 0.9), strict=True):
+    for share, a in zip(requested.mean(axis=0), (0.2, 0.5, 0.9), strict=True):
         assert a - 0.012 < share < a + nobody + 0.012
-    assert np.corrcoef(asked.T)[0, 1] == pytest.approx(0, abs=0.1)
-    assert asked.any(axis=1).all()
+    assert np.corrcoef(requested.T)[0, 1] == pytest.approx(0, abs=0.1)
+    assert requested.any(axis=1).all()
     some = rng.permutation(20_000)[:50]
-    np.testing.assert_array_equal(committee.active(params, np.ascontiguousarray(x[some])), asked[some])
+    np.testing.assert_array_equal(committee.active(params, np.ascontiguousarray(x[some])), requested[some])
 
 
 def test_a_portfolio_answers_with_those_it_asks(diabetes, wine):
     for data in (diabetes, wine):
         spec = {"estimators": [RIDGE, KNN, TREE], "estimator_weights": [3, 1, 1], "activations": [0.5, 0.5, 0.5]}
         params, state = fitted(committee, committee.Committee, data, **spec)
-        asked = committee.active(params, data.x) * state.weights
-        said = np.stack([member.predict(data.x) for member in state.members], axis=-1)
-        by_hand = np.einsum("n...m,nm->n...", said, asked / asked.sum(axis=1, keepdims=True))
-        told = committee.predict(params, state, data.x)
-        np.testing.assert_allclose(told, by_hand, rtol=1e-9)
-        assert committee.predict(params, state, data.x[:0]).shape == (0, *told.shape[1:])
+        requested = committee.active(params, data.x) * state.weights
+        messages = np.stack([member.predict(data.x) for member in state.members], axis=-1)
+        by_hand = np.einsum("n...m,nm->n...", messages, requested / requested.sum(axis=1, keepdims=True))
+        predicted = committee.predict(params, state, data.x)
+        np.testing.assert_allclose(predicted, by_hand, rtol=1e-9)
+        assert committee.predict(params, state, data.x[:0]).shape == (0, *predicted.shape[1:])
         always = params.model_copy(update={"activations": [1.0, 1.0, 1.0]})
         whole = committee.predict(params.model_copy(update={"activations": None}), state, data.x)
         np.testing.assert_allclose(committee.predict(always, state, data.x), whole, rtol=1e-12)
@@ -437,11 +439,11 @@ def test_a_portfolio_takes_all_gaps_for_one():
 def test_the_report_counts_the_rows_a_committee_does_not_answer():
     rng = np.random.default_rng(0)
     table = pa.table({"x": rng.normal(size=60), "y": rng.choice(["p", "q"], 60)})
-    for share, told in ((1.0, ["To 12 test rows"]), (0.0, [])):
+    for share, result in ((1.0, ["To 12 test rows"]), (0.0, [])):
         warnings = run(
             table, "committee", params={"estimators": [KNN], "min_probability": share}, target="y"
         ).report.warnings
-        assert [one[:15] for one in warnings if "does not know" in one] == told
+        assert [one[:15] for one in warnings if "does not know" in one] == result
 
 
 def test_groups_are_honoured():
@@ -533,8 +535,8 @@ def test_what_columns_add_is_the_answer_and_has_mean_zero(diabetes, base):
     params, state = fitted(additive, additive.Additive, diabetes, fit="backfitting", max_iter=5, estimator=base)
     parts = additive.components(state, diabetes.x)
     np.testing.assert_allclose(parts.mean(axis=0), 0, atol=1e-9 * np.abs(diabetes.y).max())
-    told = additive.explain(params, state, diabetes.x[:3])
-    sums = [one["mean"] + sum(part["value"] for part in one["adds"]) for one in told]
+    explanation = additive.explain(params, state, diabetes.x[:3])
+    sums = [one["mean"] + sum(part["value"] for part in one["adds"]) for one in explanation]
     np.testing.assert_allclose(sums, additive.predict(params, state, diabetes.x[:3]), rtol=1e-12)
 
 
@@ -561,8 +563,8 @@ def test_curves_that_add_up_are_found():
 def test_an_explanation_is_what_every_member_says(wine, module, spec):
     params = module.ALGORITHM.params.model_validate(spec)
     state = module.fit(params, wine, nested.context(0)).state
-    told = module.explain(params, state, wine.x[:4])
-    assert [len(one["members"]) for one in told] == [len(state.members)] * 4
+    explanation = module.explain(params, state, wine.x[:4])
+    assert [len(one["members"]) for one in explanation] == [len(state.members)] * 4
     if module is not random_subspace:
-        said = [one["members"][1]["answer"] for one in told]
-        np.testing.assert_array_equal(said, state.members[1].predict(np.ascontiguousarray(wine.x[:4])))
+        messages = [one["members"][1]["answer"] for one in explanation]
+        np.testing.assert_array_equal(messages, state.members[1].predict(np.ascontiguousarray(wine.x[:4])))

@@ -29,8 +29,8 @@ def learn(params, x, y, **more):
 
 
 def log_posteriors(params, state, x):
-    told = explain(params, state, x)
-    joint = [np.add(one["log_priors"], one["log_densities"]) - one["log_evidence"] for one in told]
+    explanation = explain(params, state, x)
+    joint = [np.add(one["log_priors"], one["log_densities"]) - one["log_evidence"] for one in explanation]
     return np.array(joint)
 
 
@@ -108,13 +108,13 @@ def test_drawn_problems_with_nothing_new_as_scikit_learn_without_it(seed):
 def test_log_densities_are_those_of_scipy(density):
     x, y = datasets.load_iris(return_X_y=True)
     params = GenerativeBayes(density=density)
-    told = explain(params, learn(params, x, y).state, x[:5])
+    explanation = explain(params, learn(params, x, y).state, x[:5])
     pooled = sum(np.cov(x[y == c].T, bias=True) for c in range(3)) / 3
     for c in range(3):
         own = np.cov(x[y == c].T, bias=True)
         covariance = {"naive_gaussian": np.diag(own.diagonal()), "shared_covariance": pooled}.get(density, own)
         expected = multivariate_normal(x[y == c].mean(axis=0), covariance).logpdf(x[:5])
-        np.testing.assert_allclose([one["log_densities"][c] for one in told], expected, rtol=1e-10)
+        np.testing.assert_allclose([one["log_densities"][c] for one in explanation], expected, rtol=1e-10)
 
 
 def test_one_covariance_finds_the_best_direction():
@@ -124,8 +124,8 @@ def test_one_covariance_finds_the_best_direction():
     y = np.arange(400) % 2
     x = rng.normal(size=(400, 4)) @ mix + np.outer(y, [1.0, -1, 2, 0.5])
     params = GenerativeBayes(density="shared_covariance")
-    told = summary(params, learn(params, x, y).state)
-    found = np.subtract(*told["coefficients"])
+    result = summary(params, learn(params, x, y).state)
+    found = np.subtract(*result["coefficients"])
     gap = x[y == 0].mean(axis=0) - x[y == 1].mean(axis=0)
     within = (np.cov(x[y == 0].T, bias=True) + np.cov(x[y == 1].T, bias=True)) / 2
     np.testing.assert_allclose(found, np.linalg.solve(within, gap), rtol=1e-10)
@@ -138,10 +138,10 @@ def test_coefficients_of_the_summary_are_the_model():
     x, y = datasets.load_wine(return_X_y=True)
     params = GenerativeBayes(density="shared_covariance", priors=[0.5, 0.3, 0.2])
     state = learn(params, x, y).state
-    told = summary(params, state)
-    scores = x @ np.array(told["coefficients"]).T + told["intercepts"]
+    result = summary(params, state)
+    scores = x @ np.array(result["coefficients"]).T + result["intercepts"]
     np.testing.assert_allclose(log_softmax(scores, axis=1), log_posteriors(params, state, x), rtol=1e-8, atol=1e-8)
-    assert told["rank"] == 13
+    assert result["rank"] == 13
 
 
 @pytest.mark.parametrize("density", DENSITIES)
@@ -244,11 +244,11 @@ def test_shrinkage_leads_from_own_to_shared_covariances():
     )
     np.testing.assert_allclose(own, common, rtol=1e-8, atol=1e-7)
     half = GenerativeBayes(density="full_covariance", shrinkage=0.5)
-    told = explain(half, learn(half, x, y).state, x[:1])[0]["log_densities"]
+    result = explain(half, learn(half, x, y).state, x[:1])[0]["log_densities"]
     covariances = [np.cov(x[y == c].T, bias=True) for c in range(3)]
     pooled = sum((y == c).mean() * covariances[c] for c in range(3))
     expected = multivariate_normal(x[y == 1].mean(axis=0), (covariances[1] + pooled) / 2).logpdf(x[0])
-    assert told[1] == pytest.approx(expected, rel=1e-9)
+    assert result[1] == pytest.approx(expected, rel=1e-9)
 
 
 def test_histogram_by_hand():
@@ -256,9 +256,9 @@ def test_histogram_by_hand():
     x, y = np.array([[0.0], [0.5], [1.5], [2.5], [3.5], [4], [4]]), [0, 0, 0, 1, 1, 1, 1]
     params = GenerativeBayes(density="histogram", n_bins=4, priors="uniform")
     state = learn(params, x, y).state
-    told = explain(params, state, np.array([[0.2], [3.0], [99]]))
+    explanation = explain(params, state, np.array([[0.2], [3.0], [99]]))
     np.testing.assert_allclose(
-        np.exp([one["log_densities"] for one in told]), [[3 / 7, 1 / 8], [1 / 7, 4 / 8], [1 / 7, 4 / 8]]
+        np.exp([one["log_densities"] for one in explanation]), [[3 / 7, 1 / 8], [1 / 7, 4 / 8], [1 / 7, 4 / 8]]
     )
     bare = GenerativeBayes(density="histogram", n_bins=4, smoothing=0, priors=[0.3, 0.7])
     never = explain(bare, learn(bare, x, y).state, np.array([[0.2]]))[0]
@@ -278,14 +278,14 @@ def test_kernels_are_those_of_scikit_learn():
     x, y = datasets.load_iris(return_X_y=True)
     x, weights = x + 0.01 * rng.normal(size=x.shape), rng.uniform(0.5, 2, 150)
     params = GenerativeBayes(density="kernel", bandwidth=0.8)
-    told = explain(params, learn(params, x, y, weights=weights).state, x[::10])
+    explanation = explain(params, learn(params, x, y, weights=weights).state, x[::10])
     for c in range(3):
         own, mass = x[y == c], weights[y == c]
         spread = np.sqrt(np.average((own - np.average(own, axis=0, weights=mass)) ** 2, axis=0, weights=mass))
         width = 0.8 * spread * mass.sum() ** (-1 / 8)
         peer = KernelDensity(bandwidth=1.0).fit(own / width, sample_weight=mass)
         expected = peer.score_samples(x[::10] / width) - np.log(width).sum()
-        np.testing.assert_allclose([one["log_densities"][c] for one in told], expected, rtol=1e-8)
+        np.testing.assert_allclose([one["log_densities"][c] for one in explanation], expected, rtol=1e-8)
 
 
 def test_kernels_go_by_blocks(monkeypatch):
@@ -325,11 +325,11 @@ def test_every_density_answers_poor_data(density, change):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         state = learn(params, x, y, classes=4).state
-        answer = predict(params, state, np.vstack([x, far]))
+        predicted = predict(params, state, np.vstack([x, far]))
         json.dumps([summary(params, state), explain(params, state, np.vstack([x, far]))], allow_nan=False)
-    assert np.isfinite(answer).all()
-    np.testing.assert_allclose(answer.sum(axis=1), 1)
-    assert (answer[:, 3] == 0).all()
+    assert np.isfinite(predicted).all()
+    np.testing.assert_allclose(predicted.sum(axis=1), 1)
+    assert (predicted[:, 3] == 0).all()
 
 
 @pytest.mark.parametrize("density", DENSITIES)

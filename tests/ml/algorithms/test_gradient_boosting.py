@@ -60,10 +60,10 @@ def twin(x, gradient, curvature, params):
             break
         _, place, *parts = found
         leaves[place : place + 1] = parts
-    answer = np.zeros(len(x))
+    predicted = np.zeros(len(x))
     for rows in leaves:
-        answer[rows] = -params.learning_rate * gradient[rows].sum() / (curvature[rows].sum() + params.l2)
-    return answer
+        predicted[rows] = -params.learning_rate * gradient[rows].sum() / (curvature[rows].sum() + params.l2)
+    return predicted
 
 
 @pytest.mark.parametrize("task", [C, R])
@@ -102,11 +102,11 @@ def test_trees_of_three_classes_are_their_definition():
 
 def grown(x, gradient, leaves, weights=()):
     """What one tree of full steps answers for its own rows, of which these are the gradients of probabilities."""
-    told, weights, raw = gradient.astype(np.float32), np.array(weights), np.zeros(len(x))
-    share = np.abs(told).astype(float)
+    result, weights, raw = gradient.astype(np.float32), np.array(weights), np.zeros(len(x))
+    share = np.abs(result).astype(float)
     times = weights if weights.size else 1.0
     largest = (share * times).max(), (share * (1 - share) * times).max()
-    slopes = gradient_trees.Slopes(told, numbers=False, unit=1.0, weights=weights, weight=1.0, largest=largest)
+    slopes = gradient_trees.Slopes(result, numbers=False, unit=1.0, weights=weights, weight=1.0, largest=largest)
     table = binned(Data.of(R, x, raw), by_row=True)
     gradient_trees.Booster(
         table, np.ones(len(x), bool), gradient_trees.Limits(leaves, DEEPEST, 1e-9, 0.0, 1.0, 0.0, 0.0), 1
@@ -130,14 +130,14 @@ def test_a_tree_of_rows_that_weigh_more_or_less_is_its_definition(seed):
     x, p = rng.normal(size=(120, 2)), 1 / (1 + np.exp(-2 * rng.normal(size=120)))
     gradient, weights = p - (rng.random(120) < p), rng.uniform(0.2, 3, 120)
     params = GradientBoosting(max_leaf_nodes=8, min_samples_leaf=1, l2=0, learning_rate=1)
-    wanted = twin(x, weights * gradient, weights * p * (1 - p), params)
-    np.testing.assert_allclose(grown(x, gradient, 8, weights), wanted, rtol=1e-5)
+    expected = twin(x, weights * gradient, weights * p * (1 - p), params)
+    np.testing.assert_allclose(grown(x, gradient, 8, weights), expected, rtol=1e-5)
 
 
 def test_a_leaf_without_doubt_takes_no_step_into_nothing():
     """A probability of 1 has no curvature; without `l2` it would be divided by."""
-    told = grown(np.zeros((4, 1)), np.array([0.0, 0.0, 0.0, 1e-6]), 2)
-    np.testing.assert_allclose(told, -1e-6 / gradient_trees.LEAST_CURVATURE, rtol=1e-6)
+    result = grown(np.zeros((4, 1)), np.array([0.0, 0.0, 0.0, 1e-6]), 2)
+    np.testing.assert_allclose(result, -1e-6 / gradient_trees.LEAST_CURVATURE, rtol=1e-6)
 
 
 @pytest.mark.parametrize("data", [friedman(400), blobs(400, 2), blobs(400, 4)], ids=["numbers", "two", "four"])
@@ -197,8 +197,8 @@ def test_rows_that_say_when_to_stop_teach_nothing(draw):
 
 def test_a_class_without_rows_is_nearly_impossible():
     data = blobs(200, 2)
-    told = predict(GradientBoosting(), fitted(Data.of(C, data.x, data.y, classes=3), n_estimators=2).state, data.x)
-    assert 0 < told[:, 2].max() < 1e-8
+    predicted = predict(GradientBoosting(), fitted(Data.of(C, data.x, data.y, classes=3), n_estimators=2).state, data.x)
+    assert 0 < predicted[:, 2].max() < 1e-8
 
 
 def test_of_one_class_nothing_is_asked_nor_held_out():
@@ -241,9 +241,9 @@ def test_one_wild_number_does_not_blind_it():
     y = data.y.copy()
     y[0] = 1e6
     state = fitted(Data.of(R, data.x, y), n_estimators=5, learning_rate=1.0, min_samples_leaf=1, l2=0.0).state
-    answer = predict(GradientBoosting(), state, data.x)
-    assert answer[0] == pytest.approx(1e6, rel=1e-4)
-    assert np.corrcoef(answer[1:], data.y[1:])[0, 1] > 0.95
+    predicted = predict(GradientBoosting(), state, data.x)
+    assert predicted[0] == pytest.approx(1e6, rel=1e-4)
+    assert np.corrcoef(predicted[1:], data.y[1:])[0, 1] > 0.95
 
 
 @pytest.mark.parametrize("unit", [1e-310, 1e-150, 1e150])
@@ -256,9 +256,9 @@ def test_numbers_may_be_of_any_size(unit):
 
 
 def test_importance_finds_the_columns():
-    told = summary(GradientBoosting(), fitted(friedman(1000)).state)
-    assert {part["column"] for part in told["importances"][:5]} == set(range(5))
-    assert sum(part["importance"] for part in told["importances"]) == pytest.approx(1)
+    result = summary(GradientBoosting(), fitted(friedman(1000)).state)
+    assert {part["column"] for part in result["importances"][:5]} == set(range(5))
+    assert sum(part["importance"] for part in result["importances"]) == pytest.approx(1)
 
 
 def test_weights_count():
@@ -266,9 +266,9 @@ def test_weights_count():
     data = friedman(400)
     y = np.r_[data.y[:200], -data.y[200:]]
     weighted = Data.of(R, data.x, y, weights=np.repeat([1.0, 1e-6], 200))
-    answer = predict(GradientBoosting(), fitted(weighted).state, data.x[:200])
+    predicted = predict(GradientBoosting(), fitted(weighted).state, data.x[:200])
     alone = predict(GradientBoosting(), fitted(data.take(np.arange(200))).state, data.x[:200])
-    assert np.corrcoef(answer, alone)[0, 1] > 0.95
+    assert np.corrcoef(predicted, alone)[0, 1] > 0.95
 
 
 @pytest.mark.parametrize("data", [friedman(300), blobs(300, 2), blobs(300, 3)], ids=["numbers", "two", "three"])

@@ -53,7 +53,7 @@ def behind(load, one, other):
     parts = [part for turn in range(TURNS) for part in kind(FOLDS, shuffle=True, random_state=turn).split(x, y)]
     lead = np.array(
         [
-            np.subtract(*(losses(y[new], told(x[old], y[old], x[new], task=task)) for told in (one, other)))
+            np.subtract(*(losses(y[new], result(x[old], y[old], x[new], task=task)) for result in (one, other)))
             for old, new in parts
         ]
     )

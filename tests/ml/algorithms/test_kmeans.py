@@ -148,11 +148,11 @@ def test_progress_reports_the_best_so_far():
 def test_summary_tells_sizes_inertia_and_cells():
     x = blobs()
     state = fit(KMeans(n_clusters=4), of(x), Context.of(0)).state
-    told = summary(KMeans(n_clusters=4), state)
-    assert sum(part["size"] for part in told["clusters"]) == 90
-    assert told["inertia"] == pytest.approx(sum(part["inertia"] for part in told["clusters"]))
-    assert told["mean_inertia"] == pytest.approx(told["inertia"] / 90)
-    assert {tuple(wall["cells"]) for wall in told["voronoi"]} >= set(map(tuple, told["neighbours"]))
+    result = summary(KMeans(n_clusters=4), state)
+    assert sum(part["size"] for part in result["clusters"]) == 90
+    assert result["inertia"] == pytest.approx(sum(part["inertia"] for part in result["clusters"]))
+    assert result["mean_inertia"] == pytest.approx(result["inertia"] / 90)
+    assert {tuple(wall["cells"]) for wall in result["voronoi"]} >= set(map(tuple, result["neighbours"]))
     assert "voronoi" not in summary(KMeans(n_clusters=2), State(np.eye(3)[:2], np.ones(2, int), np.ones(2)))
 
 

@@ -34,9 +34,9 @@ def test_the_weighted_mean(d0, answer):
 def test_a_large_offset_gives_the_mean_of_the_k_not_of_all():
     """Erratum E1: printed as the mean of all training rows, which it is only when k is their number."""
     params = KNN(n_neighbors=2, weights="distance", d0=1e12)
-    answer = ask(params, learn(params, *LINE), [1.6])[0]
-    assert answer == pytest.approx(5.0)
-    assert answer != pytest.approx(np.mean(LINE[1]))
+    predicted = ask(params, learn(params, *LINE), [1.6])[0]
+    assert predicted == pytest.approx(5.0)
+    assert predicted != pytest.approx(np.mean(LINE[1]))
     everyone = KNN(n_neighbors=3, weights="distance", d0=1e12)
     assert ask(everyone, learn(everyone, *LINE), [1.6])[0] == pytest.approx(np.mean(LINE[1]))
 
@@ -56,8 +56,8 @@ def test_one_neighbour_repeats_what_it_saw():
 def test_one_neighbour_is_misled_where_more_are_not():
     """B2.1, figure 2.3: a stray row of the other class beside the query."""
     x, y = [[0.0], [0.2], [0.3], [-0.2], [-0.3]], [1, 0, 0, 0, 0]
-    answers = [ask(KNN(n_neighbors=k), learn(KNN(n_neighbors=k), x, y, 2), [0.05])[0].argmax() for k in (1, 5)]
-    assert answers == [1, 0]
+    predictions = [ask(KNN(n_neighbors=k), learn(KNN(n_neighbors=k), x, y, 2), [0.05])[0].argmax() for k in (1, 5)]
+    assert predictions == [1, 0]
 
 
 def test_votes_are_shares():
@@ -93,8 +93,8 @@ def test_unanimity_is_a_probability_of_one_and_else_unknown():
     sure, unsure = ask(params, state, [0], [10.1])
     assert sure.tolist() == [0, 1]
     assert unsure.max() < 1
-    told = explain(params, state, np.array([[0], [10.1]]))
-    assert [reason["status"] for reason in told] == ["known", "unknown"]
+    explanation = explain(params, state, np.array([[0], [10.1]]))
+    assert [reason["status"] for reason in explanation] == ["known", "unknown"]
     assert "status" not in explain(KNN(n_neighbors=3), state, np.array([[0.0]]))[0]
 
 
@@ -110,17 +110,17 @@ def test_the_explanation_adds_up_to_the_answer():
     x, y = datasets.load_diabetes(return_X_y=True)
     params = KNN(n_neighbors=6, weights="distance", d0=0.01)
     state = learn(params, x[:300], y[:300])
-    for reason, asked, answer in zip(
+    for reason, requested, predicted in zip(
         explain(params, state, x[300:]), x[300:], predict(params, state, x[300:]), strict=True
     ):
         near = reason["neighbours"]
         rows = [one["row"] for one in near]
-        far = np.linalg.norm(x[rows] - asked, axis=1)
+        far = np.linalg.norm(x[rows] - requested, axis=1)
         weights = (1 / (far + 0.01)) / (1 / (far + 0.01)).sum()
         np.testing.assert_allclose([one["distance"] for one in near], far, rtol=1e-12)
         np.testing.assert_allclose([one["weight"] for one in near], weights, rtol=1e-12)
         np.testing.assert_array_equal([one["answer"] for one in near], y[rows])
-        assert sum(one["weight"] * one["answer"] for one in near) == pytest.approx(answer)
+        assert sum(one["weight"] * one["answer"] for one in near) == pytest.approx(predicted)
     json.dumps(explain(params, state, x[:3]), allow_nan=False)
 
 
@@ -152,12 +152,13 @@ def test_as_scikit_learn(metric, weights, index):
 def test_drawn_problems_as_scikit_learn_by_every_index(seed):
     rng = np.random.default_rng(seed)
     n, d, k = int(rng.integers(5, 200)), int(rng.integers(1, 15)), int(rng.integers(1, 5))
-    x, y, asked = rng.normal(size=(n, d)), rng.normal(size=n), rng.normal(size=(20, d))
-    answers = [
-        predict(KNN(n_neighbors=k, index=way), learn(KNN(n_neighbors=k), x, y), asked) for way in ("kdtree", "brute")
+    x, y, requested = rng.normal(size=(n, d)), rng.normal(size=n), rng.normal(size=(20, d))
+    predictions = [
+        predict(KNN(n_neighbors=k, index=way), learn(KNN(n_neighbors=k), x, y), requested)
+        for way in ("kdtree", "brute")
     ]
-    np.testing.assert_array_equal(*answers)
-    np.testing.assert_allclose(answers[0], KNeighborsRegressor(k).fit(x, y).predict(asked), rtol=1e-8)
+    np.testing.assert_array_equal(*predictions)
+    np.testing.assert_allclose(predictions[0], KNeighborsRegressor(k).fit(x, y).predict(requested), rtol=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -168,17 +169,17 @@ def test_tied_problems_have_the_distances_of_all_rows(seed):
     x = rng.integers(-2, 3, (n, d)).astype(float)
     x[:, rng.integers(0, d)] = 7.0
     x[:, rng.integers(0, d)] = x[:, 0]
-    y, asked, k = rng.normal(size=n), np.vstack([x[:5], rng.normal(size=(5, d))]), int(rng.integers(1, n + 1))
+    y, requested, k = rng.normal(size=n), np.vstack([x[:5], rng.normal(size=(5, d))]), int(rng.integers(1, n + 1))
     state = learn(KNN(n_neighbors=k), x, y)
-    expected = np.sort(cdist(asked, x), axis=1)[:, :k]
+    expected = np.sort(cdist(requested, x), axis=1)[:, :k]
     for index in ("kdtree", "brute"):
-        told = explain(KNN(n_neighbors=k, index=index), state, asked)
-        near = [[one["distance"] for one in reason["neighbours"]] for reason in told]
+        explanation = explain(KNN(n_neighbors=k, index=index), state, requested)
+        near = [[one["distance"] for one in reason["neighbours"]] for reason in explanation]
         np.testing.assert_allclose(np.sort(near, axis=1), expected, rtol=1e-12, atol=1e-12)
-        rows = [[one["row"] for one in reason["neighbours"]] for reason in told]
+        rows = [[one["row"] for one in reason["neighbours"]] for reason in explanation]
         assert all(len(set(one)) == k for one in rows)
         np.testing.assert_allclose(
-            predict(KNN(n_neighbors=k, index=index), state, asked), y[rows].mean(axis=1), rtol=1e-8
+            predict(KNN(n_neighbors=k, index=index), state, requested), y[rows].mean(axis=1), rtol=1e-8
         )
 
 

@@ -21,7 +21,7 @@ def fitted(x, y, weights=None, seed=0, **params):
     return lasso.fit(lasso.Lasso(**params), Data.of(Task.REGRESSION, x, y, weights=weights), Context.of(seed))
 
 
-def told(x, y, **params):
+def lasso_fit(x, y, **params):
     return lasso.summary(lasso.Lasso(**params), fitted(x, y, **params).state)
 
 
@@ -59,7 +59,7 @@ def test_all_is_zero_from_the_first_penalty_on(literal):
     how = {"penalise_intercept": literal}
     assert fitted(x, y, l1=first * (1 + 1e-9), **how).state.coef.tolist() == [0, 0, 0, 0]
     assert (fitted(x, y, l1=first * 0.999, **how).state.coef != 0).sum() == 1
-    assert told(x, y, l1=0.01, **how)["path"]["penalties"][0] == pytest.approx(first)
+    assert lasso_fit(x, y, l1=0.01, **how)["path"]["penalties"][0] == pytest.approx(first)
 
 
 def test_the_intercept_is_free_unless_asked():
@@ -131,7 +131,7 @@ def test_cross_validation_finds_the_inputs_that_matter():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(120, 15))
     y = 3 * x[:, 2] - 2 * x[:, 7] + rng.normal(size=120)
-    best, modest = (told(x, y, selection=choice) for choice in ("lowest_error", "one_standard_error"))
+    best, modest = (lasso_fit(x, y, selection=choice) for choice in ("lowest_error", "one_standard_error"))
     assert modest["selected"] == [2, 7]
     assert set(best["selected"]) >= {2, 7}
     cv = modest["cross_validation"]
@@ -205,5 +205,5 @@ def test_without_an_intercept_bound_and_folds_agree_with_it():
 
 def test_without_an_intercept_none_is_penalised():
     x, y = datasets.load_diabetes(return_X_y=True)
-    plain, asked = (fitted(x, y, fit_intercept=False, penalise_intercept=both).state for both in (False, True))
-    assert (asked.intercept, asked.coef.tolist()) == (0, plain.coef.tolist())
+    plain, requested = (fitted(x, y, fit_intercept=False, penalise_intercept=both).state for both in (False, True))
+    assert (requested.intercept, requested.coef.tolist()) == (0, plain.coef.tolist())

@@ -33,10 +33,10 @@ def powers(x, degree):
     return np.ravel(x)[:, None] ** np.arange(1, degree + 1)
 
 
-def vector(told, key):
+def vector(result, key):
     """Of the intercept and then the coefficients."""
     first = {"coefficients": "intercept", "standard_errors": "intercept_standard_error"}[key]
-    return np.array([told[first], *told[key]])
+    return np.array([result[first], *result[key]])
 
 
 def nist(name, degree):
@@ -73,16 +73,16 @@ def test_certified_results(name, degree, least, standardised):
     """NIST StRD linear regression: coefficients, their errors, residual deviation."""
     x, y, coef, errors, deviation = nist(name, degree)
     middle, spread = (x.mean(axis=0), x.std(axis=0)) if standardised else (np.zeros(x.shape[1]), np.ones(x.shape[1]))
-    told = summary((x - middle) / spread, y)
-    slopes = np.array(told["coefficients"]) / spread
-    assert digits(np.append(told["intercept"] - slopes @ middle, slopes), coef) > least
+    result = summary((x - middle) / spread, y)
+    slopes = np.array(result["coefficients"]) / spread
+    assert digits(np.append(result["intercept"] - slopes @ middle, slopes), coef) > least
     if deviation == 0:
-        assert told["residual_standard_deviation"] < 1e-13 * np.abs(y).max()
+        assert result["residual_standard_deviation"] < 1e-13 * np.abs(y).max()
         return
-    assert digits(told["residual_standard_deviation"], deviation) > least
-    assert digits(np.array(told["standard_errors"]) / spread, errors[1:]) > least
+    assert digits(result["residual_standard_deviation"], deviation) > least
+    assert digits(np.array(result["standard_errors"]) / spread, errors[1:]) > least
     if not standardised:
-        assert digits(told["intercept_standard_error"], errors[0]) > least
+        assert digits(result["intercept_standard_error"], errors[0]) > least
 
 
 ORACLES = {
@@ -96,21 +96,21 @@ ORACLES = {
 def test_polynomials_with_measured_errors(parameters):
     """B5.1. M parameters are degree + 1 (erratum E2), so that ν = N − M."""
     coef, errors, chi2, q = ORACLES[parameters]
-    told = summary(powers(X, parameters - 1), Y, weights=1 / SIGMA**2, sigma=1)
-    np.testing.assert_allclose(vector(told, "coefficients"), coef, atol=6e-9)
+    result = summary(powers(X, parameters - 1), Y, weights=1 / SIGMA**2, sigma=1)
+    np.testing.assert_allclose(vector(result, "coefficients"), coef, atol=6e-9)
     if errors is not None:
-        np.testing.assert_allclose(vector(told, "standard_errors"), errors, atol=6e-9)
-    assert told["chi2"] == pytest.approx(chi2, rel=2e-8)
-    assert told["q"] == pytest.approx(q, rel=2e-5 if parameters == 2 else 2e-7)
-    assert told["degrees_of_freedom"] == 5 - parameters
-    assert told["reduced_chi2"] == pytest.approx(told["chi2"] / (5 - parameters))
+        np.testing.assert_allclose(vector(result, "standard_errors"), errors, atol=6e-9)
+    assert result["chi2"] == pytest.approx(chi2, rel=2e-8)
+    assert result["q"] == pytest.approx(q, rel=2e-5 if parameters == 2 else 2e-7)
+    assert result["degrees_of_freedom"] == 5 - parameters
+    assert result["reduced_chi2"] == pytest.approx(result["chi2"] / (5 - parameters))
 
 
 def test_q_chooses_the_degree_that_chi2_would_not():
     """B5.9."""
-    told = {m: summary(powers(X, m - 1), Y, weights=1 / SIGMA**2, sigma=1) for m in ORACLES}
-    assert max(told, key=lambda m: told[m]["q"]) == 3
-    assert min(told, key=lambda m: told[m]["chi2"]) == 4
+    result = {m: summary(powers(X, m - 1), Y, weights=1 / SIGMA**2, sigma=1) for m in ORACLES}
+    assert max(result, key=lambda m: result[m]["q"]) == 3
+    assert min(result, key=lambda m: result[m]["chi2"]) == 4
 
 
 def test_reduced_chi2_is_one_on_average_and_chi2_is_not():
@@ -118,14 +118,16 @@ def test_reduced_chi2_is_one_on_average_and_chi2_is_not():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(12, 2))
     sigma = rng.uniform(0.5, 2, 12)
-    told = [
+    result = [
         summary(x, 1 + x @ [2, -1] + sigma * rng.normal(size=12), weights=1 / sigma**2, sigma=1) for _ in range(2000)
     ]
-    assert np.mean([one["reduced_chi2"] for one in told]) == pytest.approx(1, abs=0.04)
-    assert np.mean([one["chi2"] for one in told]) == pytest.approx(9, abs=0.4)
-    coefs = np.array([vector(one, "coefficients") for one in told])
-    np.testing.assert_allclose(np.cov(coefs.T), told[0]["covariance"], atol=0.1 * np.abs(told[0]["covariance"]).max())
-    np.testing.assert_allclose(coefs.std(axis=0), vector(told[0], "standard_errors"), rtol=0.08)
+    assert np.mean([one["reduced_chi2"] for one in result]) == pytest.approx(1, abs=0.04)
+    assert np.mean([one["chi2"] for one in result]) == pytest.approx(9, abs=0.4)
+    coefs = np.array([vector(one, "coefficients") for one in result])
+    np.testing.assert_allclose(
+        np.cov(coefs.T), result[0]["covariance"], atol=0.1 * np.abs(result[0]["covariance"]).max()
+    )
+    np.testing.assert_allclose(coefs.std(axis=0), vector(result[0], "standard_errors"), rtol=0.08)
 
 
 @pytest.mark.parametrize("sigma", [None, 1.5])
@@ -147,17 +149,17 @@ def test_every_figure_agrees_with_the_peer(intercept, weighted):
     x = 20 * x + 3
     weights = np.random.default_rng(0).uniform(0.2, 3, len(y)) if weighted else np.ones(len(y))
     peer = sm.WLS(y, sm.add_constant(x) if intercept else x, weights=weights).fit()
-    told = summary(x, y, weights=weights, fit_intercept=intercept)
+    result = summary(x, y, weights=weights, fit_intercept=intercept)
     first = slice(1, None) if intercept else slice(None)
-    np.testing.assert_allclose(told["coefficients"], peer.params[first], rtol=1e-8)
-    np.testing.assert_allclose(told["standard_errors"], peer.bse[first], rtol=1e-8)
-    np.testing.assert_allclose(told["t_values"], peer.tvalues[first], rtol=1e-8)
-    np.testing.assert_allclose(told["p_values"], peer.pvalues[first], rtol=1e-7, atol=1e-300)
-    np.testing.assert_allclose(told["covariance"], peer.cov_params(), rtol=1e-7, atol=1e-7)
-    assert told["log_likelihood"] == pytest.approx(peer.llf, rel=1e-10)
-    assert told["degrees_of_freedom"] == peer.df_resid
+    np.testing.assert_allclose(result["coefficients"], peer.params[first], rtol=1e-8)
+    np.testing.assert_allclose(result["standard_errors"], peer.bse[first], rtol=1e-8)
+    np.testing.assert_allclose(result["t_values"], peer.tvalues[first], rtol=1e-8)
+    np.testing.assert_allclose(result["p_values"], peer.pvalues[first], rtol=1e-7, atol=1e-300)
+    np.testing.assert_allclose(result["covariance"], peer.cov_params(), rtol=1e-7, atol=1e-7)
+    assert result["log_likelihood"] == pytest.approx(peer.llf, rel=1e-10)
+    assert result["degrees_of_freedom"] == peer.df_resid
     if intercept:
-        assert told["intercept_p_value"] == pytest.approx(peer.pvalues[0], rel=1e-7)
+        assert result["intercept_p_value"] == pytest.approx(peer.pvalues[0], rel=1e-7)
     params = linear.Linear(fit_intercept=intercept, interval_of="mean")
     bounds = linear.interval(params, fitted(x, y, weights=weights, fit_intercept=intercept).state, x[:9], 0.9)
     rows = sm.add_constant(x)[:9] if intercept else x[:9]
@@ -235,8 +237,8 @@ def test_any_fixed_functions_of_the_inputs():
     """B5.3: c0 + c1 cos x + c2 log x + c3 tanh x³, without noise."""
     x = np.linspace(0.5, 3, 30)
     rows = np.column_stack([np.cos(x), np.log(x), np.tanh(x**3)])
-    told = summary(rows, 1 + rows @ [2, 3, 4])
-    np.testing.assert_allclose(vector(told, "coefficients"), [1, 2, 3, 4], rtol=1e-11)
+    result = summary(rows, 1 + rows @ [2, 3, 4])
+    np.testing.assert_allclose(vector(result, "coefficients"), [1, 2, 3, 4], rtol=1e-11)
 
 
 def test_damped_springs_come_to_rest_at_the_fit():
@@ -255,20 +257,20 @@ def test_an_interpolation_is_warned_of():
     np.testing.assert_allclose(linear.predict(linear.Linear(), fit.state, powers(X, 4)), Y, rtol=1e-9)
     assert "5 rows for 5 parameters" in fit.warnings[0]
     assert "ridge" in fit.warnings[0]
-    told = linear.summary(linear.Linear(), fit.state)
-    assert told["degrees_of_freedom"] == 0
-    nothing = (told["reduced_chi2"], told["residual_standard_deviation"], told["intercept_standard_error"])
+    result = linear.summary(linear.Linear(), fit.state)
+    assert result["degrees_of_freedom"] == 0
+    nothing = (result["reduced_chi2"], result["residual_standard_deviation"], result["intercept_standard_error"])
     assert nothing == (None, None, None)
-    assert told["standard_errors"] == told["p_values"] == [None] * 4
+    assert result["standard_errors"] == result["p_values"] == [None] * 4
     assert np.isinf(linear.interval(linear.Linear(), fit.state, powers(X, 4), 0.9)).all()
     assert fitted(powers(X, 3), Y).warnings == []
 
 
 def test_dependent_inputs_are_told_with_the_rank_and_ridge_proposed():
     x = np.random.default_rng(0).normal(size=(30, 2))
-    (told,) = fitted(np.column_stack([x, x.sum(axis=1)]), x[:, 0]).warnings
-    assert "only 2 of 3" in told
-    assert "ridge" in told
+    (result,) = fitted(np.column_stack([x, x.sum(axis=1)]), x[:, 0]).warnings
+    assert "only 2 of 3" in result
+    assert "ridge" in result
     (nearly,) = fitted(np.column_stack([x, x.sum(axis=1) + 1e-8 * x[:, 0] ** 2]), x[:, 0]).warnings
     assert "numerical rank 3" in nearly
     assert "ridge" in nearly
@@ -306,6 +308,6 @@ def test_classes_are_those_of_ridge_without_a_penalty():
 def test_an_exact_fit_has_no_warning_of_numpy():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        told = summary(X[:, None], np.zeros(5))
-    assert told["t_values"] == [None]
-    assert told["log_likelihood"] is None
+        result = summary(X[:, None], np.zeros(5))
+    assert result["t_values"] == [None]
+    assert result["log_likelihood"] is None

@@ -80,8 +80,8 @@ def test_coordinates_do_not_change_the_loss(seed):
         coef, intercept = own.linear(point)
         np.testing.assert_allclose(own.point(coef, intercept), point, rtol=1e-9, atol=1e-12)
         power = 2 if kind is Loss.SQUARED else 1
-        told = own.value(point) * own.spread**power
-        assert told == pytest.approx(plain.value(np.vstack([coef, intercept])), rel=1e-10)
+        result = own.value(point) * own.spread**power
+        assert result == pytest.approx(plain.value(np.vstack([coef, intercept])), rel=1e-10)
 
 
 def twin(kind, x, targets, weights, order, batch, constant, coef, rates, alpha, power, steps, limit):  # noqa: PLR0917 - as the kernel
@@ -222,8 +222,8 @@ def test_logistic_loss_ends_where_logistic_regression_does(name):
     assert fit.converged
     best = cost(data, state_of(peer.coef_, peer.intercept_, max(y) + 1), l2=alpha)
     assert cost(data, fit.state, l2=alpha) == pytest.approx(best, rel=1e-8)
-    answer = linear_sgd.predict(linear_sgd.LinearSGD(), fit.state, x)
-    np.testing.assert_allclose(answer, peer.predict_proba(x), atol=1e-5)
+    predicted = linear_sgd.predict(linear_sgd.LinearSGD(), fit.state, x)
+    np.testing.assert_allclose(predicted, peer.predict_proba(x), atol=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -364,8 +364,8 @@ def test_row_by_row_comes_near_the_minimum(loss, batch_size):
     zero = cost(data, state_of(np.zeros((3, 13)), 0.0, 3), **how)
     least = cost(data, batch.state, **how)
     assert cost(data, online.state, **how) - least < 0.12 * (zero - least)
-    answer = linear_sgd.predict(linear_sgd.LinearSGD(class_loss=loss), online.state, x)
-    assert (answer.argmax(axis=1) == y).mean() > 0.95
+    predicted = linear_sgd.predict(linear_sgd.LinearSGD(class_loss=loss), online.state, x)
+    assert (predicted.argmax(axis=1) == y).mean() > 0.95
 
 
 # what goes wrong, and what is told
@@ -380,8 +380,8 @@ def test_a_rate_that_is_too_large_gives_finite_answers(solver, loss):
         warnings.simplefilter("error")
         params = linear_sgd.LinearSGD(class_loss=loss, solver=solver, learning_rate=1e12, l2=0.0)
         fit = linear_sgd.fit(params, data, Context.of(0))
-        answer = linear_sgd.predict(params, fit.state, x)
-    assert np.isfinite(answer).all()
+        predicted = linear_sgd.predict(params, fit.state, x)
+    assert np.isfinite(predicted).all()
     assert not fit.converged
     if loss == "squared":
         assert "too large" in fit.warnings[0]
@@ -430,5 +430,5 @@ def test_one_class_is_certain_and_says_so():
     for solver in ("batch", "online", "search"):
         fit = fitted(classes([[1.0], [2.0]], [1, 1], classes=3), solver=solver)
         assert fit.warnings == ("There is only one class.",)
-        answer = linear_sgd.predict(linear_sgd.LinearSGD(), fit.state, np.array([[-50.0]]))
-        np.testing.assert_array_equal(answer, [[0, 1, 0]])
+        predicted = linear_sgd.predict(linear_sgd.LinearSGD(), fit.state, np.array([[-50.0]]))
+        np.testing.assert_array_equal(predicted, [[0, 1, 0]])

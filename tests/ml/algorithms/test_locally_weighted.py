@@ -60,11 +60,11 @@ def test_explanation_of_the_plane():
     """Σ sᵢ = 2(e^−1/4 + e^−9/4) at 1.5, and the plane runs through the answer."""
     params = LocallyWeighted(width=1)
     state = learn(params, *PARABOLA)
-    (told,) = local.explain(params, state, np.array([[1.5]]))
-    assert told["effective_rows"] == pytest.approx(2 * (np.exp(-0.25) + np.exp(-2.25)))
-    assert told["intercept"] + 1.5 * told["coefficients"][0] == pytest.approx(ask(params, 1.5)[0])
-    assert told["coefficients"][0] == pytest.approx(3)
-    assert told["far"] is False
+    (explanation,) = local.explain(params, state, np.array([[1.5]]))
+    assert explanation["effective_rows"] == pytest.approx(2 * (np.exp(-0.25) + np.exp(-2.25)))
+    assert explanation["intercept"] + 1.5 * explanation["coefficients"][0] == pytest.approx(ask(params, 1.5)[0])
+    assert explanation["coefficients"][0] == pytest.approx(3)
+    assert explanation["far"] is False
 
 
 def test_a_wide_kernel_is_least_squares():
@@ -80,11 +80,11 @@ def test_as_statsmodels_one_query_at_a_time(name):
     x = 20 * x if name == "diabetes" else rng.gamma(2, size=(300, 4)) * [1, 3, 0.2, 10] + [0, 50, 0, -100]
     y, weights = y[: len(x)], rng.uniform(0.5, 2, len(x))
     params = LocallyWeighted(width=float(x.var(axis=0).sum()))
-    answers = ask(params, x[:20] + 0.1, x, y, weights=weights)
-    for answer, query in zip(answers, x[:20] + 0.1, strict=True):
+    predictions = ask(params, x[:20] + 0.1, x, y, weights=weights)
+    for predicted, query in zip(predictions, x[:20] + 0.1, strict=True):
         nearness = np.exp(-2 * ((x - query) ** 2).sum(axis=1) / params.width) * weights
         peer = sm.WLS(y, sm.add_constant(x), nearness).fit().params
-        assert answer == pytest.approx(peer[0] + query @ peer[1:], rel=1e-8)
+        assert predicted == pytest.approx(peer[0] + query @ peer[1:], rel=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -110,13 +110,13 @@ def test_a_far_query_is_answered_and_said_to_be_far(distance):
     state = learn(params, *PARABOLA)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        answer = local.predict(params, state, np.array([[distance]]))
-        (told,) = local.explain(params, state, np.array([[distance]]))
-    assert told["far"] is True
-    assert told["effective_rows"] == 0
-    assert np.isfinite(answer).all()
+        predicted = local.predict(params, state, np.array([[distance]]))
+        (explanation,) = local.explain(params, state, np.array([[distance]]))
+    assert explanation["far"] is True
+    assert explanation["effective_rows"] == 0
+    assert np.isfinite(predicted).all()
     if distance == 1e5:  # the next row counts e^−400000 as much
-        assert answer[0] == pytest.approx(9)
+        assert predicted[0] == pytest.approx(9)
 
 
 def test_undetermined_slopes_are_zero():
@@ -153,11 +153,11 @@ def test_memory_is_that_of_a_block(kind, monkeypatch):
     state = learn(kind(width=1), x, x.sum(axis=1))
     module = local if kind is LocallyWeighted else bayes
     tracemalloc.start()
-    answer = module.predict(kind(width=1), state, x[:1000])
+    predicted = module.predict(kind(width=1), state, x[:1000])
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 10e6
-    np.testing.assert_allclose(answer, x[:1000].sum(axis=1), atol=1e-2)
+    np.testing.assert_allclose(predicted, x[:1000].sum(axis=1), atol=1e-2)
 
 
 @pytest.mark.parametrize(
@@ -167,12 +167,14 @@ def test_memory_is_that_of_a_block(kind, monkeypatch):
 def test_posterior(prior_variance, answer, variance):
     """B8.3 at 2.5; without a prior to speak of it is the plane of B8.2."""
     params = BayesianLocallyWeighted(width=1, prior_variance=prior_variance, prior_shape=1, prior_rate=1, literal=True)
-    (told,) = bayes.explain(params, learn(params, *PARABOLA), np.array([[2.5]]))
-    assert told["answer"] == pytest.approx(answer, abs=5e-8)
-    assert told["variance"] == pytest.approx(variance, abs=5e-8)
+    (explanation,) = bayes.explain(params, learn(params, *PARABOLA), np.array([[2.5]]))
+    assert explanation["answer"] == pytest.approx(answer, abs=5e-8)
+    assert explanation["variance"] == pytest.approx(variance, abs=5e-8)
     if prior_variance == 1:
-        np.testing.assert_allclose([told["intercept"], *told["coefficients"]], [0.5316971, 2.2056324], atol=5e-8)
-        assert told["noise_variance"] == pytest.approx(3.0393421, abs=5e-8)
+        np.testing.assert_allclose(
+            [explanation["intercept"], *explanation["coefficients"]], [0.5316971, 2.2056324], atol=5e-8
+        )
+        assert explanation["noise_variance"] == pytest.approx(3.0393421, abs=5e-8)
 
 
 @pytest.mark.parametrize(("dof", "freedom"), [("conjugate", 3.2241740), ("printed", 2.2241740)])
@@ -182,8 +184,8 @@ def test_degrees_of_freedom(dof, freedom):
         width=1, prior_variance=1, prior_shape=1, prior_rate=1, literal=True, dof=dof, interval_of="mean"
     )
     state, query = learn(params, *PARABOLA), np.array([[2.5]])
-    (told,) = bayes.explain(params, state, query)
-    assert told["degrees_of_freedom"] == pytest.approx(freedom, abs=5e-8)
+    (explanation,) = bayes.explain(params, state, query)
+    assert explanation["degrees_of_freedom"] == pytest.approx(freedom, abs=5e-8)
     reach = stats.t(freedom).ppf(0.975) * np.sqrt(2.1890779)
     np.testing.assert_allclose(
         bayes.interval(params, state, query, 0.95), [[6.0457781 - reach, 6.0457781 + reach]], atol=1e-6
@@ -201,15 +203,15 @@ def test_theta_is_a_rate_and_the_prior_has_a_variance_for_each_coefficient():
     rng = np.random.default_rng(1)
     x, y, query, width = rng.normal(size=(5, 2)), rng.normal(size=5), np.array([0.1, 0.2]), 3.0
     params = BayesianLocallyWeighted(width=width, prior_variance=2, prior_shape=0.7, prior_rate=4, literal=True)
-    design, asked = np.column_stack([np.ones(5), x]), np.append(1, query)
+    design, requested = np.column_stack([np.ones(5), x]), np.append(1, query)
     s2 = np.diag(np.exp(-((x - query) ** 2).sum(axis=1) / width) ** 2)
     v = np.linalg.inv(np.eye(3) / 2 + design.T @ s2 @ design)
     coef = v @ design.T @ s2 @ y
     noise = (8 + (y - design @ coef) @ s2 @ y) / (1.4 + np.trace(s2))  # 2θ: a rate
-    (told,) = bayes.explain(params, learn(params, x, y), query[None])
-    assert told["answer"] == pytest.approx(asked @ coef, rel=1e-12)
-    assert told["noise_variance"] == pytest.approx(noise, rel=1e-12)
-    assert told["variance"] == pytest.approx(asked @ v @ asked * noise, rel=1e-12)
+    (explanation,) = bayes.explain(params, learn(params, x, y), query[None])
+    assert explanation["answer"] == pytest.approx(requested @ coef, rel=1e-12)
+    assert explanation["noise_variance"] == pytest.approx(noise, rel=1e-12)
+    assert explanation["variance"] == pytest.approx(requested @ v @ requested * noise, rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -224,25 +226,25 @@ def test_drawn_posteriors_by_the_definition(seed):
     width, prior, k, theta = rng.uniform(1, 9), 10.0 ** rng.integers(-2, 3), rng.uniform(0.1, 3), rng.uniform(0.1, 3)
     params = BayesianLocallyWeighted(width=width, prior_variance=prior, prior_shape=k, prior_rate=theta, literal=True)
     s2 = np.exp(-2 * ((x - query) ** 2).sum(axis=1) / width)
-    design, asked = np.column_stack([np.ones(n), x]), np.append(1, query)
+    design, requested = np.column_stack([np.ones(n), x]), np.append(1, query)
     precision = np.eye(d + 1) / prior + design.T @ (s2[:, None] * design)
     coef = np.linalg.solve(precision, design.T @ (s2 * y))
     noise = (2 * theta + s2 @ (y - design @ coef) ** 2 + coef @ coef / prior) / (2 * k + s2.sum())
-    (told,) = bayes.explain(params, learn(params, x, y), query[None])
-    assert told["answer"] == pytest.approx(asked @ coef, rel=1e-8, abs=1e-9)
-    assert told["noise_variance"] == pytest.approx(noise, rel=1e-8)
-    assert told["variance"] == pytest.approx(asked @ np.linalg.solve(precision, asked) * noise, rel=1e-8)
+    (explanation,) = bayes.explain(params, learn(params, x, y), query[None])
+    assert explanation["answer"] == pytest.approx(requested @ coef, rel=1e-8, abs=1e-9)
+    assert explanation["noise_variance"] == pytest.approx(noise, rel=1e-8)
+    assert explanation["variance"] == pytest.approx(requested @ np.linalg.solve(precision, requested) * noise, rel=1e-8)
 
 
 def test_far_from_all_rows_the_prior_remains():
     params = BayesianLocallyWeighted(width=1, prior_variance=9, prior_shape=2, prior_rate=3)
     x, y = datasets.load_diabetes(return_X_y=True)
     state, far = learn(params, x, y), np.full((1, 10), 50.0)
-    (told,) = bayes.explain(params, state, far)
-    assert told["answer"] == pytest.approx(y.mean())
-    assert told["noise_variance"] == pytest.approx(3 / 2 * y.var())
-    assert told["degrees_of_freedom"] == 4
-    assert told["variance"] == pytest.approx(3 / 2 * y.var() * 9 * (1 + ((far - x.mean(axis=0)) ** 2).sum()))
+    (explanation,) = bayes.explain(params, state, far)
+    assert explanation["answer"] == pytest.approx(y.mean())
+    assert explanation["noise_variance"] == pytest.approx(3 / 2 * y.var())
+    assert explanation["degrees_of_freedom"] == 4
+    assert explanation["variance"] == pytest.approx(3 / 2 * y.var() * 9 * (1 + ((far - x.mean(axis=0)) ** 2).sum()))
 
 
 def test_the_prior_follows_the_units_of_the_target():

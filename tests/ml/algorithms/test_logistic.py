@@ -39,8 +39,8 @@ def test_the_published_example(solver):
 def test_the_logistic_curve():
     """B8.1: P(0) = ½, P(2) = 0.8807971, P(−2) = 0.1192029."""
     state = logistic.State(np.array([[1.0]]), np.array([0.0]), np.array([True, True]))
-    answer = logistic.predict(logistic.Logistic(), state, np.array([[0.0], [2.0], [-2.0], [800.0], [-800.0]]))
-    np.testing.assert_allclose(answer[:, 1], [0.5, 0.8807971, 0.1192029, 1, 0], atol=5e-8)
+    predicted = logistic.predict(logistic.Logistic(), state, np.array([[0.0], [2.0], [-2.0], [800.0], [-800.0]]))
+    np.testing.assert_allclose(predicted[:, 1], [0.5, 0.8807971, 0.1192029, 1, 0], atol=5e-8)
 
 
 def test_the_loss_of_a_row_is_of_its_own_class():
@@ -129,11 +129,11 @@ def test_not_converging_is_a_fact():
 
 
 def test_progress_and_curve():
-    told = []
-    context = Context.of(0, lambda fraction, **measures: told.append((fraction, measures["loss"])))
+    result = []
+    context = Context.of(0, lambda fraction, **measures: result.append((fraction, measures["loss"])))
     fit = logistic.fit(logistic.Logistic(solver="lbfgs"), of(*table("wine", scaled=True)), context)
-    assert [loss for _, loss in told] == fit.curves["loss"]
-    assert len(told) == fit.iterations
+    assert [loss for _, loss in result] == fit.curves["loss"]
+    assert len(result) == fit.iterations
     assert (np.diff(fit.curves["loss"]) <= 1e-12).all()
 
 
@@ -175,16 +175,16 @@ def test_errors_are_those_of_maximum_likelihood(weighted):
     x = 3 * x[:, [0, 4, 8, 9]] + 1
     weights = np.random.default_rng(0).uniform(0.5, 2, len(y)) if weighted else np.ones(len(y))
     params, data = logistic.Logistic(l2=ALMOST_FREE), of(x, y, weights=weights)
-    told = logistic.summary(params, logistic.fit(params, data, Context.of(0)).state)
+    result = logistic.summary(params, logistic.fit(params, data, Context.of(0)).state)
     peer = sm.GLM(y, sm.add_constant(x), family=sm.families.Binomial(), freq_weights=weights).fit(tol=1e-14)
-    np.testing.assert_allclose([told["intercepts"][0], *told["coefficients"][0]], peer.params, rtol=1e-7)
-    found = [told["intercept_standard_errors"][0], *told["standard_errors"][0]]
+    np.testing.assert_allclose([result["intercepts"][0], *result["coefficients"][0]], peer.params, rtol=1e-7)
+    found = [result["intercept_standard_errors"][0], *result["standard_errors"][0]]
     np.testing.assert_allclose(found, peer.bse, rtol=1e-6)
-    np.testing.assert_allclose(told["z_values"][0], peer.tvalues[1:], rtol=1e-6)
-    np.testing.assert_allclose(told["p_values"][0], peer.pvalues[1:], rtol=1e-5)
-    np.testing.assert_allclose(told["odds_ratios"][0], np.exp(peer.params[1:]), rtol=1e-6)
+    np.testing.assert_allclose(result["z_values"][0], peer.tvalues[1:], rtol=1e-6)
+    np.testing.assert_allclose(result["p_values"][0], peer.pvalues[1:], rtol=1e-5)
+    np.testing.assert_allclose(result["odds_ratios"][0], np.exp(peer.params[1:]), rtol=1e-6)
     bounds = np.exp(peer.conf_int()[1:]).T
-    np.testing.assert_allclose([told["odds_ratios_lower"][0], told["odds_ratios_upper"][0]], bounds, rtol=1e-5)
+    np.testing.assert_allclose([result["odds_ratios_lower"][0], result["odds_ratios_upper"][0]], bounds, rtol=1e-5)
 
 
 def test_errors_of_many_classes_are_those_of_maximum_likelihood():
@@ -207,10 +207,10 @@ def test_errors_in_units_of_the_table():
     offset, scale = z.mean(axis=0), z.std(axis=0)
     params = logistic.Logistic(l2=1e-12)
     state = logistic.fit(params, of((z - offset) / scale, y), Context.of(0)).state
-    told = logistic.summary(params, state, Affine(sparse.diags_array(1 / scale).tocsr(), -offset / scale))
+    result = logistic.summary(params, state, Affine(sparse.diags_array(1 / scale).tocsr(), -offset / scale))
     peer = sm.Logit(y, sm.add_constant(z)).fit(disp=0, maxiter=100)
-    np.testing.assert_allclose([told["intercepts"][0], *told["coefficients"][0]], peer.params, rtol=1e-5)
-    found = [told["intercept_standard_errors"][0], *told["standard_errors"][0]]
+    np.testing.assert_allclose([result["intercepts"][0], *result["coefficients"][0]], peer.params, rtol=1e-5)
+    found = [result["intercept_standard_errors"][0], *result["standard_errors"][0]]
     np.testing.assert_allclose(found, peer.bse, rtol=1e-4)
 
 

@@ -37,11 +37,11 @@ def test_an_average_above_a_threshold_is_one_question():
     params, state = fitted(data)
     assert (predict(params, state, data.x).argmax(axis=1) == data.codes).mean() >= 0.97
     (reason,) = explain(params, state, data.x[:1])
-    question = reason["path"][0]
-    first, second = (term["coef"] for term in question["terms"])
-    assert [term["column"] for term in question["terms"]] == [0, 1]
+    split = reason["path"][0]
+    first, second = (term["coef"] for term in split["terms"])
+    assert [term["column"] for term in split["terms"]] == [0, 1]
     assert second / first == pytest.approx(1, abs=0.1)
-    assert question["threshold"] / (first + second) == pytest.approx(20_000, rel=0.02)
+    assert split["threshold"] / (first + second) == pytest.approx(20_000, rel=0.02)
     plain = fitted(data, oblique=None)[1]
     assert len(state.trees.column) < len(plain.trees.column) / 3
     shares = {part["column"]: part["importance"] for part in summary(params, state)["importances"]}
@@ -91,7 +91,7 @@ def test_without_forms_it_is_the_tree_that_compiled_code_grows(task, limit):
     data = mixed(task)
     data = Data.of(task, data.x[:, :2], data.y, levels=data.levels[:2], missing=True)
     how = rules(DecisionTree(**limit), data)
-    tree, forms = oblique.grow(data, how, 5, exact=True, heard=lambda _: None)
+    tree, forms = oblique.grow(data, how, 5, exact=True, walked=lambda _: None)
     plain = Grower(data, *ranked(data)).grow(data.weights, how)
     assert forms.size == 0
     for name in set(plain._fields) - {"threshold", "members"}:
@@ -113,7 +113,7 @@ def test_a_question_gains_no_less_than_any_about_one_column(task, seed):
         assert (both[0].trees.column[0] >= 4) == (both[0].gain[0] > both[1].gain[0] * (1 + 1e-9))
 
 
-def heard(state, row, node=0):
+def walked(state, row, node=0):
     """What one row hears from a node on, by the definition."""
     trees, forms = state.trees, state.questions
     column, left = trees.column[node], trees.left[node]
@@ -128,12 +128,12 @@ def heard(state, row, node=0):
     value = row[column] if column < len(row) else formed(forms, column - len(row), row)
     if np.isnan(value):
         if trees.missing[node] >= 0:
-            return heard(state, row, left + trees.missing[node])
+            return walked(state, row, left + trees.missing[node])
         share = trees.share[node]
-        return share * heard(state, row, left) + (1 - share) * heard(state, row, left + 1)
+        return share * walked(state, row, left) + (1 - share) * walked(state, row, left + 1)
     if trees.levels[column] and np.isfinite(trees.threshold[node]):
-        return heard(state, row, left + (not trees.members[int(trees.threshold[node] + value)]))
-    return heard(state, row, left + (value > trees.threshold[node]))
+        return walked(state, row, left + (not trees.members[int(trees.threshold[node] + value)]))
+    return walked(state, row, left + (value > trees.threshold[node]))
 
 
 def centres(forms, place):
@@ -141,8 +141,8 @@ def centres(forms, place):
 
 
 def formed(forms, place, row):
-    told = zip(forms.told(place), centres(forms, place), strict=True)
-    return sum(term["coef"] * (row[term["column"]] - centre) for term, centre in told)
+    result = zip(forms.told(place), centres(forms, place), strict=True)
+    return sum(term["coef"] * (row[term["column"]] - centre) for term, centre in result)
 
 
 @pytest.mark.parametrize("missing", ["branch", "both"])
@@ -150,27 +150,27 @@ def formed(forms, place, row):
 def test_answers_are_their_definition(task, leaf, missing):
     params, state = fitted(mixed(task), leaf_model=leaf, missing=missing, min_samples_leaf=8)
     new = mixed(task, n=60, seed=5, gaps=0.3).x
-    told = predict(params, state, new).reshape(60, -1)
-    np.testing.assert_allclose(told, [heard(state, row) for row in new], rtol=1e-12)
+    result = predict(params, state, new).reshape(60, -1)
+    np.testing.assert_allclose(result, [walked(state, row) for row in new], rtol=1e-12)
     assert state.questions.size
-    assert predict(params, state, new[7:8]).tobytes() == told[7:8].tobytes(), "company changes nothing"
+    assert predict(params, state, new[7:8]).tobytes() == result[7:8].tobytes(), "company changes nothing"
 
 
 @pytest.mark.parametrize("task", [C, R])
 def test_an_explanation_leads_to_the_answer(task):
     data = mixed(task)
     params, state = fitted(data, leaf_model="linear", min_samples_leaf=8)
-    answered, terms = predict(params, state, data.x), 0
-    for row, told, answer in zip(data.x, explain(params, state, data.x), answered, strict=True):
-        for question in told["path"]:
-            if question["op"] in {"<=", ">"} and "terms" in question:
+    accepted, terms = predict(params, state, data.x), 0
+    for row, result, predicted in zip(data.x, explain(params, state, data.x), accepted, strict=True):
+        for split in result["path"]:
+            if split["op"] in {"<=", ">"} and "terms" in split:
                 terms += 1
-                value = sum(term["coef"] * row[term["column"]] for term in question["terms"])
-                assert (value <= question["threshold"]) == (question["op"] == "<=")
-        line = told["leaf"].get("linear")
+                value = sum(term["coef"] * row[term["column"]] for term in split["terms"])
+                assert (value <= split["threshold"]) == (split["op"] == "<=")
+        line = result["leaf"].get("linear")
         if line and not np.isnan(row).any():
             value = line["intercept"] + sum(term["coef"] * row[term["column"]] for term in line["terms"])
-            assert answer == pytest.approx(np.clip(value, line["low"], line["high"]))
+            assert predicted == pytest.approx(np.clip(value, line["low"], line["high"]))
     assert terms
 
 
@@ -193,11 +193,11 @@ def test_a_missing_part_of_a_sum_sends_a_row_both_ways():
     state = stump()
     assert predict(DecisionTree(), state, rows).tolist() == [10, 20, 17, 17]
     assert reached(state.trees, state.questions, rows).tolist() == [1, 2, -1, -1]
-    told = explain(DecisionTree(), state, rows)
-    assert told[2]["path"] == []
-    assert [term["column"] for term in told[2]["leaf"]["terms"]] == [0, 1]
-    assert "both branches" in told[2]["leaf"]["stopped"]
-    assert told[0]["path"][0]["threshold"] == 4
+    explanation = explain(DecisionTree(), state, rows)
+    assert explanation[2]["path"] == []
+    assert [term["column"] for term in explanation[2]["leaf"]["terms"]] == [0, 1]
+    assert "both branches" in explanation[2]["leaf"]["stopped"]
+    assert explanation[0]["path"][0]["threshold"] == 4
 
 
 def test_stored_and_back_and_without_the_younger_fields():
@@ -229,9 +229,9 @@ LIES = {
 @pytest.mark.parametrize("lie", LIES)
 def test_lies_are_refused_before_compiled_code_follows_them(lie):
     state = stump()
-    told = {name: np.array(value, getattr(state.questions, name).dtype) for name, value in LIES[lie].items()}
+    result = {name: np.array(value, getattr(state.questions, name).dtype) for name, value in LIES[lie].items()}
     with pytest.raises(CorruptModel):
-        answers(state.trees, state.questions._replace(**told), MEANS, np.zeros((1, 2)))
+        answers(state.trees, state.questions._replace(**result), MEANS, np.zeros((1, 2)))
 
 
 def test_leaves_that_lie_are_refused():
@@ -279,12 +279,12 @@ def test_a_leaf_answers_with_the_line_of_its_rows():
     params, state = fitted(data, leaf_model="linear", oblique=None, max_leaf_nodes=2)
     np.testing.assert_allclose(predict(params, state, data.x), y, rtol=1e-6, atol=1e-6)
     assert summary(params, state)["lines"] == 2
-    (told,) = explain(params, state, data.x[:1])
-    assert told["leaf"]["linear"]["terms"][0] == {"column": 0, "coef": pytest.approx(-3, rel=1e-6)}
-    assert told["leaf"]["linear"]["intercept"] == pytest.approx(0, abs=1e-5)
+    (result,) = explain(params, state, data.x[:1])
+    assert result["leaf"]["linear"]["terms"][0] == {"column": 0, "coef": pytest.approx(-3, rel=1e-6)}
+    assert result["leaf"]["linear"]["intercept"] == pytest.approx(0, abs=1e-5)
     beyond = np.array([[-100.0, 0.0], [100.0, 0.0], [NAN, NAN]])
-    told = predict(params, state, beyond)
-    assert told[:2].tolist() == [12, 108], "the ends of what its rows say"
+    result = predict(params, state, beyond)
+    assert result[:2].tolist() == [12, 108], "the ends of what its rows say"
 
 
 def test_a_leaf_takes_the_columns_that_m5_expects_to_pay():
@@ -337,10 +337,10 @@ def test_pruning_leaves_no_form_behind():
     data = mixed(C, n=300)
     params, state = fitted(data, ccp_alpha=0.01)
     assert len(state.trees.column) < len(fitted(data)[1].trees.column)
-    asked = state.trees.column[state.trees.column >= 4] - 4
-    assert sorted(asked) == list(range(state.questions.size))
-    told = predict(params, state, data.x)
-    np.testing.assert_allclose(told, [heard(state, row) for row in data.x], rtol=1e-12)
+    requested = state.trees.column[state.trees.column >= 4] - 4
+    assert sorted(requested) == list(range(state.questions.size))
+    predicted = predict(params, state, data.x)
+    np.testing.assert_allclose(predicted, [walked(state, row) for row in data.x], rtol=1e-12)
 
 
 @pytest.mark.parametrize("task", [C, R])

@@ -141,16 +141,16 @@ def test_the_bound_for_many_classes(name):
     x, y = getattr(datasets, f"load_{name}")(return_X_y=True)
     x = (x - x.mean(axis=0)) / np.where(x.std(axis=0) > 0, x.std(axis=0), 1)
     fit = fitted(of(x, y))
-    answer = perceptron.predict(perceptron.Perceptron(), fit.state, x)
+    predicted = perceptron.predict(perceptron.Perceptron(), fit.state, x)
     assert fit.state.mistakes <= fit.state.bound
     assert fit.converged
     assert (fit.state.margin > 0) == (name != "iris")
     if fit.state.margin > 0:
-        np.testing.assert_array_equal(answer.argmax(axis=1), y)
+        np.testing.assert_array_equal(predicted.argmax(axis=1), y)
         assert fit.state.mistakes <= (fit.state.radius / fit.state.margin) ** 2
     else:
         assert fit.warnings
-        assert (answer.argmax(axis=1) == y).mean() > 0.9
+        assert (predicted.argmax(axis=1) == y).mean() > 0.9
 
 
 def test_it_is_gradient_descent_on_the_hinge_of_its_mistakes():
@@ -201,10 +201,10 @@ def test_the_average_is_over_all_rounds():
     for i in range(1, 50):
         state = perceptron.update(params, state, data.take(np.array([i])), Context.of(0)).state
         seen.append(state.coef)
-    told = perceptron.summary(params, state)
+    result = perceptron.summary(params, state)
     average = np.mean(seen, axis=0)
-    assert told["averaged"]
-    np.testing.assert_allclose(told["coefficients"], average[:, :-1], rtol=1e-12, atol=1e-14)
+    assert result["averaged"]
+    np.testing.assert_allclose(result["coefficients"], average[:, :-1], rtol=1e-12, atol=1e-14)
 
 
 def test_a_batch_more_is_the_longer_pass():
@@ -252,5 +252,5 @@ def test_numbers_that_cannot_be_multiplied_are_refused():
 def test_the_share_is_the_depth():
     """(1 ± s)/2 with s = y w·x/(‖w‖R): ½ on the boundary, 1 for the longest row along w."""
     state = fitted(of([[3.0, 0.0], [-1.0, 0.0]], [1, 0]), fit_intercept=False).state
-    answer = perceptron.predict(perceptron.Perceptron(), state, np.array([[3.0, 0], [0, 5], [1.5, 0], [-1, 0]]))
-    np.testing.assert_allclose(answer[:, 1], [1, 0.5, 0.75, 1 / 3])
+    predicted = perceptron.predict(perceptron.Perceptron(), state, np.array([[3.0, 0], [0, 5], [1.5, 0], [-1, 0]]))
+    np.testing.assert_allclose(predicted[:, 1], [1, 0.5, 0.75, 1 / 3])

@@ -34,8 +34,8 @@ def blobs(n, seed=0):
 def votes_for(shares):
     """A forest of stumps without questions, of which so many say each class."""
     state = fitted(blobs(50), n_estimators=sum(shares), max_depth=0, importance=False).state
-    said = np.repeat(np.arange(len(shares)), shares).astype(np.int32)
-    return state._replace(trees=state.trees._replace(left=said))
+    messages = np.repeat(np.arange(len(shares)), shares).astype(np.int32)
+    return state._replace(trees=state.trees._replace(left=messages))
 
 
 def test_votes_of_the_book():
@@ -59,15 +59,15 @@ def test_trees_know_their_bag_by_heart_and_only_the_others_judge_a_row():
     n, trees, data = 60, 4, friedman(60)
     found = fitted(data, n_estimators=trees, importance=False)
     state, warnings = found.state, found.warnings
-    answers = each(state.trees, data.x)
-    unseen = ~np.isclose(answers, data.y[:, None], rtol=1e-9)
+    predictions = each(state.trees, data.x)
+    unseen = ~np.isclose(predictions, data.y[:, None], rtol=1e-9)
     assert unseen.mean() == pytest.approx((1 - 1 / n) ** n, abs=0.08)
-    judged = unseen.any(axis=1)
-    told = (answers * unseen).sum(axis=1)[judged] / unseen.sum(axis=1)[judged]
-    assert state.judged == judged.sum() < n
-    assert warnings[0].startswith(f"{n - judged.sum()} rows are known to every member")
+    evaluated = unseen.any(axis=1)
+    result = (predictions * unseen).sum(axis=1)[evaluated] / unseen.sum(axis=1)[evaluated]
+    assert state.judged == evaluated.sum() < n
+    assert warnings[0].startswith(f"{n - evaluated.sum()} rows are known to every member")
     assert fitted(data, n_estimators=60, importance=False).warnings == []
-    errors = (told - data.y[judged]) ** 2
+    errors = (result - data.y[evaluated]) ** 2
     assert state.out_of_bag == pytest.approx(np.mean(errors))
     assert state.deviation == pytest.approx(errors.std() / np.sqrt(errors.size))
 
@@ -102,8 +102,8 @@ def test_the_out_of_bag_error_is_that_of_new_rows(task, draw):
     both = draw(3000, 1)
     old, new = both.take(np.arange(1500)), both.take(np.arange(1500, 3000))
     state = fitted(old, n_estimators=80, importance=False).state
-    answer = predict(RandomForest(), state, new.x)
-    errors = (answer.argmax(axis=1) != new.codes) * 1.0 if task is C else (answer - new.y) ** 2
+    predicted = predict(RandomForest(), state, new.x)
+    errors = (predicted.argmax(axis=1) != new.codes) * 1.0 if task is C else (predicted - new.y) ** 2
     spread = np.hypot(state.deviation, errors.std() / np.sqrt(errors.size))
     assert abs(state.out_of_bag - errors.mean()) < 3 * spread
     assert state.judged == 1500
@@ -128,10 +128,10 @@ def test_bars_are_percentiles_of_the_trees():
     """Of new rows: trees that have drawn a row agree on it, and their percentiles are tied."""
     new = friedman(300, 1).x
     state = fitted(friedman(300), importance=False).state
-    answers = each(state.trees, new)
+    predictions = each(state.trees, new)
     bars = interval(RandomForest(), state, new, 0.8)
-    np.testing.assert_allclose(answers.mean(axis=1), predict(RandomForest(), state, new), rtol=1e-12)
-    inside = (bars[:, :1] <= answers) & (answers <= bars[:, 1:])
+    np.testing.assert_allclose(predictions.mean(axis=1), predict(RandomForest(), state, new), rtol=1e-12)
+    inside = (bars[:, :1] <= predictions) & (predictions <= bars[:, 1:])
     assert inside.mean() == pytest.approx(0.8, abs=0.03)
 
 
@@ -152,21 +152,21 @@ def test_the_default_for_numbers_beats_a_third_of_the_columns():
 def test_columns_that_matter_are_told_from_those_that_do_not():
     """B6.12: of Friedman's ten columns the last five are noise."""
     state = fitted(friedman(800)).state
-    told = summary(RandomForest(), state)
-    assert {part["column"] for part in told["importances"][:5]} == set(range(5))
+    result = summary(RandomForest(), state)
+    assert {part["column"] for part in result["importances"][:5]} == set(range(5))
     noise = state.importance[5:] / state.importance_deviation[5:]
     assert np.abs(noise).max() < 4
     assert (state.importance[:5] / state.importance_deviation[:5]).min() > 8
-    top = told["importances"][0]
+    top = result["importances"][0]
     assert top["percent"] == pytest.approx(100 * top["increase"] / state.alone)
 
 
 def test_without_an_error_a_percentage_is_undefined():
     x = np.repeat([[0.0], [1.0]], 50, axis=0)
-    told = summary(RandomForest(), fitted(Data.of(C, x, x[:, 0])).state)
-    assert told["out_of_bag"]["error"] == 0
-    assert told["importances"][0]["percent"] is None
-    assert told["importances"][0]["increase"] > 0.3
+    result = summary(RandomForest(), fitted(Data.of(C, x, x[:, 0])).state)
+    assert result["out_of_bag"]["error"] == 0
+    assert result["importances"][0]["percent"] is None
+    assert result["importances"][0]["increase"] > 0.3
 
 
 def test_a_permuted_column_of_no_tree_changes_nothing():
@@ -226,9 +226,9 @@ def test_votes_by_shares_are_the_mean_of_the_leaves():
     data = blobs(200)
     params = RandomForest(voting="soft", min_samples_leaf=20, n_estimators=7)
     state = fit(params, data, Context.of(0)).state
-    answer = predict(params, state, data.x)
-    np.testing.assert_allclose(answer, total(state.trees, data.x) / 7)
-    assert len(np.unique(answer)) > 30, "shares, not sevenths"
+    predicted = predict(params, state, data.x)
+    np.testing.assert_allclose(predicted, total(state.trees, data.x) / 7)
+    assert len(np.unique(predicted)) > 30, "shares, not sevenths"
 
 
 def test_calibrated_votes_name_the_same_class_with_a_likelier_probability():
@@ -237,14 +237,14 @@ def test_calibrated_votes_name_the_same_class_with_a_likelier_probability():
     old, new = Data.of(C, x[:600], y[:600]), Data.of(C, x[600:], y[600:])
     state = fitted(old, n_estimators=50, importance=False, probability="calibrated").state
     peer = ensemble.RandomForestClassifier(50, random_state=0).fit(old.x, old.y).predict_proba(new.x)
-    shares, told = (predict(RandomForest(), s, new.x) for s in (state._replace(powers=np.zeros(0)), state))
-    np.testing.assert_array_equal(shares.argmax(axis=1), told.argmax(axis=1))
+    shares, result = (predict(RandomForest(), s, new.x) for s in (state._replace(powers=np.zeros(0)), state))
+    np.testing.assert_array_equal(shares.argmax(axis=1), result.argmax(axis=1))
 
     def lost(answer):
         return -np.log(np.maximum(answer[np.arange(new.codes.size), new.codes], 0.01))
 
     for other in (shares, peer):
-        lead = lost(other) - lost(told)
+        lead = lost(other) - lost(result)
         assert lead.mean() > 5 * lead.std() / np.sqrt(lead.size)
     assert set(summary(RandomForest(), state)["calibration"]) == {"exponent", "power"}
     assert summary(RandomForest(), state._replace(powers=np.zeros(0)))["calibration"] is None
@@ -294,8 +294,8 @@ def test_columns_of_a_split_are_a_count_or_a_share():
     """Half of nine columns, rounded, is four; a count beyond all of them is all."""
     data = blobs(60).columns(np.arange(9))
 
-    def trees(wanted):
-        return fitted(data, n_estimators=3, importance=False, max_features=wanted).state.trees.threshold.tolist()
+    def trees(expected):
+        return fitted(data, n_estimators=3, importance=False, max_features=expected).state.trees.threshold.tolist()
 
     assert trees(4) == trees(0.5) != trees(5)
     assert trees(1.0) == trees(9) == trees(1000) != trees(1)

@@ -96,8 +96,8 @@ def test_an_equal_score_is_neither_class_and_the_sign_decides():
     """B4.4: classes by the sign of the score; probabilities (1 + s)/2 within reach of the targets."""
     x = np.array([[-1.0], [1.0]])
     state = fitted(x, [0, 1], l2=0, task=Task.CLASSIFICATION).state
-    answer = ridge.predict(ridge.Ridge(), state, np.array([[-5.0], [-0.5], [0], [0.5], [5]]))
-    np.testing.assert_allclose(answer[:, 1], [0, 0.25, 0.5, 0.75, 1], atol=1e-15)
+    predicted = ridge.predict(ridge.Ridge(), state, np.array([[-5.0], [-0.5], [0], [0.5], [5]]))
+    np.testing.assert_allclose(predicted[:, 1], [0, 0.25, 0.5, 0.75, 1], atol=1e-15)
 
 
 def test_where_every_score_is_low_the_largest_takes_all():
@@ -145,10 +145,10 @@ def test_more_columns_than_rows():
 def test_the_summary_says_how_firm_the_ground_is():
     x = np.random.default_rng(0).normal(size=(100, 3))
     state = fitted(x, x @ [1, 2, 3]).state
-    told = ridge.summary(ridge.Ridge(), state)
-    assert told["rank"] == 3
+    result = ridge.summary(ridge.Ridge(), state)
+    assert result["rank"] == 3
     unit = x - x.mean(axis=0)
-    assert told["condition_number"] == pytest.approx(np.linalg.cond(unit / np.linalg.norm(unit, axis=0)), rel=1e-9)
+    assert result["condition_number"] == pytest.approx(np.linalg.cond(unit / np.linalg.norm(unit, axis=0)), rel=1e-9)
     flat = fitted(np.column_stack([x, np.full(100, 7.0)]), x @ [1, 2, 3])
     assert flat.state.rank == 3
     assert ridge.summary(ridge.Ridge(), flat.state)["condition_number"] is None
@@ -223,8 +223,8 @@ def test_folds_are_those_of_separate_fits():
 def test_one_standard_error_is_the_strongest_penalty_as_good_as_the_best():
     x, y, _ = table()
     best, modest = (chosen(x, y, selection=choice).state for choice in ("lowest_error", "one_standard_error"))
-    told = ridge.summary(ridge.Ridge(selection="lowest_error"), best)["cross_validation"]
-    assert (told["lowest_error"], told["one_standard_error"]) == (picked(best), picked(modest))
+    result = ridge.summary(ridge.Ridge(selection="lowest_error"), best)["cross_validation"]
+    assert (result["lowest_error"], result["one_standard_error"]) == (picked(best), picked(modest))
     assert picked(modest) > picked(best)
     path = modest.path
     place = int(np.flatnonzero(path.penalties == picked(modest))[0])
@@ -243,8 +243,8 @@ def test_classes_choose_their_penalty_too():
 
 def test_a_choice_at_the_end_of_the_path_is_told():
     rng = np.random.default_rng(0)
-    (said,) = chosen(rng.normal(size=(40, 3)), rng.normal(size=40), selection="one_standard_error").warnings
-    assert "strongest" in said
+    (messages,) = chosen(rng.normal(size=(40, 3)), rng.normal(size=40), selection="one_standard_error").warnings
+    assert "strongest" in messages
 
 
 @pytest.mark.parametrize("seed", range(50))

@@ -22,19 +22,19 @@ def of(load):
 
 
 def fitted(data, **params):
-    asked = rules.RuleSet(**params)
-    return asked, rules.fit(asked, data, Context.of(0)).state
+    requested = rules.RuleSet(**params)
+    return requested, rules.fit(requested, data, Context.of(0)).state
 
 
 @pytest.mark.parametrize("load", [load_breast_cancer, load_wine])
 def test_the_first_rule_that_fires_answers(load):
     data = of(load)
     params, state = fitted(data)
-    told = rules.predict(params, state, data.x)
-    for row, (x, answer) in enumerate(zip(data.x, told, strict=True)):
+    predicted = rules.predict(params, state, data.x)
+    for row, (x, prediction) in enumerate(zip(data.x, predicted, strict=True)):
         fired = [rule for rule in state.rules if rule.fires(x[None])[0]]
-        np.testing.assert_array_equal(answer, fired[0].shares if fired else state.otherwise, err_msg=str(row))
-    assert (told.argmax(axis=1) == data.codes).mean() > 0.93
+        np.testing.assert_array_equal(prediction, fired[0].shares if fired else state.otherwise, err_msg=str(row))
+    assert (predicted.argmax(axis=1) == data.codes).mean() > 0.93
 
 
 def test_a_rule_counts_the_rows_on_which_it_fires_and_answers_with_the_shares_of_those_it_answers():
@@ -85,15 +85,15 @@ def test_conflicts_are_pairs_that_fire_together_and_disagree():
 def test_an_explanation_names_the_rule_and_who_contradicts_it():
     data = of(load_breast_cancer)
     params, state = fitted(data)
-    told = rules.explain(params, state, data.x)
-    answers = rules.predict(params, state, data.x)
-    for one, answer in zip(told, answers, strict=True):
+    explanation = rules.explain(params, state, data.x)
+    predictions = rules.predict(params, state, data.x)
+    for one, predicted in zip(explanation, predictions, strict=True):
         if one["rule"] is None:
-            np.testing.assert_array_equal(one["otherwise"], answer)
+            np.testing.assert_array_equal(one["otherwise"], predicted)
         else:
-            assert one["then"] == answer.argmax()
+            assert one["then"] == predicted.argmax()
             assert all(i > one["rule"] for i in one["contradicted_by"])
-    contradicted = sum(bool(one["contradicted_by"]) for one in told)
+    contradicted = sum(bool(one["contradicted_by"]) for one in explanation)
     assert (contradicted > 0) == (len(state.conflicts) > 0)
 
 
@@ -112,9 +112,9 @@ def test_missing_values_and_categories():
     age[::10] = np.nan
     data = Data.of(Task.CLASSIFICATION, np.c_[plan, age], y, levels=[4, 0], missing=True)
     params, state = fitted(data)
-    told = rules.predict(params, state, data.x).argmax(axis=1)
+    result = rules.predict(params, state, data.x).argmax(axis=1)
     known = ~np.isnan(age)
-    assert (told[known] == y[known]).mean() > 0.97
+    assert (result[known] == y[known]).mean() > 0.97
     written = rules.summary(params, state)["rules"]
     assert any(test.get("categories") for rule in written for test in rule["if"])
     unseen = np.array([[np.nan, np.nan]])
@@ -127,9 +127,9 @@ def test_unshortened_rules_are_the_ways_of_the_tree():
     params, state = fitted(data, shorten=False)
     assert (np.sum([rule.fires(data.x) for rule in state.rules], axis=0) == 1).all()
     assert len(state.conflicts) == 0
-    asked = DecisionTree(max_depth=6, max_leaf_nodes=32, min_samples_leaf=3)
-    tree = fit_tree(asked, data, Context.of(0)).state
-    np.testing.assert_allclose(rules.predict(params, state, data.x), predict_tree(asked, tree, data.x))
+    requested = DecisionTree(max_depth=6, max_leaf_nodes=32, min_samples_leaf=3)
+    tree = fit_tree(requested, data, Context.of(0)).state
+    np.testing.assert_allclose(rules.predict(params, state, data.x), predict_tree(requested, tree, data.x))
 
 
 WAYS = ["walk", "bus", "car"]
@@ -156,15 +156,15 @@ def travellers():
 
 def rule(then, *tests):
     names = "column", "op", "value"
-    told = [dict(zip(names, test, strict=False)) for test in tests]
-    for one in told:
+    result = [dict(zip(names, test, strict=False)) for test in tests]
+    for one in result:
         if isinstance(one.get("value"), list):
             one["values"] = one.pop("value")
-    return {"tests": told, "then": then}
+    return {"tests": result, "then": then}
 
 
-def given(data, *told, **params):
-    params = rules.RuleSet(given=list(told), **params)
+def given(data, *result, **params):
+    params = rules.RuleSet(given=list(result), **params)
     return params, rules.fit(params, data, Context.of(0))
 
 
@@ -194,9 +194,9 @@ def test_a_given_rule_may_be_less_than_sure():
     near = rules.predict(params, fit.state, np.array([[1.0, 0, 0, 0]]))[0]
     bus, car = (data.codes == 1).sum(), (data.codes == 2).sum()
     np.testing.assert_allclose(near, [0.7, 0.3 * bus / (bus + car), 0.3 * car / (bus + car)], rtol=1e-12)
-    (told,) = rules.summary(params, fit.state)["rules"]
+    (result,) = rules.summary(params, fit.state)["rules"]
     fires = data.x[:, 0] < 2
-    assert (told["then"], told["errors"]) == (0, (data.codes[fires] != 0).sum())
+    assert (result["then"], result["errors"]) == (0, (data.codes[fires] != 0).sum())
     with pytest.raises(ValueError, match=r"greater than 0\.5"):
         given(data, {**walk, "sure": 0.5})
     alone = Data.of(Task.CLASSIFICATION, [[1.0], [2.0]], [0, 0], names=["miles"])
@@ -208,8 +208,8 @@ def test_who_is_hotter_than_37_degrees_is_ill():
     data = Data.of(Task.CLASSIFICATION, [[36.0], [37.0], [38.5], [39.0]], [0, 0, 1, 0], names=["celsius"])
     params, fit = given(data, rule(1, ("celsius", ">", 37)), otherwise=0)
     assert rules.predict(params, fit.state, data.x).argmax(axis=1).tolist() == [0, 0, 1, 1]
-    (told,) = rules.summary(params, fit.state)["rules"]
-    assert (told["then"], told["rows"], told["errors"]) == (1, 2, 1)
+    (result,) = rules.summary(params, fit.state)["rules"]
+    assert (result["then"], result["rows"], result["errors"]) == (1, 2, 1)
 
 
 def test_the_wealthy_european_is_a_conflict_that_the_order_decides():
@@ -218,13 +218,13 @@ def test_the_wealthy_european_is_a_conflict_that_the_order_decides():
     walk = rule("walk", ("continent", "in", ["Europe"]), ("miles", "<", 2))
     car = rule("car", ("wealthy", "==", 1))
     wealthy_european = [[1.0, 1, 1, 0]]
-    for order, answer in (((walk, car), "walk"), ((car, walk), "car")):
+    for order, predicted in (((walk, car), "walk"), ((car, walk), "car")):
         params, fit = given(data, *order)
-        assert named(params, fit, wealthy_european) == [answer]
+        assert named(params, fit, wealthy_european) == [predicted]
         (conflict,) = rules.summary(params, fit.state)["conflicts"]
         assert conflict == {"rules": [0, 1], "rows": 4.0}
-        (told,) = rules.explain(params, fit.state, np.array(wealthy_european))
-        assert (told["rule"], told["contradicted_by"]) == (0, [1])
+        (explanation,) = rules.explain(params, fit.state, np.array(wealthy_european))
+        assert (explanation["rule"], explanation["contradicted_by"]) == (0, [1])
         left = ~np.any([one.fires(data.x) for one in fit.state.rules], axis=0)
         np.testing.assert_allclose(fit.state.otherwise, data.targets[left].mean(axis=0))
 

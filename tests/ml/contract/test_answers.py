@@ -67,19 +67,19 @@ def test_something_is_learned(case):
     """On rows not seen in the fit, an answer beats the best constant one."""
     x, y = case.data(rows=200).x, case.data(rows=200).y
     fit = case.fit(case.of(x[:100], y[:100]))
-    answer = case.predict(fit.state, x[100:])
+    predicted = case.predict(fit.state, x[100:])
     if case.task is Task.REGRESSION:
-        assert ((answer - y[100:]) ** 2).mean() < 0.5 * y[100:].var()
+        assert ((predicted - y[100:]) ** 2).mean() < 0.5 * y[100:].var()
     if case.task is Task.CLASSIFICATION:
-        assert (answer.argmax(axis=1) == y[100:]).mean() > 0.6
+        assert (predicted.argmax(axis=1) == y[100:]).mean() > 0.6
     if case.task in {Task.CLUSTERING, Task.PROJECTION, Task.DENSITY}:
-        assert len(np.unique(answer, axis=0)) > 1
+        assert len(np.unique(predicted, axis=0)) > 1
 
 
 def test_extra_functions(case):
     algorithm, params, data = case.algorithm, case.params, case.mixed()
     state = case.fit(data).state
-    n, answer = len(data.x), case.predict(state, data.x)
+    n, predicted = len(data.x), case.predict(state, data.x)
     if algorithm.summary:
         json.dumps(algorithm.summary(params, state), allow_nan=False)
     if algorithm.explain:
@@ -91,11 +91,11 @@ def test_extra_functions(case):
         assert degrees.shape[0] == n
         np.testing.assert_allclose(degrees.sum(axis=1), 1, rtol=1e-9)
     if algorithm.inverse:
-        assert algorithm.inverse(params, state, answer).shape == data.x.shape
+        assert algorithm.inverse(params, state, predicted).shape == data.x.shape
     if algorithm.interval and case.task is Task.REGRESSION:
         bounds = algorithm.interval(params, state, data.x, 0.9)
         assert bounds.shape == (n, 2)
-        assert (bounds[:, 0] <= answer).all()
-        assert (answer <= bounds[:, 1]).all()
+        assert (bounds[:, 0] <= predicted).all()
+        assert (predicted <= bounds[:, 1]).all()
     if algorithm.objective:
         assert np.isfinite(algorithm.objective(params, state, data))

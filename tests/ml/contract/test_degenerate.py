@@ -57,9 +57,9 @@ def test_classes_without_rows(case, shape_of_answer, kept):
     data = whole.take(np.isin(whole.codes, kept))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        answer = case.predict(case.fit(data).state, whole.x)
-    shape_of_answer(case, answer, rows=len(whole.x), classes=3)
-    assert set(answer.argmax(axis=1)) <= set(kept)
+        predicted = case.predict(case.fit(data).state, whole.x)
+    shape_of_answer(case, predicted, rows=len(whole.x), classes=3)
+    assert set(predicted.argmax(axis=1)) <= set(kept)
 
 
 def test_a_constant_target_is_predicted(case):
@@ -73,5 +73,5 @@ def test_a_single_class_is_certain(case):
     if case.task is not Task.CLASSIFICATION:
         return
     x = case.data().x
-    answer = case.predict(case.fit(case.of(x, np.zeros(len(x)), classes=1)).state, x)
-    np.testing.assert_allclose(answer, np.ones((len(x), 1)))
+    predicted = case.predict(case.fit(case.of(x, np.zeros(len(x)), classes=1)).state, x)
+    np.testing.assert_allclose(predicted, np.ones((len(x), 1)))

@@ -16,7 +16,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 def test_golden(case):
     data = case.data()
     fit = case.fit(data)
-    answer = {
+    predicted = {
         "algorithm": case.entry.name,
         "task": str(case.task),
         "parameters": case.params.model_dump(mode="json"),
@@ -25,12 +25,12 @@ def test_golden(case):
     file = GOLDEN / f"{case}.json"
     if not file.exists():
         file.parent.mkdir(exist_ok=True)
-        file.write_text(json.dumps(answer, indent=1) + "\n")
+        file.write_text(json.dumps(predicted, indent=1) + "\n")
         pytest.fail(f"{file.name} was missing and has been written: look at it, then commit it")
     kept = json.loads(file.read_text())
-    assert answer["parameters"] == kept["parameters"]
+    assert predicted["parameters"] == kept["parameters"]
     # Another processor rounds differently; an algorithm that rounds this much differently has changed.
-    np.testing.assert_allclose(answer["predictions"], kept["predictions"], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(predicted["predictions"], kept["predictions"], rtol=1e-6, atol=1e-9)
 
 
 def test_no_golden_file_is_left_behind(all_cases):

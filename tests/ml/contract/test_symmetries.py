@@ -68,7 +68,7 @@ def apart(case, symmetry, seed):
         return 0.0
     data = case.data(ROWS, COLUMNS, CLASSES, seed=seed)
     query = case.data(QUERY, COLUMNS, CLASSES, seed=seed + 100).x
-    one, other = (answer(case, data, query) for answer in CHANGES[symmetry])
+    one, other = (predicted(case, data, query) for predicted in CHANGES[symmetry])
     if case.task is Task.CLUSTERING:
         one, other = (_together(labels) for labels in (one, other))
     if one.shape != other.shape:

@@ -63,8 +63,8 @@ def test_batches_teach(case):
     for _ in range(5):
         for start in range(60, 300, 30):
             state = updated(case, state, data.take(np.arange(start, start + 30))).state
-    answer = case.predict(state, query.x[300:])
+    predicted = case.predict(state, query.x[300:])
     if case.task is Task.CLASSIFICATION:
-        assert (answer.argmax(axis=1) == query.codes[300:]).mean() > 0.7
+        assert (predicted.argmax(axis=1) == query.codes[300:]).mean() > 0.7
     if case.task is Task.REGRESSION:
-        assert ((answer - query.y[300:]) ** 2).mean() < 0.3 * query.y[300:].var()
+        assert ((predicted - query.y[300:]) ** 2).mean() < 0.3 * query.y[300:].var()

@@ -23,32 +23,32 @@ def numbers(rows=600, copied=60, seed=0):
 
 
 def report(table, target="y", algorithm="linear", **validation):
-    asked = {"target": target, "algorithm": {"name": algorithm}, "validation": validation}
-    return Judge(table, **asked).trained.report
+    requested = {"target": target, "algorithm": {"name": algorithm}, "validation": validation}
+    return Judge(table, **requested).trained.report
 
 
-def said(told):
-    return [warning for warning in told.warnings if "in all columns used" in warning]
+def warned(result):
+    return [warning for warning in result.warnings if "in all columns used" in warning]
 
 
 def test_copies_among_the_test_rows_are_counted_and_warned_of():
-    told = report(numbers(), test_fraction=0.25)
-    count = told.duplicates.test_rows
+    result = report(numbers(), test_fraction=0.25)
+    count = result.duplicates.test_rows
     assert 15 < count < 35
-    assert told.duplicates.expected_test_rows < 0.01
-    assert told.duplicates.validation_share is None
-    (warning,) = said(told)
+    assert result.duplicates.expected_test_rows < 0.01
+    assert result.duplicates.validation_share is None
+    (warning,) = warned(result)
     assert warning.startswith(f"{count} of 150 test rows equal a training row in all columns used. If these are copies")
     assert "validation.group" in warning
 
 
 @pytest.mark.parametrize("method", ["kfold", "loo", "bootstrap"])
 def test_copies_among_folds_are_warned_of(method):
-    told = report(numbers(), test_fraction=0.0, method=method, resamples=10)
-    share = told.duplicates.validation_share
+    result = report(numbers(), test_fraction=0.0, method=method, resamples=10)
+    share = result.duplicates.validation_share
     expected = {"kfold": 0.2 * 4 / 5, "loo": 0.2, "bootstrap": 0.2 * (1 - np.exp(-1))}[method]
     assert share == pytest.approx(expected, abs=0.03)
-    (warning,) = said(told)
+    (warning,) = warned(result)
     assert f"In cross-validation {share:.1%} of the evaluated rows" in warning
 
 
@@ -57,16 +57,18 @@ def test_groups_that_hold_the_copies_together_leave_nothing_to_warn_of():
     names = np.arange(600)
     names[540:] = names[:60]
     for method in ("kfold", "bootstrap"):
-        told = report(table.append_column("who", pa.array(names)), group="who", method=method, resamples=10)
-        assert (told.duplicates.test_rows, told.duplicates.validation_share) == (0, 0.0)
-        assert not said(told)
+        result = report(table.append_column("who", pa.array(names)), group="who", method=method, resamples=10)
+        assert (result.duplicates.test_rows, result.duplicates.validation_share) == (0, 0.0)
+        assert not warned(result)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_single_pair_of_iris_is_no_alarm(seed):
-    told = Judge(iris(), algorithm={"name": "decision_tree"}, validation={"method": "kfold"}, seed=seed).trained.report
-    assert told.duplicates.test_rows + told.duplicates.validation_share > 0
-    assert not said(told)
+    result = Judge(
+        iris(), algorithm={"name": "decision_tree"}, validation={"method": "kfold"}, seed=seed
+    ).trained.report
+    assert result.duplicates.test_rows + result.duplicates.validation_share > 0
+    assert not warned(result)
 
 
 def test_rows_that_chance_makes_equal_are_no_alarm():
@@ -74,11 +76,11 @@ def test_rows_that_chance_makes_equal_are_no_alarm():
     rng = np.random.default_rng(0)
     few = {name: rng.choice(["a", "b", "c"], 2000) for name in ("sex", "class", "age")}
     table = pa.table({**few, "y": rng.choice(["yes", "no"], 2000)})
-    told = report(table, algorithm="decision_tree", method="kfold")
-    assert told.duplicates.test_rows == 400
-    assert told.duplicates.expected_test_rows == pytest.approx(400, abs=1)
-    assert told.duplicates.validation_share == 1
-    assert not said(told)
+    result = report(table, algorithm="decision_tree", method="kfold")
+    assert result.duplicates.test_rows == 400
+    assert result.duplicates.expected_test_rows == pytest.approx(400, abs=1)
+    assert result.duplicates.validation_share == 1
+    assert not warned(result)
 
 
 @QUICK

@@ -49,35 +49,35 @@ COLUMN = np.array([[0.0], [1.0], [2.0], [5.0]])
 
 def test_regression():
     data = Data.of(Task.REGRESSION, COLUMN, [0, 2, 2, 6])
-    told = figures_of(evaluated(learned(Task.REGRESSION, lambda x: x[:, 0]), data, data, (), rng()))
-    assert told["mae", None].value == 0.5
-    assert set(told) == {("rmse", None), ("mae", None), ("r2", None)}
+    result = figures_of(evaluated(learned(Task.REGRESSION, lambda x: x[:, 0]), data, data, (), rng()))
+    assert result["mae", None].value == 0.5
+    assert set(result) == {("rmse", None), ("mae", None), ("r2", None)}
 
 
 def test_classification_keeps_the_labels():
     data = Data.of(Task.CLASSIFICATION, COLUMN, [0, 0, 1, 1])
     model = learned(Task.CLASSIFICATION, lambda x: np.stack([x[:, 0] < 1, x[:, 0] >= 1], axis=1) * 1.0)
-    told = evaluated(model, data, data, (False, True), rng())
-    assert told.confusion_matrix.counts == [[1, 1], [0, 2]]
-    assert told.confusion_matrix.classes == [False, True]
-    assert figures_of(told)["recall", "False"].value == 0.5
-    assert [curve.name for curve in told.curves] == ["roc", "precision_recall"]
+    result = evaluated(model, data, data, (False, True), rng())
+    assert result.confusion_matrix.counts == [[1, 1], [0, 2]]
+    assert result.confusion_matrix.classes == [False, True]
+    assert figures_of(result)["recall", "False"].value == 0.5
+    assert [curve.name for curve in result.curves] == ["roc", "precision_recall"]
 
 
 def test_three_classes_have_a_curve_each():
     data = Data.of(Task.CLASSIFICATION, COLUMN, [0, 1, 2, 1])
-    told = evaluated(learned(Task.CLASSIFICATION, lambda x: np.full((len(x), 3), 1 / 3)), data, data, "xyz", rng())
+    result = evaluated(learned(Task.CLASSIFICATION, lambda x: np.full((len(x), 3), 1 / 3)), data, data, "xyz", rng())
     names = [f"{kind} {label}" for label in "xyz" for kind in ("roc", "precision_recall")]
-    assert [curve.name for curve in told.curves] == names
-    assert figures_of(told)["roc_auc", None].value == pytest.approx(0.5)
+    assert [curve.name for curve in result.curves] == names
+    assert figures_of(result)["roc_auc", None].value == pytest.approx(0.5)
 
 
 def test_clusters_are_measured_from_the_training_centres():
     train = Data.of(Task.CLUSTERING, COLUMN, weights=[1, 3, 1, 1])
     test = Data.of(Task.CLUSTERING, [[0.0], [4.0]])
     model = learned(Task.CLUSTERING, lambda x: (x[:, 0] > 3).astype(int))
-    told = figures_of(evaluated(model, test, train, (), rng()))
-    assert told["quantisation_error", None].value == pytest.approx((1.0**2 + 1.0**2) / 2)  # centres 1 and 5
+    result = figures_of(evaluated(model, test, train, (), rng()))
+    assert result["quantisation_error", None].value == pytest.approx((1.0**2 + 1.0**2) / 2)  # centres 1 and 5
 
 
 def test_a_cluster_without_training_rows_is_at_the_mean():
@@ -92,12 +92,12 @@ def test_projection_and_density():
     model = learned(
         Task.PROJECTION, lambda x: x[:, :1], inverse=lambda _params, _state, z: np.column_stack([z, np.zeros(len(z))])
     )
-    told = figures_of(evaluated(model, data, data, (), rng()))
-    assert told["reconstruction_error", None].value == 0.5
+    result = figures_of(evaluated(model, data, data, (), rng()))
+    assert result["reconstruction_error", None].value == 0.5
     assert evaluated(learned(Task.PROJECTION, lambda x: x), data, data, (), rng()).metrics == []
     density = Data.of(Task.DENSITY, COLUMN)
-    told = figures_of(evaluated(learned(Task.DENSITY, lambda x: -x[:, 0]), density, density, (), rng()))
-    assert told["log_density", None].value == -2.0
+    result = figures_of(evaluated(learned(Task.DENSITY, lambda x: -x[:, 0]), density, density, (), rng()))
+    assert result["log_density", None].value == -2.0
 
 
 def test_no_rows_say_nothing():
@@ -110,11 +110,11 @@ def test_no_rows_say_nothing():
 
 def test_wild_answers_are_undefined_not_an_error():
     data = Data.of(Task.REGRESSION, COLUMN, [0, 1, 2, 3])
-    told = figures_of(evaluated(learned(Task.REGRESSION, lambda x: x[:, 0] * 1e200), data, data, (), rng()))
-    assert told["rmse", None].value == pytest.approx(1e200 * np.sqrt((COLUMN**2).mean()))
-    assert told["r2", None].value is None
-    told = figures_of(evaluated(learned(Task.REGRESSION, lambda x: x[:, 0] + np.inf), data, data, (), rng()))
-    assert {metric.value for metric in told.values()} == {None}
+    result = figures_of(evaluated(learned(Task.REGRESSION, lambda x: x[:, 0] * 1e200), data, data, (), rng()))
+    assert result["rmse", None].value == pytest.approx(1e200 * np.sqrt((COLUMN**2).mean()))
+    assert result["r2", None].value is None
+    result = figures_of(evaluated(learned(Task.REGRESSION, lambda x: x[:, 0] + np.inf), data, data, (), rng()))
+    assert {metric.value for metric in result.values()} == {None}
 
 
 def test_the_seed_decides():
@@ -128,13 +128,13 @@ def test_gaps_are_positive_when_the_test_is_worse():
     """B3.12, for scores and for errors alike."""
     train = [proportion("accuracy", 10, 10), bootstrapped("rmse", 1.0, [], 10), counted("size", 3, 10, "0")]
     test = [proportion("accuracy", 7, 10), bootstrapped("rmse", 1.5, [], 10), counted("size", 1, 10, "0")]
-    told = {gap.name: (gap.train, gap.test, gap.gap) for gap in gaps(train, test)}
-    assert told == {"accuracy": (1.0, 0.7, pytest.approx(0.3)), "rmse": (1.0, 1.5, 0.5)}
+    result = {gap.name: (gap.train, gap.test, gap.gap) for gap in gaps(train, test)}
+    assert result == {"accuracy": (1.0, 0.7, pytest.approx(0.3)), "rmse": (1.0, 1.5, 0.5)}
 
 
 def test_a_gap_to_nothing_is_nothing():
-    told = gaps([bootstrapped("r2", np.nan, [], 3)], [bootstrapped("r2", 0.5, [], 3), bootstrapped("mae", 1, [], 3)])
-    assert [(gap.name, gap.train, gap.gap) for gap in told] == [("r2", None, None), ("mae", None, None)]
+    result = gaps([bootstrapped("r2", np.nan, [], 3)], [bootstrapped("r2", 0.5, [], 3), bootstrapped("mae", 1, [], 3)])
+    assert [(gap.name, gap.train, gap.gap) for gap in result] == [("r2", None, None), ("mae", None, None)]
 
 
 def test_mean_over_folds_has_students_interval():
@@ -142,10 +142,10 @@ def test_mean_over_folds_has_students_interval():
     shares = [8, 9, 7, 8, 10]
     folds = [[proportion("accuracy", share, 10), proportion("recall", share, 10, "a")] for share in shares]
     folds[0].append(proportion("precision", 0, 0))
-    told = {(metric.name, metric.label): metric for metric in across_folds(folds)}
-    assert set(told) == {("accuracy", None), ("recall", "a")}
+    result = {(metric.name, metric.label): metric for metric in across_folds(folds)}
+    assert set(result) == {("accuracy", None), ("recall", "a")}
     theirs = stats.t.interval(0.95, 4, 0.84, stats.sem(np.array(shares) / 10))
-    accuracy = told["accuracy", None]
+    accuracy = result["accuracy", None]
     assert (accuracy.value, accuracy.n) == (pytest.approx(0.84), 5)
     assert (accuracy.lower, accuracy.upper) == (pytest.approx(theirs[0]), pytest.approx(theirs[1]))
     assert "approximate" in accuracy.interval

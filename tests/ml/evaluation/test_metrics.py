@@ -52,14 +52,14 @@ def test_rms_error_of_the_book():
 def test_regression_is_scikit_learns():
     truth = rng(1).normal(size=80) + 1e3
     predicted = truth + 0.3 * rng(2).normal(size=80)
-    told = regression(truth, predicted)
-    assert told["rmse"].value == pytest.approx(oracle.root_mean_squared_error(truth, predicted), rel=1e-12)
-    assert told["mae"].value == pytest.approx(oracle.mean_absolute_error(truth, predicted), rel=1e-12)
-    assert told["r2"].value == pytest.approx(oracle.r2_score(truth, predicted), rel=1e-9)
-    for metric in told.values():
+    result = regression(truth, predicted)
+    assert result["rmse"].value == pytest.approx(oracle.root_mean_squared_error(truth, predicted), rel=1e-12)
+    assert result["mae"].value == pytest.approx(oracle.mean_absolute_error(truth, predicted), rel=1e-12)
+    assert result["r2"].value == pytest.approx(oracle.r2_score(truth, predicted), rel=1e-9)
+    for metric in result.values():
         assert metric.lower < metric.value < metric.upper
         assert metric.n == 80
-    ways = {name: metric.interval for name, metric in told.items()}
+    ways = {name: metric.interval for name, metric in result.items()}
     assert ways == {"rmse": "chi-square (by kurtosis)"} | dict.fromkeys(("mae", "r2"), "bootstrap (accelerated)")
 
 
@@ -71,25 +71,25 @@ def test_the_unit_of_a_target_does_not_change_r2_and_its_bars(unit):
 
 
 def test_r2_of_a_constant_target_is_undefined():
-    told = regression([0.1] * 7, rng().normal(size=7))
-    assert told["r2"].value is None
-    assert told["rmse"].value is not None
+    result = regression([0.1] * 7, rng().normal(size=7))
+    assert result["r2"].value is None
+    assert result["rmse"].value is not None
 
 
 def test_accuracy_precision_recall_of_the_book():
     """B3.17: TP=8 FP=2 FN=4 TN=86 give .94, .8 and .666667."""
     truth, probabilities = binary_counts(8, 2, 4, 86)
     assert classification(truth, probabilities)["accuracy"].value == pytest.approx(0.94)
-    told = classification(truth, probabilities, label="b")
-    assert told["precision"].value == pytest.approx(0.8)
-    assert told["recall"].value == pytest.approx(0.666667, abs=5e-7)
-    assert (told["precision"].n, told["recall"].n) == (10, 12)
-    assert told["f1"].value == pytest.approx(2 * 0.8 * (2 / 3) / (0.8 + 2 / 3))
+    result = classification(truth, probabilities, label="b")
+    assert result["precision"].value == pytest.approx(0.8)
+    assert result["recall"].value == pytest.approx(0.666667, abs=5e-7)
+    assert (result["precision"].n, result["recall"].n) == (10, 12)
+    assert result["f1"].value == pytest.approx(2 * 0.8 * (2 / 3) / (0.8 + 2 / 3))
 
 
 def test_never_assigned_means_no_precision():
-    told = classification([0, 0, 1], certain([0, 0, 0], 3), label="b")
-    assert (told["precision"].value, told["recall"].value, told["f1"].value) == (None, 0.0, 0.0)
+    result = classification([0, 0, 1], certain([0, 0, 0], 3), label="b")
+    assert (result["precision"].value, result["recall"].value, result["f1"].value) == (None, 0.0, 0.0)
     nowhere = classification([0, 0, 1], certain([0, 0, 0], 3), label="c")
     assert [nowhere[name].value for name in ("precision", "recall", "f1")] == [None, None, None]
 
@@ -100,17 +100,17 @@ def test_classification_is_scikit_learns(k):
     probabilities = rng(k + 1).dirichlet(np.ones(k), 120)
     probabilities = (probabilities + 0.5 * certain(truth, k)) / 1.5
     assigned = probabilities.argmax(axis=1)
-    told = classification(truth, probabilities)
-    assert told["accuracy"].value == pytest.approx(oracle.accuracy_score(truth, assigned))
-    assert told["log_loss"].value == pytest.approx(oracle.log_loss(truth, probabilities), rel=1e-12)
+    result = classification(truth, probabilities)
+    assert result["accuracy"].value == pytest.approx(oracle.accuracy_score(truth, assigned))
+    assert result["log_loss"].value == pytest.approx(oracle.log_loss(truth, probabilities), rel=1e-12)
     scores = probabilities[:, 1] if k == 2 else probabilities
-    assert told["roc_auc"].value == pytest.approx(oracle.roc_auc_score(truth, scores, multi_class="ovr"), rel=1e-12)
+    assert result["roc_auc"].value == pytest.approx(oracle.roc_auc_score(truth, scores, multi_class="ovr"), rel=1e-12)
     theirs = oracle.precision_recall_fscore_support(truth, assigned, average=None)[:3]
     for name, values in zip(("precision", "recall", "f1"), theirs, strict=True):
-        assert told[name].value == pytest.approx(values.mean())
+        assert result[name].value == pytest.approx(values.mean())
         for label, value in zip(LABELS, values, strict=False):
             assert classification(truth, probabilities, label)[name].value == pytest.approx(value)
-    assert all(metric.lower <= metric.value <= metric.upper for metric in told.values())
+    assert all(metric.lower <= metric.value <= metric.upper for metric in result.values())
 
 
 def test_area_counts_ties_half():
@@ -125,12 +125,12 @@ def test_area_counts_ties_half():
 def test_area_and_curve_are_scikit_learns_with_ties(levels):
     scores = rng(levels).integers(0, levels, 200) / levels
     truth = (rng(1).random(200) < 0.2 + 0.6 * scores).astype(int)
-    told = classification(truth, np.stack([1 - scores, scores], axis=1))
-    assert told["roc_auc"].value == pytest.approx(oracle.roc_auc_score(truth, scores), rel=1e-12)
+    result = classification(truth, np.stack([1 - scores, scores], axis=1))
+    assert result["roc_auc"].value == pytest.approx(oracle.roc_auc_score(truth, scores), rel=1e-12)
     x, y = curve(steps(scores, truth == 1))
     theirs = oracle.roc_curve(truth, scores, drop_intermediate=False)
     np.testing.assert_allclose(np.interp(theirs[0], x, y)[-1], 1)
-    assert np.trapezoid(y, x) == pytest.approx(told["roc_auc"].value, rel=1e-12)
+    assert np.trapezoid(y, x) == pytest.approx(result["roc_auc"].value, rel=1e-12)
     assert set(zip(x, y, strict=True)) <= set(zip(theirs[0], theirs[1], strict=True))
 
 
@@ -153,8 +153,8 @@ def test_bootstrap_of_the_area_covers_about_what_it_says():
         truth = np.repeat([0, 1], [40, 30])
         scores = rng(seed).normal(size=70) + truth
         metric = metrics.classification(truth, np.stack([-scores, scores], axis=1) * 1e-3 + 0.5, "ab", draws(70, seed))
-        told = by_name(metric)["roc_auc"]
-        covered += told.lower <= 0.760250 <= told.upper
+        result = by_name(metric)["roc_auc"]
+        covered += result.lower <= 0.760250 <= result.upper
     assert 0.87 <= covered / 200 <= 0.99
 
 
@@ -175,20 +175,20 @@ def test_confusion_row_of_the_book():
 
 
 def test_one_row():
-    told = classification([1], np.array([[0.2, 0.8]]))
-    assert (told["accuracy"].value, told["accuracy"].lower) == (1.0, pytest.approx(0.025))
-    assert (told["log_loss"].value, told["log_loss"].lower) == (pytest.approx(-np.log(0.8)), None)
+    result = classification([1], np.array([[0.2, 0.8]]))
+    assert (result["accuracy"].value, result["accuracy"].lower) == (1.0, pytest.approx(0.025))
+    assert (result["log_loss"].value, result["log_loss"].lower) == (pytest.approx(-np.log(0.8)), None)
     assert regression([1.0], [3.0])["rmse"].value == 2.0
     assert regression([1.0], [3.0])["r2"].value is None
 
 
 def test_no_error_seen_is_no_proof_of_certainty():
     truth = np.repeat([0, 1], [10, 20])
-    told = classification(truth, certain(truth, 2)) | {"f1 of b": classification(truth, certain(truth, 2), "b")["f1"]}
+    result = classification(truth, certain(truth, 2)) | {"f1 of b": classification(truth, certain(truth, 2), "b")["f1"]}
     for name, trials in {"roc_auc": 10, "f1": 10, "f1 of b": 20}.items():
-        assert (told[name].value, told[name].upper) == (1.0, 1.0)
-        assert told[name].lower == pytest.approx(0.025 ** (1 / trials))
-    assert told["log_loss"].lower is None
+        assert (result[name].value, result[name].upper) == (1.0, 1.0)
+        assert result[name].lower == pytest.approx(0.025 ** (1 / trials))
+    assert result["log_loss"].lower is None
 
 
 def test_log_loss_of_an_impossible_class_is_finite():
@@ -198,8 +198,8 @@ def test_log_loss_of_an_impossible_class_is_finite():
 def test_clustering():
     x = np.array([[0.0], [2.0], [10.0], [14.0]])
     measured = metrics.clustering(x, np.array([0, 0, 1, 1]), np.array([[1.0], [12.0], [50.0]]), draws(4))
-    told = by_name(measured)
-    assert (told["inertia"].value, told["quantisation_error"].value) == (10.0, 2.5)
+    result = by_name(measured)
+    assert (result["inertia"].value, result["quantisation_error"].value) == (10.0, 2.5)
     sizes = [metric for metric in measured if metric.name == "size"]
     assert [(metric.label, metric.value, metric.n) for metric in sizes] == [("0", 2, 4), ("1", 2, 4), ("2", 0, 4)]
     assert sizes[0].lower < 2 < sizes[0].upper <= 4
@@ -208,9 +208,9 @@ def test_clustering():
 
 def test_projection():
     x = np.array([[0.0, 1.0], [2.0, -1.0], [4.0, 0.0]])
-    told = by_name(metrics.projection(x, x * [1, 0], np.array([2.0, 0.0]), draws(3)))
-    assert told["reconstruction_error"].value == pytest.approx(2 / 3)
-    assert told["explained_variance"].value == pytest.approx(8 / 10)
+    result = by_name(metrics.projection(x, x * [1, 0], np.array([2.0, 0.0]), draws(3)))
+    assert result["reconstruction_error"].value == pytest.approx(2 / 3)
+    assert result["explained_variance"].value == pytest.approx(8 / 10)
 
 
 def test_many_classes_stay_cheap():
@@ -250,28 +250,28 @@ def test_weighted_figures_are_scikit_learns(weights):
     truth = rng(1).integers(0, 3, 150)
     probabilities = (5 * rng(2).dirichlet(np.ones(3), 150) + certain(truth, 3)) / 6
     assigned = probabilities.argmax(axis=1)
-    told = by_name(metrics.classification(truth, probabilities, LABELS[:3], draws(150), weights))
+    result = by_name(metrics.classification(truth, probabilities, LABELS[:3], draws(150), weights))
     w = {"sample_weight": weights}
-    assert told["accuracy"].value == pytest.approx(oracle.accuracy_score(truth, assigned, **w))
-    assert told["log_loss"].value == pytest.approx(oracle.log_loss(truth, probabilities, **w))
-    assert told["brier"].value == pytest.approx(oracle.brier_score_loss(truth, probabilities, **w))
+    assert result["accuracy"].value == pytest.approx(oracle.accuracy_score(truth, assigned, **w))
+    assert result["log_loss"].value == pytest.approx(oracle.log_loss(truth, probabilities, **w))
+    assert result["brier"].value == pytest.approx(oracle.brier_score_loss(truth, probabilities, **w))
     theirs = oracle.precision_recall_fscore_support(truth, assigned, average="macro", **w)[:3]
-    assert [told[name].value for name in ("precision", "recall", "f1")] == pytest.approx(theirs)
+    assert [result[name].value for name in ("precision", "recall", "f1")] == pytest.approx(theirs)
     both = np.stack([1 - probabilities[:, 1], probabilities[:, 1]], axis=1)
-    told = by_name(metrics.classification((truth == 1) * 1, both, "ab", draws(150), weights))
-    assert told["roc_auc"].value == pytest.approx(oracle.roc_auc_score(truth == 1, probabilities[:, 1], **w))
-    for metric in told.values():
+    result = by_name(metrics.classification((truth == 1) * 1, both, "ab", draws(150), weights))
+    assert result["roc_auc"].value == pytest.approx(oracle.roc_auc_score(truth == 1, probabilities[:, 1], **w))
+    for metric in result.values():
         assert metric.lower < metric.value < metric.upper
 
 
 def test_weighted_regression_is_scikit_learns(weights):
     truth = rng(3).normal(size=150)
     predicted = truth + rng(4).normal(size=150)
-    told = by_name(metrics.regression(truth, predicted, draws(150), weights))
+    result = by_name(metrics.regression(truth, predicted, draws(150), weights))
     w = {"sample_weight": weights}
-    assert told["rmse"].value == pytest.approx(oracle.root_mean_squared_error(truth, predicted, **w))
-    assert told["mae"].value == pytest.approx(oracle.mean_absolute_error(truth, predicted, **w))
-    assert told["r2"].value == pytest.approx(oracle.r2_score(truth, predicted, **w))
+    assert result["rmse"].value == pytest.approx(oracle.root_mean_squared_error(truth, predicted, **w))
+    assert result["mae"].value == pytest.approx(oracle.mean_absolute_error(truth, predicted, **w))
+    assert result["r2"].value == pytest.approx(oracle.r2_score(truth, predicted, **w))
 
 
 def test_equal_weights_change_no_value():

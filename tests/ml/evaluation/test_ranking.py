@@ -148,9 +148,9 @@ def test_means_over_classes_say_so():
 def test_means_over_folds_and_the_632_rule_keep_saying_so():
     folds = [list(told(*drawn(3, n)).values()) for n in (60, 90)]
     for measured in (across_folds(folds), corrected(*folds)):
-        said = {metric.name: metric for metric in measured if metric.label is None}
-        assert {name for name, metric in said.items() if metric.average} == {*MACRO, "pr_auc", "roc_auc"}
-        assert said["f1"].display.endswith(", macro")
+        messages = {metric.name: metric for metric in measured if metric.label is None}
+        assert {name for name, metric in messages.items() if metric.average} == {*MACRO, "pr_auc", "roc_auc"}
+        assert messages["f1"].display.endswith(", macro")
 
 
 def test_curves_of_each_class():
@@ -190,7 +190,7 @@ def test_intervals_of_average_precision_hold_the_truth(n, share, apart):
 
 def test_gaps_and_means_of_a_search_say_so_too():
     one, other = (list(told(*drawn(3, n)).values()) for n in (60, 90))
-    said = {gap.name: gap.average for gap in gaps(one, other)}
-    assert {name for name, average in said.items() if average} == {*MACRO, "pr_auc", "roc_auc"}
+    messages = {gap.name: gap.average for gap in gaps(one, other)}
+    assert {name for name, average in messages.items() if average} == {*MACRO, "pr_auc", "roc_auc"}
     assert fold_mean("f1", np.array([0.5, 0.6])).average == "macro"
     assert fold_mean("f1", np.array([0.5, 0.6]), "a").average is None

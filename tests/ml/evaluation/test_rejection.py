@@ -35,14 +35,14 @@ def calibrated():
 def test_the_curve_of_calibrated_probabilities(calibrated, t, rejected, accuracy):
     """E15: reject = 2T, accuracy = .75 + T/2."""
     p, truth = calibrated
-    told = rejection(np.maximum(p, 1 - p), (p > 0.5) == truth, 2, rows(p.size))
-    place = told.thresholds.index(0.5 + t)
-    assert told.rejected[place] == pytest.approx(rejected, abs=1e-4)
-    assert told.accuracy[place] == pytest.approx(accuracy, abs=5e-3)
-    assert told.lower[place] <= accuracy <= told.upper[place]
+    result = rejection(np.maximum(p, 1 - p), (p > 0.5) == truth, 2, rows(p.size))
+    place = result.thresholds.index(0.5 + t)
+    assert result.rejected[place] == pytest.approx(rejected, abs=1e-4)
+    assert result.accuracy[place] == pytest.approx(accuracy, abs=5e-3)
+    assert result.lower[place] <= accuracy <= result.upper[place]
     mask = Policy([0.5 + t]).accepts(two(p))
-    assert 1 - mask.mean() == pytest.approx(told.rejected[place])
-    assert ((p > 0.5) == truth)[mask].mean() == pytest.approx(told.accuracy[place])
+    assert 1 - mask.mean() == pytest.approx(result.rejected[place])
+    assert ((p > 0.5) == truth)[mask].mean() == pytest.approx(result.accuracy[place])
 
 
 def test_the_best_rule_is_one_half_and_any_other_may_be_set(calibrated):
@@ -62,9 +62,9 @@ def test_the_best_rule_is_one_half_and_any_other_may_be_set(calibrated):
 def test_accuracy_grows_with_rejection(calibrated):
     """E15: monotone in T for calibrated scores, but for noise."""
     p, truth = calibrated
-    told = rejection(np.maximum(p, 1 - p), (p > 0.5) == truth, 2, rows(p.size))
-    assert np.diff(told.rejected).min() > 0
-    assert np.diff(told.accuracy).min() > -0.004
+    result = rejection(np.maximum(p, 1 - p), (p > 0.5) == truth, 2, rows(p.size))
+    assert np.diff(result.rejected).min() > 0
+    assert np.diff(result.accuracy).min() > -0.004
 
 
 def test_the_error_at_a_probability_is_what_is_left(calibrated):
@@ -75,18 +75,23 @@ def test_the_error_at_a_probability_is_what_is_left(calibrated):
 
 
 def test_where_nothing_is_accepted_accuracy_is_undefined():
-    told = rejection(np.array([0.6, 0.7]), np.array([True, False]), 2, rows(2))
-    assert (told.rejected[-1], told.accuracy[-1], told.lower[-1], told.display[-1]) == (1, None, None, "undefined")
-    assert told.accuracy[0] == 0.5
+    result = rejection(np.array([0.6, 0.7]), np.array([True, False]), 2, rows(2))
+    assert (result.rejected[-1], result.accuracy[-1], result.lower[-1], result.display[-1]) == (
+        1,
+        None,
+        None,
+        "undefined",
+    )
+    assert result.accuracy[0] == 0.5
 
 
 def test_weights_count():
     top, right, w = np.array([0.6, 0.9, 0.9]), np.array([False, True, False]), np.array([2.0, 3.0, 1.0])
-    told = rejection(top, right, 2, rows(3, w))
-    place = told.thresholds.index(0.7)
-    assert told.rejected[place] == pytest.approx(2 / 6)
-    assert told.accuracy[place] == pytest.approx(3 / 4)
-    assert told.accuracy[0] == pytest.approx(3 / 6)
+    result = rejection(top, right, 2, rows(3, w))
+    place = result.thresholds.index(0.7)
+    assert result.rejected[place] == pytest.approx(2 / 6)
+    assert result.accuracy[place] == pytest.approx(3 / 4)
+    assert result.accuracy[0] == pytest.approx(3 / 6)
 
 
 def test_scores_of_the_book_go_to_a_human():
@@ -146,12 +151,12 @@ def test_rejecting_at_a_price_is_rejecting_below_a_probability():
 def test_what_decisions_cost():
     truth, p = np.array([0, 0, 1, 1]), two([0.1, 0.6, 0.3, 0.505])
     costs = Costs(classes=["good", "bad"], costs=[[0, 1], [10, 0]], reject=0.45)
-    told = cost_report(truth, p.argmax(axis=1), p, rows(4), classes=["good", "bad"], costs=costs)
+    result = cost_report(truth, p.argmax(axis=1), p, rows(4), classes=["good", "bad"], costs=costs)
     assert cheapest(p, cost_matrix(costs, ["good", "bad"]), 0.45).tolist() == [REJECTED, 1, REJECTED, REJECTED]
-    assert told.cost.value == pytest.approx((0.45 + 1 + 0.45 + 0.45) / 4)
-    assert told.cost_of_most_probable.value == pytest.approx((0 + 1 + 10 + 0) / 4)
-    assert told.rejected.value == 0.75
-    assert told.confusion_matrix.counts == [[0, 1], [0, 0]]
+    assert result.cost.value == pytest.approx((0.45 + 1 + 0.45 + 0.45) / 4)
+    assert result.cost_of_most_probable.value == pytest.approx((0 + 1 + 10 + 0) / 4)
+    assert result.rejected.value == 0.75
+    assert result.confusion_matrix.counts == [[0, 1], [0, 0]]
 
 
 def test_costs_are_named_by_class():

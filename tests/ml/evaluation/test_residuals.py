@@ -12,13 +12,13 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
-def told(values):
+def described(values):
     return residuals("test", np.arange(len(values)) + 1000, np.asarray(values, float))
 
 
 def test_of_the_book():
     """B5.10: A² = 0.1293204 of the ten residuals, sum −0.0 of them removed."""
-    found = told([-1.2, -0.7, -0.3, -0.25, -0.1, 0.05, 0.2, 0.4, 0.8, 1.1])
+    found = described([-1.2, -0.7, -0.3, -0.25, -0.1, 0.05, 0.2, 0.4, 0.8, 1.1])
     tests = {test.name: test for test in found.normality}
     assert tests["anderson-darling"].statistic == pytest.approx(0.1293204, abs=5e-8)
     assert tests["dagostino-k2"].p_value is None
@@ -30,7 +30,7 @@ def test_of_the_book():
 def test_outliers_are_named_largest_first_and_can_be_left_out():
     values = rng().normal(size=60)
     values[[7, 30]] = [9.0, -14.0]
-    found = told(values)
+    found = described(values)
     assert (found.outliers, found.outlier_rows) == (2, [1030, 1007])
     assert found.normality[0].p_value < 1e-5
     assert found.normality_without_outliers[0].p_value > 0.05
@@ -42,14 +42,14 @@ def test_whiskers_are_those_of_a_box_plot():
     """B5.16: of normal values 0.6977 % are beyond 1.5 interquartile ranges, 2.698 standard deviations out."""
     assert stats.norm.ppf(0.75) * 4 == pytest.approx(2.697959, abs=5e-7)
     assert 2 * stats.norm.cdf(2.697959) - 1 == pytest.approx(0.9930234, abs=5e-8)
-    found = told(rng(1).normal(size=20_000))
+    found = described(rng(1).normal(size=20_000))
     assert found.outliers / 20_000 == pytest.approx(1 - 0.9930234, abs=3e-3)
     assert len(found.outlier_rows) == LISTED
 
 
 @pytest.mark.parametrize("values", [[2.0], [0.0] * 50, [1.0, 2.0]])
 def test_too_few_or_all_alike(values):
-    found = told(values)
+    found = described(values)
     assert [test.p_value for test in found.normality] == [None] * 3
     assert found.outlier_rows == []
     assert found.reading.startswith("Too few")
@@ -57,13 +57,13 @@ def test_too_few_or_all_alike(values):
 
 
 def test_nothing_is_said_of_no_rows_or_wild_answers():
-    assert told([]) is None
-    assert told([1.0, np.inf]) is None
+    assert described([]) is None
+    assert described([1.0, np.inf]) is None
 
 
 def test_many_are_sampled_evenly():
     values = np.append(rng().normal(size=TESTED), rng(1).exponential(size=3 * TESTED))
-    assert told(values).normality[0].p_value < 1e-10
+    assert described(values).normality[0].p_value < 1e-10
 
 
 def test_the_report_of_a_regression_looks_at_both_parts(report_of):

@@ -34,9 +34,9 @@ def flats(n=200, seed=0, places=("north", "south", "east")):
 
 
 def model(table, algorithm, target="rent", data_digest="sha256:own", **spec):
-    wanted = {"algorithm": {"name": algorithm}, "target": target, "features": ["size", "rooms", "place", "garden"]}
+    expected = {"algorithm": {"name": algorithm}, "target": target, "features": ["size", "rooms", "place", "garden"]}
     made = train(
-        plan(TrainSpec.model_validate(wanted | spec), sheet(table).columns, table.num_rows),
+        plan(TrainSpec.model_validate(expected | spec), sheet(table).columns, table.num_rows),
         table,
         data_digest=data_digest,
     )
@@ -51,18 +51,18 @@ def loaded(made, name, version=1):
     )
 
 
-def combined(table, sitting, data_digest="sha256:new", **asked):
+def combined(table, sitting, data_digest="sha256:new", **changes):
     named = [{"model": one.version.model} for one in sitting]
-    request = combine.CombineRequest.model_validate({"model": "team", "dataset": NOWHERE, "members": named} | asked)
+    request = combine.CombineRequest.model_validate({"model": "team", "dataset": NOWHERE, "members": named} | changes)
     known = JobContext((sheet(table, data_digest),), tuple(one.version for one in sitting))
     combine.KIND.check(request, known)
     source = Source(known.datasets[0], iter([table.slice(0, 50), table.slice(50)]))
     return combine.KIND.run(request, Inputs((source,), tuple(sitting)), unheard).trained
 
 
-def faults(table, sitting, **asked):
+def faults(table, sitting, **changes):
     with pytest.raises(InvalidRequest) as raised:
-        combined(table, sitting, **asked)
+        combined(table, sitting, **changes)
     return sorted((fault.pointer, fault.code) for fault in raised.value.faults)
 
 
@@ -104,9 +104,9 @@ def test_it_answers_as_its_members_do_alone(rents, table):
     )
     alone = [one.model.predict(table).values for one in rents]
     np.testing.assert_allclose(made.predict(table).values, np.average(alone, axis=0, weights=[1, 2, 5]), rtol=1e-12)
-    told = made.algorithm.explain(made.params, made.state, made.preparation.matrix(made.preparation.raw(table)))
-    answers = [[member["answer"] for member in row["members"]] for row in told]
-    np.testing.assert_allclose(np.transpose(answers), alone, rtol=1e-12)
+    explanation = made.algorithm.explain(made.params, made.state, made.preparation.matrix(made.preparation.raw(table)))
+    predictions = [[member["answer"] for member in row["members"]] for row in explanation]
+    np.testing.assert_allclose(np.transpose(predictions), alone, rtol=1e-12)
 
 
 @pytest.mark.parametrize("voting", ["soft", "hard"])
@@ -118,9 +118,9 @@ def test_classes_are_those_of_all_members(voting):
     assert set(made.classes) == {"cheap", "dear", "fair"}
     expected = np.zeros((5, 3))
     for one in members:
-        told = one.model.predict(strange()).probabilities
-        told = np.eye(told.shape[1])[told.argmax(axis=1)] if voting == "hard" else told
-        expected[:, [made.classes.index(name) for name in one.model.classes]] += told / 3
+        result = one.model.predict(strange()).probabilities
+        result = np.eye(result.shape[1])[result.argmax(axis=1)] if voting == "hard" else result
+        expected[:, [made.classes.index(name) for name in one.model.classes]] += result / 3
     np.testing.assert_allclose(made.predict(strange()).probabilities, expected, rtol=1e-9, atol=1e-12)
 
 
@@ -160,12 +160,12 @@ def test_of_the_members_own_table_only_rows_are_judged_that_none_has_learned():
     one, other = (model(table, "ridge", seed=seed, validation={"test_fraction": 0.4}) for seed in (1, 2))
     made = combined(table, [one, other], "sha256:own")
     assert 0 < made.report.rows_test < 80
-    told = evaluate.EvaluateRequest.model_validate({"model": "team", "dataset": NOWHERE})
+    result = evaluate.EvaluateRequest.model_validate({"model": "team", "dataset": NOWHERE})
     team = loaded(made, "team")
     source = Source(sheet(table), iter([table]))
-    judged = evaluate.KIND.run(told, Inputs((source,), (team,)), unheard).result
-    assert judged.rows == made.report.rows_test
-    assert judged.reuse.rows == made.report.reuse.rows
+    evaluated = evaluate.KIND.run(result, Inputs((source,), (team,)), unheard).result
+    assert evaluated.rows == made.report.rows_test
+    assert evaluated.reuse.rows == made.report.reuse.rows
     nested = combined(table, [team, model(table, "knn", seed=3, validation={"test_fraction": 0.4})], "sha256:own")
     assert 0 < nested.report.rows_test < made.report.rows_test
 

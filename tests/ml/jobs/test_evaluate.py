@@ -39,26 +39,26 @@ class Judge:
     """A trained model, and what evaluate says of it."""
 
     def __init__(self, table, memory_bytes=np.inf, **spec):
-        asked = TrainSpec.model_validate({"algorithm": {"name": "logistic"}, "target": "species", "seed": 3} | spec)
+        requested = TrainSpec.model_validate({"algorithm": {"name": "logistic"}, "target": "species", "seed": 3} | spec)
         self.table = table
         self.trained = train(
-            plan(asked, sheet(table).columns, table.num_rows, memory_bytes), table, data_digest="sha256:own"
+            plan(requested, sheet(table).columns, table.num_rows, memory_bytes), table, data_digest="sha256:own"
         )
         blob = self.trained.blob
         self.version = Version("m", 1, digest(blob), read_header(blob))
         self.model = decode(blob)
         self.seen = seen_rows.decode(self.trained.seen)
 
-    def request(self, **asked):
-        return EvaluateRequest.model_validate({"model": "m", "dataset": NOWHERE} | asked)
+    def request(self, **changes):
+        return EvaluateRequest.model_validate({"model": "m", "dataset": NOWHERE} | changes)
 
-    def faults(self, table, data_digest="sha256:other", **asked):
+    def faults(self, table, data_digest="sha256:other", **changes):
         with pytest.raises(InvalidRequest) as raised:
-            KIND.check(self.request(**asked), JobContext((sheet(table, data_digest),), (self.version,)))
+            KIND.check(self.request(**changes), JobContext((sheet(table, data_digest),), (self.version,)))
         return sorted((fault.pointer, fault.code) for fault in raised.value.faults)
 
-    def result(self, table=None, data_digest="sha256:own", **asked):
-        table, request = self.table if table is None else table, self.request(**asked)
+    def result(self, table=None, data_digest="sha256:own", **changes):
+        table, request = self.table if table is None else table, self.request(**changes)
         known = JobContext((sheet(table, data_digest),), (self.version,))
         assert KIND.check(request, known).algorithms == (self.version.header.algorithm,)
         source = Source(known.datasets[0], iter([table.slice(0, 70), table.slice(70)]))
@@ -75,12 +75,12 @@ def values(metrics):
 
 
 def test_on_its_own_data_it_judges_the_rows_that_training_held_out(judge):
-    told, report = judge.result(), judge.trained.report
-    assert values(told.metrics) == pytest.approx(values(report.test), rel=1e-12)
-    assert told.confusion_matrix.counts == report.confusion_matrix.counts
-    assert told.rejection == report.rejection
-    assert told.reuse == report.reuse
-    assert (told.rows, told.warnings) == (report.rows_test, [])
+    result, report = judge.result(), judge.trained.report
+    assert values(result.metrics) == pytest.approx(values(report.test), rel=1e-12)
+    assert result.confusion_matrix.counts == report.confusion_matrix.counts
+    assert result.rejection == report.rejection
+    assert result.reuse == report.reuse
+    assert (result.rows, result.warnings) == (report.rows_test, [])
 
 
 def test_a_threshold_moves_the_border_between_two_classes(judge):
@@ -93,10 +93,10 @@ def test_a_threshold_moves_the_border_between_two_classes(judge):
 
 
 def test_asked_for_all_rows_of_its_own_data_it_says_that_they_prove_nothing(judge):
-    told = judge.result(rows="all")
-    assert told.rows == 150
-    assert told.reuse is None
-    assert any("trained on these rows" in warning for warning in told.warnings)
+    result = judge.result(rows="all")
+    assert result.rows == 150
+    assert result.reuse is None
+    assert any("trained on these rows" in warning for warning in result.warnings)
 
 
 def test_of_a_model_that_may_abstain_it_says_how_many_rows_are_answered_and_how_well():
@@ -104,14 +104,14 @@ def test_of_a_model_that_may_abstain_it_says_how_many_rows_are_answered_and_how_
     judge = Judge(
         iris(), algorithm={"name": "committee", "estimators": members, "voting": "hard", "min_probability": 1}
     )
-    told = judge.result(rows="all")
-    answers = judge.model.predict(judge.table).predictions
-    answered = [one is not None for one in answers]
-    right = np.array(answers)[answered] == np.array(judge.table["species"].to_pylist())[answered]
-    metrics = values(told.metrics)
-    assert 0 < metrics["coverage", None] == np.mean(answered) < 1
+    result = judge.result(rows="all")
+    predictions = judge.model.predict(judge.table).predictions
+    accepted = [one is not None for one in predictions]
+    right = np.array(predictions)[accepted] == np.array(judge.table["species"].to_pylist())[accepted]
+    metrics = values(result.metrics)
+    assert 0 < metrics["coverage", None] == np.mean(accepted) < 1
     assert metrics["selective_accuracy", None] == right.mean() > metrics["accuracy", None]
-    assert any(f"To {150 - sum(answered)} rows" in warning for warning in told.warnings)
+    assert any(f"To {150 - sum(accepted)} rows" in warning for warning in result.warnings)
 
 
 def moved(table, by=0.001):
@@ -120,10 +120,10 @@ def moved(table, by=0.001):
 
 
 def test_other_data_is_judged_whole(judge):
-    told = judge.result(moved(iris(slice(0, 150, 3))), "sha256:other")
-    assert told.rows == 50
-    assert told.reuse.rows == "all rows, target 'species'"
-    assert told.warnings == []
+    result = judge.result(moved(iris(slice(0, 150, 3))), "sha256:other")
+    assert result.rows == 50
+    assert result.reuse.rows == "all rows, target 'species'"
+    assert result.warnings == []
 
 
 def test_training_rows_within_another_dataset_are_left_out(judge):
@@ -131,15 +131,16 @@ def test_training_rows_within_another_dataset_are_left_out(judge):
     rng = np.random.default_rng(0)
     table = pa.concat_tables([judge.table, moved(iris(slice(0, 150, 15)))]).take(pa.array(rng.permutation(160)))
     seen = judge.trained.report.rows_train
-    told, every = judge.result(table, "sha256:other"), judge.result(table, "sha256:other", rows="all")
+    result, every = judge.result(table, "sha256:other"), judge.result(table, "sha256:other", rows="all")
     twins = judge.trained.report.duplicates.test_rows
-    assert told.rows == 160 - seen - twins
+    assert result.rows == 160 - seen - twins
     assert (
-        told.rests_on == f"The metrics rest on {told.rows} rows of the dataset that the model's training has not seen."
+        result.rests_on
+        == f"The metrics rest on {result.rows} rows of the dataset that the model's training has not seen."
     )
-    assert told.reuse.rows == f"all but {seen + twins} training rows, target 'species'"
-    assert f"{seen + twins} of 160 rows equal a training row of the model in all columns used" in told.warnings[0]
-    assert "left out" in told.warnings[0]
+    assert result.reuse.rows == f"all but {seen + twins} training rows, target 'species'"
+    assert f"{seen + twins} of 160 rows equal a training row of the model in all columns used" in result.warnings[0]
+    assert "left out" in result.warnings[0]
     assert every.rows == 160
     assert f"{seen + twins} of 160 rows equal" in every.warnings[0]
     assert "optimistic" in every.warnings[0]
@@ -160,9 +161,9 @@ def held_out(judge):
 def test_a_version_that_does_not_know_its_training_rows_says_so(judge):
     other = Judge.__new__(Judge)
     other.table, other.model, other.version, other.seen = judge.table, judge.model, judge.version, None
-    told = other.result(other.table, "sha256:other")
-    assert told.rows == 150
-    assert any("training rows are not known" in warning for warning in told.warnings)
+    result = other.result(other.table, "sha256:other")
+    assert result.rows == 150
+    assert any("training rows are not known" in warning for warning in result.warnings)
     assert other.result().warnings == []
 
 
@@ -173,9 +174,9 @@ def test_new_rows_of_few_different_values_are_judged_though_they_equal_training_
         return pa.table({name: rng.choice(["a", "b", "c"], rows) for name in ("sex", "age", "species")})
 
     judge = Judge(table(2000), algorithm={"name": "decision_tree"})
-    told = judge.result(table(500), "sha256:new")
-    assert told.rows == 500
-    assert "500 of 500 rows equal a training row of the model in all columns used, no more than" in told.warnings[0]
+    result = judge.result(table(500), "sha256:new")
+    assert result.rows == 500
+    assert "500 of 500 rows equal a training row of the model in all columns used, no more than" in result.warnings[0]
 
 
 def test_rows_learned_in_batches_are_left_out_of_their_own_table(monkeypatch):
@@ -188,9 +189,9 @@ def test_rows_learned_in_batches_are_left_out_of_their_own_table(monkeypatch):
     room = cost.BASE_BYTES + 3_000_000  # for batches and hashes of rows, not for all rows
     judge = Judge(table, algorithm={"name": "linear_sgd"}, target="y", memory_bytes=room)
     assert "lot" in judge.version.header.receipt
-    told = judge.result()
-    assert told.rows == 8000 - judge.trained.report.rows_train
-    assert judge.result(rows="held_out").rows == told.rows
+    result = judge.result()
+    assert result.rows == 8000 - judge.trained.report.rows_train
+    assert judge.result(rows="held_out").rows == result.rows
     cramped = Judge(table, algorithm={"name": "linear_sgd"}, target="y", memory_bytes=1)
     assert cramped.trained.seen == b""
     assert any("was trained on these rows" in warning for warning in cramped.result().warnings)
@@ -198,8 +199,8 @@ def test_rows_learned_in_batches_are_left_out_of_their_own_table(monkeypatch):
 
 def test_every_cell_names_rows_that_belong_to_it(judge):
     table = iris()
-    told = judge.result(rows="all", examples=7)
-    matrix = told.confusion_matrix
+    result = judge.result(rows="all", examples=7)
+    matrix = result.confusion_matrix
     predicted = judge.model.predict(table).predictions
     truth = table["species"].to_pylist()
     for cell in matrix.cells:
@@ -220,8 +221,8 @@ def test_row_numbers_are_those_of_the_dataset(judge):
     """Held-out rows keep the numbers of the table; rows without a truth are not judged."""
     table = iris().to_pydict()
     table["species"][:20] = [None] * 20
-    told = judge.result(pa.table(table), "sha256:other", rows="all", examples=1000)
-    assert sorted(row for cell in told.confusion_matrix.cells for row in cell.rows) == list(range(20, 150))
+    result = judge.result(pa.table(table), "sha256:other", rows="all", examples=1000)
+    assert sorted(row for cell in result.confusion_matrix.cells for row in cell.rows) == list(range(20, 150))
 
 
 def test_every_fault_at_once(judge):
@@ -250,25 +251,25 @@ def test_the_truth_must_be_of_the_models_kind(judge):
 def test_classes_the_model_does_not_know_are_mistakes(judge):
     table = iris().to_pydict()
     table["species"][:10] = ["rose"] * 10
-    told = judge.result(pa.table(table), "sha256:other", rows="all")
+    result = judge.result(pa.table(table), "sha256:other", rows="all")
     plain = judge.result(iris(), "sha256:other", rows="all")
-    assert told.confusion_matrix.classes == ["setosa", "versicolor", "virginica", "rose"]
-    assert sum(told.confusion_matrix.counts[3][:3]) == 10
-    assert values(told.metrics)["accuracy", None] == values(plain.metrics)["accuracy", None] - 10 / 150
-    assert any("10 rows" in warning and "rose" in warning for warning in told.warnings)
+    assert result.confusion_matrix.classes == ["setosa", "versicolor", "virginica", "rose"]
+    assert sum(result.confusion_matrix.counts[3][:3]) == 10
+    assert values(result.metrics)["accuracy", None] == values(plain.metrics)["accuracy", None] - 10 / 150
+    assert any("10 rows" in warning and "rose" in warning for warning in result.warnings)
 
 
 def test_costs_move_the_decision(judge):
     """Calling a virginica a versicolor costs ten times the other mistakes: fewer of these, and cheaper in all."""
     costs = {"classes": ["virginica", "versicolor", "setosa"], "costs": [[0, 10, 10], [1, 0, 1], [1, 1, 0]]}
-    told = judge.result(rows="all", costs=costs)
-    before, after = told.confusion_matrix.counts, told.costs.confusion_matrix.counts
-    assert told.costs.cost.value <= told.costs.cost_of_most_probable.value
+    result = judge.result(rows="all", costs=costs)
+    before, after = result.confusion_matrix.counts, result.costs.confusion_matrix.counts
+    assert result.costs.cost.value <= result.costs.cost_of_most_probable.value
     assert after[2][1] <= before[2][1]
     assert after[1][2] >= before[1][2]
     matrix = np.array([[0, 1, 1], [1, 0, 1], [10, 10, 0]])  # in the order of the model's classes
-    assert told.costs.cost.value == pytest.approx((matrix * after).sum() / 150)
-    assert told.costs.cost_of_most_probable.value == pytest.approx((matrix * before).sum() / 150)
+    assert result.costs.cost.value == pytest.approx((matrix * after).sum() / 150)
+    assert result.costs.cost_of_most_probable.value == pytest.approx((matrix * before).sum() / 150)
 
 
 def test_coverage_of_intervals_by_fifths_of_the_prediction():
@@ -276,14 +277,14 @@ def test_coverage_of_intervals_by_fifths_of_the_prediction():
     x = rng.exponential(size=1500)
     table = pa.table({"x": x, "y": (1 + 10 * x) * np.exp(0.3 * rng.normal(size=1500))})
     judge = Judge(table.slice(0, 1000), target="y", algorithm={"name": "ridge"})
-    told = judge.result(table.slice(1000), "sha256:other").intervals
-    assert (told.interval, told.coverage.n, [fifth.rows for fifth in told.fifths]) == (
+    result = judge.result(table.slice(1000), "sha256:other").intervals
+    assert (result.interval, result.coverage.n, [fifth.rows for fifth in result.fifths]) == (
         "split-conformal",
         500,
         [100] * 5,
     )
-    assert all(fifth.coverage.upper > 0.95 for fifth in told.fifths)
-    assert told.coverage.value == pytest.approx(np.mean([fifth.coverage.value for fifth in told.fifths]))
+    assert all(fifth.coverage.upper > 0.95 for fifth in result.fifths)
+    assert result.coverage.value == pytest.approx(np.mean([fifth.coverage.value for fifth in result.fifths]))
     assert Judge(iris()).result().intervals is None
 
 
@@ -292,9 +293,9 @@ def test_regression(preprocessing):
     data = load_diabetes()
     table = pa.table({f"x{place}": data.data[:, place] for place in range(10)} | {"y": data.target})
     judge = Judge(table, algorithm={"name": "ridge"}, target="y", preprocessing=preprocessing)
-    told = judge.result()
-    assert values(told.metrics) == pytest.approx(values(judge.trained.report.test), rel=1e-12)
-    assert told.confusion_matrix is None
+    result = judge.result()
+    assert values(result.metrics) == pytest.approx(values(judge.trained.report.test), rel=1e-12)
+    assert result.confusion_matrix is None
     costs = {"classes": [1, 2], "costs": [[0, 1], [1, 0]]}
     assert judge.faults(table, costs=costs) == [("/costs", "invalid")]
 
@@ -302,9 +303,9 @@ def test_regression(preprocessing):
 @pytest.mark.parametrize(("name", "metric"), [("kmeans", "inertia"), ("pca", "explained_variance")])
 def test_without_a_target(name, metric):
     judge = Judge(iris().drop_columns(["species"]), algorithm={"name": name}, target=None)
-    told = judge.result()
-    assert told.rows == judge.trained.report.rows_test
-    assert values(told.metrics)[metric, None] is not None
+    result = judge.result()
+    assert result.rows == judge.trained.report.rows_test
+    assert values(result.metrics)[metric, None] is not None
     assert judge.faults(iris(), target="species") == [("/target", "invalid")]
 
 

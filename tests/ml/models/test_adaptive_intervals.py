@@ -73,9 +73,9 @@ def test_the_dearest_fifth_of_a_trained_model_is_covered(algorithm):
     covered = []
     for seed in range(10):
         fresh = prices(2000, 100 + seed)
-        told = decode(trained(prices(1500, seed), algorithm).blob).predict(fresh, 0.95)
-        covered.append(fifths(told.values, told.intervals, fresh["price"].to_numpy()))
-        assert told.intervals.min() >= 0
+        predicted = decode(trained(prices(1500, seed), algorithm).blob).predict(fresh, 0.95)
+        covered.append(fifths(predicted.values, predicted.intervals, fresh["price"].to_numpy()))
+        assert predicted.intervals.min() >= 0
     assert np.mean(covered, axis=0).min() >= 0.90
 
 
@@ -138,9 +138,9 @@ def test_intervals_end_where_the_target_does():
         ({"target_minimum": -1.5, "target_maximum": 500}, (-1.5, 500)),
     ):
         done = trained(table, **given)
-        told = decode(done.blob).predict(fresh, 0.99)
-        assert told.values.tolist() == free.values.tolist()
-        np.testing.assert_array_equal(told.intervals, np.clip(free.intervals, *limits))
+        predicted = decode(done.blob).predict(fresh, 0.99)
+        assert predicted.values.tolist() == free.values.tolist()
+        np.testing.assert_array_equal(predicted.intervals, np.clip(free.intervals, *limits))
         assert done.report.intervals.target_minimum == limits[0]
 
 
@@ -204,12 +204,12 @@ def test_errors_held_out_count_before_those_of_folds():
 
 
 def test_the_report_has_the_coverage_of_every_fifth():
-    told = trained(prices(1000, 0)).report.intervals
-    assert (told.interval, told.confidence, told.coverage.n) == ("split-conformal", 0.95, 200)
-    assert "follows the prediction" in told.guarantee
-    assert [fifth.rows for fifth in told.fifths] == [40] * 5
-    assert all(fifth.coverage.lower < fifth.coverage.value <= fifth.coverage.upper for fifth in told.fifths)
-    widths = [fifth.mean_width for fifth in told.fifths]
+    result = trained(prices(1000, 0)).report.intervals
+    assert (result.interval, result.confidence, result.coverage.n) == ("split-conformal", 0.95, 200)
+    assert "follows the prediction" in result.guarantee
+    assert [fifth.rows for fifth in result.fifths] == [40] * 5
+    assert all(fifth.coverage.lower < fifth.coverage.value <= fifth.coverage.upper for fifth in result.fifths)
+    widths = [fifth.mean_width for fifth in result.fifths]
     assert widths == sorted(widths)
     assert 3 * widths[0] < widths[-1]
     assert trained(prices(40, 0), validation={"test_fraction": 0.25}).report.intervals.fifths == []

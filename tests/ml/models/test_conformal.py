@@ -87,13 +87,13 @@ def test_errors_are_those_of_the_rows_held_out_and_ends_are_turned_back(transfor
     done, table = trained(transform)
     model = decode(done.blob)
     forward, back = (np.log, np.exp) if transform == "log" else (np.asarray, np.asarray)
-    told = model.predict(table, 0.9)
-    errors = np.abs(forward(table["y"].to_numpy()) - forward(told.values))
+    predicted = model.predict(table, 0.9)
+    errors = np.abs(forward(table["y"].to_numpy()) - forward(predicted.values))
     assert np.isclose(errors[:, None], model.calibration.scores, rtol=1e-9, atol=1e-12).any(axis=0).all()
     assert model.calibration.scores.size == done.report.rows_test == 50
     half = model.calibration.scores[45]  # ⌈51 · 0.9⌉ = 46
-    expected = np.column_stack([back(forward(told.values) - half), back(forward(told.values) + half)])
-    np.testing.assert_allclose(told.intervals, expected, rtol=1e-9)
+    expected = np.column_stack([back(forward(predicted.values) - half), back(forward(predicted.values) + half)])
+    np.testing.assert_allclose(predicted.intervals, expected, rtol=1e-9)
 
 
 def test_they_travel_with_the_model_and_without_rows_held_out_nothing_does():

@@ -49,8 +49,8 @@ def test_round_trip_to_the_byte(blob, model):
 
 def test_it_predicts_the_same_from_wherever_it_came(blob, model):
     copies = [decode(memoryview(blob)), decode(bytearray(blob)), decode(memoryview(b"?" + blob)[1:])]
-    answers = [copy.predict(TABLE).probabilities.tobytes() for copy in copies]
-    assert set(answers) == {model.predict(TABLE).probabilities.tobytes()}
+    predictions = [copy.predict(TABLE).probabilities.tobytes() for copy in copies]
+    assert set(predictions) == {model.predict(TABLE).probabilities.tobytes()}
 
 
 def test_one_row_is_answered_as_among_others(model):
@@ -95,9 +95,9 @@ def test_doubts_are_flagged(model):
 
 @pytest.mark.parametrize("classes", [(False, True), (1, 2), (0.5, 1.0), ("1", "1.0")])
 def test_labels_are_told_in_their_types(classes):
-    told = Predicted(np.array([1, 0, 1]), None, classes, ()).predictions
-    assert told == [classes[1], classes[0], classes[1]]
-    assert [type(label) for label in told] == [type(classes[0])] * 3
+    result = Predicted(np.array([1, 0, 1]), None, classes, ()).predictions
+    assert result == [classes[1], classes[0], classes[1]]
+    assert [type(label) for label in result] == [type(classes[0])] * 3
 
 
 def test_flags_carry_their_rows():

@@ -100,13 +100,13 @@ def test_a_frozen_process_that_holds_the_lock_holds_up_nobody(nowhere, monkeypat
 
 def test_warms_once_and_stops_when_told(nowhere, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(nowhere))
-    asked = []
+    requested = []
     monkeypatch.setattr(jit, "_kernels", [running])
-    jit.warm(stop=lambda: not asked.append("first"))
+    jit.warm(stop=lambda: not requested.append("first"))
     assert not list(nowhere.iterdir())
-    jit.warm(stop=lambda: bool(asked.append("second")))
-    jit.warm(stop=lambda: bool(asked.append("third")))
-    assert asked == ["first", "second"]
+    jit.warm(stop=lambda: bool(requested.append("second")))
+    jit.warm(stop=lambda: bool(requested.append("third")))
+    assert requested == ["first", "second"]
 
 
 def test_catalogue_costs_no_numba():

@@ -49,7 +49,7 @@ def trained(columns, algorithm, target):
 def test_indicators_alone_are_no_dependence(case):
     algorithm = ALONE[case]
     report = trained(table(), algorithm, "class" if algorithm["name"] == "generative_bayes" else "y")
-    assert not [said for said in report.warnings if "span only" in said or "dependent" in said]
+    assert not [messages for messages in report.warnings if "span only" in messages or "dependent" in messages]
 
 
 @pytest.mark.parametrize("case", ALONE)
@@ -58,9 +58,9 @@ def test_a_dependence_beyond_them_is_told(case):
     columns, algorithm = table(), ALONE[case]
     columns["country"] = ["north" if city < "city 2" else "south" for city in columns["city"]]
     report = trained(columns, algorithm, "class" if algorithm["name"] == "generative_bayes" else "y")
-    (told,) = [said for said in report.warnings if "span only" in said]
+    (result,) = [messages for messages in report.warnings if "span only" in messages]
     most = {"through the origin": 8, "intercept as a coefficient": 8}.get(case, 7)
-    assert f"span only {most - 1} of {most}" in told
+    assert f"span only {most - 1} of {most}" in result
 
 
 @pytest.mark.parametrize("algorithm", ["logistic", "linear_sgd"])
@@ -72,14 +72,14 @@ def test_a_summary_names_classes(algorithm):
 
 def test_a_warning_names_classes():
     data = Data.of(Task.CLASSIFICATION, [[0.0], [1], [2], [2]], [0, 0, 1, 1], labels=("bad", "good"))
-    (told,) = generative_bayes.fit(generative_bayes.GenerativeBayes(), data, Context.of(0)).warnings
-    assert "classes good." in told
+    (result,) = generative_bayes.fit(generative_bayes.GenerativeBayes(), data, Context.of(0)).warnings
+    assert "classes good." in result
 
 
 def test_neighbours_have_a_class_by_name():
     data = Data.of(Task.CLASSIFICATION, [[0.0], [1], [2], [2]], [0, 0, 1, 1])
     params = knn.KNN(n_neighbors=1)
-    told = knn.explain(params, knn.fit(params, data, Context.of(0)).state, np.array([[2.1]]))
-    (near,) = reporting.readable(told[0], None, ("bad", "good"))["neighbours"]
+    explanation = knn.explain(params, knn.fit(params, data, Context.of(0)).state, np.array([[2.1]]))
+    (near,) = reporting.readable(explanation[0], None, ("bad", "good"))["neighbours"]
     assert near["class"] == "good"
     assert "answer" not in near

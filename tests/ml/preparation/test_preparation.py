@@ -304,14 +304,14 @@ def test_doubts_are_grouped_alike_with_and_without_compiled_code(columns, fills,
     inside = np.array(data.draw(st.lists(st.booleans(), min_size=values.size, max_size=values.size)), np.bool_)
     inside = inside.reshape(values.shape)
     inputs = [InputColumn(name=f"c{i}", kind="numeric", nullable=True) for i in range(len(columns))]
-    told = []
+    result = []
     for ready in (False, True):
         with compiled(ready=ready):
             found = RowFlags.about(inputs, absent, missing, imputes=fills).of(values, inside, int((~inside).sum()))
-        told.append([(flag.code, flag.column, flag.rows.tolist()) for flag in found])
-    assert told[0] == told[1]
-    cells = {(column, row) for _, column, own in told[0] for row in own}
-    assert len(cells) == sum(len(own) for *_, own in told[0]) <= (~inside).sum()
+        result.append([(flag.code, flag.column, flag.rows.tolist()) for flag in found])
+    assert result[0] == result[1]
+    cells = {(column, row) for _, column, own in result[0] for row in own}
+    assert len(cells) == sum(len(own) for *_, own in result[0]) <= (~inside).sum()
 
 
 def test_a_raw_matrix_of_other_inputs_is_refused():

@@ -34,7 +34,7 @@ def prepared(names, y, classes=(), accepts=(), rows=None, **how):
     return raw, Preparation.fit(raw, rows, how, accepts, Outcome.of(y[rows], classes))
 
 
-def shrunken(names, y, wanted):
+def shrunken(names, y, expected):
     """The means of a random effect, plainly: of these towns, from these rows."""
     groups = {name: y[names == name] for name in set(names)}
     groups = {name: values for name, values in groups.items() if values.size}
@@ -49,7 +49,7 @@ def shrunken(names, y, wanted):
         share = groups[name].size * between / (groups[name].size * between + within)
         return share * groups[name].mean() + (1 - share) * y.mean()
 
-    return np.array([mean(name) for name in wanted])
+    return np.array([mean(name) for name in expected])
 
 
 def noisy(rows=300, levels=20, seed=0, missing=0.1):
@@ -163,8 +163,8 @@ def test_a_member_of_a_committee_sees_its_own_encoding():
     view, arrays = View.of(preparation, "none", team, np.zeros(0, np.intp), 0), {}
     again = View.unpacked(view.packed("member", arrays), arrays)
     table = pa.table({"town": pa.array([*names[:40], "elsewhere", "nowhere", None])})
-    wanted = preparation.matrix(preparation.raw(table))
-    assert_array_equal(again.matrix(team.matrix(team.raw(table))), wanted)
+    expected = preparation.matrix(preparation.raw(table))
+    assert_array_equal(again.matrix(team.matrix(team.raw(table))), expected)
 
 
 def test_towns_that_mean_nothing_teach_nothing():
@@ -196,11 +196,11 @@ def planned(name="ridge", **spec):
 
 
 def test_the_warning_of_many_categories_names_what_can_be_set():
-    (told,) = planned(target="price").warnings
-    for said in ("'town' has more than 64 categories", "preprocessing.max_levels", "preprocessing.categories"):
-        assert said in told
-    (told,) = planned(target="price", preprocessing={"categories": "target"}).warnings
-    assert "mean of the target" in told
+    (result,) = planned(target="price").warnings
+    for messages in ("'town' has more than 64 categories", "preprocessing.max_levels", "preprocessing.categories"):
+        assert messages in result
+    (result,) = planned(target="price", preprocessing={"categories": "target"}).warnings
+    assert "mean of the target" in result
 
 
 def test_without_a_target_nothing_is_encoded_by_it():

@@ -45,8 +45,8 @@ def test_the_bias_of_turning_back_is_told():
     """Of a lognormal target the mean is exp(σ²/2) times the median."""
     rng = np.random.default_rng(0)
     table = pa.table({"x": rng.normal(size=4000), "y": np.exp(rng.normal(size=4000))})
-    (said,) = [warning for warning in fit(table, "log").report.warnings if "turned back" in warning]
-    assert float(said.split()[-4]) == pytest.approx(np.exp(-0.5), rel=0.05)
+    (messages,) = [warning for warning in fit(table, "log").report.warnings if "turned back" in warning]
+    assert float(messages.split()[-4]) == pytest.approx(np.exp(-0.5), rel=0.05)
 
 
 @pytest.mark.parametrize(("how", "bad"), [("log", 0), ("log1p", -1), ("sqrt", -1), ("square", -2), ("reciprocal", 0)])
@@ -81,9 +81,9 @@ def test_ends_of_intervals_are_turned_back(how):
     params, data = linear.Linear(), Data.of(Task.REGRESSION, x, BACK[how](z))
     algorithm = turned_back(how, linear.ALGORITHM)
     state = linear.fit(params, transformed(how, data, errors_known=False), Context.of(0)).state
-    bounds, answer = algorithm.interval(params, state, x, 0.9), algorithm.predict(params, state, x)
-    assert (bounds[:, 0] < answer).all()
-    assert (answer < bounds[:, 1]).all()
+    bounds, predicted = algorithm.interval(params, state, x, 0.9), algorithm.predict(params, state, x)
+    assert (bounds[:, 0] < predicted).all()
+    assert (predicted < bounds[:, 1]).all()
     if how == "reciprocal":
         assert np.isinf(algorithm.interval(params, state, np.array([[-0.5]]), 0.9)).all()
 

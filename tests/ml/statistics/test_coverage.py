@@ -24,9 +24,9 @@ def coverage(truths, samples):
     """The share of samples, each a list of metrics, whose interval holds the truth of that name."""
     held = dict.fromkeys(truths, 0)
     for measured in samples:
-        told = {metric.name: metric for metric in measured if metric.label is None}
+        result = {metric.name: metric for metric in measured if metric.label is None}
         for name, truth in truths.items():
-            held[name] += told[name].lower <= truth <= told[name].upper
+            held[name] += result[name].lower <= truth <= result[name].upper
     return {name: count / SAMPLES for name, count in held.items()}
 
 
@@ -154,8 +154,8 @@ def test_linear(sigma):
     truths = np.concatenate([TRUE, [3.0], at @ TRUE + 3.0])
     held = np.zeros(len(truths))
     for fit in fits(rng(2).uniform(0.2, 3, 30), sigma):
-        told = fit.summary()
-        errors = np.append(told["standard_errors"], told["intercept_standard_error"])
+        result = fit.summary()
+        errors = np.append(result["standard_errors"], result["intercept_standard_error"])
         spread = (special.ndtri(0.975) if sigma else special.stdtrit(fit.freedom, 0.975)) * errors
         middle = np.concatenate([fit.coef, [fit.intercept], at @ fit.coef + fit.intercept])
         reach = np.concatenate([spread, fit.reach(at - fit.mean, 0.95)])
@@ -172,5 +172,5 @@ def test_mean_over_folds():
         found, _ = least_squares(DESIGN[rest], y[rest], np.ones(len(rest)), True)
         scores.append((np.abs(y[fold] - DESIGN[fold] @ found.coef - found.intercept)).mean(axis=0))
     truth = np.mean(scores)
-    told = [fold_mean("mae", np.array(each)) for each in zip(*scores, strict=True)]
-    assert outside({"mae": np.mean([metric.lower <= truth <= metric.upper for metric in told])}) == {}
+    result = [fold_mean("mae", np.array(each)) for each in zip(*scores, strict=True)]
+    assert outside({"mae": np.mean([metric.lower <= truth <= metric.upper for metric in result])}) == {}

@@ -167,16 +167,16 @@ def test_digits_by_the_error_bar(value, lower, upper, shown):
 
 
 def test_figures_say_what_they_rest_on():
-    told = proportion("accuracy", 9, 10)
-    assert (told.value, told.n, told.interval, told.confidence) == (0.9, 10, "clopper-pearson", 0.95)
-    assert told.lower < 0.9 < told.upper
+    result = proportion("accuracy", 9, 10)
+    assert (result.value, result.n, result.interval, result.confidence) == (0.9, 10, "clopper-pearson", 0.95)
+    assert result.lower < 0.9 < result.upper
     empty = proportion("precision", 0, 0, label="a")
     assert (empty.value, empty.lower, empty.upper, empty.display, empty.label) == (None, None, None, "undefined", "a")
 
 
 def test_one_row_has_no_bootstrap():
-    told = bootstrapped("mae", 2.0, np.full(RESAMPLES, 2.0), n=1)
-    assert (told.value, told.lower, told.interval, told.display) == (2.0, None, None, "2")
+    result = bootstrapped("mae", 2.0, np.full(RESAMPLES, 2.0), n=1)
+    assert (result.value, result.lower, result.interval, result.display) == (2.0, None, None, "2")
 
 
 def test_what_is_not_finite_is_undefined():
@@ -185,7 +185,7 @@ def test_what_is_not_finite_is_undefined():
 
 
 def test_bounds_end_where_the_measure_ends():
-    told = fold_mean("accuracy", np.array([0.9, 1.0, 1.0]))
-    assert (told.upper, told.n, told.interval) == (1.0, 3, "student-t (approximate)")
+    result = fold_mean("accuracy", np.array([0.9, 1.0, 1.0]))
+    assert (result.upper, result.n, result.interval) == (1.0, 3, "student-t (approximate)")
     assert fold_mean("rmse", np.array([0.1, 2.0])).lower == 0.0
     assert fold_mean("r2", np.array([0.1, -9.0])).lower < -9

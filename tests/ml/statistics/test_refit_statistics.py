@@ -28,7 +28,7 @@ def columns():
     return {"a": a, "b": b, "city": draw.choice(["x", "y"], N), "y": 3 + a / 10 - 2 * b + draw.normal(size=N)}
 
 
-def asked(**changes):
+def bootstrap_request(**changes):
     training = {"target": "y", "features": ["a", "b"], "algorithm": {"name": "linear"}}
     request = {"dataset": str(NOWHERE), "training": training | changes.pop("training", {}), "resamples": 300}
     return KIND.request.model_validate(request | changes)
@@ -40,13 +40,13 @@ def sheet(table):
     return Sheet("sha256:0", len(table), tuple(TableColumn(n, k, c.null_count, len(c.unique())) for n, k, c in found))
 
 
-def told(heard=None, table=None, **changes):
+def refitted(received=None, table=None, **changes):
     table = pa.table(columns() if table is None else table)
-    request = asked(**changes)
+    request = bootstrap_request(**changes)
     KIND.check(request, JobContext((sheet(table),)))
     source = Source(sheet(table), iter([table]))
     return KIND.run(
-        request, Inputs((source,)), (lambda *said: heard.append(said)) if heard is not None else silent
+        request, Inputs((source,)), (lambda *said: received.append(said)) if received is not None else silent
     ).result
 
 
@@ -56,7 +56,7 @@ def silent(*_):
 
 @pytest.fixture(scope="module")
 def linear():
-    return told(rows=[{"a": 100.0, "b": 0.0}, {"a": 150, "b": None}], resamples=1000)
+    return refitted(rows=[{"a": 100.0, "b": 0.0}, {"a": 150, "b": None}], resamples=1000)
 
 
 def test_coefficients_spread_as_theory_says(linear):
@@ -79,12 +79,12 @@ def test_simulated_noise_spreads_as_the_textbook_says():
     """Refits of answers that the model itself could have given: the standard errors of equal, normal noise."""
     data = columns()
     fit = sm.OLS(data["y"], sm.add_constant(np.column_stack([data["a"], data["b"]]))).fit()
-    found = told(draw="noise", resamples=1500)
+    found = refitted(draw="noise", resamples=1500)
     for one, error in zip(found.coefficients, fit.bse, strict=True):
         assert one.standard_error == pytest.approx(error, rel=0.06)
     assert found.measures == []
     with pytest.raises(InvalidRequest) as caught:
-        told(draw="noise", interval="accelerated", training={"target": "city"})
+        refitted(draw="noise", interval="accelerated", training={"target": "city"})
     assert [fault.pointer for fault in caught.value.faults] == ["/draw", "/interval"]
 
 
@@ -168,17 +168,17 @@ def test_few_and_constant_refits():
 
 
 def test_accelerated_intervals_leave_each_row_out_once():
-    heard = []
-    found = told(heard, interval="accelerated", resamples=200)
+    received = []
+    found = refitted(received, interval="accelerated", resamples=200)
     assert {one.interval for one in found.coefficients} == {"bootstrap (accelerated)"}
-    assert heard[-1][1] == f"fit {1 + 200 + N} of {1 + 200 + N}"
+    assert received[-1][1] == f"fit {1 + 200 + N} of {1 + 200 + N}"
     assert found.coefficients[1].lower < 0.1 < found.coefficients[1].upper
 
 
 @pytest.mark.parametrize("name", ["logistic", "ridge", "knn", "decision_tree"])
 def test_classes(name):
     training = {"target": "city", "algorithm": {"name": name}}
-    found = told(training=training, rows=[{"a": 90, "b": 0}], resamples=50)
+    found = refitted(training=training, rows=[{"a": 90, "b": 0}], resamples=50)
     assert [(one.label, one.name) for one in found.predictions] == [("x", "probability"), ("y", "probability")]
     assert sum(one.estimate for one in found.predictions) == pytest.approx(1)
     labels = {one.label for one in found.coefficients}
@@ -191,7 +191,7 @@ def test_classes(name):
 
 @pytest.mark.parametrize("name", ["lasso", "linear_sgd"])
 def test_whoever_has_a_coefficient_for_each_column(name):
-    found = told(training={"algorithm": {"name": name}}, resamples=50)
+    found = refitted(training={"algorithm": {"name": name}}, resamples=50)
     assert [(one.name, one.label) for one in found.coefficients] == [("(intercept)", None), ("a", None), ("b", None)]
     assert found.coefficients[1].lower < 0.1 + 0.03
     assert found.coefficients[1].upper > 0.1 - 0.03
@@ -200,7 +200,7 @@ def test_whoever_has_a_coefficient_for_each_column(name):
 def test_a_square_of_coefficients_is_read_only_by_those_who_say_how():
     table = columns() | {"city": np.resize(["x", "y"], N)}
     names = {"training": {"target": "city", "algorithm": {"name": "ridge"}}}
-    found = {(one.name, one.label): one.estimate for one in told(table=table, resamples=50, **names).coefficients}
+    found = {(one.name, one.label): one.estimate for one in refitted(table=table, resamples=50, **names).coefficients}
     assert found["a", "x"] == pytest.approx(-found["a", "y"], rel=1e-6), "two columns, two classes"
 
 
@@ -208,7 +208,7 @@ def test_a_category_may_be_absent_from_a_resample():
     table = columns()
     table["city"][0] = "z"
     training = {"features": ["a", "city"], "algorithm": {"name": "ridge"}}
-    found = {one.name: one for one in told(table=table, training=training, resamples=200).coefficients}
+    found = {one.name: one for one in refitted(table=table, training=training, resamples=200).coefficients}
     assert found["city=z"].defined == pytest.approx(200 * (1 - (1 - 1 / N) ** N), abs=30)
     assert found["a"].defined == 200
 
@@ -216,34 +216,36 @@ def test_a_category_may_be_absent_from_a_resample():
 @pytest.mark.parametrize("algorithm", ["kmeans", "pca"])
 def test_without_a_target(algorithm):
     training = {"target": None, "algorithm": {"name": algorithm}}
-    found = told(training=training, resamples=50)
+    found = refitted(training=training, resamples=50)
     assert found.coefficients == found.predictions == []
     assert found.measures[0].defined == 50
     with pytest.raises(InvalidRequest) as caught:
-        told(training=training, rows=[{"a": 1, "b": 2}])
+        refitted(training=training, rows=[{"a": 1, "b": 2}])
     assert [fault.pointer for fault in caught.value.faults] == ["/rows"]
 
 
 def test_the_seed_decides_and_progress_never_goes_back():
-    heard = []
-    one, same, other = (told(heard, resamples=50, seed=seed) for seed in (1, 1, 2))
+    received = []
+    one, same, other = (refitted(received, resamples=50, seed=seed) for seed in (1, 1, 2))
     assert one == same != other
     assert json.loads(one.model_dump_json())["coefficients"]
-    fractions = [fraction for fraction, _, _ in heard[: len(heard) // 3]]
+    fractions = [fraction for fraction, _, _ in received[: len(received) // 3]]
     assert fractions == sorted(fractions)
-    assert heard[5][2].keys() == {"rmse", "mae", "r2"}
+    assert received[5][2].keys() == {"rmse", "mae", "r2"}
 
 
 def test_faults_point_into_the_request():
     known = JobContext((sheet(pa.table(columns())),))
     with pytest.raises(InvalidRequest) as caught:
-        KIND.check(asked(training={"target": "nowhere"}), known)
+        KIND.check(bootstrap_request(training={"target": "nowhere"}), known)
     assert [fault.pointer for fault in caught.value.faults] == ["/training/target"]
     with pytest.raises(InvalidData) as caught:
-        KIND.check(asked(rows=[{"a": "wide", "b": 1}]), known)
+        KIND.check(bootstrap_request(rows=[{"a": "wide", "b": 1}]), known)
     assert [fault.pointer for fault in caught.value.faults] == ["/rows/0/a"]
     for changes in ({"training": None}, {"model": "m"}):
-        request = KIND.request.model_validate({"dataset": str(NOWHERE), "training": asked().training} | changes)
+        request = KIND.request.model_validate(
+            {"dataset": str(NOWHERE), "training": bootstrap_request().training} | changes
+        )
         with pytest.raises(InvalidRequest) as caught:
             KIND.needs(request)
         assert [fault.pointer for fault in caught.value.faults] == ["/training"]
@@ -252,7 +254,7 @@ def test_faults_point_into_the_request():
 def test_the_estimate_counts_fits():
     table = pa.table(columns())
     one, more = (
-        KIND.check(asked(interval=interval), JobContext((sheet(table),))).estimate
+        KIND.check(bootstrap_request(interval=interval), JobContext((sheet(table),))).estimate
         for interval in ("percentile", "accelerated")
     )
     assert (one.fits, more.fits) == (301, 301 + N)

@@ -49,9 +49,9 @@ def spec(**more):
 
 @pytest.fixture(scope="module")
 def trained():
-    wanted = spec(kinds=KINDS)
-    source = Source(Sheet("sha256:0", ROWS, tuple(SHEET)), iter([TABLE[:50], TABLE[50:]])).used_as(wanted.kinds)
-    return train(plan(wanted, source.sheet.columns, ROWS), source.read(), data_digest="sha256:0")
+    expected = spec(kinds=KINDS)
+    source = Source(Sheet("sha256:0", ROWS, tuple(SHEET)), iter([TABLE[:50], TABLE[50:]])).used_as(expected.kinds)
+    return train(plan(expected, source.sheet.columns, ROWS), source.read(), data_digest="sha256:0")
 
 
 def test_columns_are_used_as_the_kinds_that_are_given(trained):
@@ -89,8 +89,10 @@ def test_what_is_no_category_of_a_number_is_a_fault(trained, store):
 
 
 def test_texts_that_cannot_be_read_are_missing_and_warned_of():
-    (told,) = (said for said in plan(spec(kinds={"price": "numeric"}), SHEET, ROWS).warnings if "'price'" in said)
-    assert "cannot be read as numeric" in told
+    (result,) = (
+        messages for messages in plan(spec(kinds={"price": "numeric"}), SHEET, ROWS).warnings if "'price'" in messages
+    )
+    assert "cannot be read as numeric" in result
     cells = recast_cells(TABLE["price"], ColumnKind.NUMERIC)
     assert cells.null_count == 3
     assert cells.to_pylist()[1:4] == [11.0, 12.0, 13.0]
@@ -141,8 +143,8 @@ def test_a_model_is_judged_on_a_dataset_of_the_kinds_that_its_training_had(train
 
 def test_a_search_uses_the_kinds_that_are_given():
     sheet = Sheet("sha256:0", ROWS, tuple(SHEET))
-    wanted = {"target": "y", "algorithm": {"name": "ridge", "l2": 1e-6}, "kinds": KINDS, "dataset": NOWHERE}
-    request = search.KIND.request.model_validate(wanted)
+    expected = {"target": "y", "algorithm": {"name": "ridge", "l2": 1e-6}, "kinds": KINDS, "dataset": NOWHERE}
+    request = search.KIND.request.model_validate(expected)
     search.KIND.check(request, JobContext((sheet,)))
     result = search.KIND.run(request, Inputs((Source(sheet, iter([TABLE])),)), unheard).result
     assert result.candidates[0].validation.value < 1

@@ -22,9 +22,9 @@ def test_by_hand():
     y = rng().permutation(np.arange(12.0))
     near = np.abs(y - np.concatenate((y[1:2], y[:-1])))
     every = np.abs(y[:, None] - y)[~np.eye(12, dtype=bool)]
-    told = of(x=x, y=y)["y"]
-    assert told.value == pytest.approx(1 - near.mean() / every.mean(), rel=1e-12)
-    assert (told.n, told.lower < told.value < told.upper) == (12, True)
+    result = of(x=x, y=y)["y"]
+    assert result.value == pytest.approx(1 - near.mean() / every.mean(), rel=1e-12)
+    assert (result.n, result.lower < result.value < result.upper) == (12, True)
 
 
 def test_leaps_and_none():
@@ -56,8 +56,8 @@ def test_intervals_hold_zero_where_there_is_nothing():
     for _ in range(150):
         groups, y = random.integers(0, 4, 100).astype(str), random.normal(size=100)
         for others in ({"x": random.normal(size=100)}, {"group": groups}):
-            told = of(**others, y=y)["y"]
-            held.append(told.lower <= 0 <= told.upper)
+            result = of(**others, y=y)["y"]
+            held.append(result.lower <= 0 <= result.upper)
     assert 0.88 <= np.mean(held) <= 0.98
 
 

@@ -90,26 +90,30 @@ def test_leave_one_out_in_closed_form_is_brute_force_or_not_taken(features, algo
     if closed is None:
         assert quick is None
         return
-    told = ~np.isnan(quick.reshape(N, -1)).any(axis=1)
-    assert told.sum() == closed
-    slow = np.array([fitted.answer(np.array([row])).value[0] for row in np.flatnonzero(told)]).reshape(
+    result = ~np.isnan(quick.reshape(N, -1)).any(axis=1)
+    assert result.sum() == closed
+    slow = np.array([fitted.answer(np.array([row])).value[0] for row in np.flatnonzero(result)]).reshape(
         closed, *quick.shape[1:]
     )
-    np.testing.assert_allclose(quick[told], slow, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(quick[result], slow, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("target", ["y", "kind"])
 def test_leave_one_out_figures_are_those_of_brute_force(target):
     fitted, _ = fits(MIXED, LINEAR, target=target)
-    told = validate(fitted, Validation(method="loo"))
+    result = validate(fitted, Validation(method="loo"))
     assert (
-        told.rests_on
+        result.rests_on
         == "Leave-one-out predicts each of these by a fit of all the others, in closed form but for 1 rows."
     )
-    answers = np.array([fitted.answer(np.array([row])).value[0] for row in range(N)])
+    predictions = np.array([fitted.answer(np.array([row])).value[0] for row in range(N)])
     material = fitted.material
-    first = told.metrics[0]
-    wrong = answers.argmax(axis=1) == material.target.codes if target == "kind" else (answers - material.target.y) ** 2
+    first = result.metrics[0]
+    wrong = (
+        predictions.argmax(axis=1) == material.target.codes
+        if target == "kind"
+        else (predictions - material.target.y) ** 2
+    )
     expected = wrong.mean() if target == "kind" else np.sqrt(wrong.mean())
     assert first.value == pytest.approx(expected, rel=1e-10)
     assert first.lower < first.value < first.upper
@@ -127,19 +131,19 @@ def test_rows_left_out_teach_nothing():
 
 def test_kfold():
     fitted, _ = fits(PLAIN, LINEAR)
-    told = validate(fitted, Validation(method="kfold", folds=4))
-    assert [fold.rows for fold in told.folds] == [6] * 4
-    assert told.metrics[0].value == pytest.approx(np.mean([fold.metrics[0].value for fold in told.folds]))
-    assert "4 folds" in told.rests_on
+    result = validate(fitted, Validation(method="kfold", folds=4))
+    assert [fold.rows for fold in result.folds] == [6] * 4
+    assert result.metrics[0].value == pytest.approx(np.mean([fold.metrics[0].value for fold in result.folds]))
+    assert "4 folds" in result.rests_on
 
 
 def test_bootstrap():
     """Rows left out are about 0.368 of all (LION 5.3), and judge more strictly than the .632 rule says they should."""
     fitted, _ = fits(PLAIN, LINEAR)
-    told = validate(fitted, Validation(method="bootstrap", resamples=40))
-    assert (told.metrics[0].n, told.metrics[0].interval) == (40, "bootstrap (approximate)")
-    assert told.metrics[0].lower < told.metrics[0].value < told.metrics[0].upper
-    assert told.rests_on.startswith("40 more models")
+    result = validate(fitted, Validation(method="bootstrap", resamples=40))
+    assert (result.metrics[0].n, result.metrics[0].interval) == (40, "bootstrap (approximate)")
+    assert result.metrics[0].lower < result.metrics[0].value < result.metrics[0].upper
+    assert result.rests_on.startswith("40 more models")
     drawn = [resample(50, rng(seed)) for seed in range(400)]
     assert np.mean([split.test.size for split in drawn]) / 50 == pytest.approx(0.3641697, abs=0.01)
     for split in drawn[:5]:
@@ -152,20 +156,20 @@ def test_the_632_rule():
     fitted, _ = fits(PLAIN, LINEAR)
     unseen = validate(fitted, Validation(method="bootstrap", resamples=10)).metrics[0]
     seen = unseen.model_copy(update={"value": unseen.value / 2})
-    (told,) = corrected([seen], [unseen])
-    assert told.value == pytest.approx(0.632 * unseen.value + 0.368 * seen.value)
-    assert told.upper - told.lower == pytest.approx(unseen.upper - unseen.lower)
+    (result,) = corrected([seen], [unseen])
+    assert result.value == pytest.approx(0.632 * unseen.value + 0.368 * seen.value)
+    assert result.upper - result.lower == pytest.approx(unseen.upper - unseen.lower)
 
 
 @pytest.mark.parametrize("method", ["kfold", "loo", "bootstrap"])
 def test_the_seed_decides_and_the_report_tells(report_of, method):
-    wanted = {"target": "y", "features": ["a", "b", "city"], "validation": {"method": method, "resamples": 10}}
-    one, same = (report_of(columns(), **wanted) for _ in range(2))
+    expected = {"target": "y", "features": ["a", "b", "city"], "validation": {"method": method, "resamples": 10}}
+    one, same = (report_of(columns(), **expected) for _ in range(2))
     assert one == same
     assert one.cross_validation[0].display
     assert (one.folds is not None) == (method == "kfold")
     assert (one.bootstrap_632 is not None) == (method == "bootstrap")
-    plain = report_of(columns(), **wanted | {"validation": {}})
+    plain = report_of(columns(), **expected | {"validation": {}})
     assert plain.cross_validation is None
     assert plain.summary == one.summary, "the model is the same, however it is judged"
 
@@ -174,8 +178,8 @@ def test_without_a_target_there_is_nothing_to_leave_out(report_of):
     with pytest.raises(InvalidRequest) as caught:
         report_of(columns(), features=PLAIN, algorithm={"name": "kmeans"}, validation={"method": "loo"})
     assert [fault.pointer for fault in caught.value.faults] == ["/validation/method"]
-    told = report_of(columns(), features=PLAIN, algorithm={"name": "kmeans"}, validation={"method": "bootstrap"})
-    assert {metric.name for metric in told.cross_validation} == {"quantisation_error"}
+    result = report_of(columns(), features=PLAIN, algorithm={"name": "kmeans"}, validation={"method": "bootstrap"})
+    assert {metric.name for metric in result.cross_validation} == {"quantisation_error"}
 
 
 def test_many_fits_are_announced():

@@ -40,8 +40,8 @@ SHEET = [
 
 
 def spec(**more):
-    wanted = {"target": "price", "features": ["x", "area"], "algorithm": {"name": "ridge"}}
-    return TrainSpec.model_validate(wanted | more | {"validation": {"test_fraction": 0}})
+    expected = {"target": "price", "features": ["x", "area"], "algorithm": {"name": "ridge"}}
+    return TrainSpec.model_validate(expected | more | {"validation": {"test_fraction": 0}})
 
 
 def formula(text, **more):

@@ -42,7 +42,7 @@ def searched(columns, *, measure=None, folds=5, fold_models=False, **spec):
     )  # fmt: skip
 
 
-def told(report, name):
+def found_in(report, name):
     return next(metric.value for metric in report.cross_validation if (metric.name, metric.label) == (name, None))
 
 
@@ -65,7 +65,7 @@ def test_the_committee_it_tells_of_does_out_of_fold_what_was_told(report_of, nam
         columns, target="y", algorithm=found.algorithm, preprocessing=found.preprocessing,
         validation={"method": "kfold", "folds": 5}, seed=asked.get("seed", 0),
     )  # fmt: skip
-    assert told(report, measure) == pytest.approx(found.validation.value, rel=1e-9)
+    assert found_in(report, measure) == pytest.approx(found.validation.value, rel=1e-9)
     best = ranking.tried[ranking.best].validation.value
     assert found.validation.value > best if measure == "accuracy" else found.validation.value < best
     weights = {member.candidate: member.weight for member in found.members}
@@ -78,8 +78,8 @@ def test_the_committee_it_tells_of_does_out_of_fold_what_was_told(report_of, nam
 def test_every_fold_judges_what_the_others_chose():
     """Written out: the ensemble and the best candidate of four folds, in the fifth."""
     columns = tables()["diabetes"]
-    asked = {"alternatives": [{"name": "ridge"}, {"name": "lasso"}], "grid": [NEIGHBOURS]}
-    ranking = searched(columns, **asked)
+    requested = {"alternatives": [{"name": "ridge"}, {"name": "lasso"}], "grid": [NEIGHBOURS]}
+    ranking = searched(columns, **requested)
     scores = np.array([one.folds for one in ranking.tried])
     alone = [scores[np.argmin(np.delete(scores, fold, axis=1).mean(axis=1)), fold] for fold in range(5)]
     gain, expected = ranking.ensemble.gain, ranking.ensemble.expected

@@ -24,18 +24,18 @@ def visits(patients=PATIENTS):
     rng = np.random.default_rng(0)
     patient = np.repeat(np.arange(patients), VISITS)
     gene = rng.normal(size=patients)[patient] + rng.normal(0, 1e-6, patient.size)
-    answer = rng.normal(size=patients)[patient]
+    predicted = rng.normal(size=patients)[patient]
     names = [f"p{number}" for number in patient]
-    table = pa.table({"gene": gene, "answer": answer, "ill": np.where(answer > 0, "yes", "no"), "patient": names})
+    table = pa.table({"gene": gene, "answer": predicted, "ill": np.where(predicted > 0, "yes", "no"), "patient": names})
     return table.take(rng.permutation(patient.size))
 
 
-def asked(target="answer", algorithm=NEIGHBOUR, **validation):
+def train_request(target="answer", algorithm=NEIGHBOUR, **validation):
     return {"target": target, "features": None, "algorithm": algorithm, "validation": validation}
 
 
 def judge(**how):
-    return Judge(visits().drop_columns(["ill"]), **asked(**how))
+    return Judge(visits().drop_columns(["ill"]), **train_request(**how))
 
 
 def rmse(metrics):
@@ -54,7 +54,7 @@ def test_relatives_no_longer_give_the_answer_away():
 def test_the_group_is_no_feature_unless_it_is_named():
     assert [column.name for column in judge(group="patient").version.header.inputs] == ["gene"]
     assert [column.name for column in judge().version.header.inputs] == ["gene", "patient"]
-    named = TrainSpec.model_validate(asked(group="patient") | {"features": ["gene", "patient"]})
+    named = TrainSpec.model_validate(train_request(group="patient") | {"features": ["gene", "patient"]})
     planned = plan(named, sheet(visits()).columns, PATIENTS * VISITS)
     assert planned.features == ("gene", "patient")
     assert any("names the groups and is a feature too" in warning for warning in planned.warnings)
@@ -65,7 +65,7 @@ def test_the_group_is_no_feature_unless_it_is_named():
 def test_every_validation_keeps_groups_together(method, target):
     how = {"method": method, "group": "patient", "resamples": 10}
     table = visits().drop_columns(["ill" if target == "answer" else "answer"])
-    report = Judge(table, **asked(target, **how)).trained.report
+    report = Judge(table, **train_request(target, **how)).trained.report
     values = {metric.name: metric.value for metric in report.cross_validation}
     assert values["rmse"] > 0.7 if target == "answer" else values["accuracy"] < 0.75
     assert "group" in report.rests_on.split("; ")[1]
@@ -73,27 +73,27 @@ def test_every_validation_keeps_groups_together(method, target):
 
 def test_leave_one_group_out_is_brute_force():
     table = visits(6)
-    spec = TrainSpec.model_validate(asked(algorithm={"name": "linear"}, method="loo", group="patient"))
+    spec = TrainSpec.model_validate(train_request(algorithm={"name": "linear"}, method="loo", group="patient"))
     columns = sheet(table).columns
     material = TrainingSet.read(plan(spec, columns, table.num_rows), table)
     fits = Fits(material, np.arange(1, 30), 0, np.random.default_rng(0), lambda *_: None)
     patients = np.array(table["patient"].to_pylist())[1:]
-    answers = np.empty(29)
+    predicted = np.empty(29)
     for patient in np.unique(patients):
         own = np.flatnonzero(patients == patient)
         fitted = fits.of(np.setdiff1d(np.arange(29), own))
-        answers[own] = fitted.learned.predict(material.data(fitted.preparation, 1 + own).x)
-    told = validate(fits, Validation(method="loo", group="patient"))
-    assert rmse(told.metrics) == pytest.approx(np.sqrt(np.mean((answers - material.target.y[1:]) ** 2)), rel=1e-12)
+        predicted[own] = fitted.learned.predict(material.data(fitted.preparation, 1 + own).x)
+    result = validate(fits, Validation(method="loo", group="patient"))
+    assert rmse(result.metrics) == pytest.approx(np.sqrt(np.mean((predicted - material.target.y[1:]) ** 2)), rel=1e-12)
 
 
 @pytest.mark.parametrize("target", ["answer", "ill"])
 def test_an_evaluation_on_the_same_table_judges_the_same_groups(target):
     table = visits().drop_columns(["ill" if target == "answer" else "answer"])
-    judge = Judge(table, **asked(target, group="patient"))
-    told, report = judge.result(), judge.trained.report
-    assert (told.rows, told.reuse, told.warnings) == (report.rows_test, report.reuse, [])
-    assert [metric.value for metric in told.metrics] == pytest.approx([metric.value for metric in report.test])
+    judge = Judge(table, **train_request(target, group="patient"))
+    result, report = judge.result(), judge.trained.report
+    assert (result.rows, result.reuse, result.warnings) == (report.rows_test, report.reuse, [])
+    assert [metric.value for metric in result.metrics] == pytest.approx([metric.value for metric in report.test])
     assert "by group 'patient'" in report.reuse.rows
 
 
@@ -106,13 +106,13 @@ def run(kind, request, table=None):
 
 def test_a_search_warns_of_copies_in_other_folds():
     table = pa.concat_tables([visits()] * 2)
-    (warning,) = run(search.KIND, asked(method="kfold"), table).warnings
+    (warning,) = run(search.KIND, train_request(method="kfold"), table).warnings
     assert "of the evaluated rows equal a training row" in warning
 
 
 def test_a_search_validates_by_groups():
     scores = [
-        rmse([run(search.KIND, asked(method="kfold", group=group)).candidates[0].validation])
+        rmse([run(search.KIND, train_request(method="kfold", group=group)).candidates[0].validation])
         for group in (None, "patient")
     ]
     assert scores[0] < 0.1
@@ -120,14 +120,14 @@ def test_a_search_validates_by_groups():
 
 
 def test_a_bootstrap_draws_groups():
-    told = [
-        run(bootstrap.KIND, {"training": asked(group=group), "resamples": 50, "interval": interval})
+    result = [
+        run(bootstrap.KIND, {"training": train_request(group=group), "resamples": 50, "interval": interval})
         for group, interval in ((None, "percentile"), ("patient", "percentile"), ("patient", "accelerated"))
     ]
-    errors = [next(one.estimate for one in each.measures if one.name == "rmse") for each in told]
+    errors = [next(one.estimate for one in each.measures if one.name == "rmse") for each in result]
     assert errors[0] < 0.1
     assert min(errors[1:]) > 0.7
-    assert "in whole groups by column 'patient'" in told[1].rests_on
+    assert "in whole groups by column 'patient'" in result[1].rests_on
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_bootstrap_draws_groups():
 )
 def test_columns_that_name_no_groups_are_refused(group, said):
     table = visits().append_column("same", pa.array(["x"] * PATIENTS * VISITS))
-    spec = TrainSpec.model_validate(asked(group=group))
+    spec = TrainSpec.model_validate(train_request(group=group))
     with pytest.raises(InvalidRequest) as refusal:
         plan(spec, sheet(table).columns, table.num_rows)
     faults = [fault for fault in refusal.value.faults if fault.pointer == "/validation/group"]
@@ -149,14 +149,14 @@ def test_columns_that_name_no_groups_are_refused(group, said):
 
 
 def test_a_table_beyond_memory_is_not_split_by_groups():
-    spec = TrainSpec.model_validate(asked(algorithm={"name": "linear_sgd"}, group="patient"))
+    spec = TrainSpec.model_validate(train_request(algorithm={"name": "linear_sgd"}, group="patient"))
     with pytest.raises(InvalidRequest) as refusal:
         plan(spec, sheet(visits()).columns, 100_000_000, 1e9)
     assert [fault.pointer for fault in refusal.value.faults] == ["/validation/group"]
 
 
 def test_fewer_groups_than_folds_are_announced():
-    spec = TrainSpec.model_validate(asked(method="kfold", folds=50, group="patient"))
+    spec = TrainSpec.model_validate(train_request(method="kfold", folds=50, group="patient"))
     planned = plan(spec, sheet(visits()).columns, PATIENTS * VISITS)
     assert any("40 groups, fewer than the 50 folds" in warning for warning in planned.warnings)
 
@@ -165,11 +165,16 @@ def test_estimates_count_groups():
     table = visits().drop_columns(["ill"])
     sheets = JobContext((sheet(table),), memory_bytes=1e12)
     by_group, by_row = (
-        plan(TrainSpec.model_validate(asked(method="loo", group=group)), sheet(table).columns, table.num_rows)
+        plan(TrainSpec.model_validate(train_request(method="loo", group=group)), sheet(table).columns, table.num_rows)
         for group in ("patient", None)
     )
     assert (by_group.units, by_row.units) == (PATIENTS, PATIENTS * VISITS)
     assert by_group.seconds < by_row.seconds
-    request = {"training": asked(group="patient"), "resamples": 50, "interval": "accelerated", "dataset": NOWHERE}
+    request = {
+        "training": train_request(group="patient"),
+        "resamples": 50,
+        "interval": "accelerated",
+        "dataset": NOWHERE,
+    }
     checked = bootstrap.KIND.check(bootstrap.KIND.request.model_validate(request), sheets)
     assert checked.estimate.fits == 1 + 50 + PATIENTS

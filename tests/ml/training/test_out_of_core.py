@@ -59,8 +59,8 @@ def sheet(rows):
 
 
 def spec_of(algorithm="linear_sgd", target="score", params=None, **more):
-    asked = {"algorithm": {"name": algorithm, "epochs": 5} | (params or {}), "target": target}
-    return TrainSpec.model_validate(asked | {"features": ["a", "b", "c", "town"]} | more)
+    requested = {"algorithm": {"name": algorithm, "epochs": 5} | (params or {}), "target": target}
+    return TrainSpec.model_validate(requested | {"features": ["a", "b", "c", "town"]} | more)
 
 
 def run(rows, memory_bytes=SMALL, **spec):
@@ -109,9 +109,9 @@ def test_every_row_with_a_target_is_held_out_or_learned_once_a_turn():
     rows = table()
     stream = looked(rows)
     seen = [
-        piece.raw.values[piece.target.rows, 1]
+        chunk.raw.values[chunk.target.rows, 1]
         for turn in (0, 1)
-        for piece, _ in stream.source.batches(turn, stream.kept)
+        for chunk, _ in stream.source.batches(turn, stream.kept)
     ]
     b, there = rows["b"].to_numpy(), rows["score"].is_valid().to_numpy()
     held, _ = stream.source.draw.of(0, ROWS)
@@ -119,8 +119,8 @@ def test_every_row_with_a_target_is_held_out_or_learned_once_a_turn():
     once = np.concatenate(seen[: len(seen) // 2])
     np.testing.assert_array_equal(np.sort(once), np.sort(b[there & ~held]))
     assert len(once) == stream.rows
-    judged = rows["b"].to_numpy()[stream.numbers[stream.split.test]]
-    assert not np.isin(judged, np.concatenate(seen)).any()
+    evaluated = rows["b"].to_numpy()[stream.numbers[stream.split.test]]
+    assert not np.isin(evaluated, np.concatenate(seen)).any()
     assert not np.array_equal(once[:50], np.concatenate(seen[len(seen) // 2 :])[:50]), "each turn has its own order"
 
 
@@ -221,8 +221,8 @@ def test_one_pass_of_batches_is_one_pass_over_the_rows():
     data = Data.of(Task.CLASSIFICATION, rng.normal(size=(100, 3)), rng.integers(0, 3, 100), classes=3)
     algorithm = find("perceptron").algorithm
     params = algorithm.params(epochs=1, shuffle=False)
-    pieces = [data.take(np.arange(start, start + 20)) for start in range(0, 100, 20)]
-    batches = fit_batches(algorithm, params, lambda _: iter(pieces), Context.of(0))
+    chunks = [data.take(np.arange(start, start + 20)) for start in range(0, 100, 20)]
+    batches = fit_batches(algorithm, params, lambda _: iter(chunks), Context.of(0))
     whole = algorithm.fit(params, data, Context.of(0))
     assert batches.state.coef.tobytes() == whole.state.coef.tobytes()
     assert batches.curves["error_rate"] == pytest.approx(whole.curves["error_rate"])
@@ -233,12 +233,12 @@ def test_batches_end_when_they_have_taught_nothing():
     x[:, 0] += np.sign(x[:, 0])
     data = Data.of(Task.CLASSIFICATION, x, x[:, 0] > 0)
     algorithm = find("perceptron").algorithm
-    pieces = [data.take(np.arange(start, start + 50)) for start in range(0, 200, 50)]
-    told = []
+    chunks = [data.take(np.arange(start, start + 50)) for start in range(0, 200, 50)]
+    result = []
     fit = fit_batches(
-        algorithm, algorithm.params(), lambda _: iter(pieces), Context.of(0, lambda done, **_: told.append(done))
+        algorithm, algorithm.params(), lambda _: iter(chunks), Context.of(0, lambda done, **_: result.append(done))
     )
     assert fit.converged
     assert fit.iterations < 100
     assert fit.curves["error_rate"][-1] == 0
-    assert told == sorted(told)
+    assert result == sorted(result)

@@ -46,10 +46,15 @@ def test_features_are_all_that_describes():
     found = planned(target="churned", weights="weight")
     assert found.features == ("age", "plan", "since", "same", "price", "towns")
     assert found.rows == 90
-    told = " ".join(found.warnings)
-    for said in ("'note' is free text", "'key' looks like an identifier", "'empty' has no values", "10 rows without"):
-        assert said in told
-    assert "'towns' has more than 64 categories" in told
+    result = " ".join(found.warnings)
+    for messages in (
+        "'note' is free text",
+        "'key' looks like an identifier",
+        "'empty' has no values",
+        "10 rows without",
+    ):
+        assert messages in result
+    assert "'towns' has more than 64 categories" in result
 
 
 def test_features_asked_for_keep_their_order():
@@ -123,11 +128,11 @@ def test_more_costs_more():
 
 def test_a_target_of_two_numbers_is_a_regression_that_says_how_to_classify():
     two = (*COLUMNS, TableColumn("won", "numeric", 0, 2))
-    (told,) = (said for said in planned(columns=two, target="won").warnings if "'won'" in said)
-    assert "a regression is fitted" in told
-    assert "set task to classification" in told
+    (result,) = (messages for messages in planned(columns=two, target="won").warnings if "'won'" in messages)
+    assert "a regression is fitted" in result
+    assert "set task to classification" in result
     named = planned(columns=two, target="won", task="regression")
-    assert not any("'won'" in said for said in named.warnings)
+    assert not any("'won'" in messages for messages in named.warnings)
 
 
 def test_a_target_of_texts_most_of_which_are_numbers_is_asked_about():
@@ -139,6 +144,6 @@ def test_a_target_of_texts_most_of_which_are_numbers_is_asked_about():
     assert (fault.pointer, fault.code) == ("/target", "mostly_numbers")
     assert fault.detail.startswith(sentence)
     assert 'kinds: {"cost": "numeric"}' in fault.detail
-    asked = {"columns": columns, "target": "cost", "algorithm": "decision_tree"}
-    assert planned(**asked, kinds={"cost": "numeric"}).task is Task.REGRESSION
-    assert planned(**asked, task="classification").task is Task.CLASSIFICATION
+    requested = {"columns": columns, "target": "cost", "algorithm": "decision_tree"}
+    assert planned(**requested, kinds={"cost": "numeric"}).task is Task.REGRESSION
+    assert planned(**requested, task="classification").task is Task.CLASSIFICATION

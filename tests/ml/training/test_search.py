@@ -27,8 +27,8 @@ def diabetes():
 
 def ranked(diabetes, *, rule="best", measure=None, folds=5, **spec):
     table, columns = diabetes[:2]
-    asked = SearchSpec.model_validate({"target": "y", "algorithm": {"name": "ridge"}, **spec})
-    found = candidates(asked)
+    requested = SearchSpec.model_validate({"target": "y", "algorithm": {"name": "ridge"}, **spec})
+    found = candidates(requested)
     return search.rank(
         found, plan(found[0].spec, columns, table.num_rows), table,
         folds=folds, measure=measure, rule=rule, stages=Stages(unheard), share=0.9,

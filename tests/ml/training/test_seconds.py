@@ -30,14 +30,14 @@ def test_more_rows_columns_and_classes_take_no_less(name):
     algorithm = find(name).algorithm
     for task in algorithm.tasks:
         classes = 3 if task is Task.CLASSIFICATION else 0
-        told = [
+        result = [
             seconds({"name": name}, Size(*size, classes), task)
             for size in [(1000, 5), (1000, 10), (4000, 10), (16_000, 40)]
         ]
-        assert told == sorted(told)
-        assert 0 < told[0] < told[-1] < math.inf
+        assert result == sorted(result)
+        assert 0 < result[0] < result[-1] < math.inf
         if classes:
-            assert seconds({"name": name}, Size(1000, 5, 9), task) >= told[0]
+            assert seconds({"name": name}, Size(1000, 5, 9), task) >= result[0]
 
 
 def test_learners_within_learners_add_up():
@@ -89,10 +89,10 @@ def test_fits_within_are_counted_as_they_are_made(spec, task):
     n, d, k = 120, 8, 8 if task is Task.CLASSIFICATION else 0
     y = np.arange(n) % k if k else rng.normal(size=n)
     data = Data.of(task, rng.normal(size=(n, d)), y, names=[f"c{j}" for j in range(d)])
-    taught, context = [], learners.context(0)
+    train_mask, context = [], learners.context(0)
 
     def fit(inner, rows):
-        taught.append(rows.x.size)
+        train_mask.append(rows.x.size)
         return context.fit(inner, rows)
 
     watched = dataclasses.replace(context, fit_all=lambda lessons: (fit(one.spec, one.data()) for one in lessons))
@@ -100,7 +100,7 @@ def test_fits_within_are_counted_as_they_are_made(spec, task):
     params = entry.spec.model_validate(spec)
     entry.algorithm.fit(params, data, watched)
     counted = [member.fits(Size(n, d, k)) for member in entry.algorithm.members(params, task)]
-    assert sum(count * each.cells for count, each in counted) == pytest.approx(sum(taught), rel=1e-9)
+    assert sum(count * each.cells for count, each in counted) == pytest.approx(sum(train_mask), rel=1e-9)
 
 
 def columns(target="numeric"):
@@ -109,16 +109,18 @@ def columns(target="numeric"):
 
 def test_the_plan_counts_fits_and_a_search_its_candidates():
     sheet = Sheet("", 50_000, columns())
-    wanted = {"target": "y", "algorithm": {"name": "random_forest"}}
+    expected = {"target": "y", "algorithm": {"name": "random_forest"}}
 
     def planned(**more):
-        return plan(TrainSpec.model_validate(wanted | more), sheet.columns, sheet.rows).seconds - BASE_SECONDS
+        return plan(TrainSpec.model_validate(expected | more), sheet.columns, sheet.rows).seconds - BASE_SECONDS
 
     once = planned()
     assert planned(validation={"method": "kfold", "folds": 9}) == pytest.approx(10 * once, rel=0.01)
     assert planned(algorithm={"name": "random_forest", "n_estimators": 200}) == pytest.approx(2 * once, rel=0.05)
     assert planned(algorithm=RIDGE) < once / 20
     grid = [{"pointer": "/algorithm/n_estimators", "values": [100, 100, 100]}]
-    asked = SearchRequest.model_validate(wanted | {"dataset": "01980000-0000-7000-8000-000000000000", "grid": grid})
-    told = check(asked, JobContext((sheet,))).estimate
-    assert told.seconds - BASE_SECONDS == pytest.approx(3 * 5 * once, rel=0.01)
+    requested = SearchRequest.model_validate(
+        expected | {"dataset": "01980000-0000-7000-8000-000000000000", "grid": grid}
+    )
+    result = check(requested, JobContext((sheet,))).estimate
+    assert result.seconds - BASE_SECONDS == pytest.approx(3 * 5 * once, rel=0.01)

@@ -31,10 +31,10 @@ def report(algorithm, x=X, y=Y, *, preprocessing=None, **spec):
 
 def test_strength_is_one_over_the_squared_error_and_energy_half_of_chi2():
     """The line of B5.1: χ² = 432.451735."""
-    told = report({}, sigma="error")
-    springs = told.springs
+    result = report({}, sigma="error")
+    springs = result.springs
     assert springs.strengths == pytest.approx(1 / SIGMA**2)
-    assert springs.energy == pytest.approx(432.451735 / 2, rel=2e-8) == pytest.approx(told.summary["chi2"] / 2)
+    assert springs.energy == pytest.approx(432.451735 / 2, rel=2e-8) == pytest.approx(result.summary["chi2"] / 2)
     assert springs.energy == pytest.approx(sum(springs.energies))
     assert (springs.rows, springs.observed) == ([0, 1, 2, 3, 4], Y.tolist())
     lengths = np.subtract(springs.observed, springs.fitted)
@@ -58,10 +58,10 @@ def test_springs_of_equal_strength_are_plain_least_squares():
 
 def test_a_penalty_holds_what_the_springs_turn():
     """Ridge rests where Xᵀ(y − Xβ − b) = λβ."""
-    told = report({"name": "ridge", "l2": 30.0}, *rows())
-    np.testing.assert_allclose(told.springs.torques, 30 * np.array(told.summary["coefficients"]), rtol=1e-9)
-    assert told.springs.force == pytest.approx(0, abs=1e-9)
-    assert not told.springs.at_rest
+    result = report({"name": "ridge", "l2": 30.0}, *rows())
+    np.testing.assert_allclose(result.springs.torques, 30 * np.array(result.summary["coefficients"]), rtol=1e-9)
+    assert result.springs.force == pytest.approx(0, abs=1e-9)
+    assert not result.springs.at_rest
 
 
 def test_without_an_intercept_the_bar_may_rise_but_does_not_turn():

@@ -40,8 +40,8 @@ def sheet(table):
 
 def run(table, algorithm="ridge", progress=None, params=None, **spec):
     spec = TrainSpec.model_validate({"algorithm": {"name": algorithm} | (params or {})} | spec)
-    heard = {} if progress is None else {"progress": progress}
-    return train(plan(spec, sheet(table), table.num_rows), table, data_digest="sha256:0", **heard)
+    received = {} if progress is None else {"progress": progress}
+    return train(plan(spec, sheet(table), table.num_rows), table, data_digest="sha256:0", **received)
 
 
 def frame(bunch, target="target"):
@@ -104,8 +104,8 @@ def test_the_report_is_about_the_very_model():
     trained = run(DIABETES, target="target")
     assert (trained.report.rows_train, trained.report.rows_test) == (354, 88)
     total = np.sum((decode(trained.blob).predict(DIABETES).values - DIABETES["target"].to_numpy()) ** 2)
-    told = [rmse(metrics) for metrics in (trained.report.train, trained.report.test)]
-    assert sum(metric.value**2 * metric.n for metric in told) == pytest.approx(total, rel=1e-12)
+    result = [rmse(metrics) for metrics in (trained.report.train, trained.report.test)]
+    assert sum(metric.value**2 * metric.n for metric in result) == pytest.approx(total, rel=1e-12)
 
 
 def test_it_is_what_the_peer_fits_on_the_training_rows():
@@ -127,8 +127,8 @@ def test_rows_held_out_teach_nothing():
         spoilt["a"][row], spoilt["c"][row], spoilt["y"][row] = 1e6, "never", -1e6
     clean, dirty = run(table, target="y"), run(pa.table(spoilt), target="y")
     assert clean.blob != dirty.blob
-    taught = [encode(replace(decode(made.blob), calibration=UNCALIBRATED)) for made in (clean, dirty)]
-    assert taught[0] == taught[1]
+    train_mask = [encode(replace(decode(made.blob), calibration=UNCALIBRATED)) for made in (clean, dirty)]
+    assert train_mask[0] == train_mask[1]
     assert rmse(clean.report.test).value < rmse(dirty.report.test).value
 
 
@@ -146,12 +146,12 @@ def test_leaving_one_out_is_what_the_hat_matrix_says():
     x, y = rng.normal(size=(30, 2)), rng.normal(size=30)
     table = pa.table({"a": x[:, 0], "b": x[:, 1], "y": y})
     kfold = {"method": "kfold", "folds": 100}
-    told = run(table, params={"l2": 0.0}, target="y", validation=kfold).report.cross_validation
+    result = run(table, params={"l2": 0.0}, target="y", validation=kfold).report.cross_validation
     rows = holdout(30, 0.2, np.random.Generator(np.random.PCG64(0))).train
     design = np.column_stack([np.ones(rows.size), x[rows]])
     hat = design @ np.linalg.pinv(design)
     left_out = (y[rows] - hat @ y[rows]) / (1 - hat.diagonal())
-    assert rmse(told).value == pytest.approx(np.abs(left_out).mean(), rel=1e-9)
+    assert rmse(result).value == pytest.approx(np.abs(left_out).mean(), rel=1e-9)
 
 
 ORIGIN = [
@@ -235,33 +235,33 @@ def test_few_rows_have_an_answer(targets, sizes, method):
     trained = run(table, target="y", validation={"method": method})
     assert (trained.report.rows_train, trained.report.rows_test) == sizes
     check_golden(decode(trained.blob), trained.golden)
-    told = " ".join(trained.report.warnings)
-    assert ("No row could be held out" in told) == (sizes[1] == 0)
-    assert ("with a single row" in told) == ("b" in targets)
+    result = " ".join(trained.report.warnings)
+    assert ("No row could be held out" in result) == (sizes[1] == 0)
+    assert ("with a single row" in result) == ("b" in targets)
 
 
 def test_progress_never_goes_back_and_says_what_is_done():
-    heard = []
-    run(CANCER, "logistic", lambda *told: heard.append(told), target="target", validation={"method": "kfold"})
-    fractions = [fraction for fraction, _, _ in heard]
+    received = []
+    run(CANCER, "logistic", lambda *result: received.append(result), target="target", validation={"method": "kfold"})
+    fractions = [fraction for fraction, _, _ in received]
     assert fractions == sorted(fractions)
     assert fractions[0] == 0
     assert fractions[-1] <= 1
-    messages = list(dict.fromkeys(message for _, message, _ in heard))
+    messages = list(dict.fromkeys(message for _, message, _ in received))
     assert messages[0] == "reading the table"
     assert [m for m in messages if m.startswith("fitting")][-1] == "fitting"
     assert messages[-2:] == ["evaluating", "writing the model"]
-    assert any(measures for _, message, measures in heard if message == "fitting")
+    assert any(measures for _, message, measures in received if message == "fitting")
 
 
 def test_a_fit_that_loses_its_way_does_not_take_progress_back():
-    heard = []
-    progress = Stages(lambda *told: heard.append(told)).within(0.5, 0.7, "fitting")
+    received = []
+    progress = Stages(lambda *result: received.append(result)).within(0.5, 0.7, "fitting")
     progress(0.5, loss=2.0)
     progress(0.1, loss=np.nan)
     progress(7.0)
-    assert [fraction for fraction, _, _ in heard] == pytest.approx([0.5, 0.6, 0.6, 0.7])
-    assert [measures for _, _, measures in heard] == [{}, {"loss": 2.0}, {}, {}]
+    assert [fraction for fraction, _, _ in received] == pytest.approx([0.5, 0.6, 0.6, 0.7])
+    assert [measures for _, _, measures in received] == [{}, {"loss": 2.0}, {}, {}]
 
 
 def test_the_receipt_says_what_it_takes_to_get_the_same_bytes():
@@ -371,19 +371,19 @@ def test_units_change_the_coefficients_of_the_table_and_nothing_else():
     random = np.random.default_rng(0)
     km, other = random.uniform(1, 90, 200), random.normal(size=200)
     target = 3 * km - other + random.normal(size=200)
-    told = [run(pa.table({"way": km * unit, "other": other, "y": target}), target="y").report for unit in (1.0, 1e6)]
-    in_km, in_mm = (np.ravel(report.summary["coefficients"]) for report in told)
+    result = [run(pa.table({"way": km * unit, "other": other, "y": target}), target="y").report for unit in (1.0, 1e6)]
+    in_km, in_mm = (np.ravel(report.summary["coefficients"]) for report in result)
     np.testing.assert_allclose(in_mm, in_km, rtol=1e-9)
-    raw_km, raw_mm = in_km / told[0].scales, in_mm / told[1].scales
+    raw_km, raw_mm = in_km / result[0].scales, in_mm / result[1].scales
     np.testing.assert_allclose(raw_km / raw_mm, [1e6, 1.0], rtol=1e-9)
     assert raw_km[0] == pytest.approx(3, rel=0.05)
-    assert told[0].offsets[0] == pytest.approx(km.mean(), rel=0.1)
+    assert result[0].offsets[0] == pytest.approx(km.mean(), rel=0.1)
 
 
 def test_given_rules_speak_of_names_from_table_to_answer():
     """And stay what they say, whatever the data says."""
     test = {"column": "stadt", "op": "not in", "values": ["Bonn", "Atlantis"]}
-    told = {"given": [{"tests": [test, {"column": "neu", "op": "==", "value": True}], "then": "nein"}]}
-    trained = run(MIXED, "rules", target="ja", params=told | {"otherwise": "ja"})
+    result = {"given": [{"tests": [test, {"column": "neu", "op": "==", "value": True}], "then": "nein"}]}
+    trained = run(MIXED, "rules", target="ja", params=result | {"otherwise": "ja"})
     model = decode(trained.blob)
     assert model.predict(MIXED.slice(0, 6)).predictions == ["nein", "ja", "ja", "nein", "ja", "ja"]

@@ -58,17 +58,17 @@ def test_of_two_classes_it_is_the_peers_logistic_regression():
 def test_what_votes_meant_for_some_rows_they_mean_for_others(sharper):
     votes, targets = polled(4000, 3, sharper)
     powers = learn(votes[:2000], targets[:2000])
-    told = probabilities(votes[2000:], VOTERS, powers)
-    sure = told.max(axis=1)
-    right = targets[2000:][np.arange(2000), told.argmax(axis=1)]
+    result = probabilities(votes[2000:], VOTERS, powers)
+    sure = result.max(axis=1)
+    right = targets[2000:][np.arange(2000), result.argmax(axis=1)]
     assert abs((sure - right).mean()) < 3 * np.sqrt((sure * (1 - sure)).mean() / 2000)
-    np.testing.assert_array_equal(told.argmax(axis=1), votes[2000:].argmax(axis=1))
+    np.testing.assert_array_equal(result.argmax(axis=1), votes[2000:].argmax(axis=1))
 
 
 def test_powers_of_0_and_1_leave_the_shares_as_they_are_but_for_half_a_vote():
     votes = np.array([[300.0, 700, 0], [1000, 0, 0]])
-    told = probabilities(votes, 1000, np.array([0.0, 1.0]))
-    np.testing.assert_allclose(told, (votes + 0.5) / 1001.5, rtol=1e-12)
+    result = probabilities(votes, 1000, np.array([0.0, 1.0]))
+    np.testing.assert_allclose(result, (votes + 0.5) / 1001.5, rtol=1e-12)
 
 
 def test_rows_without_an_error_make_nothing_certain():
@@ -91,6 +91,6 @@ def test_a_single_class_is_certain():
 def test_rows_without_a_voter_teach_nothing():
     votes, targets = polled(50, 3, 1.0)
     more = np.vstack([votes, np.zeros((20, 3))]), np.append(np.full(50, VOTERS), np.zeros(20))
-    told = learned(*more, np.vstack([targets, targets[:20]]), np.ones(70))
-    np.testing.assert_array_equal(told, learn(votes, targets))
+    result = learned(*more, np.vstack([targets, targets[:20]]), np.ones(70))
+    np.testing.assert_array_equal(result, learn(votes, targets))
     assert learned(*(part[50:] for part in more), targets[:20], np.ones(20)).size == 0

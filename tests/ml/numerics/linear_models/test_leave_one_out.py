@@ -34,12 +34,12 @@ def rows(task, n=30, d=3, *, seed=0, duplicates=True):
 
 
 def brute_force(algorithm, params, data):
-    answers = []
+    predictions = []
     for i in range(len(data.x)):
         others = np.arange(len(data.x)) != i
         state = algorithm.fit(params, data.take(others), Context.of(0)).state
-        answers.append(algorithm.predict(params, state, data.x[i : i + 1])[0])
-    return np.array(answers)
+        predictions.append(algorithm.predict(params, state, data.x[i : i + 1])[0])
+    return np.array(predictions)
 
 
 @pytest.mark.parametrize("task", [Task.REGRESSION, Task.CLASSIFICATION])
@@ -48,9 +48,9 @@ def test_equals_brute_force(name, params, task):
     algorithm = catalogue()[name].algorithm
     settings, data = algorithm.params(**params), rows(task)
     quick, slow = algorithm.leave_one_out.predict(settings, data), brute_force(algorithm, settings, data)
-    told = ~np.isnan(quick.reshape(len(quick), -1)).any(axis=1)
-    assert told.all() == ("prototypes" not in params)
-    np.testing.assert_allclose(quick[told], slow[told], rtol=1e-10, atol=1e-10)
+    result = ~np.isnan(quick.reshape(len(quick), -1)).any(axis=1)
+    assert result.all() == ("prototypes" not in params)
+    np.testing.assert_allclose(quick[result], slow[result], rtol=1e-10, atol=1e-10)
 
 
 def test_scaling_is_declared_where_it_does_not_count():
@@ -72,8 +72,8 @@ def test_every_algorithm_that_has_one_is_tested():
 def test_a_row_alone_in_its_direction_is_left_open():
     x = np.column_stack([np.linspace(0, 1, 20), np.zeros(20)])
     x[4, 1] = 1.0
-    told = left_out(x, x[:, :1] * 2, np.ones(20), 0.0, intercept=True)
-    assert np.flatnonzero(np.isnan(told)).tolist() == [4]
+    result = left_out(x, x[:, :1] * 2, np.ones(20), 0.0, intercept=True)
+    assert np.flatnonzero(np.isnan(result)).tolist() == [4]
     assert not np.isnan(left_out(x, x[:, :1] * 2, np.ones(20), 0.1, intercept=True)).any()
 
 

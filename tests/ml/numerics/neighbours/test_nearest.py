@@ -41,11 +41,11 @@ DRAWN = {
 @pytest.mark.parametrize("name", DRAWN)
 def test_tree_and_brute_force_agree_to_the_last_bit(name, p):
     x = DRAWN[name](np.random.default_rng(3))
-    rows, asked = np.ascontiguousarray(x[:300]), x[280:]  # some of the rows are asked about themselves
+    rows, requested = np.ascontiguousarray(x[:300]), x[280:]  # some of the rows are asked about themselves
     for k in (1, 4):
-        expected = naive(asked, rows, k, p)
+        expected = naive(requested, rows, k, p)
         for index in ("kdtree", "brute", "auto"):
-            places, far = neighbours(asked, rows, k, p=p, index=index)
+            places, far = neighbours(requested, rows, k, p=p, index=index)
             np.testing.assert_array_equal(places, expected[0])
             assert far.tobytes() == expected[1].tobytes()
 

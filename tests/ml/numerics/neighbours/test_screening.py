@@ -65,13 +65,13 @@ def test_not_certain_beyond_its_digits(gap):
     ways = rng.normal(size=(600, 6))
     ways /= np.sqrt((ways**2).sum(axis=1, keepdims=True))
     rows = 5 + ways * (1 + gap * rng.permutation(600))[:, None]
-    asked = np.full((1, 6), 5.0)
-    held, share = holding(asked, rows, 3)
+    requested = np.full((1, 6), 5.0)
+    held, share = holding(requested, rows, 3)
     assert all(held)
     if gap <= 1e-9:
         assert share == 0
-    places, _ = neighbours(asked, rows, 3, index="brute")
-    np.testing.assert_array_equal(places, neighbours(asked, rows, 3, index="kdtree")[0])
+    places, _ = neighbours(requested, rows, 3, index="brute")
+    np.testing.assert_array_equal(places, neighbours(requested, rows, 3, index="kdtree")[0])
 
 
 def test_what_is_too_large_or_too_few_is_left_to_others():

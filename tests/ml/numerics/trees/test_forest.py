@@ -16,7 +16,7 @@ from app.ml.numerics.trees.growth import Grower, Rules, planted
 NAN = np.nan
 
 
-def told(trees, row, node):
+def traced(trees, row, node):
     """What a row hears from a node on: (k,), by the definition."""
     column, left = trees.column[node], trees.left[node]
     if column < 0:
@@ -24,12 +24,12 @@ def told(trees, row, node):
     value, threshold = row[column], trees.threshold[node]
     if np.isnan(value):
         if trees.missing[node] >= 0:
-            return told(trees, row, left + trees.missing[node])
+            return traced(trees, row, left + trees.missing[node])
         share = trees.share[node]
-        return share * told(trees, row, left) + (1 - share) * told(trees, row, left + 1)
+        return share * traced(trees, row, left) + (1 - share) * traced(trees, row, left + 1)
     if trees.levels[column] and np.isfinite(threshold):
-        return told(trees, row, left + (0 if trees.members[int(threshold) + int(value)] else 1))
-    return told(trees, row, left + (0 if trees.levels[column] or value <= threshold else 1))
+        return traced(trees, row, left + (0 if trees.members[int(threshold) + int(value)] else 1))
+    return traced(trees, row, left + (0 if trees.levels[column] or value <= threshold else 1))
 
 
 def drawn(n, seed, gaps=0.2):
@@ -54,7 +54,7 @@ def trees():
 
 def test_is_its_definition(trees):
     x = drawn(60, 9, gaps=0.3)
-    expected = [[told(trees, row, root)[0] for root in trees.root] for row in x]
+    expected = [[traced(trees, row, root)[0] for root in trees.root] for row in x]
     np.testing.assert_allclose(each(trees, x), expected, rtol=1e-13)
     np.testing.assert_allclose(total(trees, x)[:, 0], np.sum(expected, axis=1), rtol=1e-13)
     asks = trees.column >= 0
@@ -94,7 +94,7 @@ def test_side_by_side_is_one_by_one_to_the_last_bit(seed, count):
     for rows in (*range(1, MANY + 1), 13, LEAST_BLOCK + 1, len(x)):
         assert total(trees, x[:rows]).tobytes() == alone[:rows].tobytes()
         assert each(trees, x[:rows]).tobytes() == apart[:rows].tobytes()
-    expected = [[told(trees, row, root)[0] for root in trees.root] for row in x[:200]]
+    expected = [[traced(trees, row, root)[0] for root in trees.root] for row in x[:200]]
     np.testing.assert_allclose(each(trees, x[:200]), expected, rtol=1e-13, atol=1e-13)
 
 
@@ -129,8 +129,8 @@ def tree(*fields, answer):
     """Column, threshold, left, missing and share of every node."""
     types = np.int32, np.float64, np.int32, np.int8, np.float64
     arrays = (np.array(values, kind) for values, kind in zip(fields, types, strict=True))
-    answers = np.array(answer, float)[:, None]
-    return Trees(np.zeros(1, np.int32), *arrays, np.zeros(2, np.int64), np.zeros(0, bool), answers)
+    predictions = np.array(answer, float)[:, None]
+    return Trees(np.zeros(1, np.int32), *arrays, np.zeros(2, np.int64), np.zeros(0, bool), predictions)
 
 
 def test_a_missing_value_goes_both_ways():

@@ -91,8 +91,8 @@ def test_missing_values_that_tell_the_answer_go_by_themselves():
     tree = grown(data, GINI, **SIDE)
     assert tree.column.tolist() == [0, -1, -1]
     assert tree.impurity[1:].tolist() == [0, 0]
-    told = total(planted(tree, data.levels, tree.value), np.array([[np.nan], [3.0]]))
-    np.testing.assert_array_equal(told, [[0, 1], [1, 0]])
+    result = total(planted(tree, data.levels, tree.value), np.array([[np.nan], [3.0]]))
+    np.testing.assert_array_equal(result, [[0, 1], [1, 0]])
 
 
 def test_where_none_was_missing_a_row_goes_both_ways():
@@ -142,7 +142,7 @@ def test_deep_boosted_trees_bear_missing_values():
 
     def loss(columns):
         data = Data.of(C, x[:1000, columns], y[:1000], missing=True)
-        told = boosted.predict(params, boosted.fit(params, data, Context.of(0)).state, x[1000:, columns].copy())
-        return -np.log(told[np.arange(2000), y[1000:]]).mean()
+        predicted = boosted.predict(params, boosted.fit(params, data, Context.of(0)).state, x[1000:, columns].copy())
+        return -np.log(predicted[np.arange(2000), y[1000:]]).mean()
 
     assert loss([0, 1, 2, 3, 4, 5]) < loss([0, 1]) + 0.03
