@@ -51,8 +51,8 @@ from app.ml.training.judging import (
     trainings,
     warnings,
 )
+from app.ml.training.receipt import libraries
 from app.ml.training.reporting import readable
-from app.ml.training.train import libraries
 from app.ml.training.unseen_rows import NOT_KNOWN, unseen
 from app.references import DatasetReference
 

@@ -1,0 +1,77 @@
+"""Rows of a training: read, split into those to learn from and those held out, and compared with each other."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from app.ml.contract.algorithm import Each, Progress
+from app.ml.evaluation.duplicates import Copies, Equal
+from app.ml.evaluation.splits import Split, holdout
+from app.ml.models.conformal import EVERYWHERE
+from app.ml.models.golden import spaced
+from app.ml.preparation.row_hashes import Hashes
+from app.ml.preparation.target_limits import target_limits
+from app.ml.training.out_of_core import Stream
+from app.ml.training.plan import Plan
+from app.ml.training.training_set import TrainingSet
+
+
+class DrawnRows(NamedTuple):
+    material: TrainingSet
+    split: Split
+    limits: tuple[float, float]
+    """The least and the greatest target, infinite without a limit."""
+    shown: pa.Table
+    """A few rows as a client sends them, held out if any are."""
+    copies: Copies
+    stream: Stream | None
+    """The table, where memory does not hold all; `material` is then a sample of it."""
+
+    @property
+    def rows(self) -> int:
+        """To learn from."""
+        return self.stream.rows if self.stream else self.split.train.size
+
+    @property
+    def hashes(self) -> Hashes | None:
+        """(rows,) of the rows to learn from; None where memory had no room for them."""
+        if self.stream is None:
+            return self.copies.hashes[self.split.train]
+        return self.stream.hashes if self.stream.hashes.size else None
+
+    @property
+    def equal(self) -> Equal:
+        """Rows held out that equal rows to learn from, as far as these are compared."""
+        streamed = self.stream is not None and self.hashes is not None
+        learned = np.arange(self.material.rows, self.copies.hashes.size) if streamed else self.split.train
+        return self.copies.equal(Split(learned, self.split.test))
+
+
+def draw(planned: Plan, table: pa.Table, rng: np.random.Generator, progress: Progress, each: Each) -> DrawnRows:
+    """Raises InvalidData for rows that cannot be used, naming them."""
+    stream = Stream.look(planned, table, progress) if planned.lot else None
+    table = stream.sample if stream else table
+    material = TrainingSet.read(planned, table, each)
+    if stream:
+        material, split = material._replace(numbers=stream.numbers), stream.split
+    else:
+        split = _split(material, planned.spec.validation.test_fraction, rng)
+    limits = EVERYWHERE
+    if material.task.of_numbers:
+        limits = target_limits(planned.spec.preprocessing, material.target.y[split.train])
+    shown = material.target.rows[spaced(split.test if split.test.size else split.train)]
+    copies = Copies.look(
+        table,
+        material.target.rows,
+        planned.features,
+        planned.spec.target,
+        train=split.train,
+        learned=stream.hashes if stream and stream.hashes.size else None,
+    )
+    sample = table.select(planned.features).take(pa.array(shown))
+    return DrawnRows(material, split, limits, sample, copies, stream)
+
+
+def _split(material: TrainingSet, test_fraction: float, rng: np.random.Generator) -> Split:
+    return holdout(material.rows, test_fraction, rng, material.target.codes, material.groups)
