@@ -1,4 +1,4 @@
-"""What a kind of work is.
+"""The contract of a kind of job.
 
 A file of `app/ml/jobs/` defines a request, plain functions of it, and states them in one `KIND` record. The file's
 name is the kind's name. Everything else (the route, the queue, idempotency, lease, cancel, limits, the child process
@@ -27,11 +27,11 @@ from app.references import DatasetReference, JobName
 from app.wire import Body, Wire
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,100}$")]
-"""Of a model or an alias."""
+"""Name of a model or an alias."""
 
 
 class Request(Body):
-    """What every request of work may say. A kind's own request is one of these."""
+    """Fields of every job request. A kind's own request is one of these."""
 
     name: JobName | None = Field(
         None,
@@ -42,7 +42,7 @@ class Request(Body):
 
 
 class Result(Wire):
-    """What a finished job answers besides a model. Its field `kind` is a required literal: the kind's name."""
+    """The result of a finished job besides a model. Its field `kind` is a required literal: the kind's name."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -64,7 +64,7 @@ class Estimate(Wire):
 
 
 class VersionRef(NamedTuple):
-    """A version as it is asked for: its number, else an alias, else `champion` if it is set, else the newest."""
+    """A reference to a version: its number, else an alias, else `champion` if it is set, else the newest."""
 
     model: str
     version: int | None = None
@@ -91,14 +91,14 @@ class Chosen(Body):
 
 
 class Needs(NamedTuple):
-    """What a request rests on. It must exist, and stays what it is until the job has ended."""
+    """The datasets and versions of a request. Each must exist, and stays what it is until the job has ended."""
 
     datasets: tuple[DatasetReference, ...] = ()
     models: tuple[VersionRef, ...] = ()
 
 
 class Sheet(NamedTuple):
-    """What is known of a dataset before a row of it is read."""
+    """Facts of a dataset before a row of it is read."""
 
     digest: str
     rows: int
@@ -108,7 +108,7 @@ class Sheet(NamedTuple):
 
 
 class Version(NamedTuple):
-    """What is known of a version before its arrays are read."""
+    """Facts of a version before its arrays are read."""
 
     model: str
     version: int
@@ -117,16 +117,16 @@ class Version(NamedTuple):
 
 
 class JobContext(NamedTuple):
-    """What `Needs` has found, in its order."""
+    """The facts of all `Needs`, in its order."""
 
     datasets: tuple[Sheet, ...] = ()
     models: tuple[Version, ...] = ()
     memory_bytes: float = math.inf
-    """What the process of a job may take."""
+    """Limits of the process of a job."""
 
 
 class Checked(NamedTuple):
-    """What a request without faults means."""
+    """The plan of a request without faults."""
 
     model: str | None = None
     """The model the job is about, as the list of jobs shows it."""
@@ -173,18 +173,18 @@ class Loaded(NamedTuple):
     version: Version
     model: Model
     seen: tuple[SeenRows, ...] | None = None
-    """What it has learned from; None: not known."""
+    """Its training rows; None: not known."""
 
 
 class Inputs(NamedTuple):
-    """What `Needs` asked for, in its order."""
+    """The sources of all `Needs`, in its order."""
 
     datasets: tuple[Source, ...] = ()
     models: tuple[Loaded, ...] = ()
     memory_bytes: float = math.inf
-    """What the process may take."""
+    """Limits of the process."""
     each: Each = in_turn
-    """Does pieces of work, at once where the worker has processes to spare; what comes of them is the same."""
+    """Runs tasks, at once where the worker has processes to spare; the results are the same."""
 
 
 class Trained(NamedTuple):
@@ -200,7 +200,7 @@ class Trained(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of the work: a model, a result, or both."""
+    """The outcome of a job: a model, a result, or both."""
 
     trained: Trained | None = None
     result: Result | None = None
@@ -215,7 +215,7 @@ class Outcome(NamedTuple):
         return next((part.reuse for part in self._told if part.reuse is not None), None)
 
     def used(self, times: int) -> "Outcome":
-        """The same, saying how often these rows have judged by now."""
+        """The same, with the number of times these rows have evaluated models by now."""
         trained = self.trained and self.trained._replace(report=_used(self.trained.report, times))
         return Outcome(trained, self.result and _used(self.result, times))
 
@@ -243,14 +243,14 @@ class Kind(Generic[R]):
     """One kind of work, as its file states it."""
 
     operation: str
-    """What SDKs call the route that asks for it: verb_noun."""
+    """Name in SDKs of the route that submits it: verb_noun."""
     request: type[R]
     needs: Callable[[R], Needs]
     check: Callable[[R, JobContext], Checked]
     """Before the job exists. Raises InvalidRequest with every fault, each with its pointer into the request."""
     run: Callable[[R, Inputs, Reporter], Outcome]
-    """Pure; in a process of its own. What it raises of `app.errors` is told to the client."""
+    """Pure; in a process of its own. Its exceptions of `app.errors` reach the client."""
     result: type[Result] | None = None
     estimate: type[Estimate] = Estimate
     dry_run: str | None = None
-    """What SDKs call the route that answers the estimate; without it there is none."""
+    """Name in SDKs of the route that returns the estimate; without it there is none."""

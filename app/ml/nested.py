@@ -30,7 +30,7 @@ DEEPEST = 4
 
 
 def context(seed: int, progress: Progress = silent, each: Each = in_turn) -> Context:
-    """What a fit may use, learners of the catalogue among it. each: of whoever has processes to spare."""
+    """The context of a fit, learners of the catalogue among it. each: of whoever has processes to spare."""
     return _context(Context.of(seed).rng, progress, each)
 
 
@@ -58,7 +58,7 @@ def entry_of(spec: Learner) -> Entry:
 
 
 def accepts(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> frozenset[Accepts]:
-    """What preparation may leave alone, for the algorithm and all within it."""
+    """Inputs that preparation may leave alone, for the algorithm and all within it."""
     if algorithm.members is None or algorithm.reads:
         return frozenset(algorithm.accepts)
     members = [one for one in algorithm.members(params, task) if not one.above]
@@ -67,14 +67,14 @@ def accepts(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> froze
 
 
 def through_origin(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> bool:
-    """Whether the algorithm, or a learner within it, has no intercept that could take up a shift of the columns."""
+    """True if the algorithm, or a learner within it, has no intercept that could take up a shift of the columns."""
     members = algorithm.members(params, task) if algorithm.members else ()
     within = (through_origin(entry_of(one.spec).algorithm, one.spec, one.task) for one in members if not one.above)
     return algorithm.through_origin(params) or any(within)
 
 
 def degrees(algorithm: Algorithm[Any, Any], params: Params) -> bool:
-    """Whether shares of classes are degrees instead of probabilities: the algorithm's own, or those averaged."""
+    """True if shares of classes are degrees instead of probabilities: the algorithm's own, or those averaged."""
     members = algorithm.members(params, Task.CLASSIFICATION) if algorithm.members else ()
     makers = [one for one in members if one.above] or members
     within = (degrees(entry_of(one.spec).algorithm, one.spec) for one in makers if one.task.of_classes)
@@ -82,7 +82,7 @@ def degrees(algorithm: Algorithm[Any, Any], params: Params) -> bool:
 
 
 class Meaning(NamedTuple):
-    """What the predictions of a model are, so that no metric takes them for something else."""
+    """The meaning of a model's predictions, so that no metric takes them for something else."""
 
     degrees: bool = False
     """Shares of classes are not probabilities."""
@@ -100,7 +100,7 @@ def meaning(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> Meani
 
 
 def seconds(algorithm: Algorithm[Any, Any], params: Params, task: Task, size: Size) -> float:
-    """About how long a fit takes, with all fits of learners within it, one after the other, and as many answers."""
+    """About how long a fit takes, with all fits of learners within it, one after the other, and as many predictions."""
     total = algorithm.seconds(params, size)
     for member in algorithm.members(params, task) if algorithm.members else ():
         count, each = member.fits(size)

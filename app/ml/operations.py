@@ -21,7 +21,7 @@ class Entry(NamedTuple):
     name: str
     kind: Kind[Any]
     description: str
-    """What its file's docstring says of it."""
+    """Its description, from its file's docstring."""
 
 
 @cache
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     AnyResult: TypeAlias = Result
 else:
     _results = tuple(entry.kind.result for entry in kinds().values() if entry.kind.result)
-    # One member per file that has a result, told apart by `kind`; a union of one is no union.
+    # One member per file that has a result, distinguished by `kind`; a union of one is no union.
     AnyResult = TypeAliasType(
         "JobResult",
         Annotated[Union[_results], Field(discriminator="kind")]  # noqa: UP007 - made from a tuple

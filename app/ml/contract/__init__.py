@@ -1,1 +1,1 @@
-"""What everything else speaks of: data, columns, labels, and what an algorithm is."""
+"""The core's contract: data, columns, labels and algorithms, which all other rooms use."""

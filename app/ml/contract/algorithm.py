@@ -1,4 +1,4 @@
-"""What an algorithm is.
+"""The contract of an algorithm.
 
 An algorithm file defines a `Params` class, a `State` NamedTuple of arrays, plain functions
 of `(params, state, data)`, and states them in one `ALGORITHM` record. Everything else
@@ -51,14 +51,14 @@ __all__ = [
 
 
 SECONDS_PER_CELL = 1e-7
-"""Of a fit and its answers, per number of the matrix: a rough middle of what is linear in it."""
+"""Seconds of a fit and its predictions, per number of the matrix: a rough middle of what is linear in it."""
 P = TypeVar("P", bound=Params)
 S = TypeVar("S")
 T = TypeVar("T")
 
 
 class View(Protocol):
-    """What a model sees of the rows of another, and what its answers are called there."""
+    """The inputs of a model among the columns of another, and the names of its predictions there."""
 
     def matrix(self, x: Matrix, /) -> Matrix: ...
 
@@ -98,7 +98,7 @@ class Lesson(NamedTuple):
 
 class Each(Protocol):
     def __call__(self, kind: type[T], works: Sequence[Callable[[], T]], /) -> Iterator[T]:
-        """What each piece of work makes, in their order, however many are done at once.
+        """The result of each task, in their order, however many are done at once.
 
         kind: Learned, or a NamedTuple that could be part of a state. Works know nothing of each other.
         """
@@ -115,7 +115,7 @@ def _no_nested_fits(*_: object) -> NoReturn:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a fit may use besides its data."""
+    """The resources of a fit besides its data."""
 
     rng: np.random.Generator
     progress: Progress = silent
@@ -123,7 +123,7 @@ class Context:
     """Fits learners, perhaps at once, each with a generator of its own: what one draws changes nothing for the next.
     They come in their order, and the progress is reported."""
     each: Each = in_turn
-    """Does pieces of work, perhaps at once."""
+    """Runs tasks, perhaps at once."""
 
     @classmethod
     def of(cls, seed: int, progress: Progress = silent) -> Self:
@@ -136,7 +136,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Fit(Generic[S]):
-    """What came of a fit. Not converging is a fact to report, not an exception."""
+    """The result of a fit. Not converging is a fact to report, not an exception."""
 
     state: S
     converged: bool = True
@@ -164,7 +164,7 @@ class LeaveOneOut(NamedTuple):
     """A closed form for what each row is predicted by a fit of all the others."""
 
     predict: Callable[[Any, Data], NDArray[np.float64]]
-    """Of (params, data): answers as those of `Algorithm.predict`, NaN in rows of which only a fit can tell."""
+    """Of (params, data): predictions as those of `Algorithm.predict`, NaN in rows of which only a fit can tell."""
     unscaled: Callable[[Any], bool]
     """Of params: whether shifting and scaling the columns, each by itself, leaves predictions alone."""
 
@@ -173,7 +173,7 @@ class LeaveOneOut(NamedTuple):
 class Algorithm(Generic[P, S]):
     """One entry of the catalogue, as its file states it. The file's name is the algorithm's name.
 
-    What `predict` answers by task, for x of shape (n, d): regression (n,) numbers; classification
+    Shape of predictions by task, for x of shape (n, d): regression (n,) numbers; classification
     (n, k) probabilities; clustering (n,) labels from 0; projection (n, p) coordinates; density (n,) log density.
     """
 
@@ -186,7 +186,7 @@ class Algorithm(Generic[P, S]):
     generative: bool = False
     """Of a classifier: it learns how each class makes its rows, not only how to tell classes apart (LION 3.1)."""
     degrees: Callable[[P], bool] = lambda _: False
-    """Whether its shares of classes, with these parameters, are degrees that only say how clear a case is (LION 3), as
+    """True if its shares of classes, with these parameters, are degrees that only say how clear a case is (LION 3), as
     votes and sums cut off at 0 and 1 are; others are estimates of P(class | x)."""
     accepts: frozenset[Accepts] | set[Accepts] = frozenset()
     members: Callable[[P, Task], Sequence[Member]] | None = None
@@ -194,14 +194,14 @@ class Algorithm(Generic[P, S]):
     reads: bool = False
     """Of such a learner: it computes with columns itself, and accepts nothing but full numbers."""
     through_origin: Callable[[P], bool] = lambda _: False
-    """Whether these parameters fix the prediction to 0 where all columns are 0: scaling then moves no column's 0."""
+    """True if these parameters fix the prediction to 0 where all columns are 0: scaling then moves no column's 0."""
     faults: Callable[[P, Inputs], Iterable[Fault]] | None = None
     """Demands of the parameters that the table does not meet; before any row is read."""
     seconds: Callable[[P, Size], float] = lambda _, size: SECONDS_PER_CELL * size.cells
-    """About how long it takes, on one core, to fit rows and to answer as many, learners within it left aside: right
+    """About how long it takes, on one core, to fit rows and to predict as many, learners within it left aside: right
     within a factor of three on a noisy table."""
     rowwise: bool = False
-    """Each row is answered with the same bits in any company: rows of different callers may be predicted together.
+    """Each row is predicted with the same bits in any company: rows of different callers may be predicted together.
     Sums over products of matrices are not so, `app.ml.numerics.linear_algebra.solve.each_row` is."""
     breaks: Mapping[Symmetry, str] = field(default_factory=dict)
     """Symmetries that do not hold, each with the reason."""
@@ -209,21 +209,21 @@ class Algorithm(Generic[P, S]):
     linear: Callable[[S], LinearForm] | None = None
     """The scores of a fit, where they are linear in the columns."""
     least_squares: bool = False
-    """Whether a regression minimises a weighted sum of squared residuals, with or without a penalty on coefficients."""
+    """True if a regression minimises a weighted sum of squared residuals, with or without a penalty on coefficients."""
     with_errors: Callable[[P], P] | None = None
     """The same parameters where rows weigh 1/σ² of known errors; None: it has no use for them but as weights."""
     objective: Callable[[P, S, Data], float] | None = None
-    """What the fit minimises: nothing near the answer may be lower."""
+    """The objective of the fit: nothing near the solution may be lower."""
     interval: Callable[[P, S, Matrix, float], Matrix] | None = None
     """(n, 2) bounds of the prediction at a confidence level."""
     own_interval: Callable[[P], bool] = lambda _: True
-    """Whether `interval` serves these parameters; if not, errors on rows held out bound the target."""
+    """True if `interval` serves these parameters; if not, errors on rows held out bound the target."""
     interval_of_mean: Callable[[P], bool] = lambda _: False
-    """Whether `interval` bounds the expected value, not a new row."""
+    """True if `interval` bounds the expected value, not a new row."""
     membership: Callable[[P, S, Matrix], Matrix] | None = None
     """(n, k) degrees of belonging to each cluster."""
     known: Callable[[P, Matrix], NDArray[np.bool_]] | None = None
-    """Of predicted probabilities (n, k): the rows (n,) that have an answer; the others are told as unknown."""
+    """Of predicted probabilities (n, k): the rows (n,) that are accepted; the others are reported as unknown."""
     inverse: Callable[[P, S, Matrix], Matrix] | None = None
     """From coordinates (n, p) back to inputs (n, d)."""
     explain: Callable[[P, S, Matrix], Sequence[JSON]] | None = None
@@ -231,10 +231,10 @@ class Algorithm(Generic[P, S]):
     leave_one_out: LeaveOneOut | None = None
     """Where it is exact."""
     update: Callable[[P, S, Data, Context], Fit[S]] | None = None
-    """One more batch. `converged`: it taught nothing."""
+    """One more batch. `converged`: it changed nothing."""
     passes: Callable[[P], int] = lambda _: 1
     """How often `update` goes over the batches of a table that does not fit into memory, unless it converges."""
     summary: Callable[[P, S], JSON] | None = None
-    """What the fitted model has to say for itself, for the report."""
+    """Summary of the fitted model, for the report."""
     unscaled: Callable[[P, S, Affine], JSON] | None = None
     """`summary` in the table's own units: of a linear form, for the columns from which its own are made."""

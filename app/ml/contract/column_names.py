@@ -1,4 +1,4 @@
-"""Columns of the matrix that parameters name: what can be told of them before any row is read."""
+"""Columns of the matrix that parameters name: what can be checked before any row is read."""
 
 from collections.abc import Iterable, Iterator, Mapping
 

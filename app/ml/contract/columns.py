@@ -1,10 +1,10 @@
-"""What a column is, to the core and to everyone who sends it rows.
+"""Columns of a table, for the core and for everyone who sends it rows.
 
 A table is a `pyarrow.Table` whose column types say the kind:
 
     numeric      int64 or float64 (a NaN in the file is a missing value: Arrow null)
     boolean      bool
-    categorical  string          text  string (told apart by the data sheet)
+    categorical  string          text  string (distinguished by the data sheet)
     datetime     timestamp("us", "UTC")
 """
 
@@ -26,12 +26,12 @@ class ColumnKind(StrEnum):
 
     @property
     def measured(self) -> bool:
-        """Whether values become one number each: booleans 0 and 1, datetimes seconds since 1970 in UTC."""
+        """True if values become one number each: booleans 0 and 1, datetimes seconds since 1970 in UTC."""
         return self in {ColumnKind.NUMERIC, ColumnKind.BOOLEAN, ColumnKind.DATETIME}
 
 
 class TableColumn(NamedTuple):
-    """What a plan needs to know of a dataset's column: its data sheet in short."""
+    """Column of a dataset for a plan: its data sheet in short."""
 
     name: str
     kind: str

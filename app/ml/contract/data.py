@@ -1,4 +1,4 @@
-"""Rows to learn from, checked once, and the names of what is asked of them."""
+"""Training rows, checked once, and the types of tasks and targets."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ Matrix: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.intp]
 """Shape (n,), whole numbers counted from 0."""
 JSON: TypeAlias = Any
-"""What `json.dumps` takes."""
+"""A value that `json.dumps` takes."""
 
 
 class Affine(NamedTuple):
@@ -36,7 +36,7 @@ class Affine(NamedTuple):
         return np.asarray(self.matrix.T @ coef)
 
     def constant(self, coef: Matrix) -> Matrix:
-        """What the intercept gains: () or (k,)."""
+        """Change of the intercept: () or (k,)."""
         return np.asarray(self.shift @ coef)
 
 
@@ -121,7 +121,7 @@ class Data:
 
     @property
     def answer_shape(self) -> tuple[int, ...]:
-        """Of a supervised answer: (n,) numbers, or (n, k) probabilities."""
+        """Shape of supervised predictions: (n,) numbers, or (n, k) probabilities."""
         return self.targets.shape if self.task.of_classes else self.y.shape
 
     @property
@@ -184,5 +184,5 @@ def _frozen(values: ArrayLike, *, ndim: int, name: str, missing: bool = False) -
 
 
 def _sealed(array: NDArray[Any]) -> bool:
-    """Whether nobody can change it, so that no copy is needed."""
+    """True if nobody can change it, so that no copy is needed."""
     return array.flags.c_contiguous and not array.flags.writeable and array.base is None

@@ -8,7 +8,7 @@ from app.ml.contract.task import Task
 
 
 class Size(NamedTuple):
-    """What a fit is of."""
+    """Task of a fit."""
 
     rows: float
     columns: float
@@ -23,7 +23,7 @@ class Size(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What is known of a table before any row is read."""
+    """Facts of a table before any row is read."""
 
     kinds: Mapping[str, str]
     """`ColumnKind` of each input, and of functions of inputs, by name."""
@@ -41,8 +41,8 @@ class Member(NamedTuple):
     """Where it stands among the parameters: "/estimator", "/estimators/2"."""
     spec: Learner
     task: Task
-    """What it is used for."""
+    """Its purpose."""
     fits: Callable[[Size], tuple[float, Size]] = _once
     """About how often a fit of this size fits it, and what each of its own fits is of."""
     above: bool = False
-    """Its inputs are what other members answer, not the columns."""
+    """Its inputs are the predictions of other members, not the columns."""

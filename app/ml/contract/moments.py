@@ -58,7 +58,7 @@ def moments(cells: pa.Array, order: DateOrder) -> pa.Array:
 
 
 def are_dates(numbers: pa.Array) -> bool:
-    """Whether whole numbers without nulls may be dates of the years 1900 to 2099, such as 20240131."""
+    """True if whole numbers without nulls may be dates of the years 1900 to 2099, such as 20240131."""
     if not len(numbers):
         return True
     low, high = (end.as_py() for end in pc.min_max(numbers).values())

@@ -1,4 +1,4 @@
-"""How the text cells of a column are written as numbers, times or truth values, and reading them.
+"""Notation of the text cells of a column as numbers, times or truth values, and its parser.
 
 A cell is missing, fits the notation, or does not. Spaces around it count for nothing, but texts and categories keep
 theirs.
@@ -41,7 +41,7 @@ _INFINITE = "[iI][nN][fF](?:[iI][nN][iI][tT][yY])?"
 
 
 Separator: TypeAlias = Annotated[Literal[",", ".", " ", "'"], WithJsonSchema({"type": "string"})]
-"""Of thousands. A plain string on the wire: generators make no names of an apostrophe."""
+"""Separator of thousands. A plain string on the wire: generators make no names of an apostrophe."""
 
 
 class Notation(Wire):
@@ -64,7 +64,7 @@ class Notation(Wire):
 
     @property
     def plain(self) -> bool:
-        """Whether numbers are written as in programs."""
+        """True if numbers are written as in programs."""
         return self.decimal == "." and self.thousands is None and self.unit is None and not self.percent
 
 
@@ -85,7 +85,7 @@ def read(values: pa.Array, notation: Notation, kind: str, *, whole: bool = False
 def read_and_misfits(
     values: pa.Array, notation: Notation, kind: str, *, whole: bool = False
 ) -> tuple[pa.Array, pa.Array]:
-    """What `read` returns, and which cells are neither missing nor written in this notation, as booleans."""
+    """The result of `read`, and which cells are neither missing nor written in this notation, as booleans."""
     found = read(values, notation, kind, whole=whole)
     return found, pc.and_(pc.is_valid(bare(values, notation.missing)), pc.is_null(found))
 

@@ -51,7 +51,7 @@ def feature_count(wanted: float, columns: float) -> int:
 def learner(description: str, *names: str, **default: JSON) -> Any:
     """The field of a `Learner`, with its default; with names, of a list of learners."""
     if names:
-        said = f"{description} By default {', '.join(names)}."
+        messages = f"{description} By default {', '.join(names)}."
         many = [{"name": name} for name in names]
-        return Field(many, validate_default=True, min_length=1, max_length=50, description=said)
+        return Field(many, validate_default=True, min_length=1, max_length=50, description=messages)
     return Field(default, validate_default=True, description=f"{description} By default {default['name']}.")

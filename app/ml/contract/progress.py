@@ -1,4 +1,4 @@
-"""How far a piece of work is, told to whoever listens: never going back."""
+"""Progress of a task, reported to a listener: it never goes back."""
 
 import math
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ def silent(fraction: float, **measures: float) -> None:
 
 
 class Reporter(Protocol):
-    """Hears how far a piece of work is."""
+    """Receives the progress of a task."""
 
     def __call__(self, fraction: float, message: str, measures: Mapping[str, float]) -> None:
         """`fraction`: 0 to 1, never going back. `message`: what is being done. `measures`: a point of each curve."""
@@ -38,7 +38,7 @@ class Stages:
         self._report(self._reached, message, result)
 
     def within(self, begin: float, end: float, message: str) -> Progress:
-        """What a fit may call, its 0 to 1 being `begin` to `end` of the whole."""
+        """A callback for a fit, its 0 to 1 being `begin` to `end` of the whole."""
         self(begin, message)
 
         def progress(fraction: float, **measures: float) -> None:

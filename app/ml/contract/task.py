@@ -28,7 +28,7 @@ class PredictionKind(StrEnum):
 
 
 class TaskRecord(NamedTuple):
-    """What follows from a task."""
+    """Properties of a task."""
 
     target: TargetKind | None
     """None: there is no target."""
@@ -50,22 +50,22 @@ class Task(StrEnum):
 
     @property
     def supervised(self) -> bool:
-        """Whether there is a target."""
+        """True if there is a target."""
         return self.record.target is not None
 
     @property
     def of_numbers(self) -> bool:
-        """Whether the target holds numbers."""
+        """True if the target holds numbers."""
         return self.record.target is TargetKind.NUMBERS
 
     @property
     def of_classes(self) -> bool:
-        """Whether the target holds classes."""
+        """True if the target holds classes."""
         return self.record.target is TargetKind.CLASSES
 
     @property
     def labels(self) -> bool:
-        """Whether predictions are labels without an order, of clusters."""
+        """True if predictions are labels without an order, of clusters."""
         return self.record.prediction is PredictionKind.LABEL
 
 

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Symmetry(StrEnum):
-    """A change of the input that must not change the answer (or must change it in the known way)."""
+    """A change of the input that must not change the prediction (or must change it in the known way)."""
 
     ROW_ORDER = "row_order"
     COLUMN_ORDER = "column_order"
@@ -17,7 +17,7 @@ class Symmetry(StrEnum):
 
 
 class Accepts(StrEnum):
-    """What an algorithm takes as it is, so that preparation leaves it alone."""
+    """Inputs that an algorithm takes as they are, so that preparation leaves them alone."""
 
     MISSING = "missing"
     """NaN in `Data.x` means missing."""

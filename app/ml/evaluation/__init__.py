@@ -1,1 +1,1 @@
-"""How good predictions are: splits, metrics with their error bars, costs and rejection."""
+"""Evaluation of predictions: splits, metrics with their error bars, costs and rejection."""

@@ -18,7 +18,7 @@ from app.ml.evaluation.splits import Split, evenly
 from app.ml.preparation.row_hashes import Hashes, column_hashes, row_hashes
 
 NOTABLE = 0.3
-"""Of √n rows that judge, equal to others beyond chance: fewer move an accuracy of .9 by less than a standard error."""
+"""Share of √n evaluated rows, equal to others beyond chance: fewer move an accuracy of .9 by under a standard error."""
 MOST = 100_000
 """Training rows from which the shares of values are taken: those of more hardly differ."""
 BLOCK = 1 << 18
@@ -26,16 +26,16 @@ BLOCK = 1 << 18
 
 
 class Equal(NamedTuple):
-    """Rows that judged a fit which had learned from an equal row."""
+    """Evaluated rows that equal a training row of the fit."""
 
     rows: int
     expected: float
     """By chance."""
     judged: int
-    """All rows that judged."""
+    """All evaluated rows."""
 
     def notable(self, different: int) -> bool:
-        """different: rows that judged, each counted once however many fits it judged."""
+        """different: evaluated rows, each counted once however many fits it evaluated."""
         return self.judged > 0 and (self.rows - self.expected) / self.judged > NOTABLE / different**0.5
 
     def shares(self) -> tuple[float, float]:
@@ -43,7 +43,7 @@ class Equal(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """Which rows of a table are equal, and how likely that is."""
+    """Equal rows of a table, and how likely they are."""
 
     hashes: Hashes
     """(n,)"""
@@ -95,7 +95,7 @@ class Copies(NamedTuple):
         return Equal(int(rows), expected, int(evaluated))
 
     def alone(self) -> Equal:
-        """Rows that are equal to another, each judged by all others."""
+        """Rows that are equal to another, each compared with all others."""
         same = np.flatnonzero(np.bincount(self.codes)[self.codes] > 1)
         return Equal(same.size, float(self.chance[same].sum()), self.codes.size)
 

@@ -25,7 +25,7 @@ from app.wire import Wire
 
 
 class Evaluation(NamedTuple):
-    """What some rows say of a model. Without rows it says nothing."""
+    """Metrics, curves and residuals of a model on some rows. Empty without rows."""
 
     metrics: list[Metric]
     confusion_matrix: ConfusionMatrix | None = None
@@ -38,12 +38,12 @@ class Evaluation(NamedTuple):
     """Rows to which the model says that it does not know; the metrics take its most probable class."""
 
     def doubts(self, rows: str) -> list[str]:
-        """What is to be said of them. rows: what they are called."""
-        said = "the model says that it does not know; its most probable class was taken."
-        return [f"To {self.unanswered} {rows} {said}"] if self.unanswered else []
+        """Warnings about them. rows: their name in the sentences."""
+        messages = "the model says that it does not know; its most probable class was taken."
+        return [f"To {self.unanswered} {rows} {messages}"] if self.unanswered else []
 
     def judgement(self, rows: Labels) -> dict[str, Any]:
-        """What of it is in a `Judgement`. rows: (n,) what the rows are called."""
+        """Its fields in a `Judgement`. rows: (n,) the names of the rows."""
         return {
             "metrics": self.metrics,
             "confusion_matrix": self.confusion_matrix,
@@ -55,7 +55,7 @@ class Evaluation(NamedTuple):
 
 
 class Judgement(Wire):
-    """What rows say of predictions."""
+    """Evaluation of predictions on rows."""
 
     task: str = Field(description="Task: regression, classification, clustering or projection.")
     rows: int = Field(description="Number of evaluated rows.")
@@ -74,7 +74,7 @@ class Judgement(Wire):
 
 
 class Asked(NamedTuple):
-    """What else shall be told of a classification."""
+    """Further options of the evaluation of a classification."""
 
     examples: int = 0
     """Rows named in every cell of the confusion matrix."""
@@ -145,7 +145,7 @@ def of_classes(
 ) -> Evaluation:
     """Of assigned class codes (n,), and of the probabilities (n, k) where there are any.
 
-    answered: (n,) false where the model says that it does not know; the metrics take its most probable class, and two
+    answered: (n,) false where the model rejects the row; the metrics take its most probable class, and two
     more tell of the others.
     """
     draws, weights, costs = rows.draws, rows.weights, asked.costs

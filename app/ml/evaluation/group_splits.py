@@ -93,7 +93,7 @@ class _Counts:
         return np.append(np.bincount(self._codes[rows], minlength=self._classes), rows.size).astype(np.float64)
 
     def leaves_some(self, rows: Labels, taken: Vector | float = 0.0) -> bool:
-        """Whether others than these and those taken before are left of all classes that are among these."""
+        """True if others than these and those taken before are left of all classes that are among these."""
         own = self(rows)
         return bool((own + taken < self.totals)[own > 0].all())
 

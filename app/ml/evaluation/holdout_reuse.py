@@ -1,4 +1,4 @@
-"""How often the same rows have judged: the best of many by the same metrics looks better than it is (LION 3.2)."""
+"""Hold-out reuse: the best of many models on the same rows looks better than it is (LION 3.2)."""
 
 from collections.abc import Mapping
 

@@ -1,6 +1,6 @@
-"""How good predictions are, task by task: every metric a function of sums over rows, with its error bar.
+"""Metrics of predictions, task by task: every metric a function of sums over rows, with its error bar.
 
-In a report all rows count once: row weights say what the fit shall care about, a metric tells what a stranger's row
+In a report all rows count once: row weights say what the fit shall care about, a metric shows what a new row
 meets. Weights are for those who ask for metrics of their own pairs.
 A metric that is 0/0 is null, never 0 (LION 3.3).
 """
@@ -23,9 +23,9 @@ from app.ml.statistics.resampling import Rows
 Truths: TypeAlias = NDArray[np.bool_]
 
 THRESHOLDS = 50
-"""Of the accuracy-rejection curve: steps of 0.01 for two classes."""
+"""Points of the accuracy-rejection curve: steps of 0.01 for two classes."""
 MOST_CELLS = 1000
-"""Of a confusion matrix, with examples."""
+"""Cells of a confusion matrix, with examples."""
 R2 = "1 - SSE/SST, with SST the sum of squares about the mean of the evaluated rows."
 R2_UNCENTRED = (
     "1 - SSE/sum(y^2), the R2 of a fit without an intercept: compare it only with that of other such fits, not with r2."
@@ -78,7 +78,7 @@ def classification(
     assigned: Labels | None = None,
     degrees: bool = False,
 ) -> list[Metric]:
-    """What probabilities tell, beside all that `decisions` tells of the assigned classes.
+    """Metrics of probabilities, besides those of `decisions` for the assigned classes.
 
     truth, assigned: codes (n,); unless given, the most probable class is assigned, the first on a tie.
     probabilities: (n, k). degrees: that they are not probabilities (`Algorithm.degrees`), but rank rows.

@@ -28,9 +28,9 @@ def over_predictions(truth: Vector, predicted: Vector) -> list[ReportCurve]:
 def over_input(
     preparation: Preparation, predict: Callable[[Matrix], Vector], values: Vector, truth: Vector
 ) -> Iterator[ReportCurve]:
-    """Of a model with one input, a number: its answers over the range it has learned from, and rows.
+    """Curve of a model with one input, a number: its predictions over the training range, and rows.
 
-    values: (n,) of the input, NaN where missing. truth: (n,) their answers.
+    values: (n,) of the input, NaN where missing. truth: (n,) their targets.
     """
     (column,) = preparation.inputs
     if column.kind != ColumnKind.NUMERIC or column.minimum is None or column.maximum is None:

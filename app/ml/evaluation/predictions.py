@@ -33,8 +33,8 @@ def predictions(learned: Learned, data: Data, train: Data) -> Predictions:
     values = algorithm.predict(params, state, data.x)
     if data.task.supervised:
         known = algorithm.known if data.task.of_classes else None
-        answered = None if known is None else known(params, values)
-        return Predictions(values, meaning(algorithm, params, data.task), answered)
+        accepted = None if known is None else known(params, values)
+        return Predictions(values, meaning(algorithm, params, data.task), accepted)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is reported as undefined
         match data.task.record.prediction:
             case PredictionKind.LABEL:

@@ -1,4 +1,4 @@
-"""How well class probabilities rank the rows: areas under ROC and precision-recall curves, class against the rest."""
+"""Ranking by class probabilities: areas under ROC and precision-recall curves, class against the rest."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""When not to answer: rows near the border go to somebody else (LION 3, 11.7), or the cheapest answer is given.
+"""Rejection: rows near the border go to somebody else (LION 3, 11.7), or the cheapest answer is given.
 
 Every rule accepts what is *strictly* beyond its threshold, so that the threshold itself is doubt: with T = 0 a row of
 two equal probabilities is rejected.
@@ -18,7 +18,7 @@ from app.ml.evaluation.costs import REJECTED, cheapest
 
 
 class Policy(NamedTuple):
-    """Which rows are rejected: those that any of these rules rejects."""
+    """Rejection policy: a row is rejected if any of these rules rejects it."""
 
     accept_above: Sequence[float] = ()
     """The most probable class is accepted above this probability: one number for all classes, or one for each."""
@@ -34,7 +34,7 @@ class Policy(NamedTuple):
     """Of two classes: the second is assigned above this probability of it."""
 
     def faults(self, k: int) -> Iterator[tuple[str, str]]:
-        """What does not fit k classes: the rule, and why."""
+        """Rules that do not fit k classes, with the reason."""
         if len(self.accept_above) not in {0, 1, k}:
             yield "accept_above", f"One number, or one for each of the {k} classes."
         if self.band is not None and k != 2:

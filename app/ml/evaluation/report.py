@@ -1,4 +1,4 @@
-"""What is learned at fit time, in the form it is told: metrics with error bars, curves, warnings."""
+"""The report of a training, as it is stored and sent: metrics with error bars, curves, warnings."""
 
 from typing import Any, Literal
 

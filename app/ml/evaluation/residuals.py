@@ -1,4 +1,4 @@
-"""What the residuals of a regression look like: spread, outliers, normality (LION 5.2.2, 5).
+"""Residuals of a regression: spread, outliers, normality (LION 5.2.2, 5).
 
 A residual is √w·(y − prediction) for a row of weight w, so that rows measured with different care can be compared.
 Residuals that are not normal hint at a missing input, a model too simple, or one too powerful; and the errors that a
@@ -21,9 +21,9 @@ Part: TypeAlias = Literal["train", "test", "judged"]
 ALPHA = 0.05
 """Normality is called rejected below this probability."""
 TESTED = 100_000
-"""Of more residuals than this an even sample is tested: the tests sort."""
+"""Largest number of residuals that are tested whole, else an even sample: the tests sort."""
 LISTED = 100
-"""Outliers told by their row number."""
+"""Outliers listed by their row number."""
 TESTS: Mapping[str, Callable[[Vector], Normality | None]] = {
     "anderson-darling": anderson_darling,
     "dagostino-k2": dagostino,

@@ -45,7 +45,7 @@ def placements(ranked: Steps) -> Vector:
 def curve(ranked: Steps, *, most: int = 201) -> tuple[Vector, Vector]:
     """False and true positive rates from (0, 0) to (1, 1) as the threshold falls; at most `most` points.
 
-    Points on a straight piece are left out. Both empty if one kind of row is missing.
+    Points on a straight segment are left out. Both empty if one kind of row is missing.
     """
     up, down = ranked.positives, ranked.negatives
     if not up.sum() or not down.sum():

@@ -1,4 +1,4 @@
-"""Which rows learn and which rows judge: seeded index splits (LION 3.2)."""
+"""Seeded splits of rows into training and test rows (LION 3.2)."""
 
 from typing import NamedTuple
 

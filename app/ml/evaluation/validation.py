@@ -1,4 +1,4 @@
-"""How a model is validated: rows held out, folds, leave-one-out, resamples."""
+"""Validation of a model: rows held out, folds, leave-one-out, resamples."""
 
 from typing import Literal
 

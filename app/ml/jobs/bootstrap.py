@@ -212,8 +212,8 @@ def _result(request: BootstrapRequest, refits: Refits, planned: Plan, group: str
         defined = draws[np.isfinite(draws)]
         mean = float(defined.mean()) if defined.size else np.nan
         estimate = mean if measured else float(refits.whole[place])
-        said = {"name": number.name, "label": number.label, "row": number.row, "average": number.average}
-        groups[number.group].append(distribution(estimate, draws, left_out, request.confidence, **said))
+        messages = {"name": number.name, "label": number.label, "row": number.row, "average": number.average}
+        groups[number.group].append(distribution(estimate, draws, left_out, request.confidence, **messages))
     own = [place for place, number in enumerate(refits.numbers) if number.group == "coefficient"]
     names = [" ".join(filter(None, (refits.numbers[place].name, refits.numbers[place].label))) for place in own]
     what = "" if group is None else f"in whole groups by column {group!r} "

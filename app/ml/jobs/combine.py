@@ -144,11 +144,11 @@ def run(request: CombineRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     reuse = (
         held_out_by_all(digest, name) if seen else without(digest, name, left_out) if left_out else whole(digest, name)
     )
-    said = [
+    messages = [
         *seen_rows.warnings(chosen.found, left_out=True),
         *([NOT_KNOWN] if any(loaded.seen is None for loaded in foreign) else []),
     ]
-    report = _report(request.seed, versions, model, evaluated, reuse=reuse, said=said)
+    report = _report(request.seed, versions, model, evaluated, reuse=reuse, said=messages)
     learned = seen_rows.encode(known) if complete else b""
     return Outcome(Trained(encode(model), report, record_golden(model, sample), learned))
 
@@ -216,13 +216,13 @@ def _receipt(request: CombineRequest, members: Sequence[Loaded], digest: str) ->
         }
         for loaded in members
     ]
-    asked = request.model_dump(mode="json", include=RULES)
+    requested = request.model_dump(mode="json", include=RULES)
     weights = [one.weight for one in request.members]
     return {
         "seed": request.seed,
         "data_digest": digest,
         "members": result,
-        "combined": asked | {"estimator_weights": weights},
+        "combined": requested | {"estimator_weights": weights},
         "libraries": libraries(),
     }
 

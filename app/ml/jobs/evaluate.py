@@ -95,11 +95,11 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
     new = chosen.sealed or (not every and bool(learned) and loaded.seen is not None)
     if not chosen.target.rows.size or (request.rows == "held_out" and not new):
         raise InvalidData(_nothing_left(chosen))
-    asked = Asked(request.examples, None, request.costs, request.threshold)
-    evaluated = judge(loaded.model, table, chosen.target, asked, request.seed, progress=progress)
-    said = [] if own and not new else [*seen_rows.warnings(chosen.found, left_out=not every)]
+    requested = Asked(request.examples, None, request.costs, request.threshold)
+    evaluated = judge(loaded.model, table, chosen.target, requested, request.seed, progress=progress)
+    messages = [] if own and not new else [*seen_rows.warnings(chosen.found, left_out=not every)]
     if loaded.seen is None and not own:
-        said.append(NOT_KNOWN)
+        messages.append(NOT_KNOWN)
     result = EvaluateResult(
         kind="evaluate",
         model=version.model,
@@ -112,7 +112,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
         **evaluated.evaluation.judgement(evaluated.rows),
         intervals=evaluated.intervals,
         reuse=_reuse(version, digest, name, sealed=chosen.sealed, left_out=left_out) if new or not own else None,
-        warnings=[*said, *warnings(evaluated, seen=bool(own) and not new)],
+        warnings=[*messages, *warnings(evaluated, seen=bool(own) and not new)],
     )
     return Outcome(result=result)
 

@@ -24,7 +24,7 @@ from app.ml.training.train import train
 from app.references import DatasetReference
 
 CHOSEN = 0.9
-"""How far a search is when it has chosen."""
+"""Progress of a search when it has chosen."""
 MANY = 10
 """Candidates from which the best is better than it looks."""
 

@@ -84,7 +84,7 @@ class Calibration(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As in an answer."""
+        """As in a prediction."""
         if self.folds:
             return "cv-plus"
         return "cross-validation" if self.crossed else "split-conformal"
@@ -127,7 +127,7 @@ UNCALIBRATED = Calibration()
 
 
 def has_own(algorithm: Algorithm[Any, Any], params: Params) -> bool:
-    """Whether the algorithm itself gives intervals under these parameters."""
+    """True if the algorithm itself gives intervals under these parameters."""
     return algorithm.interval is not None and algorithm.own_interval(params)
 
 

@@ -71,7 +71,7 @@ class FoldFits(NamedTuple):
         return ends
 
     def is_sound(self, scores: Vector, inputs: int) -> bool:
-        """Whether it fits scores (n,) and a model of so many inputs."""
+        """True if it fits scores (n,) and a model of so many inputs."""
         fold = self.fold
         if fold.shape != scores.shape or not 0 <= fold.min(initial=0) <= fold.max(initial=0) < len(self.fits):
             return False
@@ -84,7 +84,7 @@ def _is_sound(one: FoldFit, inputs: int) -> bool:
 
 
 def is_spread(spread: Matrix) -> bool:
-    """Whether this may be what `error_spread` returns."""
+    """True if this may be what `error_spread` returns."""
     if spread.ndim != 2 or len(spread) != 2 or spread.dtype != np.float64 or not np.isfinite(spread).all():
         return False
     return bool((np.diff(spread[0]) > 0).all() and (spread[1] > 0).all())

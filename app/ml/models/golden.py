@@ -1,6 +1,6 @@
-"""A few rows as a client sends them, with what the model answered when it was fitted.
+"""A few rows as a client sends them, with the model's predictions when it was fitted.
 
-A version whose bytes no longer give these answers does not go live.
+A version whose bytes no longer give these predictions does not go live.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from app.ml.tables.rows import read_rows
 
 ROWS = 8
 TOLERANCE = 1e-9
-"""Of the largest number beside it: what another processor's rounding may change."""
+"""Tolerance relative to the largest number beside it, for what another processor's rounding may change."""
 
 
 def spaced(rows: Labels) -> Labels:
@@ -27,7 +27,7 @@ def spaced(rows: Labels) -> Labels:
 
 
 def record_golden(model: Model, table: pa.Table) -> dict[str, Any]:
-    """The rows of the table and the model's answers: {"columns", "data", "predictions", "probabilities"?}."""
+    """The rows of the table and the model's predictions: {"columns", "data", "predictions", "probabilities"?}."""
     names = [column.name for column in model.inputs]
     columns = [[_sent(value) for value in table.column(name).to_pylist()] for name in names]
     golden = {"columns": names, "data": [list(row) for row in zip(*columns, strict=True)]}
@@ -35,17 +35,17 @@ def record_golden(model: Model, table: pa.Table) -> dict[str, Any]:
 
 
 def check_golden(model: Model, golden: Mapping[str, Any]) -> None:
-    """Raises GoldenMismatch unless the model gives the recorded answers: labels exactly, numbers to `TOLERANCE`."""
+    """Raises GoldenMismatch unless the model gives the recorded predictions: labels exactly, numbers to `TOLERANCE`."""
     try:
-        answers = _answers(_predict(model, golden))
+        predictions = _answers(_predict(model, golden))
         model.predict_raw(np.full((1, len(model.inputs)), np.nan))  # one row, and gaps, may need other compiled code
     except (ValiantError, ValueError, TypeError, IndexError, ArithmeticError) as error:
         raise GoldenMismatch("The model does not reproduce the predictions of its golden rows.") from error
     exact = model.task.of_classes or model.task.labels
-    if exact and answers["predictions"] != golden["predictions"]:
+    if exact and predictions["predictions"] != golden["predictions"]:
         raise GoldenMismatch
     for name in ("probabilities",) if exact else ("predictions",):
-        if not _close(answers.get(name), golden.get(name)):
+        if not _close(predictions.get(name), golden.get(name)):
             raise GoldenMismatch
 
 
@@ -56,10 +56,10 @@ def _predict(model: Model, golden: Mapping[str, Any]) -> Predicted:
 
 
 def _answers(predicted: Predicted) -> dict[str, Any]:
-    answers = {"predictions": _finite(predicted.predictions)}
+    predictions = {"predictions": _finite(predicted.predictions)}
     if predicted.probabilities is not None:
-        answers["probabilities"] = _finite(predicted.probabilities.tolist())
-    return answers
+        predictions["probabilities"] = _finite(predicted.probabilities.tolist())
+    return predictions
 
 
 def _finite(value: JSON) -> JSON:

@@ -1,4 +1,4 @@
-"""What a model that was there before sees of the rows of a committee, and what its answers are called there.
+"""The view of a stored model on the rows of a committee: its inputs, and the names of its predictions there.
 
 The committee's rows are its raw matrix: for categories the codes of its own levels, and one more for any other value.
 """
@@ -53,7 +53,7 @@ class View:
         return cls(preparation, linearising, places, codes, classes, k)
 
     def matrix(self, x: Matrix) -> Matrix:
-        """What the model gets of the committee's rows (n, d)."""
+        """The model's inputs among the committee's rows (n, d)."""
         raw = x[:, self.places]
         for column, codes in zip(raw.T, self.codes, strict=True):
             if codes.size:
@@ -97,7 +97,7 @@ class View:
         return view
 
     def _is_sound(self) -> bool:
-        """Whether all that is looked up is there: some of it in compiled code, which does not look."""
+        """True if all that is looked up is there: some of it in compiled code, which does not look."""
         whole = all(array.dtype == np.intp and array.ndim == 1 for array in (self.places, self.classes))
         if not whole or self.places.size != len(self.codes) or self.places.min(initial=0) < 0:
             return False
@@ -111,7 +111,7 @@ class View:
 
 
 def common(inputs: Sequence[Sequence[InputColumn]]) -> Preparation:
-    """What a committee takes: every input of its members, the ranges and levels of all; nothing is scaled."""
+    """The inputs of a committee: every input of its members, the ranges and levels of all; nothing is scaled."""
     found: dict[str, InputColumn] = {}
     for column in (column for one in inputs for column in one):
         found[column.name] = _both(found.get(column.name, column), column)

@@ -44,12 +44,12 @@ class Predicted(NamedTuple):
     classes: tuple[Class, ...] | None
     flags: tuple[Flagged, ...]
     unknown: Labels | None = None
-    """Rows to which the model has no answer, though it has probabilities."""
+    """Rows that the model rejects, though it has probabilities."""
     intervals: Matrix | None = None
-    """Regression, where asked for: (n, 2), the lower and the upper end; infinite where nothing bounds it."""
+    """Regression, on request: (n, 2), the lower and the upper end; infinite where nothing bounds it."""
 
     def part(self, start: int, stop: int) -> "Predicted":
-        """Of these rows, as if no others had been asked about."""
+        """Predictions of these rows, as if there were no others."""
 
         def within(rows: Labels) -> Labels:
             return rows[(rows >= start) & (rows < stop)] - start
@@ -76,7 +76,7 @@ class Predicted(NamedTuple):
 
 
 class Header(NamedTuple):
-    """What a blob says of itself, without its arrays."""
+    """The header of a blob, without its arrays."""
 
     algorithm: str
     task: str
@@ -111,7 +111,7 @@ class Model:
 
     @cached_property
     def algorithm(self) -> Algorithm[Any, Any]:
-        """It answers in the target's own units."""
+        """Predictions in the target's own units."""
         found = with_intervals(find(self.name).algorithm, self.params, self.calibration)
         return within(turned_back(self.linearising, found), self.limits)
 
@@ -154,7 +154,7 @@ class Model:
     def predict(self, table: pa.Table | Matrix, confidence: float | None = None) -> Predicted:
         """Answer every row of a table that has the inputs among its columns, each with the Arrow type of its kind.
 
-        A matrix is taken for the raw one. With `confidence` (in (0, 1)) besides: an interval for every answer, that
+        A matrix is taken for the raw one. With `confidence` (in (0, 1)) besides: an interval for every prediction, that
         of the algorithm, else by the errors on rows held out. Raises NoInterval where there is neither.
         """
         return self.predict_raw(table if isinstance(table, np.ndarray) else self.preparation.raw(table), confidence)
@@ -163,14 +163,14 @@ class Model:
         """As `predict`, from the raw matrix (n, p): a column per input; NaN is missing, categories are level codes."""
         prepared, predict, known, params, state, classifies, classes = self._used
         flags, x = prepared(raw)
-        answer = predict(params, state, x)
-        intervals = None if confidence is None else self._ends(raw, x, answer, confidence)
+        result = predict(params, state, x)
+        intervals = None if confidence is None else self._ends(raw, x, result, confidence)
         if not classifies:
-            return Predicted(answer, None, None, flags, None, intervals)
-        rows = None if known is None else np.flatnonzero(~known(params, answer))
+            return Predicted(result, None, None, flags, None, intervals)
+        rows = None if known is None else np.flatnonzero(~known(params, result))
         if rows is None or not rows.size:
-            return Predicted(_likeliest(answer), answer, classes, flags)
-        return Predicted(_likeliest(answer), answer, classes, (*flags, Flagged("unknown", None, rows)), rows)
+            return Predicted(_likeliest(result), result, classes, flags)
+        return Predicted(_likeliest(result), result, classes, (*flags, Flagged("unknown", None, rows)), rows)
 
     def _ends(self, raw: Matrix, x: Matrix, predicted: Vector, confidence: float) -> Matrix:
         """(n, 2) for rows of the raw matrix, whose matrix is x. Ends by fits of folds are widened to the prediction."""
@@ -182,7 +182,7 @@ class Model:
 
     @cached_property
     def _used(self) -> tuple[Any, ...]:
-        """What a prediction needs, together: to look up one takes as long as to compare a hundred numbers."""
+        """The parts that a prediction needs, together: to look up one takes as long as to compare a hundred numbers."""
         found, classifies = self.algorithm, self.task.of_classes
         preparation, state = self.preparation, self.state
         return preparation.prepared, found.predict, found.known, self.params, state, classifies, self.classes
@@ -238,7 +238,7 @@ def decode(blob: bytes | memoryview, whose: str = "The model") -> Model:
 
 
 def read_header(blob: bytes | memoryview, whose: str = "The model") -> Header:
-    """What the model is, without touching its arrays. Raises CorruptModel and RetiredFormat."""
+    """The header of the model, without touching its arrays. Raises CorruptModel and RetiredFormat."""
     return _header(safetensors_format.read_document(blob), whose)
 
 

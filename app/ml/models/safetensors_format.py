@@ -85,7 +85,7 @@ def _array(view: memoryview, place: _Place) -> NDArray[Any]:
 
 
 def _header(view: memoryview) -> tuple[JSON, list[_Place]]:
-    """What is in the block and where; every size checked against the block's own."""
+    """The arrays of the block and their places; every size checked against the block's own."""
     _require(view.nbytes >= _PREFIX, "it is too short")
     length = int.from_bytes(view[:_PREFIX], "little")
     _require(length <= min(MAX_HEADER_BYTES, view.nbytes - _PREFIX), "its header is too long")

@@ -1,4 +1,4 @@
-"""Which rows a model has learned from: recognised in any dataset by the hashes of the columns used.
+"""Training rows of a model: recognised in any dataset by the hashes of the columns used.
 
 A model keeps the 64-bit hash of every training row: 8 bytes a row, beside the model's own bytes. A row that training
 has not seen is taken for one of n training rows with a probability of n · 2⁻⁶⁴ (`app.ml.preparation.row_hashes`),
@@ -60,7 +60,7 @@ class SeenRows(NamedTuple):
         return found
 
     def expected(self, count: int, among: int) -> bool:
-        """Whether among so many new rows so many may well be equal to one of these."""
+        """True if among so many new rows so many may well be equal to one of these."""
         share = 1 - self.single / self.rows
         deviation = sqrt(share * (1 - share) * among * (1 + among / self.rows))
         return count <= share * among + SURE * deviation
@@ -116,7 +116,7 @@ def recognise(parts: Sequence[SeenRows], table: pa.Table, target: str | None, ow
 
 
 def warnings(found: Recognised, *, left_out: bool) -> Iterator[str]:
-    """left_out: whether those that are seen were not judged."""
+    """left_out: true if those that are seen were not evaluated."""
     seen, common, rows = int(found.seen.sum()), int(found.common.sum()), found.seen.size
     equal = f"of {rows} rows equal a training row of the model in all columns used"
     if seen and left_out:

@@ -1,4 +1,4 @@
-"""Which rows of a raw matrix deserve doubt: values that training did not see."""
+"""Flags of rows whose prediction is doubtful: values that training did not see."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ NO_DOUBT = -1
 
 
 class Flagged(NamedTuple):
-    """Rows whose answer deserves doubt."""
+    """Rows whose prediction is doubtful."""
 
     code: str
     """One of `CODES`, undefined or unknown."""
@@ -36,7 +36,7 @@ class RowFlags:
     missing: Truths
     """(p,) whether a missing category has a level."""
     imputes: bool
-    """Whether missing numbers are imputed."""
+    """True if missing numbers are imputed."""
     first: Vector
     """`repeated`; what is less, more than `last`, or NaN, deserves a look: the range seen, the codes of levels."""
     last: Vector
@@ -78,7 +78,7 @@ class RowFlags:
         )
 
     def _grouped(self, raw: Matrix, inside: Truths) -> tuple[list[int], list[int], Labels]:
-        """What `grouped` finds, by way of arrays."""
+        """The result of `grouped`, as arrays."""
         cells = (~inside).ravel().nonzero()[0]
         rows, places = np.divmod(cells, len(self.inputs))
         values = raw.ravel()[cells]

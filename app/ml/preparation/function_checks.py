@@ -1,4 +1,4 @@
-"""What a request for functions of the inputs means, before any row is read: faults, columns and their names."""
+"""Checks of a request for functions of the inputs, before any row is read: faults, columns and their names."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What is drawn in a small picture, wherever it lies and however large or bright it is (LION 3).
+"""Features of a small picture, wherever the drawing lies and however large or bright it is (LION 3).
 
 Gray values less the least of them are ink, which is taken for mass: its barycentre is the origin, and the farthest
 reach of the black part (what is more than half as dark as the darkest), up or down, left or right, is the unit. The
@@ -88,7 +88,7 @@ def _shares(ink: Matrix, origin: Vector, unit: Vector, strips: int) -> Matrix:
     m = ink.shape[1]
     upto = np.pad(np.cumsum(ink, axis=1), ((0, 0), (1, 0)))
     ends = np.clip(origin[:, None] + unit[:, None] * np.linspace(-1, 1, strips + 1), 0, m)
-    ends[np.isnan(ends)] = 0.0  # no ink: nothing of it is told
+    ends[np.isnan(ends)] = 0.0  # no ink: no extent
     below = np.minimum(ends.astype(np.intp), m - 1)
     reached = np.take_along_axis(upto, below, axis=1) + (ends - below) * np.take_along_axis(ink, below, axis=1)
     shares: Matrix = np.diff(reached, axis=1) / upto[:, -1:]

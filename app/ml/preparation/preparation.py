@@ -9,7 +9,7 @@ categorical input. Row weights play no part.
 A categorical input keeps at most `max_levels` levels. If training had more, the most frequent stay (ties: the
 first by code point) and every other value, then and later, counts as one more level, `other`. Training rows
 without a value give the input a level of their own, `missing`. A value that has no level (unseen, or missing
-where training had none missing) is answered by indicators that are all 0, and flagged `unseen_category`; so is
+where training had none missing) is represented by indicators that are all 0, and flagged `unseen_category`; so is
 every later value that counts as `other`, since which rare ones training saw is not kept.
 
 A categorical input that is encoded by the target (`app.ml.preparation.target_encoding`) has columns of its own, the
@@ -136,7 +136,7 @@ class Preparation:
         return raw
 
     def prepared(self, raw: Matrix) -> tuple[tuple[Flagged, ...], Matrix]:
-        """Which rows of a raw matrix (n, p) deserve doubt, and why; and its matrix (n, d). Raises ValueError."""
+        """Flags of the doubtful rows of a raw matrix (n, p), with reasons; and its matrix (n, d). Raises ValueError."""
         raw = np.ascontiguousarray(raw, np.float64)
         doubts, way, inputs, offset, scale = self._usual
         if raw.shape[1] != inputs:
@@ -184,7 +184,7 @@ class Preparation:
 
     @cached_property
     def _usual(self) -> tuple[RowFlags, Way, int, Vector, Vector]:
-        """What a prediction looks at, together: to look up one takes as long as to compare a hundred numbers."""
+        """The parts that a prediction needs, together: to look up one takes as long as to compare a hundred numbers."""
         flags = RowFlags.about(self.inputs, self.codes.absent, self.codes.missing, imputes=not self.keeps_missing)
         offset, scale = repeated(self.scaling.offset[0]), repeated(self.scaling.scale[0])
         return flags, self._way, len(self.inputs), offset, scale
@@ -197,5 +197,5 @@ class Preparation:
 
 
 def _imputed(flags: Sequence[Flagged]) -> bool:
-    """Whether any number was."""
+    """True if any number was."""
     return len(flags) > 0 and flags[-1].code == CODES[EMPTY]

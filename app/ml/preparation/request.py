@@ -1,4 +1,4 @@
-"""How a request says that columns become numbers."""
+"""Preparation options of a request: how columns become numbers."""
 
 from typing import Annotated, Literal, TypeAlias
 

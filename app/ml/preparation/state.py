@@ -1,4 +1,4 @@
-"""What the training rows teach a preparation: ranges and levels of the inputs, functions, how numbers are scaled."""
+"""State of a preparation, computed on the training rows: ranges and levels of the inputs, functions, scaling."""
 
 import math
 from functools import partial
@@ -80,10 +80,10 @@ def learn(
 def _defined(basis: Basis, raw: Matrix, values: Matrix, how: Preprocessing) -> None:
     missing = np.isnan(values).sum(axis=0)
     undefined = basis.undefined(raw, values).sum(axis=0)
-    said = [f"{name}: {count}" for name, count in zip(basis.names, undefined.tolist(), strict=True) if count]
-    if said and how.undefined == "refuse":
+    messages = [f"{name}: {count}" for name, count in zip(basis.names, undefined.tolist(), strict=True) if count]
+    if messages and how.undefined == "refuse":
         raise InvalidData(
-            f"Functions without a value in training rows, with the number of such rows: {'; '.join(said[:10])}. "
+            f"Functions without a value in training rows, with the number of such rows: {'; '.join(messages[:10])}. "
             "To take such values for missing ones, set preprocessing.undefined to impute."
         )
     if (nowhere := np.flatnonzero(missing == len(raw))).size:
@@ -91,7 +91,7 @@ def _defined(basis: Basis, raw: Matrix, values: Matrix, how: Preprocessing) -> N
 
 
 def _number(name: str, values: Vector, found: Spread, how: Preprocessing, *, scaled: bool, centred: bool) -> _Fact:
-    """Raises InvalidData for numbers that, scaled as asked, are still too large to compute with."""
+    """Raises InvalidData for numbers that, scaled as requested, are still too large to compute with."""
     fact = _Fact(_fill(values, found, how), *(scaling(found, how, centred=centred) if scaled else (0.0, 1.0)))
     if scaled and not max(fact.offset - found.low, found.high - fact.offset) / fact.scale <= FAR:  # nor NaN
         advice = "divide them" if how.scaling != "none" else "set preprocessing.scaling to standard"

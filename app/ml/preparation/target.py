@@ -1,4 +1,4 @@
-"""What there is to predict: numbers, or class labels and their codes.
+"""The target: numbers, or class labels and their codes.
 
 Labels of a numeric column are whole numbers if every one of them is whole (1 and 1.0 are the same number),
 floats if not; texts stay texts and truths truths, so "1", 1 and true never meet. Codes follow the labels'

@@ -47,7 +47,7 @@ class Encoding(NamedTuple):
         return self.values[np.where(np.isnan(codes), missing, codes).astype(np.intp)]
 
     def is_sound(self, levels: int) -> bool:
-        """Whether there is a row for each code of so many levels."""
+        """True if there is a row for each code of so many levels."""
         shape = (levels + 2, len(self.suffixes))
         return self.values.shape == shape and self.values.dtype == np.float64 and bool(np.isfinite(self.values).all())
 
@@ -79,7 +79,7 @@ class OutOfFold:
 
 
 class Outcome(NamedTuple):
-    """What is averaged."""
+    """The values that are averaged."""
 
     values: Matrix
     """(m, k) for each training row."""

@@ -106,7 +106,7 @@ def carried(how: Linearising, y: Vector) -> Vector:
 
 
 def answered(how: Linearising, z: Vector) -> Vector:
-    """The target of which this is the function; not finite beyond float64, and told as unknown."""
+    """The target of which this is the function; not finite beyond float64, and reported as unknown."""
     if how == "none":
         return z
     with np.errstate(all="ignore"):
@@ -114,7 +114,7 @@ def answered(how: Linearising, z: Vector) -> Vector:
 
 
 def turned_back(how: Linearising, algorithm: Algorithm[Any, Any]) -> Algorithm[Any, Any]:
-    """The algorithm that answers in the target's own units."""
+    """The algorithm that predicts in the target's own units."""
     if how == "none":
         return algorithm
     transform, fitted = _TRANSFORMS[how], algorithm.predict
@@ -123,7 +123,7 @@ def turned_back(how: Linearising, algorithm: Algorithm[Any, Any]) -> Algorithm[A
         return answered(how, fitted(params, state, x))
 
     def interval(params: Any, state: Any, x: Matrix, confidence: float) -> Matrix:
-        ends: Matrix = algorithm.interval(params, state, x, confidence)  # type: ignore[misc]  # asked only if there
+        ends: Matrix = algorithm.interval(params, state, x, confidence)  # type: ignore[misc]  # called only if there
         with np.errstate(all="ignore"):
             found = np.sort(transform.back(ends), axis=1)
         if how == "reciprocal":
@@ -137,8 +137,8 @@ def with_bias(how: Linearising, fit: Fit[Any], data: Data, predicted: Vector) ->
     """The fit, with a word on what turning back does. data, predicted: in the target's own units."""
     with np.errstate(all="ignore"):
         share = float(np.average(predicted, weights=data.weights) / np.average(data.y, weights=data.weights))
-    said = (
+    messages = (
         f"The fit is of the target's {how}; predictions are turned back without a correction, medians rather than "
         f"means. On the training rows their mean is {share:.4g} of the target's."
     )
-    return replace(fit, warnings=(*fit.warnings, said))
+    return replace(fit, warnings=(*fit.warnings, messages))

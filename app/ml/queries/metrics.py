@@ -19,9 +19,9 @@ from app.wire import Body
 MOST = 100_000
 """Pairs in one request; a job evaluates more."""
 SHOWN = 10
-"""Faults told of one list."""
+"""Faults reported of one list."""
 TOLERANCE = 1e-4
-"""Of the sum of a row's probabilities: what single precision and six digits leave."""
+"""Tolerance of the sum of a row's probabilities: that of single precision and six digits."""
 
 
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
@@ -30,7 +30,7 @@ Number: TypeAlias = Annotated[float, Field(ge=-1e150, le=1e150)]
 
 
 class Pairs(Body):
-    """What all pairs may say."""
+    """Fields of all kinds of pairs."""
 
     weights: list[Weight] | None = Field(None, max_length=MOST, description="How much each pair counts.")
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of the bootstrap intervals.")
@@ -113,8 +113,8 @@ def _classified(pairs: ClassPairs, classes: Sequence[Class], rows: Rows) -> Eval
         assigned = codes_of(pairs.predicted, classes)
     else:
         assigned = np.zeros(0, np.intp) if probabilities is None else decided_by(probabilities, pairs.threshold)
-    asked = Asked(pairs.examples, None, pairs.costs, pairs.threshold)
-    return of_classes(truth, assigned, probabilities, rows, classes=classes, asked=asked)
+    requested = Asked(pairs.examples, None, pairs.costs, pairs.threshold)
+    return of_classes(truth, assigned, probabilities, rows, classes=classes, asked=requested)
 
 
 def _probabilities(pairs: ClassPairs) -> Matrix | None:

@@ -1,6 +1,6 @@
-"""What a model would answer elsewhere: over a grid of two or three inputs, and along its tangent at a point.
+"""What-if queries: predictions of a model over a grid of two or three inputs, and along its tangent at a point.
 
-Both work for any model, since they only ask it. The outputs of a model are the numbers it answers: the prediction
+Both work for any model, since they only call it. The outputs of a model are the numbers it predicts: the prediction
 of a regression or density, the probabilities of a classification, the coordinates of a projection.
 
 References: Battiti & Brunato, The LION Way, sections 4.5 (equation 4.4) and 9.1.
@@ -47,7 +47,7 @@ def grid(base: Matrix, axes: Sequence[tuple[int, Vector]]) -> Matrix:
 
 
 def outputs(model: Model, raw: Matrix) -> Matrix:
-    """(n, q) what the model answers, as numbers. Of a clustering there are none: its labels have no order."""
+    """(n, q) the model's predictions, as numbers. Of a clustering there are none: its labels have no order."""
     predicted = model.predict_raw(raw)
     values = predicted.values if predicted.probabilities is None else predicted.probabilities
     if model.task.labels:
@@ -56,7 +56,7 @@ def outputs(model: Model, raw: Matrix) -> Matrix:
 
 
 def tangent(model: Model, base: Matrix, places: Labels, *, relative_step: float, tolerance: float) -> Tangent:
-    """Where the model's answer goes when one input moves, and how far that can be relied on.
+    """The model's prediction as one input moves, and how far that can be relied on.
 
     base: (1, p), the raw row. places: (m,) of measured inputs that the row has.
     relative_step: of the larger of the input's size and its training range.
@@ -74,11 +74,11 @@ def tangent(model: Model, base: Matrix, places: Labels, *, relative_step: float,
     trusted, varies = np.empty((places.size, 2)), np.empty(slopes.shape)
     for i, place in enumerate(places.tolist()):
         points = np.unique(np.append(np.linspace(low[i], high[i], PROBES), at[i]))
-        answers = outputs(model, grid(base, [(place, points)]))
-        varies[i] = np.ptp(answers, axis=0)
+        predictions = outputs(model, grid(base, [(place, points)]))
+        varies[i] = np.ptp(predictions, axis=0)
         # Beside the tolerance: even a line misses itself by rounding.
         allowed = tolerance * varies[i] + 1e-9 * (np.abs(value) + varies[i])
-        miss = np.abs(answers - value - (points - at[i])[:, None] * slopes[i])
+        miss = np.abs(predictions - value - (points - at[i])[:, None] * slopes[i])
         trusted[i] = points[_around((miss <= allowed).all(axis=1), int(np.searchsorted(points, at[i])))]
     return Tangent(value, slopes, step, trusted, varies)
 

@@ -1,1 +1,1 @@
-"""How a number gets its error bar."""
+"""Statistics: error bars, intervals, resampling and distributions."""

@@ -1,4 +1,4 @@
-"""How the numbers of a column are spread: moments, quartiles, box plot and histogram (LION 5)."""
+"""Distribution of the numbers of a column: moments, quartiles, box plot and histogram (LION 5)."""
 
 from typing import Any, NamedTuple
 
@@ -89,7 +89,7 @@ def spread(values: Values, count: int) -> dict[str, Any]:
 
 
 def moments(values: Values, low: float, high: float) -> tuple[float, float | None]:
-    """Mean and standard deviation (n - 1; None for one value), pieces merged by Chan, Golub & LeVeque (1979).
+    """Mean and standard deviation (n - 1; None for one value), chunks merged by Chan, Golub & LeVeque (1979).
 
     Values are divided by a power of two near the largest, which costs no digit and cannot overflow.
     """

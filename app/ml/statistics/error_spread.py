@@ -1,4 +1,4 @@
-"""How the absolute error of a regression grows with its prediction: a piecewise linear function, fitted by iteratively
+"""Absolute error of a regression as a function of its prediction: a piecewise linear function, fitted by iteratively
 reweighted least squares.
 
 An error whose spread is σ(prediction) has weight 1/σ², so that small errors shape the function where errors are small;

@@ -1,4 +1,4 @@
-"""A measured number as it is told: value, error bar, and the digits that the error bar lets stand."""
+"""A measured metric as it is reported: value, error bar, and the digits that the error bar lets stand."""
 
 import math
 from typing import Literal, NamedTuple
@@ -54,7 +54,7 @@ class Metric(Wire):
 
 
 class Measure(NamedTuple):
-    """What is known of a metric before it is measured."""
+    """Definition of a metric."""
 
     better: int = -1
     """-1: lower is better. +1: higher."""
@@ -113,7 +113,7 @@ def bootstrapped(
 
     replicates: the metric of every draw of `Resamples`: of rows drawn at random, then without each in turn.
     Rows that are all alike give replicates without spread, which is no proof of certainty. A score of 0 or 1 then
-    counts as that of `trials` independent cases, the fewest it can rest on; anything else is told without a bar.
+    counts as that of `trials` independent cases, the fewest it can rest on; anything else has no error bar.
     """
     result, every = float(np.asarray(value)), np.asarray(replicates, np.float64)
     bounds = accelerated(result, every[:RESAMPLES], every[RESAMPLES:]) if n > 1 else None
@@ -164,7 +164,7 @@ def fold_mean(name: str, values: Vector, label: str | None = None) -> Metric:
 
 
 def resample_mean(name: str, values: Vector, label: str | None = None) -> Metric:
-    """The mean over resamples. Each is judged by a third of the rows: one varies more than their mean."""
+    """The mean over resamples. Each is evaluated on a third of the rows: one varies more than their mean."""
     bounds = percentile(values, fewest=10)
     return metric(name, float(values.mean()), bounds, "bootstrap (approximate)", n=values.size, label=label)
 
@@ -177,7 +177,7 @@ def shifted(result: Metric, by: float) -> Metric:
 
 
 def metric(name: str, value: float, bounds: Bounds | None, how: str, *, n: int, label: str | None) -> Metric:
-    """Nothing that is not a finite number is ever told; bounds end where the measure's range ends."""
+    """Nothing that is not a finite number is ever reported; bounds end where the measure's range ends."""
     measure = MEASURES.get(name, Measure(lowest=-math.inf))
     if not math.isfinite(value):
         return Metric(name=name, value=None, n=n, display="undefined", label=label)

@@ -1,7 +1,7 @@
 """Are residuals normal? Three tests, each calibrated for a mean and a deviation that are estimated (LION 5.2.2).
 
 Every test standardises by the mean and the standard deviation (n − 1) of the values. What is left of them must spread
-by more than rounding, and there must be enough values; otherwise the answer is None.
+by more than rounding, and there must be enough values; otherwise the result is None.
 
 References: D'Agostino & Stephens (1986), Goodness-of-Fit Techniques, table 4.9 (A²); D'Agostino & Pearson (1973),
 Biometrika 60:613, with D'Agostino (1970) and Anscombe & Glynn (1983) (K²); Lilliefors (1967), J. Am. Stat. Assoc.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Values = Callable[[], Iterator[NDArray[np.float64]]]
-"""Passes over the values of one column, as often as asked, in pieces, without missing ones."""
+"""Passes over the values of one column, as often as needed, in chunks, without missing ones."""
 Keys = NDArray[np.uint64]
 
 HELD = 1 << 22

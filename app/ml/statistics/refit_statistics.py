@@ -1,4 +1,4 @@
-"""What many refits say of each number: spread, intervals, a rectangle for all at once, ellipses for pairs (LION 5.3).
+"""Statistics of refits for each number: spread, intervals, a rectangle for all at once, ellipses for pairs (LION 5.3).
 
 Intervals are percentiles, so that the median of the refits is inside by construction and a bar may be lopsided.
 

@@ -23,7 +23,7 @@ _BETWEEN_NUMBERS = {(ColumnKind.BOOLEAN, ColumnKind.NUMERIC), (ColumnKind.NUMERI
 
 
 def possible(given: ColumnKind, wanted: ColumnKind) -> bool:
-    """Whether a column of the one kind can be used as the other."""
+    """True if a column of the one kind can be used as the other."""
     return given is wanted or not TEXTS.isdisjoint({given, wanted}) or (given, wanted) in _BETWEEN_NUMBERS
 
 

@@ -28,11 +28,11 @@ class Flaw(NamedTuple):
 
 class _Kind(NamedTuple):
     types: frozenset[type]
-    """What JSON gives for it, null beside."""
+    """The types of JSON for it, null besides."""
     read: Callable[[Sequence[Any]], pa.Array]
     """All at once. Raises one of `_REFUSALS` when a value does not fit."""
     why: Callable[[Any], Flaw | None]
-    """What is wrong with one value of the right type."""
+    """A fault of one value of the right type."""
     wrong_type: Flaw
 
 

@@ -14,7 +14,7 @@ from app.ml.statistics.metric_value import Metric
 from app.wire import Wire
 
 Chunks = Callable[[], Iterator[pa.Array]]
-"""Passes over one column, as often as asked; types as in `app.ml.contract.columns`."""
+"""Passes over one column, as often as needed; types as in `app.ml.contract.columns`."""
 
 Extreme = TypeAliasType("Extreme", float | str)
 """The smallest or largest value of a column."""

@@ -52,6 +52,6 @@ def _counts_up(chunks: Chunks) -> bool:
 
 
 def _named_like_identifier(name: str) -> bool:
-    """Whether the last word is one for identifiers: `customer_id`, `orderNumber`, `ID`."""
+    """True if the last word is one for identifiers: `customer_id`, `orderNumber`, `ID`."""
     words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", name)
     return bool(words) and words[-1].lower() in _ID_WORDS

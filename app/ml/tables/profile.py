@@ -1,7 +1,7 @@
 """The data sheet: what one column of a table holds, in statistics (LION 5, 6.1).
 
-A column comes in pieces that can be passed over several times, so that its length does not matter.
-Every statistic is exact and independent of where the pieces end, but for rounding in the mean and the
+A column comes in chunks that can be passed over several times, so that its length does not matter.
+Every statistic is exact and independent of where the chunks end, but for rounding in the mean and the
 standard deviation. Two rules call for judgement:
 
 - A string column is *text* if it has more than `COUNTED` different values, or over 20 of them and

@@ -2,7 +2,7 @@
 
 Two forms: `{"rows": [{"age": 31}]}` and `{"columns": ["age"], "data": [[31]]}`. Extra columns are
 ignored and named. A column that is nowhere is one fault that names all such columns; everything
-else that is wrong belongs to a row, so that the others can still be answered.
+else that is wrong belongs to a row, so that the others can still be predicted.
 
 Time and memory are bounded by the size of the body: a row that lacks columns is never filled up.
 """
@@ -29,14 +29,14 @@ MAX_NAMES = 10
 
 
 class Incoming(NamedTuple):
-    """What came, ready to predict."""
+    """Parsed rows, ready to predict."""
 
     table: pa.Table | Matrix
     """The good rows: all of them, unless bad ones were let pass. A raw matrix if it came as one."""
     rows: int
     """How many were sent."""
     good: NDArray[np.intp]
-    """Which rows of the body `table` holds, in order."""
+    """Indices of the body's rows that `table` holds, in order."""
     faults: list[Fault]
     """The first fault of each bad row, in order of rows."""
     ignored: list[str]
@@ -61,7 +61,7 @@ class _Sent(NamedTuple):
     columns: list[list[Any]]
     rows: int
     whole: NDArray[np.intp]
-    """Which rows of the body `columns` hold."""
+    """Indices of the body's rows that `columns` hold."""
     broken: dict[int, Flaw]
     """The other rows, which cannot be read at all."""
     ignored: list[str]

@@ -42,7 +42,7 @@ class SampledColumn(NamedTuple):
     values: Vector
     """(n,) numbers, or codes of categories; NaN where missing."""
     graded: bool
-    """Whether differences have a size."""
+    """True if differences have a size."""
 
     @classmethod
     def of(cls, cells: pa.Array) -> Self:

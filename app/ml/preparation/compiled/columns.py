@@ -6,7 +6,7 @@ from app.ml.contract.algorithm import Vector
 from app.ml.numerics.jit import inner, kernel
 
 UNSEEN, OUTSIDE, EMPTY = range(3)
-"""What a cell may be that is not inside: no level of a category, beyond the range, nothing where something is put."""
+"""Kinds of a cell that is not inside: no level of a category, beyond the range, nothing where something is put."""
 
 
 ALL_TRUE = 0x0101010101010101
@@ -55,7 +55,7 @@ def outside(values, first, last, inside):
     ieee=True,
 )
 def standardise(values, first, last, inside, offset, scale, x):
-    """Into x (n, p): (values - offset) / scale. The answer is that of `outside`, and so are the arguments."""
+    """Into x (n, p): (values - offset) / scale. The result is that of `outside`, and so are the arguments."""
     found, step = 0, first.size
     numbers, result, made = values.reshape(values.size), inside.reshape(inside.size), x.reshape(x.size)
     for start in range(0, numbers.size, step):
