@@ -8,12 +8,12 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from app.errors import Fault, InvalidRequest
+from app.formats.json import NO_EXTRAS, Extras, WrittenPrediction, as_json
 from app.ml.contract.algorithm import Matrix
 from app.ml.evaluation.rejection import Policy
 from app.ml.job import VersionRef
 from app.ml.models.model import Model, Predicted
 from app.ml.tables.rows import Incoming, read_rows
-from app.services.answers import NO_EXTRAS, Extras, WrittenPrediction, as_json
 from app.services.batching import Batching
 from app.services.compiling import Compiling
 from app.services.loading import opened, stored
@@ -140,7 +140,7 @@ class Predictions:
         extras: Extras = NO_EXTRAS,
         write: Callable[..., WrittenPrediction] = as_json,
     ) -> WrittenPrediction:
-        """`write`: writes the response in its format, as `app.services.answers.as_json` does for JSON."""
+        """`write`: writes the response in its format, as `app.formats.json.as_json` does for JSON."""
         predicted = served.model.predict(incoming.table, extras.confidence) if incoming.good.size else None
         return write(served.pointer, served.model, incoming, predicted, extras)
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from fastapi import Depends, Form, Query
 
-from app.api.formats.strict_json import parse
 from app.errors import Fault, InvalidRequest, place
+from app.formats.strict_json import parse
 from app.ingest.options import ENCODINGS, HeaderRow, ReadOptions, encoding_named
 from app.ml.contract.given_kinds import KINDS
 from app.suggestions import one_of, quoted

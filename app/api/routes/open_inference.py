@@ -13,17 +13,29 @@ from app.api.edge.body import Headers, Sent
 from app.api.edge.middleware import Reply
 from app.api.edge.openapi import declare
 from app.api.fast.route import Call, DirectRoute, Holds, Respond
-from app.api.formats.json_numbers import STANDS, cut
-from app.api.formats.strict_json import StrictRoute, demand_json, parse
 from app.api.params.common import ModelPath, RequestTimeout, ServicesDep, VersionPath, seconds
 from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
 from app.api.routes.health import check_readiness
 from app.errors import InvalidRequest
+from app.formats.json_tables import STANDS, cut
+from app.formats.strict_json import StrictRoute, demand_json, parse
+from app.formats.tensor_requests import (
+    PLATFORM,
+    Inferred,
+    TensorRequest,
+    infer,
+    inputs_of,
+    outputs_of,
+    placed,
+    read,
+    write,
+)
+from app.formats.tensors import binary_size, refused
 from app.ml.job import VersionRef
 from app.ml.models.model import Model
 from app.ml.numerics.decoding.json_numbers import FLAT
 from app.ml.tables.rows import MAX_FAULTS
-from app.schemas.inference import (
+from app.schemas.open_inference import (
     InferRequest,
     InferResponse,
     ModelMetadata,
@@ -32,9 +44,7 @@ from app.schemas.inference import (
     ServerMetadata,
     ServerReadiness,
 )
-from app.services.inference import PLATFORM, Inferred, TensorRequest, infer, inputs_of, outputs_of, placed, read, write
 from app.services.predictions import Served
-from app.services.tensors import binary_size, refused
 from app.settings import KiB, Settings
 from app.validation import validation_faults
 

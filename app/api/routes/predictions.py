@@ -11,13 +11,9 @@ from fastapi import APIRouter, Body, Depends, Query
 
 from app.api.edge.body import Headers, Sent
 from app.api.edge.middleware import Reply
+from app.api.edge.negotiation import ARROW, BINARY, CSV, NPY, WRITERS, accepted, encoding_of, kind_of, npy_rows
 from app.api.edge.openapi import declare
 from app.api.fast.route import Call, DirectRoute, Holds, Respond, by_the_route
-from app.api.formats.arrow import arrow_rows
-from app.api.formats.csv import csv_document, csv_numbers
-from app.api.formats.json_numbers import STANDS, cut, order_of
-from app.api.formats.negotiation import ARROW, BINARY, CSV, NPY, WRITERS, accepted, encoding_of, kind_of, npy_rows
-from app.api.formats.strict_json import parse
 from app.api.params.common import CONFIDENCE, ModelPath, RequestTimeout, seconds
 from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
 from app.api.params.rejection import (
@@ -30,12 +26,16 @@ from app.api.params.rejection import (
     Threshold,
     policy_of,
 )
+from app.formats.arrow import arrow_rows
+from app.formats.csv import csv_document, csv_numbers
+from app.formats.json import Extras, WrittenPrediction
+from app.formats.json_tables import STANDS, cut, order_of
+from app.formats.strict_json import parse
 from app.ml.contract.algorithm import Matrix
 from app.ml.job import VersionRef
 from app.ml.numerics.decoding.json_numbers import LISTS, OBJECTS
 from app.ml.tables.rows import Incoming, whole
 from app.schemas.predictions import Prediction, PredictRequest
-from app.services.answers import Extras, WrittenPrediction
 from app.services.predictions import Served, check_extras, wanted_of
 from app.settings import KiB, Settings
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.ml.job import VersionRef
-from app.schemas.inference import ModelMetadata
+from app.schemas.open_inference import ModelMetadata
 
 JSON_BYTES = "Inference-Header-Content-Length"
 COLUMNS = ("x", "y", "z")
@@ -246,8 +246,8 @@ def test_every_float(numeric, infer, datatype):
 
 
 def test_booleans_and_binary_booleans(services):
-    from app.schemas.inference import InferInput
-    from app.services.tensors import InvalidTensor, read_tensors
+    from app.formats.tensors import InvalidTensor, read_tensors
+    from app.schemas.open_inference import InferInput
 
     requested = InferInput.model_validate(tensor("b", [3], "BOOL", binary_data_size=3))
     assert read_tensors([requested], memoryview(b"\0\1\1"))[0].values == [False, True, True]

@@ -4,6 +4,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
+from app.formats.json import as_json, decided
 from app.ml.contract.columns import TableColumn
 from app.ml.evaluation.rejection import Policy
 from app.ml.models.model import Predicted, decode
@@ -11,7 +12,6 @@ from app.ml.tables.rows import read_rows
 from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
-from app.services.answers import as_json, decided
 from app.store.models import Pointer
 
 POINTER = Pointer("m", 1, "sha256:0", 1)

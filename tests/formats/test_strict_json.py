@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.api.formats.strict_json import LONG_INTEGER, MANY, STRING, _bare, _long_integers, parse
 from app.errors import MalformedJSON
+from app.formats.strict_json import LONG_INTEGER, MANY, STRING, _bare, _long_integers, parse
 
 DEPTH = 64
 REFUSED = [

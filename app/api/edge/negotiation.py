@@ -12,15 +12,15 @@ from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from app.api.edge.body import Headers, Sent
-from app.api.formats.strict_json import demand_json
 from app.errors import InvalidData, NotAcceptable, UnsupportedMediaType, ValiantError
+from app.formats.json import as_json
+from app.formats.npy import as_arrow, as_npy
+from app.formats.strict_json import demand_json
+from app.formats.tensor_requests import exact_matrix
+from app.formats.tensors import Tensor
 from app.ingest.options import ENCODINGS, encoding_named
 from app.ml.tables.rows import Incoming, whole
-from app.services.answers import as_json
-from app.services.columnar import as_arrow, as_npy
-from app.services.inference import exact_matrix
 from app.services.predictions import Served
-from app.services.tensors import Tensor
 
 JSON, CSV, NPY, ARROW = "application/json", "text/csv", "application/x-npy", "application/vnd.apache.arrow.stream"
 BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}

@@ -12,14 +12,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from app.errors import BodyTooLarge, Fault, InvalidData
+from app.formats.tensors import LENGTH, InvalidTensor, Tensor, read_tensors, refused
 from app.ml.contract.algorithm import Labels, Matrix
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.models.model import Model, Predicted
 from app.ml.tables.cells import EXACT, Flaw, flaw, read_cells
 from app.ml.tables.rows import MAX_FAULTS
-from app.schemas.inference import InferInput, InferRequest, OutputChoice, Parameters, TensorMetadata, TensorParameters
+from app.schemas.open_inference import (
+    InferInput,
+    InferRequest,
+    OutputChoice,
+    Parameters,
+    TensorMetadata,
+    TensorParameters,
+)
 from app.services.predictions import Served
-from app.services.tensors import LENGTH, InvalidTensor, Tensor, read_tensors, refused
 
 T = TypeVar("T")
 MATRIX = "input-0"

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from app.api.formats.arrow import matrix_of
-from app.api.formats.json_numbers import order_of
-from app.api.formats.negotiation import MalformedTable
+from app.api.edge.negotiation import MalformedTable
 from app.errors import InvalidEncoding, NulCharacter
+from app.formats.arrow import matrix_of
+from app.formats.json_tables import order_of
 from app.ml.contract.algorithm import Matrix
 from app.ml.contract.columns import InputColumn
 from app.ml.tables.cells import EXACT

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from app.api.edge.body import Sent
-from app.api.formats.negotiation import MalformedTable, Read, matrix_rows
+from app.api.edge.negotiation import MalformedTable, Read, matrix_rows
 from app.errors import BodyTooLarge, Fault, InvalidData, place
 from app.ml.contract.algorithm import Matrix
 from app.ml.tables.rows import MAX_FAULTS, Incoming, whole

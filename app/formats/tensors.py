@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from app.errors import Fault, NulCharacter, ValiantError
 from app.ml.tables.rows import MAX_FAULTS
-from app.schemas.inference import InferInput, Parameters
+from app.schemas.open_inference import InferInput, Parameters
 
 DTYPES = {
     **{f"UINT{bits}": np.dtype(f"<u{bits // 8}") for bits in (8, 16, 32, 64)},

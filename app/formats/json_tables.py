@@ -3,7 +3,7 @@
 The numbers are nearly all of a large body, and the least of its meaning. `cut` takes them out of the text, straight
 into one matrix, and leaves a word nobody can guess where they stood; what remains is a few names, which the strict
 reader reads, or remembers from the last body. Whatever is in the least unusual is not cut: then
-`app.api.formats.strict_json` reads the whole body, and reports what is wrong with it. Both paths give the same numbers
+`app.formats.strict_json` reads the whole body, and reports what is wrong with it. Both paths give the same numbers
 to the bit.
 """
 
@@ -17,8 +17,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import orjson
 
-from app.api.formats.strict_json import parse
 from app.errors import ValiantError
+from app.formats.strict_json import parse
 from app.ml.contract.algorithm import Labels, Matrix
 from app.ml.numerics.decoding.json_numbers import FLAT, LISTS, OBJECTS, Table, read_table, scan_small
 from app.ml.tables.cells import EXACT

@@ -8,19 +8,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.api.formats import json_numbers
-from app.api.formats.json_numbers import interpreted
-from app.api.formats.strict_json import parse
 from app.api.routes.open_inference import _numbers as tensor_of
 from app.api.routes.open_inference import _request
 from app.api.routes.predictions import _numbers as matrix_of
 from app.errors import ValiantError
+from app.formats import json_tables
+from app.formats.json_tables import interpreted
+from app.formats.strict_json import parse
+from app.formats.tensor_requests import read
 from app.ml.contract.columns import InputColumn
 from app.ml.numerics.decoding.json_numbers import read_table
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.state import PreparationState
 from app.ml.tables.rows import read_rows
-from app.services.inference import read
 from app.settings import Settings
 
 SETTINGS = Settings(max_predict_rows=6)
@@ -41,7 +41,7 @@ class Inputs:
 @pytest.fixture(params=READERS, autouse=True, scope="module")
 def reader(request):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_numbers, "_read", READERS[request.param])
+        patch.setattr(json_tables, "_read", READERS[request.param])
         yield request.param
 
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
+from app.formats.json import NO_EXTRAS, Extras, WrittenPrediction, decided, intervals
 from app.ml.models.model import Model, Predicted
 from app.ml.tables.rows import Incoming
-from app.services.answers import NO_EXTRAS, Extras, WrittenPrediction, decided, intervals
 from app.store.models import Pointer
 
 
