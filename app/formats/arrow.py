@@ -1,7 +1,7 @@
-"""Rows that come as an Arrow stream: a column for each input, by name, or one column whose lists are whole rows.
+"""Predictions as Arrow streams: rows as a column for each input, or one column whose lists are whole rows; responses.
 
-The bytes may lie about everything. They are read where they lie: what would be unpacked (compressed buffers, parts of
-dictionaries) is refused before it is, and what is written out is counted first. Numbers of a model of numbers go
+The bytes of a request may lie about everything. They are read in place: compressed buffers and parts of dictionaries
+are refused before they are unpacked; values that are written out are counted first. Numbers of a model of numbers go
 straight into its matrix; anything else becomes the rows that JSON would be, and is validated as they are.
 """
 
@@ -16,13 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from app.api.edge.body import Sent
-from app.api.edge.negotiation import MalformedTable, Read, matrix_rows
 from app.errors import BodyTooLarge, Fault, InvalidData, place
+from app.formats.arrow_messages import refuse_unpacking
+from app.formats.bytes import Sent
+from app.formats.malformed import MalformedTable
+from app.formats.npy import matrix_rows
+from app.formats.prediction import NO_EXTRAS, Extras, Version, WrittenPrediction, decided, intervals, numbers_of
 from app.ml.contract.algorithm import Matrix
-from app.ml.tables.rows import MAX_FAULTS, Incoming, whole
-from app.services.predictions import Served
-from app.settings import Settings
+from app.ml.models.model import Model, Predicted
+from app.ml.tables.rows import MAX_FAULTS, Incoming, read_rows, whole
 
 MOST_BATCHES = 10_000
 MICROSECONDS = pa.timestamp("us")
@@ -35,46 +37,48 @@ READ: tuple[Callable[[pa.DataType], bool], ...] = (
     pa.types.is_date,
 )
 TEXTS: tuple[Callable[[pa.DataType], bool], ...] = (pa.types.is_string, pa.types.is_large_string)
-HEADER, COMPRESSION, DATA, IS_DELTA = 2, 3, 1, 2
-"""Places of fields in the tables Message, RecordBatch and DictionaryBatch of Arrow's Message.fbs."""
 
 
-def arrow_rows(body: Sent, served: Served, read: Read, settings: Settings, *, let_bad_rows_pass: bool) -> Incoming:
-    """The rows of a stream; NaN and null are missing. `read`: the general reader.
+def arrow_rows(body: Sent, model: Model, *, max_rows: int, max_bytes: int, let_bad_rows_pass: bool) -> Incoming:
+    """The rows of a stream; NaN and null are missing. `max_bytes`: of a body, and of the table written out.
 
     Raises MalformedTable, BodyTooLarge, InvalidData.
     """
-    table, names = _table(body, settings), [column.name for column in served.model.inputs]
-    _demand_size(table.num_rows * len(names), settings)
+    table, names = _table(body, max_rows), [column.name for column in model.inputs]
+    _demand_size(table.num_rows * len(names), max_bytes)
     lists = _lists(table, len(names))
-    if lists is not None and served.model.preparation.numbers is not None:
-        return matrix_rows(lists, served, read, let_bad_rows_pass=let_bad_rows_pass)
+    if lists is not None and model.preparation.numbers is not None:
+        return matrix_rows(lists, model, max_rows=max_rows, let_bad_rows_pass=let_bad_rows_pass)
     _refuse_twice(table.column_names)
     requested = table.select([name for name in names if name in table.column_names])
     _demand_types(requested)
-    _demand_size(sum(map(_text_bytes, requested.columns)) // 2, settings)
-    raw = matrix_of(requested) if requested.column_names == list(served.model.preparation.numbers or ()) else None
-    incoming = read({"rows": _documents(requested)}) if raw is None else whole(raw)
+    _demand_size(sum(map(_text_bytes, requested.columns)) // 2, max_bytes)
+    raw = matrix_of(requested) if requested.column_names == list(model.preparation.numbers or ()) else None
+    if raw is not None:
+        incoming = whole(raw)
+    else:
+        rows = {"rows": _documents(requested)}
+        incoming = read_rows(rows, model.inputs, max_rows=max_rows, let_bad_rows_pass=let_bad_rows_pass)
     known = set(names)
     return incoming._replace(ignored=[name for name in table.column_names if name not in known])
 
 
-def _table(body: Sent, settings: Settings) -> pa.Table:
+def _table(body: Sent, max_rows: int) -> pa.Table:
     """The columns as views of the body, validated in full. Raises MalformedTable, BodyTooLarge."""
     with _named():
         source = pa.BufferReader(body)
         for count, message in enumerate(pa.ipc.MessageReader.open_stream(source)):
             if count > MOST_BATCHES:
                 raise MalformedTable(f"At most {MOST_BATCHES} messages are read.")
-            _refuse_unpacking(message)
+            refuse_unpacking(message)
         if source.tell() != len(body):
             raise MalformedTable("Bytes follow the end of the stream.")
         stream = pa.ipc.open_stream(body, options=pa.ipc.IpcReadOptions(use_threads=False))
         batches, rows = [], 0
         for batch in stream:
             rows += batch.num_rows
-            if rows > settings.max_predict_rows:
-                raise BodyTooLarge(f"There are more rows than one request may carry: {settings.max_predict_rows}.")
+            if rows > max_rows:
+                raise BodyTooLarge(f"There are more rows than one request may carry: {max_rows}.")
             batch.validate(full=True)
             batches.append(batch)
         table = pa.Table.from_batches(batches, stream.schema)
@@ -91,37 +95,9 @@ def _named() -> Iterator[None]:
         raise MalformedTable("The body is not readable as an Arrow stream: it is damaged, or something else.") from None
 
 
-def _refuse_unpacking(message: pa.Message) -> None:
-    """Raises MalformedTable for what takes memory beyond the body."""
-    if message.type not in {"record batch", "dictionary"}:
-        return
-    text = memoryview(message.metadata)
-    header = _table_at(text, _field(text, _table_at(text, 0), HEADER))
-    if message.type == "dictionary":
-        flag = _field(text, header, IS_DELTA)
-        if flag and text[flag]:
-            raise MalformedTable("Dictionaries in several batches are not read; send each of them whole.")
-        header = _table_at(text, _field(text, header, DATA))
-    if _field(text, header, COMPRESSION):
-        raise MalformedTable("Compressed buffers are not read; send them as they are.")
-
-
-def _table_at(text: memoryview, at: int) -> int:
-    """Where the table begins that a flatbuffer refers to from here."""
-    return at + int(struct.unpack_from("<I", text, at)[0])
-
-
-def _field(text: memoryview, table: int, number: int) -> int:
-    """Where a field of a flatbuffer's table is; 0 if it is left out."""
-    entries = table - int(struct.unpack_from("<i", text, table)[0])
-    size, at = int(struct.unpack_from("<H", text, entries)[0]), 4 + 2 * number
-    offset = int(struct.unpack_from("<H", text, entries + at)[0]) if at < size else 0
-    return table + offset if offset else 0
-
-
-def _demand_size(cells: int, settings: Settings) -> None:
+def _demand_size(cells: int, max_bytes: int) -> None:
     """Columns may all be views of the same bytes, or of none. Raises BodyTooLarge beyond what JSON could carry."""
-    if cells > settings.max_body_bytes // 2:
+    if cells > max_bytes // 2:
         raise BodyTooLarge("The table, written out, is larger than a body may be.")
 
 
@@ -221,3 +197,75 @@ def _moments(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         raise InvalidData(
             faults=[Fault(place("columns", name), "Times are read to the microsecond.", "column_type")]
         ) from None
+
+
+def as_arrow(
+    version: Version, model: Model, incoming: Incoming, predicted: Predicted | None, extras: Extras = NO_EXTRAS
+) -> WrittenPrediction:
+    """A row for each row sent: `prediction`, a `probability_…` for each class, and `flags`.
+
+    On request: `lower` and `upper`, infinite where nothing bounds the prediction, and `decision`. A flag is its code,
+    and the column after a colon. Bad rows are null, their flag is the code of the fault.
+    """
+    decisions: list[str] = []
+    if extras.policy is not None and predicted is not None:
+        predicted, decisions = decided(predicted, extras.policy)
+    columns = {"prediction": _predictions(model, predicted)}
+    if extras.confidence is not None:
+        columns |= zip(("lower", "upper"), map(pa.array, intervals(predicted).T), strict=True)
+    if model.classes is not None:
+        names = [f"probability_{label}" for label in model.classes]
+        columns |= zip(names, map(pa.array, numbers_of(model, predicted).T), strict=True)
+    if extras.policy is not None:
+        columns["decision"] = pa.array(decisions, pa.string())
+    columns = {name: _placed(incoming, values) for name, values in columns.items()}
+    columns["flags"] = _flags(incoming, predicted)
+    of = {
+        "model": version.model,
+        "version": str(version.version),
+        "digest": version.digest,
+        "task": model.task.value,
+    }
+    table = pa.table(columns).replace_schema_metadata(of)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return WrittenPrediction(sink.getvalue().to_pybytes(), version.version, incoming.ignored, incoming.rows)
+
+
+def _predictions(model: Model, predicted: Predicted | None) -> pa.Array:
+    """Of the good rows: as `Predicted.predictions`."""
+    if model.classes is not None:
+        codes = np.zeros(0, np.intp) if predicted is None else predicted.values
+        unknown = np.zeros(codes.size, np.bool_)
+        if predicted is not None and predicted.unknown is not None:
+            unknown[predicted.unknown] = True
+        return pa.array(model.classes).take(pa.array(codes, mask=unknown))
+    values = np.zeros(0) if predicted is None else np.ascontiguousarray(predicted.values)
+    if values.ndim == 1:
+        return pa.array(values)
+    ends = np.arange(len(values) + 1, dtype=np.int32) * np.int32(values.size // len(values))
+    return pa.ListArray.from_arrays(pa.array(ends), pa.array(values.ravel()))
+
+
+def _placed(incoming: Incoming, values: pa.Array) -> pa.Array:
+    """The flags of the good rows, null elsewhere."""
+    if len(values) == incoming.rows:
+        return values
+    places, bad = np.zeros(incoming.rows, np.intp), np.ones(incoming.rows, np.bool_)
+    places[incoming.good], bad[incoming.good] = np.arange(len(values)), False
+    return values.take(pa.array(places, mask=bad))
+
+
+def _flags(incoming: Incoming, predicted: Predicted | None) -> pa.Array:
+    """A list of texts for each row."""
+    messages = [
+        (flag.code if flag.column is None else f"{flag.code}:{flag.column}", incoming.good[flag.rows])
+        for flag in (predicted.flags if predicted else ())
+    ]
+    messages += [(fault.code, np.array([int(fault.pointer.split("/")[2])])) for fault in incoming.faults]
+    rows = np.concatenate([np.zeros(0, np.intp), *(rows for _, rows in messages)])
+    which = np.repeat(np.arange(len(messages)), [rows.size for _, rows in messages])
+    ends = np.append(0, np.bincount(rows, minlength=incoming.rows).cumsum()).astype(np.int32)
+    texts = pa.array([text for text, _ in messages], pa.string()).take(pa.array(which[rows.argsort(kind="stable")]))
+    return pa.ListArray.from_arrays(pa.array(ends), texts)

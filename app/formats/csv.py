@@ -13,13 +13,15 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from app.api.edge.negotiation import MalformedTable
 from app.errors import InvalidEncoding, NulCharacter
 from app.formats.arrow import matrix_of
 from app.formats.json_tables import order_of
+from app.formats.malformed import MalformedTable
 from app.ml.contract.algorithm import Matrix
 from app.ml.contract.columns import InputColumn
+from app.ml.models.model import Model
 from app.ml.tables.cells import EXACT
+from app.ml.tables.rows import Incoming, read_rows, whole
 from app.ml.tables.texts import read_texts
 
 DELIMITERS = ",;\t|"
@@ -28,6 +30,15 @@ HEAD = 1 << 20
 MARK = b"\xef\xbb\xbf"
 """Of UTF-8, which some programs write first."""
 REFUSALS = (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeDecodeError)
+
+
+def csv_rows(body: bytes, model: Model, *, encoding: str | None, max_rows: int, let_bad_rows_pass: bool) -> Incoming:
+    """Raises MalformedTable, InvalidEncoding, NulCharacter, and what `app.ml.tables.rows.read_rows` raises."""
+    raw = None if encoding else csv_numbers(body, model.plain_numbers, max_rows=max_rows)
+    if raw is not None:
+        return whole(raw)
+    document = csv_document(body, model.inputs, max_rows=max_rows, encoding=encoding, reading=model.reading)
+    return read_rows(document, model.inputs, max_rows=max_rows, let_bad_rows_pass=let_bad_rows_pass)
 
 
 def csv_numbers(body: bytes, names: tuple[str, ...] | None, *, max_rows: int) -> Matrix | None:

@@ -1,45 +1,61 @@
-"""The response to a prediction, written as JSON once: `app.schemas.predictions.Prediction`.
+"""Predictions as JSON: rows that come so, and the response `app.schemas.predictions.Prediction`, written once.
 
-Numbers are the shortest that read back as the same float; what is not finite is null.
+Numbers are written as the shortest that read back as the same float; what is not finite is null.
 """
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from sys import intern
+from typing import Any
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from app.formats.json_tables import STANDS, cut, order_of
+from app.formats.prediction import NO_EXTRAS, Extras, Version, WrittenPrediction, decided, intervals
+from app.formats.strict_json import parse
 from app.ml.contract.algorithm import Matrix, Task
-from app.ml.evaluation.rejection import Policy
 from app.ml.models.model import Model, Predicted
+from app.ml.numerics.decoding.json_numbers import LISTS, OBJECTS
 from app.ml.preparation.flags import Flagged
-from app.ml.tables.rows import Incoming
-from app.store.models import Pointer
+from app.ml.tables.rows import Incoming, read_rows, whole
 
 
-class WrittenPrediction(NamedTuple):
-    body: bytes
-    version: int
-    ignored: Sequence[str]
-    """Columns that were sent and not used."""
-    rows: int
-    """That were sent."""
+def json_rows(body: bytes, model: Model, *, max_rows: int, max_depth: int, let_bad_rows_pass: bool) -> Incoming:
+    """Raises the kinds of MalformedJSON, and what `app.ml.tables.rows.read_rows` raises."""
+    raw = number_rows(body, model.preparation.numbers, max_rows=max_rows, max_depth=max_depth)
+    if raw is not None:
+        return whole(raw)
+    return read_rows(parse(body, max_depth), model.inputs, max_rows=max_rows, let_bad_rows_pass=let_bad_rows_pass)
 
 
-class Extras(NamedTuple):
-    """Parts of a response that only some requests ask for."""
+def number_rows(body: bytes, names: tuple[str, ...] | None, *, max_rows: int, max_depth: int) -> Matrix | None:
+    """The raw matrix (n, p) of a body of numbers for these inputs and nothing else; None if it is any other."""
+    if names is None:
+        return None
+    found = cut(body, b"data|rows", _header, max_depth, most=max_rows * len(names))
+    if found is None or found.values.shape[1] != len(names):
+        return None
+    header = found.rest or found.names
+    if header == names:
+        return found.values
+    order = order_of(header, names)
+    return None if order is None else np.ascontiguousarray(found.values[:, order])
 
-    policy: Policy | None = None
-    confidence: float | None = None
 
-
-NO_EXTRAS = Extras()
+def _header(rest: Any, form: int) -> tuple[str, ...] | None:
+    """The names of a body's columns; none where each row has them."""
+    if rest == {"rows": STANDS[OBJECTS]} and form == OBJECTS:
+        return ()
+    if not isinstance(rest, dict) or rest.keys() != {"columns", "data"} or rest["data"] != STANDS[LISTS]:
+        return None
+    columns = rest["columns"]
+    return tuple(map(intern, columns)) if isinstance(columns, list) and set(map(type, columns)) == {str} else None
 
 
 def as_json(
-    pointer: Pointer, model: Model, incoming: Incoming, predicted: Predicted | None, extras: Extras = NO_EXTRAS
+    version: Version, model: Model, incoming: Incoming, predicted: Predicted | None, extras: Extras = NO_EXTRAS
 ) -> WrittenPrediction:
     """`predicted` is of the good rows, None if there are none. Bad rows are null in every list."""
     decisions: list[str] | None = None if extras.policy is None else []
@@ -58,31 +74,14 @@ def as_json(
     if incoming.faults:
         document["errors"] = [fault._asdict() for fault in incoming.faults]
     written = orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
-    return WrittenPrediction(_head(pointer, model.task) + written[1:], pointer.version, incoming.ignored, incoming.rows)
+    return WrittenPrediction(_head(version, model.task) + written[1:], version.version, incoming.ignored, incoming.rows)
 
 
 @lru_cache(maxsize=1024)
-def _head(pointer: Pointer, task: Task) -> bytes:
+def _head(version: Version, task: Task) -> bytes:
     """The names that all responses of a version begin with, up to the comma."""
-    names = {"model": pointer.model, "version": pointer.version, "digest": pointer.digest, "task": task.value}
+    names = {"model": version.model, "version": version.version, "digest": version.digest, "task": task.value}
     return orjson.dumps(names)[:-1] + b","
-
-
-def decided(predicted: Predicted, policy: Policy) -> tuple[Predicted, list[str]]:
-    """The classes that the policy assigns, and what becomes of each row."""
-    probabilities = predicted.probabilities
-    if probabilities is None:
-        raise ValueError("Only probabilities can be decided upon.")
-    accepted = policy.accepts(probabilities)
-    if predicted.unknown is not None:
-        accepted[predicted.unknown] = False
-    result = predicted._replace(values=policy.assigned(probabilities))
-    return result, ["accepted" if one else "rejected" for one in accepted.tolist()]
-
-
-def intervals(predicted: Predicted | None) -> Matrix:
-    """(n, 2), of the good rows."""
-    return np.empty((0, 2)) if predicted is None else np.ascontiguousarray(predicted.intervals, np.float64)
 
 
 def _probabilities(predicted: Predicted | None) -> Sequence[Any] | NDArray[np.float64]:

@@ -22,7 +22,7 @@ from app.formats.strict_json import parse
 from app.ml.contract.algorithm import Labels, Matrix
 from app.ml.numerics.decoding.json_numbers import FLAT, LISTS, OBJECTS, Table, read_table, scan_small
 from app.ml.tables.cells import EXACT
-from app.settings import KiB, Settings
+from app.settings import KiB
 
 T = TypeVar("T")
 WORD = secrets.token_hex(16)
@@ -49,12 +49,12 @@ class Cut(NamedTuple, Generic[T]):
 
 
 def cut(
-    body: bytes, keys: bytes, understand: Callable[[Any, int], T | None], settings: Settings, *, most: int
+    body: bytes, keys: bytes, understand: Callable[[Any, int], T | None], max_depth: int, *, most: int
 ) -> Cut[T] | None:
     """The table of up to `most` numbers that is the value of the first of such keys; None if there is any doubt.
 
-    keys: names with a bar between. understand: makes something of the rest, given the form of what was cut, or None;
-    what it makes is remembered, so it must not be changed.
+    keys: names with a bar between. max_depth: levels of nesting that the rest may have. understand: makes something of
+    the rest, given the form of what was cut, or None; what it makes is remembered, so it must not be changed.
     """
     start = _found(body, keys)
     if start is None:
@@ -65,7 +65,7 @@ def cut(
     table = _read(text, at, form, most)
     if table is None or len(text) - table.end + at > LONGEST_FRAME:
         return None
-    rest = _rest(head, text[table.end :], form, settings.max_json_depth, understand)
+    rest = _rest(head, text[table.end :], form, max_depth, understand)
     names = () if table.names is None else _names(table.names)
     return None if rest is None or names is None else Cut(rest, form, table.values, names)
 

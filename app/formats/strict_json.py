@@ -6,33 +6,23 @@ overwrite, NUL (which Postgres cannot store), our own depth, and to name the cau
 """
 
 import re
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import orjson
-from fastapi import Request, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.params import Form
-from fastapi.routing import APIRoute
 
-from app.api.edge.body import BY_NAME, Headers, read
 from app.errors import (
     DuplicateKey,
     EmptyBody,
-    Fault,
     InvalidEncoding,
-    InvalidRequest,
     LoneSurrogate,
     MalformedJSON,
     NonFiniteNumber,
     NulCharacter,
     NumberOutOfRange,
     TooDeep,
-    UnsupportedMediaType,
 )
-from app.settings import KiB, MiB, Settings
-from app.validation import in_document_order, validation_faults
+from app.settings import KiB
 
 # Possessive, and a string that never ends is a match too: no text makes these go over it twice.
 STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
@@ -49,8 +39,6 @@ REFUSED = (
     (re.compile(r"\\u[dD][89a-fA-F][\da-fA-F]{2}"), LoneSurrogate),
 )
 LONGEST_64_BIT = 20
-FORM_BYTES = MiB
-"""Of a body with a schema: it holds settings, not data, and may have a fault every few bytes, which are all listed."""
 STEP = np.zeros(256, np.int8)
 STEP[list(b"[{")], STEP[list(b"]}")] = 1, -1
 
@@ -133,60 +121,3 @@ def _cause(body: bytes, error: orjson.JSONDecodeError) -> MalformedJSON:
         if pattern.match(text, at):
             return refusal()
     return MalformedJSON(f"There is a mistake in line {error.lineno}, column {error.colno}.")
-
-
-def demand_json(headers: Headers) -> None:
-    """Raises UnsupportedMediaType unless the body says it is JSON in UTF-8."""
-    if headers.get(b"content-type") == b"application/json":
-        return
-    kind, _, parameters = headers.get(b"content-type", b"").decode("latin-1").lower().partition(";")
-    name, _, charset = parameters.strip().partition("=")
-    is_json = kind.strip() == "application/json" or re.fullmatch(r"application/[\w.-]+\+json", kind.strip())
-    if not is_json or (name == "charset" and charset.strip('" ') != "utf-8"):
-        raise UnsupportedMediaType("Send application/json in UTF-8.", headers={"Accept": "application/json"})
-
-
-class _Read(Request):
-    """A request whose body was read and parsed already."""
-
-    def __init__(self, request: Request, raw: bytes, value: object) -> None:
-        super().__init__(request.scope, request.receive)
-        self._body = raw
-        self.value = value
-
-    async def json(self) -> Any:
-        return self.value
-
-
-class StrictRoute(APIRoute):
-    """A route whose JSON body comes through `parse`: use it as the `route_class` of every router."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-        if self.body_field is None or isinstance(self.body_field.field_info, Form):
-            return handle
-        kind = self.body_field.field_info.annotation
-
-        async def strict(request: Request) -> Response:
-            settings: Settings = request.app.settings
-            headers = request.scope[BY_NAME]
-            body = await read(request.receive, headers, settings, most=FORM_BYTES)
-            if body:
-                demand_json(headers)
-            value = parse(body, settings.max_json_depth)
-            try:
-                return await handle(_Read(request, body, value))
-            except RequestValidationError as error:
-                faults = validation_faults(error.errors(), kind)
-                faults += await self.further_faults(request, value, faults)
-            except InvalidRequest as error:
-                faults = [*error.faults]
-                if not faults:
-                    raise
-            raise InvalidRequest(faults=in_document_order(faults, value))
-
-        return strict
-
-    async def further_faults(self, _request: Request, _body: object, _found: Sequence[Fault]) -> Sequence[Fault]:
-        """Faults of a JSON body beyond those of its schema."""
-        return ()

@@ -1,92 +1,34 @@
-"""Open Inference requests: tensors → tensors, by the same model code that `app.services.predictions` calls."""
+"""Open Inference requests: JSON and tensors → the raw matrix of a model."""
 
 import math
 from collections.abc import Sequence
-from itertools import repeat
-from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 import pyarrow as pa
-from numpy.typing import NDArray
+from pydantic import ValidationError
 
-from app.errors import BodyTooLarge, Fault, InvalidData
-from app.formats.tensors import LENGTH, InvalidTensor, Tensor, read_tensors, refused
-from app.ml.contract.algorithm import Labels, Matrix
-from app.ml.contract.columns import ColumnKind, InputColumn
-from app.ml.models.model import Model, Predicted
-from app.ml.tables.cells import EXACT, Flaw, flaw, read_cells
+from app.errors import BodyTooLarge, Fault, InvalidData, InvalidRequest
+from app.formats.bytes import Sent
+from app.formats.json_tables import STANDS, cut
+from app.formats.strict_json import parse
+from app.formats.tensor_values import all_numbers, cells_of, exact_matrix
+from app.formats.tensors import InvalidTensor, Tensor, binary_size, read_tensors, refused
+from app.ml.contract.algorithm import Matrix
+from app.ml.contract.columns import ColumnKind
+from app.ml.models.model import Model
+from app.ml.numerics.decoding.json_numbers import FLAT
 from app.ml.tables.rows import MAX_FAULTS
-from app.schemas.open_inference import (
-    InferInput,
-    InferRequest,
-    OutputChoice,
-    Parameters,
-    TensorMetadata,
-    TensorParameters,
-)
-from app.services.predictions import Served
+from app.schemas.open_inference import InferInput, InferRequest
+from app.settings import KiB
+from app.validation import validation_faults
 
-T = TypeVar("T")
-MATRIX = "input-0"
-PLATFORM = "valiant"
 UNKNOWN = "The model has no column of this name."
 SHOWN = 20
 """Columns named in an error."""
-ONE_OUTPUT = ("np", "pd")
-"""Content types of requests by MLServer's codecs: they read one array, and a table of one value per row and output."""
-NEVER_OFFERED = ("classification", "shared_memory_region")
-"""Parameters of other servers' extensions: they change the response, so they cannot be ignored."""
-DATATYPES: dict[type, str] = {bool: "BOOL", int: "INT64", float: "FP64", str: "BYTES"}
-KIND, NULLABLE = map(attrgetter, ("kind", "nullable"))
-TENSOR_OF_KIND = {ColumnKind.NUMERIC: "FP64", ColumnKind.BOOLEAN: "BOOL"}
-
-
-class Output(NamedTuple):
-    """A tensor of a response."""
-
-    name: str
-    datatype: str
-    values: NDArray[Any]
-    labels: Sequence[Any] = ()
-    """Of BYTES: the labels that the values index."""
-    classes: Sequence[Any] = ()
-    """Of the columns, where these are probabilities."""
-
-
-class Inferred(NamedTuple):
-    body: bytes
-    json_bytes: int | None
-    """Where the JSON ends and binary tensors begin; None without any."""
-    rows: int
-    """That were predicted."""
-
-
-def inputs_of(model: Model) -> list[TensorMetadata]:
-    """One matrix where all columns are numbers, else a tensor per column."""
-    names = [column.name for column in model.inputs]
-    if _all_numbers(model.inputs) and MATRIX not in names:
-        shape = [-1, len(names)]
-        columns = TensorParameters(columns=names)
-        return [TensorMetadata(name=MATRIX, datatype="FP64", shape=shape, parameters=columns)]
-    kinds = [TENSOR_OF_KIND.get(ColumnKind(column.kind), "BYTES") for column in model.inputs]
-    return [TensorMetadata(name=n, datatype=kind, shape=[-1]) for n, kind in zip(names, kinds, strict=True)]
-
-
-def outputs_of(model: Model) -> list[TensorMetadata]:
-    """As `infer` returns them: read off the prediction of a row of missing values."""
-    given = _outputs(model, model.predict_raw(np.full((1, len(model.inputs)), np.nan)))
-    return [_described(output) for output in given]
-
-
-def _described(output: Output) -> TensorMetadata:
-    return TensorMetadata(
-        name=output.name,
-        datatype=output.datatype,
-        shape=[-1, *output.values.shape[1:]],
-        parameters=TensorParameters(labels=list(output.classes)) if output.classes else None,
-    )
+LONGEST_HEAD = 4 * KiB
+"""Heads of binary requests are remembered: 256 of them are at most a MiB."""
 
 
 class TensorRequest(NamedTuple):
@@ -96,13 +38,54 @@ class TensorRequest(NamedTuple):
     request: InferRequest
 
 
+def read_request(body: Sent, end: int, model: Model, *, max_rows: int, max_depth: int) -> TensorRequest:
+    """A body whose JSON ends at `end`. Raises what `read` raises, the kinds of MalformedJSON, and InvalidRequest."""
+    text = bytes(body if end == len(body) else memoryview(body)[:end])
+    plain = matrix_request(text, model, max_rows=max_rows, max_depth=max_depth)
+    if plain is not None:
+        return plain
+    read_head = _head if end < len(body) and end <= LONGEST_HEAD else _head.__wrapped__
+    return read(model, read_head(text, max_depth), memoryview(body)[end:], max_rows=max_rows)
+
+
+@lru_cache(maxsize=256)
+def _head(text: bytes, depth: int) -> InferRequest:
+    """The JSON before binary tensors, which holds all but the numbers: mostly the same again."""
+    return parsed(parse(text, depth))
+
+
+def matrix_request(text: bytes, model: Model, *, max_rows: int, max_depth: int) -> TensorRequest | None:
+    """The request that `read` makes of a text with a matrix of numbers and nothing after it; else None."""
+    found = cut(text, b"data", _understood, max_depth, most=max_rows * len(model.inputs))
+    if found is None:
+        return None
+    raw = placed(model, found.rest, found.values, flat=found.form == FLAT, max_rows=max_rows)
+    return None if raw is None else TensorRequest(raw, found.rest)
+
+
+def _understood(rest: Any, form: int) -> InferRequest | None:
+    request = parsed(rest)
+    tensor = request.inputs[0]
+    plain = len(request.inputs) == 1 and tensor.data == STANDS[form] and tensor.datatype == "FP64"
+    return request if plain and binary_size(tensor.parameters, "") is None else None
+
+
+def parsed(document: object) -> InferRequest:
+    try:
+        return InferRequest.model_validate(document)
+    except ValidationError as error:
+        found = error.errors(include_url=False)[:MAX_FAULTS]
+        in_body = [{**one, "loc": ("body", *one["loc"])} for one in found]
+        raise InvalidRequest(faults=validation_faults(in_body, InferRequest)) from None
+
+
 def read(model: Model, request: InferRequest, payload: memoryview, *, max_rows: int) -> TensorRequest:
     """The raw matrix of the tensors, `payload` being the bytes after the JSON.
 
     Raises InvalidTensor, NulCharacter, BodyTooLarge, and InvalidData for values the model's columns do not take.
     """
     sent, names = [tensor.name for tensor in request.inputs], [column.name for column in model.inputs]
-    whole = len(sent) == 1 and _all_numbers(model.inputs) and _is_matrix(request.inputs[0], names)
+    whole = len(sent) == 1 and all_numbers(model.inputs) and _is_matrix(request.inputs[0], names)
     if not whole:
         _demand(sent, names)
     rows = _rows(request, names if whole else None, max_rows)
@@ -126,28 +109,6 @@ def placed(model: Model, request: InferRequest, values: Matrix, *, flat: bool, m
     if names is None or not (fits and as_said and _is_matrix(tensor, names)):
         return None
     return values.reshape(rows, len(model.inputs))
-
-
-def infer(served: Served, sent: TensorRequest) -> Inferred:
-    return write(served, sent.request, served.model.predict_raw(sent.raw))
-
-
-def write(served: Served, request: InferRequest, predicted: Predicted) -> Inferred:
-    """The requested outputs. Raises InvalidTensor where there is no such output."""
-    given = _requested(_outputs(served.model, predicted), request)
-    parts = [_written(output, binary=binary) for output, binary in given]
-    document: dict[str, Any] = {"model_name": served.pointer.model, "model_version": str(served.pointer.version)}
-    if request.id is not None:
-        document["id"] = request.id
-    document["outputs"] = [head for head, _ in parts]
-    text = orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
-    if not any(binary for _, binary in given):
-        return Inferred(text, None, len(predicted.predictions))
-    return Inferred(b"".join([text, *(tail for _, tail in parts)]), len(text), len(predicted.predictions))
-
-
-def _all_numbers(columns: Sequence[InputColumn]) -> bool:
-    return set(map(KIND, columns)) == {ColumnKind.NUMERIC}
 
 
 def _is_matrix(tensor: InferInput, names: Sequence[str]) -> bool:
@@ -194,130 +155,11 @@ def _demand(sent: Sequence[str], names: Sequence[str]) -> None:
         raise InvalidTensor(UNKNOWN, faults=unknown[:MAX_FAULTS])
 
 
-def exact_matrix(tensor: Tensor, columns: Sequence[InputColumn], rows: int) -> Matrix:
-    """The raw matrix (n, p) of one tensor. Raises InvalidTensor, InvalidData."""
-    if isinstance(tensor.values, list):
-        raise refused(f"{tensor.pointer}/datatype", "The column takes numbers: send a numeric datatype, such as FP64.")
-    _refuse_flaws(tensor, columns)
-    return np.asarray(tensor.values, np.float64).reshape(rows, len(columns))
-
-
 def _by_column(model: Model, tensors: Sequence[Tensor], rows: int) -> Matrix:
     if all(c.kind == ColumnKind.NUMERIC for c in model.inputs):
         raw = np.empty((rows, len(tensors)))
         for place, (tensor, column) in enumerate(zip(tensors, model.inputs, strict=True)):
             raw[:, place] = exact_matrix(tensor, [column], rows)[:, 0]
         return raw
-    cells = [_cells(tensor, column) for tensor, column in zip(tensors, model.inputs, strict=True)]
+    cells = [cells_of(tensor, column) for tensor, column in zip(tensors, model.inputs, strict=True)]
     return model.preparation.raw(pa.Table.from_arrays(cells, names=[column.name for column in model.inputs]))
-
-
-def _cells(tensor: Tensor, column: InputColumn) -> pa.Array:
-    values = tensor.values if isinstance(tensor.values, list) else _json_values(tensor.values)
-    cells, flawed = read_cells(column, values)
-    if flawed:
-        raise _flawed(tensor, [(position, column, values[position]) for position in flawed[:MAX_FAULTS]], len(flawed))
-    return cells
-
-
-def _json_values(numbers: NDArray[Any]) -> list[Any]:
-    """As they would be in a row: missing is None."""
-    values: list[Any] = numbers.tolist()
-    return [None if value != value else value for value in values]  # noqa: PLR0124  only NaN is unlike itself
-
-
-def _refuse_flaws(tensor: Tensor, columns: Sequence[InputColumn]) -> None:
-    """Values that `app.ml.tables.cells` refuses in a column of numbers, found without an object per cell."""
-    values = np.asarray(tensor.values)
-    if values.dtype.kind == "f":
-        bad = np.isinf(values)
-        if not all(map(NULLABLE, columns)):
-            wanting = np.array([not column.nullable for column in columns])
-            bad |= np.isnan(values) & np.tile(wanting, values.size // len(columns))
-    else:
-        bad = values > EXACT
-        if values.dtype.kind == "i":
-            bad |= values < -EXACT
-    if bad.any():
-        found = np.flatnonzero(bad)
-        shown = zip(found[:MAX_FAULTS].tolist(), _json_values(values[found[:MAX_FAULTS]]), strict=True)
-        raise _flawed(tensor, [(at, columns[at % len(columns)], value) for at, value in shown], found.size)
-
-
-def _flawed(tensor: Tensor, values: Sequence[tuple[int, InputColumn, Any]], count: int) -> InvalidData:
-    faults = []
-    for position, column, value in values:
-        code, detail = flaw(column, value) or Flaw("invalid", "")
-        faults.append(Fault(tensor.place(position), detail, code))
-    return InvalidData(f"The tensor holds {count} fault{'s'[: count != 1]}.", faults=faults)
-
-
-def _outputs(model: Model, predicted: Predicted) -> list[Output]:
-    """The protocol has no null: a row that the model rejects gets its likeliest class, see `predict_proba`."""
-    if predicted.classes is None:
-        if model.task.labels:
-            return [Output("predict", "INT64", np.asarray(predicted.values, np.int64))]
-        return [Output("predict", "FP64", np.asarray(predicted.values, np.float64))]
-    kinds = {type(label) for label in predicted.classes}
-    datatype = DATATYPES[kinds.pop()] if len(kinds) == 1 else "FP64"
-    odds = Output("predict_proba", "FP64", np.asarray(predicted.probabilities), classes=predicted.classes)
-    if datatype == "BYTES":
-        return [Output("predict", datatype, predicted.values, predicted.classes), odds]
-    dtype = {"BOOL": np.bool_, "INT64": np.int64, "FP64": np.float64}[datatype]
-    return [Output("predict", datatype, np.array(predicted.classes, dtype)[predicted.values]), odds]
-
-
-def _requested(given: Sequence[Output], request: InferRequest) -> list[tuple[Output, bool]]:
-    """The requested outputs, in that order, and whether each is to be binary."""
-    as_bytes = _flag(request.parameters, "binary_data_output", "", otherwise=False)
-    if not request.outputs:
-        single = (request.parameters or {}).get("content_type") in ONE_OUTPUT
-        return list(zip(given[:1] if single else given, repeat(as_bytes)))
-    by_name = {output.name: output for output in given}
-    if len({requested.name for requested in request.outputs}) < len(request.outputs):
-        raise refused("/outputs", "An output is requested twice.")
-    return [_one(requested, by_name, f"/outputs/{i}", as_bytes) for i, requested in enumerate(request.outputs)]
-
-
-def _one(requested: OutputChoice, given: dict[str, Output], at: str, as_bytes: bool) -> tuple[Output, bool]:
-    if requested.name not in given:
-        raise refused(f"{at}/name", f"The model's outputs are {', '.join(given)}.")
-    for name in NEVER_OFFERED:
-        if name in (requested.parameters or {}):
-            raise refused(f"{at}/parameters/{name}", "This extension of the protocol is not offered.")
-    return given[requested.name], _flag(requested.parameters, "binary_data", at, otherwise=as_bytes)
-
-
-def _flag(parameters: Parameters | None, name: str, pointer: str, *, otherwise: bool) -> bool:
-    value = (parameters or {}).get(name, otherwise)
-    if not isinstance(value, bool):
-        raise refused(f"{pointer}/parameters/{name}", "true or false is needed.")
-    return value
-
-
-def _written(output: Output, *, binary: bool) -> tuple[dict[str, Any], bytes]:
-    """The tensor's part of the JSON, and its bytes after it."""
-    head: dict[str, Any] = {
-        "name": output.name,
-        "shape": list(output.values.shape),
-        "datatype": output.datatype,
-    }
-    flat, labels = np.ascontiguousarray(output.values).ravel(), output.labels
-    if not binary:
-        return head | {"data": _each(labels, flat) if labels else flat}, b""
-    tail = b"".join(_each(list(map(_length_prefixed, labels)), flat)) if labels else _little_endian(flat)
-    return head | {"parameters": {"binary_data_size": len(tail)}}, tail
-
-
-def _each(of: Sequence[T], places: Labels) -> list[T]:
-    found: list[T] = np.array(of, np.object_)[places].tolist()
-    return found
-
-
-def _length_prefixed(text: str) -> bytes:
-    code = text.encode()
-    return LENGTH.pack(len(code)) + code
-
-
-def _little_endian(flat: NDArray[Any]) -> bytes:
-    return flat.astype(flat.dtype.newbyteorder("<"), copy=False).tobytes()

@@ -1,19 +1,21 @@
 """Predictions from the process's own memory, else from Redis, else from Postgres."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import inf
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from app.errors import Fault, InvalidRequest
-from app.formats.json import NO_EXTRAS, Extras, WrittenPrediction, as_json
+from app.formats.json import as_json
+from app.formats.prediction import NO_EXTRAS, Extras, WrittenPrediction
 from app.ml.contract.algorithm import Matrix
 from app.ml.evaluation.rejection import Policy
 from app.ml.job import VersionRef
 from app.ml.models.model import Model, Predicted
-from app.ml.tables.rows import Incoming, read_rows
+from app.ml.tables.rows import Incoming
 from app.services.batching import Batching
 from app.services.compiling import Compiling
 from app.services.loading import opened, stored
@@ -26,7 +28,7 @@ from app.store.cache import Cache
 from app.store.models import Pointer
 from app.store.work import WorkFactory
 
-T = TypeVar("T")
+_UNTIMED = nullcontext()
 QUICK_BODY, QUICK_MODEL = 64 * KiB, 8 * MiB
 """A small table and a small model take less time than the switch to a thread and back may cost."""
 QUICK_SECONDS, MEMORY, MOST_PACES = 1e-3, 0.9, 10_000
@@ -55,7 +57,6 @@ class Predictions:
     def __init__(self, work: WorkFactory, cache: Cache, settings: Settings) -> None:
         self._work = work
         self._cache = cache
-        self._max_rows = settings.max_predict_rows
         self.pointers = Pointers(work, settings.pointer_seconds, settings.stale_seconds)
         self.memory = ModelMemory(settings.model_memory_bytes)
         self.tally = Tally()
@@ -105,16 +106,20 @@ class Predictions:
             return served
         return None
 
-    def timed(self, served: Served, size: int, give: Callable[[], T], *, plain: bool) -> T:
-        """The result of `give` for a body of so many bytes. How long a large plain one takes is remembered.
+    def paced(self, served: Served, size: int, *, plain: bool) -> AbstractContextManager[None]:
+        """Around a body of so many bytes, from reading to writing: how long a large plain one takes is remembered.
 
         And forgotten slowly: whoever was slow once, and be it in refusing, is not trusted for some time.
         """
         if not plain or size <= QUICK_BODY or served.model.preparation.numbers is None:
-            return give()
-        begun, digest = time.thread_time(), served.pointer.digest
+            return _UNTIMED
+        return self._timed(served.pointer.digest, size)
+
+    @contextmanager
+    def _timed(self, digest: str, size: int) -> Iterator[None]:
+        begun = time.thread_time()
         try:
-            return give()
+            yield
         finally:
             if len(self._paces) >= MOST_PACES:
                 self._paces.clear()
@@ -128,10 +133,6 @@ class Predictions:
         while not await within(flight, PROBE_SECONDS):
             await self.pointers.demand_database(reference)
         return flight.result()
-
-    def read(self, served: Served, body: object, *, let_bad_rows_pass: bool = False) -> Incoming:
-        """Rows as parsed from JSON. Raises what `app.ml.tables.rows.read_rows` raises."""
-        return read_rows(body, served.model.inputs, max_rows=self._max_rows, let_bad_rows_pass=let_bad_rows_pass)
 
     def respond(
         self,

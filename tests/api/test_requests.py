@@ -8,10 +8,10 @@ from fastapi.routing import iter_route_contexts
 from starlette.testclient import TestClient
 
 from app.api.edge.middleware import SECURITY
+from app.api.edge.strict_route import StrictRoute
 from app.api.fast.route import DirectRoute
 from app.api.uploads.multipart import FileFormRoute
 from app.docs import explorer
-from app.formats.strict_json import StrictRoute
 from app.main import create_app
 from app.schemas.problems import Problem
 

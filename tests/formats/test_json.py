@@ -4,7 +4,8 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from app.formats.json import as_json, decided
+from app.formats.json import as_json
+from app.formats.prediction import decided
 from app.ml.contract.columns import TableColumn
 from app.ml.evaluation.rejection import Policy
 from app.ml.models.model import Predicted, decode

@@ -8,14 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.api.routes.open_inference import _numbers as tensor_of
-from app.api.routes.open_inference import _request
-from app.api.routes.predictions import _numbers as matrix_of
 from app.errors import ValiantError
 from app.formats import json_tables
+from app.formats.json import number_rows
 from app.formats.json_tables import interpreted
 from app.formats.strict_json import parse
-from app.formats.tensor_requests import read
+from app.formats.tensor_requests import matrix_request, parsed, read
 from app.ml.contract.columns import InputColumn
 from app.ml.numerics.decoding.json_numbers import read_table
 from app.ml.preparation.preparation import Preparation
@@ -23,7 +21,7 @@ from app.ml.preparation.state import PreparationState
 from app.ml.tables.rows import read_rows
 from app.settings import Settings
 
-SETTINGS = Settings(max_predict_rows=6)
+LIMITS = {"max_rows": 6, "max_depth": Settings().max_json_depth}
 NAMES = ("a", "data", "ü/~")
 INPUTS = tuple(InputColumn(name=name, kind="numeric") for name in NAMES)
 READERS = {"compiled": read_table, "interpreted": interpreted}
@@ -47,7 +45,7 @@ def reader(request):
 
 def general(body, model):
     try:
-        came = read_rows(parse(body, SETTINGS.max_json_depth), model.inputs, max_rows=SETTINGS.max_predict_rows)
+        came = read_rows(parse(body, LIMITS["max_depth"]), model.inputs, max_rows=LIMITS["max_rows"])
     except ValiantError as error:
         return error.code
     return None if came.ignored else model.preparation.raw(came.table)
@@ -55,9 +53,7 @@ def general(body, model):
 
 def tensors(body, model):
     try:
-        return read(
-            model, _request(parse(body, SETTINGS.max_json_depth)), memoryview(b""), max_rows=SETTINGS.max_predict_rows
-        ).raw
+        return read(model, parsed(parse(body, LIMITS["max_depth"])), memoryview(b""), max_rows=LIMITS["max_rows"]).raw
     except ValiantError as error:
         return error.code
 
@@ -65,13 +61,13 @@ def tensors(body, model):
 def agree(body, inputs=INPUTS):
     """Whether the body was cut; if so, both paths read the same."""
     model = Inputs(inputs)
-    quick = matrix_of(body, model.preparation.numbers, SETTINGS)
+    quick = number_rows(body, model.preparation.numbers, **LIMITS)
     return quick is not None and same(body, quick, general(body, model))
 
 
 def agree_on_tensors(body):
     model = Inputs(INPUTS)
-    quick = tensor_of(body, model, SETTINGS)
+    quick = matrix_request(body, model, **LIMITS)
     return quick is not None and same(body, quick.raw, tensors(body, model))
 
 
@@ -210,16 +206,16 @@ def test_what_is_remembered_of_one_body_is_no_part_of_the_next():
     ],
 )
 def test_what_is_unusual_is_left_alone(body):
-    assert matrix_of(body.encode(), NAMES, SETTINGS) is None
+    assert number_rows(body.encode(), NAMES, **LIMITS) is None
 
 
 def test_other_kinds_are_left_alone():
     body = b'{"columns":["a"],"data":[[1]]}'
-    assert matrix_of(body, Inputs(INPUTS[:1]).preparation.numbers, SETTINGS) is not None
+    assert number_rows(body, Inputs(INPUTS[:1]).preparation.numbers, **LIMITS) is not None
     assert Inputs((InputColumn(name="a", kind="boolean"),)).preparation.numbers is None
-    assert matrix_of(body, None, SETTINGS) is None
+    assert number_rows(body, None, **LIMITS) is None
 
 
 def test_nothing_deeper_than_allowed():
-    shallow = SETTINGS.model_copy(update={"max_json_depth": 2})
-    assert matrix_of(b'{"columns":["a"],"data":[[1]]}', ("a",), shallow) is None
+    shallow = {**LIMITS, "max_depth": 2}
+    assert number_rows(b'{"columns":["a"],"data":[[1]]}', ("a",), **shallow) is None

@@ -29,12 +29,15 @@ from app.errors import (
 from app.ml.job import VersionRef
 from app.ml.models.model import decode, encode
 from app.ml.numerics import jit
+from app.ml.tables.rows import read_rows
 from app.services.pointers import Pointers
 from app.services.predictions import LOADS, QUICK_BODY, QUICK_SECONDS, Predictions
 from app.store.cache import Cache
 from app.store.engine import make_engine
 from app.store.tables import ModelChunkRow, ModelVersionRow
 from app.store.work import WorkFactory
+
+MOST = 1_000_000
 
 
 @pytest.fixture
@@ -86,7 +89,7 @@ def chunks_read(seen):
 
 def answer(predictions, name, rows, **expected):
     served = asyncio.run(predictions.serve(name, **expected))
-    return predictions.respond(served, predictions.read(served, rows)).body
+    return predictions.respond(served, read_rows(rows, served.model.inputs, max_rows=MOST)).body
 
 
 def rows_of(made):
@@ -203,7 +206,7 @@ def test_a_large_model_blocks_nobody_while_it_loads(process, published, large, n
         done = 0
         while not loading.done():
             served = await predictions.serve(name)
-            predictions.respond(served, predictions.read(served, body))
+            predictions.respond(served, read_rows(body, served.model.inputs, max_rows=MOST))
             done += 1
             if other.done():
                 order.append("other")
@@ -238,7 +241,8 @@ def test_no_caller_waits_for_a_compiler(process, published, monkeypatch, name):
     ready = jit.made()
     assert ready > 0
     for rows in (body["data"], body["data"][:1]):
-        predictions.respond(served, predictions.read(served, {**body, "data": rows}))
+        came = read_rows({**body, "data": rows}, served.model.inputs, max_rows=MOST)
+        predictions.respond(served, came)
         assert jit.made() == ready
 
 
@@ -269,20 +273,24 @@ def test_a_large_body_of_plain_numbers_stays_on_the_loop_while_those_before_were
         if error is not None:
             raise error
 
-    predictions.timed(served, size, lambda: None, plain=True)  # it takes texts too
+    def paced(served, call=lambda: None):
+        with predictions.paced(served, size, plain=True):
+            call()
+
+    paced(served)  # it takes texts too
     assert at_hand() is None
-    predictions.timed(plain, size, lambda: None, plain=True)
+    paced(plain)
     assert at_hand() == served
     assert at_hand(plain=False) is None
     assert at_hand(size << 30) is None
     assert at_hand(within=5.0) is None
     for error in (None, InvalidData("no")):
         with nullcontext() if error is None else pytest.raises(InvalidData):
-            predictions.timed(plain, size, partial(slowly, error), plain=True)
+            paced(plain, partial(slowly, error))
         assert at_hand() is None
         quick = 0
         while at_hand() is None:  # it is forgotten
-            predictions.timed(plain, size, lambda: None, plain=True)
+            paced(plain)
             quick += 1
         assert quick >= 5
 

@@ -15,8 +15,6 @@ from app.settings import Settings
 
 T = TypeVar("T")
 Headers = Mapping[bytes, bytes]
-Sent = bytes | memoryview
-"""A whole body: one that came in chunks is a view of memory that nobody writes to any more."""
 BY_NAME = "valiant.headers"
 """Where `app.api.edge.middleware` leaves what `headers_of` gives, in the scope."""
 

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple, Self
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import logs, tracing
-from app.api.edge.body import BY_NAME, Headers, Sent, headers_of
+from app.api.edge.body import BY_NAME, Headers, headers_of
 from app.api.edge.head_requests import respond_to_head
 from app.api.edge.measurements import Metrics
 from app.api.edge.problems import CODE, MalformedRequest, check_method, response_to
+from app.formats.bytes import Sent
 
 GONE = 499
 """The status that is counted, as others do, where the caller did not wait for the response."""

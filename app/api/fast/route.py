@@ -22,11 +22,12 @@ from starlette.datastructures import Headers as Given
 from starlette.datastructures import QueryParams
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api.edge.body import BY_NAME, Headers, Sent, headers_of, read
+from app.api.edge.body import BY_NAME, Headers, headers_of, read
 from app.api.edge.hosts import Hosts
 from app.api.edge.middleware import GONE, CachedRequest, Own, Reply, Surroundings, Whole
 from app.api.fast.head import apart, read_head
 from app.errors import EmptyBody, ValiantError
+from app.formats.bytes import Sent
 from app.settings import Settings
 from app.wiring import Services
 

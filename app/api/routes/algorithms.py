@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
+from app.api.edge.strict_route import StrictRoute
 from app.api.params.common import PAGE, Cursor, Limit
-from app.formats.strict_json import StrictRoute
 from app.ml import nested
 from app.ml.catalogue import Entry, catalogue, find
 from app.ml.contract.algorithm import JSON, Algorithm, Params

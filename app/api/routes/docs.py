@@ -6,9 +6,9 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.api.edge.problems import NotFound
+from app.api.edge.strict_route import StrictRoute
 from app.docs import explorer, frame, guide, plain
 from app.docs.guide_html import guide_page, search_page
-from app.formats.strict_json import StrictRoute
 
 router = APIRouter(route_class=StrictRoute, include_in_schema=False)
 FOR_EVER = "public, max-age=31536000, immutable"

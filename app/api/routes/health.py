@@ -5,9 +5,9 @@ import asyncio
 from fastapi import APIRouter, Request
 
 from app.api.edge.openapi import declare
+from app.api.edge.strict_route import StrictRoute
 from app.api.params.common import ServicesDep
 from app.errors import Fault, NotReady
-from app.formats.strict_json import StrictRoute
 from app.schemas.health import Check, Liveness, Readiness
 from app.wiring import Services
 

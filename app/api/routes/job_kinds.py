@@ -6,9 +6,9 @@ from fastapi import APIRouter, Request, Response, status
 from fastapi.concurrency import run_in_threadpool
 
 from app.api.edge.openapi import declare
+from app.api.edge.strict_route import StrictRoute
 from app.api.params.common import IdempotencyKey, RequestIdDep, ServicesDep
 from app.errors import Fault
-from app.formats.strict_json import StrictRoute
 from app.ml.job import Estimate
 from app.ml.job import Request as Asked
 from app.ml.operations import Entry, kinds

@@ -7,9 +7,9 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from app.api.edge import server_sent_events
+from app.api.edge.strict_route import StrictRoute
 from app.api.params.common import PAGE, Cursor, JobPath, Limit, ServicesDep
 from app.api.routes.job_kinds import ACCEPTED, PREFIX, point_to
-from app.formats.strict_json import StrictRoute
 from app.references import JOB_NAME
 from app.schemas.jobs import Job, JobPage, JobState
 

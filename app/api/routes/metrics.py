@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from app.formats.strict_json import StrictRoute
+from app.api.edge.strict_route import StrictRoute
 from app.ml.queries.metrics import Metrics, MetricsRequest, measure
 
 router = APIRouter(prefix="/v1/metrics", tags=["evaluation"], route_class=StrictRoute)

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Header, Response, status
 from fastapi.responses import StreamingResponse
 
 from app.api.edge.openapi import declare
+from app.api.edge.strict_route import StrictRoute
 from app.api.params.common import (
     PAGE,
     AliasPath,
@@ -17,7 +18,6 @@ from app.api.params.common import (
     ServicesDep,
     VersionPath,
 )
-from app.formats.strict_json import StrictRoute
 from app.schemas.models import Alias, AliasHistory, AliasMove, Model, ModelPage, ModelVersion, Report
 
 router = APIRouter(prefix="/v1/models", tags=["models"], route_class=StrictRoute)

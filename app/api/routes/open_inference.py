@@ -2,39 +2,28 @@
 
 import re
 from collections.abc import Coroutine, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Request
 from fastapi.concurrency import run_in_threadpool
-from pydantic import ValidationError
 
-from app.api.edge.body import Headers, Sent
+from app.api.edge.body import Headers
 from app.api.edge.middleware import Reply
+from app.api.edge.negotiation import demand_json
 from app.api.edge.openapi import declare
+from app.api.edge.strict_route import StrictRoute
 from app.api.fast.route import Call, DirectRoute, Holds, Respond
 from app.api.params.common import ModelPath, RequestTimeout, ServicesDep, VersionPath, seconds
 from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
 from app.api.routes.health import check_readiness
-from app.errors import InvalidRequest
-from app.formats.json_tables import STANDS, cut
-from app.formats.strict_json import StrictRoute, demand_json, parse
-from app.formats.tensor_requests import (
-    PLATFORM,
-    Inferred,
-    TensorRequest,
-    infer,
-    inputs_of,
-    outputs_of,
-    placed,
-    read,
-    write,
-)
-from app.formats.tensors import binary_size, refused
+from app.formats.bytes import Sent
+from app.formats.tensor_metadata import PLATFORM, inputs_of, outputs_of
+from app.formats.tensor_requests import LONGEST_HEAD, TensorRequest, read_request
+from app.formats.tensor_responses import Inferred, write
+from app.formats.tensors import refused
 from app.ml.job import VersionRef
 from app.ml.models.model import Model
-from app.ml.numerics.decoding.json_numbers import FLAT
-from app.ml.tables.rows import MAX_FAULTS
 from app.schemas.open_inference import (
     InferRequest,
     InferResponse,
@@ -45,8 +34,6 @@ from app.schemas.open_inference import (
     ServerReadiness,
 )
 from app.services.predictions import Served
-from app.settings import KiB, Settings
-from app.validation import validation_faults
 
 JSON_BYTES = "Inference-Header-Content-Length"
 HEADER = JSON_BYTES.lower().encode()
@@ -91,8 +78,6 @@ class _TensorRoute(DirectRoute):
 
 described = APIRouter(prefix="/v2", tags=["inference"], route_class=StrictRoute)
 inferring = APIRouter(prefix="/v2", tags=["inference"], route_class=_TensorRoute)
-LONGEST_HEAD = 4 * KiB
-"""Heads of binary requests are remembered: 256 of them are at most a MiB."""
 InferBody = Annotated[bytes, Body(), Holds(InferRequest)]
 
 
@@ -202,10 +187,9 @@ def _infer(
 
 
 def _answer(call: Call, body: Sent, served: Served) -> Inferred:
-    def give() -> Inferred:
-        return infer(served, _read(call, body, served))
-
-    return call.app.services.predictions.timed(served, len(body), give, plain=_is_plain(call))
+    with call.app.services.predictions.paced(served, len(body), plain=_is_plain(call)):
+        sent = _read(call, body, served.model)
+        return write(served.pointer, served.model, sent.request, served.model.predict_raw(sent.raw))
 
 
 def _is_plain(call: Call) -> bool:
@@ -224,9 +208,9 @@ async def _in_turn(reference: VersionRef, within: float | None, least: int, call
     async with services.admission.enter(within) as place:
         served = await services.predictions.ready(reference, least)
         if served.quick(len(body)):
-            requested = _read(call, body, served)
+            requested = _read(call, body, served.model)
             predicted = await services.predictions.predicted(served, requested.raw, place.begin)
-            given = write(served, requested.request, predicted)
+            given = write(served.pointer, served.model, requested.request, predicted)
         else:
             given = await place.run(partial(_answer, call, body, served), large=True)
     return _reply(call, served, given)
@@ -240,21 +224,9 @@ def _reply(call: Call, served: Served, given: Inferred) -> Reply:
     return Reply(given.body, b"application/octet-stream", (*headers, (HEADER, b"%d" % given.json_bytes)))
 
 
-def _read(call: Call, body: Sent, served: Served) -> TensorRequest:
+def _read(call: Call, body: Sent, model: Model) -> TensorRequest:
     settings, end = call.app.settings, _end_of_json(call, body)
-    text = bytes(body if end == len(body) else memoryview(body)[:end])
-    plain = _numbers(text, served.model, settings)
-    if plain is not None:
-        return plain
-    read_head = _head if end < len(body) and end <= LONGEST_HEAD else _head.__wrapped__
-    request, payload = read_head(text, settings.max_json_depth), memoryview(body)[end:]
-    return read(served.model, request, payload, max_rows=settings.max_predict_rows)
-
-
-@lru_cache(maxsize=256)
-def _head(text: bytes, depth: int) -> InferRequest:
-    """The JSON before binary tensors, which holds all but the numbers: mostly the same again."""
-    return _request(parse(text, depth))
+    return read_request(body, end, model, max_rows=settings.max_predict_rows, max_depth=settings.max_json_depth)
 
 
 def _end_of_json(call: Call, body: Sent) -> int:
@@ -264,32 +236,6 @@ def _end_of_json(call: Call, body: Sent) -> int:
     if len(sent) > 1 or not re.fullmatch(b"[0-9]{1,18}", sent[0]) or int(sent[0]) > len(body):
         raise refused(f"/header/{JSON_BYTES}", "A number of bytes is needed, no more than the body has.")
     return int(sent[0])
-
-
-def _numbers(text: bytes, model: Model, settings: Settings) -> TensorRequest | None:
-    """The request that `read` would read of a text with a matrix of numbers and nothing after it; else None."""
-    most = settings.max_predict_rows
-    found = cut(text, b"data", _understood, settings, most=most * len(model.inputs))
-    if found is None:
-        return None
-    raw = placed(model, found.rest, found.values, flat=found.form == FLAT, max_rows=most)
-    return None if raw is None else TensorRequest(raw, found.rest)
-
-
-def _understood(rest: Any, form: int) -> InferRequest | None:
-    request = _request(rest)
-    tensor = request.inputs[0]
-    plain = len(request.inputs) == 1 and tensor.data == STANDS[form] and tensor.datatype == "FP64"
-    return request if plain and binary_size(tensor.parameters, "") is None else None
-
-
-def _request(document: object) -> InferRequest:
-    try:
-        return InferRequest.model_validate(document)
-    except ValidationError as error:
-        found = error.errors(include_url=False)[:MAX_FAULTS]
-        placed = [{**one, "loc": ("body", *one["loc"])} for one in found]
-        raise InvalidRequest(faults=validation_faults(placed, InferRequest)) from None
 
 
 router = APIRouter()

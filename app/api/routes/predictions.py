@@ -2,16 +2,14 @@
 
 from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
-from sys import intern
 from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import quote
 
-import numpy as np
 from fastapi import APIRouter, Body, Depends, Query
 
-from app.api.edge.body import Headers, Sent
+from app.api.edge.body import Headers
 from app.api.edge.middleware import Reply
-from app.api.edge.negotiation import ARROW, BINARY, CSV, NPY, WRITERS, accepted, encoding_of, kind_of, npy_rows
+from app.api.edge.negotiation import ARROW, BINARY, CSV, JSON, NPY, accepted, encoding_of, kind_of
 from app.api.edge.openapi import declare
 from app.api.fast.route import Call, DirectRoute, Holds, Respond, by_the_route
 from app.api.params.common import CONFIDENCE, ModelPath, RequestTimeout, seconds
@@ -26,18 +24,18 @@ from app.api.params.rejection import (
     Threshold,
     policy_of,
 )
-from app.formats.arrow import arrow_rows
-from app.formats.csv import csv_document, csv_numbers
-from app.formats.json import Extras, WrittenPrediction
-from app.formats.json_tables import STANDS, cut, order_of
-from app.formats.strict_json import parse
-from app.ml.contract.algorithm import Matrix
+from app.formats.arrow import arrow_rows, as_arrow
+from app.formats.bytes import Sent
+from app.formats.csv import csv_rows
+from app.formats.json import as_json, json_rows
+from app.formats.npy import as_npy, npy_rows
+from app.formats.prediction import Extras, WrittenPrediction
 from app.ml.job import VersionRef
-from app.ml.numerics.decoding.json_numbers import LISTS, OBJECTS
-from app.ml.tables.rows import Incoming, whole
+from app.ml.models.model import Model
+from app.ml.tables.rows import Incoming
 from app.schemas.predictions import Prediction, PredictRequest
 from app.services.predictions import Served, check_extras, wanted_of
-from app.settings import KiB, Settings
+from app.settings import KiB
 
 
 class _MediaTypes(NamedTuple):
@@ -55,6 +53,7 @@ class _RowsRoute(DirectRoute):
 
 router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=_RowsRoute)
 LONGEST_HEADER = 4 * KiB
+WRITERS = {JSON: as_json, NPY: as_npy, ARROW: as_arrow}
 HEADERS = declare(
     200,
     {
@@ -166,11 +165,9 @@ def _predict(request: _PredictionRequest, call: Call, body: Sent) -> Reply | Cor
 
 def _answer(request: _PredictionRequest, call: Call, body: Sent, served: Served) -> WrittenPrediction:
     predictions, write = call.app.services.predictions, WRITERS[request.forms.response]
-
-    def give() -> WrittenPrediction:
-        return predictions.respond(served, _read(request, call, body, served), request.extras, write)
-
-    return predictions.timed(served, len(body), give, plain=request.plain)
+    with predictions.paced(served, len(body), plain=request.plain):
+        incoming = _read(request, call, body, served.model)
+        return predictions.respond(served, incoming, request.extras, write)
 
 
 async def _in_turn(request: _PredictionRequest, call: Call, body: Sent) -> Reply:
@@ -179,7 +176,7 @@ async def _in_turn(request: _PredictionRequest, call: Call, body: Sent) -> Reply
         served = await predictions.ready(request.reference, request.least)
         check_extras(served, request.extras)
         if served.quick(len(body)):
-            incoming, write = _read(request, call, body, served), WRITERS[request.forms.response]
+            incoming, write = _read(request, call, body, served.model), WRITERS[request.forms.response]
             given = await predictions.answer_small(served, incoming, place.begin, request.extras, write)
         else:
             given = await place.run(partial(_answer, request, call, body, served), large=True)
@@ -195,50 +192,19 @@ def _reply(request: _PredictionRequest, call: Call, served: Served, given: Writt
     return Reply(given.body, request.forms.response.encode(), headers)
 
 
-def _read(request: _PredictionRequest, call: Call, body: Sent, served: Served) -> Incoming:
-    settings = call.app.settings
-
-    def general(document: object) -> Incoming:
-        return call.app.services.predictions.read(served, document, let_bad_rows_pass=request.let_bad_rows_pass)
-
-    if request.forms.body == NPY:
-        return npy_rows(body, served, general, let_bad_rows_pass=request.let_bad_rows_pass)
-    if request.forms.body == ARROW:
-        return arrow_rows(body, served, general, settings, let_bad_rows_pass=request.let_bad_rows_pass)
-    text, names = bytes(body), served.model.preparation.numbers
-    if request.forms.body == CSV:
-        encoding, most = request.forms.encoding, settings.max_predict_rows
-        raw = None if encoding else csv_numbers(text, served.model.plain_numbers, max_rows=most)
-        if raw is None:
-            inputs, reading = served.model.inputs, served.model.reading
-            return general(csv_document(text, inputs, max_rows=most, encoding=encoding, reading=reading))
-        return whole(raw)
-    raw = _numbers(text, names, settings)
-    return general(parse(text, settings.max_json_depth)) if raw is None else whole(raw)
-
-
-def _numbers(body: bytes, names: tuple[str, ...] | None, settings: Settings) -> Matrix | None:
-    """The raw matrix (n, p) of a body of numbers for these inputs and nothing else; None if it is any other."""
-    if names is None:
-        return None
-    found = cut(body, b"data|rows", _header, settings, most=settings.max_predict_rows * len(names))
-    if found is None or found.values.shape[1] != len(names):
-        return None
-    header = found.rest or found.names
-    if header == names:
-        return found.values
-    order = order_of(header, names)
-    return None if order is None else np.ascontiguousarray(found.values[:, order])
-
-
-def _header(rest: Any, form: int) -> tuple[str, ...] | None:
-    """The names of a body's columns; none where each row has them."""
-    if rest == {"rows": STANDS[OBJECTS]} and form == OBJECTS:
-        return ()
-    if not isinstance(rest, dict) or rest.keys() != {"columns", "data"} or rest["data"] != STANDS[LISTS]:
-        return None
-    columns = rest["columns"]
-    return tuple(map(intern, columns)) if isinstance(columns, list) and set(map(type, columns)) == {str} else None
+def _read(request: _PredictionRequest, call: Call, body: Sent, model: Model) -> Incoming:
+    kind, settings, lenient = request.forms.body, call.app.settings, request.let_bad_rows_pass
+    most = settings.max_predict_rows
+    if kind == JSON:
+        depth = settings.max_json_depth
+        return json_rows(bytes(body), model, max_rows=most, max_depth=depth, let_bad_rows_pass=lenient)
+    if kind == NPY:
+        return npy_rows(body, model, max_rows=most, let_bad_rows_pass=lenient)
+    if kind == ARROW:
+        most_bytes = settings.max_body_bytes
+        return arrow_rows(body, model, max_rows=most, max_bytes=most_bytes, let_bad_rows_pass=lenient)
+    encoding = request.forms.encoding
+    return csv_rows(bytes(body), model, encoding=encoding, max_rows=most, let_bad_rows_pass=lenient)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -5,8 +5,8 @@ from fastapi.responses import PlainTextResponse
 from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
+from app.api.edge.strict_route import StrictRoute
 from app.api.params.common import ServicesDep
-from app.formats.strict_json import StrictRoute
 
 router = APIRouter(tags=["operations"], route_class=StrictRoute)
 PATIENCE = 0.8

@@ -6,9 +6,9 @@ from typing import Annotated, TypeVar
 from fastapi import APIRouter, Depends, Query, Response
 
 from app.api.edge.openapi import declare
+from app.api.edge.strict_route import StrictRoute
 from app.api.params.common import CONFIDENCE, ModelPath, RequestTimeout, ServicesDep, seconds
 from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
-from app.formats.strict_json import StrictRoute
 from app.schemas.predictions import PredictRequest
 from app.schemas.whatif import Explanations, Intervals, Linearisation, LineariseRequest, Sweep, SweepRequest
 from app.services.predictions import Served

@@ -1,0 +1,7 @@
+"""The refusal of bodies that are damaged, or no table of the kind their Content-Type names."""
+
+from app.errors import ValiantError
+
+
+class MalformedTable(ValiantError):
+    code, status, title = "malformed_table", 400, "The body is no table of the kind it says"

@@ -1,0 +1,67 @@
+"""The parts of a response to predictions that every format has."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ml.contract.algorithm import Matrix
+from app.ml.evaluation.rejection import Policy
+from app.ml.models.model import Model, Predicted
+
+
+class Version(Protocol):
+    """A model version, as responses name it."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def digest(self) -> str: ...
+    def __hash__(self) -> int: ...
+
+
+class WrittenPrediction(NamedTuple):
+    body: bytes
+    version: int
+    ignored: Sequence[str]
+    """Columns that were sent and not used."""
+    rows: int
+    """That were sent."""
+
+
+class Extras(NamedTuple):
+    """Parts of a response that only some requests ask for."""
+
+    policy: Policy | None = None
+    confidence: float | None = None
+
+
+NO_EXTRAS = Extras()
+
+
+def decided(predicted: Predicted, policy: Policy) -> tuple[Predicted, list[str]]:
+    """The classes that the policy assigns, and what becomes of each row."""
+    probabilities = predicted.probabilities
+    if probabilities is None:
+        raise ValueError("Only probabilities can be decided upon.")
+    accepted = policy.accepts(probabilities)
+    if predicted.unknown is not None:
+        accepted[predicted.unknown] = False
+    result = predicted._replace(values=policy.assigned(probabilities))
+    return result, ["accepted" if one else "rejected" for one in accepted.tolist()]
+
+
+def intervals(predicted: Predicted | None) -> Matrix:
+    """(n, 2), of the good rows."""
+    return np.empty((0, 2)) if predicted is None else np.ascontiguousarray(predicted.intervals, np.float64)
+
+
+def numbers_of(model: Model, predicted: Predicted | None) -> NDArray[np.float64]:
+    """Of the good rows."""
+    if predicted is None:
+        return np.empty((0, len(model.classes or ())) if model.classes is not None else 0)
+    values = predicted.values if predicted.probabilities is None else predicted.probabilities
+    return np.ascontiguousarray(values, np.float64)

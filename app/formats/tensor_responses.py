@@ -1,0 +1,127 @@
+"""Open Inference responses: predictions → the requested tensors, as JSON, binary, or both."""
+
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from app.formats.prediction import Version
+from app.formats.tensors import LENGTH, refused
+from app.ml.contract.algorithm import Labels
+from app.ml.models.model import Model, Predicted
+from app.schemas.open_inference import InferRequest, OutputChoice, Parameters
+
+T = TypeVar("T")
+ONE_OUTPUT = ("np", "pd")
+"""Content types of requests by MLServer's codecs: they read one array, and a table of one value per row and output."""
+NEVER_OFFERED = ("classification", "shared_memory_region")
+"""Parameters of other servers' extensions: they change the response, so they cannot be ignored."""
+DATATYPES: dict[type, str] = {bool: "BOOL", int: "INT64", float: "FP64", str: "BYTES"}
+
+
+class Output(NamedTuple):
+    """A tensor of a response."""
+
+    name: str
+    datatype: str
+    values: NDArray[Any]
+    labels: Sequence[Any] = ()
+    """Of BYTES: the labels that the values index."""
+    classes: Sequence[Any] = ()
+    """Of the columns, where these are probabilities."""
+
+
+class Inferred(NamedTuple):
+    body: bytes
+    json_bytes: int | None
+    """Where the JSON ends and binary tensors begin; None without any."""
+    rows: int
+    """That were predicted."""
+
+
+def write(version: Version, model: Model, request: InferRequest, predicted: Predicted) -> Inferred:
+    """The requested outputs. Raises InvalidTensor where there is no such output."""
+    given = _requested(outputs(model, predicted), request)
+    parts = [_written(output, binary=binary) for output, binary in given]
+    document: dict[str, Any] = {"model_name": version.model, "model_version": str(version.version)}
+    if request.id is not None:
+        document["id"] = request.id
+    document["outputs"] = [head for head, _ in parts]
+    text = orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
+    if not any(binary for _, binary in given):
+        return Inferred(text, None, len(predicted.predictions))
+    return Inferred(b"".join([text, *(tail for _, tail in parts)]), len(text), len(predicted.predictions))
+
+
+def outputs(model: Model, predicted: Predicted) -> list[Output]:
+    """The protocol has no null: a row that the model rejects gets its likeliest class, see `predict_proba`."""
+    if predicted.classes is None:
+        if model.task.labels:
+            return [Output("predict", "INT64", np.asarray(predicted.values, np.int64))]
+        return [Output("predict", "FP64", np.asarray(predicted.values, np.float64))]
+    kinds = {type(label) for label in predicted.classes}
+    datatype = DATATYPES[kinds.pop()] if len(kinds) == 1 else "FP64"
+    odds = Output("predict_proba", "FP64", np.asarray(predicted.probabilities), classes=predicted.classes)
+    if datatype == "BYTES":
+        return [Output("predict", datatype, predicted.values, predicted.classes), odds]
+    dtype = {"BOOL": np.bool_, "INT64": np.int64, "FP64": np.float64}[datatype]
+    return [Output("predict", datatype, np.array(predicted.classes, dtype)[predicted.values]), odds]
+
+
+def _requested(given: Sequence[Output], request: InferRequest) -> list[tuple[Output, bool]]:
+    """The requested outputs, in that order, and whether each is to be binary."""
+    as_bytes = _flag(request.parameters, "binary_data_output", "", otherwise=False)
+    if not request.outputs:
+        single = (request.parameters or {}).get("content_type") in ONE_OUTPUT
+        return list(zip(given[:1] if single else given, repeat(as_bytes)))
+    by_name = {output.name: output for output in given}
+    if len({requested.name for requested in request.outputs}) < len(request.outputs):
+        raise refused("/outputs", "An output is requested twice.")
+    return [_one(requested, by_name, f"/outputs/{i}", as_bytes) for i, requested in enumerate(request.outputs)]
+
+
+def _one(requested: OutputChoice, given: dict[str, Output], at: str, as_bytes: bool) -> tuple[Output, bool]:
+    if requested.name not in given:
+        raise refused(f"{at}/name", f"The model's outputs are {', '.join(given)}.")
+    for name in NEVER_OFFERED:
+        if name in (requested.parameters or {}):
+            raise refused(f"{at}/parameters/{name}", "This extension of the protocol is not offered.")
+    return given[requested.name], _flag(requested.parameters, "binary_data", at, otherwise=as_bytes)
+
+
+def _flag(parameters: Parameters | None, name: str, pointer: str, *, otherwise: bool) -> bool:
+    value = (parameters or {}).get(name, otherwise)
+    if not isinstance(value, bool):
+        raise refused(f"{pointer}/parameters/{name}", "true or false is needed.")
+    return value
+
+
+def _written(output: Output, *, binary: bool) -> tuple[dict[str, Any], bytes]:
+    """The tensor's part of the JSON, and its bytes after it."""
+    head: dict[str, Any] = {
+        "name": output.name,
+        "shape": list(output.values.shape),
+        "datatype": output.datatype,
+    }
+    flat, labels = np.ascontiguousarray(output.values).ravel(), output.labels
+    if not binary:
+        return head | {"data": _each(labels, flat) if labels else flat}, b""
+    tail = b"".join(_each(list(map(_length_prefixed, labels)), flat)) if labels else _little_endian(flat)
+    return head | {"parameters": {"binary_data_size": len(tail)}}, tail
+
+
+def _each(of: Sequence[T], places: Labels) -> list[T]:
+    found: list[T] = np.array(of, np.object_)[places].tolist()
+    return found
+
+
+def _length_prefixed(text: str) -> bytes:
+    code = text.encode()
+    return LENGTH.pack(len(code)) + code
+
+
+def _little_endian(flat: NDArray[Any]) -> bytes:
+    return flat.astype(flat.dtype.newbyteorder("<"), copy=False).tobytes()

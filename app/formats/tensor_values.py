@@ -1,0 +1,70 @@
+"""Values of a tensor → cells of the model's columns, with every value refused that a column does not take."""
+
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from app.errors import Fault, InvalidData
+from app.formats.tensors import Tensor, refused
+from app.ml.contract.algorithm import Matrix
+from app.ml.contract.columns import ColumnKind, InputColumn
+from app.ml.tables.cells import EXACT, Flaw, flaw, read_cells
+from app.ml.tables.rows import MAX_FAULTS
+
+KIND, NULLABLE = map(attrgetter, ("kind", "nullable"))
+
+
+def all_numbers(columns: Sequence[InputColumn]) -> bool:
+    return set(map(KIND, columns)) == {ColumnKind.NUMERIC}
+
+
+def exact_matrix(tensor: Tensor, columns: Sequence[InputColumn], rows: int) -> Matrix:
+    """The raw matrix (n, p) of one tensor. Raises InvalidTensor, InvalidData."""
+    if isinstance(tensor.values, list):
+        raise refused(f"{tensor.pointer}/datatype", "The column takes numbers: send a numeric datatype, such as FP64.")
+    _refuse_flaws(tensor, columns)
+    return np.asarray(tensor.values, np.float64).reshape(rows, len(columns))
+
+
+def cells_of(tensor: Tensor, column: InputColumn) -> pa.Array:
+    values = tensor.values if isinstance(tensor.values, list) else _json_values(tensor.values)
+    cells, flawed = read_cells(column, values)
+    if flawed:
+        raise _flawed(tensor, [(position, column, values[position]) for position in flawed[:MAX_FAULTS]], len(flawed))
+    return cells
+
+
+def _json_values(numbers: NDArray[Any]) -> list[Any]:
+    """As they would be in a row: missing is None."""
+    values: list[Any] = numbers.tolist()
+    return [None if value != value else value for value in values]  # noqa: PLR0124  only NaN is unlike itself
+
+
+def _refuse_flaws(tensor: Tensor, columns: Sequence[InputColumn]) -> None:
+    """Values that `app.ml.tables.cells` refuses in a column of numbers, found without an object per cell."""
+    values = np.asarray(tensor.values)
+    if values.dtype.kind == "f":
+        bad = np.isinf(values)
+        if not all(map(NULLABLE, columns)):
+            wanting = np.array([not column.nullable for column in columns])
+            bad |= np.isnan(values) & np.tile(wanting, values.size // len(columns))
+    else:
+        bad = values > EXACT
+        if values.dtype.kind == "i":
+            bad |= values < -EXACT
+    if bad.any():
+        found = np.flatnonzero(bad)
+        shown = zip(found[:MAX_FAULTS].tolist(), _json_values(values[found[:MAX_FAULTS]]), strict=True)
+        raise _flawed(tensor, [(at, columns[at % len(columns)], value) for at, value in shown], found.size)
+
+
+def _flawed(tensor: Tensor, values: Sequence[tuple[int, InputColumn, Any]], count: int) -> InvalidData:
+    faults = []
+    for position, column, value in values:
+        code, detail = flaw(column, value) or Flaw("invalid", "")
+        faults.append(Fault(tensor.place(position), detail, code))
+    return InvalidData(f"The tensor holds {count} fault{'s'[: count != 1]}.", faults=faults)
