@@ -293,9 +293,9 @@ def test_the_shortcut_for_numbers_answers_to_the_byte_as_the_general_path(predic
     name, names, data = numeric
     data = [[100.0, *row[1:]] for row in data[:rows]]
     with monkeypatch.context() as without:
-        without.setattr("app.api.routes.predictions.cut", lambda *_, **__: None)
+        without.setattr("app.formats.json.cut", lambda *_, **__: None)
         general = predict({"columns": names, "data": data}, name)
-    monkeypatch.setattr("app.api.routes.predictions.parse", None)  # the shortcut does without
+    monkeypatch.setattr("app.formats.json.parse", None)  # the shortcut does without
     quick = predict({"columns": names, "data": data}, name)
     assert {"code": "outside_range", "column": "a", "rows": list(range(rows))} in valid(quick)["flags"]
     assert quick.content == general.content
