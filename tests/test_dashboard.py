@@ -19,15 +19,15 @@ def exposed(client, services):
     """Names of samples → their labels, of an API and a worker."""
     from workers.metrics import Measured
     from workers.runner import Runner
-    from workers.spare import Spares
+    from workers.trainers import Trainers
 
-    spares = Spares()
+    trainers = Trainers()
     census = client.app.services.census
     while census.queue is None or census.workers is None:  # a scrape waits for the database no longer than a second
         client.get("/metrics")
     families = [*client.app.state.metrics.registry.collect(), *client.app.services.registry.collect()]
-    families += Measured(Runner(services, spares, "nowhere")).collect()
-    spares.close()
+    families += Measured(Runner(services, trainers, "nowhere")).collect()
+    trainers.close()
     return {
         f"{family.name}{suffix}": getattr(family, "_labelnames", ())
         for family in families

@@ -17,9 +17,9 @@ from app.wiring import build
 from workers.metrics import serve
 from workers.pulse import beat
 from workers.runner import Runner
-from workers.spare import Spares
 from workers.tasks import register
 from workers.tending import Tending
+from workers.trainers import Trainers
 
 CANARY_EXPIRY_SECONDS = 3600
 
@@ -33,10 +33,10 @@ def main(settings: Settings) -> int:
     if settings.beat_file is not None:
         beat(settings.beat_file)
     services = build(settings, role="worker")
-    spares = Spares()
+    trainers = Trainers()
     incarnation = uuid4().hex  # a name that no earlier life of this worker had
     own_queue = f"{QUEUE}.{incarnation}"
-    runner = Runner(services, spares, own_queue)
+    runner = Runner(services, trainers, own_queue)
     serve(services, runner)
     tending = Tending(services, runner, own_queue)
     register(services.celery, runner, tending.received)
@@ -68,7 +68,7 @@ def main(settings: Settings) -> int:
     celery.start()
     runner.join()
     tending.leave()
-    spares.close()
+    trainers.close()
     services.close()
     return int(celery.exitcode or 0)
 

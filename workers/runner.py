@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from uuid import UUID
 
 import structlog
@@ -12,8 +13,8 @@ from app.queue import publish
 from app.store.claims import Claim
 from app.tracing import trace_id
 from app.wiring import Services
-from workers.spare import Spares
 from workers.supervisor import Attempt, Verdict
+from workers.trainers import Trainers
 
 log = structlog.get_logger(__name__)
 
@@ -21,10 +22,10 @@ log = structlog.get_logger(__name__)
 class Runner:
     """As many attempts at a time as there are slots."""
 
-    def __init__(self, services: Services, spares: Spares, own_queue: str) -> None:
+    def __init__(self, services: Services, trainers: Trainers, own_queue: str) -> None:
         """own_queue: of messages that come back to this worker and to no other."""
         self._services = services
-        self._spares = spares
+        self._trainers = trainers
         self._own_queue = own_queue
         self._slots = threading.BoundedSemaphore(services.settings.worker_concurrency)
         self._attempts: set[Attempt] = set()
@@ -92,18 +93,22 @@ class Runner:
             return self._idle.wait_for(lambda: not self._attempts, timeout)
 
     def _run(self, claim_one: Callable[[], Claim | None]) -> bool:
-        claim = None if self._closed else claim_one()
-        if claim is None:
+        if self._closed:
             return False
-        ids = {"job_id": str(claim.job_id), "request_id": claim.request_id, "attempt": claim.attempt}
-        if claim.traceparent is not None:
-            ids["trace_id"] = trace_id(claim.traceparent)
-        with structlog.contextvars.bound_contextvars(**ids):
-            self._attempt(claim)
+        with closing(
+            self._trainers.start()
+        ) as trainer:  # before the claim, whose lease would run meanwhile
+            claim = claim_one()
+            if claim is None:
+                return False
+            ids = {"job_id": str(claim.job_id), "request_id": claim.request_id, "attempt": claim.attempt}
+            if claim.traceparent is not None:
+                ids["trace_id"] = trace_id(claim.traceparent)
+            with structlog.contextvars.bound_contextvars(**ids):
+                self._attempt(Attempt(self._services, claim, trainer, self._offer))
         return True
 
-    def _attempt(self, claim: Claim) -> None:
-        attempt = Attempt(self._services, claim, self._spares.take(), self._offer)
+    def _attempt(self, attempt: Attempt) -> None:
         self._add(attempt)
         try:
             log.info("attempt_started")

@@ -36,7 +36,7 @@ from app.wiring import Services
 from workers import frames
 from workers.group import TAKEN
 from workers.messages import Bytes, Order, read_outcome
-from workers.spare import Child
+from workers.trainers import Trainer
 
 log = structlog.get_logger(__name__)
 
@@ -64,11 +64,11 @@ class Verdict(Enum):
 class Attempt:
     """One claim and the trainer that works on it."""
 
-    def __init__(self, services: Services, claim: Claim, child: Child, offer: Callable[[UUID], None]) -> None:
+    def __init__(self, services: Services, claim: Claim, trainer: Trainer, offer: Callable[[UUID], None]) -> None:
         """offer: has a slot of the worker lent to the job of this id, when one is free."""
         self._services = services
         self._claim = claim
-        self._child = child
+        self._trainer = trainer
         self._offer = offer
         self._requested = 0
         """Slots that the trainer could use besides its own."""
@@ -86,10 +86,10 @@ class Attempt:
         threads = [_thread(self._beat), _thread(self._feed)]
         try:
             self._listen()
-            self._conclude(self._child.close())
+            self._conclude(self._trainer.close())
         finally:
             self._over.set()
-            self._child.close()
+            self._trainer.close()
             for thread in threads:
                 thread.join()
 
@@ -98,7 +98,7 @@ class Attempt:
         if self._verdict is None:
             self._verdict = verdict
             log.info("attempt_ended", verdict=verdict.name.lower())
-        self._child.kill()
+        self._trainer.kill()
 
     @property
     def job_id(self) -> UUID:
@@ -112,7 +112,7 @@ class Attempt:
         taken, until = False, time.monotonic() + TAKE_SECONDS
         with os.fdopen(ours, "rb", buffering=0) as slot:
             with os.fdopen(theirs, "wb"), suppress(OSError):  # the trainer is gone
-                socket.send_fds(self._child.grants, [TAKEN], [theirs])
+                socket.send_fds(self._trainer.grants, [TAKEN], [theirs])
             while not self._over.is_set() and (taken or (self._requested and time.monotonic() < until)):
                 if select.select([slot], [], [], RETURN_SECONDS)[0]:
                     if not slot.read(1):
@@ -167,7 +167,7 @@ class Attempt:
         self._write(frames.END)
 
     def _write(self, kind: bytes, payload: bytes = b"") -> None:
-        frames.write(self._child.inlet, kind, payload)
+        frames.write(self._trainer.inlet, kind, payload)
 
     def _order(self, datasets: Sequence[Dataset], pointers: Sequence[Pointer]) -> Order:
         return Order(
@@ -186,20 +186,20 @@ class Attempt:
         """Until the trainer has closed its pipes, which at the deadline it is made to do."""
         assembler = frames.Assembler()
         with selectors.DefaultSelector() as selector:
-            selector.register(self._child.outlet, selectors.EVENT_READ)
-            selector.register(self._child.prints, selectors.EVENT_READ)
+            selector.register(self._trainer.outlet, selectors.EVENT_READ)
+            selector.register(self._trainer.prints, selectors.EVENT_READ)
             while selector.get_map():
                 left = self._deadline - time.monotonic()
                 if left <= 0:
                     self.end(Verdict.TIMED_OUT)
                 ready = selector.select(min(left, LOOK_SECONDS) if left > 0 else LOOK_SECONDS)
-                if not ready and not self._child.alive:
+                if not ready and not self._trainer.alive:
                     return  # somebody it started holds its pipes
                 for key, _ in ready:
                     chunk = os.read(key.fd, PIECE)
                     if not chunk:
                         selector.unregister(key.fileobj)
-                    elif key.fileobj is self._child.prints:
+                    elif key.fileobj is self._trainer.prints:
                         self._words.append(chunk)
                     else:
                         for frame in assembler.feed(chunk):

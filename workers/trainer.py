@@ -1,16 +1,14 @@
 """The trainer: a process that runs one job and ends.
 
-It starts ahead of its job, imports what a fit needs, and waits at a pipe. It has no credentials,
-no database and no broker; it may crash, hang or fill its memory without taking anyone with it.
+It is forked from the template and reads its order from a pipe. It has no credentials, no database and no broker; it may
+crash, hang or fill its memory without taking anyone with it.
 """
 
 import faulthandler
 import json
 import os
 import resource
-import select
 import socket
-import sys
 import time
 import traceback
 from collections.abc import Mapping
@@ -21,7 +19,6 @@ from typing import IO
 
 from app.errors import OutOfMemory, ValiantError
 from app.ml.job import Outcome
-from app.ml.numerics.jit import warm
 from app.ml.operations import kinds
 from app.schemas.problems import Problem
 from workers import frames
@@ -33,16 +30,17 @@ REPORT_SECONDS = 0.1
 """Seconds between two reports of progress, at least."""
 
 
-def main() -> int:
-    parent, inlet_fd, outlet_fd, grants_fd = map(int, sys.argv[1:])
+def main(template: int, inlet_fd: int, outlet_fd: int, grants_fd: int, beyond: int) -> int:
+    """One job, from its order to its outcome. template: the process that this one dies with. beyond: bytes of memory
+    that the template has written and that do not count as the job's.
+    """
     inlet, outlet = os.fdopen(inlet_fd, "rb"), os.fdopen(outlet_fd, "wb")
-    _protect(parent, inlet_fd, outlet_fd, grants_fd)
-    warm(stop=lambda: bool(select.select([inlet_fd], [], [], 0)[0]))  # nobody waits yet, and whoever comes goes first
+    _protect(template, inlet_fd, outlet_fd, grants_fd)
     try:
         order = Order.read(frames.read(inlet).payload)
     except EOFError:
-        return 0  # never needed
-    _limit_memory(order.memory_bytes)
+        return 0  # its worker has gone
+    _limit_memory(order.memory_bytes + beyond)
     group = Group(socket.socket(fileno=grants_fd), order.forks, partial(_request, outlet))
     try:
         write_outcome(outlet, _work(order, inlet, outlet, group))
@@ -57,7 +55,7 @@ def main() -> int:
 
 
 def _protect(parent: int, *pipes: int) -> None:
-    """Die with the worker, leave no core dump, be the first the kernel ends when memory is short."""
+    """Die with the template, leave no core dump, be the first the kernel ends when memory is short."""
     die_with(parent)
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -103,7 +101,3 @@ class _Progress:
 def _send_failure(outlet: IO[bytes], error: ValiantError, order: Order) -> None:
     problem = Problem.of(error, request_id=order.request_id)
     frames.write(outlet, frames.FAILURE, problem.model_dump_json().encode())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -30,7 +30,8 @@ def lent(fleet, worker, job_id):
 def helped(fleet, worker, job_id):
     """The forks at work, as soon as there are any."""
     fleet.until(lambda: lent(fleet, worker, job_id), "help")
-    return [fork for trainer in psutil.Process(worker.pid).children() for fork in trainer.children()]
+    (template,) = psutil.Process(worker.pid).children()
+    return [fork for trainer in template.children() for fork in trainer.children()]
 
 
 @pytest.fixture(scope="module")

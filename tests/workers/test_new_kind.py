@@ -87,11 +87,11 @@ from app.wiring import build
 from app.main import create_app
 from app.settings import Settings
 from workers.runner import Runner
-from workers.spare import Spares
+from workers.trainers import Trainers
 
 settings, iris = Settings(), Path(app.__file__).with_name("samples") / "iris.csv"
 services = build(settings, role="api")
-runner = Runner(services, Spares(), "own")
+runner = Runner(services, Trainers(), "own")
 with TestClient(create_app(settings, services)) as http:
     dataset = http.post("/v1/datasets", content=iris.read_bytes()).json()["id"]
 

@@ -3,7 +3,7 @@
     @kernel("f8(f8[::1], f8[::1])", writes=["total"])
     def add(values, total): ...
 
-A kernel states its types, so that a call compiles nothing new, one with other types fails, and `warm` can compile
+A kernel states its types, so that a call compiles nothing new, one with other types fails, and `load` can compile
 without data. Arrays it does not write may be read-only. What a kernel calls is `inner`, or another kernel.
 
 A call takes a microsecond, most of it to look up what the arguments are. For kernels that take no longer themselves
@@ -26,6 +26,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, Generic, ParamSpec, TextIO, TypeVar
@@ -182,18 +183,11 @@ def made() -> int:
     return sum(each.ready for each in _kernels)
 
 
-def warm(stop: Callable[[], bool] = bool) -> None:
-    """Compile what is not on disk yet of the modules imported so far, until told to stop: once for a version."""
-    if (folder := cache_folder()) is None:
-        return
-    done = folder / f"warm-{digest_of([sys.version, *(each.digest() for each in _kernels)])}"
-    if done.exists():
-        return
+def load() -> Iterator[None]:
+    """Read the kernels of the modules imported so far from disk, one with each step; compile what is not there."""
     for each in _kernels:
-        if stop():
-            return
         _ = each.compiled
-    done.touch()
+        yield
 
 
 @contextmanager
@@ -239,8 +233,13 @@ def cache_folder() -> Path | None:
             if _ours(place):
                 return place
     with suppress(OSError):
-        return Path(tempfile.mkdtemp(prefix="valiant-"))
+        return _temporary()
     return None
+
+
+@cache
+def _temporary() -> Path:
+    return Path(tempfile.mkdtemp(prefix="valiant-"))
 
 
 def _places() -> Iterator[Path]:

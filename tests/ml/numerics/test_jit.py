@@ -84,7 +84,7 @@ def test_code_on_disk_is_found_by_other_processes():
 
 def test_processes_that_need_a_kernel_at_once_compile_it_once(tmp_path):
     """The second waits for the lock that the first holds, and writes nothing."""
-    code = "from app.ml.numerics.decoding.json_numbers import scan_small; stats = scan_small.compiled.stats"
+    code = "from app.ml.numerics.clustering.compiled.seeding import take; stats = take.compiled.stats"
     run = [sys.executable, "-c", f"{code}; print(sum(stats.cache_misses.values()))"]
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     both = [subprocess.Popen(run, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
@@ -96,17 +96,6 @@ def test_a_frozen_process_that_holds_the_lock_holds_up_nobody(nowhere, monkeypat
     monkeypatch.setattr(jit, "COMPILING_SECONDS", 0.1)
     with jit._alone("kernel"), jit._alone("kernel"):
         pass  # each opens the file anew, so that the second waits, as another process would
-
-
-def test_warms_once_and_stops_when_told(nowhere, monkeypatch):
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(nowhere))
-    requested = []
-    monkeypatch.setattr(jit, "_kernels", [running])
-    jit.warm(stop=lambda: not requested.append("first"))
-    assert not list(nowhere.iterdir())
-    jit.warm(stop=lambda: bool(requested.append("second")))
-    jit.warm(stop=lambda: bool(requested.append("third")))
-    assert requested == ["first", "second"]
 
 
 def test_catalogue_costs_no_numba():

@@ -1,0 +1,181 @@
+"""Trainers, and the template that they are forked from."""
+
+import json
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pyarrow as pa
+import pytest
+
+from app.ml.contract.columns import TableColumn
+from app.ml.job import Sheet
+from workers import frames
+from workers.messages import Order
+from workers.trainers import Trainers
+
+
+@pytest.fixture(scope="module")
+def trainers():
+    os.environ["VALIANT_DATABASE_URL"] = "postgresql://user:password@host/db"  # as in a worker
+    made = Trainers(check_seconds=0.05)
+    yield made
+    made.close()
+    del os.environ["VALIANT_DATABASE_URL"]
+
+
+@pytest.fixture
+def trainer(trainers):
+    started = trainers.start()
+    yield started
+    started.close()
+
+
+def table():
+    return pa.table({"x": [float(n) for n in range(40)], "y": [2.0 * n for n in range(40)]})
+
+
+def ordered(trainer, *, target="y", memory_bytes=1 << 30):
+    """Give it a small job, without its rows."""
+    columns = tuple(TableColumn(name, "numeric", 0, 40) for name in ("x", "y"))
+    request = {"model": "m", "dataset": "0" * 32, "target": target, "algorithm": {"name": "ridge"}}
+    order = Order("train", request, "abc", [Sheet("sha256:0", 40, columns)], [], memory_bytes)
+    frames.write(trainer.inlet, frames.REQUEST, order.written())
+
+
+def fed(trainer, **order):
+    """Give it a small job; all its frames."""
+    ordered(trainer, **order)
+    with suppress(BrokenPipeError):  # who has found a fault waits for no rows
+        for part in (table()[:15], table()[15:]):
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, part.schema) as writer:
+                writer.write_table(part)
+            frames.write(trainer.inlet, frames.CHUNK, sink.getvalue().to_pybytes())
+        frames.write(trainer.inlet, frames.END)
+    return list(frames.Assembler().feed(trainer.outlet.readall()))
+
+
+def test_it_trains_what_comes_in_pieces(trainer):
+    from app.ml.models.model import decode
+
+    answers = fed(trainer)
+    kinds = [frame.kind for frame in answers if frame.kind != frames.PROGRESS]
+    assert kinds[0] == frames.RESULT
+    assert set(kinds[1:-1]) == {frames.BLOB, frames.SEEN}
+    assert kinds[-1] == frames.END
+    report = json.loads(next(frame.payload for frame in answers if frame.kind == frames.RESULT))["trained"]["report"]
+    assert report["rows_train"] + report["rows_test"] == 40
+    blob = b"".join(frame.payload for frame in answers if frame.kind == frames.BLOB)
+    assert decode(blob).name == "ridge"
+    assert trainer.prints.read() == b""
+    assert trainer.close() == 0
+
+
+def test_a_failure_is_told_as_a_problem(trainer):
+    failure = fed(trainer, target="nobody")[-1]
+    assert failure.kind == frames.FAILURE
+    problem = json.loads(failure.payload)
+    assert (problem["code"], problem["request_id"]) == ("invalid_request", "abc")
+
+
+def environment(trainer):
+    return Path(f"/proc/{trainer.pid}/environ").read_bytes().decode().split("\0")
+
+
+def test_it_knows_no_addresses_and_no_passwords(trainer):
+    assert any(line.startswith("PATH=") for line in environment(trainer))
+    assert not [line for line in environment(trainer) if "VALIANT" in line or "password" in line]
+
+
+def test_it_uses_one_thread_for_linear_algebra(trainer):
+    assert {"OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1"} <= set(environment(trainer))
+
+
+def template_of(trainer):
+    return psutil.Process(trainer.pid).parent()
+
+
+def test_the_template_has_one_thread_and_no_connection(trainers, trainer):
+    """A fork takes one thread along: locks of others would stay locked for ever."""
+    template = template_of(trainer)
+    trainer.close()
+    while not any("llvmlite" in one.path for one in template.memory_maps()):
+        time.sleep(0.05)  # kernels are loaded while nothing runs
+    assert template.num_threads() == 1
+    assert not template.net_connections("inet")
+    assert [one.laddr for one in template.net_connections("unix")] == [""]
+
+
+def test_trainers_start_side_by_side_in_groups_of_their_own(trainers):
+    first, second = trainers.start(), trainers.start()
+    assert first.alive
+    assert second.alive
+    assert len({os.getpgid(one.pid) for one in (first, second)} - {os.getpgid(0)}) == 2
+    assert first.close() == -signal.SIGKILL
+    assert second.alive
+    assert second.close() == -signal.SIGKILL
+    assert not second.alive
+
+
+def test_the_limit_of_memory_is_that_of_the_order(trainers):
+    """Beside what the template has loaded: some 100 MB. The template has none, nor has the next trainer."""
+    for memory_bytes in (1 << 29, 1 << 30):
+        trainer = trainers.start()
+        process = psutil.Process(trainer.pid)
+        assert process.rlimit(psutil.RLIMIT_DATA)[0] == psutil.RLIM_INFINITY
+        ordered(trainer, memory_bytes=memory_bytes)
+        while (limit := process.rlimit(psutil.RLIMIT_DATA)[0]) == psutil.RLIM_INFINITY:
+            time.sleep(0.001)
+        assert memory_bytes <= limit < memory_bytes + (1 << 28)
+        assert int(Path(f"/proc/{trainer.pid}/oom_score_adj").read_text()) == 1000
+        trainer.close()
+
+
+def test_its_pipes_are_closed_with_it(trainer):
+    """The template keeps no end of them: whoever reads hears of the end."""
+    trainer.kill()
+    assert trainer.outlet.readall() == trainer.prints.readall() == b""
+
+
+def test_a_dead_template_is_replaced_and_its_trainers_are_dead(trainers, trainer):
+    template = template_of(trainer)
+    template.kill()
+    assert trainer.outlet.readall() == b""
+    assert trainer.close() == -signal.SIGKILL
+    after = trainers.start()
+    assert after.alive
+    assert template_of(after).pid != template.pid
+    assert fed(after)[-1].kind == frames.END
+    after.close()
+
+
+def test_a_frozen_template_is_replaced(trainers, trainer):
+    trainers._template._control.settimeout(0.2)
+    template_of(trainer).suspend()
+    assert not trainer.alive
+    assert trainer.close() == -signal.SIGKILL
+    after = trainers.start()
+    assert after.alive
+    after.close()
+
+
+def test_killing_twice_and_after_the_end_is_harmless(trainers):
+    trainer = trainers.start()
+    trainer.kill()
+    trainer.kill()
+    assert trainer.close() == -signal.SIGKILL
+    trainer.kill()
+    assert trainer.close() == -signal.SIGKILL
+
+
+def test_one_that_gets_no_order_ends_with_its_pipe(trainers):
+    trainer = trainers.start()
+    trainer.inlet.close()
+    assert trainer.outlet.readall() == b""
+    while trainer.alive:
+        time.sleep(0.001)
+    assert trainer.close() == 0

@@ -1,0 +1,167 @@
+"""The template: a process that has imported what a fit needs, and forks a trainer for each job.
+
+It has one thread, so that a fork of it is whole. It has no credentials, database or broker, and runs no job. While
+nothing runs, a fork of it compiles the kernels that are not on disk yet; then it loads them all for its trainers.
+"""
+
+import gc
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from app.ml.numerics.jit import cache_folder, load
+from app.ml.operations import kinds
+from workers import trainer
+from workers.group import die_with
+from workers.protocol import ALIVE, END, REQUEST, RESPONSE, RUNNING, START
+
+PIPES = 4
+"""What a trainer gets: its inlet, its outlet, where it prints, and the socket of slots."""
+IDLE_SECONDS = 0.5
+"""Without a trainer and without a request for so long, there is time for kernels."""
+
+
+class Template:
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        kinds()
+        self._imports = _written()
+        """Bytes that an interpreter with the imports of every job has written, before kernels."""
+        self._trainers: set[int] = set()
+        self._compiler: int | None = None
+        self._loading: Iterator[None] | None = None
+        self._loaded = cache_folder() is None
+        """Whether kernels are left to trainers: all are loaded, or there is no place to keep them."""
+
+    def serve(self) -> None:
+        """Until the worker is gone."""
+        while True:
+            if not select.select([self._control], [], [], self._idle_seconds())[0]:
+                self._prepare()
+                continue
+            request, descriptors, _, _ = socket.recv_fds(self._control, REQUEST.size, PIPES)
+            if not request:
+                return
+            operation, pid = REQUEST.unpack(request)
+            self._control.sendall(RESPONSE.pack(self._respond(operation, pid, descriptors)))
+
+    def _respond(self, operation: bytes, pid: int, descriptors: Sequence[int]) -> int:
+        if operation == START:
+            return self._start(descriptors)
+        if operation == ALIVE:
+            return RUNNING if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None else 0
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+        return self._reap(pid) if operation == END else 0
+
+    def _start(self, descriptors: Sequence[int]) -> int:
+        """A trainer's process id, or minus the error number."""
+        self._stop_compiling()  # nobody waited yet, and whoever comes goes first
+        template, beyond = os.getpid(), max(0, _written() - self._imports)
+        gc.freeze()  # a collection in the trainer leaves our pages alone
+        try:
+            pid = os.fork()
+        except OSError as error:
+            return -(error.errno or 1)
+        finally:
+            if os.getpid() == template:
+                for descriptor in descriptors:
+                    os.close(descriptor)
+        if not pid:
+            _run(template, self._control, descriptors, beyond)
+        os.setpgid(pid, pid)  # here too: it may be killed before it has done so itself
+        self._trainers.add(pid)
+        return pid
+
+    def _reap(self, pid: int) -> int:
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if not found:
+            return RUNNING
+        self._trainers.discard(pid)
+        return os.waitstatus_to_exitcode(status)
+
+    # kernels, while there is time
+
+    def _idle_seconds(self) -> float | None:
+        """Until the next step towards kernels; None while there is none."""
+        if self._loaded or self._trainers:
+            return None
+        return IDLE_SECONDS if self._loading is None else 0.0
+
+    def _prepare(self) -> None:
+        """One step: start the fork that compiles, see how it ended, or load one kernel."""
+        if self._loading is not None:
+            self._loaded = next(self._loading, _DONE) is _DONE
+        elif self._compiler is None:
+            self._compiler = _compiler()
+        else:
+            ended, status = os.waitpid(self._compiler, os.WNOHANG)
+            if ended:
+                self._compiler, self._loading, self._loaded = None, load(), status != 0
+
+    def _stop_compiling(self) -> None:
+        if self._compiler is not None:
+            os.kill(self._compiler, signal.SIGKILL)
+            os.waitpid(self._compiler, 0)
+            self._compiler = None
+
+
+_DONE = object()
+
+
+def _compiler() -> int:
+    template = os.getpid()
+    if pid := os.fork():
+        return pid
+    status = 1
+    try:
+        die_with(template)
+        for _ in load():
+            pass
+        status = 0
+    except BaseException:  # noqa: BLE001 - a trainer meets it too, and says so
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def _run(template: int, control: socket.socket, descriptors: Sequence[int], beyond: int) -> None:
+    """Be a trainer; never returns. beyond: bytes that do not count towards its memory."""
+    status = 1
+    try:
+        control.close()
+        os.setpgid(0, 0)
+        inlet, outlet, prints, grants = descriptors
+        os.dup2(prints, sys.stdout.fileno())
+        os.dup2(prints, sys.stderr.fileno())
+        os.close(prints)
+        status = trainer.main(template, inlet, outlet, grants, beyond)
+    except BaseException:  # noqa: BLE001 - it ends here, whatever it is
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def _written() -> int:
+    """Bytes of this process that RLIMIT_DATA counts; 0 where nobody says."""
+    with suppress(OSError):
+        return int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+    return 0
+
+
+def main() -> int:
+    parent, descriptor = map(int, sys.argv[1:])
+    die_with(parent)
+    Template(socket.socket(fileno=descriptor)).serve()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
