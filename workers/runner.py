@@ -95,9 +95,7 @@ class Runner:
     def _run(self, claim_one: Callable[[], Claim | None]) -> bool:
         if self._closed:
             return False
-        with closing(
-            self._trainers.start()
-        ) as trainer:  # before the claim, whose lease would run meanwhile
+        with closing(self._trainers.start()) as trainer:  # before the claim, whose lease would run meanwhile
             claim = claim_one()
             if claim is None:
                 return False
