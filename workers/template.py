@@ -5,6 +5,7 @@ nothing runs, a fork of it compiles the kernels that are not on disk yet; then i
 """
 
 import gc
+import importlib
 import os
 import resource
 import select
@@ -18,10 +19,13 @@ from pathlib import Path
 
 from app.ml.numerics.jit import cache_folder, load
 from app.ml.operations import kinds
+from app.ml.training.receipt import libraries
 from workers import trainer
 from workers.group import die_with
 from workers.protocol import ALIVE, END, REQUEST, RESPONSE, RUNNING, START
 
+LAZY = "scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.spatial.distance", "scipy.special"
+"""Modules that scipy imports with their first use."""
 PIPES = 4
 """What a trainer gets: its inlet, its outlet, where it prints, and the socket of slots."""
 IDLE_SECONDS = 0.5
@@ -33,7 +37,10 @@ class Template:
         self._control = control
         kinds()
         self._imports = _written()
-        """Bytes that an interpreter with the imports of every job has written, before kernels."""
+        """Bytes that an interpreter with the imports of every job has written, before it does anything."""
+        for module in LAZY:
+            importlib.import_module(module)
+        libraries()  # reads their metadata once
         self._trainers: set[int] = set()
         self._compiler: int | None = None
         self._loading: Iterator[None] | None = None

@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import version
 
 from app.ml.contract.algorithm import JSON
@@ -22,6 +23,7 @@ def receipt(planned: Plan, data_digest: str, reading: Mapping[str, JSON] | None)
     }
 
 
+@cache
 def libraries() -> dict[str, JSON]:
     """The version of all that has a part in the bytes of a model."""
     names = "valiant", "numpy", "scipy", "numba"
