@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from app.lean import without_optional
 from app.ml.numerics.jit import cache_folder, load
 from app.ml.operations import kinds
 from app.ml.training.receipt import libraries
@@ -35,6 +36,7 @@ IDLE_SECONDS = 0.5
 class Template:
     def __init__(self, control: socket.socket) -> None:
         self._control = control
+        without_optional()
         kinds()
         self._imports = _written()
         """Bytes that an interpreter with the imports of every job has written, before it does anything."""
