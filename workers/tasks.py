@@ -1,13 +1,19 @@
 """Celery tasks: the messages that arrive over the broker."""
 
 from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 import structlog
 from celery import Celery
+from celery.worker import state
+from kombu.asynchronous import get_event_loop
 
 from app.broker import CANARY, LEND, RUN
 from workers.runner import Runner
+
+LEAVING_SECONDS = 0.002
+"""A task that has returned leaves its slot within about so long."""
 
 log = structlog.get_logger(__name__)
 
@@ -15,17 +21,34 @@ log = structlog.get_logger(__name__)
 def register(celery: Celery, runner: Runner, received: Callable[[], object]) -> None:
     """`received` is called for every message: it shows that the broker reaches this worker."""
 
-    @celery.task(name=RUN)  # type: ignore[untyped-decorator] # celery is not typed
-    def run(job_id: str) -> None:
+    @celery.task(name=RUN, bind=True)  # type: ignore[untyped-decorator] # celery is not typed
+    def run(task: Any, job_id: str) -> None:
         received()
-        runner.run(UUID(job_id))
+        try:
+            runner.run(UUID(job_id))
+        finally:
+            _look_for_the_next(task.request.id)
 
-    @celery.task(name=LEND)  # type: ignore[untyped-decorator] # as above
-    def lend(job_id: str) -> None:
+    @celery.task(name=LEND, bind=True)  # type: ignore[untyped-decorator] # as above
+    def lend(task: Any, job_id: str) -> None:
         received()
-        runner.lend(UUID(job_id))
+        try:
+            runner.lend(UUID(job_id))
+        finally:
+            _look_for_the_next(task.request.id)
 
     @celery.task(name=CANARY)  # type: ignore[untyped-decorator] # as above
     def canary() -> None:
         received()
         log.debug("canary_received")
+
+
+def _look_for_the_next(task_id: str) -> None:
+    """Wake the consumer when this task has left its slot: by itself it looks for a free slot once a second."""
+    if (hub := get_event_loop()) is not None:
+        hub.call_soon(_when_left, hub, task_id)  # type: ignore[no-untyped-call] # kombu is half typed
+
+
+def _when_left(hub: Any, task_id: str) -> None:
+    if task_id in state.requests:
+        hub.call_later(LEAVING_SECONDS, _when_left, hub, task_id)
