@@ -9,6 +9,7 @@ import base64
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from queue import Empty
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -70,6 +71,14 @@ class Channel(redis.Channel):
         parse = client.response_callbacks["BRPOP"]
         client.set_response_callback("BRPOP", lambda response, **options: _checked(parse(response, **options)))
         return client
+
+
+    def _brpop_read(self, **options: Any) -> Any:
+        try:
+            return super()._brpop_read(**options)  # type: ignore[no-untyped-call] # as above
+        except ResponseError:
+            _mend(self)
+            raise Empty from None  # as if nothing had come
 
 
 class Transport(redis.Transport):

@@ -3,6 +3,7 @@
 import base64
 import json
 from functools import partial
+from queue import Empty
 from uuid import uuid4
 
 import pytest
@@ -125,6 +126,20 @@ def test_a_key_of_another_type_does_not_end_a_worker_that_takes_a_message(fleet,
         raw.delete(key)
         raw.set(key, "taken")
         channel.qos.restore_visible()
+
+
+def test_a_key_of_another_type_does_not_end_a_worker_that_waits_for_a_message(fleet, raw):
+    """It may come just before the worker waits."""
+    with fleet.services.celery.connection() as connection, connection.channel() as channel:
+        raw.delete(QUEUE)
+        raw.set(QUEUE, "taken")
+        channel._active_queues.append(QUEUE)
+        channel._queue_cycle.update([QUEUE])
+        channel.client.connection = channel.client.connection_pool.get_connection()
+        channel._brpop_start()
+        with pytest.raises(Empty):
+            channel._brpop_read()
+        assert raw.type(QUEUE) == b"none"
 
 
 def test_unknown_ids_delay_no_job(fleet, worker, raw):
