@@ -72,7 +72,6 @@ class Channel(redis.Channel):
         client.set_response_callback("BRPOP", lambda response, **options: _checked(parse(response, **options)))
         return client
 
-
     def _brpop_read(self, **options: Any) -> Any:
         try:
             return super()._brpop_read(**options)  # type: ignore[no-untyped-call] # as above
