@@ -16,9 +16,9 @@ from starlette.middleware import Middleware
 from app.api import fast, routes
 from app.api.edge import openapi, problems
 from app.api.edge.hosts import Hosts
-from app.api.edge.measurements import Metrics
 from app.api.edge.middleware import Surroundings
 from app.api.edge.problems import with_head
+from app.api.edge.request_metrics import Metrics
 from app.api.fast.route import Application, DirectRoute
 from app.settings import Settings
 from app.wiring import Services, build

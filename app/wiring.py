@@ -11,12 +11,12 @@ from app.services.admission import Admission
 from app.services.census import Census
 from app.services.datasets import Datasets
 from app.services.jobs import Jobs
-from app.services.measurements import Counted, Process, Served
 from app.services.models import Models
 from app.services.predictions import Predictions
+from app.services.process_metrics import Counted, Process, Served
+from app.services.queries import WhatIf
 from app.services.readiness import Dependencies
 from app.services.submission import Submission
-from app.services.whatif import WhatIf
 from app.settings import Settings
 from app.store.cache import Cache
 from app.store.engine import make_engine

@@ -229,7 +229,7 @@ def add_table():
     import pyarrow as pa
 
     from app.schemas.datasets import Column
-    from app.store.identifiers import uuid7
+    from app.store.new_ids import uuid7
 
     def add(work, table, times=1):
         rows, made = table.num_rows, uuid7()

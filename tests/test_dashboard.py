@@ -17,7 +17,7 @@ SUFFIXES = {"counter": ["_total"], "gauge": [""], "histogram": ["_bucket", "_sum
 @pytest.fixture(scope="module")
 def exposed(client, services):
     """Names of samples → their labels, of an API and a worker."""
-    from workers.metrics import Measured
+    from workers.metrics_server import Measured
     from workers.runner import Runner
     from workers.trainers import Trainers
 

@@ -14,7 +14,7 @@ from app.broker import QUEUE
 from app.logs import configure
 from app.settings import Settings
 from app.wiring import build
-from workers.metrics import serve
+from workers.metrics_server import serve
 from workers.pulse import beat
 from workers.runner import Runner
 from workers.tasks import register

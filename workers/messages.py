@@ -15,7 +15,7 @@ from app.ml.models import seen_rows
 from app.ml.models.model import decode, digest, read_header
 from app.ml.operations import kinds
 from workers import frames
-from workers.spool import spooled
+from workers.mapped_dataset import spooled
 
 BLOB_BYTES = 4 << 20
 

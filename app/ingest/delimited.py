@@ -14,8 +14,8 @@ import pyarrow.csv as arrow_csv
 
 from app.errors import Fault, InvalidData
 from app.ingest.column_reader import ColumnReader
+from app.ingest.csv_layout import DELIMITERS, HEADER_BYTES, Layout, find_layout
 from app.ingest.diagnosis import diagnose
-from app.ingest.layout import DELIMITERS, HEADER_BYTES, Layout, find_layout
 from app.ingest.lines import lines_of
 from app.ingest.options import ReadOptions
 from app.ingest.reading import Reading, refuse

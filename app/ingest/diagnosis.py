@@ -12,7 +12,7 @@ from itertools import islice
 from typing import BinaryIO, NamedTuple
 
 from app.errors import Fault, place
-from app.ingest.layout import Layout
+from app.ingest.csv_layout import Layout
 from app.ingest.reading import FAULTS_LISTED
 from app.ingest.source import NOT_UTF8
 

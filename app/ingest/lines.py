@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
 from app.errors import Fault
+from app.ingest.csv_layout import Layout
 from app.ingest.diagnosis import rows_of
-from app.ingest.layout import Layout
 
 MOST = 1_000_000
 """Rows walked through one by one where lines and rows differ; beyond them no line is found."""

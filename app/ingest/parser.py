@@ -81,7 +81,7 @@ def _start() -> _Child:
     with theirs:
         environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         process = subprocess.Popen(  # noqa: S603  our own module, and a number
-            [sys.executable, "-m", "app.ingest.child", str(theirs.fileno())],
+            [sys.executable, "-m", "app.ingest.parsing_child", str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             env=environment | _THREADS,  # no addresses, no credentials
             stdin=subprocess.DEVNULL,

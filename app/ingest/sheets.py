@@ -7,7 +7,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from app.ingest.chunks import read_columns
-from app.ingest.columns import Settled
+from app.ingest.column_types import Settled
 from app.ingest.protocol import ChunkPlace
 from app.ml.contract.columns import ColumnKind
 from app.ml.evaluation.splits import evenly

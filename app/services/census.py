@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import structlog
 
 from app.services.single_flight import SingleFlight
-from app.store.census import Counts, Queue
+from app.store.job_counts import Counts, Queue
 from app.store.work import Work, WorkFactory
 from app.store.workers import Workers
 

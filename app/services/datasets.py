@@ -20,7 +20,7 @@ from app.ml.tables.column_statistics import iso
 from app.references import NAME_LENGTH, is_dataset_name
 from app.schemas.datasets import Dataset, DatasetPage, FileFormat, Rows
 from app.settings import Settings
-from app.store.identifiers import uuid7
+from app.store.new_ids import uuid7
 from app.store.work import Work, WorkFactory
 from app.suggestions import no_such
 

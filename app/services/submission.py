@@ -22,7 +22,7 @@ from app.schemas.models import ModelVersion
 from app.services.partial_check import further_faults
 from app.settings import Settings
 from app.store.claims import NewJob, Pinned
-from app.store.identifiers import uuid7
+from app.store.new_ids import uuid7
 from app.store.work import Work, WorkFactory
 
 

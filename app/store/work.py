@@ -18,8 +18,8 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
-from app.store.census import Census
 from app.store.datasets import DatasetRepository
+from app.store.job_counts import Census
 from app.store.jobs import JobRepository
 from app.store.models import ModelRepository
 from app.store.training_rows import TrainingRowRepository

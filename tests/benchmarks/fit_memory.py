@@ -23,7 +23,7 @@ from app.ml import nested
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import Data, Task
 from app.ml.models import state_format
-from workers.spool import give_large_arrays_back
+from workers.mapped_dataset import give_large_arrays_back
 
 
 def drawn(classes: int, rows: int, columns: int) -> Data:

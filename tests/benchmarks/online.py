@@ -30,7 +30,7 @@ from app.ml.contract.columns import TableColumn
 from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
-from workers.spool import spooled
+from workers.mapped_dataset import spooled
 
 TURNS = 5
 MEMORY = 400 << 20

@@ -40,7 +40,7 @@ def order():
 @pytest.fixture
 def parse(order):
     """Parse bytes in this process: (what was parsed, the table)."""
-    from app.ingest.child import parse as parse_file
+    from app.ingest.parsing_child import parse as parse_file
 
     def run(data, **kwargs):
         with tempfile.TemporaryFile() as upload, tempfile.TemporaryFile() as chunks:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from app.errors import ValiantError
-from app.ingest import child
+from app.ingest import parsing_child
 from app.schemas.datasets import FileFormat
 from tests.ingest.workbooks import ods, xls, xlsx
 
@@ -60,9 +60,9 @@ def outcome(data, order, tmp_path):
     pid = os.fork()
     if pid == 0:
         try:
-            child._limit(order)
+            parsing_child._limit(order)
             with (tmp_path / "upload").open("rb") as upload, (tmp_path / "chunks").open("w+b") as chunks:
-                child.parse(order, upload.fileno(), chunks)
+                parsing_child.parse(order, upload.fileno(), chunks)
             os._exit(READ)
         except (ValiantError, MemoryError):
             os._exit(REFUSED)

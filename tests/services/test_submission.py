@@ -25,7 +25,7 @@ from app.services.jobs import Jobs
 from app.services.submission import Submission
 from app.store.claims import Capable, Pinned
 from app.store.engine import make_engine
-from app.store.identifiers import uuid7
+from app.store.new_ids import uuid7
 from app.store.work import WorkFactory
 
 

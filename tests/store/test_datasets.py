@@ -4,7 +4,7 @@ import pytest
 
 from app.errors import DatasetInUse, DatasetNotFound
 from app.ml.tables.data_sheet import Column
-from app.store.identifiers import uuid7
+from app.store.new_ids import uuid7
 from app.store.tables import DatasetChunkRow, DatasetRow, JobRow
 
 

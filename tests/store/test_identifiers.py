@@ -1,6 +1,6 @@
 import time
 
-from app.store.identifiers import uuid7
+from app.store.new_ids import uuid7
 
 
 def test_version_variant_and_time():

@@ -4,7 +4,7 @@ from sqlalchemy.exc import DataError, OperationalError
 
 from app.errors import DatasetNotFound
 from app.store.engine import driver_url, make_engine
-from app.store.identifiers import uuid7
+from app.store.new_ids import uuid7
 from app.store.work import WorkFactory
 
 

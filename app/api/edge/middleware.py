@@ -13,8 +13,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app import logs, tracing
 from app.api.edge.body import BY_NAME, Headers, headers_of
 from app.api.edge.head_requests import respond_to_head
-from app.api.edge.measurements import Metrics
 from app.api.edge.problems import CODE, MalformedRequest, check_method, response_to
+from app.api.edge.request_metrics import Metrics
 from app.formats.bytes import Sent
 
 GONE = 499

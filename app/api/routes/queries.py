@@ -10,9 +10,9 @@ from app.api.edge.strict_route import StrictRoute
 from app.api.params.common import CONFIDENCE, ModelPath, RequestTimeout, ServicesDep, seconds
 from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
 from app.schemas.predictions import PredictRequest
-from app.schemas.whatif import Explanations, Intervals, Linearisation, LineariseRequest, Sweep, SweepRequest
+from app.schemas.queries import Explanations, Intervals, Linearisation, LineariseRequest, Sweep, SweepRequest
 from app.services.predictions import Served
-from app.services.whatif import WhatIf
+from app.services.queries import WhatIf
 
 router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=StrictRoute)
 HEADERS = declare(200, {STALE: DESCRIPTION}, optional=(STALE,))

@@ -9,7 +9,7 @@ from app.schemas.problems import Problem
 from app.services.jobs import Jobs
 from app.store.claims import NewJob
 from app.store.engine import make_engine
-from app.store.identifiers import uuid7
+from app.store.new_ids import uuid7
 from app.store.work import WorkFactory
 
 CRASH = Problem.of(TrainerCrashed())

@@ -4,7 +4,7 @@ import pytest
 
 from app.errors import Cancelled, JobNotFound
 from app.schemas.jobs import JobState
-from app.store.identifiers import uuid7
+from app.store.new_ids import uuid7
 
 
 def states(job):

@@ -13,14 +13,14 @@ from app.ml.contract.algorithm import JSON, Matrix, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.contract.task import PredictionKind
 from app.ml.models.model import Model, Predicted
-from app.ml.queries.whatif import Tangent, grid, tangent
+from app.ml.queries.surfaces import Tangent, grid, tangent
 from app.ml.statistics.intervals import Bounds
 from app.ml.statistics.metric_value import shown
 from app.ml.tables.cells import flaw, read_cells
 from app.ml.tables.rows import Incoming, read_rows
 from app.ml.training.reporting import finite, readable
 from app.schemas.predictions import Flag
-from app.schemas.whatif import (
+from app.schemas.queries import (
     Explanations,
     Intervals,
     Linearisation,

@@ -19,7 +19,7 @@ from app.disk import NO_ROOM
 from app.errors import InvalidData, StorageFull, ValiantError
 from app.ingest import columnar, delimited, jsonl, npy, workbook
 from app.ingest.chunks import write_chunks
-from app.ingest.columns import Settled
+from app.ingest.column_types import Settled
 from app.ingest.options import ReadOptions
 from app.ingest.protocol import LENGTH, Order, Parsed, ParseResponse, Refusal, out_of_memory
 from app.ingest.reading import Reading
