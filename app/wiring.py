@@ -77,7 +77,7 @@ def build(settings: Settings, *, role: str) -> Services:
         jobs=jobs,
         models=Models(work, predictions.pointers),
         predictions=predictions,
-        whatif=WhatIf(settings),
+        whatif=WhatIf(settings.max_predict_rows),
         admission=Admission(settings),
         census=census,
         dependencies=Dependencies(work, cache, celery, predictions.pointers),

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,19 @@ TOP = {
     *(".ci", ".dockerignore", ".gitignore", "LICENSE", "requirements.lock"),
 }
 LONGEST_FILE = 320
+SHARED_NAMES = {
+    # one resource: its route, its schema, its service, its rows
+    *("algorithms", "datasets", "health", "jobs", "models", "open_inference", "predictions", "problems", "queries"),
+    "metrics",
+    # a format: rows of a request, and a dataset
+    "npy",
+    # an interface and its compiled loops
+    *("binning", "bounds", "distances", "growth", "linear_forms", "out_of_bag", "seeding"),
+    # an algorithm and its numerics, a kind of job and its training, the entry of each process, rows and their store
+    *("leave_one_out", "perceptron", "search", "train", "main", "training_rows"),
+    # a step that several rooms have: the room says of what
+    *("columns", "cost", "losses", "rows", "scaling", "splits", "rejection", "validation"),
+}
 
 
 def test_top_level_is_as_drawn():
@@ -26,6 +40,14 @@ def test_files_stay_short():
     sources = [path for folder in ("app", "workers", "migrations") for path in (ROOT / folder).rglob("*.py")]
     lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in sources}
     assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
+
+
+def test_a_file_name_has_one_meaning():
+    """A name that several files share stands on the list above, with the reason."""
+    names = Counter(
+        path.stem for folder in ("app", "workers") for path in (ROOT / folder).rglob("*.py") if path.stem != "__init__"
+    )
+    assert {name for name, count in names.items() if count > 1} - SHARED_NAMES == set()
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from app.errors import BodyTooLarge, Fault, InvalidData, InvalidRequest, NoExplanation
+from app.formats.prediction import Version
 from app.ml.contract.algorithm import JSON, Matrix, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.contract.task import PredictionKind
@@ -31,8 +32,6 @@ from app.schemas.queries import (
     SweepRequest,
     SweptAxis,
 )
-from app.services.predictions import Served
-from app.settings import Settings
 from app.suggestions import no_such
 
 MOST_TOLD = 2**25
@@ -40,12 +39,11 @@ MOST_TOLD = 2**25
 
 
 class WhatIf:
-    def __init__(self, settings: Settings) -> None:
-        self._max_rows = settings.max_predict_rows
+    def __init__(self, max_rows: int) -> None:
+        self._max_rows = max_rows
 
-    def sweep(self, served: Served, request: SweepRequest) -> Sweep:
+    def sweep(self, version: Version, model: Model, request: SweepRequest) -> Sweep:
         """Raises InvalidRequest for axes that cannot be, InvalidData for values the model cannot take."""
-        model = served.model
         axes = [_Axis.of(model, axis) for axis in self._checked(model, request.vary)]
         varied = {axis.column.name for axis in axes}
         held = [column for column in model.inputs if column.name not in varied]
@@ -55,7 +53,7 @@ class WhatIf:
         predicted = model.predict_raw(raw)
         shape = tuple(len(axis.values) for axis in axes)
         return Sweep(
-            **_heads(served),
+            **_heads(version, model),
             axes=[SweptAxis(column=axis.column.name, values=axis.values) for axis in axes],
             predictions=_nested(_answers(predicted), shape),
             classes=None if model.classes is None else list(model.classes),
@@ -63,9 +61,8 @@ class WhatIf:
             flags=_flags(predicted),
         )
 
-    def linearise(self, served: Served, request: LineariseRequest) -> Linearisation:
+    def linearise(self, version: Version, model: Model, request: LineariseRequest) -> Linearisation:
         """Raises InvalidRequest for inputs with no slope, InvalidData for a row the model cannot take."""
-        model = served.model
         if model.task.labels:
             raise InvalidRequest("The labels of a clustering have no slope.")
         base = _raw(model, _one_row(request.row, model.inputs, "/row"), {}, 1)
@@ -74,7 +71,7 @@ class WhatIf:
             raise InvalidRequest("The row has no number or datetime that could move.")
         found = tangent(model, base, places, relative_step=request.relative_step, tolerance=request.tolerance)
         return Linearisation(
-            **_heads(served),
+            **_heads(version, model),
             outputs=_named_outputs(model, found.value.size),
             values=finite(found.value),
             inputs=[
@@ -91,11 +88,11 @@ class WhatIf:
             warnings=list(_flat(model, places, found)),
         )
 
-    def explain(self, served: Served, body: Mapping[str, Any]) -> Explanations:
+    def explain(self, version: Version, model: Model, body: Mapping[str, Any]) -> Explanations:
         """Raises NoExplanation where the algorithm has none, BodyTooLarge for more than fits into a response, else as a
         prediction does.
         """
-        model, explain = served.model, served.model.algorithm.explain
+        explain = model.algorithm.explain
         if explain is None:
             raise NoExplanation(f"{model.name} does not explain single predictions.")
         incoming: Incoming = read_rows(body, model.inputs, max_rows=self._max_rows)
@@ -115,7 +112,7 @@ class WhatIf:
             found += told(matrix[1:])
         offsets, scales = model.preparation.scaling.units
         return Explanations(
-            **_heads(served),
+            **_heads(version, model),
             predictions=finite(predicted.predictions),
             classes=None if model.classes is None else list(model.classes),
             target_function=None if model.linearising == "none" else model.linearising,
@@ -126,15 +123,15 @@ class WhatIf:
             flags=_flags(predicted),
         )
 
-    def intervals(self, served: Served, body: Mapping[str, Any], confidence: float) -> Intervals:
+    def intervals(self, version: Version, model: Model, body: Mapping[str, Any], confidence: float) -> Intervals:
         """Raises NoInterval where the model has none, else as a prediction does."""
-        model, _ = served.model, served.model.interval
+        _ = model.interval
         table = read_rows(body, model.inputs, max_rows=self._max_rows).table
         predicted = model.predict(table, confidence)
         bounds = np.asarray(predicted.intervals)
         rows = zip(predicted.values.tolist(), *bounds.T.tolist(), strict=True)
         return Intervals(
-            **_heads(served),
+            **_heads(version, model),
             predictions=finite(predicted.values),
             lower=finite(bounds[:, 0]),
             upper=finite(bounds[:, 1]),
@@ -283,13 +280,12 @@ def _flat(model: Model, places: NDArray[np.intp], found: Tangent) -> Iterator[st
             )
 
 
-def _heads(served: Served) -> dict[str, Any]:
-    pointer = served.pointer
+def _heads(version: Version, model: Model) -> dict[str, Any]:
     return {
-        "model": pointer.model,
-        "version": pointer.version,
-        "digest": pointer.digest,
-        "task": served.model.task.value,
+        "model": version.model,
+        "version": version.version,
+        "digest": version.digest,
+        "task": model.task.value,
     }
 
 

@@ -9,9 +9,10 @@ from app.api.edge.openapi import declare
 from app.api.edge.strict_route import StrictRoute
 from app.api.params.common import CONFIDENCE, ModelPath, RequestTimeout, ServicesDep, seconds
 from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
+from app.formats.prediction import Version
+from app.ml.models.model import Model
 from app.schemas.predictions import PredictRequest
 from app.schemas.queries import Explanations, Intervals, Linearisation, LineariseRequest, Sweep, SweepRequest
-from app.services.predictions import Served
 from app.services.queries import WhatIf
 
 router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=StrictRoute)
@@ -38,13 +39,13 @@ class _ModelQuery:
         self._services = services
         self._timeout = x_request_timeout
 
-    async def run_query(self, model: str, query: Callable[[WhatIf, Served], T]) -> T:
+    async def run_query(self, model: str, query: Callable[[WhatIf, Version, Model], T]) -> T:
         """Off the event loop, in turn with other large predictions."""
         async with self._services.admission.enter(seconds(self._timeout)) as place:
             served = await self._services.predictions.serve(model, *self._reference)
             for name, value in stale_header(served):
                 self._response.headers[name.decode()] = value.decode()
-            return await place.run(lambda: query(self._services.whatif, served), large=True)
+            return await place.run(lambda: query(self._services.whatif, served.pointer, served.model), large=True)
 
 
 ModelQuery = Annotated[_ModelQuery, Depends()]
@@ -53,13 +54,13 @@ ModelQuery = Annotated[_ModelQuery, Depends()]
 @router.post("/{model}/sweep", responses=HEADERS)
 async def sweep_model(model: ModelPath, query: ModelQuery, body: SweepRequest) -> Sweep:
     """The response surface: predictions over a grid of one to three inputs, the others held fixed."""
-    return await query.run_query(model, lambda whatif, served: whatif.sweep(served, body))
+    return await query.run_query(model, lambda whatif, version, loaded: whatif.sweep(version, loaded, body))
 
 
 @router.post("/{model}/linearise", responses=HEADERS)
 async def linearise_model(model: ModelPath, query: ModelQuery, body: LineariseRequest) -> Linearisation:
     """The tangent of the model at a row, by central differences, and from where to where it can be trusted."""
-    return await query.run_query(model, lambda whatif, served: whatif.linearise(served, body))
+    return await query.run_query(model, lambda whatif, version, loaded: whatif.linearise(version, loaded, body))
 
 
 @router.post("/{model}/intervals", responses=HEADERS)
@@ -71,7 +72,9 @@ async def estimate_intervals(
 ) -> Intervals:
     """Predictions of a regression with error bars, readable too; `predict` describes what they bound."""
     sent = body.model_dump(mode="python")
-    return await query.run_query(model, lambda whatif, served: whatif.intervals(served, sent, confidence))
+    return await query.run_query(
+        model, lambda whatif, version, loaded: whatif.intervals(version, loaded, sent, confidence)
+    )
 
 
 @router.post("/{model}/explain", responses=HEADERS)
@@ -80,4 +83,4 @@ async def explain_rows(model: ModelPath, query: ModelQuery, body: PredictRequest
     the local coefficients. At most 32 MiB of it.
     """
     sent = body.model_dump(mode="python")
-    return await query.run_query(model, lambda whatif, served: whatif.explain(served, sent))
+    return await query.run_query(model, lambda whatif, version, loaded: whatif.explain(version, loaded, sent))
