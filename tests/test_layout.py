@@ -26,7 +26,7 @@ SHARED_NAMES = {
     # an algorithm and its numerics, a kind of job and its training, the entry of each process, rows and their store
     *("leave_one_out", "perceptron", "search", "train", "main", "training_rows"),
     # a step that several rooms have: the room says of what
-    *("columns", "cost", "losses", "rows", "scaling", "splits", "rejection", "validation"),
+    *("columns", "cost", "losses", "rows", "scaling", "splits", "protocol", "rejection", "validation"),
 }
 
 
