@@ -21,7 +21,7 @@ def free(folder: Path) -> int:
 
 
 def crowded(folder: Path) -> bool:
-    """Whether a file that found no room and is gone by now would find none again."""
+    """True if a file that found no room and is gone by now would find none again."""
     disk = _disk(folder)
     return disk.f_bavail < min(CROWDED_BYTES // disk.f_frsize, disk.f_blocks // 2)
 

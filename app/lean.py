@@ -41,7 +41,7 @@ def settle() -> None:
 
 
 def give_back() -> None:
-    """What is free goes to the system: the allocator of glibc, alone in this, would keep it, however little is used."""
+    """Free memory goes to the system: the allocator of glibc, alone in this, would keep it, however little is used."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
@@ -51,7 +51,7 @@ def let_files_go() -> None:
     """Pages that hold just what a file holds, the code of libraries above all, are no longer mapped.
 
     Most were read once, by a start or by a compiler, and would count as this process's until memory is short. What is
-    needed again is found in the system's cache of files, in a microsecond a page. Linux alone can be told so.
+    needed again is found in the system's cache of files, in a microsecond a page. Linux alone supports it.
     """
     if SMAPS.exists():
         advise = ctypes.CDLL(None).madvise

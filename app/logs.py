@@ -59,7 +59,7 @@ def configure(level: str = "INFO") -> None:
 
 
 def tells_requests() -> bool:
-    """Whether requests have lines at all."""
+    """True if requests have lines at all."""
     return _own[0] is not None and _edge.isEnabledFor(logging.INFO)
 
 

@@ -60,7 +60,7 @@ def refuse_new(listener: socket.socket) -> bool:
 
 
 def accepts(listener: socket.socket) -> bool:
-    """Whether a connection waits to be accepted."""
+    """True if a connection waits to be accepted."""
     waiting = select.poll()
     waiting.register(listener, select.POLLIN)
     return bool(waiting.poll(0))

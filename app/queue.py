@@ -14,7 +14,7 @@ from app import broker
 from app.broker import QUEUE, RUN
 from app.settings import Settings
 
-ANSWER_SECONDS = 0.5
+RESPONSE_SECONDS = 0.5
 """A broker that stays silent for so long is taken for gone: nothing of ours takes it a millisecond."""
 
 log = structlog.get_logger(__name__)
@@ -41,16 +41,16 @@ def publish(celery: Celery, job_id: UUID, task: str = RUN, queue: str = QUEUE) -
 
 
 def reachable(celery: Celery) -> bool:
-    """Whether the broker takes a connection. Raises what the transport raises, or answers within 2 seconds."""
+    """True if the broker takes a connection. Raises what the transport raises, or returns within 2 seconds."""
     with celery.connection_for_write() as connection:
-        connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=ANSWER_SECONDS)
+        connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=RESPONSE_SECONDS)
         return bool(connection.connected)
 
 
 def depth(celery: Celery) -> int | None:
-    """Messages that no worker has taken yet; None if the broker does not answer."""
+    """Messages that no worker has taken yet; None if the broker does not respond."""
     try:
-        with celery.pool.acquire(block=True, timeout=ANSWER_SECONDS) as connection:
+        with celery.pool.acquire(block=True, timeout=RESPONSE_SECONDS) as connection:
             try:
                 return int(connection.default_channel.queue_declare(QUEUE, passive=True).message_count)
             except connection.channel_errors:  # to Redis an empty queue is none at all
@@ -68,14 +68,14 @@ _CONFIGURATION: dict[str, Any] = {
     "task_acks_late": False,
     "task_publish_retry": True,
     "task_publish_retry_policy": {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0},
-    "broker_connection_timeout": ANSWER_SECONDS,
+    "broker_connection_timeout": RESPONSE_SECONDS,
     "broker_connection_retry_on_startup": True,
     "broker_connection_max_retries": None,
-    "broker_pool_acquire_timeout": ANSWER_SECONDS,
+    "broker_pool_acquire_timeout": RESPONSE_SECONDS,
     "broker_pool_limit": 10,
     "broker_transport_options": {
-        "socket_timeout": ANSWER_SECONDS,
-        "socket_connect_timeout": ANSWER_SECONDS,
+        "socket_timeout": RESPONSE_SECONDS,
+        "socket_connect_timeout": RESPONSE_SECONDS,
         "socket_keepalive": True,
         "health_check_interval": 25,
     },

@@ -23,7 +23,7 @@ def as_id(text: str) -> UUID | None:
 
 
 def is_dataset_name(text: str) -> bool:
-    """Whether it is 1 to 200 printable characters, not all of them spaces, and no UUID."""
+    """True if it is 1 to 200 printable characters, not all of them spaces, and no UUID."""
     return 1 <= len(text) <= NAME_LENGTH and text.isprintable() and not text.isspace() and as_id(text) is None
 
 

@@ -63,7 +63,7 @@ class Watched:
 
     def _start_again(self, now: float) -> None:
         if self._reserve.release():
-            say(f"The disk of {self._reserve.folder} is full: the room that was set aside is given to the database.")
+            say(f"The disk of {self._reserve.folder} is full: the reserved room is given to the database.")
         with suppress(OSError):  # a full disk: the child is still dead at the next look
             self._child.spawn()
         self._since, self._due, self._pause = now, None, min(2 * self._pause, LONGEST_PAUSE)

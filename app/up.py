@@ -130,7 +130,7 @@ def _wait_for_room(reserve: Reserve) -> None:
 
 
 def connections(settings: Settings, *, workers: int) -> int:
-    """What one API and the workers may open together, with some to spare for migrations and people."""
+    """Connections that one API and the workers may open together, with some to spare for migrations and people."""
     return pool_size(settings, role="api") + workers * pool_size(settings, role="worker") + SPARE_CONNECTIONS
 
 

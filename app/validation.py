@@ -83,9 +83,9 @@ class _Found(NamedTuple):
     steps: tuple[str | int, ...]
     """Within the body."""
     models: tuple[type[BaseModel], ...]
-    """What the object at fault may be: its fields have names."""
+    """Models that the object at fault may be: their fields have names."""
     alternative: bool
-    """Whether the error is that of one member of a union."""
+    """True if the error is that of one member of a union."""
 
 
 def validation_faults(errors: Sequence[Mapping[str, Any]], kind: Any = None) -> list[Fault]:
@@ -129,7 +129,7 @@ def in_document_order(faults: Iterable[Fault], body: object) -> list[Fault]:
 
 
 def sentence(error: Mapping[str, Any], models: Sequence[type[BaseModel]] = ()) -> str:
-    """What is wrong and what to do, without the value. models: what the object at fault may be."""
+    """The fault and its remedy, without the value. models: what the object at fault may be."""
     kind, context = error["type"], error.get("ctx") or {}
     if kind in {"value_error", "assertion_error"}:
         return str(context["error"])
@@ -223,7 +223,7 @@ def _inner(kind: Any, step: str | int) -> Iterator[Any]:
 
 
 def _labels(kind: Any) -> set[str]:
-    """What pydantic may call a member of a union: by its tag, else its name."""
+    """Names that pydantic may give a member of a union: by its tag, else its name."""
     return {getattr(kind, "__name__", ""), *_tags(kind)}
 
 

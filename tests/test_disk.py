@@ -218,7 +218,7 @@ def test_a_disk_that_was_full_needs_no_hands(small_disk, start):
     assert api.post("/v1/datasets?name=more", content=b"a\n1\n").status_code == 507
 
     up.server("postgres").kill()  # as a database does that cannot write its log
-    up.until_said("the room that was set aside is given to the database")
+    up.until_said("the reserved room is given to the database")
     until(lambda: api.get("/readyz").is_success, up)
     for job in accepted:
         until(lambda job=job: state(job) == "succeeded", up)

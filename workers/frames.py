@@ -48,7 +48,7 @@ class Assembler:
         self._rest = bytearray()
 
     def feed(self, chunk: bytes) -> Iterator[Frame]:
-        """The frames that are complete with `piece`."""
+        """The frames that are complete with `chunk`."""
         self._rest += chunk
         while len(self._rest) >= _HEAD.size:
             kind, length = _HEAD.unpack_from(self._rest)

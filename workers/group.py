@@ -7,7 +7,7 @@ trainer.
 
     turns     a pipe of the numbers that nobody has begun: who reads one has it
     grants    a socket by which slots come: each is the end of a pipe, and closing it gives the slot back
-    told      a pipe of each fork's own: what it has done, and where in its file that is
+    done      a pipe of each fork's own: what it has done, and where in its file that is
 """
 
 import ctypes
@@ -51,7 +51,7 @@ class Group:
         self._forks = forks if sys.platform == "linux" else 0  # elsewhere libraries do not survive a fork
         self._request = request
         self._shared = False
-        """Whether this process is within tasks that are shared: what these could do at once is done in turn."""
+        """True if this process is within tasks that are shared: what these could do at once is done in turn."""
 
     def __call__(self, kind: type[T], tasks: Tasks[T], /) -> Iterator[T]:
         place, spent = 0, 0.0
@@ -115,7 +115,7 @@ class _Turns:
         self._open = True
 
     def take(self) -> int | None:
-        """The next one. None: all are taken, which idle forks hear of."""
+        """The next one. None: all are taken, which idle forks receive."""
         with suppress(BlockingIOError):
             if chunk := os.read(self.outlet, _TURN.size):
                 return int(_TURN.unpack(chunk)[0])

@@ -21,7 +21,7 @@ BLOB_BYTES = 4 << 20
 
 
 class Bytes(NamedTuple):
-    """Which bytes will come of a model."""
+    """The parts of a model that will follow."""
 
     model: str
     version: int

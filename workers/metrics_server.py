@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 
 
 class Measured(Collector):
-    """What only a worker knows."""
+    """Metrics that only a worker knows."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner

@@ -36,7 +36,7 @@ class Runner:
 
     @property
     def busy(self) -> bool:
-        """Whether every slot is taken."""
+        """True if every slot is taken."""
         with self._lock:
             return len(self._attempts) + self._lent >= self._services.settings.worker_concurrency
 

@@ -40,7 +40,7 @@ from workers.trainers import Trainer
 
 log = structlog.get_logger(__name__)
 
-PIECE = 1 << 20
+PIPE_CHUNK = 1 << 20
 LOOK_SECONDS = 1.0
 """A trainer that says nothing is looked after so often."""
 RETURN_SECONDS = 0.1
@@ -196,7 +196,7 @@ class Attempt:
                 if not ready and not self._trainer.alive:
                     return  # somebody it started holds its pipes
                 for key, _ in ready:
-                    chunk = os.read(key.fd, PIECE)
+                    chunk = os.read(key.fd, PIPE_CHUNK)
                     if not chunk:
                         selector.unregister(key.fileobj)
                     elif key.fileobj is self._trainer.prints:

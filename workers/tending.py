@@ -34,7 +34,7 @@ class Tending:
 
     With the broker silent it runs queued jobs itself, one after the other: the rows are the queue.
     While the broker responds it sends this worker a canary through it. A worker with a free slot that
-    hears nothing for `watchdog_seconds` has lost its consumer without noticing: it leaves and is started again.
+    receives nothing for `watchdog_seconds` has lost its consumer without noticing: it leaves and is started again.
     """
 
     def __init__(self, services: Services, runner: Runner, canary_queue: str) -> None:

@@ -1,4 +1,4 @@
-"""Becomes another program: as another user if told so, and never outliving its parent.
+"""Launcher: becomes another program, as another user if requested, and never outliving its parent.
 
 Run as a plain script (`python -I -S launch.py '<json>' program argument…`), so that the few
 system calls happen in a fresh single-threaded process instead of after a fork. The JSON holds

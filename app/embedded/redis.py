@@ -46,7 +46,7 @@ def _server(name: str, folder: Folder, options: dict[str, str]) -> Child:
         ],
         folder=folder,
         cwd=home,
-        ready=lambda: _answers(socket),
+        ready=lambda: _responds(socket),
         drop_root=True,
     )
 
@@ -69,7 +69,7 @@ def _program(name: str) -> Path:
     )
 
 
-def _answers(socket: Path) -> bool:
+def _responds(socket: Path) -> bool:
     client = Redis(unix_socket_path=str(socket), retry=Retry(NoBackoff(), 0), socket_timeout=5)
     try:
         return bool(client.ping())

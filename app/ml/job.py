@@ -207,12 +207,12 @@ class Outcome(NamedTuple):
 
     @property
     def warnings(self) -> list[str]:
-        return [warning for part in self._told for warning in part.warnings]
+        return [warning for part in self._parts for warning in part.warnings]
 
     @property
-    def judges(self) -> Reuse | None:
+    def evaluation_rows(self) -> Reuse | None:
         """The rows that have been used to judge."""
-        return next((part.reuse for part in self._told if part.reuse is not None), None)
+        return next((part.reuse for part in self._parts if part.reuse is not None), None)
 
     def used(self, times: int) -> "Outcome":
         """The same, with the number of times these rows have evaluated models by now."""
@@ -220,15 +220,15 @@ class Outcome(NamedTuple):
         return Outcome(trained, self.result and _used(self.result, times))
 
     @property
-    def _told(self) -> list[Report | Result]:
+    def _parts(self) -> list[Report | Result]:
         report = [] if self.trained is None else [self.trained.report]
         return [*report, *([] if self.result is None else [self.result])]
 
 
-Told = TypeVar("Told", Report, Result)
+Part = TypeVar("Part", Report, Result)
 
 
-def _used(result: Told, times: int) -> Told:
+def _used(result: Part, times: int) -> Part:
     if result.reuse is None:
         return result
     reuse = result.reuse.model_copy(update={"uses": times})

@@ -83,13 +83,13 @@ class Batching:
         for one in present:
             one.begin()
         try:
-            _answer(batch.model, present)
+            _compute(batch.model, present)
         except Exception:  # noqa: BLE001  whatever it is, it may be one caller's fault: each gets an outcome of its own
             for one in present:
-                _answer_alone(batch.model, one)
+                _compute_alone(batch.model, one)
 
 
-def _answer(model: Model, present: list[_Waiting]) -> None:
+def _compute(model: Model, present: list[_Waiting]) -> None:
     if not present:
         return
     predicted = model.predict_raw(np.concatenate([one.raw for one in present]))
@@ -99,7 +99,7 @@ def _answer(model: Model, present: list[_Waiting]) -> None:
         one.found.set_result(part)
 
 
-def _answer_alone(model: Model, one: _Waiting) -> None:
+def _compute_alone(model: Model, one: _Waiting) -> None:
     try:
         one.found.set_result(model.predict_raw(one.raw))
     except Exception as error:  # noqa: BLE001  it is raised where the caller waits

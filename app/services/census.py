@@ -1,4 +1,4 @@
-"""Figures that only the database knows, read at most every few seconds, and never waited for long."""
+"""Counts that only the database knows, read at most every few seconds, and never waited for long."""
 
 import asyncio
 import time
@@ -36,7 +36,7 @@ class Metric(Generic[T]):
                 self.value = self._read(w)
         except Exception as error:  # noqa: BLE001  whatever it is, there is no value
             self.value = None
-            log.warning("figures_unknown", error=type(error).__name__)
+            log.warning("counts_unknown", error=type(error).__name__)
             return
         self._due = time.monotonic() + self._seconds
 

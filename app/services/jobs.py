@@ -113,7 +113,7 @@ class Jobs:
 
         def publish(w: Work) -> None:
             w.jobs.hold(claim)
-            result = outcome if outcome.judges is None else outcome.used(w.uses.count(outcome.judges))
+            result = outcome if outcome.evaluation_rows is None else outcome.used(w.uses.count(outcome.evaluation_rows))
             version = None if result.trained is None else self._add_version(w, claim, result.trained)
             w.jobs.succeed(
                 claim, version=version, result=result.result, warnings=result.warnings, curves=_lists(curves)

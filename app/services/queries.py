@@ -34,7 +34,7 @@ from app.schemas.queries import (
 )
 from app.suggestions import no_such
 
-MOST_TOLD = 2**25
+MOST_BYTES = 2**25
 """Bytes of the explanations of one request: each row may list every one of many trees."""
 
 
@@ -55,7 +55,7 @@ class WhatIf:
         return Sweep(
             **_heads(version, model),
             axes=[SweptAxis(column=axis.column.name, values=axis.values) for axis in axes],
-            predictions=_nested(_answers(predicted), shape),
+            predictions=_nested(_as_numbers(predicted), shape),
             classes=None if model.classes is None else list(model.classes),
             probabilities=None if predicted.probabilities is None else _nested(predicted.probabilities, shape),
             flags=_flags(predicted),
@@ -100,16 +100,16 @@ class WhatIf:
         predicted = model.predict_raw(raw)
         matrix = model.preparation.matrix(raw)
 
-        def told(rows: Matrix) -> list[JSON]:
+        def explained(rows: Matrix) -> list[JSON]:
             each = explain(model.params, model.state, rows)
             return [readable(one, model.preparation, model.classes or ()) for one in each]
 
-        found = told(matrix[:1])
+        found = explained(matrix[:1])
         size = len(orjson.dumps(found))
-        if size * len(matrix) > MOST_TOLD:
-            raise BodyTooLarge(f"A row's explanation takes {size} bytes; one request may return {MOST_TOLD // size}.")
+        if size * len(matrix) > MOST_BYTES:
+            raise BodyTooLarge(f"A row's explanation takes {size} bytes; one request may return {MOST_BYTES // size}.")
         if len(matrix) > 1:
-            found += told(matrix[1:])
+            found += explained(matrix[1:])
         offsets, scales = model.preparation.scaling.units
         return Explanations(
             **_heads(version, model),
@@ -289,7 +289,7 @@ def _heads(version: Version, model: Model) -> dict[str, Any]:
     }
 
 
-def _answers(predicted: Predicted) -> NDArray[Any]:
+def _as_numbers(predicted: Predicted) -> NDArray[Any]:
     if predicted.classes is None:
         return predicted.values
     labels = np.empty(len(predicted.values), dtype=object)

@@ -11,7 +11,7 @@ from app.ml.contract.algorithm import Context, Data, Learned, Task
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import Stages, unheard
 from app.ml.evaluation.costs import Costs
-from app.ml.evaluation.evaluation import Asked, evaluate, of_classes
+from app.ml.evaluation.evaluation import ClassOptions, evaluate, of_classes
 from app.ml.evaluation.predictions import predictions
 from app.ml.nested import Meaning
 from app.ml.statistics.intervals import Resamples
@@ -86,12 +86,12 @@ def test_the_losses_of_probabilities_are_there():
 
 def test_costs_that_rest_on_degrees_say_so():
     truth, shares = np.array([0, 1, 1]), np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
-    requested = Asked(costs=Costs(classes=["a", "b"], costs=[[0, 1], [5, 0]]))
+    requested = ClassOptions(costs=Costs(classes=["a", "b"], costs=[[0, 1], [5, 0]]))
     rows = Rows(Resamples.of(3, np.random.default_rng(0)))
 
     def note(*, degrees):
         found = of_classes(
-            truth, shares.argmax(1), shares, rows, classes=["a", "b"], asked=requested, means=Meaning(degrees)
+            truth, shares.argmax(1), shares, rows, classes=["a", "b"], options=requested, means=Meaning(degrees)
         )
         return found.cost.cost.note
 

@@ -110,7 +110,7 @@ class Surroundings:
             await response(scope, receive, stamped)
         finally:
             self.metrics.in_flight -= 1
-            _Told(self, scope)(status, time.perf_counter() - begun, scope.get(CODE))
+            _Outcome(self, scope)(status, time.perf_counter() - begun, scope.get(CODE))
             logs.REQUEST_ID.reset(bound)
             if traced is not None:
                 logs.TRACE_ID.reset(traced)
@@ -136,7 +136,7 @@ class CachedRequest:
     def __init__(self, surroundings: Surroundings, scope: Scope) -> None:
         self._metrics = surroundings.metrics
         self._scope = scope
-        self._told = _Told(surroundings, scope)
+        self._record = _Outcome(surroundings, scope)
         self._own = Own.of(scope["headers"])
 
     def process(
@@ -168,7 +168,7 @@ class CachedRequest:
         try:
             return self._whole(await reply, known, begun)
         except asyncio.CancelledError:
-            self._told(GONE, time.perf_counter() - begun)
+            self._record(GONE, time.perf_counter() - begun)
             raise
         except Exception as error:  # noqa: BLE001  as above
             return self._refusal(error, known, begun)
@@ -185,12 +185,12 @@ class CachedRequest:
 
     def _whole(self, reply: Reply, known: str, begun: float, code: str | None = None) -> Whole:
         body, media_type, headers, status = reply
-        self._told(status, time.perf_counter() - begun, code)
+        self._record(status, time.perf_counter() - begun, code)
         lines = _lines(media_type, headers)
         return status, b"%s%d\r\nx-request-id: %s\r\n\r\n%s" % (lines, len(body), known.encode(), body)
 
 
-class _Told:
+class _Outcome:
     """Where requests to a route are counted, and what their lines say of it."""
 
     def __init__(self, surroundings: Surroundings, scope: Scope) -> None:

@@ -61,7 +61,7 @@ class InternalError(ValiantError):
 
 
 def install(app: FastAPI) -> None:
-    """Answer every exception a route may raise."""
+    """Return a problem for every exception a route may raise."""
 
     async def handle(request: Request, error: Exception) -> Response:
         return response_to(request.scope, error)

@@ -200,7 +200,7 @@ class Application(FastAPI):
     def route_directly(self, surround: Callable[[ASGIApp], Surroundings], routes: Sequence[DirectRoute]) -> None:
         """Once all routes are there: to these, with what is around the framework too."""
         self._direct_routes = routes
-        self._direct = surround(_answer)
+        self._direct = surround(_dispatch)
         self._at = lru_cache(MOST)(self._find)
         self._shared = lru_cache(MOST)(self._prepared)
         self.prepared = _Heads(self._shared).__getitem__
@@ -262,6 +262,6 @@ class Application(FastAPI):
         )
 
 
-def _answer(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+def _dispatch(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
     done: Awaitable[None] = scope["route"].process(scope, receive, send)
     return done

@@ -43,14 +43,14 @@ class Gathering:
 
     def __init__(self, transport: asyncio.Transport, turn: Turn) -> None:
         self._transport, self._turn = transport, turn
-        self._pieces: list[bytes] = []
+        self._chunks: list[bytes] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
     def write(self, chunk: bytes) -> None:
-        self._pieces.append(chunk)
-        self._turn.wrote(self, first=len(self._pieces) == 1)
+        self._chunks.append(chunk)
+        self._turn.wrote(self, first=len(self._chunks) == 1)
 
     def is_closing(self) -> bool:
         """Read with every response."""
@@ -61,6 +61,6 @@ class Gathering:
         self._transport.close()
 
     def flush(self) -> None:
-        chunks, self._pieces = self._pieces, []
+        chunks, self._chunks = self._chunks, []
         if chunks and not self._transport.is_closing():
             self._transport.writelines(chunks)

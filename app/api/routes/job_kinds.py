@@ -10,7 +10,7 @@ from app.api.edge.strict_route import StrictRoute
 from app.api.params.common import IdempotencyKey, RequestIdDep, ServicesDep
 from app.errors import Fault
 from app.ml.job import Estimate
-from app.ml.job import Request as Asked
+from app.ml.job import Request as JobRequest
 from app.ml.operations import Entry, kinds
 from app.schemas.jobs import Job
 
@@ -42,9 +42,9 @@ def point_to(job: Job, request: Request, response: Response) -> None:
     response.headers["Retry-After"] = RETRY_SECONDS
 
 
-def _submitted(asked: type[Asked]) -> Callable[..., Job]:
+def _submitted(kind_request: type[JobRequest]) -> Callable[..., Job]:
     def submit(  # noqa: PLR0917  FastAPI passes them by name
-        body: asked,  # type: ignore[valid-type]  # known when the route is made
+        body: kind_request,  # type: ignore[valid-type]  # known when the route is made
         services: ServicesDep,
         request_id: RequestIdDep,
         request: Request,
@@ -61,8 +61,8 @@ def _submitted(asked: type[Asked]) -> Callable[..., Job]:
     return submit
 
 
-def _validated(asked: type[Asked]) -> Callable[..., Estimate]:
-    def validate(body: asked, services: ServicesDep) -> Estimate:  # type: ignore[valid-type]  # as above
+def _validated(kind_request: type[JobRequest]) -> Callable[..., Estimate]:
+    def validate(body: kind_request, services: ServicesDep) -> Estimate:  # type: ignore[valid-type]  # as above
         return services.submission.validate(body)
 
     return validate

@@ -1,4 +1,4 @@
-"""Figures of predictions, without a model or a job."""
+"""Metrics of predictions, without a model or a job."""
 
 from fastapi import APIRouter
 

@@ -9,7 +9,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.datastructures import FormData, UploadFile
 
-from app.api.uploads.spool import FORM, Spool, declared, pieces
+from app.api.uploads.spool import FORM, Spool, body_chunks, declared
 from app.errors import InvalidRequest, UnsupportedMediaType
 from app.settings import MiB
 
@@ -56,7 +56,7 @@ class _FileForm(Request):
 
     async def _parse(self, boundary: bytes) -> FormData:
         form = _Form(boundary)
-        async for chunk in pieces(self):
+        async for chunk in body_chunks(self):
             for data in form.feed(chunk):
                 await self._spool.write(data)
         form.finish()

@@ -69,7 +69,7 @@ def demand_raw(request: Request) -> None:
 async def receive(request: Request, spool: Spool) -> None:
     """The body, decompressed, into `spool`. Raises what `chunks` does, and StorageFull."""
     spool.demand_room(declared(request))
-    async for chunk in pieces(request):
+    async for chunk in body_chunks(request):
         await spool.write(chunk)
     await spool.flush()
 
@@ -83,7 +83,7 @@ def declared(request: Request) -> int:
     return size
 
 
-async def pieces(request: Request) -> AsyncIterator[bytes]:
+async def body_chunks(request: Request) -> AsyncIterator[bytes]:
     """The body, decompressed, until it is too much or too late.
 
     Raises UnsupportedEncoding, BodyTooLarge, RequestTimeout, MalformedEncoding.

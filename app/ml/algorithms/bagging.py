@@ -84,7 +84,7 @@ def fit(params: Bagging, data: Data, context: Context) -> Fit[State]:
     n = len(data.x)
     size = max(1, round(params.max_samples * n))
     seeds = context.rng.integers(2**63, size=params.n_estimators).tolist()
-    result = np.zeros(data.answer_shape)
+    result = np.zeros(data.prediction_shape)
     seen = np.zeros(n)
     members, curve = [], []
     lessons = [Lesson(params.estimator, partial(_drawn, data, seed, size)) for seed in seeds]

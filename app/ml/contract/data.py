@@ -120,7 +120,7 @@ class Data:
         return self.y.astype(np.intp)
 
     @property
-    def answer_shape(self) -> tuple[int, ...]:
+    def prediction_shape(self) -> tuple[int, ...]:
         """Shape of supervised predictions: (n,) numbers, or (n, k) probabilities."""
         return self.targets.shape if self.task.of_classes else self.y.shape
 

@@ -29,7 +29,7 @@ Unchecked: TypeAlias = Annotated[Label, SkipValidation]
 """One of many in a request: validated by whoever reads them, at a tenth of the time."""
 
 
-def strangers(labels: Sequence[Any]) -> Labels:
+def unknown_labels(labels: Sequence[Any]) -> Labels:
     """The places of what is no label."""
     return np.array(
         [place for place, one in enumerate(labels) if not isinstance(one, bool | int | float | str)], np.intp

@@ -31,15 +31,15 @@ class Equal(NamedTuple):
     rows: int
     expected: float
     """By chance."""
-    judged: int
+    compared: int
     """All evaluated rows."""
 
     def notable(self, different: int) -> bool:
         """different: evaluated rows, each counted once however many fits it evaluated."""
-        return self.judged > 0 and (self.rows - self.expected) / self.judged > NOTABLE / different**0.5
+        return self.compared > 0 and (self.rows - self.expected) / self.compared > NOTABLE / different**0.5
 
     def shares(self) -> tuple[float, float]:
-        return self.rows / self.judged, self.expected / self.judged
+        return self.rows / self.compared, self.expected / self.compared
 
 
 class Copies(NamedTuple):
@@ -101,7 +101,7 @@ class Copies(NamedTuple):
 
 
 def duplicates(test: Equal, validation: Equal | None) -> Duplicates:
-    share, expected = validation.shares() if validation is not None and validation.judged else (None, None)
+    share, expected = validation.shares() if validation is not None and validation.compared else (None, None)
     return Duplicates(
         test_rows=test.rows,
         expected_test_rows=test.expected,
@@ -114,9 +114,9 @@ def warnings(test: Equal | None, validation: Equal | None, train: int, *, groupe
     """test: None where another report counts them. train: training rows. grouped: whether rows are split by groups."""
     other = "" if grouped else ", or name the column that says which rows belong together in validation.group"
     advice = f"If these are copies, the metrics are optimistic: remove copies from the dataset{other}."
-    if test is not None and test.notable(test.judged):
+    if test is not None and test.notable(test.compared):
         chance = f"; {test.expected:.0f} are expected by chance" if test.expected >= 1 else ""
-        yield f"{test.rows} of {test.judged} test rows equal a training row in all columns used{chance}. {advice}"
+        yield f"{test.rows} of {test.compared} test rows equal a training row in all columns used{chance}. {advice}"
     if validation is not None and validation.notable(train):
         share, expected = validation.shares()
         chance = f"; {expected:.1%} is expected by chance" if expected >= 0.001 else ""

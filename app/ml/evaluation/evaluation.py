@@ -34,13 +34,13 @@ class Evaluation(NamedTuple):
     """(n,) of a regression: √w·(y − prediction)."""
     rejection: RejectionCurve | None = None
     cost: CostReport | None = None
-    unanswered: int = 0
+    rejected: int = 0
     """Rows to which the model says that it does not know; the metrics take its most probable class."""
 
     def doubts(self, rows: str) -> list[str]:
         """Warnings about them. rows: their name in the sentences."""
         messages = "the model says that it does not know; its most probable class was taken."
-        return [f"To {self.unanswered} {rows} {messages}"] if self.unanswered else []
+        return [f"To {self.rejected} {rows} {messages}"] if self.rejected else []
 
     def judgement(self, rows: Labels) -> dict[str, Any]:
         """Its fields in a `Judgement`. rows: (n,) the names of the rows."""
@@ -73,7 +73,7 @@ class Judgement(Wire):
     )
 
 
-class Asked(NamedTuple):
+class ClassOptions(NamedTuple):
     """Further options of the evaluation of a classification."""
 
     examples: int = 0
@@ -85,7 +85,7 @@ class Asked(NamedTuple):
     """Of two classes: the second is assigned above this probability of it."""
 
 
-NOTHING_ELSE = Asked()
+NO_OPTIONS = ClassOptions()
 
 
 def evaluate(
@@ -100,8 +100,8 @@ def evaluate(
     rows, values = Rows(_draws(data, rng)), predicted.values
     match data.task.record.prediction:
         case PredictionKind.PROBABILITIES:
-            assigned, known, means = values.argmax(axis=1), predicted.answered, predicted.means
-            return of_classes(data.codes, assigned, values, rows, classes=classes, answered=known, means=means)
+            assigned, known, means = values.argmax(axis=1), predicted.accepted, predicted.means
+            return of_classes(data.codes, assigned, values, rows, classes=classes, accepted=known, means=means)
         case PredictionKind.NUMBER:
             left = np.sqrt(data.weights) * (data.y - values)
             return of_numbers(data.y, values, rows, predicted.means)._replace(residuals=left)
@@ -139,8 +139,8 @@ def of_classes(
     rows: Rows,
     *,
     classes: Sequence[Class],
-    asked: Asked = NOTHING_ELSE,
-    answered: NDArray[np.bool_] | None = None,
+    options: ClassOptions = NO_OPTIONS,
+    accepted: NDArray[np.bool_] | None = None,
     means: Meaning = PLAIN,
 ) -> Evaluation:
     """Of assigned class codes (n,), and of the probabilities (n, k) where there are any.
@@ -148,15 +148,15 @@ def of_classes(
     answered: (n,) false where the model rejects the row; the metrics take its most probable class, and two
     more tell of the others.
     """
-    draws, weights, costs = rows.draws, rows.weights, asked.costs
-    seen = measures.confusion(truth, assigned, classes, numbers=asked.numbers, examples=asked.examples)
+    draws, weights, costs = rows.draws, rows.weights, options.costs
+    seen = measures.confusion(truth, assigned, classes, numbers=options.numbers, examples=options.examples)
     cost = None if costs is None else cost_report(truth, assigned, probabilities, rows, classes=classes, costs=costs)
     if means.degrees and cost is not None:
         cost = cost.model_copy(update={"cost": cost.cost.model_copy(update={"note": measures.NO_PROBABILITIES})})
     if probabilities is None:
         return Evaluation(measures.decisions(truth, assigned, classes, draws, weights), seen, cost=cost)
     top = probabilities[np.arange(truth.size), assigned]
-    chosen = [] if answered is None or answered.all() else measures.selective(assigned == truth, answered, rows)
+    chosen = [] if accepted is None or accepted.all() else measures.selective(assigned == truth, accepted, rows)
     metrics = measures.classification(
         truth, probabilities, classes, draws, weights, assigned=assigned, degrees=means.degrees
     )
@@ -165,6 +165,6 @@ def of_classes(
         confusion_matrix=seen,
         curves=ranking.curves(truth, probabilities, classes, weights),
         rejection=measures.rejection(top, assigned == truth, len(classes), rows) if len(classes) > 1 else None,
-        unanswered=0 if answered is None else int((~answered).sum()),
+        rejected=0 if accepted is None else int((~accepted).sum()),
         cost=cost,
     )

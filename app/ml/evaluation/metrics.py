@@ -166,12 +166,12 @@ def rejection(top: Vector, right: Truths, classes: int, rows: Rows) -> Rejection
     )
 
 
-def selective(right: Truths, answered: Truths, rows: Rows) -> list[Metric]:
+def selective(right: Truths, kept_rows: Truths, rows: Rows) -> list[Metric]:
     """Metrics of a model that may abstain (LION 11.7): the share of rows it classifies, and its accuracy on them.
 
     right: (n,) whether the most probable class is the true one.
     """
-    whole, part, hits = (rows.tally(kept - 1, 1) for kept in (np.ones_like(right), answered, answered & right))
+    whole, part, hits = (rows.tally(kept - 1, 1) for kept in (np.ones_like(right), kept_rows, kept_rows & right))
     return [rows.share("coverage", part, whole), rows.share("selective_accuracy", hits, part)]
 
 

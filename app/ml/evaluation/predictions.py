@@ -15,7 +15,7 @@ class Predictions(NamedTuple):
     values: NDArray[Any]
     """(n, …) as the task has them."""
     means: Meaning = PLAIN
-    answered: NDArray[np.bool_] | None = None
+    accepted: NDArray[np.bool_] | None = None
     """(n,) of classes: false where the model says that it does not know; None: it always does."""
     centres: Matrix | None = None
     """(k, d) of a clustering: means of the training rows of each cluster."""

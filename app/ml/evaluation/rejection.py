@@ -1,4 +1,4 @@
-"""Rejection: rows near the border go to somebody else (LION 3, 11.7), or the cheapest answer is given.
+"""Rejection: rows near the border go to somebody else (LION 3, 11.7), or the cheapest class is assigned.
 
 Every rule accepts what is *strictly* beyond its threshold, so that the threshold itself is doubt: with T = 0 a row of
 two equal probabilities is rejected.

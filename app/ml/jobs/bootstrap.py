@@ -110,7 +110,7 @@ def check(request: BootstrapRequest, known: JobContext) -> Checked:
     (sheet,) = known.datasets
     spec = _spec(request, *known.models)
     planned = _planned(request, spec, sheet.columns, sheet.rows)
-    _asked(request, planned, sheet.columns)
+    _rows_to_predict(request, planned, sheet.columns)
     fits = 1 + request.resamples + (planned.units if request.interval == "accelerated" else 0)
     warnings = list(planned.warnings)
     if known.models and known.models[0].header.receipt.get("data_digest") != sheet.digest:
@@ -143,7 +143,7 @@ def run(request: BootstrapRequest, inputs: Inputs, progress: Reporter) -> Outcom
 
     refits = refit(
         material,
-        _asked(request, planned, columns),
+        _rows_to_predict(request, planned, columns),
         resamples=request.resamples,
         jackknife=request.interval == "accelerated",
         noise=request.draw == "noise",
@@ -194,7 +194,7 @@ def _planned(request: BootstrapRequest, spec: TrainSpec, columns: tuple[TableCol
     return planned
 
 
-def _asked(request: BootstrapRequest, planned: Plan, columns: tuple[TableColumn, ...]) -> pa.Table | None:
+def _rows_to_predict(request: BootstrapRequest, planned: Plan, columns: tuple[TableColumn, ...]) -> pa.Table | None:
     """The rows to predict. Raises InvalidData for what is wrong with them."""
     if not request.rows:
         return None

@@ -17,7 +17,7 @@ from app.ml.catalogue import find
 from app.ml.contract.algorithm import JSON, Learned, Params, Task
 from app.ml.contract.labels import Class
 from app.ml.contract.progress import Reporter, Stages
-from app.ml.evaluation.evaluation import NOTHING_ELSE
+from app.ml.evaluation.evaluation import NO_OPTIONS
 from app.ml.evaluation.holdout_reuse import held_out_by_all, whole, without
 from app.ml.evaluation.report import Report, Reuse
 from app.ml.evaluation.residuals import residuals
@@ -134,7 +134,7 @@ def run(request: CombineRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     if not chosen.target.rows.size or (seen and not chosen.sealed and not complete):
         raise InvalidData("The members have learned from all rows of this dataset: none is left for the evaluation.")
     target = chosen.target
-    evaluated = judge(model, table, target, NOTHING_ELSE, request.seed, progress=progress)
+    evaluated = judge(model, table, target, NO_OPTIONS, request.seed, progress=progress)
     stages(0.95, "writing the model")
     if model.task.of_numbers:
         model = replace(model, calibration=Calibration.of(evaluated.predicted, target.y))
@@ -148,7 +148,7 @@ def run(request: CombineRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         *seen_rows.warnings(chosen.found, left_out=True),
         *([NOT_KNOWN] if any(loaded.seen is None for loaded in foreign) else []),
     ]
-    report = _report(request.seed, versions, model, evaluated, reuse=reuse, said=messages)
+    report = _report(request.seed, versions, model, evaluated, reuse=reuse, notes=messages)
     learned = seen_rows.encode(known) if complete else b""
     return Outcome(Trained(encode(model), report, record_golden(model, sample), learned))
 
@@ -234,7 +234,7 @@ def _report(
     evaluated: EvaluatedModel,
     *,
     reuse: Reuse,
-    said: Sequence[str],
+    notes: Sequence[str],
 ) -> Report:
     evaluation, summary = evaluated.evaluation, find(COMMITTEE).algorithm.summary
     left = residuals("test", evaluated.rows, evaluation.residuals)
@@ -263,7 +263,7 @@ def _report(
             model.preparation,
             model.classes or (),
         ),
-        warnings=[*said, *warnings(evaluated, seen=False)],
+        warnings=[*notes, *warnings(evaluated, seen=False)],
     )
 
 

@@ -14,7 +14,7 @@ from app.errors import Fault, InvalidData, InvalidRequest
 from app.ml.contract.algorithm import Task
 from app.ml.contract.progress import Reporter
 from app.ml.evaluation.costs import Costs, cost_faults
-from app.ml.evaluation.evaluation import Asked, Judgement
+from app.ml.evaluation.evaluation import ClassOptions, Judgement
 from app.ml.evaluation.holdout_reuse import held_out, held_out_by_all, whole, without
 from app.ml.evaluation.report import IntervalReport, Reuse
 from app.ml.job import Checked, Chosen, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Version
@@ -95,7 +95,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
     new = chosen.sealed or (not every and bool(learned) and loaded.seen is not None)
     if not chosen.target.rows.size or (request.rows == "held_out" and not new):
         raise InvalidData(_nothing_left(chosen))
-    requested = Asked(request.examples, None, request.costs, request.threshold)
+    requested = ClassOptions(request.examples, None, request.costs, request.threshold)
     evaluated = judge(loaded.model, table, chosen.target, requested, request.seed, progress=progress)
     messages = [] if own and not new else [*seen_rows.warnings(chosen.found, left_out=not every)]
     if loaded.seen is None and not own:

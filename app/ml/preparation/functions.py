@@ -200,11 +200,11 @@ class Basis:
 
 
 def learned(
-    asked: Sequence[BasisFunction], numbers: Sequence[str], found: Mapping[str, Spread], *, scaled: bool
+    requested: Sequence[BasisFunction], numbers: Sequence[str], found: Mapping[str, Spread], *, scaled: bool
 ) -> tuple[Function, ...]:
     """numbers: the numeric inputs. found: how measured inputs are spread on the training rows."""
     functions: list[Function] = []
-    for one in asked:
+    for one in requested:
         if isinstance(one, Expression):
             functions.append(Formulated(expression=one.expression))
             continue

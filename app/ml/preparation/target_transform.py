@@ -105,7 +105,7 @@ def carried(how: Linearising, y: Vector) -> Vector:
     return y if how == "none" else _TRANSFORMS[how].forward(y)
 
 
-def answered(how: Linearising, z: Vector) -> Vector:
+def in_units(how: Linearising, z: Vector) -> Vector:
     """The target of which this is the function; not finite beyond float64, and reported as unknown."""
     if how == "none":
         return z
@@ -120,7 +120,7 @@ def turned_back(how: Linearising, algorithm: Algorithm[Any, Any]) -> Algorithm[A
     transform, fitted = _TRANSFORMS[how], algorithm.predict
 
     def predict(params: Any, state: Any, x: Matrix) -> Vector:
-        return answered(how, fitted(params, state, x))
+        return in_units(how, fitted(params, state, x))
 
     def interval(params: Any, state: Any, x: Matrix, confidence: float) -> Matrix:
         ends: Matrix = algorithm.interval(params, state, x, confidence)  # type: ignore[misc]  # called only if there

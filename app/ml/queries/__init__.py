@@ -1,1 +1,1 @@
-"""Questions to a model or to predictions that get their result at once: one file each."""
+"""Queries of a model or of predictions that get their result at once: one file each."""

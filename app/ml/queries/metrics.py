@@ -8,9 +8,9 @@ from pydantic import Field, RootModel
 
 from app.errors import Fault, InvalidRequest
 from app.ml.contract.algorithm import Labels, Matrix, Vector
-from app.ml.contract.labels import NO_LABEL, UNKNOWN, Class, Label, Unchecked, codes_of, different, strangers
+from app.ml.contract.labels import NO_LABEL, UNKNOWN, Class, Label, Unchecked, codes_of, different, unknown_labels
 from app.ml.evaluation.costs import Costs, cost_faults
-from app.ml.evaluation.evaluation import Asked, Evaluation, Judgement, of_classes, of_numbers
+from app.ml.evaluation.evaluation import ClassOptions, Evaluation, Judgement, of_classes, of_numbers
 from app.ml.evaluation.rejection import decided_by
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.resampling import Rows
@@ -113,8 +113,8 @@ def _classified(pairs: ClassPairs, classes: Sequence[Class], rows: Rows) -> Eval
         assigned = codes_of(pairs.predicted, classes)
     else:
         assigned = np.zeros(0, np.intp) if probabilities is None else decided_by(probabilities, pairs.threshold)
-    requested = Asked(pairs.examples, None, pairs.costs, pairs.threshold)
-    return of_classes(truth, assigned, probabilities, rows, classes=classes, asked=requested)
+    requested = ClassOptions(pairs.examples, None, pairs.costs, pairs.threshold)
+    return of_classes(truth, assigned, probabilities, rows, classes=classes, options=requested)
 
 
 def _probabilities(pairs: ClassPairs) -> Matrix | None:
@@ -140,7 +140,7 @@ def _length_faults(pairs: NumberPairs | ClassPairs) -> Iterator[Fault]:
 
 def _label_faults(pairs: ClassPairs) -> Iterator[Fault]:
     for name in ("truth", "predicted"):
-        yield from _listed(name, strangers(getattr(pairs, name) or ()), NO_LABEL, "class_label")
+        yield from _listed(name, unknown_labels(getattr(pairs, name) or ()), NO_LABEL, "class_label")
 
 
 def _class_faults(pairs: ClassPairs, classes: Sequence[Class]) -> Iterator[Fault]:

@@ -71,7 +71,7 @@ class Ellipse(Wire):
 
 
 def distribution(
-    estimate: float, draws: Vector, left_out: Vector | None, confidence: float, **said: str | int | None
+    estimate: float, draws: Vector, left_out: Vector | None, confidence: float, **labels: str | int | None
 ) -> Distribution:
     """Of one number: the fit of all rows, of every resample, and, if known, without each row in turn; NaN undefined."""
     values = draws[np.isfinite(draws)]
@@ -81,7 +81,7 @@ def distribution(
     result = float(estimate) if np.isfinite(estimate) else None
     if bounds is None or result is None:
         shown = "undefined" if result is None else f"{result:.4g}"
-        return Distribution(estimate=result, defined=values.size, display=shown, **said)
+        return Distribution(estimate=result, defined=values.size, display=shown, **labels)
     return Distribution(
         estimate=result,
         mean=float(values.mean()),
@@ -93,7 +93,7 @@ def distribution(
         defined=values.size,
         display=rounded(result, *_around(bounds, result)),
         histogram=histogram(values),
-        **said,
+        **labels,
     )
 
 

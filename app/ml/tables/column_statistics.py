@@ -20,7 +20,7 @@ COUNTED_BYTES = 64 << 20
 TOP_LEVELS = 20
 LEVEL_LENGTH = 200
 OUTLIERS = 100
-"""Told by their row."""
+"""Listed by their row."""
 
 
 def different(chunks: Chunks) -> int | None:

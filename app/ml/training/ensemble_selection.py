@@ -19,7 +19,7 @@ from app.ml.evaluation.evaluation import Evaluation, of_classes, of_numbers
 from app.ml.evaluation.splits import Split
 from app.ml.nested import meaning
 from app.ml.numerics.ensembles.greedy_selection import TIE, diversity, selected
-from app.ml.preparation.target_transform import answered, carried
+from app.ml.preparation.target_transform import carried, in_units
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.metric_value import MEASURES, Metric, fold_mean
 from app.ml.statistics.resampling import Rows
@@ -98,7 +98,7 @@ class Judges(NamedTuple):
                 means=meaning(find(spec.algorithm.name).algorithm, spec.algorithm, self.material.task),
             )
         else:
-            own = answered(spec.preprocessing.target, answers)
+            own = in_units(spec.preprocessing.target, answers)
             result = of_numbers(target.y[self.rows[rows]], own, uncounted)
         return value(result, self.measure)
 

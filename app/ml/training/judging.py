@@ -11,7 +11,7 @@ from app.ml.contract.algorithm import JSON, Data, Labels, Learned, Matrix, Task,
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.labels import UNKNOWN, Class, codes_of
 from app.ml.contract.progress import Reporter, Stages
-from app.ml.evaluation.evaluation import Asked, Evaluation, evaluate, of_classes, of_numbers
+from app.ml.evaluation.evaluation import ClassOptions, Evaluation, evaluate, of_classes, of_numbers
 from app.ml.evaluation.group_splits import read_groups
 from app.ml.evaluation.metrics import Truths
 from app.ml.evaluation.predictions import predictions
@@ -39,7 +39,7 @@ class EvaluatedModel(NamedTuple):
     evaluation: Evaluation
     rows: Labels
     """(n,) row numbers of the table."""
-    strangers: dict[str, int]
+    unknown_labels: dict[str, int]
     """Rows by true class, of classes that the model does not know: mistakes, all of them."""
     predicted: Vector = np.zeros(0)
     """(n,) of a regression."""
@@ -104,7 +104,7 @@ def judge(
     model: Model,
     table: pa.Table,
     target: Target,
-    asked: Asked,
+    options: ClassOptions,
     seed: int,
     *,
     progress: Reporter,
@@ -122,7 +122,7 @@ def judge(
         data = Data.of(model.task, model.preparation.matrix(model.preparation.raw(table)), missing=True)
         learned = Learned(model.algorithm, model.params, model.state)
         return EvaluatedModel(evaluate(data, predictions(learned, data, data), (), rng), target.rows, {})
-    values, probabilities, answered, ends = _predicted(model, table, stages)
+    values, probabilities, accepted, ends = _predicted(model, table, stages)
     stages(0.8, "measuring")
     rows = Rows(Resamples.of(target.rows.size, rng))
     means = meaning(model.algorithm, model.params, model.task)
@@ -131,9 +131,9 @@ def judge(
         return EvaluatedModel(of_numbers(target.y, values, rows, means), target.rows, {}, values, intervals)
     truth, classes, unknown = _shared(target, model.classes or ())
     padded = np.pad(probabilities, ((0, 0), (0, len(classes) - probabilities.shape[1])))
-    assigned = values.astype(np.intp) if asked.threshold is None else decided_by(probabilities, asked.threshold)
-    asked = asked._replace(numbers=target.rows)
-    result = of_classes(truth, assigned, padded, rows, classes=classes, asked=asked, answered=answered, means=means)
+    assigned = values.astype(np.intp) if options.threshold is None else decided_by(probabilities, options.threshold)
+    options = options._replace(numbers=target.rows)
+    result = of_classes(truth, assigned, padded, rows, classes=classes, options=options, accepted=accepted, means=means)
     return EvaluatedModel(result, target.rows, unknown)
 
 
@@ -143,9 +143,9 @@ def warnings(evaluated: EvaluatedModel, *, seen: bool) -> Iterator[str]:
         yield "The model was trained on these rows: the metrics do not hold for rows it has not seen."
     if evaluated.rows.size < FEW:
         yield f"Only {evaluated.rows.size} rows were evaluated: the metrics are rough."
-    if evaluated.strangers:
-        named = ", ".join(list(evaluated.strangers)[:NAMED])
-        count = sum(evaluated.strangers.values())
+    if evaluated.unknown_labels:
+        named = ", ".join(list(evaluated.unknown_labels)[:NAMED])
+        count = sum(evaluated.unknown_labels.values())
         yield f"{count} rows are of classes the model does not know, counted as mistakes: {named}."
     yield from evaluated.evaluation.doubts("rows")
 
@@ -163,17 +163,17 @@ def only(target: Target, places: Labels) -> Target:
 
 def _predicted(model: Model, table: pa.Table, stages: Stages) -> tuple[Vector, Matrix, Truths, Matrix | None]:
     """Values, probabilities, which rows are known, and the ends of the intervals, if there are any."""
-    parts, answered = [], np.ones(table.num_rows, np.bool_)
+    parts, accepted = [], np.ones(table.num_rows, np.bool_)
     confidence, ends = CONFIDENCE if bounds_observations(model) else None, []
     for start in range(0, table.num_rows, BLOCK):
         stages(0.1 + 0.7 * start / table.num_rows, "predicting")
         part = model.predict(table.slice(start, BLOCK), confidence)
         ends += [] if part.intervals is None else [part.intervals]
         if part.unknown is not None:
-            answered[start + part.unknown] = False
+            accepted[start + part.unknown] = False
         parts.append((part.values, np.zeros((0, 0)) if part.probabilities is None else part.probabilities))
     values, probabilities = zip(*parts, strict=True)
-    return np.concatenate(values), np.concatenate(probabilities), answered, np.concatenate(ends) if ends else None
+    return np.concatenate(values), np.concatenate(probabilities), accepted, np.concatenate(ends) if ends else None
 
 
 def _shared(target: Target, known: Sequence[Class]) -> tuple[Labels, tuple[Class, ...], dict[str, int]]:

@@ -56,7 +56,7 @@ class Refits(NamedTuple):
 
 def refit(
     material: TrainingSet,
-    asked: pa.Table | None,
+    options: pa.Table | None,
     *,
     resamples: int,
     jackknife: bool,
@@ -74,19 +74,19 @@ def refit(
     units = (every[:, None] if material.groups is None else members(material.groups)) if jackknife else ()
     fits = 1 + resamples + len(units)
     fitted_to_all = fit_rows(material, every, seed)
-    whole = _told(material, fitted_to_all, asked)
+    whole = _told(material, fitted_to_all, options)
 
     def simulated(own: np.random.Generator) -> _Refit:
         other = _simulated(material, fitted_to_all, own)
-        return _Refit.of(_told(other, fit_rows(other, every, seed), asked))
+        return _Refit.of(_told(other, fit_rows(other, every, seed), options))
 
     def drawn(own: np.random.Generator) -> _Refit:
         split = resample(every.size, own, material.groups)
         fitted = fit_rows(material, split.train, seed)
-        return _Refit.of(_told(material, fitted, asked) | _measured(judge(material, fitted, split.test, None)))
+        return _Refit.of(_told(material, fitted, options) | _measured(judge(material, fitted, split.test, None)))
 
     def without(rows: Labels) -> _Refit:
-        return _Refit.of(_told(material, fit_rows(material, np.delete(every, rows), seed), asked))
+        return _Refit.of(_told(material, fit_rows(material, np.delete(every, rows), seed), options))
 
     works = [partial(simulated if noise else drawn, own) for own in rng.spawn(resamples)]
     works += [partial(without, rows) for rows in units]
@@ -120,8 +120,8 @@ def _matrix(many: list[Numbers], numbers: list[Number]) -> Matrix:
     return np.array(values, np.float64).reshape(len(many), len(numbers))
 
 
-def _told(material: TrainingSet, fitted: Fitted, asked: pa.Table | None) -> Numbers:
-    return _coefficients(material, fitted) | (_predictions(material, fitted, asked) if asked is not None else {})
+def _told(material: TrainingSet, fitted: Fitted, options: pa.Table | None) -> Numbers:
+    return _coefficients(material, fitted) | (_predictions(material, fitted, options) if options is not None else {})
 
 
 def _coefficients(material: TrainingSet, fitted: Fitted) -> Numbers:
@@ -151,8 +151,8 @@ def _labels(material: TrainingSet, codes: Labels, scores: int) -> list[str | Non
     return [seen[1]] if scores == 1 and len(seen) == 2 else None
 
 
-def _predictions(material: TrainingSet, fitted: Fitted, asked: pa.Table) -> Numbers:
-    learned, x = fitted.learned, fitted.preparation.matrix(fitted.preparation.raw(asked))
+def _predictions(material: TrainingSet, fitted: Fitted, options: pa.Table) -> Numbers:
+    learned, x = fitted.learned, fitted.preparation.matrix(fitted.preparation.raw(options))
     answers = learned.algorithm.predict(learned.params, learned.state, x)
     if material.task.of_classes:
         return {

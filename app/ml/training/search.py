@@ -122,8 +122,8 @@ def rank(
         kept = with_one_more(kept, contender, judges.room)
         scores.append(score._replace(answers=np.zeros(0)))
         stages(share * len(scores) / len(found), f"candidate {len(scores)} of {len(found)}", {name: score.mean})
-    asked = "all" if name == Q else f"the same {len(splits)} folds of"
-    result = f"{len(found)} candidates on {asked} {rows.size} training rows."
+    options = "all" if name == Q else f"the same {len(splits)} folds of"
+    result = f"{len(found)} candidates on {options} {rows.size} training rows."
     ranking = _ranked(found, scores, name, rule, result)
     said = warnings(None, copies.across(splits), rows.size, grouped=material.groups is not None)
     return ranking._replace(ensemble=ensemble(kept, judges, fold_models=fold_models), warnings=tuple(said))

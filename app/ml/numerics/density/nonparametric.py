@@ -49,10 +49,10 @@ def histogram_log_densities(found: Histograms, x: Matrix) -> Matrix:
     """(n, k). Beyond the range the outermost bins go on."""
     k, d, bins = found.logs.shape
     places = _places(x, found.low, found.width, bins)
-    answer = np.zeros((len(x), k))
+    scores = np.zeros((len(x), k))
     for j in range(d):
-        answer += found.logs[:, j].T[places[:, j]]
-    return answer
+        scores += found.logs[:, j].T[places[:, j]]
+    return scores
 
 
 def _places(x: NDArray[np.float64], low: NDArray[np.float64], width: NDArray[np.float64], bins: int) -> Labels:
@@ -96,7 +96,7 @@ def kernels(data: Data, normals: Normals, bandwidth: float) -> Kernels:
 
 def kernel_log_densities(found: Kernels, x: Matrix) -> Matrix:
     """(n, k), by blocks; −inf for a class without rows."""
-    answer = np.full((len(x), len(found.ends)), -np.inf)
+    scores = np.full((len(x), len(found.ends)), -np.inf)
     step = max(1, BLOCK // len(found.rows))
     for start in range(0, len(x), step):
         block = slice(start, start + step)
@@ -106,5 +106,5 @@ def kernel_log_densities(found: Kernels, x: Matrix) -> Matrix:
                 inverse = found.inverse[c]
                 squares = squared_distances(u * inverse, found.rows[begin:end] * inverse)
                 heights = found.logs[begin:end] - squares / 2
-                answer[block, c] = found.constants[c] + scipy.special.logsumexp(heights, axis=1)
-    return answer
+                scores[block, c] = found.constants[c] + scipy.special.logsumexp(heights, axis=1)
+    return scores

@@ -25,7 +25,7 @@ class LeastSquares(NamedTuple):
 def least_squares(x: Matrix, y: Matrix, weights: Vector, intercept: bool) -> LeastSquares:
     """Minimise Σ wᵢ‖yᵢ − xᵢβ − b‖² over β (d, k), and over b (k,) if there is an intercept.
 
-    x: (n, d); y: (n, k); weights: (n,) positive. Of many answers the shortest β.
+    x: (n, d); y: (n, k); weights: (n,) positive. Of many solutions the shortest β.
     """
     found = weighted_ridge(x, y, weights, 0.0, intercept=intercept)
     if found.gram is not None and found.condition < WELL_CONDITIONED:

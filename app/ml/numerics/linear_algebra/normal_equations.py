@@ -87,7 +87,7 @@ def solve_normal(x: Matrix, y: Matrix, weights: Vector, equations: NormalEquatio
     step = solve(gradient - penalty * coef)
     coef += step
     change = 2 * (step * gradient).sum(axis=0) - (step * (gram @ step)).sum(axis=0)
-    if (np.abs(change) > 1e-6 * square).any():  # nearly nothing is left: rounding of the first answer shows
+    if (np.abs(change) > 1e-6 * square).any():  # nearly nothing is left: rounding of the first solution shows
         return Corrected(coef, _residuals(x, y, weights, equations, coef)[1])
     return Corrected(coef, square - change)
 

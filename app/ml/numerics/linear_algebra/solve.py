@@ -13,7 +13,7 @@ from app.ml.numerics.linear_algebra.normal_equations import normal_equations, so
 
 EPS = float(np.finfo(np.float64).eps)
 ILL_CONDITIONED = 1e6
-"""Inputs known to six digits leave nothing of the answer beyond this condition number."""
+"""Inputs known to six digits leave nothing of the solution beyond this condition number."""
 
 
 class Centred(NamedTuple):
@@ -83,7 +83,7 @@ def centred(x: Matrix, weights: Vector) -> Centred:
 def weighted_ridge(x: Matrix, y: Matrix, weights: Vector, penalty: float, *, intercept: bool = True) -> Solution:
     """Minimise Σ wᵢ‖yᵢ − xᵢβ − b‖² + penalty‖β‖² over β (d, k) and the unpenalised b (k,), or with b = 0.
 
-    x: (n, d); y: (n, k); weights: (n,) positive. With penalty 0 and dependent columns the answer is the shortest
+    x: (n, d); y: (n, k); weights: (n,) positive. With penalty 0 and dependent columns the solution is the shortest
     β, which is also the limit of a vanishing penalty.
 
     By the normal equations, corrected once with the residuals; where they are not to be trusted, and for more columns

@@ -6,7 +6,7 @@ tell. What one way leaves open the next one tries; in the end all distances are 
 are always computed from the differences, by one function, scaled so that powers neither overflow nor vanish. Of rows
 equally far the lowest is nearer.
 
-Memory is O(n + BLOCK) besides the answer; a block holds BLOCK numbers. What is made of the rows is kept with them.
+Memory is O(n + BLOCK) besides the result; a block holds BLOCK numbers. What is made of the rows is kept with them.
 Source: Bentley (1975), Comm. ACM 18:509; Friedman, Bentley & Finkel (1977), ACM Trans. Math. Softw. 3:209.
 """
 

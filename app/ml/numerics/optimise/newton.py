@@ -51,7 +51,7 @@ def newton(
     """Newton's method for a strictly convex function, each step halved until the value falls.
 
     A Hessian serves as long as steps bring the gradient to this share of it, corrected by what each step shows of it
-    (the BFGS formula). Equivalent to scipy's `trust-exact` in the answer.
+    (the BFGS formula). Equivalent to scipy's `trust-exact` in its solution.
     """
 
     def solver(x: Vector) -> Solve:

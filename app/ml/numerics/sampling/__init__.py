@@ -1,1 +1,1 @@
-"""Which rows: folds, draws and their order."""
+"""Sampling of rows: folds, draws and their order."""

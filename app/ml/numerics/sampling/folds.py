@@ -1,4 +1,4 @@
-"""Rows dealt into folds, and answers for rows by learners that have not seen them."""
+"""Rows dealt into folds, and predictions of rows by learners that have not seen them."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -30,7 +30,7 @@ def shuffled(strata: Labels, rng: np.random.Generator) -> tuple[Labels, Labels]:
 def out_of_fold(
     data: Data, fold: Labels, specs: Sequence[Learner], context: Context
 ) -> Iterator[tuple[Learned, NDArray[Any]]]:
-    """Each learner, taught by all rows, and what others of its kind answer, taught by the rows of other folds only.
+    """Each learner, fitted on all rows, and the predictions of its likes, fitted on the rows of other folds only.
 
     Regression: (n,), classification: (n, k). Where all rows are in one fold there are no others to learn from: the
     learner has then seen them.
@@ -39,10 +39,10 @@ def out_of_fold(
     rests = [partial(data.take, ~rows) for rows in folds] if len(folds) > 1 else [lambda: data]
     learned = context.fit_all([Lesson(spec, part) for spec in specs for part in (*rests, lambda: data)])
     for _ in specs:
-        answers = np.empty(data.answer_shape)
+        predictions = np.empty(data.prediction_shape)
         for rows in folds:
-            answers[rows] = next(learned).predict(np.ascontiguousarray(data.x[rows]))
-        yield next(learned), answers
+            predictions[rows] = next(learned).predict(np.ascontiguousarray(data.x[rows]))
+        yield next(learned), predictions
 
 
 def out_of_fold_fits(folds: int, size: Size) -> tuple[float, Size]:
