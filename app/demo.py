@@ -118,7 +118,7 @@ class _Show(NamedTuple):
 
     def _metrics(self, report: Mapping[str, Any]) -> None:
         methods = ", ".join(sorted({metric["interval"] for metric in report["test"] if "interval" in metric}))
-        table = Table(title=report["rests_on"], caption=f"Intervals: {methods}.", title_justify="left")
+        table = Table(title=report["evidence"], caption=f"Intervals: {methods}.", title_justify="left")
         table.add_column("on unseen rows", no_wrap=True)
         for heading in ("value", "95 % interval", "n"):
             table.add_column(heading)

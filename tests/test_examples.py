@@ -202,7 +202,7 @@ def alike(one, other):
 
 def operations():
     for path, methods in DOCUMENT["paths"].items():
-        for method in METHODS & methods.keys():
+        for method in [name for name in methods if name in METHODS]:
             yield methods[method] | {"at": f"{method} {path}"}
 
 

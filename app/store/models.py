@@ -216,6 +216,10 @@ class ModelRepository:
         names = [name for query in near for name in self.session.scalars(query)]
         return ModelNotFound(no_such("There is no model", model, names))
 
+    def _no_alias(self, model: str, alias: str) -> AliasNotFound:
+        """With the closest of the aliases that the model has."""
+        return AliasNotFound(no_such("The model has no alias", alias, self._aliases(model)))
+
     # pointers and aliases
 
     def pointer(self, model: str, *, version: int | None = None, alias: str | None = None) -> Pointer:
@@ -224,7 +228,7 @@ class ModelRepository:
         of = {"model": model, "version": version, "alias": alias or CHAMPION}
         found = self.session.execute(meant, of).one_or_none()
         if found is None:
-            raise self._absent(model, VersionNotFound() if alias is None else AliasNotFound())
+            raise self._absent(model, VersionNotFound() if alias is None else self._no_alias(model, alias))
         return Pointer._make(found)
 
     def lock_alias(self, model: str, alias: str) -> Alias | None:
@@ -260,7 +264,7 @@ class ModelRepository:
             mine = mine.where(AliasMoveRow.id < _move_id(cursor))
         moves = self.session.scalars(mine.order_by(*order).limit(limit + 1)).all()
         if not moves and cursor is None:
-            raise self._absent(model, AliasNotFound())
+            raise self._absent(model, self._no_alias(model, alias))
         return AliasHistory(
             items=[_record(move) for move in moves[:limit]],
             next_cursor=str(moves[limit - 1].id) if len(moves) > limit else None,

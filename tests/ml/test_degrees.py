@@ -99,15 +99,15 @@ def test_costs_that_rest_on_degrees_say_so():
     assert "not probabilities" in note(degrees=True)
 
 
-@pytest.mark.parametrize(("others", "measure"), [(["logistic"], "log_loss"), (["logistic", "ridge"], "accuracy")])
-def test_a_search_ranks_by_what_all_candidates_have(others, measure):
+@pytest.mark.parametrize(("others", "metric"), [(["logistic"], "log_loss"), (["logistic", "ridge"], "accuracy")])
+def test_a_search_ranks_by_what_all_candidates_have(others, metric):
     x, y = table()
     rows = pa.table({"a": x[:, 0], "b": x[:, 1], "y": np.where(y, "yes", "no")})
     columns = [TableColumn(name, "categorical" if name == "y" else "numeric", 0, 2) for name in rows.column_names]
     first, *more = ({"name": name} for name in others)
     requested = SearchSpec.model_validate({"target": "y", "algorithm": first, "alternatives": more})
-    found, how = candidates(requested), {"folds": 3, "measure": None, "rule": "best", "share": 0.9}
+    found, how = candidates(requested), {"folds": 3, "metric": None, "rule": "best", "share": 0.9}
     planned = plan(found[0].spec, columns, rows.num_rows)
     ranking = search.rank(found, planned, rows, stages=Stages(unheard), **how)
-    assert ranking.measure == measure
+    assert ranking.metric == metric
     assert all(tried.error is None for tried in ranking.tried)

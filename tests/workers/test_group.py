@@ -226,7 +226,7 @@ def test_candidates_are_ranked_the_same(lender):
     columns = [TableColumn(name, "numeric", 0, 80) for name in table.column_names]
 
     def ranked(each=in_turn):
-        how = {"folds": 3, "measure": "rmse", "rule": "best", "stages": Stages(unheard), "share": 0.9}
+        how = {"folds": 3, "metric": "rmse", "rule": "best", "stages": Stages(unheard), "share": 0.9}
         return search.rank(found, plan(found[0].spec, columns, 80), table, each=each, **how)
 
     alone, lends = ranked(), lender(2)

@@ -1,4 +1,4 @@
-r"""AdaBoost: small trees one after the other, each taught mostly what those before it got wrong.
+r"""AdaBoost: small trees in sequence, each fitted mostly to the rows that those before it got wrong.
 
 Rows have weights D, equal at first. Round l grows a tree hₗ on them, with weighted error eₗ, and gives it a vote
 
@@ -13,8 +13,8 @@ is gained.
 A tree without error ends it, its vote as if half of the lightest row were wrong; so does one that is no better than
 chance, which has no vote. If already the first is none, the answer is the shares of the classes.
 
-In short: Small trees are taught one after the other, each mostly what those before it got wrong. Each votes with the
-log odds of its own success. The sum of votes is turned into probabilities.
+In short: Small trees are fitted in sequence, each mostly to the rows that those before it got wrong. Each votes with
+the log odds of its own success. The sum of votes is turned into probabilities.
 
 Use when: there are few wrong labels, and a simple, strong classifier is wanted: it chases rows that cannot be right.
 Wrong labels are better borne by `random_forest` or `logitboost`.

@@ -1,4 +1,4 @@
-r"""Bagging: the same learner, taught by many resamples of the rows, and the average of what they answer.
+r"""Bagging: one learner fitted to many resamples of the rows, and the average of the predictions.
 
 Each member learns from rows drawn with replacement; regression answers with the mean, classification with the mean of
 the probabilities or, by vote, with the shares of the members' likeliest classes. The average of M independent
@@ -15,8 +15,8 @@ On the benchmark table `rare_class` the log loss is 0.493, scikit-learn's with t
 10 rows a leaf. On `heavy_tails` the RMSE is 3.824, 3.801 and 3.787. The difference at the same leaf size is measured,
 and unexplained.
 
-In short: The same learner is taught by many random resamples of the rows. The answer is the average of theirs, or
-their vote. Rows that a member has not seen tell the error for nothing.
+In short: One learner is fitted to many random resamples of the rows. The prediction is the average of its members, or
+their vote. The rows that a member has not seen give an estimate of the error without a further fit.
 
 Use when: a learner is unstable, as a deep tree is: small changes of the data change it much, and averaging calms it.
 A stable learner, such as a linear model, gains little.

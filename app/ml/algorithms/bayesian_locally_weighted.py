@@ -1,4 +1,4 @@
-r"""Bayesian locally weighted regression: a plane for every row asked about, and how sure it is.
+r"""Bayesian locally weighted regression: a plane for every predicted row, with its uncertainty.
 
 The local least squares of `locally_weighted`, with weights sᵢ² = exp(−2‖xᵢ − q‖²/W) for query q, and a prior:
 coefficients w ~ N(0, σ²Σ) and noise 1/σ² ~ Gamma(k, rate θ). Then V = (Σ⁻¹ + XᵀS²X)⁻¹, the coefficients are w̄ = VXᵀS²y,
@@ -11,11 +11,11 @@ k + Σ sᵢ², as printed, does not go with the same σ² and may be asked for. 
 whatever the units of the target, it is told in standard deviations of the target about its mean, and at the mean of
 the inputs; `literal` has it about zero in the units given.
 
-In short: Around every row asked about, a plane is fitted to the training rows near it. A prior steadies it where
-there are few. The answer comes with a Student-t interval.
+In short: Around every predicted row, a plane is fitted to the training rows near it. A prior steadies it where there
+are few. The prediction comes with a Student-t interval.
 
-Use when: an answer without an error bar is worth little, rows are few in places, or queries leave the region of the
-rows. Scale the columns alike: a distance counts in their units.
+Use when: a prediction without an error bar is worth little, rows are few in places, or predicted rows leave the region
+of the training rows. Scale the columns alike: a distance counts in their units.
 
 The parabola 0, 1, 4, 9 about 2.5, with a unit prior: the answer, its variance, and σ².
 

@@ -17,9 +17,9 @@ of the weight whatever the number of classes. Beside γ = 0.1 and depth 2 in all
 digits of ten classes; where γ = 0.1 and depth 2 suffice, trees that are deeper can be worse (wine 0.097, not 0.056,
 and breast_cancer 0.031, not 0.018, by two splits).
 
-In short: Small trees with equal votes are taught one after the other; rows that were got wrong count more by a fixed
-factor. If every tree beats chance by `edge`, the majority is provably right on all training rows. If one does not, the
-round is told.
+In short: Small trees with equal votes are fitted in sequence; rows that were got wrong count more by a fixed factor. If
+every tree beats chance by `edge`, the majority is provably right on all training rows. If one does not, a warning names
+its round.
 
 Use when: a guarantee is wanted, or to learn how weak a weak learner is. For two classes; with more, trees must be
 deep enough to be right on half of the weight. `adaboost` finds each tree's edge itself, and is usually better.

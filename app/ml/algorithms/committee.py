@@ -20,8 +20,8 @@ with logistic regression in its place: 0.207 against 0.127 on iris, 0.136 agains
 0.217 on a table with a rare class. With `logistic` for `ridge` among the members it is 0.127, 0.086 and 0.216; the
 errors are equal within two standard errors (`python -m tests.benchmarks.quality committee`).
 
-In short: Several learners each learn all rows, and are averaged or vote. Where they do not agree enough, the
-committee abstains or asks a second model.
+In short: Several learners are fitted to all rows, and are averaged or vote. Where they do not agree enough, the
+committee abstains or uses a second model.
 
 Use when: several learners are about equally good, none is clearly best, and it matters to know where they disagree.
 Models that exist need no new fit: they are combined by a job of the kind `combine`.

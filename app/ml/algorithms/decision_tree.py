@@ -1,4 +1,4 @@
-r"""Decision tree: questions that divide the rows, most about one column each, ending in leaves that answer.
+r"""Decision tree: splits of the rows, most on one column each, ending in leaves that predict.
 
 Grown greedily from the root: every node asks the question that takes the most impurity (entropy or Gini index of the
 classes, variance of numbers) from its training rows, weighted over the ways out of it. A question is a threshold of a
@@ -27,8 +27,8 @@ mean. A value that is missing counts as the leaf's mean of its column, and no le
 the greatest of its rows: outside of what was seen nothing is extrapolated. Give leaves some twenty rows
 (`min_samples_leaf`) for this to pay. Rows count by their weight.
 
-In short: Questions about a column, or a sum of a few, divide the rows until those in a leaf are alike. The answer is
-that of the leaf a row ends in, and the questions on the way are the reason.
+In short: Splits on a column, or on a sum of a few, divide the rows until those in a leaf are alike. The prediction is
+that of the leaf a row ends in, and the splits on its path are the reason.
 
 Use when: the reasons must be readable, columns are of mixed kinds or have gaps, and effects are steps or interact.
 

@@ -1,4 +1,4 @@
-r"""Error-correcting output codes: many yes-or-no questions about the class, of which a few may be answered wrongly.
+r"""Error-correcting output codes: many two-class learners, of which a few may be wrong about a row.
 
 Each class has a codeword of L bits, and each bit a learner of two classes: those with a 1 there against the others.
 Asked about a row, the L learners give a word, and the class whose codeword is nearest has it. If any two codewords
@@ -14,8 +14,8 @@ On 120 rows of the benchmark table `wide.yes`, of many columns, the error is 0.3
 OutputCodeClassifier with trees 0.316, and 0.209 with `logistic` as `estimator` instead of trees. On `duplicates.yes` it
 is 0.269, 0.267 and 0.294. The differences with trees on both sides are measured, and unexplained.
 
-In short: Each class has a codeword of bits, and each bit a learner of two classes. The class whose codeword is
-nearest to what the learners say is the answer. A few learners may be wrong.
+In short: Each class has a codeword of bits, and each bit a learner of two classes. The prediction is the class whose
+codeword is nearest to the outputs of the learners. A few learners may be wrong.
 
 Use when: there are several classes and the learner is good at two, such as `adaboost` of stumps or `perceptron`.
 

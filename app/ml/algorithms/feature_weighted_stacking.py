@@ -7,9 +7,9 @@ meta-features, and v is found by least squares on the products fⱼ(x) gᵢ(x), 
 seen (out of fold). Of dependent products the smallest v is taken. The members are then fitted again, on all rows.
 
 In short: Several learners are combined with weights that are not fixed but follow the row. The weights are linear in
-columns you name, found by least squares on answers to unseen rows.
+columns you name, found by least squares on predictions for unseen rows.
 
-Use when: one member is better for some rows and another for others, and a column tells which: few ratings, new
+Use when: one member is better for some rows and another for others, and a column shows which: few ratings, new
 customers, another machine. With no meta-features it is linear stacking.
 
 A member that is right where f = 0 and one that is right where f = 1 share the rows between them:

@@ -1,4 +1,4 @@
-r"""k nearest neighbours: the answer of the training rows most like the one asked about.
+r"""k nearest neighbours: the mean or the vote of the most similar training rows.
 
 A number is the mean of the k nearest rows' numbers, a class has the share of their votes; each counts by its row
 weight, and on request by 1/(d + d0) with d its distance (formula 2.1). As d0 grows the answer goes to the mean of the
@@ -12,10 +12,10 @@ otherwise the prediction is null and flagged `unknown`, and the probabilities ar
 The nearest rows are found by a KD-tree or by looking at all of them; both answer alike to the last bit. On request
 k-means centres stand for the rows, some for each class; in regression they answer with the mean of their rows.
 
-In short: A row is answered by the training rows most like it: their mean, or their vote. If told so it answers only
-when all of them agree.
+In short: The prediction of a row is the mean, or the vote, of the training rows most similar to it. With the unanimity
+rule it abstains unless all of them agree.
 
-Use when: like inputs have like answers, columns are few and scaled alike, and examples are the best explanation.
+Use when: similar inputs have similar targets, columns are few and scaled alike, and examples are the best explanation.
 
 Rows 0, 1, 3 with answers 0, 1, 9, asked about 1.5: 3, then 3 2/3, then the mean 5 of two (of all it would be 3 1/3).
 

@@ -1,4 +1,4 @@
-r"""Locally weighted regression: for every row asked about a plane of its own, fitted to the rows near it.
+r"""Locally weighted regression: a plane for every predicted row, fitted to the training rows near it.
 
 Minimises, for each query q anew,  Σ ωᵢ sᵢ² (yᵢ − b − (xᵢ − q)β)²  with nearness sᵢ = exp(−‖xᵢ − q‖²/W) and row weights
 ω, and answers b. W is the kernel width, in units of squared distance: a wide kernel is one plane for all, a narrow one
@@ -12,11 +12,11 @@ taken whose answers for rows left out are best.
 A plane without a penalty follows single large errors: on the benchmark table `heavy_tails` the RMSE is 4.32, that of
 scikit-learn's KernelRidge with cross-validation 4.11, and 4.14 with `bayesian_locally_weighted`, which shrinks slopes.
 
-In short: Around every row asked about, a plane is fitted to the training rows, the near ones counting more. The
-plane's value there is the answer, and its slopes are the local effects.
+In short: Around every predicted row, a plane is fitted to the training rows, the near ones counting more. The plane's
+value there is the prediction, and its slopes are the local effects.
 
-Use when: the answer bends in ways no formula is known for, columns are few and scaled alike, and the local slopes are
-of interest. For error bars take `bayesian_locally_weighted`.
+Use when: the target bends in a form that no formula is known for, columns are few and scaled alike, and the local
+slopes are of interest. For error bars take `bayesian_locally_weighted`.
 
 The parabola 0, 1, 4, 9 about 2.5, by both weightings:
 

@@ -12,7 +12,7 @@ Errors of coefficients follow from the curvature of the penalised loss at its mi
 In short: The log odds of the classes are weighted sums of the inputs. The weights make the training classes as likely
 as they can, less a penalty on large weights.
 
-Use when: probabilities matter, when each input pushes the odds one way, or as the first classifier to beat.
+Use when: probabilities matter, when each input pushes the odds in one direction, or as the first classifier to beat.
 Scale the inputs: the penalty counts in their units.
 
 References: Cox (1958), J. Roy. Statist. Soc. B 20:215; Nocedal (1980), Math. Comp. 35:773;

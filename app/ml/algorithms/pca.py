@@ -6,7 +6,7 @@ are eigenvectors of the covariance matrix S = (1/n) Σ (xᵢ − x̄)(xᵢ − x
 by a singular value decomposition of the centred table where rows are few or small variances matter.
 Each direction is turned so that its largest loading is positive.
 
-In short: The table is turned so that its first few directions hold most of its variance. A row is told by its
+In short: The table is turned so that its first few directions hold most of its variance. A row is described by its
 coordinates along them, from which it can nearly be restored.
 
 Use when: a table has many related columns, to look at it in two dimensions, to compress it, or to see

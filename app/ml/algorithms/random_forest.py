@@ -1,4 +1,4 @@
-r"""Random forest: many trees that differ by chance, and the vote or the mean of what they answer.
+r"""Random forest: many trees that differ by chance, and the vote or the mean of their predictions.
 
 Every tree grows from rows drawn with replacement, to the end and without pruning, and at each node asks the best
 question about a few columns drawn anew. A drawn column of categories offers its best subset of them, as in
@@ -19,10 +19,10 @@ That majorities of trees that differ are surer than they look, or less sure, the
 The rows that a tree has not drawn, a share of 1/e of them, are new to it: their votes give the out-of-bag error, and
 its growth when a column is permuted among them says how much that column matters.
 
-In short: Many deep trees learn from random resamples of the rows, and each question chooses among a few random
-columns. The answer is their average or vote. Rows a tree has not seen tell error and importance of columns.
+In short: Many deep trees are fitted to random resamples of the rows, and each split chooses among a few random columns.
+The prediction is their average or vote. The rows that a tree has not seen give the error and the importance of columns.
 
-Use when: the best answer for no tuning is wanted, columns are many or of mixed kinds, and reasons matter less.
+Use when: the best prediction without tuning is wanted, columns are many or of mixed kinds, and reasons matter less.
 
 The forest's probability is the share of its trees: of 1000 trees of which 300 say sun and 700 say rain, rain has 0.7.
 

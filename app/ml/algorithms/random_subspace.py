@@ -1,4 +1,4 @@
-r"""Random subspaces: the same learner, taught each time by other columns, and the average of what they answer.
+r"""Random subspaces: one learner fitted to different columns each time, and the average of the predictions.
 
 Each member sees a random share of the columns, or one of the groups of columns that are named; regression answers
 with the mean, classification with the mean of the probabilities. Members that see different columns err on different
@@ -14,11 +14,11 @@ On the benchmark table `heavy_tails`, with 6 columns, the RMSE is 4.056 and scik
 member, 3.965; it is 3.971 with `max_features` 0.6 (4 columns), 3.993 with 10 rows a leaf and 4.017 with 200 members. On
 `wohnungen` (target `teuer`) the log loss is 0.192 for 0.172. Both differences are measured, and unexplained.
 
-In short: The same learner is taught many times, each time by other columns. The answer is the average. It helps where
+In short: One learner is fitted many times, each time to other columns. The prediction is the average. It helps where
 columns are redundant.
 
-Use when: there are many columns that say nearly the same in different ways, as with pixels, spectra or several
-groups of measurements of one thing.
+Use when: there are many columns that hold nearly the same information, as with pixels, spectra or several groups of
+measurements of one thing.
 
 Each member has the same number of columns, and each column is seen by about as many members:
 

@@ -1,4 +1,4 @@
-r"""Rules: if all of these tests hold, then this class; the first rule that fires answers, else the last word does.
+r"""Rules: if all of these tests hold, then this class; the first rule that fires decides, else the default.
 
 A rule is a conjunction of tests of one column each (x ≤ t, x > t, x among categories, x is known, x is missing) with
 the shares of the classes among the training rows that it answers. Rules are read off a tree, one for each way from
@@ -19,8 +19,8 @@ Rules of few rows are too sure. On the benchmark table `many_categories.yes` the
 of scikit-learn with 32 leaves 1.10, and 0.96 with `min_samples_leaf` 20; `shorten` false leaves it at 1.58.
 The tree has 3 rows a leaf, too: its lead at that size is unexplained.
 
-In short: A list of rules, each a few tests joined by and; the first that fires answers. They are given, or read off a
-tree and shortened. Where two would contradict each other, it is told.
+In short: A list of rules, each a few tests joined by and; the first that fires decides. They are given, or read off a
+tree and shortened. A warning names the rules that would contradict each other.
 
 Use when: the model must be read, discussed and signed by people who decide by rules themselves.
 

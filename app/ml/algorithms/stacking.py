@@ -14,11 +14,11 @@ with logistic regression in its place: 0.344 against 0.153 on iris, 0.121 agains
 0.221 on a table with a rare class. With `logistic` for `ridge` among the members it is 0.137, 0.063 and 0.212; the
 errors are equal within two standard errors (`python -m tests.benchmarks.quality stacking`).
 
-In short: Several learners answer rows they have not seen, and a second level learns how much each is to be believed.
-By default that is a weight that is never negative.
+In short: Several learners predict rows they have not seen, and a second level learns how much weight each deserves. By
+default that is a weight that is never negative.
 
 Use when: several different learners are about equally good and fail on different rows; the gain is small but steady,
-the price is one fit of each member per fold. Weights of members that answer alike may fall on either.
+the price is one fit of each member per fold. Weights of members that predict alike may fall on either.
 
 A member that is the truth takes all the weight from members that are noise:
 

@@ -50,7 +50,7 @@ class Evaluation(NamedTuple):
             "curves": self.curves,
             "rejection": self.rejection,
             "costs": self.cost,
-            "residuals": residuals("judged", rows, self.residuals),
+            "residuals": residuals("evaluation", rows, self.residuals),
         }
 
 

@@ -194,7 +194,7 @@ class Report(Wire):
     """Everything learned at fit time."""
 
     task: str = Field(description="Task: regression, classification, clustering or projection.")
-    rests_on: str = Field(description="One sentence: rows, folds, seed.")
+    evidence: str = Field(description="Evidence behind the metrics: one sentence with rows, folds and seed.")
     rows_train: int = Field(description="Number of training rows.")
     rows_test: int = Field(description="Number of test rows.")
     seed: int = Field(description="Seed of splits, draws and fit.")

@@ -17,7 +17,7 @@ from app.ml.numerics.scaling import spread
 from app.ml.statistics.normality import Normality, anderson_darling, dagostino, kolmogorov_smirnov
 from app.wire import Wire
 
-Part: TypeAlias = Literal["train", "test", "judged"]
+Part: TypeAlias = Literal["train", "test", "evaluation"]
 ALPHA = 0.05
 """Normality is called rejected below this probability."""
 TESTED = 100_000

@@ -85,7 +85,7 @@ class Bootstrap(Result):
     """Distributions over the refits."""
 
     kind: Literal["bootstrap"] = Field(description="Kind, which tells the variants of this schema apart.")
-    rests_on: str = Field(description="One sentence: rows, resamples, seed.")
+    evidence: str = Field(description="Evidence behind the estimates: one sentence with rows, resamples and seed.")
     confidence: float = Field(description="Share of the refits that the intervals hold, from 0 to 1.")
     coefficients: list[Distribution] = Field(
         description="Distribution of each coefficient, in the table's own units; null for models without coefficients."
@@ -225,7 +225,7 @@ def _result(request: BootstrapRequest, refits: Refits, planned: Plan, group: str
     return Bootstrap(
         kind="bootstrap",
         warnings=list(planned.warnings),
-        rests_on=f"{request.resamples} fits of {rows} rows, {drawn}, seed {request.seed}.",
+        evidence=f"{request.resamples} fits of {rows} rows, {drawn}, seed {request.seed}.",
         confidence=request.confidence,
         coefficients=groups["coefficient"],
         predictions=groups["prediction"],

@@ -242,7 +242,7 @@ def _report(
     result = summary(model.params, model.state) if summary else []
     return Report(
         task=model.task,
-        rests_on=f"{evaluated.rows.size} rows that no member has learned from; the members were there before.",
+        evidence=f"{evaluated.rows.size} rows that no member has learned from; the members were there before.",
         rows_train=0,
         rows_test=evaluated.rows.size,
         seed=seed,

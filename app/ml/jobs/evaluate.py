@@ -60,7 +60,7 @@ class EvaluateResult(Judgement, Result):
     version: int = Field(description="Version of the model, counted from 1.")
     digest: str = Field(description="sha256: of the version's bytes.")
     dataset: UUID = Field(description="Id of the dataset whose rows were evaluated.")
-    rests_on: str = Field(description="One sentence: which rows.")
+    evidence: str = Field(description="Evidence behind the metrics: one sentence that names the rows.")
     intervals: IntervalReport | None = Field(
         None,
         description="Coverage of 95 % prediction intervals on these rows. Null: no regression, or no interval of new "
@@ -107,7 +107,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
         digest=version.digest,
         dataset=UUID(str(request.dataset)),
         task=version.header.task,
-        rests_on=f"The metrics rest on {evaluated.rows.size} rows {_whose(chosen, left_out)}.",
+        evidence=f"The metrics rest on {evaluated.rows.size} rows {_whose(chosen, left_out)}.",
         rows=evaluated.rows.size,
         **evaluated.evaluation.judgement(evaluated.rows),
         intervals=evaluated.intervals,

@@ -19,9 +19,10 @@ from app.ml.training.candidates import Candidate, SearchSpec, candidates
 from app.ml.training.cost import BASE_SECONDS
 from app.ml.training.ensemble_selection import Ensemble
 from app.ml.training.plan import Plan, plan
-from app.ml.training.search import Q, Tried, rank
+from app.ml.training.search import CandidateResult, Q, rank
 from app.ml.training.train import train
 from app.references import DatasetReference
+from app.suggestions import no_such
 
 CHOSEN = 0.9
 """Progress of a search when it has chosen."""
@@ -40,7 +41,7 @@ class SearchRequest(SearchSpec, Request):
         Validation(method="kfold"),
         description="Validation of the candidates by kfold; by default 5 folds of the rows that 20% test rows leave.",
     )
-    measure: str | None = Field(
+    metric: str | None = Field(
         None,
         description="Metric that ranks the candidates: one of the report such as rmse, mae, r2, accuracy, log_loss or "
         "roc_auc; or q, the goodness of fit of a least-squares fit with known errors. Null: rmse for numbers, log_loss "
@@ -71,11 +72,11 @@ class SearchResult(Result):
     """Candidates with their metrics, in the order of the request."""
 
     kind: Literal["search"] = Field(description="Kind, which tells the variants of this schema apart.")
-    measure: str = Field(description="Metric that ranks the candidates.")
+    metric: str = Field(description="Metric that ranks the candidates.")
     better: Literal["lower", "higher"] = Field(description="Direction of the metric: lower or higher is better.")
     chosen: int = Field(description="Place in the list, from 0.")
-    rests_on: str = Field(description="Evidence behind the metrics: one sentence with rows, folds and seed.")
-    candidates: list[Tried] = Field(description="Candidates in the order of the request.")
+    evidence: str = Field(description="Evidence behind the metrics: one sentence with rows, folds and seed.")
+    candidates: list[CandidateResult] = Field(description="Candidates in the order of the request.")
     ensemble: Ensemble | None = Field(
         None,
         description="Ensemble to train in one more job; null where no average of candidates was better than "
@@ -92,15 +93,15 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
     faults = []
     if request.validation.method != "kfold":
         faults.append(Fault("/validation/method", "A search validates by kfold."))
-    if request.measure is not None and request.measure not in {*MEASURES, Q}:
-        faults.append(Fault("/measure", f"The measures are {', '.join((*MEASURES, Q))}."))
+    if request.metric is not None and request.metric not in {*MEASURES, Q}:
+        faults.append(Fault("/metric", no_such("There is no metric", request.metric, {*MEASURES, Q})))
     if faults:
         raise InvalidRequest(faults=faults)
     found = candidates(request)
     plans = _plans(found, sheet)
     if len({one.task for one in plans}) > 1:
         raise InvalidRequest(faults=[Fault("/alternatives", "All candidates must do the same task: name it in task.")])
-    folds = 1 if request.measure == Q else request.validation.folds
+    folds = 1 if request.metric == Q else request.validation.folds
     estimate = SearchEstimate(
         candidates=len(found),
         fits=folds * len(found) + 1,
@@ -139,21 +140,21 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         planned,
         table,
         folds=request.validation.folds,
-        measure=request.measure,
+        metric=request.metric,
         rule=request.rule,
         stages=stages,
         share=CHOSEN,
         fold_models=request.keep_fold_models,
         each=inputs.each,
     )
-    higher = ranking.measure == Q or MEASURES[ranking.measure].better > 0
+    higher = ranking.metric == Q or MEASURES[ranking.metric].better > 0
     lucky = f"The best of {len(found)} candidates looks better than it is: use its test metrics."
     result = SearchResult(
         kind="search",
-        measure=ranking.measure,
+        metric=ranking.metric,
         better="higher" if higher else "lower",
         chosen=ranking.best,
-        rests_on=ranking.rests_on,
+        evidence=ranking.evidence,
         candidates=ranking.tried,
         ensemble=ranking.ensemble,
         warnings=[*ranking.warnings, *([lucky] if len(found) >= MANY else [])],

@@ -37,7 +37,7 @@ Step = Callable[[float, str], None]
 
 class Validated(NamedTuple):
     metrics: list[Metric]
-    rests_on: str
+    evidence: str
     """One sentence."""
     folds: list[Fold] | None = None
     resampled: bool = False

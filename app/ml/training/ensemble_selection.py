@@ -57,7 +57,7 @@ class Ensemble(Wire):
         description="How much better these are than the one candidate that the other folds would have chosen, fold by "
         "fold, with the interval of the difference."
     )
-    rests_on: str = Field(description="Evidence behind the metrics: one sentence with rows, folds and seed.")
+    evidence: str = Field(description="Evidence behind the metrics: one sentence with rows, folds and seed.")
 
 
 class Contender(NamedTuple):
@@ -65,7 +65,7 @@ class Contender(NamedTuple):
     """Among the candidates."""
     spec: TrainSpec
     cost: Vector
-    """(folds,) its measure, the lower the better."""
+    """(folds,) its metric, the lower the better."""
     answers: NDArray[np.float64]
     """(n,) or (n, k) out of fold, of the function of the target that was fitted."""
 
@@ -76,7 +76,7 @@ class Judges(NamedTuple):
     material: TrainingSet
     rows: Labels
     splits: Sequence[Split]
-    measure: str
+    metric: str
 
     @property
     def room(self) -> int:
@@ -85,7 +85,7 @@ class Judges(NamedTuple):
         return min(MOST, NUMBERS // (self.rows.size * max(1, len(self.material.classes)))) if supervised else 0
 
     def value(self, spec: TrainSpec, answers: NDArray[np.float64], rows: Labels) -> float:
-        """The measure of answers to these rows, places among `rows`; NaN where undefined."""
+        """The metric of answers to these rows, places among `rows`; NaN where undefined."""
         target, uncounted = self.material.target, Rows(Resamples.none(rows.size))
         if self.material.task.of_classes:
             truth = np.asarray(target.codes)[self.rows[rows]]
@@ -100,7 +100,7 @@ class Judges(NamedTuple):
         else:
             own = in_units(spec.preprocessing.target, answers)
             result = of_numbers(target.y[self.rows[rows]], own, uncounted)
-        return value(result, self.measure)
+        return value(result, self.metric)
 
     def wanted(self, spec: TrainSpec) -> NDArray[np.float64]:
         """(n,) or (n, k) what answers should be, in the units in which a committee averages them."""
@@ -111,9 +111,9 @@ class Judges(NamedTuple):
         return one_hot
 
 
-def value(evaluation: Evaluation, measure: str) -> float:
+def value(evaluation: Evaluation, metric: str) -> float:
     """Of all rows; NaN where undefined."""
-    values = [metric.value for metric in evaluation.metrics if metric.name == measure and metric.label is None]
+    values = [one.value for one in evaluation.metrics if one.name == metric and one.label is None]
     return np.nan if not values or values[0] is None else values[0]
 
 
@@ -133,7 +133,7 @@ def ensemble(contenders: Sequence[Contender], judges: Judges, *, fold_models: bo
         return None
     wanted = judges.wanted(pool[0].spec)
     grams = np.stack([_gram(pool, wanted, split.test) for split in judges.splits])
-    cost, better = np.stack([one.cost for one in pool]), MEASURES[judges.measure].better
+    cost, better = np.stack([one.cost for one in pool]), MEASURES[judges.metric].better
     counts = selected(grams.sum(axis=0), 0)
     validation = np.array([_judged(pool, counts, judges, split.test) for split in judges.splits])
     several = np.count_nonzero(counts) > 1
@@ -147,10 +147,10 @@ def ensemble(contenders: Sequence[Contender], judges: Judges, *, fold_models: bo
         preprocessing=pool[0].spec.preprocessing.model_dump(mode="json"),
         members=[EnsembleMember(candidate=pool[place].place, weight=int(counts[place])) for place in order],
         diversity=None if np.isnan(spread) else spread,
-        validation=fold_mean(judges.measure, validation),
-        expected=fold_mean(judges.measure, expected),
-        gain=fold_mean(f"{judges.measure}_difference", alone + better * expected),
-        rests_on=f"Chosen from the {len(pool)} best candidates that see the columns alike, by their predictions of "
+        validation=fold_mean(judges.metric, validation),
+        expected=fold_mean(judges.metric, expected),
+        gain=fold_mean(f"{judges.metric}_difference", alone + better * expected),
+        evidence=f"Chosen from the {len(pool)} best candidates that see the columns alike, by their predictions of "
         f"{judges.rows.size} training rows in {len(judges.splits)} folds, each by fits of the other folds.",
     )
 
@@ -186,7 +186,7 @@ def _judged(pool: Sequence[Contender], counts: Labels, judges: Judges, rows: Lab
 
 
 def _anew(pool: Sequence[Contender], grams: NDArray[np.float64], cost: Matrix, judges: Judges) -> tuple[Vector, Vector]:
-    """(folds,) the measure of the ensemble, and (folds,) the cost of the candidate, that the other folds choose."""
+    """(folds,) the metric of the ensemble, and (folds,) the cost of the candidate, that the other folds choose."""
     measured, alone = [], []
     for fold, split in enumerate(judges.splits):
         others = np.arange(len(judges.splits)) != fold

@@ -69,7 +69,7 @@ def report(
     offsets, scales = evaluated.preparation.scaling.units
     return Report(
         task=material.task,
-        rests_on=_rests_on(material, split, evaluated, spec),
+        evidence=_evidence(material, split, evaluated, spec),
         rows_train=evaluated.rows,
         rows_test=split.test.size,
         seed=spec.seed,
@@ -166,12 +166,12 @@ def _named(result: JSON, preparation: Preparation, classes: Sequence[Class]) -> 
     return named
 
 
-def _rests_on(material: TrainingSet, split: Split, evaluated: EvaluatedFit, spec: TrainSpec) -> str:
+def _evidence(material: TrainingSet, split: Split, evaluated: EvaluatedFit, spec: TrainSpec) -> str:
     stratified = material.task.of_classes and evaluated.rows == split.train.size
     how, seed = "at random, class by class" if stratified else "at random", spec.seed
     if spec.validation.group is not None:
         how = f"at random, in whole groups by column {spec.validation.group!r},"
-    across = f" {evaluated.validated.rests_on}" if evaluated.validated else ""
+    across = f" {evaluated.validated.evidence}" if evaluated.validated else ""
     return (
         f"The metrics rest on {split.test.size} rows set aside {how} with seed {seed}; "
         f"the model was fitted on the other {evaluated.rows}.{across}"

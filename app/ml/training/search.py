@@ -46,7 +46,7 @@ class Setting(Wire):
     value: Any = Field(description="Value of the setting.")
 
 
-class Tried(Wire):
+class CandidateResult(Wire):
     """One candidate and how it did."""
 
     algorithm: str = Field(description="Name of the algorithm.")
@@ -54,7 +54,7 @@ class Tried(Wire):
     rank: int | None = Field(None, description="Rank from 1; null where the candidate could not be evaluated.")
     validation: Metric | None = Field(None, description="Mean over the folds.")
     train: Metric | None = Field(None, description="The same on the rows that were learned from: never a promise.")
-    folds: list[float | None] = Field([], description="The measure, fold by fold.")
+    folds: list[float | None] = Field([], description="Value of the metric, fold by fold.")
     behind: Metric | None = Field(
         None, description="How much worse than the first in rank, fold by fold, with the interval of the difference."
     )
@@ -64,11 +64,11 @@ class Tried(Wire):
 
 
 class Ranking(NamedTuple):
-    measure: str
-    tried: list[Tried]
+    metric: str
+    tried: list[CandidateResult]
     best: int
     """Place of the chosen one."""
-    rests_on: str
+    evidence: str
     ensemble: Ensemble | None = None
     warnings: tuple[str, ...] = ()
 
@@ -92,7 +92,7 @@ def rank(
     table: pa.Table,
     *,
     folds: int,
-    measure: str | None,
+    metric: str | None,
     rule: Literal["best", "one_standard_error"],
     stages: Stages,
     share: float,
@@ -102,7 +102,7 @@ def rank(
     """Judge every candidate and choose one.
 
     planned: for the first of them. folds: K.
-    measure: a name of `MEASURES`, or Q. share: of the progress that is ours. fold_models: see `ensemble`.
+    metric: a name of `MEASURES`, or Q. share: of the progress that is ours. fold_models: see `ensemble`.
     rule: the best, ties going to the first; or the first whose mean is within the best one's standard error.
     Raises InvalidData if none can be judged.
     """
@@ -112,7 +112,7 @@ def rank(
     codes = None if material.target.codes is None else material.target.codes[rows]
     splits = kfold(rows.size, folds, rng, codes, material.groups_among(rows))
     copies = Copies.look(table, material.target.rows, planned.features, first.target, train=rows).among(rows)
-    name = measure or _usual(material.task, found)
+    name = metric or _usual(material.task, found)
     judges, kept = Judges(material, rows, splits, name), list[Contender]()
     scores: list[_Scores] = []
     stages(0.0, f"candidate 1 of {len(found)}")
@@ -131,10 +131,10 @@ def rank(
 
 def _scores(judges: Judges, spec: TrainSpec) -> _Scores:
     validation, train, answers = [], [], []
-    measure, rows, seed = judges.measure, judges.rows, spec.seed
+    metric, rows, seed = judges.metric, judges.rows, spec.seed
     try:
         material = judges.material.of(spec)
-        if measure == Q:
+        if metric == Q:
             return _Scores(np.array([_q(material, rows, seed)]), np.zeros(0))
         for split in judges.splits:
             fitted = fit_rows(material, rows[split.train], seed)
@@ -143,8 +143,8 @@ def _scores(judges: Judges, spec: TrainSpec) -> _Scores:
                 answers.append(material.algorithm.predict(material.params, fitted.fit.state, data.x))
                 validation.append(judges.value(spec, answers[-1], split.test))
             else:
-                validation.append(value(judge(material, fitted, rows[split.test], None), measure))
-            train.append(value(judge_own(fitted, None), measure))
+                validation.append(value(judge(material, fitted, rows[split.test], None), metric))
+            train.append(value(judge_own(fitted, None), metric))
     except ValiantError as error:
         return _Scores(np.zeros(0), np.zeros(0), error.detail)
     return _Scores(np.array(validation), np.array(train), answers=_in_order(answers, judges))
@@ -167,11 +167,11 @@ def _q(material: TrainingSet, rows: Labels, seed: int) -> float:
     return float(value)
 
 
-def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], measure: str, rule: str, result: str) -> Ranking:
-    cost = np.array([_cost(measure, score.mean) for score in scores])
+def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], metric: str, rule: str, result: str) -> Ranking:
+    cost = np.array([_cost(metric, score.mean) for score in scores])
     if not np.isfinite(cost).any():
         errors = [score.error for score in scores if score.error]
-        raise InvalidData(errors[0] if errors else f"No candidate has a defined {measure} here.")
+        raise InvalidData(errors[0] if errors else f"No candidate has a defined {metric} here.")
     order = _order(cost)
     if rule == "one_standard_error":
         limit = cost[order[0]] + _standard_error(scores[order[0]].validation)
@@ -180,19 +180,19 @@ def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], measure: str,
     best = int(order[0])
     ranks = {int(place): i + 1 for i, place in enumerate(order) if np.isfinite(cost[place])}
     tried = [
-        Tried(
+        CandidateResult(
             algorithm=candidate.spec.algorithm.name,
             settings=[Setting(pointer=pointer, value=value) for pointer, value in candidate.settings.items()],
             rank=ranks.get(place),
-            validation=_mean(measure, score.validation),
-            train=_mean(measure, score.train),
+            validation=_mean(metric, score.validation),
+            train=_mean(metric, score.train),
             folds=[None if np.isnan(value) else value for value in score.validation.tolist()],
-            behind=None if place == best else _behind(measure, scores[best], score),
-            error=score.error or (None if np.isfinite(score.mean) else f"Its {measure} is undefined."),
+            behind=None if place == best else _behind(metric, scores[best], score),
+            error=score.error or (None if np.isfinite(score.mean) else f"Its {metric} is undefined."),
         )
         for place, (candidate, score) in enumerate(zip(found, scores, strict=True))
     ]
-    return Ranking(measure, tried, best, result)
+    return Ranking(metric, tried, best, result)
 
 
 def _usual(task: Task, found: Sequence[Candidate]) -> str:
@@ -201,15 +201,15 @@ def _usual(task: Task, found: Sequence[Candidate]) -> str:
     return "accuracy" if task.of_classes and any(of_degrees) else task.record.measure
 
 
-def _cost(measure: str, value: N) -> N:
+def _cost(metric: str, value: N) -> N:
     """The lower the better."""
-    return -value if measure == Q or MEASURES[measure].better > 0 else value
+    return -value if metric == Q or MEASURES[metric].better > 0 else value
 
 
-def _behind(measure: str, best: _Scores, other: _Scores) -> Metric | None:
+def _behind(metric: str, best: _Scores, other: _Scores) -> Metric | None:
     if other.validation.shape != best.validation.shape:
         return None
-    return _mean(f"{measure}_difference", _cost(measure, other.validation - best.validation))
+    return _mean(f"{metric}_difference", _cost(metric, other.validation - best.validation))
 
 
 def _order(cost: Vector) -> Labels:
@@ -224,5 +224,5 @@ def _standard_error(values: Vector) -> float:
     return float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else 0.0
 
 
-def _mean(measure: str, values: Vector) -> Metric | None:
-    return fold_mean(measure, values) if values.size and np.isfinite(values).all() else None
+def _mean(metric: str, values: Vector) -> Metric | None:
+    return fold_mean(metric, values) if values.size and np.isfinite(values).all() else None

@@ -39,7 +39,7 @@ def test_residuals_are_looked_at_without_a_model(client):
     residuals = [-1.2, -0.7, -0.3, -0.25, -0.1, 0.05, 0.2, 0.4, 0.8, 1.1]
     response, _ = measure(client, task="regression", truth=residuals, predicted=[0] * 10)
     first = response["residuals"]["normality"][0]
-    assert (response["residuals"]["part"], first["name"]) == ("judged", "anderson-darling")
+    assert (response["residuals"]["part"], first["name"]) == ("evaluation", "anderson-darling")
     assert first["statistic"] == pytest.approx(0.1293204, abs=5e-8)
     response, _ = measure(client, task="regression", truth=[*residuals, 30], predicted=[0] * 11)
     assert response["residuals"]["outlier_rows"] == [10]

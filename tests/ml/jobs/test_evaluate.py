@@ -135,7 +135,7 @@ def test_training_rows_within_another_dataset_are_left_out(judge):
     twins = judge.trained.report.duplicates.test_rows
     assert result.rows == 160 - seen - twins
     assert (
-        result.rests_on
+        result.evidence
         == f"The metrics rest on {result.rows} rows of the dataset that the model's training has not seen."
     )
     assert result.reuse.rows == f"all but {seen + twins} training rows, target 'species'"

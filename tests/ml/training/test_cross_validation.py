@@ -103,7 +103,7 @@ def test_leave_one_out_figures_are_those_of_brute_force(target):
     fitted, _ = fits(MIXED, LINEAR, target=target)
     result = validate(fitted, Validation(method="loo"))
     assert (
-        result.rests_on
+        result.evidence
         == "Leave-one-out predicts each of these by a fit of all the others, in closed form but for 1 rows."
     )
     predictions = np.array([fitted.answer(np.array([row])).value[0] for row in range(N)])
@@ -134,7 +134,7 @@ def test_kfold():
     result = validate(fitted, Validation(method="kfold", folds=4))
     assert [fold.rows for fold in result.folds] == [6] * 4
     assert result.metrics[0].value == pytest.approx(np.mean([fold.metrics[0].value for fold in result.folds]))
-    assert "4 folds" in result.rests_on
+    assert "4 folds" in result.evidence
 
 
 def test_bootstrap():
@@ -143,7 +143,7 @@ def test_bootstrap():
     result = validate(fitted, Validation(method="bootstrap", resamples=40))
     assert (result.metrics[0].n, result.metrics[0].interval) == (40, "bootstrap (approximate)")
     assert result.metrics[0].lower < result.metrics[0].value < result.metrics[0].upper
-    assert result.rests_on.startswith("40 more models")
+    assert result.evidence.startswith("40 more models")
     drawn = [resample(50, rng(seed)) for seed in range(400)]
     assert np.mean([split.test.size for split in drawn]) / 50 == pytest.approx(0.3641697, abs=0.01)
     for split in drawn[:5]:

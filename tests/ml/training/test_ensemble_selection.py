@@ -27,7 +27,7 @@ def tables():
     }
 
 
-def searched(columns, *, measure=None, folds=5, fold_models=False, **spec):
+def searched(columns, *, metric=None, folds=5, fold_models=False, **spec):
     import pyarrow as pa
 
     table = pa.table(columns)
@@ -37,7 +37,7 @@ def searched(columns, *, measure=None, folds=5, fold_models=False, **spec):
     ]
     found = candidates(SearchSpec.model_validate({"target": "y", "algorithm": {"name": "knn"}} | spec))
     return search.rank(
-        found, plan(found[0].spec, sheet, table.num_rows), table, folds=folds, measure=measure, rule="best",
+        found, plan(found[0].spec, sheet, table.num_rows), table, folds=folds, metric=metric, rule="best",
         stages=Stages(unheard), share=0.9, fold_models=fold_models,
     )  # fmt: skip
 
@@ -54,20 +54,20 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize(("name", "measure", "asked"), WAYS.values(), ids=WAYS)
-def test_the_committee_it_tells_of_does_out_of_fold_what_was_told(report_of, name, measure, asked):
+@pytest.mark.parametrize(("name", "metric", "asked"), WAYS.values(), ids=WAYS)
+def test_the_committee_it_tells_of_does_out_of_fold_what_was_told(report_of, name, metric, asked):
     """Trained from the answer as it stands and judged by the same folds, whose rows its members then do not see."""
     columns = tables()[name]
-    ranking = searched(columns, measure=measure, grid=[NEIGHBOURS], **asked)
+    ranking = searched(columns, metric=metric, grid=[NEIGHBOURS], **asked)
     found = ranking.ensemble
     assert len(found.members) > 1
     report = report_of(
         columns, target="y", algorithm=found.algorithm, preprocessing=found.preprocessing,
         validation={"method": "kfold", "folds": 5}, seed=asked.get("seed", 0),
     )  # fmt: skip
-    assert found_in(report, measure) == pytest.approx(found.validation.value, rel=1e-9)
+    assert found_in(report, metric) == pytest.approx(found.validation.value, rel=1e-9)
     best = ranking.tried[ranking.best].validation.value
-    assert found.validation.value > best if measure == "accuracy" else found.validation.value < best
+    assert found.validation.value > best if metric == "accuracy" else found.validation.value < best
     weights = {member.candidate: member.weight for member in found.members}
     assert [ranking.tried[place].algorithm for place in weights] == [
         one["name"] for one in found.algorithm["estimators"]
@@ -125,7 +125,7 @@ def test_members_see_on_the_committee_what_they_saw_alone():
     columns = {"a": rng.normal(size=120), "town": town, "y": rng.normal(size=120) + 2 * (town == "u")}
     ranking = searched(columns, algorithm={"name": "ridge"}, alternatives=[{"name": "decision_tree"}, {"name": "knn"}])
     assert not any(ranking.tried[member.candidate].algorithm == "decision_tree" for member in ranking.ensemble.members)
-    assert "the 2 best candidates that see the columns alike" in ranking.ensemble.rests_on
+    assert "the 2 best candidates that see the columns alike" in ranking.ensemble.evidence
     scaled = [{"pointer": "/preprocessing/scaling", "values": ["standard", "none"]}]
     apart = searched(tables()["diabetes"], algorithm={"name": "knn"}, grid=scaled).ensemble
     assert apart is None, "members of one committee are prepared in one way"
@@ -139,7 +139,7 @@ def test_answers_are_kept_of_as_many_as_there_is_room_for(monkeypatch):
     held = searched(columns, grid=grid)
     ranks = {held.tried[member.candidate].rank for member in held.ensemble.members}
     assert ranks <= {1, 2}
-    assert "the 5 best" in free.rests_on
-    assert "the 2 best" in held.ensemble.rests_on
+    assert "the 5 best" in free.evidence
+    assert "the 2 best" in held.ensemble.evidence
     monkeypatch.setattr(ensemble_selection, "NUMBERS", 353)
     assert searched(columns, grid=grid).ensemble is None

@@ -46,7 +46,7 @@ def test_relatives_no_longer_give_the_answer_away():
     by_rows, by_patients = (judge(group=group).trained.report for group in (None, "patient"))
     assert rmse(by_rows.test) < 0.1
     assert rmse(by_patients.test) > 0.7
-    assert "in whole groups by column 'patient'" in by_patients.rests_on
+    assert "in whole groups by column 'patient'" in by_patients.evidence
     assert any("too narrow" in warning for warning in by_patients.warnings)
     assert not any("too narrow" in warning for warning in by_rows.warnings)
 
@@ -68,7 +68,7 @@ def test_every_validation_keeps_groups_together(method, target):
     report = Judge(table, **train_request(target, **how)).trained.report
     values = {metric.name: metric.value for metric in report.cross_validation}
     assert values["rmse"] > 0.7 if target == "answer" else values["accuracy"] < 0.75
-    assert "group" in report.rests_on.split("; ")[1]
+    assert "group" in report.evidence.split("; ")[1]
 
 
 def test_leave_one_group_out_is_brute_force():
@@ -127,7 +127,7 @@ def test_a_bootstrap_draws_groups():
     errors = [next(one.estimate for one in each.measures if one.name == "rmse") for each in result]
     assert errors[0] < 0.1
     assert min(errors[1:]) > 0.7
-    assert "in whole groups by column 'patient'" in result[1].rests_on
+    assert "in whole groups by column 'patient'" in result[1].evidence
 
 
 @pytest.mark.parametrize(

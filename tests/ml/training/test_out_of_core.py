@@ -90,7 +90,7 @@ def test_the_figures_are_those_of_the_whole(algorithm, target, name):
     assert one.n < other.n
     report = batches.report
     assert report.rows_train + report.rows_test == whole.report.rows_train + whole.report.rows_test
-    assert f"fitted on the other {report.rows_train}" in report.rests_on
+    assert f"fitted on the other {report.rows_train}" in report.evidence
     assert any("in batches" in warning for warning in report.warnings)
     assert "lot" in decode(batches.blob).receipt
     assert "lot" not in decode(whole.blob).receipt

@@ -25,13 +25,13 @@ def diabetes():
     return table, [TableColumn(name, "numeric", 0, 100) for name in table.column_names], x, y
 
 
-def ranked(diabetes, *, rule="best", measure=None, folds=5, **spec):
+def ranked(diabetes, *, rule="best", metric=None, folds=5, **spec):
     table, columns = diabetes[:2]
     requested = SearchSpec.model_validate({"target": "y", "algorithm": {"name": "ridge"}, **spec})
     found = candidates(requested)
     return search.rank(
         found, plan(found[0].spec, columns, table.num_rows), table,
-        folds=folds, measure=measure, rule=rule, stages=Stages(unheard), share=0.9,
+        folds=folds, metric=metric, rule=rule, stages=Stages(unheard), share=0.9,
     )  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def test_differences_are_paired(diabetes):
 
 
 def test_higher_is_better_where_it_is(diabetes):
-    ranking = ranked(diabetes, measure="r2", grid=[{"pointer": "/algorithm/l2", "values": [1e6, 1.0]}])
+    ranking = ranked(diabetes, metric="r2", grid=[{"pointer": "/algorithm/l2", "values": [1e6, 1.0]}])
     assert ranking.best == 1
     assert ranking.tried[0].behind.value > 0
 
@@ -104,13 +104,13 @@ def test_one_standard_error_takes_the_first_that_is_near_enough(diabetes):
 def test_what_cannot_be_judged_is_said_and_comes_last(diabetes):
     """A penalised choice by Q among fits of unknown error."""
     with pytest.raises(InvalidData):
-        ranked(diabetes, measure="q")
+        ranked(diabetes, metric="q")
 
 
 def test_unsupervised_candidates_are_compared_too(diabetes):
     grid = [{"pointer": "/algorithm/n_clusters", "values": [2, 4]}]
     ranking = ranked(diabetes, target=None, algorithm={"name": "kmeans"}, grid=grid)
-    assert ranking.measure == "quantisation_error"
+    assert ranking.metric == "quantisation_error"
     assert ranking.best == 1  # more centres are nearer
 
 
@@ -120,7 +120,7 @@ def test_the_degree_by_goodness_of_fit():
     columns = [TableColumn(name, "numeric", 0, 5) for name in table.column_names]
     ranking = ranked(
         (table, columns),
-        measure="q",
+        metric="q",
         algorithm={"name": "linear"},
         features=["x"],
         sigma="s",
