@@ -218,7 +218,8 @@ class ModelRepository:
 
     def _no_alias(self, model: str, alias: str) -> AliasNotFound:
         """With the closest of the aliases that the model has."""
-        return AliasNotFound(no_such("The model has no alias", alias, self._aliases(model)))
+        names = self.session.scalars(select(AliasRow.alias).where(AliasRow.model == model)).all()
+        return AliasNotFound(no_such("The model has no alias", alias, names))
 
     # pointers and aliases
 
@@ -306,12 +307,9 @@ def _version(row: ModelVersionRow) -> ModelVersion:
 
 
 def _alias(row: AliasRow) -> Alias:
+    revision = row.revision
     return Alias(
-        alias=row.alias,
-        version=row.version,
-        revision=row.revision,
-        updated_at=row.updated_at,
-        etag=f'"{row.revision}"',
+        alias=row.alias, version=row.version, revision=revision, updated_at=row.updated_at, etag=f'"{revision}"'
     )
 
 

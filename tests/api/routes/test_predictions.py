@@ -191,6 +191,7 @@ def test_a_version_or_an_alias(client, predict, made, services):
     problem(predict([ROW], version=1, alias="pinned"), 422, "invalid_request")
     problem(predict([ROW], version=2), 404, "version_not_found")
     problem(predict([ROW], alias="none"), 404, "alias_not_found")
+    assert "did you mean 'pinned'?" in predict([ROW], alias="pined").json()["detail"]
     problem(predict([ROW], model="no-such"), 404, "model_not_found")
     for query in ({"version": 0}, {"version": 2**31}, {"version": "x"}, {"alias": "Ü"}, {"on_error": "maybe"}):
         assert predict([ROW], **query).status_code == 422
