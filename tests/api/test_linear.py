@@ -12,7 +12,7 @@ NIST = Path(__file__).parents[1] / "ml" / "data" / "nist"
 
 @pytest.fixture
 def fitted(client, worker):
-    """`fitted(csv, rows, **request)`: the report, and the answer to a prediction of these rows."""
+    """`fitted(csv, rows, **request)`: the report, and the response to a prediction of these rows."""
 
     def run(table, rows=None, **request):
         dataset = client.post("/v1/datasets", content=table, params={"name": "table"}).json()
@@ -33,8 +33,9 @@ def fitted(client, worker):
         if job["state"] != "succeeded":
             return job, None
         report = client.get(f"/v1/models/linear-api/versions/{job['version']}/report").json()
-        response = client.post("/v1/models/linear-api/predict", json={"rows": rows}).json() if rows else None
-        return report, response
+        version = {"version": job["version"]}  # the newest is known up to a second late
+        predicted = client.post("/v1/models/linear-api/predict", params=version, json={"rows": rows or []}).json()
+        return report, predicted
 
     return run
 

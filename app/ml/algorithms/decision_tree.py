@@ -183,7 +183,7 @@ def _grown(params: DecisionTree, data: Data, context: Context) -> tuple[Grown, F
     how, exact = rules(params, data), params.splits == "exact" or _small(params, data)
     if params.oblique is None:
         return grow(data, how, exact=exact), NONE
-    return grow_oblique(data, how, params.oblique, exact=exact, heard=context.progress)
+    return grow_oblique(data, how, params.oblique, exact=exact, report=context.progress)
 
 
 def faults(params: DecisionTree, inputs: Inputs) -> Iterator[Fault]:

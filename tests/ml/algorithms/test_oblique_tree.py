@@ -91,7 +91,7 @@ def test_without_forms_it_is_the_tree_that_compiled_code_grows(task, limit):
     data = mixed(task)
     data = Data.of(task, data.x[:, :2], data.y, levels=data.levels[:2], missing=True)
     how = rules(DecisionTree(**limit), data)
-    tree, forms = oblique.grow(data, how, 5, exact=True, walked=lambda _: None)
+    tree, forms = oblique.grow(data, how, 5, exact=True, report=lambda _: None)
     plain = Grower(data, *ranked(data)).grow(data.weights, how)
     assert forms.size == 0
     for name in set(plain._fields) - {"threshold", "members"}:

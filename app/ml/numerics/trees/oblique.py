@@ -45,10 +45,11 @@ class Stump(NamedTuple):
     depth: int
 
 
-def grow(data: Data, rules: Rules, most: int, *, exact: bool, heard: Callable[[float], None]) -> tuple[Grown, Forms]:
+def grow(data: Data, rules: Rules, most: int, *, exact: bool, report: Callable[[float], None]) -> tuple[Grown, Forms]:
     """A tree whose columns from d on are forms of at most `most` numeric columns each.
 
-    Nodes come in the order of `Grower`, whose tree it is where no form gains. heard: is told the share of rows settled.
+    Nodes come in the order of `Grower`, whose tree it is where no form gains. report: called with the share of
+    rows settled.
     """
     stumps = [_stump(data, np.arange(len(data.x)), 0, rules, most, exact=exact)]
     left, settled, leaves = [-1], 0, 1
@@ -69,7 +70,7 @@ def grow(data: Data, rules: Rules, most: int, *, exact: bool, heard: Callable[[f
                 settled += rows.size
             stumps.append(below)
             left.append(-1)
-        heard(settled / len(data.x))
+        report(settled / len(data.x))
     return _tree(stumps, left, data.levels.size)
 
 
