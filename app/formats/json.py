@@ -88,11 +88,11 @@ def _probabilities(predicted: Predicted | None) -> Sequence[Any] | NDArray[np.fl
     return [] if predicted is None else np.ascontiguousarray(predicted.probabilities)
 
 
-def _spread(incoming: Incoming, answers: Sequence[Any] | NDArray[Any]) -> Sequence[Any] | NDArray[Any]:
-    if len(answers) == incoming.rows:
-        return answers
+def _spread(incoming: Incoming, values: Sequence[Any] | NDArray[Any]) -> Sequence[Any] | NDArray[Any]:
+    if len(values) == incoming.rows:
+        return values
     spread = [None] * incoming.rows
-    for row, one in zip(incoming.good.tolist(), answers, strict=True):
+    for row, one in zip(incoming.good.tolist(), values, strict=True):
         spread[row] = one
     return spread
 

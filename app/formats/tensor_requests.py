@@ -104,9 +104,9 @@ def placed(model: Model, request: InferRequest, values: Matrix, *, flat: bool, m
     [tensor] = request.inputs
     rows, *width = tensor.shape
     fits = math.prod(width) == len(model.inputs) and math.prod(tensor.shape) == values.size and rows <= max_rows
-    as_said = flat or list(values.shape) == tensor.shape
+    as_declared = flat or list(values.shape) == tensor.shape
     names = model.preparation.numbers
-    if names is None or not (fits and as_said and _is_matrix(tensor, names)):
+    if names is None or not (fits and as_declared and _is_matrix(tensor, names)):
         return None
     return values.reshape(rows, len(model.inputs))
 

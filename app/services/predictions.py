@@ -145,7 +145,7 @@ class Predictions:
         predicted = served.model.predict(incoming.table, extras.confidence) if incoming.good.size else None
         return write(served.pointer, served.model, incoming, predicted, extras)
 
-    async def answer_small(
+    async def predict_small(
         self,
         served: Served,
         incoming: Incoming,

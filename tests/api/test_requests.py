@@ -66,7 +66,7 @@ def lonely(settings):
         ("GET", "/broken", 500, "internal_error"),
     ],
 )
-def test_every_answer_is_stamped_and_every_failure_is_a_problem(lonely, method, path, status, code):
+def test_every_response_is_stamped_and_every_failure_is_a_problem(lonely, method, path, status, code):
     response = lonely.request(method, path)
     assert response.status_code == status
     assert response.headers["x-request-id"]

@@ -60,7 +60,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("body", "code"), REFUSED, ids=lambda value: repr(value[:24]))
-def test_every_trick_has_its_own_answer(body, code):
+def test_every_trick_has_its_own_error_code(body, code):
     with pytest.raises(MalformedJSON) as refusal:
         parse(body, DEPTH)
     assert refusal.value.code == code

@@ -367,7 +367,7 @@ def test_bytes_that_changed_in_the_database_are_not_served(services, process, re
     assert redis.dbsize() == 0
 
 
-def test_whatever_befalls_redis_the_answers_are_right(stack_factory, publish, trained):
+def test_whatever_befalls_redis_the_predictions_are_right(stack_factory, publish, trained):
     """Flipped bits, swapped keys, flushed, full, stuck, dead: no error, the same bytes."""
     stack = stack_factory()
     work = WorkFactory(make_engine(stack.settings, role="api"))

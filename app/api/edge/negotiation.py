@@ -45,7 +45,7 @@ def accepted(headers: Headers) -> str:
     likes = {kind: _liking(requested.decode("latin-1").lower(), kind) for kind in RESPONSES}
     best = max(RESPONSES, key=likes.__getitem__)
     if not likes[best]:
-        raise NotAcceptable(f"Answers are {', '.join(RESPONSES)}.")
+        raise NotAcceptable(f"Responses are {', '.join(RESPONSES)}.")
     return best
 
 

@@ -183,10 +183,10 @@ def _infer(
     if served is None:
         return _in_turn(reference, within, least, call, body)
     services.admission.check()
-    return _reply(call, served, _answer(call, body, served))
+    return _reply(call, served, _respond(call, body, served))
 
 
-def _answer(call: Call, body: Sent, served: Served) -> Inferred:
+def _respond(call: Call, body: Sent, served: Served) -> Inferred:
     with call.app.services.predictions.paced(served, len(body), plain=_is_plain(call)):
         sent = _read(call, body, served.model)
         return write(served.pointer, served.model, sent.request, served.model.predict_raw(sent.raw))
@@ -212,7 +212,7 @@ async def _in_turn(reference: VersionRef, within: float | None, least: int, call
             predicted = await services.predictions.predicted(served, requested.raw, place.begin)
             given = write(served.pointer, served.model, requested.request, predicted)
         else:
-            given = await place.run(partial(_answer, call, body, served), large=True)
+            given = await place.run(partial(_respond, call, body, served), large=True)
     return _reply(call, served, given)
 
 

@@ -160,10 +160,10 @@ def _predict(request: _PredictionRequest, call: Call, body: Sent) -> Reply | Cor
         return _in_turn(request, call, body)
     services.admission.check()
     check_extras(served, request.extras)
-    return _reply(request, call, served, _answer(request, call, body, served))
+    return _reply(request, call, served, _respond(request, call, body, served))
 
 
-def _answer(request: _PredictionRequest, call: Call, body: Sent, served: Served) -> WrittenPrediction:
+def _respond(request: _PredictionRequest, call: Call, body: Sent, served: Served) -> WrittenPrediction:
     predictions, write = call.app.services.predictions, WRITERS[request.forms.response]
     with predictions.paced(served, len(body), plain=request.plain):
         incoming = _read(request, call, body, served.model)
@@ -177,9 +177,9 @@ async def _in_turn(request: _PredictionRequest, call: Call, body: Sent) -> Reply
         check_extras(served, request.extras)
         if served.quick(len(body)):
             incoming, write = _read(request, call, body, served.model), WRITERS[request.forms.response]
-            given = await predictions.answer_small(served, incoming, place.begin, request.extras, write)
+            given = await predictions.predict_small(served, incoming, place.begin, request.extras, write)
         else:
-            given = await place.run(partial(_answer, request, call, body, served), large=True)
+            given = await place.run(partial(_respond, request, call, body, served), large=True)
     return _reply(request, call, served, given)
 
 

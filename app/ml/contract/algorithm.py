@@ -62,7 +62,7 @@ class View(Protocol):
 
     def matrix(self, x: Matrix, /) -> Matrix: ...
 
-    def answers(self, result: NDArray[np.float64], /) -> NDArray[np.float64]: ...
+    def predictions(self, result: NDArray[np.float64], /) -> NDArray[np.float64]: ...
 
     def packed(self, path: str, arrays: dict[str, NDArray[Any]], /) -> JSON: ...
 
@@ -85,7 +85,7 @@ class Learned(NamedTuple):
     def predict(self, x: Matrix) -> NDArray[Any]:
         if self.view is None:
             return self.algorithm.predict(self.params, self.state, x)
-        return self.view.answers(self.algorithm.predict(self.params, self.state, self.view.matrix(x)))
+        return self.view.predictions(self.algorithm.predict(self.params, self.state, self.view.matrix(x)))
 
 
 class Lesson(NamedTuple):

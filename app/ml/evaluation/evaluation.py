@@ -145,7 +145,7 @@ def of_classes(
 ) -> Evaluation:
     """Of assigned class codes (n,), and of the probabilities (n, k) where there are any.
 
-    answered: (n,) false where the model rejects the row; the metrics take its most probable class, and two
+    accepted: (n,) false where the model rejects the row; the metrics take its most probable class, and two
     more tell of the others.
     """
     draws, weights, costs = rows.draws, rows.weights, options.costs

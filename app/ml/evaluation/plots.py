@@ -14,7 +14,7 @@ POINTS = 200
 
 
 def over_predictions(truth: Vector, predicted: Vector) -> list[ReportCurve]:
-    """Answers (n,) and residuals over predictions; of many rows, a sample."""
+    """Targets (n,) and residuals over predictions; of many rows, a sample."""
     kept = evenly(truth.size, POINTS)
     x, y = predicted[kept], truth[kept]
     if not np.isfinite(x).all():

@@ -53,7 +53,7 @@ def run(request: TrainRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     source = source.used_as(request.kinds)
     sheet = source.sheet
     planned = plan(request, sheet.columns, sheet.rows, inputs.memory_bytes)
-    read = source.read_beside if planned.lot else source.read
+    read = source.read_beside if planned.batch_rows else source.read
     trained = train(
         planned, read(), data_digest=sheet.digest, reading=sheet.reading, progress=progress, each=inputs.each
     )

@@ -31,13 +31,13 @@ def record_golden(model: Model, table: pa.Table) -> dict[str, Any]:
     names = [column.name for column in model.inputs]
     columns = [[_sent(value) for value in table.column(name).to_pylist()] for name in names]
     golden = {"columns": names, "data": [list(row) for row in zip(*columns, strict=True)]}
-    return golden | _answers(_predict(model, golden))
+    return golden | _predictions(_predict(model, golden))
 
 
 def check_golden(model: Model, golden: Mapping[str, Any]) -> None:
     """Raises GoldenMismatch unless the model gives the recorded predictions: labels exactly, numbers to `TOLERANCE`."""
     try:
-        predictions = _answers(_predict(model, golden))
+        predictions = _predictions(_predict(model, golden))
         model.predict_raw(np.full((1, len(model.inputs)), np.nan))  # one row, and gaps, may need other compiled code
     except (ValiantError, ValueError, TypeError, IndexError, ArithmeticError) as error:
         raise GoldenMismatch("The model does not reproduce the predictions of its golden rows.") from error
@@ -55,7 +55,7 @@ def _predict(model: Model, golden: Mapping[str, Any]) -> Predicted:
     return model.predict(read_rows(body, model.inputs, max_rows=len(golden["data"])).table)
 
 
-def _answers(predicted: Predicted) -> dict[str, Any]:
+def _predictions(predicted: Predicted) -> dict[str, Any]:
     predictions = {"predictions": _finite(predicted.predictions)}
     if predicted.probabilities is not None:
         predictions["probabilities"] = _finite(predicted.probabilities.tolist())

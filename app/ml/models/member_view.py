@@ -62,7 +62,7 @@ class View:
                 column[there] = codes.take(known.astype(np.intp), mode="clip")
         return self.preparation.matrix(raw)
 
-    def answers(self, result: NDArray[np.float64]) -> NDArray[np.float64]:
+    def predictions(self, result: NDArray[np.float64]) -> NDArray[np.float64]:
         """Numbers (n,) as they are; probabilities in the order of the committee's classes."""
         if result.ndim == 1:
             return result

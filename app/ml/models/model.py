@@ -34,7 +34,7 @@ RETIRED = 1, 2, 3
 
 
 class Predicted(NamedTuple):
-    """Answers for n rows."""
+    """Predictions of n rows."""
 
     values: NDArray[Any]
     """regression, density: (n,) numbers; classification: (n,) codes into `classes`; clustering: (n,) labels;
@@ -152,7 +152,7 @@ class Model:
         return held + 4 * len(safetensors_format.canonical(document))
 
     def predict(self, table: pa.Table | Matrix, confidence: float | None = None) -> Predicted:
-        """Answer every row of a table that has the inputs among its columns, each with the Arrow type of its kind.
+        """Predict every row of a table that has the inputs among its columns, each with the Arrow type of its kind.
 
         A matrix is taken for the raw one. With `confidence` (in (0, 1)) besides: an interval for every prediction, that
         of the algorithm, else by the errors on rows held out. Raises NoInterval where there is neither.

@@ -28,7 +28,7 @@ class Cost(NamedTuple):
 
     memory_bytes: int
     seconds: float
-    lot: int | None
+    batch_rows: int | None
 
 
 def encoded_widths(spec: TrainSpec, task: Task | None, chosen: Sequence[TableColumn]) -> list[int]:

@@ -50,7 +50,7 @@ class DrawnRows(NamedTuple):
 
 def draw(planned: Plan, table: pa.Table, rng: np.random.Generator, progress: Progress, each: Each) -> DrawnRows:
     """Raises InvalidData for rows that cannot be used, naming them."""
-    stream = Stream.look(planned, table, progress) if planned.lot else None
+    stream = Stream.look(planned, table, progress) if planned.batch_rows else None
     table = stream.sample if stream else table
     material = TrainingSet.read(planned, table, each)
     if stream:

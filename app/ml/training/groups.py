@@ -22,9 +22,9 @@ def group_faults(how: Validation, known: Mapping[str, TableColumn], target: str 
         yield Fault(AT, "All rows are of one group, so none can be held out: name another column, or leave it out.")
 
 
-def streaming_fault(how: Validation, batch: int | None) -> Iterator[Fault]:
-    """lot: rows learned at a time, where memory does not hold all."""
-    if how.group is not None and batch is not None:
+def streaming_fault(how: Validation, batch_rows: int | None) -> Iterator[Fault]:
+    """batch_rows: rows learned at a time, where memory does not hold all."""
+    if how.group is not None and batch_rows is not None:
         detail = "The table is too large for the memory of a job, and is then split row by row, not by groups."
         yield Fault(AT, f"{detail} Set group to null, or raise VALIANT_JOB_MEMORY_BYTES.")
 

@@ -88,7 +88,7 @@ def sealed_rows(receipts: Sequence[Mapping[str, JSON]], target: Target, table: p
     for receipt in receipts:
         how, seed = _validation(receipt), receipt.get("seed")
         fraction, group = how.get("test_fraction"), how.get("group")
-        if fraction is None or seed is None or "lot" in receipt:
+        if fraction is None or seed is None or "batch_rows" in receipt:
             return None
         rng = np.random.Generator(np.random.PCG64(seed))
         groups = None if group is None else read_groups(table, group, target.rows)

@@ -1,12 +1,12 @@
 """Training on a table that does not fit into memory, by an algorithm that takes one more batch.
 
 The table is read, never held: it may be mapped from a file. One pass looks at every row, so that what cannot be used
-is found and named, and puts a *sample* aside, which is held: rows that judge the model, and rows it learns from, of
-each about a *lot*, drawn at random, and with them the first row of every class and category. Preparation
-(means, scales, levels) is learned from the sample's training rows; only the ranges that later rows are compared with
-are those of all. The algorithm then learns batch after batch of a lot: `fit` with the first, `update` with the
-others, and again as often as it says or until a round has taught it nothing. In each round blocks of rows come in
-another order, and the rows of a batch mixed. Metrics, cross-validation and golden rows are those of the sample.
+is found and named, and draws a *sample* that is held: test rows and training rows, about a batch of each, drawn at
+random, and with them the first row of every class and category. Preparation (means, scales, levels) is learned from
+the sample's training rows; only the ranges that later rows are compared with are those of all. The algorithm then
+learns batch after batch: `fit` with the first, `update` with the others, and again as often as it requires or until a
+round changes nothing. In each round blocks of rows come in another order, and the rows of a batch mixed. Metrics,
+cross-validation and golden rows are those of the sample.
 
 What becomes of a row hangs on the seed and its number alone, so that it need not be remembered.
 """
@@ -128,7 +128,7 @@ class Stream:
 
 
 class _Look(NamedTuple):
-    """At one lot of rows."""
+    """At one batch of rows."""
 
     sample: pa.Table
     numbers: Labels
@@ -146,13 +146,13 @@ class _Source(NamedTuple):
     planned: Plan
     table: pa.Table
     draw: Draw
-    lot: int
+    batch_rows: int
 
     @classmethod
     def of(cls, planned: Plan, table: pa.Table) -> Self:
         spec = planned.spec
         names = [*planned.features, *(name for name in (spec.target, spec.weights, spec.sigma) if name is not None)]
-        batch = planned.lot or max(planned.rows, 1)
+        batch = planned.batch_rows or max(planned.rows, 1)
         share = batch / max(planned.rows, 1)
         draw = Draw(spec.seed, min(spec.validation.test_fraction, share), share)
         return cls(planned, table.select(list(dict.fromkeys(names))), draw, batch)
@@ -163,24 +163,24 @@ class _Source(NamedTuple):
 
     def looks(self, progress: Progress, *, hashed: bool) -> Iterator[_Look]:
         firsts = _Firsts()
-        for start in range(0, self.table.num_rows, self.lot):
+        for start in range(0, self.table.num_rows, self.batch_rows):
             piece = self._read(start)
             if piece is not None:
                 yield self._look(start, piece, firsts.of(piece), hashed=hashed)
-            progress(min(1.0, (start + self.lot) / self.table.num_rows))
+            progress(min(1.0, (start + self.batch_rows) / self.table.num_rows))
 
     def batches(self, turn: int, kept: Labels) -> Iterator[tuple[TrainingSet, Labels]]:
         """Rows to learn from, and the order to take them in."""
         rng = np.random.Generator(np.random.PCG64([self.spec.seed, len(self.draw), turn]))
         blocks = rng.permutation(-(-self.table.num_rows // BLOCK))
-        for batch in np.array_split(blocks, max(1, len(blocks) * BLOCK // self.lot)):
+        for batch in np.array_split(blocks, max(1, len(blocks) * BLOCK // self.batch_rows)):
             rows = pa.concat_tables(self._to_learn(block * BLOCK, kept) for block in batch.tolist())
             if rows.num_rows >= 2:
                 yield TrainingSet.read(self.planned, rows), rng.permutation(rows.num_rows)
 
     def _read(self, start: int) -> TrainingSet | None:
-        """The rows of a lot; None where fewer than two of them have a target."""
-        rows = self.table.slice(start, self.lot)
+        """The rows of a batch; None where fewer than two of them have a target."""
+        rows = self.table.slice(start, self.batch_rows)
         if self.spec.target is not None and present(rows.column(self.spec.target)).sum() < 2:
             return None
         try:
@@ -194,7 +194,7 @@ class _Source(NamedTuple):
         held, sampled = self.draw.of(start, len(piece.raw.values))
         held[kept], sampled[kept] = False, True
         learned, chosen = rows[~held[rows]], rows[sampled[rows]]
-        read = self.table.slice(start, self.lot)
+        read = self.table.slice(start, self.batch_rows)
         spans = Range.of(piece.raw.values[learned])
         hashes = row_hashes(read, self.planned.features, self.spec.target)[learned] if hashed else NO_HASHES
         sample = read.take(pa.array(chosen))

@@ -18,7 +18,7 @@ from app.ml.training.cost import cost_of, encoded_widths
 from app.ml.training.data_faults import value_faults
 from app.ml.training.feature_choice import chosen_features
 from app.ml.training.groups import group_faults, group_warnings, streaming_fault, units_of
-from app.ml.training.plan_warnings import lot_warnings, plan_warnings
+from app.ml.training.plan_warnings import batch_warnings, plan_warnings
 from app.ml.training.task_choice import chosen_task, classes_of
 from app.ml.training.train_spec import TrainSpec
 
@@ -39,7 +39,7 @@ class Plan(NamedTuple):
     seconds: float
     """Rough time from start to end."""
     warnings: tuple[str, ...]
-    lot: int | None
+    batch_rows: int | None
     """Rows learned at a time, where memory does not hold all: see `app.ml.training.out_of_core`."""
     units: int
     """What splits divide: rows, or groups of them."""
@@ -71,9 +71,9 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
     usable = rows - (known[spec.target].missing if spec.target is not None else 0)
     units = units_of(spec.validation, known, usable)
     cost = cost_of(spec, task, chosen, size, units=units, memory_bytes=memory_bytes)
-    if faults := [*streaming_fault(spec.validation, cost.lot)]:
+    if faults := [*streaming_fault(spec.validation, cost.batch_rows)]:
         raise InvalidRequest(faults=faults)
-    warnings += [*warned, *plan_warnings(spec, chosen, known, usable), *lot_warnings(cost.lot)]
+    warnings += [*warned, *plan_warnings(spec, chosen, known, usable), *batch_warnings(cost.batch_rows)]
     warnings += group_warnings(spec.validation, known, features)
     return Plan(
         spec=spec,
@@ -84,7 +84,7 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
         memory_bytes=cost.memory_bytes,
         seconds=cost.seconds,
         warnings=tuple(warnings),
-        lot=cost.lot,
+        batch_rows=cost.batch_rows,
         units=units,
         memory_limit=memory_bytes,
     )

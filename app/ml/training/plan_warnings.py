@@ -43,7 +43,7 @@ def _many_categories(column: TableColumn, spec: TrainSpec) -> str:
     return f"{said}: the rarest count as one, other. To tell them apart, {more}{encode}."
 
 
-def lot_warnings(batch: int | None) -> Iterator[str]:
+def batch_warnings(batch: int | None) -> Iterator[str]:
     if batch is not None:
         yield (
             f"Too large for the memory of a job: learned in batches of about {batch} rows. Scales, levels, metrics and "

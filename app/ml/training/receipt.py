@@ -19,7 +19,7 @@ def receipt(planned: Plan, data_digest: str, reading: Mapping[str, JSON] | None)
         "data_digest": data_digest,
         "spec": spec.model_dump(mode="json", include=set(TrainSpec.model_fields)),
         "libraries": libraries(),
-        **({"lot": planned.lot} if planned.lot else {}),
+        **({"batch_rows": planned.batch_rows} if planned.batch_rows else {}),
     }
 
 

@@ -81,7 +81,7 @@ def table_of(response):
     return pa.ipc.open_stream(response.content).read_all()
 
 
-def test_csv_is_answered_as_json_is(ask, by_json, mixed):
+def test_csv_is_predicted_as_json_is(ask, by_json, mixed):
     response = ask(mixed(), TABLE.encode(), "text/csv; charset=UTF-8")
     assert response.content == by_json(mixed(), COLUMNS, DATA).content
     assert response.headers["x-ignored-columns"] == "extra"

@@ -183,7 +183,7 @@ def test_a_body_for_which_room_is_made_as_it_comes(talk, name, usual, monkeypatc
 
 
 @pytest.mark.parametrize("lead", [0, 77])
-def test_room_is_made_for_what_came_not_for_what_is_said_to_come(lead):
+def test_memory_is_taken_for_what_came_not_for_what_is_announced(lead):
     """And so that numbers behind so many bytes are where a processor reads them best."""
     came, requested = 100, PreparedRequest(10**12, lead, None)
     arriving = connection._Arriving(requested, b"", memoryview(bytes(range(came))), came, came, None)
@@ -220,7 +220,7 @@ def test_who_leaves_before_the_question_is_whole(talk, name, server):
 
 
 @pytest.mark.parametrize("left", [10, 0])
-def test_a_server_that_ends_waits_for_what_has_begun_to_arrive_and_for_answers(settings, name, left, monkeypatch):
+def test_a_server_that_ends_waits_for_what_has_begun_to_arrive_and_for_responses(settings, name, left, monkeypatch):
     requested, real = request_of(name, ROWS), Predictions.ready
 
     async def slow(*expected):
@@ -305,7 +305,7 @@ def test_a_large_body_is_answered_later_and_in_order(talk, name, usual):
 
 
 @pytest.mark.parametrize(("reset", "usual"), [(False, False), (True, False), (False, True)])
-def test_who_leaves_before_a_large_answer_leaves_the_queue(settings, name, reset, usual, monkeypatch):
+def test_a_client_that_leaves_before_a_large_response_leaves_the_queue(settings, name, reset, usual, monkeypatch):
     """Nothing of the question is kept, no other notices, and the answer is counted as one that nobody waited for."""
     app = create_app(settings.model_copy(update={"predict_threads": 1, "max_waiting_predictions": 1}))
     rows = [[0.5 * i, None, "large"] for i in range(20_000)]

@@ -66,7 +66,7 @@ def models(numeric, mixed):
 
 
 @pytest.mark.parametrize(("kind", "body", "headers"), SENT)
-def test_what_the_sdk_sends_is_answered(client, models, kind, body, headers):
+def test_what_the_sdk_sends_is_predicted(client, models, kind, body, headers):
     model = models[kind]
     response = client.post(f"/v2/models/{model}/infer", content=body, headers=headers)
     assert response.status_code == 200, response.text

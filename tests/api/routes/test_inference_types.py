@@ -90,7 +90,7 @@ def test_what_is_there(client, types, model):
 
 
 @pytest.mark.parametrize("path", ["", "/versions/1"])
-def test_their_request_and_our_answer(client, types, model, path):
+def test_their_request_and_our_response(client, types, model, path):
     result = types.MetadataModelResponse.model_validate_json(client.get(f"/v2/models/{model}").content)
     body = infer_request(types, result.inputs, outputs=[types.RequestOutput(name=one.name) for one in result.outputs])
     response = client.post(

@@ -115,7 +115,7 @@ def test_counts_jobs_and_the_age_of_the_queue(database_factory, add_iris):
     assert found["valiant_database_connections_limit",] == own.database_pool
 
 
-def test_a_scrape_does_not_wait_for_a_database_that_does_not_answer(database_factory):
+def test_a_scrape_does_not_wait_for_a_database_that_does_not_respond(database_factory):
     from app.main import create_app
     from app.wiring import build
 

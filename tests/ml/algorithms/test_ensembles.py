@@ -53,7 +53,7 @@ def one_by_one(fit):
 
 
 @pytest.mark.parametrize("module", [stacking, weighted])
-def test_at_no_level_does_anybody_answer_a_row_it_has_seen(module):
+def test_at_no_level_does_a_learner_predict_a_row_it_has_seen(module):
     """E4: a stack in a stack; row numbers travel as a column, and every fit at every level is watched."""
     n, rng, requested = 40, np.random.default_rng(0), []
     x = np.column_stack([np.arange(n), rng.normal(size=n)])

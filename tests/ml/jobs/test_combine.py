@@ -90,7 +90,7 @@ def rents():
 
 
 @pytest.mark.parametrize("table", [strange(), flats(seed=5, places=("moon", "west", "north"))])
-def test_it_answers_as_its_members_do_alone(rents, table):
+def test_it_predicts_as_its_members_do_alone(rents, table):
     made = decode(
         combined(
             flats(seed=2),
@@ -155,7 +155,7 @@ def test_other_rows_are_judged_whole(rents):
     assert [(one["model"], one["version"]) for one in made.report.summary] == [(m.version.model, 1) for m in rents]
 
 
-def test_of_the_members_own_table_only_rows_are_judged_that_none_has_learned():
+def test_of_the_members_own_table_only_rows_that_none_has_learned_are_evaluated():
     table = flats()
     one, other = (model(table, "ridge", seed=seed, validation={"test_fraction": 0.4}) for seed in (1, 2))
     made = combined(table, [one, other], "sha256:own")

@@ -74,7 +74,7 @@ def values(metrics):
     return {(metric.name, metric.label): metric.value for metric in metrics}
 
 
-def test_on_its_own_data_it_judges_the_rows_that_training_held_out(judge):
+def test_on_its_own_data_it_is_evaluated_on_the_held_out_rows(judge):
     result, report = judge.result(), judge.trained.report
     assert values(result.metrics) == pytest.approx(values(report.test), rel=1e-12)
     assert result.confusion_matrix.counts == report.confusion_matrix.counts
@@ -188,7 +188,7 @@ def test_rows_learned_in_batches_are_left_out_of_their_own_table(monkeypatch):
     table = pa.table({f"x{place}": x[:, place] for place in range(8)} | {"y": x.sum(axis=1)})
     room = cost.BASE_BYTES + 3_000_000  # for batches and hashes of rows, not for all rows
     judge = Judge(table, algorithm={"name": "linear_sgd"}, target="y", memory_bytes=room)
-    assert "lot" in judge.version.header.receipt
+    assert "batch_rows" in judge.version.header.receipt
     result = judge.result()
     assert result.rows == 8000 - judge.trained.report.rows_train
     assert judge.result(rows="held_out").rows == result.rows

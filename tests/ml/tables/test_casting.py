@@ -129,7 +129,7 @@ def test_other_kinds_become_categories_by_their_plain_text():
     assert dates == [datetime(2024, 3, 5, tzinfo=UTC), None]
 
 
-def test_a_model_is_judged_on_a_dataset_of_the_kinds_that_its_training_had(trained):
+def test_a_model_is_evaluated_on_a_dataset_of_the_kinds_that_its_training_had(trained):
     model = decode(trained.blob)
     version = Version("m", 1, digest(trained.blob), read_header(trained.blob))
     sheet = Sheet("sha256:other", ROWS, tuple(SHEET))

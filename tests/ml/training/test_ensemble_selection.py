@@ -55,7 +55,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize(("name", "metric", "asked"), WAYS.values(), ids=WAYS)
-def test_the_committee_it_tells_of_does_out_of_fold_what_was_told(report_of, name, metric, asked):
+def test_the_proposed_committee_has_the_reported_metrics_out_of_fold(report_of, name, metric, asked):
     """Trained from the answer as it stands and judged by the same folds, whose rows its members then do not see."""
     columns = tables()[name]
     ranking = searched(columns, metric=metric, grid=[NEIGHBOURS], **asked)

@@ -92,8 +92,8 @@ def test_the_figures_are_those_of_the_whole(algorithm, target, name):
     assert report.rows_train + report.rows_test == whole.report.rows_train + whole.report.rows_test
     assert f"fitted on the other {report.rows_train}" in report.evidence
     assert any("in batches" in warning for warning in report.warnings)
-    assert "lot" in decode(batches.blob).receipt
-    assert "lot" not in decode(whole.blob).receipt
+    assert "batch_rows" in decode(batches.blob).receipt
+    assert "batch_rows" not in decode(whole.blob).receipt
     (town,) = [one for one in decode(batches.blob).inputs if one.name == "town"]
     assert town.levels == ["Bonn", "Köln", "Trier", "Ulm"]
 
@@ -206,13 +206,13 @@ def test_the_plan_says_how():
     columns = sheet(table())
     how = spec_of()
     small, large = (plan(how, columns, rows, 400 << 20) for rows in (10_000, 100_000_000))
-    assert small.lot is None
-    assert large.lot == 6000 // 8
+    assert small.batch_rows is None
+    assert large.batch_rows == 6000 // 8
     assert large.memory_bytes < 400 << 20
     assert "in batches" in large.warnings[-1]
     assert plan(how, columns, 100_000_000).memory_bytes > 10 * large.memory_bytes
     ridge = TrainSpec.model_validate({"algorithm": {"name": "ridge"}, "target": "score"})
-    assert plan(ridge, columns, 100_000_000, 400 << 20).lot is None
+    assert plan(ridge, columns, 100_000_000, 400 << 20).batch_rows is None
 
 
 def test_one_pass_of_batches_is_one_pass_over_the_rows():

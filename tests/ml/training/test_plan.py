@@ -135,7 +135,7 @@ def test_a_target_of_two_numbers_is_a_regression_that_says_how_to_classify():
     assert not any("'won'" in messages for messages in named.warnings)
 
 
-def test_a_target_of_texts_most_of_which_are_numbers_is_asked_about():
+def test_a_target_of_texts_most_of_which_are_numbers_is_refused():
     sentence = "499 of 500 values are numbers; line 319 is not: the column was read as text."
     columns = (*COLUMNS, TableColumn("cost", "categorical", 0, 90, mostly_numbers=sentence))
     with pytest.raises(InvalidRequest) as refusal:

@@ -36,7 +36,7 @@ def uses(world):
     return world.run("select coalesce(sum(times), 0) from uses").scalar()
 
 
-def test_rows_that_judged_are_counted_with_the_success_or_not_at_all(world):
+def test_uses_of_test_rows_are_counted_with_the_success_or_not_at_all(world):
     trained, before = world.outcome.trained, uses(world)
     for outcome in (world.outcome, world.outcome):
         world.jobs.succeed(world.jobs.claim(world.submit()), outcome)
