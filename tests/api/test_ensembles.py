@@ -105,7 +105,7 @@ AVERAGED = [
 def test_the_mean_of_the_parts_is_the_answer(call, algorithm, parts, target):
     result, response = (call(verb, algorithm, target=target) for verb in ("explain", "predict"))
     messages = [
-        [part["answer"] if parts == "members" else part for part in one[parts]] for one in result["explanations"]
+        [part["prediction"] if parts == "members" else part for part in one[parts]] for one in result["explanations"]
     ]
     expected = response["probabilities" if target == "species" else "predictions"]
     np.testing.assert_allclose(np.mean(messages, axis=1), expected, rtol=1e-9, atol=1e-15)
@@ -146,7 +146,7 @@ def test_stacked_members_and_columns_that_add_up(call):
 def test_explanations_say_of_which_function_of_the_target_they_are(call):
     result = call("explain", TREE, target="length", preprocessing={"target": "log"})
     assert result["target_function"] == "log"
-    leaves = [one["leaf"]["answer"] for one in result["explanations"]]
+    leaves = [one["leaf"]["prediction"] for one in result["explanations"]]
     np.testing.assert_allclose(np.exp(leaves), result["predictions"], rtol=1e-9)
 
 
@@ -257,7 +257,7 @@ def test_where_the_path_ends_for_want_of_a_value_the_column_is_named(call):
 
 def votes(call):
     result = call("explain", TEAM)["explanations"]
-    return np.array([[np.argmax(member["answer"]) for member in one["members"]] for one in result])
+    return np.array([[np.argmax(member["prediction"]) for member in one["members"]] for one in result])
 
 
 def test_a_committee_leaves_rows_without_an_answer(call):

@@ -23,7 +23,7 @@ The parabola 0, 1, 4, 9 about 2.5, with a unit prior: the answer, its variance, 
 >>> rows = Data.of(Task.REGRESSION, [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 4.0, 9.0])
 >>> params = BayesianLocallyWeighted(width=1, prior_variance=1, prior_shape=1, prior_rate=1, literal=True)
 >>> told = explain(params, fit(params, rows, Context.of(0)).state, np.array([[2.5]]))[0]
->>> [round(told[name], 7) for name in ("answer", "variance", "noise_variance", "degrees_of_freedom")]
+>>> [round(told[name], 7) for name in ("prediction", "variance", "noise_variance", "degrees_of_freedom")]
 [6.0457781, 2.1890779, 3.0393421, 3.224174]
 
 References: Moore & Schneider (1996), NIPS 8:1066; Atkeson, Moore & Schaal (1997), Artif. Intell. Rev. 11:11;
@@ -134,7 +134,7 @@ def explain(params: BayesianLocallyWeighted, state: State, x: Matrix) -> list[JS
     for posterior in _asked(params, state, x):
         coef = state.unit * posterior.coef
         named = {
-            "answer": state.middle + state.unit * posterior.mean,
+            "prediction": state.middle + state.unit * posterior.mean,
             "variance": state.unit**2 * posterior.variance,
             "noise_variance": state.unit**2 * posterior.noise,
             "degrees_of_freedom": _freedom(params, posterior),

@@ -211,7 +211,7 @@ def _answer(state: State, places: Labels, counts: Matrix) -> NDArray[np.float64]
 
 def _told(params: KNN, state: State, places: Labels, far: Vector, counts: Vector) -> JSON:
     kind = "row" if params.prototypes is None else "prototype"
-    answer, typed = ("class", int) if state.classes else ("answer", float)
+    answer, typed = ("class", int) if state.classes else ("target", float)
     result: dict[str, JSON] = {
         "neighbours": [
             {kind: int(state.numbers[i]), answer: typed(state.answers[i]), "distance": float(d), "weight": float(w)}

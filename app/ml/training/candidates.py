@@ -105,7 +105,7 @@ def _tried(spec: SearchSpec) -> Iterator[Candidate]:
                 try:
                     yield Candidate(settings, _set(spec, place, settings), _root(place)[:-1])
                 except ValidationError as error:  # each is fine, but not together
-                    raise InvalidRequest(faults=[Fault("/grid", _said(error))]) from None
+                    raise InvalidRequest(faults=[Fault("/grid", _message(error))]) from None
 
 
 def _concerned(axes: Sequence[A], place: int) -> list[A]:
@@ -171,7 +171,7 @@ def _unfit(spec: SearchSpec) -> Iterator[Fault]:
             try:
                 _set(spec, _place(axis.pointer), {axis.pointer: value})
             except ValidationError as error:
-                yield Fault(f"{at}/{where}", _said(error))
+                yield Fault(f"{at}/{where}", _message(error))
             except (KeyError, IndexError, ValueError, TypeError, AttributeError):
                 yield Fault(f"{at}/pointer", "The request has no such setting.")
                 break
@@ -184,6 +184,6 @@ def _axes(spec: SearchSpec) -> Iterator[tuple[str, Grid | Draw]]:
         yield f"/draws/{i}", draw
 
 
-def _said(error: ValidationError) -> str:
+def _message(error: ValidationError) -> str:
     """In words, without the value."""
     return " ".join(dict.fromkeys(sentence(one) for one in error.errors(include_url=False)))

@@ -13,12 +13,12 @@ BASE_BYTES, BASE_SECONDS = 150 << 20, 0.25
 SECONDS_PER_CELL = 8e-8
 """Of reading, preparation and metrics, per number of the matrix and for every fit."""
 
-LOT = 1 << 19
+BATCH_CELLS = 1 << 19
 """Numbers learned at a time where memory does not hold all."""
 FEWEST = 1000
 """Rows learned at a time at least, however wide."""
 HELD = 5
-"""Lots held at once: rows held out, the sample, the batch, and copies on the way."""
+"""Batches held at once: rows held out, the sample, the batch, and copies on the way."""
 SECONDS_PER_STREAMED_CELL = 4e-8
 """Of one pass over what memory does not hold: mostly reading and preparing."""
 
@@ -59,7 +59,7 @@ def cost_of(
     algorithm = nested.entry_of(spec.algorithm).algorithm
     each = SECONDS_PER_CELL * size.cells + nested.seconds(algorithm, spec.algorithm, task, size)
     memory, seconds = BASE_BYTES + row_bytes * rows, fits * each
-    batch = max(FEWEST, LOT // max(width, len(chosen)))
+    batch = max(FEWEST, BATCH_CELLS // max(width, len(chosen)))
     if algorithm.update is None or memory <= memory_bytes or rows <= HELD * batch:
         return Cost(memory, round(BASE_SECONDS + seconds, 2), None)
     seconds = SECONDS_PER_STREAMED_CELL * size.cells * (1 + algorithm.passes(spec.algorithm))

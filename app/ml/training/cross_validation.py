@@ -41,7 +41,7 @@ class Validated(NamedTuple):
     """One sentence."""
     folds: list[Fold] | None = None
     resampled: bool = False
-    """Rows left out of bootstrap resamples were the judges."""
+    """Rows left out of bootstrap resamples were evaluated."""
     equal: Equal | None = None
     predicted: Vector | None = None
     """(n,) of a regression: a prediction for each row by a fit without it, in the target's own units."""
@@ -49,7 +49,7 @@ class Validated(NamedTuple):
     """With the fits of the folds, where they are kept."""
 
 
-class _Told(NamedTuple):
+class _FoldResult(NamedTuple):
     """Of one fit by rows it has not seen."""
 
     metrics: str
@@ -59,7 +59,7 @@ class _Told(NamedTuple):
     kept: ScoredFold | None = None
 
 
-class _Answer(NamedTuple):
+class _Predicted(NamedTuple):
     """Predictions of one fit for rows it has not seen."""
 
     value: NDArray[np.float64]
@@ -90,30 +90,30 @@ class Fits(NamedTuple):
             self.step(done / len(works), f"fitted {what} {done} of {len(works)}")
             yield made
 
-    def judged(
+    def evaluated(
         self, splits: Sequence[Split], what: str, *, bars: bool, whole: Preparation | None = None
     ) -> Iterator[tuple[Fold, Vector, ScoredFold | None]]:
         """The metrics of each split, the residuals of its test rows, and its fit where `whole` is given."""
         own = self.rng.spawn(len(splits)) if bars else [None] * len(splits)
-        works = [partial(self._told, split, rng, whole) for split, rng in zip(splits, own, strict=True)]
-        for place, result in enumerate(self.each(_Told, works, what)):
+        works = [partial(self._fold_result, split, rng, whole) for split, rng in zip(splits, own, strict=True)]
+        for place, result in enumerate(self.each(_FoldResult, works, what)):
             metrics = _METRICS.validate_json(result.metrics)
             yield Fold(fold=place + 1, rows=splits[place].test.size, metrics=metrics), result.residuals, result.kept
 
-    def _told(self, split: Split, rng: np.random.Generator | None, whole: Preparation | None) -> _Told:
+    def _fold_result(self, split: Split, rng: np.random.Generator | None, whole: Preparation | None) -> _FoldResult:
         fitted, rows = self.of(split.train), self.rows[split.test]
         result = judge(self.material, fitted, rows, rng)
         kept = scored(self.material, self.kept_as, whole, fitted, rows) if whole and self.kept_as else None
-        return _Told(_METRICS.dump_json(result.metrics).decode(), result.residuals, kept)
+        return _FoldResult(_METRICS.dump_json(result.metrics).decode(), result.residuals, kept)
 
-    def answer(self, rows: Labels) -> _Answer:
+    def predicted(self, rows: Labels) -> _Predicted:
         """What a fit of all other rows predicts for these."""
         fitted = self.of(np.delete(np.arange(self.rows.size), rows))
         data = self.material.data(fitted.preparation, self.rows[rows])
-        return _Answer(fitted.learned.predict(data.x))
+        return _Predicted(fitted.learned.predict(data.x))
 
     def equal(self, splits: Sequence[Split] | None = None) -> Equal | None:
-        """Rows that judge a fit of equal ones; without splits each judges a fit of all others."""
+        """Rows on which a fit of equal ones is evaluated; without splits each is held out of a fit of all others."""
         if self.copies is None:
             return None
         own = self.copies.among(self.rows)
@@ -146,7 +146,7 @@ def _kfold(fits: Fits, k: int) -> Validated | None:
         return None
     keeps = fits.kept_as is not None and small(fits.material, fits.rows, splits)
     whole = fits.material.prepare(fits.rows) if keeps else None
-    folds, left, kept = zip(*fits.judged(splits, "fold", bars=True, whole=whole), strict=True)
+    folds, left, kept = zip(*fits.evaluated(splits, "fold", bars=True, whole=whole), strict=True)
     grouped = "" if fits.groups is None else " of whole groups"
     result = f"Cross-validation divides these into {len(folds)} folds{grouped}."
     metrics = across_folds([fold.metrics for fold in folds])
@@ -169,7 +169,7 @@ def _out_of_fold(fits: Fits, splits: Sequence[Split], residuals: Sequence[Vector
 def _bootstrap(fits: Fits, draws: int) -> Validated:
     drawn = [resample(fits.rows.size, fits.rng, fits.groups) for _ in range(draws)]
     drawn = [split for split in drawn if split.test.size]
-    folds = [fold for fold, *_ in fits.judged(drawn, "resample", bars=False)]
+    folds = [fold for fold, *_ in fits.evaluated(drawn, "resample", bars=False)]
     what = "rows" if fits.groups is None else "groups"
     result = (
         f"{len(folds)} more models were fitted on as many {what} drawn from these with replacement, each "
@@ -183,19 +183,19 @@ def _bootstrap(fits: Fits, draws: int) -> Validated:
 
 def _loo(fits: Fits) -> Validated:
     material, rows = fits.material, fits.rows
-    answers = closed_form(material, rows)
-    if answers is None:
-        answers = np.full((rows.size, len(material.classes)) if material.classes else rows.size, np.nan)
-    missing = np.flatnonzero(np.isnan(answers.reshape(rows.size, -1)).any(axis=1))
-    works = [partial(fits.answer, np.array([row])) for row in missing.tolist()]
-    for row, made in zip(missing, fits.each(_Answer, works, "without a row,"), strict=True):
-        answers[row] = made.value[0]
+    predictions = closed_form(material, rows)
+    if predictions is None:
+        predictions = np.full((rows.size, len(material.classes)) if material.classes else rows.size, np.nan)
+    missing = np.flatnonzero(np.isnan(predictions.reshape(rows.size, -1)).any(axis=1))
+    works = [partial(fits.predicted, np.array([row])) for row in missing.tolist()]
+    for row, made in zip(missing, fits.each(_Predicted, works, "without a row,"), strict=True):
+        predictions[row] = made.value[0]
     ways = {rows.size: "by a fit for each", 0: "in closed form"}
     result = (
         f"Leave-one-out predicts each of these by a fit of all the others, "
         f"{ways.get(missing.size, f'in closed form but for {missing.size} rows')}."
     )
-    return _compared(fits, answers, result, fits.equal())
+    return _compared(fits, predictions, result, fits.equal())
 
 
 def _without_groups(fits: Fits, groups: Labels) -> Validated | None:
@@ -203,17 +203,17 @@ def _without_groups(fits: Fits, groups: Labels) -> Validated | None:
     left_out = members(groups)
     if len(left_out) < 2:
         return None
-    works = [partial(fits.answer, rows) for rows in left_out]
-    answers = np.concatenate([made.value for made in fits.each(_Answer, works, "without a group,")])
+    works = [partial(fits.predicted, rows) for rows in left_out]
+    predictions = np.concatenate([made.value for made in fits.each(_Predicted, works, "without a group,")])
     result = f"Leave-one-group-out predicts each of {len(left_out)} groups of these by a fit of all the others."
     equal = fits.equal([Split(np.flatnonzero(groups != group), rows) for group, rows in enumerate(left_out)])
-    return _compared(fits, answers[np.argsort(np.concatenate(left_out))], result, equal)
+    return _compared(fits, predictions[np.argsort(np.concatenate(left_out))], result, equal)
 
 
-def _compared(fits: Fits, answers: NDArray[np.float64], result: str, equal: Equal | None) -> Validated:
-    """answers: (n,) or (n, k) to all rows."""
+def _compared(fits: Fits, predictions: NDArray[np.float64], result: str, equal: Equal | None) -> Validated:
+    """predictions: (n,) or (n, k) to all rows."""
     material, rows = fits.material, fits.rows
     data = material.data(material.prepare(rows), rows)
     means = meaning(material.algorithm, material.params, material.task)
-    metrics = evaluate(data, Predictions(answers, means), material.classes, fits.rng).metrics
-    return Validated(metrics, result, equal=equal, predicted=answers if material.task.of_numbers else None)
+    metrics = evaluate(data, Predictions(predictions, means), material.classes, fits.rng).metrics
+    return Validated(metrics, result, equal=equal, predicted=predictions if material.task.of_numbers else None)

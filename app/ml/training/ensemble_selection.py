@@ -1,8 +1,8 @@
-"""An ensemble from a search: its candidates have answered rows that they had not seen, so their average can be judged.
+"""An ensemble from a search: its candidates have predicted rows that they had not seen, so that it can be evaluated.
 
-Members are chosen by the squared error of numbers, or of class probabilities (Brier), out of fold: no answer that takes
-part comes from a model which has learned the row (LION 11). What chooses also flatters: therefore
-every fold also judges an ensemble that the other folds alone have chosen, beside the candidate they would have chosen.
+Members are chosen by the squared error of numbers, or of class probabilities (Brier), out of fold: no
+prediction that takes part comes from a model which has learned the row (LION 11). What chooses also flatters: therefore
+every fold also evaluates an ensemble that the other folds alone have chosen, beside the candidate of their choice.
 """
 
 from collections.abc import Sequence
@@ -28,9 +28,9 @@ from app.ml.training.training_set import TrainingSet
 from app.wire import Wire
 
 MOST = 50
-"""Candidates whose answers are kept, the best so far: as many as may sit on a committee."""
+"""Candidates whose predictions are kept, the best so far: as many as may sit on a committee."""
 NUMBERS = 1 << 22
-"""Of all answers kept (32 MiB)."""
+"""Of all predictions kept (32 MiB)."""
 
 
 class EnsembleMember(Wire):
@@ -66,12 +66,12 @@ class Contender(NamedTuple):
     spec: TrainSpec
     cost: Vector
     """(folds,) its metric, the lower the better."""
-    answers: NDArray[np.float64]
+    predictions: NDArray[np.float64]
     """(n,) or (n, k) out of fold, of the function of the target that was fitted."""
 
 
-class Judges(NamedTuple):
-    """The rows that every candidate has answered, and how."""
+class Comparison(NamedTuple):
+    """The rows that every candidate has predicted, and how."""
 
     material: TrainingSet
     rows: Labels
@@ -80,30 +80,30 @@ class Judges(NamedTuple):
 
     @property
     def room(self) -> int:
-        """Candidates whose answers can be kept; fewer than two are of no use."""
+        """Candidates whose predictions can be kept; fewer than two are of no use."""
         supervised = self.material.task.supervised
         return min(MOST, NUMBERS // (self.rows.size * max(1, len(self.material.classes)))) if supervised else 0
 
-    def value(self, spec: TrainSpec, answers: NDArray[np.float64], rows: Labels) -> float:
-        """The metric of answers to these rows, places among `rows`; NaN where undefined."""
+    def value(self, spec: TrainSpec, predictions: NDArray[np.float64], rows: Labels) -> float:
+        """The metric of predictions of these rows, places among `rows`; NaN where undefined."""
         target, uncounted = self.material.target, Rows(Resamples.none(rows.size))
         if self.material.task.of_classes:
             truth = np.asarray(target.codes)[self.rows[rows]]
             result = of_classes(
                 truth,
-                answers.argmax(axis=1),
-                answers,
+                predictions.argmax(axis=1),
+                predictions,
                 uncounted,
                 classes=self.material.classes,
                 means=meaning(find(spec.algorithm.name).algorithm, spec.algorithm, self.material.task),
             )
         else:
-            own = in_units(spec.preprocessing.target, answers)
+            own = in_units(spec.preprocessing.target, predictions)
             result = of_numbers(target.y[self.rows[rows]], own, uncounted)
         return value(result, self.metric)
 
     def wanted(self, spec: TrainSpec) -> NDArray[np.float64]:
-        """(n,) or (n, k) what answers should be, in the units in which a committee averages them."""
+        """(n,) or (n, k) the predictions wanted, in the units in which a committee averages them."""
         if self.material.task.of_numbers:
             return carried(spec.preprocessing.target, self.material.target.y[self.rows])
         codes = np.asarray(self.material.target.codes)[self.rows]
@@ -118,28 +118,28 @@ def value(evaluation: Evaluation, metric: str) -> float:
 
 
 def with_one_more(kept: Sequence[Contender], one: Contender, room: int) -> list[Contender]:
-    """At most so many, the best first, of those with an answer to every row."""
-    sound = one.answers.size and np.isfinite(one.cost).all() and np.isfinite(one.answers).all()
+    """At most so many, the best first, of those with a prediction of every row."""
+    sound = one.predictions.size and np.isfinite(one.cost).all() and np.isfinite(one.predictions).all()
     return sorted([*kept, *([one] if sound else [])], key=lambda one: (one.cost.mean(), one.place))[:room]
 
 
-def ensemble(contenders: Sequence[Contender], judges: Judges, *, fold_models: bool) -> Ensemble | None:
+def ensemble(contenders: Sequence[Contender], comparison: Comparison, *, fold_models: bool) -> Ensemble | None:
     """The average to offer; None where none is better than the best alone.
 
     contenders: the best first. fold_models: of each member the fits without one of the folds, not one fit of all rows.
     """
-    pool = _alike(contenders, judges.material)
+    pool = _alike(contenders, comparison.material)
     if not pool or (len(pool) < 2 and not fold_models):
         return None
-    wanted = judges.wanted(pool[0].spec)
-    grams = np.stack([_gram(pool, wanted, split.test) for split in judges.splits])
-    cost, better = np.stack([one.cost for one in pool]), MEASURES[judges.metric].better
+    wanted = comparison.wanted(pool[0].spec)
+    grams = np.stack([_gram(pool, wanted, split.test) for split in comparison.splits])
+    cost, better = np.stack([one.cost for one in pool]), MEASURES[comparison.metric].better
     counts = selected(grams.sum(axis=0), 0)
-    validation = np.array([_judged(pool, counts, judges, split.test) for split in judges.splits])
+    validation = np.array([_measured(pool, counts, comparison, split.test) for split in comparison.splits])
     several = np.count_nonzero(counts) > 1
     if not (several or fold_models) or (several and not _lower(-better * validation, cost[0])):
         return None
-    expected, alone = _anew(pool, grams, cost, judges)
+    expected, alone = _anew(pool, grams, cost, comparison)
     order = [place for place in np.argsort(-counts, kind="stable").tolist() if counts[place]]
     spread = diversity(grams.sum(axis=0), counts)
     return Ensemble(
@@ -147,11 +147,11 @@ def ensemble(contenders: Sequence[Contender], judges: Judges, *, fold_models: bo
         preprocessing=pool[0].spec.preprocessing.model_dump(mode="json"),
         members=[EnsembleMember(candidate=pool[place].place, weight=int(counts[place])) for place in order],
         diversity=None if np.isnan(spread) else spread,
-        validation=fold_mean(judges.metric, validation),
-        expected=fold_mean(judges.metric, expected),
-        gain=fold_mean(f"{judges.metric}_difference", alone + better * expected),
+        validation=fold_mean(comparison.metric, validation),
+        expected=fold_mean(comparison.metric, expected),
+        gain=fold_mean(f"{comparison.metric}_difference", alone + better * expected),
         evidence=f"Chosen from the {len(pool)} best candidates that see the columns alike, by their predictions of "
-        f"{judges.rows.size} training rows in {len(judges.splits)} folds, each by fits of the other folds.",
+        f"{comparison.rows.size} training rows in {len(comparison.splits)} folds, each by fits of the other folds.",
     )
 
 
@@ -173,25 +173,27 @@ def _refused(spec: TrainSpec, material: TrainingSet) -> bool:
 
 def _gram(pool: Sequence[Contender], wanted: NDArray[np.float64], rows: Labels) -> NDArray[np.float64]:
     """(m, m) products of errors."""
-    errors = np.stack([(one.answers[rows] - wanted[rows]).ravel() for one in pool])
+    errors = np.stack([(one.predictions[rows] - wanted[rows]).ravel() for one in pool])
     return errors @ errors.T
 
 
-def _judged(pool: Sequence[Contender], counts: Labels, judges: Judges, rows: Labels) -> float:
-    total = sum(count * pool[place].answers[rows] for place, count in enumerate(counts.tolist()) if count)
+def _measured(pool: Sequence[Contender], counts: Labels, comparison: Comparison, rows: Labels) -> float:
+    total = sum(count * pool[place].predictions[rows] for place, count in enumerate(counts.tolist()) if count)
     average = np.asarray(total) / counts.sum()
     if average.ndim == 2:
         average /= average.sum(axis=1, keepdims=True)
-    return judges.value(pool[0].spec, average, rows)
+    return comparison.value(pool[0].spec, average, rows)
 
 
-def _anew(pool: Sequence[Contender], grams: NDArray[np.float64], cost: Matrix, judges: Judges) -> tuple[Vector, Vector]:
+def _anew(
+    pool: Sequence[Contender], grams: NDArray[np.float64], cost: Matrix, comparison: Comparison
+) -> tuple[Vector, Vector]:
     """(folds,) the metric of the ensemble, and (folds,) the cost of the candidate, that the other folds choose."""
     measured, alone = [], []
-    for fold, split in enumerate(judges.splits):
-        others = np.arange(len(judges.splits)) != fold
+    for fold, split in enumerate(comparison.splits):
+        others = np.arange(len(comparison.splits)) != fold
         first = int(cost[:, others].mean(axis=1).argmin())
-        measured.append(_judged(pool, selected(grams[others].sum(axis=0), first), judges, split.test))
+        measured.append(_measured(pool, selected(grams[others].sum(axis=0), first), comparison, split.test))
         alone.append(cost[first, fold])
     return np.array(measured), np.array(alone)
 

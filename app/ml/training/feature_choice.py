@@ -10,7 +10,7 @@ def chosen_features(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) 
     """The columns to learn from, in the order of the table or of the request."""
     if spec.features is not None:
         named = [column.name for column in columns if column.identifier_like and column.name in spec.features]
-        return tuple(spec.features), _said(named, "looks like an identifier: it may not mean anything for new rows")
+        return tuple(spec.features), _reasons(named, "looks like an identifier: it may not mean anything for new rows")
     others = {spec.target, spec.weights, spec.sigma, spec.validation.group}
     left = [column for column in columns if column.name not in others]
     reasons = {
@@ -21,9 +21,9 @@ def chosen_features(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) 
         "has no values and was left out": [c.name for c in left if c.missing == rows],
     }
     out = {name for names in reasons.values() for name in names}
-    warnings = [said for reason, names in reasons.items() for said in _said(names, reason)]
+    warnings = [sentence for reason, names in reasons.items() for sentence in _reasons(names, reason)]
     return tuple(column.name for column in left if column.name not in out), warnings
 
 
-def _said(names: Sequence[str], reason: str) -> list[str]:
+def _reasons(names: Sequence[str], reason: str) -> list[str]:
     return [f"Column {name!r} {reason}." for name in names]

@@ -14,21 +14,21 @@ Batches: TypeAlias = Callable[[int], Iterator[Data]]
 
 
 def fit_batches(algorithm: Algorithm[Any, Any], params: Params, batches: Batches, context: Context) -> Fit[Any]:
-    """`fit` with the first batch, `update` with the others, pass after pass until one has taught nothing.
+    """`fit` with the first batch, `update` with the others, pass after pass until one changes nothing.
 
-    Curves: a value per pass, the mean over rows of what each batch has told last.
+    Curves: a value per pass, the mean over rows of the last value of each batch.
     """
     quiet, passes = replace(context, progress=silent), algorithm.passes(params)
     fit: Fit[Any] | None = None
     curves: dict[str, list[float]] = defaultdict(list)
-    unfinished, turn, said = True, 0, dict[str, None]()
+    unfinished, turn, warned = True, 0, dict[str, None]()
     while unfinished and turn < passes:
-        unfinished, result, rows, said = False, defaultdict(list), [], {}
+        unfinished, result, rows, warned = False, defaultdict(list), [], {}
         for data in batches(turn):
             fit = algorithm.fit(params, data, quiet) if fit is None else _updated(algorithm, params, fit, data, quiet)
             unfinished |= not fit.converged
             rows.append(len(data.x))
-            said |= dict.fromkeys(fit.warnings)
+            warned |= dict.fromkeys(fit.warnings)
             for name, values in fit.curves.items():
                 result[name].append(values[-1] if len(values) else np.nan)
             context.progress((turn + 1 - 1 / (1 + len(rows))) / passes)
@@ -37,7 +37,7 @@ def fit_batches(algorithm: Algorithm[Any, Any], params: Params, batches: Batches
             curves[name].append(float(np.average(values, weights=rows[: len(values)])))
         context.progress(turn / passes, **{name: values[-1] for name, values in curves.items()})
     assert fit is not None  # noqa: S101 - there are rows, so there is a batch
-    return Fit(fit.state, not unfinished, turn, curves, tuple(said))
+    return Fit(fit.state, not unfinished, turn, curves, tuple(warned))
 
 
 def _updated(

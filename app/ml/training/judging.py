@@ -1,4 +1,4 @@
-"""A model that is there already, judged on a table."""
+"""Evaluation of a stored model on a table."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple

@@ -2,7 +2,7 @@
 
 The fit of all rows but one learns its own preparation. The closed form has but one, of all rows. The two agree if
 
-- columns are not scaled, or the algorithm's answers do not feel it (least squares with an intercept);
+- columns are not scaled, or it does not change the predictions (least squares with an intercept);
 - no missing number is filled in by what the other rows say;
 - no category is rare enough to count as `other`, which another row may change;
 - a row is not the only one of its category: these rows are left to a fit of their own, as are those that the
@@ -28,15 +28,15 @@ def closed_form(material: TrainingSet, rows: Labels) -> NDArray[Any] | None:
     if form is None or not steady(material, preparation, rows, unscaled=form.unscaled(material.params)):
         return None
     data = material.data(preparation, rows)
-    answers = form.predict(material.params, data)
+    predictions = form.predict(material.params, data)
     indicators = data.x[:, sum(column.levels is None for column in preparation.inputs) :]
     alone = indicators[:, indicators.sum(axis=0) == 1].any(axis=1)
-    answers[alone] = np.nan
-    return answers
+    predictions[alone] = np.nan
+    return predictions
 
 
 def steady(material: TrainingSet, preparation: Preparation, rows: Labels, *, unscaled: bool) -> bool:
-    """Whether the preparation without any one row answers like that of all of them."""
+    """Whether the preparation without any one row gives the same predictions as that of all of them."""
     how = material.preprocessing
     if how.model_dump(exclude=UNDERSTOOD, exclude_defaults=True):
         return False

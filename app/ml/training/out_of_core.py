@@ -120,8 +120,8 @@ class Stream:
         preparation = _widened(sample.prepare(self.split.train), self.spans)
 
         def batches(turn: int) -> Iterator[Data]:
-            for piece, order in self.source.batches(turn, self.kept):
-                yield _aligned(piece, sample).data(preparation, order)
+            for part, order in self.source.batches(turn, self.kept):
+                yield _aligned(part, sample).data(preparation, order)
 
         data = sample.data(preparation, self.split.train)
         return Fitted(preparation, data, *sample.fit(data, self.source.spec.seed, progress, batches))
@@ -141,7 +141,7 @@ class _Look(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """A table in pieces."""
+    """A table in batches."""
 
     planned: Plan
     table: pa.Table
@@ -164,9 +164,9 @@ class _Source(NamedTuple):
     def looks(self, progress: Progress, *, hashed: bool) -> Iterator[_Look]:
         firsts = _Firsts()
         for start in range(0, self.table.num_rows, self.batch_rows):
-            piece = self._read(start)
-            if piece is not None:
-                yield self._look(start, piece, firsts.of(piece), hashed=hashed)
+            part = self._read(start)
+            if part is not None:
+                yield self._look(start, part, firsts.of(part), hashed=hashed)
             progress(min(1.0, (start + self.batch_rows) / self.table.num_rows))
 
     def batches(self, turn: int, kept: Labels) -> Iterator[tuple[TrainingSet, Labels]]:
@@ -189,13 +189,13 @@ class _Source(NamedTuple):
             detail = f"{error.detail} (Among rows {start} to {start + rows.num_rows - 1}.)"
             raise InvalidData(detail, faults=[_moved(fault, start) for fault in error.faults]) from None
 
-    def _look(self, start: int, piece: TrainingSet, kept: Labels, *, hashed: bool) -> _Look:
-        rows = piece.target.rows
-        held, sampled = self.draw.of(start, len(piece.raw.values))
+    def _look(self, start: int, part: TrainingSet, kept: Labels, *, hashed: bool) -> _Look:
+        rows = part.target.rows
+        held, sampled = self.draw.of(start, len(part.raw.values))
         held[kept], sampled[kept] = False, True
         learned, chosen = rows[~held[rows]], rows[sampled[rows]]
         read = self.table.slice(start, self.batch_rows)
-        spans = Range.of(piece.raw.values[learned])
+        spans = Range.of(part.raw.values[learned])
         hashes = row_hashes(read, self.planned.features, self.spec.target)[learned] if hashed else NO_HASHES
         sample = read.take(pa.array(chosen))
         return _Look(sample, start + chosen, held[chosen], start + kept, spans, learned.size, hashes)
@@ -216,12 +216,12 @@ class _Firsts:
         self._met: defaultdict[int, set[Any]] = defaultdict(set)
         self._left = FIRSTS
 
-    def of(self, piece: TrainingSet) -> Labels:
-        """Rows of the piece: of every new class, and of new categories as many as are left to give."""
-        rows, values = piece.target.rows, piece.raw.values
-        classes = self._new(-1, piece.classes, piece.target.y, rows)
+    def of(self, part: TrainingSet) -> Labels:
+        """Rows of the batch: of every new class, and of new categories as many as are left to give."""
+        rows, values = part.target.rows, part.raw.values
+        classes = self._new(-1, part.classes, part.target.y, rows)
         categories = [classes]
-        for place, words in enumerate(piece.raw.vocabularies):
+        for place, words in enumerate(part.raw.vocabularies):
             if words is not None and self._left:
                 found = self._new(place, words.to_pylist(), values[rows, place], rows)[: self._left]
                 self._left -= found.size
@@ -236,13 +236,13 @@ class _Firsts:
         return found
 
 
-def _aligned(piece: TrainingSet, whole: TrainingSet) -> TrainingSet:
+def _aligned(part: TrainingSet, whole: TrainingSet) -> TrainingSet:
     """With the class codes of the whole."""
-    if piece.target.codes is None:
-        return piece
+    if part.target.codes is None:
+        return part
     places = {label: code for code, label in enumerate(whole.classes)}
-    codes = np.array([places[label] for label in piece.classes])[piece.target.codes]
-    return piece._replace(target=Target(piece.target.rows, codes.astype(np.float64), whole.target.classes))
+    codes = np.array([places[label] for label in part.classes])[part.target.codes]
+    return part._replace(target=Target(part.target.rows, codes.astype(np.float64), whole.target.classes))
 
 
 def _widened(preparation: Preparation, spans: Range) -> Preparation:

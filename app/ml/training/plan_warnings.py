@@ -35,12 +35,12 @@ def plan_warnings(
 
 def _many_categories(column: TableColumn, spec: TrainSpec) -> str:
     limit = spec.preprocessing.max_levels
-    said = f"Column {column.name!r} has more than {limit} categories"
+    lead = f"Column {column.name!r} has more than {limit} categories"
     if spec.preprocessing.categories == "target":
-        return f"{said}: each is replaced by a mean of the target."
+        return f"{lead}: each is replaced by a mean of the target."
     more = "" if limit == MAX_LEVELS else f"raise preprocessing.max_levels (at most {MAX_LEVELS}), or "
     encode = 'set preprocessing.categories to "target", which encodes every category by the mean of the target'
-    return f"{said}: the rarest count as one, other. To tell them apart, {more}{encode}."
+    return f"{lead}: the rarest count as one, other. To tell them apart, {more}{encode}."
 
 
 def batch_warnings(batch: int | None) -> Iterator[str]:

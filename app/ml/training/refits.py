@@ -1,4 +1,4 @@
-"""The same fit again and again, on rows drawn with replacement: what every refit is asked (LION 5.3)."""
+"""The same fit again and again, on rows drawn with replacement: the numbers of every refit (LION 5.3)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -39,7 +39,7 @@ class _Refit(NamedTuple):
         return cls(tuple(result), np.array([*result.values()], np.float64))
 
     @property
-    def told(self) -> Numbers:
+    def by_number(self) -> Numbers:
         return dict(zip(self.numbers, self.values.tolist(), strict=True))
 
 
@@ -64,35 +64,35 @@ def refit(
     seed: int,
     step: Callable[[int, int, Numbers], None],
 ) -> Refits:
-    """asked: rows to predict, or none. step: hears how many of how many fits are done, and what the last one said.
+    """options: rows to predict, or none. step: called with the numbers of fits done and of all, and the last numbers.
 
-    noise: instead of drawing rows, give all of them new answers: those of the fit, with normal noise as large as its
-    residuals. No row is then unseen, and nothing is measured.
+    noise: instead of drawing rows, give all of them new targets: the predictions of the fit, with normal noise as
+    large as its residuals. No row is then unseen, and nothing is measured.
     """
     every = np.arange(material.rows)
     rng = np.random.Generator(np.random.PCG64(seed))
     units = (every[:, None] if material.groups is None else members(material.groups)) if jackknife else ()
     fits = 1 + resamples + len(units)
     fitted_to_all = fit_rows(material, every, seed)
-    whole = _told(material, fitted_to_all, options)
+    whole = _numbers_of(material, fitted_to_all, options)
 
     def simulated(own: np.random.Generator) -> _Refit:
         other = _simulated(material, fitted_to_all, own)
-        return _Refit.of(_told(other, fit_rows(other, every, seed), options))
+        return _Refit.of(_numbers_of(other, fit_rows(other, every, seed), options))
 
     def drawn(own: np.random.Generator) -> _Refit:
         split = resample(every.size, own, material.groups)
         fitted = fit_rows(material, split.train, seed)
-        return _Refit.of(_told(material, fitted, options) | _measured(judge(material, fitted, split.test, None)))
+        return _Refit.of(_numbers_of(material, fitted, options) | _measured(judge(material, fitted, split.test, None)))
 
     def without(rows: Labels) -> _Refit:
-        return _Refit.of(_told(material, fit_rows(material, np.delete(every, rows), seed), options))
+        return _Refit.of(_numbers_of(material, fit_rows(material, np.delete(every, rows), seed), options))
 
     works = [partial(simulated if noise else drawn, own) for own in rng.spawn(resamples)]
     works += [partial(without, rows) for rows in units]
     refits = []
     for made in material.each(_Refit, works):
-        refits.append(made.told)
+        refits.append(made.by_number)
         step(1 + len(refits), fits, refits[-1] if len(refits) <= resamples else {})
     draws, left_out = refits[:resamples], refits[resamples:]
     measures = {number: np.nan for result in draws for number in result if number.group == "measure"}
@@ -106,12 +106,12 @@ def refit(
 
 
 def _simulated(material: TrainingSet, fitted: Fitted, rng: np.random.Generator) -> TrainingSet:
-    """Other answers that the fit could have come from; noise of a row of weight w is σ/√w."""
+    """Other targets that the fit could have come from; noise of a row of weight w is σ/√w."""
     learned, data = fitted.learned, fitted.data
-    answers = learned.algorithm.predict(learned.params, learned.state, data.x)
-    square = float(data.weights @ (data.y - answers) ** 2)
-    sigma = np.sqrt(square / max(1, answers.size - len(_coefficients(material, fitted))))
-    y = answers + sigma * rng.standard_normal(answers.size) / np.sqrt(data.weights)
+    predictions = learned.algorithm.predict(learned.params, learned.state, data.x)
+    square = float(data.weights @ (data.y - predictions) ** 2)
+    sigma = np.sqrt(square / max(1, predictions.size - len(_coefficients(material, fitted))))
+    y = predictions + sigma * rng.standard_normal(predictions.size) / np.sqrt(data.weights)
     return material._replace(target=material.target._replace(y=y))
 
 
@@ -120,7 +120,7 @@ def _matrix(many: list[Numbers], numbers: list[Number]) -> Matrix:
     return np.array(values, np.float64).reshape(len(many), len(numbers))
 
 
-def _told(material: TrainingSet, fitted: Fitted, options: pa.Table | None) -> Numbers:
+def _numbers_of(material: TrainingSet, fitted: Fitted, options: pa.Table | None) -> Numbers:
     return _coefficients(material, fitted) | (_predictions(material, fitted, options) if options is not None else {})
 
 
@@ -141,7 +141,7 @@ def _coefficients(material: TrainingSet, fitted: Fitted) -> Numbers:
 
 
 def _labels(material: TrainingSet, codes: Labels, scores: int) -> list[str | None] | None:
-    """The class of each score; None where that cannot be told."""
+    """The class of each score; None where that is unknown."""
     if not material.classes:
         return [None] if scores == 1 else None
     names = [str(label) for label in material.classes]
@@ -153,14 +153,14 @@ def _labels(material: TrainingSet, codes: Labels, scores: int) -> list[str | Non
 
 def _predictions(material: TrainingSet, fitted: Fitted, options: pa.Table) -> Numbers:
     learned, x = fitted.learned, fitted.preparation.matrix(fitted.preparation.raw(options))
-    answers = learned.algorithm.predict(learned.params, learned.state, x)
+    predictions = learned.algorithm.predict(learned.params, learned.state, x)
     if material.task.of_classes:
         return {
             Number("prediction", "probability", str(label), row): float(value)
-            for row, answer in enumerate(answers)
-            for label, value in zip(material.classes, answer, strict=True)
+            for row, prediction in enumerate(predictions)
+            for label, value in zip(material.classes, prediction, strict=True)
         }
-    return {Number("prediction", "answer", None, row): float(value) for row, value in enumerate(answers)}
+    return {Number("prediction", "prediction", None, row): float(value) for row, value in enumerate(predictions)}
 
 
 def _measured(evaluated: Evaluation) -> Numbers:

@@ -25,7 +25,7 @@ from app.ml.evaluation.duplicates import Copies, warnings
 from app.ml.evaluation.splits import holdout, kfold
 from app.ml.statistics.metric_value import MEASURES, Metric, fold_mean
 from app.ml.training.candidates import Candidate
-from app.ml.training.ensemble_selection import Contender, Ensemble, Judges, ensemble, value, with_one_more
+from app.ml.training.ensemble_selection import Comparison, Contender, Ensemble, ensemble, value, with_one_more
 from app.ml.training.fit import fit_rows, judge, judge_own
 from app.ml.training.plan import Plan
 from app.ml.training.train_spec import TrainSpec
@@ -78,7 +78,7 @@ class _Scores(NamedTuple):
     """(folds,) NaN where undefined."""
     train: Vector
     error: str | None = None
-    answers: NDArray[np.float64] = np.zeros(0)
+    predictions: NDArray[np.float64] = np.zeros(0)
     """(n,) or (n, k) to rows that the fit had not seen, where they can be kept."""
 
     @property
@@ -104,7 +104,7 @@ def rank(
     planned: for the first of them. folds: K.
     metric: a name of `MEASURES`, or Q. share: of the progress that is ours. fold_models: see `ensemble`.
     rule: the best, ties going to the first; or the first whose mean is within the best one's standard error.
-    Raises InvalidData if none can be judged.
+    Raises InvalidData if none can be evaluated.
     """
     first, material = planned.spec, TrainingSet.read(planned, table, each)
     rng = np.random.Generator(np.random.PCG64(first.seed))
@@ -113,49 +113,49 @@ def rank(
     splits = kfold(rows.size, folds, rng, codes, material.groups_among(rows))
     copies = Copies.look(table, material.target.rows, planned.features, first.target, train=rows).among(rows)
     name = metric or _usual(material.task, found)
-    judges, kept = Judges(material, rows, splits, name), list[Contender]()
+    comparison, kept = Comparison(material, rows, splits, name), list[Contender]()
     scores: list[_Scores] = []
     stages(0.0, f"candidate 1 of {len(found)}")
-    works = [partial(_scores, judges, candidate.spec) for candidate in found]
+    works = [partial(_scores, comparison, candidate.spec) for candidate in found]
     for place, score in enumerate(material.each(_Scores, works)):
-        contender = Contender(place, found[place].spec, _cost(name, score.validation), score.answers)
-        kept = with_one_more(kept, contender, judges.room)
-        scores.append(score._replace(answers=np.zeros(0)))
+        contender = Contender(place, found[place].spec, _cost(name, score.validation), score.predictions)
+        kept = with_one_more(kept, contender, comparison.room)
+        scores.append(score._replace(predictions=np.zeros(0)))
         stages(share * len(scores) / len(found), f"candidate {len(scores)} of {len(found)}", {name: score.mean})
     options = "all" if name == Q else f"the same {len(splits)} folds of"
     result = f"{len(found)} candidates on {options} {rows.size} training rows."
     ranking = _ranked(found, scores, name, rule, result)
-    said = warnings(None, copies.across(splits), rows.size, grouped=material.groups is not None)
-    return ranking._replace(ensemble=ensemble(kept, judges, fold_models=fold_models), warnings=tuple(said))
+    warned = warnings(None, copies.across(splits), rows.size, grouped=material.groups is not None)
+    return ranking._replace(ensemble=ensemble(kept, comparison, fold_models=fold_models), warnings=tuple(warned))
 
 
-def _scores(judges: Judges, spec: TrainSpec) -> _Scores:
-    validation, train, answers = [], [], []
-    metric, rows, seed = judges.metric, judges.rows, spec.seed
+def _scores(comparison: Comparison, spec: TrainSpec) -> _Scores:
+    validation, train, predictions = [], [], []
+    metric, rows, seed = comparison.metric, comparison.rows, spec.seed
     try:
-        material = judges.material.of(spec)
+        material = comparison.material.of(spec)
         if metric == Q:
             return _Scores(np.array([_q(material, rows, seed)]), np.zeros(0))
-        for split in judges.splits:
+        for split in comparison.splits:
             fitted = fit_rows(material, rows[split.train], seed)
             if material.task.supervised:
                 data = material.data(fitted.preparation, rows[split.test])
-                answers.append(material.algorithm.predict(material.params, fitted.fit.state, data.x))
-                validation.append(judges.value(spec, answers[-1], split.test))
+                predictions.append(material.algorithm.predict(material.params, fitted.fit.state, data.x))
+                validation.append(comparison.value(spec, predictions[-1], split.test))
             else:
                 validation.append(value(judge(material, fitted, rows[split.test], None), metric))
             train.append(value(judge_own(fitted, None), metric))
     except ValiantError as error:
         return _Scores(np.zeros(0), np.zeros(0), error.detail)
-    return _Scores(np.array(validation), np.array(train), answers=_in_order(answers, judges))
+    return _Scores(np.array(validation), np.array(train), predictions=_in_order(predictions, comparison))
 
 
-def _in_order(answers: Sequence[NDArray[np.float64]], judges: Judges) -> NDArray[np.float64]:
+def _in_order(predictions: Sequence[NDArray[np.float64]], comparison: Comparison) -> NDArray[np.float64]:
     """Of all rows, where there is room."""
-    if judges.room < 2 or not answers:
+    if comparison.room < 2 or not predictions:
         return np.zeros(0)
-    back = np.argsort(np.concatenate([split.test for split in judges.splits]))
-    return np.asarray(np.concatenate(answers)[back])
+    back = np.argsort(np.concatenate([split.test for split in comparison.splits]))
+    return np.asarray(np.concatenate(predictions)[back])
 
 
 def _q(material: TrainingSet, rows: Labels, seed: int) -> float:

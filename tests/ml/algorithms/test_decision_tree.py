@@ -235,7 +235,7 @@ def test_the_traveller_of_figure_6_2():
     tree = grown(of(C, x, y, levels=[2, 2, 0]))
     assert risk(tree) == 0
     (explanation,) = explain(DecisionTree(), tree.state, np.array([[1.0, 1.0, 1.0]]))
-    assert np.argmax(explanation["leaf"]["answer"]) == walk
+    assert np.argmax(explanation["leaf"]["prediction"]) == walk
     assert [split.get("threshold") for split in explanation["path"] if split["column"] == 2] == [2.0]
 
 
@@ -369,7 +369,7 @@ def test_explanations_lead_to_the_answer():
     json.dumps(explanation, allow_nan=False)
     predictions = predict(DecisionTree(), tree.state, x)
     for row, reason, predicted in zip(x, explanation, predictions, strict=True):
-        assert reason["leaf"]["answer"] == predicted.tolist()
+        assert reason["leaf"]["prediction"] == predicted.tolist()
         for split in reason["path"]:
             assert _holds(split, row[split["column"]])
     assert {split["op"] for reason in explanation for split in reason["path"]} >= {"<=", ">", "in", "not in", "missing"}

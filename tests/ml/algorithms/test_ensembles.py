@@ -566,5 +566,5 @@ def test_an_explanation_is_what_every_member_says(wine, module, spec):
     explanation = module.explain(params, state, wine.x[:4])
     assert [len(one["members"]) for one in explanation] == [len(state.members)] * 4
     if module is not random_subspace:
-        messages = [one["members"][1]["answer"] for one in explanation]
+        messages = [one["members"][1]["prediction"] for one in explanation]
         np.testing.assert_array_equal(messages, state.members[1].predict(np.ascontiguousarray(wine.x[:4])))

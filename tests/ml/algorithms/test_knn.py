@@ -119,8 +119,8 @@ def test_the_explanation_adds_up_to_the_answer():
         weights = (1 / (far + 0.01)) / (1 / (far + 0.01)).sum()
         np.testing.assert_allclose([one["distance"] for one in near], far, rtol=1e-12)
         np.testing.assert_allclose([one["weight"] for one in near], weights, rtol=1e-12)
-        np.testing.assert_array_equal([one["answer"] for one in near], y[rows])
-        assert sum(one["weight"] * one["answer"] for one in near) == pytest.approx(predicted)
+        np.testing.assert_array_equal([one["target"] for one in near], y[rows])
+        assert sum(one["weight"] * one["target"] for one in near) == pytest.approx(predicted)
     json.dumps(explain(params, state, x[:3]), allow_nan=False)
 
 

@@ -168,7 +168,7 @@ def test_posterior(prior_variance, answer, variance):
     """B8.3 at 2.5; without a prior to speak of it is the plane of B8.2."""
     params = BayesianLocallyWeighted(width=1, prior_variance=prior_variance, prior_shape=1, prior_rate=1, literal=True)
     (explanation,) = bayes.explain(params, learn(params, *PARABOLA), np.array([[2.5]]))
-    assert explanation["answer"] == pytest.approx(answer, abs=5e-8)
+    assert explanation["prediction"] == pytest.approx(answer, abs=5e-8)
     assert explanation["variance"] == pytest.approx(variance, abs=5e-8)
     if prior_variance == 1:
         np.testing.assert_allclose(
@@ -209,7 +209,7 @@ def test_theta_is_a_rate_and_the_prior_has_a_variance_for_each_coefficient():
     coef = v @ design.T @ s2 @ y
     noise = (8 + (y - design @ coef) @ s2 @ y) / (1.4 + np.trace(s2))  # 2θ: a rate
     (explanation,) = bayes.explain(params, learn(params, x, y), query[None])
-    assert explanation["answer"] == pytest.approx(requested @ coef, rel=1e-12)
+    assert explanation["prediction"] == pytest.approx(requested @ coef, rel=1e-12)
     assert explanation["noise_variance"] == pytest.approx(noise, rel=1e-12)
     assert explanation["variance"] == pytest.approx(requested @ v @ requested * noise, rel=1e-12)
 
@@ -231,7 +231,7 @@ def test_drawn_posteriors_by_the_definition(seed):
     coef = np.linalg.solve(precision, design.T @ (s2 * y))
     noise = (2 * theta + s2 @ (y - design @ coef) ** 2 + coef @ coef / prior) / (2 * k + s2.sum())
     (explanation,) = bayes.explain(params, learn(params, x, y), query[None])
-    assert explanation["answer"] == pytest.approx(requested @ coef, rel=1e-8, abs=1e-9)
+    assert explanation["prediction"] == pytest.approx(requested @ coef, rel=1e-8, abs=1e-9)
     assert explanation["noise_variance"] == pytest.approx(noise, rel=1e-8)
     assert explanation["variance"] == pytest.approx(requested @ np.linalg.solve(precision, requested) * noise, rel=1e-8)
 
@@ -241,7 +241,7 @@ def test_far_from_all_rows_the_prior_remains():
     x, y = datasets.load_diabetes(return_X_y=True)
     state, far = learn(params, x, y), np.full((1, 10), 50.0)
     (explanation,) = bayes.explain(params, state, far)
-    assert explanation["answer"] == pytest.approx(y.mean())
+    assert explanation["prediction"] == pytest.approx(y.mean())
     assert explanation["noise_variance"] == pytest.approx(3 / 2 * y.var())
     assert explanation["degrees_of_freedom"] == 4
     assert explanation["variance"] == pytest.approx(3 / 2 * y.var() * 9 * (1 + ((far - x.mean(axis=0)) ** 2).sum()))

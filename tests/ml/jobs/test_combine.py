@@ -105,7 +105,7 @@ def test_it_predicts_as_its_members_do_alone(rents, table):
     alone = [one.model.predict(table).values for one in rents]
     np.testing.assert_allclose(made.predict(table).values, np.average(alone, axis=0, weights=[1, 2, 5]), rtol=1e-12)
     explanation = made.algorithm.explain(made.params, made.state, made.preparation.matrix(made.preparation.raw(table)))
-    predictions = [[member["answer"] for member in row["members"]] for row in explanation]
+    predictions = [[member["prediction"] for member in row["members"]] for row in explanation]
     np.testing.assert_allclose(np.transpose(predictions), alone, rtol=1e-12)
 
 

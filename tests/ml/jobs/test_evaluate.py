@@ -180,7 +180,7 @@ def test_new_rows_of_few_different_values_are_judged_though_they_equal_training_
 
 
 def test_rows_learned_in_batches_are_left_out_of_their_own_table(monkeypatch):
-    monkeypatch.setattr(cost, "LOT", 6000)
+    monkeypatch.setattr(cost, "BATCH_CELLS", 6000)
     monkeypatch.setattr(cost, "FEWEST", 100)
     monkeypatch.setattr(out_of_core, "BLOCK", 64)
     rng = np.random.default_rng(0)

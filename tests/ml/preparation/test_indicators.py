@@ -82,4 +82,4 @@ def test_neighbours_have_a_class_by_name():
     explanation = knn.explain(params, knn.fit(params, data, Context.of(0)).state, np.array([[2.1]]))
     (near,) = reporting.readable(explanation[0], None, ("bad", "good"))["neighbours"]
     assert near["class"] == "good"
-    assert "answer" not in near
+    assert "target" not in near

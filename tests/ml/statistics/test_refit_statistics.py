@@ -90,7 +90,7 @@ def test_simulated_noise_spreads_as_the_textbook_says():
 
 def test_predictions_have_error_bars(linear):
     one, other = linear.predictions
-    assert (one.row, other.row, one.name) == (0, 1, "answer")
+    assert (one.row, other.row, one.name) == (0, 1, "prediction")
     assert one.estimate == pytest.approx(13, abs=0.3)
     assert one.standard_error < other.standard_error, "far from the middle of the data less is known"
 

@@ -92,7 +92,7 @@ def test_leave_one_out_in_closed_form_is_brute_force_or_not_taken(features, algo
         return
     result = ~np.isnan(quick.reshape(N, -1)).any(axis=1)
     assert result.sum() == closed
-    slow = np.array([fitted.answer(np.array([row])).value[0] for row in np.flatnonzero(result)]).reshape(
+    slow = np.array([fitted.predicted(np.array([row])).value[0] for row in np.flatnonzero(result)]).reshape(
         closed, *quick.shape[1:]
     )
     np.testing.assert_allclose(quick[result], slow, rtol=1e-10, atol=1e-10)
@@ -106,7 +106,7 @@ def test_leave_one_out_figures_are_those_of_brute_force(target):
         result.evidence
         == "Leave-one-out predicts each of these by a fit of all the others, in closed form but for 1 rows."
     )
-    predictions = np.array([fitted.answer(np.array([row])).value[0] for row in range(N)])
+    predictions = np.array([fitted.predicted(np.array([row])).value[0] for row in range(N)])
     material = fitted.material
     first = result.metrics[0]
     wrong = (

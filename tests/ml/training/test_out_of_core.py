@@ -26,7 +26,7 @@ SMALL = 1.0
 @pytest.fixture(autouse=True)
 def _small_lots(monkeypatch):
     """So that few rows make many batches."""
-    monkeypatch.setattr(cost, "LOT", 6000)
+    monkeypatch.setattr(cost, "BATCH_CELLS", 6000)
     monkeypatch.setattr(cost, "FEWEST", 100)
     monkeypatch.setattr(out_of_core, "BLOCK", 64)
 

@@ -13,7 +13,7 @@ def voices(members: Sequence[tuple[Learned, Matrix]]) -> list[JSON]:
     """For each row the answer of every member, which is asked about its own matrix (n, ·): a number, or the shares."""
     result = [(member.name, member.predict(x).tolist()) for member, x in members]
     return [
-        {"members": [{"algorithm": name, "answer": answers[row]} for name, answers in result]}
+        {"members": [{"algorithm": name, "prediction": answers[row]} for name, answers in result]}
         for row in range(len(members[0][1]))
     ]
 

@@ -26,7 +26,7 @@ class ExplainedTree(NamedTuple):
     def path(self, row: Vector, prediction: NDArray[np.float64]) -> JSON:
         """row: the columns, then the sums. Where the row takes both branches the path ends."""
         *passed, last = path(self.trees, row)
-        end = {"rows": float(self.weight[last]), "answer": prediction.tolist()}
+        end = {"rows": float(self.weight[last]), "prediction": prediction.tolist()}
         if (column := int(self.trees.column[last])) >= 0:
             end |= self._column(column)
             end["stopped"] = (
