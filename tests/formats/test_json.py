@@ -37,6 +37,6 @@ def test_a_classifier_may_say_that_it_does_not_know():
 def test_what_the_model_does_not_know_is_rejected_whatever_the_rule_says():
     probabilities = np.array([[0.9, 0.1], [0.8, 0.2]])
     predicted = Predicted(np.array([0, 0]), probabilities, ("a", "b"), (), unknown=np.array([1]))
-    result, decisions = decided(predicted, Policy(accept_above=[0.5]))
+    result, decisions = decided(predicted, Policy(min_probability=[0.5]))
     assert decisions == ["accepted", "rejected"]
     assert result.predictions == ["a", None]

@@ -11,16 +11,16 @@ from app.ml.evaluation.rejection import Policy
 NUMBER = r"-?[0-9]{1,15}(\.[0-9]{1,15})?"
 ROW = rf"{NUMBER}(,{NUMBER})*"
 
-AcceptAbove: TypeAlias = Annotated[
+MinProbability: TypeAlias = Annotated[
     list[Annotated[float, Query(ge=0, le=1)]] | None,
     Query(
         max_length=1000,
-        description="Reject rows whose most probable class is not above this probability. Given once for every class, "
-        "in the order of `classes`, each class has its own.",
+        description="Smallest probability of the most probable class; rows below it are rejected. Given once for every "
+        "class, in the order of `classes`, each class has its own.",
     ),
 ]
-GapAbove: TypeAlias = Annotated[
-    float | None, Query(ge=0, le=1, description="Reject rows whose best class does not lead by more than this.")
+MinMargin: TypeAlias = Annotated[
+    float | None, Query(ge=0, le=1, description="Smallest lead of the best class over the second; rows below it are rejected.")
 ]
 RejectLow: TypeAlias = Annotated[
     float | None,
@@ -51,15 +51,15 @@ Threshold: TypeAlias = Annotated[
 
 
 def policy_of(
-    accept_above: list[float] | None,
-    gap_above: float | None,
+    min_probability: list[float] | None,
+    min_margin: float | None,
     band: tuple[float | None, float | None],
     prices: tuple[str | None, float | None],
     threshold: float | None,
 ) -> Policy | None:
     """None if no parameter was given. prices: costs, and that of a rejection. Raises InvalidRequest."""
     (low, high), (costs, reject_cost) = band, prices
-    if (accept_above, gap_above, low, high, costs, reject_cost, threshold).count(None) == 7:
+    if (min_probability, min_margin, low, high, costs, reject_cost, threshold).count(None) == 7:
         return None
     rows = [[float(number) for number in row.split(",")] for row in (costs or "").split(";") if row]
     faults = []
@@ -73,4 +73,4 @@ def policy_of(
         raise InvalidRequest(faults=faults)
     between = None if low is None or high is None else (low, high)
     matrix = np.array(rows) if rows else None
-    return Policy(tuple(accept_above or ()), gap_above, between, matrix, reject_cost, threshold)
+    return Policy(tuple(min_probability or ()), min_margin, between, matrix, reject_cost, threshold)

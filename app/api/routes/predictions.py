@@ -15,9 +15,9 @@ from app.api.fast.route import Call, DirectRoute, Holds, Respond, by_the_route
 from app.api.params.common import CONFIDENCE, ModelPath, RequestTimeout, seconds
 from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
 from app.api.params.rejection import (
-    AcceptAbove,
+    MinProbability,
     CostRows,
-    GapAbove,
+    MinMargin,
     RejectCost,
     RejectHigh,
     RejectLow,
@@ -83,8 +83,8 @@ def predict_rows(  # noqa: PLR0917  passed by name
         ),
     ] = "fail",
     confidence: Annotated[float | None, CONFIDENCE] = None,
-    accept_above: AcceptAbove = None,
-    gap_above: GapAbove = None,
+    min_probability: MinProbability = None,
+    min_margin: MinMargin = None,
     reject_low: RejectLow = None,
     reject_high: RejectHigh = None,
     costs: CostRows = None,
@@ -126,7 +126,7 @@ def predict_rows(  # noqa: PLR0917  passed by name
         wanted_of(model, version, alias, least),
         least,
         forms,
-        Extras(policy_of(accept_above, gap_above, band, prices, threshold), confidence),
+        Extras(policy_of(min_probability, min_margin, band, prices, threshold), confidence),
         on_error == "null",
         seconds(x_request_timeout),
     )

@@ -146,12 +146,12 @@ def decisions(
 
 
 def rejection(top: Vector, right: Truths, classes: int, rows: Rows) -> RejectionCurve:
-    """Accuracy of the rows whose largest probability is above a threshold, from 1/k up (LION 11.7).
+    """Accuracy of the rows whose largest probability is at least a threshold, from 1/k up (LION 11.7).
 
     top: (n,) the largest probability of each row. right: (n,) whether its class is the true one.
     """
     thresholds = np.linspace(1 / classes, 1, THRESHOLDS, endpoint=False).round(12)
-    passed = np.searchsorted(thresholds, top) - 1  # the last threshold below it
+    passed = np.searchsorted(thresholds, top, side="right") - 1  # the last threshold that it reaches
     accepted = rows.tally(passed, THRESHOLDS).from_last()
     hits = rows.tally(np.where(right, passed, -1), THRESHOLDS).from_last()
     result = [rows.share("accuracy", hits, accepted, place) for place in range(THRESHOLDS)]

@@ -1,7 +1,7 @@
 """Rejection: rows near the border go to somebody else (LION 3, 11.7), or the cheapest class is assigned.
 
-Every rule accepts what is *strictly* beyond its threshold, so that the threshold itself is doubt: with T = 0 a row of
-two equal probabilities is rejected.
+A limit belongs to what it names, here and in a committee: at the minimum a row is accepted, at an end of the band it is
+in the band.
 
 References: Chow (1970), IEEE Trans. Inf. Theory 16:41; Fumera, Roli & Giacinto (2000), Pattern Recognition 33:2099,
 for a threshold for each class.
@@ -20,10 +20,10 @@ from app.ml.evaluation.costs import REJECTED, cheapest
 class Policy(NamedTuple):
     """Rejection policy: a row is rejected if any of these rules rejects it."""
 
-    accept_above: Sequence[float] = ()
-    """The most probable class is accepted above this probability: one number for all classes, or one for each."""
-    gap_above: float | None = None
-    """Its lead over the second."""
+    min_probability: Sequence[float] = ()
+    """Smallest accepted probability of the most probable class: one number for all classes, or one for each."""
+    min_margin: float | None = None
+    """Its smallest accepted lead over the second."""
     band: tuple[float, float] | None = None
     """Of two classes: probabilities of the second from the first to the second of these numbers are doubt."""
     costs: Matrix | None = None
@@ -35,8 +35,8 @@ class Policy(NamedTuple):
 
     def faults(self, k: int) -> Iterator[tuple[str, str]]:
         """Rules that do not fit k classes, with the reason."""
-        if len(self.accept_above) not in {0, 1, k}:
-            yield "accept_above", f"One number, or one for each of the {k} classes."
+        if len(self.min_probability) not in {0, 1, k}:
+            yield "min_probability", f"One number, or one for each of the {k} classes."
         if self.band is not None and k != 2:
             yield "reject_low", f"A band is for two classes; there are {k}."
         if self.costs is not None and self.costs.shape != (k, k):
@@ -59,10 +59,10 @@ class Policy(NamedTuple):
         best = probabilities.argmax(axis=1)
         top = probabilities[np.arange(len(best)), best]
         accepted = np.ones(len(best), np.bool_)
-        if self.accept_above:
-            accepted &= top > np.resize(self.accept_above, probabilities.shape[1])[best]
-        if self.gap_above is not None:
-            accepted &= top - _second(probabilities) > self.gap_above
+        if self.min_probability:
+            accepted &= top >= np.resize(self.min_probability, probabilities.shape[1])[best]
+        if self.min_margin is not None:
+            accepted &= top - _second(probabilities) >= self.min_margin
         if self.band is not None:
             low, high = self.band
             accepted &= (probabilities[:, 1] < low) | (probabilities[:, 1] > high)

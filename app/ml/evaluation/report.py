@@ -44,7 +44,7 @@ class ConfusionMatrix(Wire):
 
 
 class RejectionCurve(Wire):
-    """Effect of rejecting uncertain rows: a row is accepted where its largest probability is above a threshold."""
+    """Effect of rejecting uncertain rows: a row is accepted where its largest probability is at least the threshold."""
 
     thresholds: list[float] = Field(description="Thresholds, in ascending order.")
     rejected: list[float] = Field(description="The share of rows that is not accepted.")

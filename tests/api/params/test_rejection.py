@@ -37,9 +37,9 @@ def test_without_a_rule_nothing_is_decided(ask):
 
 @pytest.mark.parametrize("threshold", [0.7, 0.9])
 def test_doubtful_rows_are_rejected(ask, threshold):
-    plain, result = ask("species").json(), ask("species", f"?accept_above={threshold}").json()
+    plain, result = ask("species").json(), ask("species", f"?min_probability={threshold}").json()
     top = np.array(result["probabilities"]).max(axis=1)
-    assert result["decisions"] == ["accepted" if p > threshold else "rejected" for p in top]
+    assert result["decisions"] == ["accepted" if p >= threshold else "rejected" for p in top]
     assert set(result["decisions"]) == {"accepted", "rejected"}
     assert result["predictions"] == plain["predictions"]
 
@@ -58,7 +58,7 @@ def test_the_curve_of_an_ensemble_says_what_a_threshold_leaves(client, services,
     curve = client.post("/v1/metrics", json={**pairs, "classes": result["classes"]}).json()["rejection"]
     for place in (0, 20, 35):
         threshold = curve["thresholds"][place]
-        decided = client.post(f"/v1/models/{name}/predict?accept_above={threshold}", json={"rows": rows}).json()
+        decided = client.post(f"/v1/models/{name}/predict?min_probability={threshold}", json={"rows": rows}).json()
         accepted = np.array(decided["decisions"]) == "accepted"
         hits = (np.array(decided["predictions"]) == truth)[accepted].sum()
         assert curve["rejected"][place] == pytest.approx(1 - accepted.mean())
@@ -69,10 +69,10 @@ def test_the_curve_of_an_ensemble_says_what_a_threshold_leaves(client, services,
 
 
 def test_a_threshold_for_each_class(ask):
-    result = ask("species", "?accept_above=0.99&accept_above=0&accept_above=1").json()
+    result = ask("species", "?min_probability=0.99&min_probability=0&min_probability=1").json()
     p = np.array(result["probabilities"])
     limits = np.array([0.99, 0, 1])[p.argmax(axis=1)]
-    assert result["decisions"] == ["accepted" if one else "rejected" for one in p.max(axis=1) > limits]
+    assert result["decisions"] == ["accepted" if one else "rejected" for one in p.max(axis=1) >= limits]
 
 
 def test_the_band_of_the_book(ask):
@@ -94,9 +94,9 @@ def test_a_threshold_moves_the_border(ask):
 
 
 def test_the_lead_over_the_second(ask):
-    result = ask("species", "?gap_above=0.5").json()
+    result = ask("species", "?min_margin=0.5").json()
     p = np.sort(result["probabilities"], axis=1)
-    assert result["decisions"] == ["accepted" if one else "rejected" for one in p[:, -1] - p[:, -2] > 0.5]
+    assert result["decisions"] == ["accepted" if one else "rejected" for one in p[:, -1] - p[:, -2] >= 0.5]
 
 
 def test_the_cheapest_class_is_predicted(ask):
@@ -112,7 +112,7 @@ def test_the_cheapest_class_is_predicted(ask):
 
 def test_a_row_without_an_answer_has_no_decision(client, models):
     rows = [{"width": 0.2, "length": 5.0, "size": "small"}, {"width": "wide", "length": 5.0, "size": "small"}]
-    query = "?accept_above=0.5&on_error=null"
+    query = "?min_probability=0.5&on_error=null"
     result = client.post(f"/v1/models/{models}-species/predict{query}", json={"rows": rows}).json()
     assert result["decisions"] == ["accepted", None]
     none = client.post(f"/v1/models/{models}-species/predict{query}", json={"rows": rows[1:]}).json()
@@ -122,9 +122,9 @@ def test_a_row_without_an_answer_has_no_decision(client, models):
 @pytest.mark.parametrize(
     ("name", "query", "pointer"),
     [
-        ("number", "accept_above=0.5", "/query"),
+        ("number", "min_probability=0.5", "/query"),
         ("species", "reject_low=0.4&reject_high=0.6", "/query/reject_low"),
-        ("species", "accept_above=0.4&accept_above=0.6", "/query/accept_above"),
+        ("species", "min_probability=0.4&min_probability=0.6", "/query/min_probability"),
         ("size", "reject_low=0.4", "/query/reject_high"),
         ("size", "reject_low=0.6&reject_high=0.4", "/query/reject_high"),
         ("species", "costs=0,1;1,0", "/query/costs"),
@@ -134,8 +134,8 @@ def test_a_row_without_an_answer_has_no_decision(client, models):
         ("species", "threshold=0.4", "/query/threshold"),
         ("size", "threshold=0.4&costs=0,1;1,0", "/query/threshold"),
         ("number", "threshold=0.4", "/query"),
-        ("species", "accept_above=2", "/query/accept_above/0"),
-        ("species", "accept_above=nan", "/query/accept_above/0"),
+        ("species", "min_probability=2", "/query/min_probability/0"),
+        ("species", "min_probability=nan", "/query/min_probability/0"),
     ],
 )
 def test_rules_that_do_not_fit_are_said(ask, name, query, pointer):

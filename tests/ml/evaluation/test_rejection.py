@@ -100,11 +100,12 @@ def test_scores_of_the_book_go_to_a_human():
     assert Policy(band=(0.4, 0.6)).accepts(p).tolist() == [True, False, False, False, True]
 
 
-def test_the_border_itself_is_doubt():
-    """E16: class 1 if and only if P > 1/2, so at 1/2 there is no reason for either."""
-    p = two([0.5, np.nextafter(0.5, 1)])
-    assert p.argmax(axis=1).tolist() == [0, 1]
-    assert Policy([0.5]).accepts(p).tolist() == [False, True]
+def test_a_row_at_the_minimum_is_accepted():
+    """E16: class 1 if and only if P > 1/2. A committee's minimum is accepted as well."""
+    p = two([0.5, np.nextafter(0.5, 1), 0.75])
+    assert p.argmax(axis=1).tolist() == [0, 1, 1]
+    assert Policy([0.75]).accepts(p).tolist() == [False, False, True]
+    assert Policy([np.nextafter(0.75, 1)]).accepts(p).tolist() == [False, False, False]
     assert Policy().accepts(p).all()
 
 
@@ -114,11 +115,11 @@ def test_each_class_may_have_its_own_threshold():
 
 
 def test_the_best_must_lead():
-    """E18 (d): mean probability of the best above t1 and gap to the second above t2."""
+    """E18 (d): mean probability of the best and its lead over the second have minima."""
     p = np.array([[0.5, 0.45, 0.05], [0.5, 0.25, 0.25], [0.4, 0.3, 0.3]])
-    assert Policy([0.45], gap_above=0.2).accepts(p).tolist() == [False, True, False]
-    assert Policy(gap_above=0.25).accepts(p).tolist() == [False, False, False], "a lead of as much is not enough"
-    assert Policy(gap_above=0.5).accepts(np.ones((2, 1))).tolist() == [True, True]
+    assert Policy([0.45], min_margin=0.2).accepts(p).tolist() == [False, True, False]
+    assert Policy(min_margin=0.25).accepts(p).tolist() == [False, True, False], "a lead of as much is enough"
+    assert Policy(min_margin=0.5).accepts(np.ones((2, 1))).tolist() == [True, True]
 
 
 # unequal costs
