@@ -39,7 +39,7 @@ def main() -> None:
             }  # fmt: skip
             time.sleep(IDLE_SECONDS)
             measured = [once(client, body) for _ in range(ROUNDS)]
-            print(f"median {statistics.median(measured):.3f} s, best {min(measured):.3f} s, worst {max(measured):.3f} s")
+            print(f"median {statistics.median(measured):.3f} s, {min(measured):.3f} to {max(measured):.3f} s")
             print(f"{IN_A_ROW / in_a_row(client, body):.1f} jobs a second, {IN_A_ROW} in a row, {WORKERS} workers")
 
 

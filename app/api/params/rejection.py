@@ -20,7 +20,8 @@ MinProbability: TypeAlias = Annotated[
     ),
 ]
 MinMargin: TypeAlias = Annotated[
-    float | None, Query(ge=0, le=1, description="Smallest lead of the best class over the second; rows below it are rejected.")
+    float | None,
+    Query(ge=0, le=1, description="Smallest lead of the best class over the second; rows below it are rejected."),
 ]
 RejectLow: TypeAlias = Annotated[
     float | None,

@@ -15,9 +15,9 @@ from app.api.fast.route import Call, DirectRoute, Holds, Respond, by_the_route
 from app.api.params.common import CONFIDENCE, ModelPath, RequestTimeout, seconds
 from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
 from app.api.params.rejection import (
-    MinProbability,
     CostRows,
     MinMargin,
+    MinProbability,
     RejectCost,
     RejectHigh,
     RejectLow,
