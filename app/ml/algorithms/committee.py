@@ -61,12 +61,10 @@ from app.ml.contract.algorithm import (
     Vector,
     learner,
 )
+from app.ml.numerics.ensembles.agreement import accepted
 from app.ml.numerics.ensembles.member_answers import mistaken, voices
 from app.ml.numerics.sampling.folds import dealt
 from app.ml.numerics.sampling.row_draws import row_draws
-
-ROUNDING = 1e-12
-"""Of shares: two of three votes are two thirds."""
 
 
 class Committee(Params):
@@ -235,12 +233,7 @@ def _voice(params: Committee, answer: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def _sure(params: Committee, probabilities: Matrix) -> NDArray[np.bool_]:
-    ranked = np.sort(np.column_stack([np.zeros(len(probabilities)), probabilities]), axis=1)
-    best, following = ranked[:, -1], ranked[:, -2]
-    sure: NDArray[np.bool_] = (best >= params.min_probability - ROUNDING) & (
-        best - following >= params.min_margin - ROUNDING
-    )
-    return sure
+    return accepted(probabilities, params.min_probability, params.min_margin)
 
 
 ALGORITHM = Algorithm(

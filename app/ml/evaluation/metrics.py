@@ -15,6 +15,7 @@ from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import Class
 from app.ml.evaluation.ranking import areas
 from app.ml.evaluation.report import ConfusionCell, ConfusionMatrix, RejectionCurve
+from app.ml.numerics.ensembles.agreement import ROUNDING
 from app.ml.numerics.linear_algebra.solve import near_one
 from app.ml.statistics.intervals import Resamples, ratio
 from app.ml.statistics.metric_value import Metric, bootstrapped, counted, macro, root_mean_squared
@@ -151,7 +152,7 @@ def rejection(top: Vector, right: Truths, classes: int, rows: Rows) -> Rejection
     top: (n,) the largest probability of each row. right: (n,) whether its class is the true one.
     """
     thresholds = np.linspace(1 / classes, 1, THRESHOLDS, endpoint=False).round(12)
-    passed = np.searchsorted(thresholds, top, side="right") - 1  # the last threshold that it reaches
+    passed = np.searchsorted(thresholds - ROUNDING, top, side="right") - 1  # the last threshold that it reaches
     accepted = rows.tally(passed, THRESHOLDS).from_last()
     hits = rows.tally(np.where(right, passed, -1), THRESHOLDS).from_last()
     result = [rows.share("accuracy", hits, accepted, place) for place in range(THRESHOLDS)]

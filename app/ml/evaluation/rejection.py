@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.contract.algorithm import Labels, Matrix
 from app.ml.evaluation.costs import REJECTED, cheapest
+from app.ml.numerics.ensembles import agreement
 
 
 class Policy(NamedTuple):
@@ -56,13 +57,7 @@ class Policy(NamedTuple):
 
     def accepts(self, probabilities: Matrix) -> NDArray[np.bool_]:
         """(n,) of probabilities (n, k)."""
-        best = probabilities.argmax(axis=1)
-        top = probabilities[np.arange(len(best)), best]
-        accepted = np.ones(len(best), np.bool_)
-        if self.min_probability:
-            accepted &= top >= np.resize(self.min_probability, probabilities.shape[1])[best]
-        if self.min_margin is not None:
-            accepted &= top - _second(probabilities) >= self.min_margin
+        accepted = agreement.accepted(probabilities, np.array(self.min_probability or (0.0,)), self.min_margin or 0.0)
         if self.band is not None:
             low, high = self.band
             accepted &= (probabilities[:, 1] < low) | (probabilities[:, 1] > high)
@@ -75,10 +70,3 @@ def decided_by(probabilities: Matrix, threshold: float | None) -> Labels:
     """(n,) the most probable class; with a threshold the second of two where its probability is above it (LION 8.1)."""
     chosen: Labels = probabilities.argmax(axis=1) if threshold is None else 1 * (probabilities[:, 1] > threshold)
     return chosen
-
-
-def _second(probabilities: Matrix) -> Vector:
-    """The second largest of each row; 0 where there is but one class."""
-    if probabilities.shape[1] < 2:
-        return np.zeros(len(probabilities))
-    return np.partition(probabilities, -2, axis=1)[:, -2]
