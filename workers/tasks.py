@@ -1,6 +1,7 @@
 """Celery tasks: the messages that arrive over the broker."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -24,18 +25,14 @@ def register(celery: Celery, runner: Runner, received: Callable[[], object]) -> 
     @celery.task(name=RUN, bind=True)  # type: ignore[untyped-decorator] # celery is not typed
     def run(task: Any, job_id: str) -> None:
         received()
-        try:
+        with _looking_for_the_next(task):
             runner.run(UUID(job_id))
-        finally:
-            _look_for_the_next(task.request.id)
 
     @celery.task(name=LEND, bind=True)  # type: ignore[untyped-decorator] # as above
     def lend(task: Any, job_id: str) -> None:
         received()
-        try:
+        with _looking_for_the_next(task):
             runner.lend(UUID(job_id))
-        finally:
-            _look_for_the_next(task.request.id)
 
     @celery.task(name=CANARY)  # type: ignore[untyped-decorator] # as above
     def canary() -> None:
@@ -43,10 +40,14 @@ def register(celery: Celery, runner: Runner, received: Callable[[], object]) -> 
         log.debug("canary_received")
 
 
-def _look_for_the_next(task_id: str) -> None:
-    """Wake the consumer when this task has left its slot: by itself it looks for a free slot once a second."""
-    if (hub := get_event_loop()) is not None:
-        hub.call_soon(_when_left, hub, task_id)  # type: ignore[no-untyped-call] # kombu is half typed
+@contextmanager
+def _looking_for_the_next(task: Any) -> Iterator[None]:
+    """Wakes the consumer when the task has left its slot: by itself it looks for a free slot once a second."""
+    try:
+        yield
+    finally:
+        if (hub := get_event_loop()) is not None:
+            hub.call_soon(_when_left, hub, task.request.id)  # type: ignore[no-untyped-call] # kombu is half typed
 
 
 def _when_left(hub: Any, task_id: str) -> None:

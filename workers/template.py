@@ -13,8 +13,9 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from app.lean import without_optional
@@ -73,18 +74,15 @@ class Template:
     def _start(self, descriptors: Sequence[int]) -> int:
         """A trainer's process id, or minus the error number."""
         self._stop_compiling()  # nobody waited yet, and whoever comes goes first
-        template, beyond = os.getpid(), max(0, _written() - self._imports)
+        beyond = max(0, _written() - self._imports)
         gc.freeze()  # a collection in the trainer leaves our pages alone
         try:
-            pid = os.fork()
+            pid = _fork(partial(_train, os.getpid(), self._control, descriptors, beyond))
         except OSError as error:
             return -(error.errno or 1)
         finally:
-            if os.getpid() == template:
-                for descriptor in descriptors:
-                    os.close(descriptor)
-        if not pid:
-            _run(template, self._control, descriptors, beyond)
+            for descriptor in descriptors:
+                os.close(descriptor)
         os.setpgid(pid, pid)  # here too: it may be killed before it has done so itself
         self._trainers.add(pid)
         return pid
@@ -109,7 +107,7 @@ class Template:
         if self._loading is not None:
             self._loaded = next(self._loading, _DONE) is _DONE
         elif self._compiler is None:
-            self._compiler = _compiler()
+            self._compiler = _fork(partial(_compile, os.getpid()))
         else:
             ended, status = os.waitpid(self._compiler, os.WNOHANG)
             if ended:
@@ -125,37 +123,36 @@ class Template:
 _DONE = object()
 
 
-def _compiler() -> int:
-    template = os.getpid()
+def _fork(work: Callable[[], int]) -> int:
+    """The process id of a fork that does the work, and exits with the status it returns."""
     if pid := os.fork():
         return pid
     status = 1
     try:
-        die_with(template)
-        for _ in load():
-            pass
-        status = 0
-    except BaseException:  # noqa: BLE001 - a trainer meets it too, and says so
-        traceback.print_exc()
-    finally:
-        os._exit(status)
-
-
-def _run(template: int, control: socket.socket, descriptors: Sequence[int], beyond: int) -> None:
-    """Be a trainer; never returns. beyond: bytes that do not count towards its memory."""
-    status = 1
-    try:
-        control.close()
-        os.setpgid(0, 0)
-        inlet, outlet, prints, grants = descriptors
-        os.dup2(prints, sys.stdout.fileno())
-        os.dup2(prints, sys.stderr.fileno())
-        os.close(prints)
-        status = trainer.main(template, inlet, outlet, grants, beyond)
+        status = work()
     except BaseException:  # noqa: BLE001 - it ends here, whatever it is
         traceback.print_exc()
     finally:
         os._exit(status)
+
+
+def _compile(template: int) -> int:
+    """Compile every kernel that is not on disk. What fails here fails in a trainer too, which reports it."""
+    die_with(template)
+    for _ in load():
+        pass
+    return 0
+
+
+def _train(template: int, control: socket.socket, descriptors: Sequence[int], beyond: int) -> int:
+    """Be a trainer. beyond: bytes that do not count towards its memory."""
+    control.close()
+    os.setpgid(0, 0)
+    inlet, outlet, prints, grants = descriptors
+    os.dup2(prints, sys.stdout.fileno())
+    os.dup2(prints, sys.stderr.fileno())
+    os.close(prints)
+    return trainer.main(template, inlet, outlet, grants, beyond)
 
 
 def _written() -> int:

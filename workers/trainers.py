@@ -47,7 +47,6 @@ class Template:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,  # Ctrl-C in a terminal is for the worker, which stops its trainers in order
             )
-        self.pid = self._process.pid
 
     @property
     def alive(self) -> bool:

@@ -35,7 +35,7 @@ References: Hansen & Salamon (1990), IEEE Trans. Pattern Anal. 12:993; Battiti &
 """
 
 from functools import partial
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 import scipy
@@ -61,6 +61,7 @@ from app.ml.contract.algorithm import (
     Vector,
     learner,
 )
+from app.ml.contract.params import MinMargin, MinProbability, Voting
 from app.ml.numerics.ensembles.agreement import accepted
 from app.ml.numerics.ensembles.member_answers import mistaken, voices
 from app.ml.numerics.sampling.folds import dealt
@@ -75,31 +76,15 @@ class Committee(Params):
     activations: list[Annotated[float, Field(gt=0, le=1)]] | None = Field(
         None, min_length=1, max_length=50, description="Probability with which each member predicts a row; null: 1."
     )
-    voting: Literal["soft", "hard"] = Field(
-        "soft",
-        description="Combination of members in classification. `soft`: the mean of their probabilities; `hard`: each "
-        "has one vote. Regression always takes the mean.",
-    )
+    voting: Voting = "soft"
     cv: int | None = Field(
         None,
         ge=2,
         le=50,
         description="Number of folds: each member is trained once without each fold; null: once on all rows.",
     )
-    min_probability: float = Field(
-        0.0,
-        ge=0,
-        le=1,
-        description="Smallest probability, or share of votes, of the best class; below it the committee abstains. "
-        "Unused in regression.",
-    )
-    min_margin: float = Field(
-        0.0,
-        ge=0,
-        le=1,
-        description="Smallest lead of the best class over the second; below it the committee abstains. Unused in "
-        "regression.",
-    )
+    min_probability: MinProbability = 0.0
+    min_margin: MinMargin = 0.0
     fallback_estimator: Learner | None = Field(
         None,
         description="Learner that predicts the rows which the committee rejects; null: none. Unused in regression.",

@@ -1,6 +1,6 @@
 """Hyperparameters of an algorithm, and parameters that are learners themselves."""
 
-from typing import TYPE_CHECKING, Annotated, Any, ForwardRef
+from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Literal
 
 from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticCustomError
@@ -40,6 +40,33 @@ MaxFeatures = TypeAliasType(
     ],
 )
 """Type of `max_features`: an integer counts columns, a number with a decimal point is a share of all of them."""
+
+
+Voting = Annotated[
+    Literal["soft", "hard"],
+    Field(
+        description="Combination of members in classification. `soft`: the mean of their probabilities; `hard`: each "
+        "has one vote. Regression always takes the mean."
+    ),
+]
+MinProbability = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=1,
+        description="Smallest probability, or share of votes, of the best class; below it the committee abstains. "
+        "Unused in regression.",
+    ),
+]
+MinMargin = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=1,
+        description="Smallest lead of the best class over the second; below it the committee abstains. Unused in "
+        "regression.",
+    ),
+]
 
 
 def feature_count(wanted: float, columns: float) -> int:

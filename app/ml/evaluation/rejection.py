@@ -57,7 +57,10 @@ class Policy(NamedTuple):
 
     def accepts(self, probabilities: Matrix) -> NDArray[np.bool_]:
         """(n,) of probabilities (n, k)."""
-        accepted = agreement.accepted(probabilities, np.array(self.min_probability or (0.0,)), self.min_margin or 0.0)
+        accepted = np.ones(len(probabilities), np.bool_)
+        if self.min_probability or self.min_margin:
+            least = np.array(self.min_probability or (0.0,))
+            accepted = agreement.accepted(probabilities, least, self.min_margin or 0.0)
         if self.band is not None:
             low, high = self.band
             accepted &= (probabilities[:, 1] < low) | (probabilities[:, 1] > high)

@@ -6,7 +6,6 @@ evaluated on rows that none of its members was trained on.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ from app.errors import Fault, InvalidData, InvalidRequest
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import JSON, Learned, Params, Task
 from app.ml.contract.labels import Class
+from app.ml.contract.params import MinMargin, MinProbability, Voting
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.evaluation.evaluation import NO_OPTIONS
 from app.ml.evaluation.holdout_reuse import held_out_by_all, whole, without
@@ -78,25 +78,9 @@ class CombineRequest(Request):
         description="The id or the name of a dataset with the members' columns and their target. Its rows evaluate the "
         "committee, except those that a member was trained on. A name means the newest dataset of that name."
     )
-    voting: Literal["soft", "hard"] = Field(
-        "soft",
-        description="Combination of members in classification. `soft`: the mean of their probabilities; `hard`: each "
-        "has one vote. Regression always takes the mean.",
-    )
-    min_probability: float = Field(
-        0.0,
-        ge=0,
-        le=1,
-        description="Smallest probability, or share of votes, of the best class; below it the committee abstains. "
-        "Unused in regression.",
-    )
-    min_margin: float = Field(
-        0.0,
-        ge=0,
-        le=1,
-        description="Smallest lead of the best class over the second; below it the committee abstains. Unused in "
-        "regression.",
-    )
+    voting: Voting = "soft"
+    min_probability: MinProbability = 0.0
+    min_margin: MinMargin = 0.0
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of the bootstrap intervals.")
 
 

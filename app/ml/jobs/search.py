@@ -24,6 +24,8 @@ from app.ml.training.train import train
 from app.references import DatasetReference
 from app.suggestions import no_such
 
+METRICS = (*MEASURES, Q)
+"""Names of the metrics that can rank candidates."""
 CHOSEN = 0.9
 """Progress of a search when it has chosen."""
 MANY = 10
@@ -93,8 +95,8 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
     faults = []
     if request.validation.method != "kfold":
         faults.append(Fault("/validation/method", "A search validates by kfold."))
-    if request.metric is not None and request.metric not in {*MEASURES, Q}:
-        faults.append(Fault("/metric", no_such("There is no metric", request.metric, {*MEASURES, Q})))
+    if request.metric is not None and request.metric not in METRICS:
+        faults.append(Fault("/metric", no_such("There is no metric", request.metric, METRICS)))
     if faults:
         raise InvalidRequest(faults=faults)
     found = candidates(request)
