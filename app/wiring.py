@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from app.queue import make_celery, publish
 from app.services.admission import Admission
+from app.services.attempts import Attempts
 from app.services.census import Census
 from app.services.datasets import Datasets
 from app.services.jobs import Jobs
@@ -16,6 +17,7 @@ from app.services.predictions import Predictions
 from app.services.process_metrics import Counted, Process, Served
 from app.services.queries import WhatIf
 from app.services.readiness import Dependencies
+from app.services.recovery import Recovery
 from app.services.submission import Submission
 from app.settings import Settings
 from app.store.cache import Cache
@@ -34,6 +36,8 @@ class Services:
     datasets: Datasets
     submission: Submission
     jobs: Jobs
+    attempts: Attempts
+    recovery: Recovery
     models: Models
     predictions: Predictions
     whatif: WhatIf
@@ -61,9 +65,9 @@ def build(settings: Settings, *, role: str) -> Services:
         publish(celery, job_id)
 
     registry, census = CollectorRegistry(), Census(work, silent_seconds=settings.lease_seconds)
-    jobs, predictions = Jobs(work, announce, settings), Predictions(work, cache, settings)
+    attempts, predictions = Attempts(work, announce, settings), Predictions(work, cache, settings)
     ProcessCollector(registry=registry)
-    registry.register(Process(work.engine, jobs.attempts))
+    registry.register(Process(work.engine, attempts.counts))
     if role == "api":
         registry.register(Served(predictions))
         registry.register(Counted(census))
@@ -74,7 +78,9 @@ def build(settings: Settings, *, role: str) -> Services:
         celery=celery,
         datasets=Datasets(work, settings),
         submission=Submission(work, announce, settings),
-        jobs=jobs,
+        jobs=Jobs(work),
+        attempts=attempts,
+        recovery=Recovery(work, announce, settings, attempts.counts),
         models=Models(work, predictions.pointers),
         predictions=predictions,
         whatif=WhatIf(settings.max_predict_rows),

@@ -51,16 +51,16 @@ class Runner:
 
         So each message about an unknown job still brings a real one forward.
         """
-        jobs = self._services.jobs
+        attempts = self._services.attempts
         with self._slots:
-            self._run(lambda: jobs.claim(job_id) or jobs.claim_oldest())
+            self._run(lambda: attempts.claim(job_id) or attempts.claim_oldest())
 
     def run_oldest(self) -> bool:
         """One attempt of whichever job has waited longest. False if there was no job or no free slot."""
         if not self._slots.acquire(blocking=False):
             return False
         try:
-            return self._run(self._services.jobs.claim_oldest)
+            return self._run(self._services.attempts.claim_oldest)
         finally:
             self._slots.release()
 

@@ -128,7 +128,7 @@ class Attempt:
         while not self._over.wait(self._services.settings.beat_seconds):
             result = self._progress
             try:
-                state = self._services.jobs.beat(
+                state = self._services.attempts.beat(
                     self._claim, progress=result["fraction"], message=result["message"], curves=result["curves"]
                 )
             except LeaseLost:
@@ -233,7 +233,7 @@ class Attempt:
     def _succeed(self) -> None:
         outcome = read_outcome(self._claim.kind, self._received)
         try:
-            self._services.jobs.succeed(self._claim, outcome, curves=self._progress["curves"])
+            self._services.attempts.succeed(self._claim, outcome, curves=self._progress["curves"])
             log.info("job_succeeded")
         except (Cancelled, LeaseLost):
             raise
@@ -242,14 +242,15 @@ class Attempt:
         except Exception:
             log.exception("result_not_stored")
             problem = self._problem(ValiantError("The result could not be stored."))
-            self._services.jobs.fail(self._claim, problem, retry=True)
+            self._services.attempts.fail(self._claim, problem, retry=True)
 
     def _fail(self, problem: Problem) -> None:
         log.warning("job_failed", code=problem.code, output=self._last_words())
         if problem.code == StorageFull.code and crowded(Path(tempfile.gettempdir())):
-            self._services.jobs.postpone(self._claim, problem)  # others than this trainer, which is gone, fill the disk
+            # Others than this trainer, which is gone, fill the disk.
+            self._services.attempts.postpone(self._claim, problem)
         else:
-            self._services.jobs.fail(self._claim, problem)
+            self._services.attempts.fail(self._claim, problem)
 
     def _crashed(self, status: int) -> None:
         """It died without a word. Out of memory is certain to come again; anything else gets another attempt."""
@@ -260,20 +261,20 @@ class Attempt:
         how = f"by signal {signal.Signals(-status).name}" if status < 0 else f"with exit status {status}"
         log.warning("trainer_crashed", how=how, output=words)
         error = TrainerCrashed(f"The last attempt ended {how}.")
-        self._services.jobs.fail(self._claim, self._problem(error), retry=True)
+        self._services.attempts.fail(self._claim, self._problem(error), retry=True)
 
     def _verdict_received(self, verdict: Verdict) -> None:
-        jobs = self._services.jobs
+        attempts = self._services.attempts
         match verdict:
             case Verdict.CANCELLED:
-                jobs.stop(self._claim)
+                attempts.stop(self._claim)
             case Verdict.TIMED_OUT:
-                jobs.time_out(self._claim)
+                attempts.time_out(self._claim)
             case Verdict.STOPPED:
-                jobs.release(self._claim)
+                attempts.release(self._claim)
             case Verdict.NOT_FED:
                 error = self._unfed or ValiantError("What the job needs could not be read.")
-                jobs.fail(self._claim, self._problem(error), retry=self._unfed is None)
+                attempts.fail(self._claim, self._problem(error), retry=self._unfed is None)
             case Verdict.LEASE_LOST:
                 raise LeaseLost
 

@@ -76,7 +76,7 @@ class Tending:
             self.received()
         if held is None:
             threading.Thread(target=self._stand_in, name="stand-in", daemon=True).start()
-        self._services.jobs.sweep(held)
+        self._services.recovery.sweep(held)
         with self._services.work() as w:
             w.workers.seen(self._name)
 

@@ -11,8 +11,8 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from sqlalchemy import QueuePool
 
+from app.services.attempts import AttemptCounts
 from app.services.census import Census
-from app.services.jobs import Attempts
 from app.services.predictions import Predictions
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Process(Collector):
     """The release, the pool of database connections, and attempts at jobs."""
 
-    def __init__(self, engine: "Engine", attempts: Attempts) -> None:
+    def __init__(self, engine: "Engine", attempts: AttemptCounts) -> None:
         self._pool, self._attempts = engine.pool, attempts
 
     def collect(self) -> Iterator[Metric]:

@@ -1,4 +1,4 @@
-"""Records that the repository of jobs takes and returns, besides those on the wire."""
+"""Records that the repositories of jobs and leases take and return, besides those on the wire."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
@@ -82,8 +82,8 @@ class Claim(NamedTuple):
         )
 
 
-class Lapsed(NamedTuple):
-    """A lease nobody renewed."""
+class ExpiredLease(NamedTuple):
+    """A lease that nobody renewed in time."""
 
     job_id: UUID
     token: UUID

@@ -21,6 +21,7 @@ from sqlalchemy.orm import Session
 from app.store.datasets import DatasetRepository
 from app.store.job_counts import Census
 from app.store.jobs import JobRepository
+from app.store.leases import LeaseRepository
 from app.store.models import ModelRepository
 from app.store.training_rows import TrainingRowRepository
 from app.store.uses import UseRepository
@@ -36,6 +37,7 @@ class Work:
         self.session = Session(engine, expire_on_commit=False)
         self.datasets = DatasetRepository(self.session)
         self.jobs = JobRepository(self.session)
+        self.leases = LeaseRepository(self.session)
         self.models = ModelRepository(self.session)
         self.training_rows = TrainingRowRepository(self.session)
         self.uses = UseRepository(self.session)

@@ -21,7 +21,9 @@ from app.errors import (
 from app.ml.jobs.evaluate import EvaluateRequest
 from app.ml.jobs.train import TrainRequest
 from app.schemas.jobs import JobState
+from app.services.attempts import Attempts
 from app.services.jobs import Jobs
+from app.services.recovery import Recovery
 from app.services.submission import Submission
 from app.store.claims import Capable, Pinned
 from app.store.engine import make_engine
@@ -38,7 +40,9 @@ class Desk:
         self.dataset = add_iris(self.work)
         self.announced = []
         self.submission = self.made()
-        self.jobs = Jobs(self.work, self.announced.append, settings)
+        self.jobs = Jobs(self.work)
+        self.attempts = Attempts(self.work, self.announced.append, settings)
+        self.recovery = Recovery(self.work, self.announced.append, settings, self.attempts.counts)
 
     def made(self, **changes):
         return Submission(self.work, self.announced.append, self.settings.model_copy(update=changes))
@@ -100,7 +104,7 @@ def test_what_is_accepted_is_committed_and_then_announced(desk):
 def test_what_a_worker_gets_is_what_was_asked(desk):
     request = desk.request(seed=7, features=["petal_width"], time_limit_seconds=60)
     job, _ = desk.submission.submit(request, request_id="abc")
-    claim = desk.jobs.claim(job.id)
+    claim = desk.attempts.claim(job.id)
     assert TrainRequest.model_validate(claim.request) == request
     assert (claim.request_id, claim.time_limit_seconds, claim.dataset_id) == ("abc", 60, desk.dataset)
 
@@ -144,7 +148,7 @@ def test_fifty_identical_requests_at_once_are_one_job(desk):
 
 def test_a_replay_gives_the_first_answer_however_far_the_job_is(desk):
     first, _ = desk.submission.submit(desk.request(), idempotency_key="k")
-    desk.jobs.claim(first.id)
+    desk.attempts.claim(first.id)
     assert desk.submission.submit(desk.request(), idempotency_key="k") == (first, True)
 
 
@@ -187,7 +191,7 @@ def test_the_cap_cannot_be_raced(desk):
 def test_only_what_waits_counts(desk):
     submission = desk.made(max_queued_jobs=1)
     job, _ = submission.submit(desk.request())
-    desk.jobs.claim(job.id)
+    desk.attempts.claim(job.id)
     submission.submit(desk.request())
     with pytest.raises(QueueFull):
         submission.submit(desk.request())
@@ -263,7 +267,7 @@ def test_a_process_that_dies_while_submitting_leaves_a_whole_job_or_none(desk, w
     with desk.work() as w:
         w.session.execute(text("update jobs set published_at = published_at - interval '1 hour'"))
     desk.announced.clear()
-    desk.jobs.sweep(held=0)
+    desk.recovery.sweep(held=0)
     assert desk.announced == [job.id]
 
 
@@ -309,9 +313,9 @@ def test_a_release_that_cannot_evaluate_leaves_it_queued(desk, published, monkey
     assert (job.kind, job.model, job.algorithm) == ("evaluate", "m", None)
     for able in (Capable(("train",), ("logistic",)), Capable(("evaluate", "train"), ("ridge",))):
         with desk.work() as w:
-            assert w.jobs.oldest(able) is None
-            assert w.jobs.claim(job.id, uuid7(), 30, able) is None
-    claim = desk.jobs.claim(job.id)
+            assert w.leases.oldest(able) is None
+            assert w.leases.claim(job.id, uuid7(), 30, able) is None
+    claim = desk.attempts.claim(job.id)
     assert claim.pinned == Pinned((desk.dataset,), (("m", published),), ("logistic",))
 
 

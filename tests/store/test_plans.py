@@ -75,8 +75,8 @@ ABLE = Capable(("train",), ("ridge",))
 WHOLE_QUEUE = QUEUED + RUNNING
 SWEEPS = {
     "waiting": (lambda w: w.jobs.waiting(), QUEUED),
-    "oldest": (lambda w: w.jobs.oldest(ABLE), LIMIT),
-    "lapsed": (lambda w: w.jobs.lapsed(0), RUNNING),
+    "oldest": (lambda w: w.leases.oldest(ABLE), LIMIT),
+    "expired": (lambda w: w.leases.expired(0), RUNNING),
     "forgotten": (lambda w: w.jobs.forgotten(0, 0, 10), QUEUED),
     "counts of the queue": (lambda w: w.census.queue(), WHOLE_QUEUE),
     "deleting a dataset": (refused_deletion, WHOLE_QUEUE),

@@ -6,7 +6,9 @@ from sqlalchemy import text
 from app.errors import TrainerCrashed
 from app.ml.job import Outcome
 from app.schemas.problems import Problem
+from app.services.attempts import Attempts
 from app.services.jobs import Jobs
+from app.services.recovery import Recovery
 from app.store.claims import NewJob
 from app.store.engine import make_engine
 from app.store.new_ids import uuid7
@@ -14,13 +16,13 @@ from app.store.work import WorkFactory
 
 CRASH = Problem.of(TrainerCrashed())
 WRITES = {
-    "beat": lambda jobs, claim, _: jobs.beat(claim, progress=0.5),
-    "succeed": lambda jobs, claim, outcome: jobs.succeed(claim, outcome),
-    "fail": lambda jobs, claim, _: jobs.fail(claim, CRASH),
-    "retry": lambda jobs, claim, _: jobs.fail(claim, CRASH, retry=True),
-    "time_out": lambda jobs, claim, _: jobs.time_out(claim),
-    "stop": lambda jobs, claim, _: jobs.stop(claim),
-    "release": lambda jobs, claim, _: jobs.release(claim),
+    "beat": lambda attempts, claim, _: attempts.beat(claim, progress=0.5),
+    "succeed": lambda attempts, claim, outcome: attempts.succeed(claim, outcome),
+    "fail": lambda attempts, claim, _: attempts.fail(claim, CRASH),
+    "retry": lambda attempts, claim, _: attempts.fail(claim, CRASH, retry=True),
+    "time_out": lambda attempts, claim, _: attempts.time_out(claim),
+    "stop": lambda attempts, claim, _: attempts.stop(claim),
+    "release": lambda attempts, claim, _: attempts.release(claim),
 }
 
 
@@ -31,7 +33,9 @@ class World:
         self.settings = settings
         self.work = WorkFactory(make_engine(settings, role="test"))
         self.announced = []
-        self.jobs = Jobs(self.work, self.announced.append, settings)
+        self.jobs = Jobs(self.work)
+        self.attempts = Attempts(self.work, self.announced.append, settings)
+        self.recovery = Recovery(self.work, self.announced.append, settings, self.attempts.counts)
         self.dataset = add_iris(self.work)
         self.outcome = Outcome(trained)
         self.crash, self.writes = CRASH, frozenset(WRITES)
@@ -46,7 +50,7 @@ class World:
             return w.jobs.add(new).id
 
     def write(self, how, claim):
-        return WRITES[how](self.jobs, claim, self.outcome)
+        return WRITES[how](self.attempts, claim, self.outcome)
 
     def run(self, sql, **values):
         with self.work() as w:

@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from app.errors import Cancelled, LeaseLost
 from app.schemas.jobs import JobState
-from app.store.jobs import SOURCES
+from app.store.job_states import SOURCES
 from app.store.tables import JobRow
 
 TERMINAL = {state for state in JobState if state.terminal}
@@ -34,7 +34,7 @@ class Life(RuleBasedStateMachine):
     @rule(target=claims, job=jobs)
     def claim(self, job):
         queued = self.world.state(job) is JobState.QUEUED
-        claim = self.world.jobs.claim(job)
+        claim = self.world.attempts.claim(job)
         assert (claim is not None) == queued
         if claim is None:
             return multiple()
@@ -67,7 +67,7 @@ class Life(RuleBasedStateMachine):
     def crash_and_sweep(self, job):
         if self.world.state(job) in {"running", "cancelling"}:
             self.world.expire(job)
-        self.world.jobs.sweep(held=0)
+        self.world.recovery.sweep(held=0)
         assert self.world.state(job) in {JobState.QUEUED, *TERMINAL}
         self.world.hasten()
 
@@ -86,10 +86,10 @@ class Life(RuleBasedStateMachine):
         for job in self.world.jobs.page(1000).items:
             for _ in range(job.max_attempts + 1):
                 self.world.hasten()
-                self.world.jobs.claim(job.id)
+                self.world.attempts.claim(job.id)
                 if self.world.state(job.id) in {"running", "cancelling"}:
                     self.world.expire(job.id)
-                self.world.jobs.sweep(held=0)
+                self.world.recovery.sweep(held=0)
             assert self.world.state(job.id) in TERMINAL
 
 
@@ -104,10 +104,10 @@ def test_any_order_of_events(world):
 
 
 BREAKAGES = {
-    "no fence": ("_lease", lambda job_id, _: (JobRow.id == job_id, JobRow.id == job_id)),
-    "no graph": ("SOURCES", {state: set(JobState) for state in JobState}),
-    "no sweeper": ("JobRepository.lapsed", lambda *_: []),
-    "a model without its success": ("JobRepository.succeed", lambda *_, **__: None),
+    "no fence": ("leases._lease", lambda job_id, _: (JobRow.id == job_id, JobRow.id == job_id)),
+    "no graph": ("job_states.SOURCES", {state: set(JobState) for state in JobState}),
+    "no sweeper": ("leases.LeaseRepository.expired", lambda *_: []),
+    "a model without its success": ("leases.LeaseRepository.succeed", lambda *_, **__: None),
 }
 
 
@@ -115,6 +115,6 @@ BREAKAGES = {
 @pytest.mark.parametrize("breakage", BREAKAGES)
 def test_the_machine_notices_what_is_broken(world, monkeypatch, breakage):
     place, instead = BREAKAGES[breakage]
-    monkeypatch.setattr(f"app.store.jobs.{place}", instead)
+    monkeypatch.setattr(f"app.store.{place}", instead)
     with pytest.raises((AssertionError, IntegrityError)):
         live(world, max_examples=12, phases=[Phase.generate])

@@ -14,21 +14,21 @@ def states(job):
 def test_cancelling_what_is_queued(world):
     job_id = world.submit()
     assert world.jobs.cancel(job_id).state is JobState.CANCELLED
-    assert world.jobs.claim(job_id) is None
+    assert world.attempts.claim(job_id) is None
     assert world.jobs.cancel(job_id).state is JobState.CANCELLED
 
 
 def test_cancelling_what_runs_is_told_by_the_next_beat(world):
-    claim = world.jobs.claim(world.submit())
+    claim = world.attempts.claim(world.submit())
     assert world.jobs.cancel(claim.job_id).state is JobState.CANCELLING
     assert world.jobs.cancel(claim.job_id).state is JobState.CANCELLING
-    assert world.jobs.beat(claim, progress=0.1) is JobState.CANCELLING
-    world.jobs.stop(claim)
+    assert world.attempts.beat(claim, progress=0.1) is JobState.CANCELLING
+    world.attempts.stop(claim)
     assert states(world.jobs.get(claim.job_id)) == ["queued", "running", "cancelling", "cancelled"]
 
 
 def test_a_cancel_that_came_first_has_the_last_word(world, end):
-    claim = world.jobs.claim(world.submit())
+    claim = world.attempts.claim(world.submit())
     world.jobs.cancel(claim.job_id)
     with pytest.raises(Cancelled):
         world.write(end, claim)
@@ -37,8 +37,8 @@ def test_a_cancel_that_came_first_has_the_last_word(world, end):
 
 
 def test_cancelling_what_has_ended_changes_nothing(world):
-    claim = world.jobs.claim(world.submit())
-    world.jobs.succeed(claim, world.outcome)
+    claim = world.attempts.claim(world.submit())
+    world.attempts.succeed(claim, world.outcome)
     before = world.jobs.get(claim.job_id)
     assert world.jobs.cancel(claim.job_id) == before
 

@@ -17,7 +17,7 @@ def states(job):
 
 def test_a_claim_begins_an_attempt_and_is_recorded(world):
     job_id = world.submit()
-    claim = world.jobs.claim(job_id)
+    claim = world.attempts.claim(job_id)
     job = world.jobs.get(job_id)
     assert (claim.job_id, claim.attempt, claim.model) == (job_id, 1, "m")
     assert (job.state, job.attempt, job.queue_position) == (JobState.RUNNING, 1, None)
@@ -31,7 +31,7 @@ def test_of_many_claims_at_once_one_wins(world):
 
     def go():
         start.wait()
-        claims.append(world.jobs.claim(job_id))
+        claims.append(world.attempts.claim(job_id))
 
     threads = [threading.Thread(target=go) for _ in range(8)]
     for thread in threads:
@@ -45,16 +45,16 @@ def test_of_many_claims_at_once_one_wins(world):
 def test_a_claim_whose_commit_was_not_heard_of_is_found_again(world):
     job_id, token = world.submit(), uuid4()
     with world.work() as w:
-        first = w.jobs.claim(job_id, token, 30, ABLE)
+        first = w.leases.claim(job_id, token, 30, ABLE)
     with world.work() as w:
-        assert w.jobs.claim(job_id, token, 30, ABLE) == first
+        assert w.leases.claim(job_id, token, 30, ABLE) == first
 
 
 def test_nobody_claims_before_its_time(world):
     job_id = world.submit()
     world.run("update jobs set not_before = clock_timestamp() + interval '1 hour' where id = :id", id=job_id)
-    assert world.jobs.claim(job_id) is None
-    assert world.jobs.claim_oldest() is None
+    assert world.attempts.claim(job_id) is None
+    assert world.attempts.claim_oldest() is None
 
 
 LATER = {
@@ -67,20 +67,20 @@ LATER = {
 @pytest.mark.parametrize("what", LATER)
 def test_jobs_of_what_this_release_does_not_have_stay_queued(world, what):
     job_id = world.submit(**LATER[what])
-    assert world.jobs.claim(job_id) is None
-    assert world.jobs.claim_oldest() is None
+    assert world.attempts.claim(job_id) is None
+    assert world.attempts.claim_oldest() is None
     assert world.state(job_id) is JobState.QUEUED
 
 
 def test_without_a_broker_the_oldest_goes_first(world):
     first, second = world.submit(), world.submit()
-    assert [world.jobs.claim_oldest().job_id for _ in range(2)] == [first, second]
-    assert world.jobs.claim_oldest() is None
+    assert [world.attempts.claim_oldest().job_id for _ in range(2)] == [first, second]
+    assert world.attempts.claim_oldest() is None
 
 
 def test_a_training_queued_by_the_release_before_is_run(world):
     """Its row says nothing of what it needs but the dataset."""
-    claim = world.jobs.claim(world.submit())
+    claim = world.attempts.claim(world.submit())
     assert claim.inputs == {}
     assert claim.pinned == Pinned(datasets=(world.dataset,))
     assert claim.kind == "train"

@@ -10,11 +10,11 @@ from app.schemas.jobs import JobState
 def lost_lease(world):
     """A claim whose lease ran out and whose job somebody else runs now."""
     job_id = world.submit()
-    old = world.jobs.claim(job_id)
+    old = world.attempts.claim(job_id)
     world.expire(job_id)
-    world.jobs.sweep(held=0)
+    world.recovery.sweep(held=0)
     world.hasten()
-    return old, world.jobs.claim(job_id)
+    return old, world.attempts.claim(job_id)
 
 
 def test_no_write_passes_the_fence_without_the_lease(world, write):
@@ -27,8 +27,8 @@ def test_no_write_passes_the_fence_without_the_lease(world, write):
 
 
 def test_of_two_ends_the_second_is_refused(world, end):
-    claim = world.jobs.claim(world.submit())
-    world.jobs.succeed(claim, world.outcome)
+    claim = world.attempts.claim(world.submit())
+    world.attempts.succeed(claim, world.outcome)
     with pytest.raises(LeaseLost):
         world.write(end, claim)
     assert world.state(claim.job_id) is JobState.SUCCEEDED
@@ -36,10 +36,10 @@ def test_of_two_ends_the_second_is_refused(world, end):
 
 
 def test_the_owner_of_a_lease_that_ran_out_unseen_may_renew_it(world):
-    claim = world.jobs.claim(world.submit())
+    claim = world.attempts.claim(world.submit())
     world.expire(claim.job_id)
-    assert world.jobs.beat(claim, progress=0.2) is JobState.RUNNING
-    assert world.jobs.sweep(held=0).recovered == 0
+    assert world.attempts.beat(claim, progress=0.2) is JobState.RUNNING
+    assert world.recovery.sweep(held=0).recovered == 0
 
 
 def test_rows_the_graph_does_not_know_are_refused_by_the_database(world):

@@ -16,7 +16,7 @@ def test_pages_go_from_the_newest_to_the_oldest(world):
 
 
 def test_a_page_of_one_state(world):
-    claim = world.jobs.claim(world.submit())
+    claim = world.attempts.claim(world.submit())
     world.submit()
     assert [job.id for job in world.jobs.page(10, state=JobState.RUNNING).items] == [claim.job_id]
 
@@ -30,7 +30,7 @@ def test_a_foreign_cursor_is_a_fault(world):
 def test_the_place_in_the_queue(world):
     ids = [world.submit() for _ in range(3)]
     assert [world.jobs.get(job_id).queue_position for job_id in ids] == [0, 1, 2]
-    world.jobs.claim(ids[0])
+    world.attempts.claim(ids[0])
     assert [world.jobs.get(job_id).queue_position for job_id in ids] == [None, 0, 1]
 
 

@@ -3,16 +3,17 @@
 from sqlalchemy import text
 
 from app.schemas.jobs import JobState
-from app.services.jobs import Jobs
-from app.store.jobs import JobRepository
+from app.services.attempts import AttemptCounts
+from app.services.recovery import Recovery
+from app.store.leases import LeaseRepository
 
 
 def test_a_lease_that_ran_out_is_another_attempt_and_then_the_end(world):
     job_id = world.submit()
     for _ in range(3):
-        world.jobs.claim(job_id)
+        world.attempts.claim(job_id)
         world.expire(job_id)
-        assert world.jobs.sweep(held=0).recovered == 1
+        assert world.recovery.sweep(held=0).recovered == 1
         world.hasten()
     job = world.jobs.get(job_id)
     assert (job.state, job.error.code, job.attempt) == (JobState.FAILED, "worker_lost", 3)
@@ -20,88 +21,88 @@ def test_a_lease_that_ran_out_is_another_attempt_and_then_the_end(world):
 
 
 def test_a_lost_worker_cannot_keep_a_job_in_cancelling(world):
-    claim = world.jobs.claim(world.submit())
+    claim = world.attempts.claim(world.submit())
     world.jobs.cancel(claim.job_id)
     world.expire(claim.job_id)
-    world.jobs.sweep(held=0)
+    world.recovery.sweep(held=0)
     assert world.state(claim.job_id) is JobState.CANCELLED
 
 
 def test_a_live_lease_is_left_alone(world):
-    claim = world.jobs.claim(world.submit())
-    assert world.jobs.sweep(held=0).recovered == 0
+    claim = world.attempts.claim(world.submit())
+    assert world.recovery.sweep(held=0).recovered == 0
     assert world.state(claim.job_id) is JobState.RUNNING
 
 
 def test_a_sweep_acts_on_what_is_not_on_what_it_saw(world):
-    claim = world.jobs.claim(world.submit())
+    claim = world.attempts.claim(world.submit())
     world.expire(claim.job_id)
     with world.work() as w:
-        (seen,) = w.jobs.lapsed(0)
-    world.jobs.beat(claim, progress=0.5)
+        (seen,) = w.leases.expired(0)
+    world.attempts.beat(claim, progress=0.5)
     with world.work() as w:
-        assert not w.jobs.recover(seen, grace_seconds=0, seconds=0, error=world.crash)
+        assert not w.leases.recover(seen, grace_seconds=0, seconds=0, error=world.crash)
     assert world.state(claim.job_id) is JobState.RUNNING
 
 
 def test_after_a_restart_of_the_database_the_living_may_renew_first(world):
-    claim = world.jobs.claim(world.submit())
+    claim = world.attempts.claim(world.submit())
     world.expire(claim.job_id)
     uptime = float(world.run("select extract(epoch from clock_timestamp() - pg_postmaster_start_time())").scalar())
     settings = world.settings.model_copy(update={"beat_seconds": uptime})
-    assert Jobs(world.work, world.announced.append, settings).sweep(held=0).recovered == 0
-    assert world.jobs.beat(claim, progress=0.5) is JobState.RUNNING
+    assert Recovery(world.work, world.announced.append, settings, AttemptCounts()).sweep(held=0).recovered == 0
+    assert world.attempts.beat(claim, progress=0.5) is JobState.RUNNING
 
 
 def test_forgotten_ids_are_announced_once_in_a_while(world):
     job_id = world.submit()
-    world.jobs.sweep(held=0)
+    world.recovery.sweep(held=0)
     assert world.announced == []  # the submission itself has just announced it
     world.hasten()
-    world.jobs.sweep(held=0)
-    world.jobs.sweep(held=0)
+    world.recovery.sweep(held=0)
+    world.recovery.sweep(held=0)
     assert world.announced == [job_id]
 
 
 def test_a_job_that_came_back_is_announced_when_its_pause_is_over(world):
-    claim = world.jobs.claim(world.submit())
-    world.jobs.fail(claim, world.crash, retry=True)
-    world.jobs.sweep(held=0)
+    claim = world.attempts.claim(world.submit())
+    world.attempts.fail(claim, world.crash, retry=True)
+    world.recovery.sweep(held=0)
     assert world.announced == []
     world.run("update jobs set not_before = clock_timestamp()")
-    world.jobs.sweep(held=0)
+    world.recovery.sweep(held=0)
     assert world.announced == [claim.job_id]
 
 
 def test_a_long_queue_is_not_a_forgotten_one(world):
     ids = [world.submit() for _ in range(5)]
     world.hasten()
-    assert world.jobs.sweep(held=5).announced == 0
-    assert world.jobs.sweep(held=3).announced == 2
+    assert world.recovery.sweep(held=5).announced == 0
+    assert world.recovery.sweep(held=3).announced == 2
     assert world.announced == ids[:2]
 
 
 def test_with_the_broker_silent_nothing_is_marked_as_announced(world):
     job_id = world.submit()
     world.hasten()
-    world.jobs.sweep(held=None)
-    world.jobs.sweep(held=0)
+    world.recovery.sweep(held=None)
+    world.recovery.sweep(held=0)
     assert world.announced == [job_id]
 
 
 def test_a_database_that_blinks_leaves_the_row_to_the_next_sweep(world, monkeypatch):
-    claims = [world.jobs.claim(world.submit()) for _ in range(2)]
+    claims = [world.attempts.claim(world.submit()) for _ in range(2)]
     for claim in claims:
         world.expire(claim.job_id)
-    recover, broken = JobRepository.recover, []
+    recover, broken = LeaseRepository.recover, []
 
-    def blink(self, lapsed, **how):
+    def blink(self, lease, **how):
         if not broken:
-            broken.append(lapsed)
+            broken.append(lease)
             self.session.execute(text("select pg_terminate_backend(pg_backend_pid())"))
-        return recover(self, lapsed, **how)
+        return recover(self, lease, **how)
 
-    monkeypatch.setattr(JobRepository, "recover", blink)
-    assert world.jobs.sweep(held=0).recovered == 1
-    assert world.jobs.sweep(held=0).recovered == 1
+    monkeypatch.setattr(LeaseRepository, "recover", blink)
+    assert world.recovery.sweep(held=0).recovered == 1
+    assert world.recovery.sweep(held=0).recovered == 1
     assert {world.state(claim.job_id) for claim in claims} == {JobState.QUEUED}

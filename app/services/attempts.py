@@ -1,0 +1,161 @@
+"""Attempts of a worker at a job: claimed, kept alive, ended.
+
+Whatever ends an attempt is written under its lease; of two writers the second gets LeaseLost.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from uuid import UUID, uuid4
+
+from app.errors import Cancelled, LeaseLost, TimedOut
+from app.ml.catalogue import catalogue
+from app.ml.job import Outcome, Trained
+from app.ml.models.golden import check_golden
+from app.ml.models.model import decode
+from app.ml.operations import kinds
+from app.schemas.jobs import JobState
+from app.schemas.problems import Problem
+from app.settings import Settings
+from app.store.claims import Capable, Claim
+from app.store.work import Work, WorkFactory
+
+END_SECONDS = 3600.0
+"""So long the end of an attempt is kept in memory while the database is away or its disk is full."""
+
+
+class AttemptCounts:
+    """Counts of attempts that this process began, and of how they ended."""
+
+    def __init__(self) -> None:
+        self.lost = 0
+        """Attempts of any process whose lease ran out, as this one found."""
+        self._counts: Counter[tuple[str, str, str]] = Counter()
+        self._lock = Lock()
+
+    def count(self, kind: str, event: str, reason: str = "") -> None:
+        with self._lock:
+            self._counts[kind, event, reason] += 1
+
+    def counts(self) -> dict[tuple[str, str, str], int]:
+        """By kind of job, event (`started`, or the state in which the attempt left the job) and reason."""
+        with self._lock:
+            return dict(self._counts)
+
+
+class Attempts:
+    def __init__(self, work: WorkFactory, announce: Callable[[UUID], object], settings: Settings) -> None:
+        self._work = work
+        self._announce = announce
+        self._settings = settings
+        self.counts = AttemptCounts()
+
+    def claim(self, job_id: UUID) -> Claim | None:
+        """Begin an attempt: counted from now on, whatever becomes of it. None: there is nothing to run."""
+        token = uuid4()
+        lease = self._settings.lease_seconds
+        claimed = self._work.retry(lambda w: w.leases.claim(job_id, token, lease, _capable()))
+        if claimed is not None:
+            self.counts.count(claimed.kind, "started")
+        return claimed
+
+    def claim_oldest(self) -> Claim | None:
+        """Begin an attempt of the job that has waited longest, without the broker."""
+        job_id = self._work.retry(lambda w: w.leases.oldest(_capable()))
+        return None if job_id is None else self.claim(job_id)
+
+    def beat(
+        self, claim: Claim, *, progress: float, message: str = "", curves: Mapping[str, Sequence[float]] | None = None
+    ) -> JobState:
+        """Renew the lease and publish the progress. Cancelling means: stop. Raises LeaseLost."""
+        with self._work() as w:
+            return w.leases.beat(claim, self._settings.lease_seconds, progress, message, _lists(curves))
+
+    def succeed(self, claim: Claim, outcome: Outcome, *, curves: Mapping[str, Sequence[float]] | None = None) -> None:
+        """The outcome and the job's success, both or neither: a version, a result, or both.
+
+        Raises GoldenMismatch when the bytes do not predict what was promised, Cancelled, LeaseLost.
+        """
+        if outcome.trained is not None:
+            check_golden(decode(outcome.trained.blob), outcome.trained.golden)
+
+        def publish(w: Work) -> None:
+            w.leases.hold(claim)
+            result = outcome if outcome.evaluation_rows is None else outcome.used(w.uses.count(outcome.evaluation_rows))
+            version = None if result.trained is None else self._add_version(w, claim, result.trained)
+            w.leases.succeed(
+                claim, version=version, result=result.result, warnings=result.warnings, curves=_lists(curves)
+            )
+
+        self._end(claim, publish, "succeeded")
+
+    def _add_version(self, w: Work, claim: Claim, trained: Trained) -> int:
+        if claim.model is None or claim.dataset_id is None:
+            raise ValueError("A model is made for a name, from a dataset.")
+        made = w.models.add_version(
+            model=claim.model,
+            job_id=claim.job_id,
+            dataset_id=claim.dataset_id,
+            blob=trained.blob,
+            report=trained.report,
+            golden=trained.golden,
+            chunk_bytes=self._settings.chunk_bytes,
+        )
+        w.training_rows.add(made.model, made.version, trained.seen, self._settings.chunk_bytes)
+        return made.version
+
+    def fail(self, claim: Claim, error: Problem, *, retry: bool = False) -> None:
+        """End the job, or with `retry` queue it again while attempts are left. Raises Cancelled, LeaseLost."""
+        if retry and claim.attempt < claim.max_attempts:
+            pause = backoff(self._settings, claim.attempt)
+            self._end(claim, lambda w: w.leases.requeue(claim, reason=error.code, seconds=pause), "queued", error.code)
+        else:
+            self._end(claim, lambda w: w.leases.fail(claim, JobState.FAILED, error), "failed", error.code)
+
+    def time_out(self, claim: Claim) -> None:
+        """Raises Cancelled, LeaseLost."""
+        late = TimedOut(f"It ran for {claim.time_limit_seconds:g} seconds.")
+        error = Problem.of(late, request_id=claim.request_id)
+        self._end(claim, lambda w: w.leases.fail(claim, JobState.TIMED_OUT, error), "timed_out", error.code)
+
+    def stop(self, claim: Claim) -> None:
+        """The attempt of a job in cancelling is over. Raises LeaseLost."""
+        self._work.retry(lambda w: w.leases.finish_cancel(claim))
+        self.counts.count(claim.kind, "cancelled")
+
+    def release(self, claim: Claim) -> None:
+        """Give the job back because the worker stops; the attempt does not count. Raises Cancelled, LeaseLost."""
+        reason = "worker_stopped"
+        self._end(claim, lambda w: w.leases.requeue(claim, reason=reason, charged=False), "queued", reason)
+        self._announce(claim.job_id)
+
+    def postpone(self, claim: Claim, error: Problem) -> None:
+        """Give the job back for a while because the worker cannot run it now. Raises as `release`."""
+        reason, pause = error.code, self._settings.republish_seconds
+
+        def requeue(w: Work) -> None:
+            w.leases.requeue(claim, reason=reason, seconds=pause, charged=False)
+
+        self._end(claim, requeue, "queued", reason)
+
+    def _end(self, claim: Claim, write: Callable[[Work], None], outcome: str, reason: str = "") -> None:
+        """Write the end of an attempt and count it; a cancel that came first has the last word."""
+        try:
+            self._work.retry(write, seconds=END_SECONDS, until_room=True)
+        except LeaseLost:
+            self.stop(claim)
+            raise Cancelled from None
+        self.counts.count(claim.kind, outcome, reason)
+
+
+def backoff(settings: Settings, attempt: int) -> float:
+    """Seconds before the attempt after this one: doubled each time, capped at 64 times the first."""
+    return settings.retry_backoff_seconds * 2.0 ** min(attempt - 1, 6)
+
+
+def _capable() -> Capable:
+    return Capable(tuple(kinds()), tuple(catalogue()))
+
+
+def _lists(curves: Mapping[str, Sequence[float]] | None) -> dict[str, list[float]]:
+    return {name: list(values) for name, values in (curves or {}).items()}

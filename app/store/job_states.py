@@ -1,0 +1,51 @@
+"""States of a job: every change is one compare-and-set and one line of its record, in one transaction.
+
+Only the moves of `SOURCES` exist. All times are the database's own, so that no worker's clock decides anything.
+"""
+
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, func, update
+from sqlalchemy.orm import Session
+
+from app.schemas.jobs import JobState
+from app.store.tables import JobRow, JobTransitionRow
+
+SOURCES = {
+    JobState.RUNNING: {JobState.QUEUED},
+    JobState.QUEUED: {JobState.RUNNING},
+    JobState.CANCELLING: {JobState.RUNNING},
+    JobState.SUCCEEDED: {JobState.RUNNING},
+    JobState.FAILED: {JobState.RUNNING},
+    JobState.TIMED_OUT: {JobState.RUNNING},
+    JobState.CANCELLED: {JobState.QUEUED, JobState.CANCELLING},
+}
+"""State → the states it may be reached from."""
+
+NOW = func.clock_timestamp()
+UNLEASED: dict[str, Any] = {"lease_token": None, "lease_until": None}
+ENDED: dict[str, Any] = {**UNLEASED, "finished_at": NOW}
+PLAIN = {"synchronize_session": False}
+"""Execution options of an update: no object of the session is to follow it."""
+
+
+def move(
+    session: Session, to: JobState, *conditions: ColumnElement[bool], reason: str | None = None, **values: Any
+) -> bool:
+    """The only door into another state. False if no row fits the conditions."""
+    moved = (
+        update(JobRow)
+        .where(JobRow.state.in_(SOURCES[to]), *conditions)
+        .values(state=to, **values)
+        .returning(JobRow.id, JobRow.attempt)
+    )
+    row = session.execute(moved, execution_options=PLAIN).one_or_none()
+    if row is not None:
+        record(session, row.id, to, row.attempt, reason)
+    return row is not None
+
+
+def record(session: Session, job_id: UUID, state: JobState, attempt: int, reason: str | None = None) -> None:
+    session.add(JobTransitionRow(job_id=job_id, state=state, attempt=attempt, reason=reason))
+    session.flush()

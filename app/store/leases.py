@@ -1,0 +1,159 @@
+"""Leases of running jobs: claimed, renewed, ended, and recovered when they expire.
+
+What runs is written under its lease alone: the token is the fence. A worker that is gone renews nothing, its lease
+expires, and the job is queued again or ended.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, cast, func, or_, select, update
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Session
+
+from app.errors import LeaseLost
+from app.ml.job import Result
+from app.schemas.jobs import JobState
+from app.schemas.problems import Problem
+from app.store.claims import Capable, Claim, ExpiredLease
+from app.store.job_states import ENDED, NOW, PLAIN, UNLEASED, move
+from app.store.tables import JobRow
+
+
+class LeaseRepository:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def claim(self, job_id: UUID, token: UUID, lease_seconds: float, able: Capable) -> Claim | None:
+        """Take a queued job whose time has come; None if there is nothing to take.
+
+        able: what this worker's release can do. Other jobs wait for a worker of another release.
+        Safe to repeat with the same token: a claim whose commit was not confirmed is found again.
+        """
+        move(
+            self.session,
+            JobState.RUNNING,
+            JobRow.id == job_id,
+            JobRow.not_before <= NOW,
+            *_within(able),
+            attempt=JobRow.attempt + 1,
+            lease_token=token,
+            lease_until=NOW + timedelta(seconds=lease_seconds),
+            started_at=func.coalesce(JobRow.started_at, NOW),
+            progress=0.0,
+            message="",
+            curves={},
+        )
+        columns = (
+            JobRow.id, JobRow.lease_token, JobRow.attempt, JobRow.max_attempts, JobRow.kind, JobRow.request,
+            JobRow.request_id, JobRow.traceparent, JobRow.dataset_id, JobRow.inputs, JobRow.model,
+            JobRow.time_limit_seconds,
+        )  # fmt: skip
+        held = self.session.execute(select(*columns).where(*_lease(job_id, token))).one_or_none()
+        return None if held is None else Claim(*held)
+
+    def oldest(self, able: Capable) -> UUID | None:
+        """The queued job that has waited longest and may run now."""
+        queue = select(JobRow.id).where(JobRow.state.between(JobState.QUEUED, JobState.QUEUED))  # as `of`, oldest first
+        ready = queue.where(JobRow.not_before <= NOW, *_within(able))
+        return self.session.scalar(ready.order_by(JobRow.state, JobRow.id).limit(1))
+
+    def beat(
+        self, claim: Claim, lease_seconds: float, progress: float, message: str, curves: dict[str, list[float]]
+    ) -> JobState:
+        """Renew the lease and say how far it is. Returns running or cancelling; raises LeaseLost."""
+        renewed = (
+            update(JobRow)
+            .where(*_lease(claim.job_id, claim.token))
+            .values(
+                lease_until=NOW + timedelta(seconds=lease_seconds), progress=progress, message=message, curves=curves
+            )
+            .returning(JobRow.state)
+        )
+        state = self.session.execute(renewed, execution_options=PLAIN).scalar_one_or_none()
+        if state is None:
+            raise LeaseLost
+        return JobState(state)
+
+    def hold(self, claim: Claim) -> None:
+        """Keep a running attempt as it is until the end of the transaction. Raises LeaseLost."""
+        running = (*_lease(claim.job_id, claim.token), JobRow.state == JobState.RUNNING)
+        if self.session.scalar(select(JobRow.id).where(*running).with_for_update()) is None:
+            raise LeaseLost
+
+    def succeed(
+        self,
+        claim: Claim,
+        *,
+        version: int | None = None,
+        result: Result | None = None,
+        warnings: Sequence[str],
+        curves: dict[str, list[float]],
+    ) -> None:
+        """Raises LeaseLost, also when a cancel came first; so do the other ends of an attempt."""
+        output: dict[str, Any] = {"progress": 1.0, "message": "", "curves": curves, "warnings": list(warnings)}
+        found = {"version": version, "result": None if result is None else result.model_dump(mode="json")}
+        self._fenced(claim, JobState.SUCCEEDED, **{**found, **output, **ENDED})
+
+    def fail(self, claim: Claim, state: JobState, error: Problem) -> None:
+        """`state` is failed or timed_out."""
+        self._fenced(claim, state, reason=error.code, error=error.model_dump(mode="json"), **ENDED)
+
+    def requeue(self, claim: Claim, *, reason: str, seconds: float = 0, charged: bool = True) -> None:
+        """Back into the queue for another attempt, after `seconds`."""
+        attempt = JobRow.attempt if charged else JobRow.attempt - 1
+        self._fenced(claim, JobState.QUEUED, reason=reason, attempt=attempt, **_again(seconds))
+
+    def finish_cancel(self, claim: Claim) -> None:
+        """The attempt of a job in cancelling is over."""
+        self._fenced(claim, JobState.CANCELLED, **ENDED)
+
+    # expiry
+
+    def expired(self, grace_seconds: float, limit: int = 100) -> list[ExpiredLease]:
+        """Leases that ran out. After a restart of the database the living have `grace_seconds` to renew theirs."""
+        rows = self.session.scalars(
+            select(JobRow).where(*_expired(grace_seconds)).order_by(JobRow.lease_until).limit(limit)
+        )
+        return [
+            ExpiredLease(row.id, row.lease_token, JobState(row.state), row.attempt, row.max_attempts)
+            for row in rows
+            if row.lease_token is not None
+        ]
+
+    def recover(self, lease: ExpiredLease, *, grace_seconds: float, seconds: float, error: Problem) -> bool:
+        """Queue it again, or end it; False if its lease is held again, or is another's by now."""
+        mine = (*_lease(lease.job_id, lease.token), *_expired(grace_seconds))
+        if lease.state is JobState.CANCELLING:
+            return move(self.session, JobState.CANCELLED, *mine, reason=error.code, **ENDED)
+        if lease.attempt < lease.max_attempts:
+            return move(self.session, JobState.QUEUED, *mine, reason=error.code, **_again(seconds))
+        return move(
+            self.session, JobState.FAILED, *mine, reason=error.code, error=error.model_dump(mode="json"), **ENDED
+        )
+
+    def _fenced(self, claim: Claim, state: JobState, *, reason: str | None = None, **values: Any) -> None:
+        if not move(self.session, state, *_lease(claim.job_id, claim.token), reason=reason, **values):
+            raise LeaseLost
+
+
+def _again(seconds: float) -> dict[str, Any]:
+    return {**UNLEASED, "not_before": NOW + timedelta(seconds=seconds), "published_at": None, "progress": 0.0}
+
+
+def _expired(grace_seconds: float) -> tuple[ColumnElement[bool], ...]:
+    awake = func.pg_postmaster_start_time() < NOW - timedelta(seconds=grace_seconds)
+    return JobRow.state.in_([JobState.RUNNING, JobState.CANCELLING]), JobRow.lease_until < NOW, awake
+
+
+def _lease(job_id: UUID, token: UUID) -> tuple[ColumnElement[bool], ...]:
+    return JobRow.id == job_id, JobRow.lease_token == token
+
+
+def _within(able: Capable) -> tuple[ColumnElement[bool], ...]:
+    """Jobs that a worker can run."""
+    needed = func.coalesce(JobRow.inputs["algorithms"], cast([], JSONB))
+    algorithm = or_(JobRow.algorithm.is_(None), JobRow.algorithm.in_(able.algorithms))
+    return JobRow.kind.in_(able.kinds), algorithm, needed.contained_by(list(able.algorithms))
