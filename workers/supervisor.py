@@ -30,8 +30,8 @@ from app.schemas.datasets import Dataset
 from app.schemas.jobs import JobState
 from app.schemas.problems import Problem
 from app.services.submission import sheet
+from app.store.aliases import Pointer
 from app.store.claims import Claim
-from app.store.models import Pointer
 from app.wiring import Services
 from workers import frames
 from workers.group import TAKEN

@@ -8,7 +8,7 @@ from app.ml.models.golden import check_golden
 from app.ml.models.model import Model, decode, digest
 from app.ml.numerics.jit import made
 from app.ml.preparation.compiled import columns
-from app.store.models import Pointer
+from app.store.aliases import Pointer
 from app.store.work import WorkFactory
 
 

@@ -7,7 +7,7 @@ from app.errors import PreconditionFailed
 from app.schemas.models import Alias, AliasHistory, Model, ModelPage, ModelVersion, Report
 from app.services.loading import chunks, opened, stored
 from app.services.pointers import Pointers
-from app.store.models import Pointer
+from app.store.aliases import Pointer
 from app.store.work import WorkFactory
 
 
@@ -47,7 +47,7 @@ class Models:
 
     def pointer(self, model: str, version: int) -> Pointer:
         with self._work() as w:
-            return w.models.pointer(model, version=version)
+            return w.aliases.pointer(model, version=version)
 
     def artifact(self, pointer: Pointer) -> Iterator[bytes]:
         """The stored bytes, chunk by chunk."""
@@ -76,15 +76,15 @@ class Models:
         opened(self._work, pointer, stored(self._work, pointer))
         with self._work() as w:
             w.after_commit(lambda: self._pointers.alias_moved(model, alias))
-            before = w.models.lock_alias(model, alias)
+            before = w.aliases.lock(model, alias)
             _demand(if_match, before)
             if before is not None and before.version == version:
                 return before, False
-            return w.models.move_alias(model, alias, version, request_id=request_id), before is None
+            return w.aliases.move(model, alias, version, request_id=request_id), before is None
 
     def history(self, model: str, alias: str, limit: int, cursor: str | None = None) -> AliasHistory:
         with self._work() as w:
-            return w.models.history(model, alias, limit, cursor)
+            return w.aliases.history(model, alias, limit, cursor)
 
 
 def _demand(if_match: str | None, alias: Alias | None) -> None:

@@ -13,7 +13,7 @@ from app.errors import DatabaseUnavailable, RevisionNotReached, ValiantError
 from app.ml.job import VersionRef
 from app.services.outage import COLD_SECONDS, Outage
 from app.services.single_flight import SingleFlight, within
-from app.store.models import CHAMPION, Pointer
+from app.store.aliases import CHAMPION, Pointer
 from app.store.work import WorkFactory
 
 log = structlog.get_logger(__name__)
@@ -129,7 +129,7 @@ class Pointers:
             return known.found.pointer  # landed between the caller's look and now
         try:
             with self._work() as w:
-                pointer = w.models.pointer(reference.model, version=reference.version, alias=reference.alias)
+                pointer = w.aliases.pointer(reference.model, version=reference.version, alias=reference.alias)
         except ValiantError:
             self._land(reference, None, generation)
             raise

@@ -24,8 +24,8 @@ from app.services.pointers import Found, Pointers
 from app.services.single_flight import SingleFlight, within
 from app.services.tally import Level, Tally
 from app.settings import KiB, MiB, Settings
+from app.store.aliases import Pointer
 from app.store.cache import Cache
-from app.store.models import Pointer
 from app.store.work import WorkFactory
 
 _UNTIMED = nullcontext()

@@ -117,7 +117,7 @@ class Submission:
         for dataset_id in datasets:
             w.jobs.hold_dataset(dataset_id)
         sheets = tuple(sheet(w.datasets.get(dataset_id)) for dataset_id in datasets)
-        pointers = [w.models.pointer(one.model, version=one.version, alias=one.alias) for one in needs.models]
+        pointers = [w.aliases.pointer(one.model, version=one.version, alias=one.alias) for one in needs.models]
         versions = tuple(_version(w.models.version(at.model, at.version)) for at in pointers)
         faults = self._limit_faults(request)
         try:

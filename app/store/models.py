@@ -1,4 +1,4 @@
-"""Models, their immutable versions and the aliases that point at them.
+"""Models and their immutable versions.
 
 A model exists while it has a version. Its row in `models` outlives the last one: it is the
 counter, so that a number which meant something once never means anything else.
@@ -7,51 +7,19 @@ That row is also the lock of the model: whoever adds, deletes or moves takes it 
 
 import hashlib
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Integer, Select, and_, bindparam, delete, func, literal, select
+from sqlalchemy import Integer, delete, literal, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from app.errors import AliasNotFound, Fault, InvalidRequest, ModelNotFound, VersionInUse, VersionNotFound
+from app.errors import ModelNotFound, VersionInUse, VersionNotFound
 from app.ml.evaluation.report import Report
 from app.ml.models.model import read_header
-from app.schemas.models import Alias, AliasHistory, AliasRecord, Model, ModelPage, ModelVersion
-from app.store.paging import of
-from app.store.tables import AliasMoveRow, AliasRow, ModelChunkRow, ModelRow, ModelVersionRow
+from app.schemas.models import Alias, Model, ModelPage, ModelVersion
+from app.store.tables import AliasRow, ModelChunkRow, ModelRow, ModelVersionRow
 from app.suggestions import no_such
-
-CHAMPION = "champion"
-
-
-class Pointer(NamedTuple):
-    """Reference to the bytes of a model version. The bytes of a version never change; the version of an alias may."""
-
-    model: str
-    version: int
-    digest: str
-    size_bytes: int
-    revision: int = 0
-    """Moves so far of the alias that led here; 0 if none did."""
-
-
-@lru_cache
-def _meant(*, version: bool, alias: bool) -> Select[tuple[str, int, str, int, int]]:
-    """The pointer, by what the caller names. Cached, because writing the statement takes longer than running it."""
-    row, aliases = ModelVersionRow.__table__.c, AliasRow.__table__.c
-    of_model = row.model == bindparam("model")
-    if version:
-        required = select(row.model, row.version, row.digest, row.size_bytes, literal(0, Integer))
-        return required.where(of_model, row.version == bindparam("version"))
-    named = and_(aliases.model == row.model, aliases.alias == bindparam("alias"))
-    required = select(row.model, row.version, row.digest, row.size_bytes, func.coalesce(aliases.revision, 0))
-    required = required.outerjoin_from(ModelVersionRow.__table__, AliasRow.__table__, named).where(of_model)
-    aimed = row.version == aliases.version
-    required = required.where(aimed) if alias else required.order_by(func.coalesce(aimed, False).desc())
-    return required.order_by(row.version.desc()).limit(1)
-
 
 NEIGHBOURS = 500
 """Names before and after one that does not exist, among which the closest is looked for."""
@@ -110,14 +78,14 @@ class ModelRepository:
         return self.session.execute(grown.returning(ModelRow.last_version)).scalar_one()
 
     def version(self, model: str, version: int) -> ModelVersion:
-        return _version(self._row(model, version))
+        return _version(self.row(model, version))
 
     def report(self, model: str, version: int) -> Report:
-        return Report.model_validate(self._row(model, version).report)
+        return Report.model_validate(self.row(model, version).report)
 
     def golden(self, model: str, version: int) -> dict[str, Any]:
         """A few rows as a client would send them, and the predictions for them when the model was fitted."""
-        return self._row(model, version).golden
+        return self.row(model, version).golden
 
     def chunk(self, model: str, version: int, seq: int) -> bytes:
         """The `seq`-th chunk of the stored bytes. Raises VersionNotFound when it is gone."""
@@ -132,8 +100,8 @@ class ModelRepository:
 
     def delete_version(self, model: str, version: int) -> None:
         """Raises VersionInUse while an alias points at it."""
-        self._lock(model)
-        row = self._row(model, version)
+        self.lock(model)
+        row = self.row(model, version)
         aliases = self.session.scalars(
             select(AliasRow.alias).where(AliasRow.model == model, AliasRow.version == version).order_by(AliasRow.alias)
         ).all()
@@ -142,10 +110,10 @@ class ModelRepository:
         self.session.delete(row)
         self.session.flush()
 
-    def _row(self, model: str, version: int) -> ModelVersionRow:
+    def row(self, model: str, version: int) -> ModelVersionRow:
         row = self.session.get(ModelVersionRow, (model, version))
         if row is None:
-            raise self._absent(model, VersionNotFound())
+            raise self.absent(model, VersionNotFound())
         return row
 
     # models
@@ -169,7 +137,7 @@ class ModelRepository:
 
     def delete(self, model: str) -> None:
         """All versions and aliases. The record of alias moves stays, and so does the counter of versions."""
-        self._lock(model)
+        self.lock(model)
         self.session.execute(delete(AliasRow).where(AliasRow.model == model))
         gone = self.session.execute(delete(ModelVersionRow).where(ModelVersionRow.model == model))
         if not gone.rowcount:  # type: ignore[attr-defined] # the result of a DELETE is a CursorResult
@@ -195,16 +163,16 @@ class ModelRepository:
                 created_at=made[name],
                 latest_version=numbers[name][-1],
                 versions=numbers[name],
-                aliases=[_alias(row) for row in aliases if row.model == name],
+                aliases=[alias_of(row) for row in aliases if row.model == name],
             )
             for name in names
             if name in numbers
         ]
 
-    def _lock(self, model: str) -> None:
+    def lock(self, model: str) -> None:
         self.session.execute(select(ModelRow.name).where(ModelRow.name == model).with_for_update())
 
-    def _absent(self, model: str, within: Exception) -> Exception:
+    def absent(self, model: str, within: Exception) -> Exception:
         """`within` if the model exists, else that the model does not."""
         there = self.session.scalar(select(ModelRow.name).where(ModelRow.name == model, _EXISTS))
         return within if there else self._not_found(model)
@@ -216,72 +184,11 @@ class ModelRepository:
         names = [name for query in near for name in self.session.scalars(query)]
         return ModelNotFound(no_such("There is no model", model, names))
 
-    def _no_alias(self, model: str, alias: str) -> AliasNotFound:
-        """With the closest of the aliases that the model has."""
-        names = self.session.scalars(select(AliasRow.alias).where(AliasRow.model == model)).all()
-        return AliasNotFound(no_such("The model has no alias", alias, names))
-
-    # pointers and aliases
-
-    def pointer(self, model: str, *, version: int | None = None, alias: str | None = None) -> Pointer:
-        """The version that is meant: this version, this alias, else `champion` if there is one, else the newest."""
-        meant = _meant(version=version is not None, alias=alias is not None)
-        of = {"model": model, "version": version, "alias": alias or CHAMPION}
-        found = self.session.execute(meant, of).one_or_none()
-        if found is None:
-            raise self._absent(model, VersionNotFound() if alias is None else self._no_alias(model, alias))
-        return Pointer._make(found)
-
-    def lock_alias(self, model: str, alias: str) -> Alias | None:
-        """Where the alias points, held against other movers until the end of the transaction; None if it is not set."""
-        self._lock(model)
-        row = self.session.get(AliasRow, (model, alias), populate_existing=True)
-        return None if row is None else _alias(row)
-
-    def move_alias(self, model: str, alias: str, version: int, *, request_id: str | None) -> Alias:
-        """Set or move, and write it down. Call it under `lock_alias`. Raises VersionNotFound."""
-        self._row(model, version)
-        row = self.session.get(AliasRow, (model, alias))
-        before = None if row is None else row.version
-        # The record outlives the alias, so its length never repeats: an ETag of an earlier life matches nothing.
-        revision = self._moves(model, alias) + 1
-        now = self.session.scalars(select(func.clock_timestamp())).one()
-        row = self.session.merge(AliasRow(model=model, alias=alias, version=version, revision=revision, updated_at=now))
-        self.session.add(
-            AliasMoveRow(model=model, alias=alias, version=version, previous_version=before, request_id=request_id)
-        )
-        self.session.flush()
-        return _alias(row)
-
-    def _moves(self, model: str, alias: str) -> int:
-        mine = select(func.count()).where(AliasMoveRow.model == model, AliasMoveRow.alias == alias)
-        return self.session.scalars(mine).one()
-
-    def history(self, model: str, alias: str, limit: int, cursor: str | None = None) -> AliasHistory:
-        """Moves, newest first; also of an alias or a model that is gone. Raises AliasNotFound if it never was."""
-        own, order = of([(AliasMoveRow.model, model), (AliasMoveRow.alias, alias)], AliasMoveRow.id)
-        mine = select(AliasMoveRow).where(*own)
-        if cursor is not None:
-            mine = mine.where(AliasMoveRow.id < _move_id(cursor))
-        moves = self.session.scalars(mine.order_by(*order).limit(limit + 1)).all()
-        if not moves and cursor is None:
-            raise self._absent(model, self._no_alias(model, alias))
-        return AliasHistory(
-            items=[_record(move) for move in moves[:limit]],
-            next_cursor=str(moves[limit - 1].id) if len(moves) > limit else None,
-        )
-
 
 _EXISTS = (
     select(literal(1, Integer)).where(ModelVersionRow.model == ModelRow.name).limit(1).scalar_subquery().is_not(None)
 )
 """No EXISTS, of which the planner makes a join that may read all versions of all models."""
-
-
-def _move_id(cursor: str) -> int:
-    if cursor.isascii() and cursor.isdigit() and len(cursor) < 19:
-        return int(cursor)
-    raise InvalidRequest(faults=[Fault("/cursor", "This is not a cursor of a former page.")])
 
 
 def _version(row: ModelVersionRow) -> ModelVersion:
@@ -306,14 +213,8 @@ def _version(row: ModelVersionRow) -> ModelVersion:
     )
 
 
-def _alias(row: AliasRow) -> Alias:
+def alias_of(row: AliasRow) -> Alias:
     revision = row.revision
     return Alias(
         alias=row.alias, version=row.version, revision=revision, updated_at=row.updated_at, etag=f'"{revision}"'
-    )
-
-
-def _record(move: AliasMoveRow) -> AliasRecord:
-    return AliasRecord(
-        at=move.at, version=move.version, previous_version=move.previous_version, request_id=move.request_id
     )

@@ -18,6 +18,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
+from app.store.aliases import AliasRepository
 from app.store.datasets import DatasetRepository
 from app.store.job_counts import Census
 from app.store.jobs import JobRepository
@@ -39,6 +40,7 @@ class Work:
         self.jobs = JobRepository(self.session)
         self.leases = LeaseRepository(self.session)
         self.models = ModelRepository(self.session)
+        self.aliases = AliasRepository(self.session, self.models)
         self.training_rows = TrainingRowRepository(self.session)
         self.uses = UseRepository(self.session)
         self.workers = WorkerRepository(self.session)

@@ -32,7 +32,7 @@ from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from app.services.pointers import Found, _Known
 from app.settings import Settings
-from app.store.models import Pointer
+from app.store.aliases import Pointer
 from app.wiring import build
 from tests.benchmarks.serving import bodies, floor
 

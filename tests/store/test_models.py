@@ -15,8 +15,8 @@ from sqlalchemy.exc import IntegrityError
 from app.errors import AliasNotFound, InvalidRequest, ModelNotFound, VersionInUse, VersionNotFound
 from app.ml.models.golden import check_golden
 from app.ml.models.model import decode
+from app.store.aliases import Pointer
 from app.store.engine import make_engine
-from app.store.models import Pointer
 from app.store.work import WorkFactory
 from tests.ml.training.test_train import run
 
@@ -35,13 +35,13 @@ def name():
 
 def move(work, model, alias, version, request_id=None):
     with work() as w:
-        w.models.lock_alias(model, alias)
-        return w.models.move_alias(model, alias, version, request_id=request_id)
+        w.aliases.lock(model, alias)
+        return w.aliases.move(model, alias, version, request_id=request_id)
 
 
 def pointed(work, model, **required):
     with work() as w:
-        return w.models.pointer(model, **required).version
+        return w.aliases.pointer(model, **required).version
 
 
 def test_a_version_is_what_its_bytes_say(work, publish, trained, name):
@@ -140,7 +140,7 @@ def test_pointers(work, publish, name):
     with work() as w:
         digest = w.models.version(name, 1).digest
         size = w.models.version(name, 1).size_bytes
-        assert w.models.pointer(name) == Pointer(name, 1, digest, size, revision=1)
+        assert w.aliases.pointer(name) == Pointer(name, 1, digest, size, revision=1)
 
 
 def test_what_is_not_there(work, publish, name):
@@ -150,20 +150,20 @@ def test_what_is_not_there(work, publish, name):
             (lambda: w.models.get("no-such"), ModelNotFound),
             (lambda: w.models.delete("no-such"), ModelNotFound),
             (lambda: w.models.version("no-such", 1), ModelNotFound),
-            (lambda: w.models.pointer("no-such"), ModelNotFound),
-            (lambda: w.models.pointer("no-such", version=1), ModelNotFound),
-            (lambda: w.models.pointer("no-such", alias="a"), ModelNotFound),
-            (lambda: w.models.history("no-such", "a", 10), ModelNotFound),
+            (lambda: w.aliases.pointer("no-such"), ModelNotFound),
+            (lambda: w.aliases.pointer("no-such", version=1), ModelNotFound),
+            (lambda: w.aliases.pointer("no-such", alias="a"), ModelNotFound),
+            (lambda: w.aliases.history("no-such", "a", 10), ModelNotFound),
             (lambda: w.models.delete_version("no-such", 1), ModelNotFound),
             (lambda: w.models.version(name, 2), VersionNotFound),
             (lambda: w.models.report(name, 2), VersionNotFound),
-            (lambda: w.models.pointer(name, version=2), VersionNotFound),
+            (lambda: w.aliases.pointer(name, version=2), VersionNotFound),
             (lambda: w.models.delete_version(name, 2), VersionNotFound),
-            (lambda: w.models.move_alias(name, "a", 2, request_id=None), VersionNotFound),
-            (lambda: w.models.pointer(name, alias="a"), AliasNotFound),
-            (lambda: w.models.history(name, "a", 10), AliasNotFound),
-            (lambda: w.models.history(name, "a", 10, "x1"), InvalidRequest),
-            (lambda: w.models.history(name, "a", 10, "9" * 30), InvalidRequest),
+            (lambda: w.aliases.move(name, "a", 2, request_id=None), VersionNotFound),
+            (lambda: w.aliases.pointer(name, alias="a"), AliasNotFound),
+            (lambda: w.aliases.history(name, "a", 10), AliasNotFound),
+            (lambda: w.aliases.history(name, "a", 10, "x1"), InvalidRequest),
+            (lambda: w.aliases.history(name, "a", 10, "9" * 30), InvalidRequest),
         ]:
             with pytest.raises(error):
                 call()
@@ -192,7 +192,7 @@ def test_numbers_and_etags_do_not_come_back(work, publish, name):
             w.models.get(name)
         with pytest.raises(VersionNotFound):
             w.models.chunk(name, 1, 0)
-        assert [record.version for record in w.models.history(name, "champion", 10).items] == [1]
+        assert [record.version for record in w.aliases.history(name, "champion", 10).items] == [1]
     assert publish(work, name).version == 2
     assert move(work, name, "champion", 2).etag != first.etag
     with work() as w:
@@ -215,13 +215,13 @@ def test_history_page_by_page(work, publish, name):
     for i, version in enumerate([1, 2, 1, 1, 2]):
         move(work, name, "champion", version, request_id=f"r{i}")
     with work() as w:
-        whole = w.models.history(name, "champion", 10)
+        whole = w.aliases.history(name, "champion", 10)
         assert whole.next_cursor is None
         assert [(r.version, r.previous_version, r.request_id) for r in whole.items] == [
             (2, 1, "r4"), (1, 1, "r3"), (1, 2, "r2"), (2, 1, "r1"), (1, None, "r0"),
         ]  # fmt: skip
-        first = w.models.history(name, "champion", 3)
-        rest = w.models.history(name, "champion", 3, first.next_cursor)
+        first = w.aliases.history(name, "champion", 3)
+        rest = w.aliases.history(name, "champion", 3, first.next_cursor)
         assert first.items + rest.items == whole.items
         assert rest.next_cursor is None
 
@@ -292,16 +292,16 @@ class Registry(RuleBasedStateMachine):
         with self.work() as w:
             for version in range(1, self.last + 1):
                 if version in self.versions:
-                    assert w.models.pointer(self.name, version=version).digest == self.versions[version]
+                    assert w.aliases.pointer(self.name, version=version).digest == self.versions[version]
                 else:
                     with pytest.raises((VersionNotFound, ModelNotFound)):
-                        w.models.pointer(self.name, version=version)
+                        w.aliases.pointer(self.name, version=version)
             if self.versions:
                 found = w.models.get(self.name)
                 assert found.versions == sorted(self.versions)
                 assert {alias.alias: alias.version for alias in found.aliases} == self.aliases
                 best = self.aliases.get("champion", max(self.versions))
-                assert w.models.pointer(self.name).version == best
+                assert w.aliases.pointer(self.name).version == best
             else:
                 with pytest.raises(ModelNotFound):
                     w.models.get(self.name)

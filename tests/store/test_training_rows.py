@@ -4,7 +4,7 @@ from uuid import uuid4
 
 from sqlalchemy import func, select
 
-from app.store.models import Pointer
+from app.store.aliases import Pointer
 from app.store.tables import TrainingRowChunkRow
 
 

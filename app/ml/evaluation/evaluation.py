@@ -10,8 +10,8 @@ from pydantic import Field
 from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
 from app.ml.contract.labels import Class
 from app.ml.contract.task import PredictionKind
+from app.ml.evaluation import auc
 from app.ml.evaluation import metrics as measures
-from app.ml.evaluation import ranking
 from app.ml.evaluation.costs import CostReport, Costs, cost_report
 from app.ml.evaluation.plots import over_predictions
 from app.ml.evaluation.predictions import Predictions
@@ -163,7 +163,7 @@ def of_classes(
     return Evaluation(
         metrics=[*metrics, *chosen],
         confusion_matrix=seen,
-        curves=ranking.curves(truth, probabilities, classes, weights),
+        curves=auc.curves(truth, probabilities, classes, weights),
         rejection=measures.rejection(top, assigned == truth, len(classes), rows) if len(classes) > 1 else None,
         rejected=0 if accepted is None else int((~accepted).sum()),
         cost=cost,

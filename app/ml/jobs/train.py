@@ -3,7 +3,8 @@
 from pydantic import Field
 
 from app.ml.contract.progress import Reporter
-from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Name, Needs, Outcome, Request
+from app.ml.job import Checked, Inputs, JobContext, Kind, Name, Needs, Outcome, Request
+from app.ml.training.dry_run import TrainEstimate, estimate
 from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
@@ -19,16 +20,6 @@ class TrainRequest(TrainSpec, Request):
     )
 
 
-class TrainEstimate(Estimate):
-    """Estimate of a training."""
-
-    task: str = Field(description="Task: regression, classification, clustering or projection.")
-    features: list[str] = Field(description="Columns to learn from.")
-    rows: int = Field(description="Number of rows.")
-    memory_bytes: int = Field(description="Rough peak of the training process.")
-    seconds: float = Field(description="Rough time from start to end.")
-
-
 def needs(request: TrainRequest) -> Needs:
     return Needs(datasets=(request.dataset,))
 
@@ -36,16 +27,8 @@ def needs(request: TrainRequest) -> Needs:
 def check(request: TrainRequest, known: JobContext) -> Checked:
     (sheet,) = known.datasets
     planned = plan(request, sheet.columns, sheet.rows, known.memory_bytes)
-    estimate = TrainEstimate(
-        task=planned.task,
-        features=list(planned.features),
-        rows=sheet.rows,
-        memory_bytes=planned.memory_bytes,
-        seconds=planned.seconds,
-        warnings=list(planned.warnings),
-    )
     name = request.algorithm.name
-    return Checked(request.model, name, (name,), estimate)
+    return Checked(request.model, name, (name,), estimate(planned, sheet.rows))
 
 
 def run(request: TrainRequest, inputs: Inputs, progress: Reporter) -> Outcome:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as oracle
 
-from app.ml.evaluation import metrics, ranking
+from app.ml.evaluation import auc, metrics
 from app.ml.evaluation.roc import curve, placements, steps
 from app.ml.statistics.intervals import Resamples
 
@@ -143,7 +143,7 @@ def test_long_curves_are_thinned_from_end_to_end():
 def test_area_needs_both_kinds():
     assert classification([0, 0], certain([0, 0], 2))["roc_auc"].value is None
     assert curve(steps(np.array([0.1, 0.2]), np.array([True, True])))[0].size == 0
-    assert ranking.curves(np.array([0, 0]), certain([0, 0], 2), ["a", "b"]) == []
+    assert auc.curves(np.array([0, 0]), certain([0, 0], 2), ["a", "b"]) == []
 
 
 def test_bootstrap_of_the_area_covers_about_what_it_says():
@@ -214,12 +214,12 @@ def test_projection():
 
 
 def test_many_classes_stay_cheap():
-    k = ranking.MANY_CLASSES + 1
+    k = auc.MANY_CLASSES + 1
     truth = rng().integers(0, k, 300)
     measured = metrics.classification(truth, certain(truth, k), [str(code) for code in range(k)], draws(300))
     assert by_name(measured)["roc_auc"].value is None
     assert by_name(measured)["f1"].value == 1.0
-    assert ranking.curves(truth, certain(truth, k), [str(code) for code in range(k)]) == []
+    assert auc.curves(truth, certain(truth, k), [str(code) for code in range(k)]) == []
 
 
 # labels alone, weights, Brier

@@ -6,9 +6,9 @@ from scipy import integrate, stats
 from sklearn import metrics as oracle
 
 from app.ml.evaluation import metrics, precision_recall
+from app.ml.evaluation.auc import areas, curves
 from app.ml.evaluation.comparisons import across_folds, corrected, gaps
 from app.ml.evaluation.precision_recall import average_precision
-from app.ml.evaluation.ranking import areas, curves
 from app.ml.evaluation.roc import steps
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.metric_value import fold_mean

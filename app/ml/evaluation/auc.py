@@ -1,4 +1,4 @@
-"""Ranking by class probabilities: areas under ROC and precision-recall curves, class against the rest."""
+"""AUC: areas under ROC and precision-recall curves with their intervals, each class against the rest."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

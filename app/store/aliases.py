@@ -1,0 +1,119 @@
+"""Aliases: names that point at a version of a model, their moves, and the version that a caller means.
+
+The row of the model is the lock: whoever moves an alias takes it first.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from sqlalchemy import Integer, Select, and_, bindparam, func, literal, select
+from sqlalchemy.orm import Session
+
+from app.errors import AliasNotFound, Fault, InvalidRequest, VersionNotFound
+from app.schemas.models import Alias, AliasHistory, AliasRecord
+from app.store.models import ModelRepository, alias_of
+from app.store.paging import of
+from app.store.tables import AliasMoveRow, AliasRow, ModelVersionRow
+from app.suggestions import no_such
+
+CHAMPION = "champion"
+
+
+class Pointer(NamedTuple):
+    """Reference to the bytes of a model version. The bytes of a version never change; the version of an alias may."""
+
+    model: str
+    version: int
+    digest: str
+    size_bytes: int
+    revision: int = 0
+    """Moves so far of the alias that led here; 0 if none did."""
+
+
+@lru_cache
+def _meant(*, version: bool, alias: bool) -> Select[tuple[str, int, str, int, int]]:
+    """The pointer, by what the caller names. Cached, because writing the statement takes longer than running it."""
+    row, aliases = ModelVersionRow.__table__.c, AliasRow.__table__.c
+    of_model = row.model == bindparam("model")
+    if version:
+        required = select(row.model, row.version, row.digest, row.size_bytes, literal(0, Integer))
+        return required.where(of_model, row.version == bindparam("version"))
+    named = and_(aliases.model == row.model, aliases.alias == bindparam("alias"))
+    required = select(row.model, row.version, row.digest, row.size_bytes, func.coalesce(aliases.revision, 0))
+    required = required.outerjoin_from(ModelVersionRow.__table__, AliasRow.__table__, named).where(of_model)
+    aimed = row.version == aliases.version
+    required = required.where(aimed) if alias else required.order_by(func.coalesce(aimed, False).desc())
+    return required.order_by(row.version.desc()).limit(1)
+
+
+class AliasRepository:
+    def __init__(self, session: Session, models: ModelRepository) -> None:
+        self.session = session
+        self._models = models
+
+    # pointers and aliases
+
+    def pointer(self, model: str, *, version: int | None = None, alias: str | None = None) -> Pointer:
+        """The version that is meant: this version, this alias, else `champion` if there is one, else the newest."""
+        meant = _meant(version=version is not None, alias=alias is not None)
+        of = {"model": model, "version": version, "alias": alias or CHAMPION}
+        found = self.session.execute(meant, of).one_or_none()
+        if found is None:
+            raise self._models.absent(model, VersionNotFound() if alias is None else self._no_alias(model, alias))
+        return Pointer._make(found)
+
+    def lock(self, model: str, alias: str) -> Alias | None:
+        """Where the alias points, held against other movers until the end of the transaction; None if it is not set."""
+        self._models.lock(model)
+        row = self.session.get(AliasRow, (model, alias), populate_existing=True)
+        return None if row is None else alias_of(row)
+
+    def move(self, model: str, alias: str, version: int, *, request_id: str | None) -> Alias:
+        """Set or move, and write it down. Call it under `lock`. Raises VersionNotFound."""
+        self._models.row(model, version)
+        row = self.session.get(AliasRow, (model, alias))
+        before = None if row is None else row.version
+        # The record outlives the alias, so its length never repeats: an ETag of an earlier life matches nothing.
+        revision = self._moves(model, alias) + 1
+        now = self.session.scalars(select(func.clock_timestamp())).one()
+        row = self.session.merge(AliasRow(model=model, alias=alias, version=version, revision=revision, updated_at=now))
+        self.session.add(
+            AliasMoveRow(model=model, alias=alias, version=version, previous_version=before, request_id=request_id)
+        )
+        self.session.flush()
+        return alias_of(row)
+
+    def _moves(self, model: str, alias: str) -> int:
+        mine = select(func.count()).where(AliasMoveRow.model == model, AliasMoveRow.alias == alias)
+        return self.session.scalars(mine).one()
+
+    def history(self, model: str, alias: str, limit: int, cursor: str | None = None) -> AliasHistory:
+        """Moves, newest first; also of an alias or a model that is gone. Raises AliasNotFound if it never was."""
+        own, order = of([(AliasMoveRow.model, model), (AliasMoveRow.alias, alias)], AliasMoveRow.id)
+        mine = select(AliasMoveRow).where(*own)
+        if cursor is not None:
+            mine = mine.where(AliasMoveRow.id < _move_id(cursor))
+        moves = self.session.scalars(mine.order_by(*order).limit(limit + 1)).all()
+        if not moves and cursor is None:
+            raise self._models.absent(model, self._no_alias(model, alias))
+        return AliasHistory(
+            items=[_record(move) for move in moves[:limit]],
+            next_cursor=str(moves[limit - 1].id) if len(moves) > limit else None,
+        )
+
+    def _no_alias(self, model: str, alias: str) -> AliasNotFound:
+        """With the closest of the aliases that the model has."""
+        names = self.session.scalars(select(AliasRow.alias).where(AliasRow.model == model)).all()
+        return AliasNotFound(no_such("The model has no alias", alias, names))
+
+
+def _move_id(cursor: str) -> int:
+    if cursor.isascii() and cursor.isdigit() and len(cursor) < 19:
+        return int(cursor)
+    raise InvalidRequest(faults=[Fault("/cursor", "This is not a cursor of a former page.")])
+
+
+def _record(move: AliasMoveRow) -> AliasRecord:
+    return AliasRecord(
+        at=move.at, version=move.version, previous_version=move.previous_version, request_id=move.request_id
+    )
