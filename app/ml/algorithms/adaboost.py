@@ -11,7 +11,7 @@ too timid. With a learning rate below 1 votes are smaller, and rounds more. A mi
 is gained.
 
 A tree without error ends it, its vote as if half of the lightest row were wrong; so does one that is no better than
-chance, which has no vote. If already the first is none, the answer is the shares of the classes.
+chance, which has no vote. If already the first is none, the prediction is the shares of the classes.
 
 In short: Small trees are fitted in sequence, each mostly to the rows that those before it got wrong. Each votes with
 the log odds of its own success. The sum of votes is turned into probabilities.
@@ -26,9 +26,9 @@ the product of 2√(eₗ(1 − eₗ)):
 >>> for rounds in 1, 2, 3:
 ...     found = fit(AdaBoost(n_estimators=rounds), line, Context.of(0))
 ...     e = np.array(found.curves["weighted_error"])
-...     told = predict(AdaBoost(), found.state, line.x)
-...     margin = np.log(told[:, 1] / told[:, 0]) / 2 * line.signs[:, 1]
-...     wrong = int((told.argmax(axis=1) != line.y).sum())
+...     predicted = predict(AdaBoost(), found.state, line.x)
+...     margin = np.log(predicted[:, 1] / predicted[:, 0]) / 2 * line.signs[:, 1]
+...     wrong = int((predicted.argmax(axis=1) != line.y).sum())
 ...     print(wrong, bool(abs(np.exp(-margin).mean() / np.prod(2 * np.sqrt(e * (1 - e))) - 1) < 1e-12))
 10 True
 10 True
@@ -77,7 +77,7 @@ class AdaBoost(Params):
 
 class State(NamedTuple):
     trees: Trees
-    """Leaves answer with αₗ for their class, else 0."""
+    """Leaves have the value αₗ for their class, else 0."""
     votes: Vector
     """(rounds,) αₗ, learning rate included."""
     errors: Vector
@@ -90,7 +90,7 @@ def fit(params: AdaBoost, data: Data, context: Context) -> Fit[State]:
     majority = Majority(data, weak.real)
     trees, votes, errors, training = [], [], [], []
     for rounds in range(1, params.n_estimators + 1):
-        tree, result = weak.taught(majority.weights)
+        tree, result = weak.grown(majority.weights)
         error = majority.error(result)
         if k == 1 or error >= 1 - 1 / k:
             break
@@ -142,9 +142,9 @@ def _vote(error: float, k: int) -> float:
 
 def _shares(data: Data) -> State:
     shares = data.weights @ data.targets / data.weights.sum()
-    leaf = Weak(data, 0).taught(data.weights)[0]
-    answer = np.log(np.maximum(shares, np.finfo(float).tiny))
-    return State(planted(leaf, data.levels, answer[None]), np.zeros(0), np.zeros(0))
+    leaf = Weak(data, 0).grown(data.weights)[0]
+    log_shares = np.log(np.maximum(shares, np.finfo(float).tiny))
+    return State(planted(leaf, data.levels, log_shares[None]), np.zeros(0), np.zeros(0))
 
 
 ALGORITHM = Algorithm(

@@ -184,7 +184,7 @@ def _state(mean: float, taken: list[tuple[Learned, float, int, float]]) -> State
 
 
 def _column(data: Data, rest: Vector, j: int) -> Data:
-    """One column of the rows, and what is to be told by it."""
+    """One column of the rows, and the target that it explains."""
     return replace(data.columns(np.array([j])), y=_frozen(rest), targets=_frozen(rest[:, None]))
 
 
@@ -196,8 +196,8 @@ def _centred(column: Data, member: Learned) -> tuple[Vector, float]:
 
 
 def predict(params: Additive, state: State, x: Matrix) -> Vector:
-    answer: Vector = state.mean + components(state, x).sum(axis=1)
-    return answer
+    predicted: Vector = state.mean + components(state, x).sum(axis=1)
+    return predicted
 
 
 def components(state: State, x: Matrix) -> Matrix:

@@ -1,8 +1,8 @@
 r"""Bagging: one learner fitted to many resamples of the rows, and the average of the predictions.
 
-Each member learns from rows drawn with replacement; regression answers with the mean, classification with the mean of
-the probabilities or, by vote, with the shares of the members' likeliest classes. The average of M independent
-answers has 1/M of their variance, and its squared error is never above the mean squared error of the members
+Each member learns from rows drawn with replacement; regression predicts the mean, classification the mean of
+the probabilities or, by vote, the shares of the members' likeliest classes. The average of M independent
+predictions has 1/M of their variance, and its squared error is never above the mean squared error of the members
 (Jensen). A draw of n from n rows leaves out (1 - 1/n)^n of them on average, more than a third: these rows, which a
 member has not seen, give an error estimate for nothing, the out-of-bag error.
 
@@ -57,8 +57,8 @@ from app.ml.contract.algorithm import (
     Vector,
     learner,
 )
-from app.ml.numerics.ensembles.member_answers import mistaken, voices
-from app.ml.numerics.trees.out_of_bag import unjudged
+from app.ml.numerics.ensembles.member_predictions import error, explained
+from app.ml.numerics.trees.out_of_bag import always_seen
 
 
 class Bagging(Params):
@@ -75,8 +75,8 @@ class Bagging(Params):
 class State(NamedTuple):
     members: tuple[Learned, ...]
     out_of_bag: float
-    """Root mean square error, or error rate, of answers by members that had not seen the row; NaN without such rows."""
-    judged: int
+    """Root mean square error, or error rate, by members that had not seen the row; NaN without such rows."""
+    evaluated_rows: int
     """Rows that some member had not seen."""
 
 
@@ -92,18 +92,23 @@ def fit(params: Bagging, data: Data, context: Context) -> Fit[State]:
         members.append(member)
         out = np.setdiff1d(np.arange(n), draw(seed, n, size))
         if out.size:
-            result[out] += _answer(params, members[-1], data.x[out])
+            result[out] += _votes(params, members[-1], data.x[out])
             seen[out] += 1
         curve.append(_error(data, result, seen))
         context.progress(len(curve) / params.n_estimators, out_of_bag=curve[-1])
     state = State(tuple(members), curve[-1], int((seen > 0).sum()))
-    return Fit(state, iterations=params.n_estimators, curves={"out_of_bag": curve}, warnings=unjudged(n - state.judged))
+    return Fit(
+        state,
+        iterations=params.n_estimators,
+        curves={"out_of_bag": curve},
+        warnings=always_seen(n - state.evaluated_rows),
+    )
 
 
 def predict(params: Bagging, state: State, x: Matrix) -> NDArray[Any]:
-    total = _answer(params, state.members[0], x)
+    total = _votes(params, state.members[0], x)
     for member in state.members[1:]:
-        total = total + _answer(params, member, x)
+        total = total + _votes(params, member, x)
     return total / (total.sum(axis=1, keepdims=True) if total.ndim == 2 else len(state.members))
 
 
@@ -118,27 +123,31 @@ def _drawn(data: Data, seed: int, size: int) -> Data:
 
 def explain(params: Bagging, state: State, x: Matrix) -> list[JSON]:
     """For each row what every member says."""
-    return voices([(member, x) for member in state.members])
+    return explained([(member, x) for member in state.members])
 
 
 def summary(params: Bagging, state: State) -> JSON:
     return {
         "members": len(state.members),
-        "out_of_bag": {"error": state.out_of_bag, "rows": state.judged},
+        "out_of_bag": {"error": state.out_of_bag, "rows": state.evaluated_rows},
     }
 
 
-def _answer(params: Bagging, member: Learned, x: Matrix) -> NDArray[Any]:
+def _votes(params: Bagging, member: Learned, x: Matrix) -> NDArray[Any]:
     """(n,) numbers, or (n, k) probabilities or votes."""
-    answer = member.predict(x)
-    return np.eye(answer.shape[1])[answer.argmax(axis=1)] if params.voting == "hard" and answer.ndim == 2 else answer
+    predicted = member.predict(x)
+    return (
+        np.eye(predicted.shape[1])[predicted.argmax(axis=1)]
+        if params.voting == "hard" and predicted.ndim == 2
+        else predicted
+    )
 
 
 def _error(data: Data, result: NDArray[Any], seen: Vector) -> float:
     """Of the rows that some member had not seen."""
     evaluated = seen > 0
-    answers = result[evaluated]
-    return mistaken(data, evaluated, answers if answers.ndim == 2 else answers / seen[evaluated])
+    predictions = result[evaluated]
+    return error(data, evaluated, predictions if predictions.ndim == 2 else predictions / seen[evaluated])
 
 
 ALGORITHM = Algorithm(

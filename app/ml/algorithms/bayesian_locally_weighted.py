@@ -2,13 +2,13 @@ r"""Bayesian locally weighted regression: a plane for every predicted row, with 
 
 The local least squares of `locally_weighted`, with weights sᵢ² = exp(−2‖xᵢ − q‖²/W) for query q, and a prior:
 coefficients w ~ N(0, σ²Σ) and noise 1/σ² ~ Gamma(k, rate θ). Then V = (Σ⁻¹ + XᵀS²X)⁻¹, the coefficients are w̄ = VXᵀS²y,
-the noise is σ² = (2θ + Σ sᵢ²(yᵢ − xᵢw̄)² + w̄ᵀΣ⁻¹w̄)/(2k + Σ sᵢ²), and the answer has variance qᵀVq σ². Far from all
+the noise is σ² = (2θ + Σ sᵢ²(yᵢ − xᵢw̄)² + w̄ᵀΣ⁻¹w̄)/(2k + Σ sᵢ²), and the prediction has variance qᵀVq σ². Far from all
 rows the prior alone remains, and the interval is wide.
 
 Σ has one variance for each coefficient, that of the intercept included; one for each row, as printed, fits no
 product. θ is a rate (the printed name is scale). The posterior is Student's t with 2k + Σ sᵢ² degrees of freedom;
-k + Σ sᵢ², as printed, does not go with the same σ² and may be asked for. So that a prior about zero makes sense
-whatever the units of the target, it is told in standard deviations of the target about its mean, and at the mean of
+k + Σ sᵢ², as printed, does not go with the same σ²; `dof` selects it. So that a prior about zero makes sense
+whatever the units of the target, it is given in standard deviations of the target about its mean, and at the mean of
 the inputs; `literal` has it about zero in the units given.
 
 In short: Around every predicted row, a plane is fitted to the training rows near it. A prior steadies it where there
@@ -17,13 +17,13 @@ are few. The prediction comes with a Student-t interval.
 Use when: a prediction without an error bar is worth little, rows are few in places, or predicted rows leave the region
 of the training rows. Scale the columns alike: a distance counts in their units.
 
-The parabola 0, 1, 4, 9 about 2.5, with a unit prior: the answer, its variance, and σ².
+The parabola 0, 1, 4, 9 about 2.5, with a unit prior: the prediction, its variance, and σ².
 
 >>> import numpy as np
 >>> rows = Data.of(Task.REGRESSION, [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 4.0, 9.0])
 >>> params = BayesianLocallyWeighted(width=1, prior_variance=1, prior_shape=1, prior_rate=1, literal=True)
->>> told = explain(params, fit(params, rows, Context.of(0)).state, np.array([[2.5]]))[0]
->>> [round(told[name], 7) for name in ("prediction", "variance", "noise_variance", "degrees_of_freedom")]
+>>> posterior = explain(params, fit(params, rows, Context.of(0)).state, np.array([[2.5]]))[0]
+>>> [round(posterior[name], 7) for name in ("prediction", "variance", "noise_variance", "degrees_of_freedom")]
 [6.0457781, 2.1890779, 3.0393421, 3.224174]
 
 References: Moore & Schneider (1996), NIPS 8:1066; Atkeson, Moore & Schaal (1997), Artif. Intell. Rev. 11:11;
@@ -40,7 +40,7 @@ from pydantic import Field
 
 from app.ml.contract.algorithm import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
 from app.ml.numerics.linear_algebra.solve import EPS, centred
-from app.ml.numerics.linear_models.coefficient_errors import told
+from app.ml.numerics.linear_models.coefficient_errors import as_json
 from app.ml.numerics.linear_models.local_regression import blocks, choose_width, local_fits, seconds
 
 
@@ -74,7 +74,7 @@ class BayesianLocallyWeighted(Params):
 class State(NamedTuple):
     rows: Matrix
     """(n, d)."""
-    answers: Vector
+    targets: Vector
     """(n,) in the units of the prior."""
     weights: Vector
     """(n,)."""
@@ -82,7 +82,7 @@ class State(NamedTuple):
     """(d,) where the prior of the intercept holds."""
     middle: float
     unit: float
-    """An answer is middle + unit times what the planes say."""
+    """A prediction is middle + unit times that of the planes."""
     width: float
 
 
@@ -108,20 +108,20 @@ def fit(params: BayesianLocallyWeighted, data: Data, context: Context) -> Fit[St
         unit = float(np.sqrt(np.average(targets.x[:, 0] ** 2, weights=data.weights))) or 1.0
     bare = State(data.x, (data.y - middle) / unit, data.weights, centre, middle, unit, 0.0)
 
-    def answers(x: Matrix, squares: Matrix, counted: Matrix, width: float) -> Vector:
+    def plane_values(x: Matrix, squares: Matrix, counted: Matrix, width: float) -> Vector:
         return middle + unit * _posterior(params, bare._replace(width=width), x, squares, counted).mean
 
-    return Fit(bare._replace(width=params.width or choose_width(data.x, data.y, data.weights, answers)))
+    return Fit(bare._replace(width=params.width or choose_width(data.x, data.y, data.weights, plane_values)))
 
 
 def predict(params: BayesianLocallyWeighted, state: State, x: Matrix) -> Vector:
-    parts = [posterior.mean for posterior in _asked(params, state, x)]
+    parts = [posterior.mean for posterior in _posteriors(params, state, x)]
     return state.middle + state.unit * np.concatenate([np.zeros(0), *parts])
 
 
 def interval(params: BayesianLocallyWeighted, state: State, x: Matrix, confidence: float) -> Matrix:
     bounds = [np.zeros((0, 2))]
-    for posterior in _asked(params, state, x):
+    for posterior in _posteriors(params, state, x):
         variance = posterior.variance + (posterior.noise if params.interval_of == "observation" else 0.0)
         reach = scipy.special.stdtrit(_freedom(params, posterior), (1 + confidence) / 2) * np.sqrt(variance)
         bounds.append(state.middle + state.unit * (posterior.mean[:, None] + np.outer(reach, [-1, 1])))
@@ -129,9 +129,9 @@ def interval(params: BayesianLocallyWeighted, state: State, x: Matrix, confidenc
 
 
 def explain(params: BayesianLocallyWeighted, state: State, x: Matrix) -> list[JSON]:
-    """For each row the plane that answered it, the variances, and Σ sᵢ², the rows it rests on."""
-    said: list[JSON] = []
-    for posterior in _asked(params, state, x):
+    """For each row its plane, the variances, and Σ sᵢ², the effective number of training rows."""
+    result: list[JSON] = []
+    for posterior in _posteriors(params, state, x):
         coef = state.unit * posterior.coef
         named = {
             "prediction": state.middle + state.unit * posterior.mean,
@@ -142,15 +142,15 @@ def explain(params: BayesianLocallyWeighted, state: State, x: Matrix) -> list[JS
             "intercept": state.middle + coef[:, 0] - coef[:, 1:] @ state.centre,
             "coefficients": coef[:, 1:],
         }
-        said += [{name: told(values[i]) for name, values in named.items()} for i in range(len(coef))]
-    return said
+        result += [{name: as_json(values[i]) for name, values in named.items()} for i in range(len(coef))]
+    return result
 
 
 def summary(params: BayesianLocallyWeighted, state: State) -> JSON:
     return {"width": state.width, "rows": len(state.rows)}
 
 
-def _asked(params: BayesianLocallyWeighted, state: State, x: Matrix) -> Iterator[Posterior]:
+def _posteriors(params: BayesianLocallyWeighted, state: State, x: Matrix) -> Iterator[Posterior]:
     for block, squares in blocks(x, state.rows):
         counted = np.broadcast_to(state.weights, squares.shape)
         yield _posterior(params, state, x[block], squares, counted)
@@ -161,17 +161,17 @@ def _posterior(params: BayesianLocallyWeighted, state: State, x: Matrix, squares
         weights = np.exp(-2 * (squares / state.width)) * counted
     design = np.column_stack([np.ones(len(state.rows)), state.rows - state.centre])
     precision = np.full(design.shape[1], 1 / params.prior_variance)
-    fits = local_fits(design, state.answers, weights, precision)
+    fits = local_fits(design, state.targets, weights, precision)
     for i in np.flatnonzero(~fits.sound):
-        fits.coef[i], fits.factor[i] = _alone(design, state.answers, weights[i], precision)
-    asked = np.column_stack([np.ones(len(x)), x - state.centre])
-    residuals = state.answers - fits.coef @ design.T
+        fits.coef[i], fits.factor[i] = _alone(design, state.targets, weights[i], precision)
+    own = np.column_stack([np.ones(len(x)), x - state.centre])
+    residuals = state.targets - fits.coef @ design.T
     square = np.einsum("ij,ij->i", weights, residuals**2) + fits.coef**2 @ precision
     mass = weights.sum(axis=1)
     noise = (2 * params.prior_rate + square) / (2 * params.prior_shape + mass)
     with np.errstate(over="ignore"):
-        spread = (np.matmul(asked[:, None, :], fits.factor)[:, 0] ** 2).sum(axis=1)
-    return Posterior(fits.coef, np.einsum("ij,ij->i", asked, fits.coef), spread * noise, noise, mass)
+        spread = (np.matmul(own[:, None, :], fits.factor)[:, 0] ** 2).sum(axis=1)
+    return Posterior(fits.coef, np.einsum("ij,ij->i", own, fits.coef), spread * noise, noise, mass)
 
 
 def _alone(design: Matrix, y: Vector, weights: Vector, precision: Vector) -> tuple[Vector, NDArray[np.float64]]:

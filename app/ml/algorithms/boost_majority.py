@@ -4,7 +4,7 @@ Rows weigh the same at first; after every round the rows that its tree got wrong
 
     α = (1/2 + γ)/(1/2 − γ),
 
-and the answer is the unweighted majority. If every tree is right on at least 1/2 + γ of the weight, whatever the
+and the prediction is the unweighted majority. If every tree is right on at least 1/2 + γ of the weight, whatever the
 weights, the majority is wrong on at most n(1 − 4γ²)^{T/2} of n rows after T rounds: on none after T > ln n/(2γ²),
 which is how many rounds there are by default (odd, so that votes of two classes cannot tie). A tree whose edge falls
 short of γ ends it: the summary names the round, and the model is that of the rounds before it.
@@ -90,7 +90,7 @@ class BoostMajority(Params):
 
 class State(NamedTuple):
     trees: Trees
-    """Leaves answer with 1 for their class, else 0."""
+    """Leaves have the value 1 for their class, else 0."""
     edges: Vector
     """(rounds,) by how much each tree was right on more than half of the weight."""
     failed: int
@@ -118,7 +118,7 @@ def _boosted(params: BoostMajority, required: float, data: Data, weak: Weak, con
     trees: list[Trees] = []
     edges, training, failed = [], [], 0
     for number in range(1, rounds + 1):
-        tree, result = weak.taught(majority.weights)
+        tree, result = weak.grown(majority.weights)
         edge = 0.5 - majority.error(result)
         if edge < required - ROUNDING:
             failed = number
@@ -134,7 +134,7 @@ def _boosted(params: BoostMajority, required: float, data: Data, weak: Weak, con
     state = State(together(trees), np.array(edges), failed, required)
     curves = {"weighted_error": [0.5 - edge for edge in edges], "training_error": training}
     return Fit(
-        state, converged=not failed, iterations=len(trees), curves=curves, warnings=_said(failed, edge, required)
+        state, converged=not failed, iterations=len(trees), curves=curves, warnings=_warnings(failed, edge, required)
     )
 
 
@@ -177,7 +177,7 @@ def _depth(classes: int) -> int:
     return 2 + max(1, (classes - 1).bit_length())
 
 
-def _said(failed: int, edge: float, required: float) -> list[str]:
+def _warnings(failed: int, edge: float, required: float) -> list[str]:
     if not failed:
         return []
     short = f"the tree's edge was {edge:.3g}, not {required:.3g}"

@@ -8,12 +8,12 @@ members err independently with probability e < 1/2, their majority errs with
 
 which falls to zero as M grows; members that err together gain less. Cross-validated, every member is trained once
 without each of K disjoint folds, and all K stay (section 11.2); the fold that each lacks tells how well it does, so
-that cross-validation takes no other fits. An answer is given only where the best class has at least the share asked for
-and leads the second by the gap asked for: a share of 1 by majority is unanimity. What is rejected goes to a second
-model, where one is named, or else is unknown.
+that cross-validation takes no other fits. A class is predicted only where the best one has at least `min_probability`
+and leads the second by `min_margin`: a probability of 1 by majority is unanimity. Rows that are rejected go to a
+`fallback_estimator`, where one is named, or else are unknown.
 
-With activations the committee is a portfolio: member i is asked about a row with probability aᵢ, at least one is, and
-only those asked count. The draw is made from the row itself, so that the same row always meets the same members.
+With activations the committee is a portfolio: member i predicts a row with probability aᵢ, at least one does, and
+only those that do count. The draw is made from the row itself, so that the same row always meets the same members.
 
 For classes the default member `ridge` votes with shares cut off at 0 and 1, which costs log loss against a peer
 with logistic regression in its place: 0.207 against 0.127 on iris, 0.136 against 0.089 on wine and 0.256 against
@@ -63,7 +63,7 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.contract.params import MinMargin, MinProbability, Voting
 from app.ml.numerics.ensembles.agreement import accepted
-from app.ml.numerics.ensembles.member_answers import mistaken, voices
+from app.ml.numerics.ensembles.member_predictions import error, explained
 from app.ml.numerics.sampling.folds import dealt
 from app.ml.numerics.sampling.row_draws import row_draws
 
@@ -102,7 +102,7 @@ class State(NamedTuple):
     members: tuple[Learned, ...]
     weights: Vector
     """(M,) adding up to 1."""
-    second: Learned | None
+    fallback: Learned | None
     errors: Vector = np.zeros(0)
     """(M,) root mean square error, or error rate, of each member on the fold it has not seen; NaN without folds."""
 
@@ -115,7 +115,7 @@ def fit(params: Committee, data: Data, context: Context) -> Fit[State]:
     spread = np.repeat(own, len(parts))
     lacking = [np.setdiff1d(np.arange(len(data.x)), rows) for rows in parts] * len(params.estimators)
     errors = [
-        mistaken(data, rows, member.predict(data.x[rows])) if rows.size else np.nan
+        error(data, rows, member.predict(data.x[rows])) if rows.size else np.nan
         for member, rows in zip(members, lacking, strict=True)
     ]
     classes = data.task is Task.CLASSIFICATION
@@ -128,13 +128,13 @@ def predict(params: Committee, state: State, x: Matrix) -> NDArray[np.float64]:
     if total.ndim == 1:
         return total
     total /= total.sum(axis=1, keepdims=True)
-    if state.second is not None and not (sure := _sure(params, total)).all():
-        total[~sure] = state.second.predict(np.ascontiguousarray(x[~sure]))
+    if state.fallback is not None and not (sure := _sure(params, total)).all():
+        total[~sure] = state.fallback.predict(np.ascontiguousarray(x[~sure]))
     return total
 
 
 def known(params: Committee, probabilities: Matrix) -> NDArray[np.bool_]:
-    """Rows with an answer: all, where a second model answers the others."""
+    """Rows with a prediction: all, where a fallback predicts the others."""
     return _sure(params, probabilities) if params.fallback_estimator is None else np.ones(len(probabilities), np.bool_)
 
 
@@ -144,8 +144,8 @@ def majority_error(members: int, error: float) -> float:
 
 
 def explain(params: Committee, state: State, x: Matrix) -> list[JSON]:
-    """For each row what every member says."""
-    return voices([(member, x) for member in state.members])
+    """For each row the prediction of every member."""
+    return explained([(member, x) for member in state.members])
 
 
 def summary(params: Committee, state: State) -> JSON:
@@ -167,32 +167,32 @@ def summary(params: Committee, state: State) -> JSON:
 def _all(params: Committee, state: State, x: Matrix) -> NDArray[np.float64]:
     total = np.zeros(())
     for weight, member in zip(state.weights.tolist(), state.members, strict=True):
-        total = total + weight * _voice(params, member.predict(x))
+        total = total + weight * _vote(params, member.predict(x))
     return total
 
 
 def _portfolio(params: Committee, state: State, x: Matrix) -> NDArray[np.float64]:
-    """The mean of those who are asked."""
-    asked = active(params, x).repeat(len(state.members) // len(params.estimators), axis=1)
+    """The mean of the members that are active."""
+    chosen = active(params, x).repeat(len(state.members) // len(params.estimators), axis=1)
     result = [
-        (rows, weight * _voice(params, member.predict(np.ascontiguousarray(x[rows]))))
-        for rows, weight, member in zip(asked.T, state.weights.tolist(), state.members, strict=True)
+        (rows, weight * _vote(params, member.predict(np.ascontiguousarray(x[rows]))))
+        for rows, weight, member in zip(chosen.T, state.weights.tolist(), state.members, strict=True)
         if rows.any()
     ]
-    if not result:  # nothing is asked
+    if not result:  # there are no rows
         return _all(params, state, x)
     total = np.zeros((len(x), *result[0][1].shape[1:]))
-    for rows, answer in result:
-        total[rows] += answer
-    counted = asked @ state.weights
+    for rows, predicted in result:
+        total[rows] += predicted
+    counted = chosen @ state.weights
     return total / (counted if total.ndim == 1 else counted[:, None])
 
 
 def active(params: Committee, x: Matrix) -> NDArray[np.bool_]:
-    """(n, m) which of the members named are asked about a row: if none is drawn, the one who came nearest."""
+    """(n, m) true where a member predicts a row: if none is drawn, the one that came nearest."""
     late = row_draws(x, len(params.estimators)) / np.array(params.activations)
-    asked: NDArray[np.bool_] = (late < 1) | (late == late.min(axis=1, keepdims=True))
-    return asked
+    chosen: NDArray[np.bool_] = (late < 1) | (late == late.min(axis=1, keepdims=True))
+    return chosen
 
 
 def _parts(params: Committee, data: Data, context: Context) -> list[Labels]:
@@ -211,10 +211,10 @@ def _fits(params: Committee, size: Size) -> tuple[float, Size]:
     return (1.0, size) if k is None else (k, size._replace(rows=size.rows * (1 - 1 / k)))
 
 
-def _voice(params: Committee, answer: NDArray[np.float64]) -> NDArray[np.float64]:
+def _vote(params: Committee, predicted: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n,) numbers, or (n, k) probabilities or votes."""
-    votes = params.voting == "hard" and answer.ndim == 2
-    return np.eye(answer.shape[1], dtype=np.float64)[answer.argmax(axis=1)] if votes else answer
+    votes = params.voting == "hard" and predicted.ndim == 2
+    return np.eye(predicted.shape[1], dtype=np.float64)[predicted.argmax(axis=1)] if votes else predicted
 
 
 def _sure(params: Committee, probabilities: Matrix) -> NDArray[np.bool_]:

@@ -1,31 +1,31 @@
 r"""Decision tree: splits of the rows, most on one column each, ending in leaves that predict.
 
-Grown greedily from the root: every node asks the question that takes the most impurity (entropy or Gini index of the
-classes, variance of numbers) from its training rows, weighted over the ways out of it. A question is a threshold of a
+Grown greedily from the root: every node has the split that takes the most impurity (entropy or Gini index of the
+classes, variance of numbers) from its training rows, weighted over its branches. A split is a threshold of a
 number, `x <= t` with t half-way between two training values, or a subset of categories: the best one, found as a cut of
 their order by the mean (where `min_samples_leaf` forbids the best of all, the best such cut), except for more than two
 classes: there all subsets of up to ten categories are tried, and of more the cuts of the orders by each class's share.
-On a tie the lowest column and then the lowest threshold is asked. A question that gains nothing is asked too, as the
-next may gain, unless `min_impurity_decrease` forbids it. With `max_leaf_nodes` the question that gains most, anywhere,
+On a tie the lowest column and then the lowest threshold wins. A split that gains nothing is made too, as the
+next may gain, unless `min_impurity_decrease` forbids it. With `max_leaf_nodes` the split that gains most, anywhere,
 comes first.
 
-With `oblique` a question may be about a weighted sum of so many numeric columns, where that gains more than any about
-one column. At each node columns are chosen one by one that follow the target together, and the ridge on the first 2, 4,
+With `oblique` a split may test a weighted sum of so many numeric columns, where that gains more than any of one
+column. At each node columns are chosen one by one that follow the target together, and the ridge on the first 2, 4,
 8, … of them gives the weights: for each class those that tell it from the others. A node weighs at least two rows for
 each column of its sum. If one of these columns is missing, so is the sum.
 
-That a value is missing may mean something, or nothing. A missing value has a way of its own, a third branch, if the
-node saw missing values of that column (at least `min_samples_leaf` of them). Otherwise, or with `missing` set to both,
-a row goes left and right, and the answers count by the shares of the training rows that went there; such rows teach the
-node, but none below it. `missing_exceptions` names the columns for which it is the other way round. A category that
-the node has not seen goes with the heavier side.
+That a value is missing may mean something, or nothing. A missing value has a third branch of its own if the node saw
+missing values of that column (at least `min_samples_leaf` of them). Otherwise, or with `missing` set to both, a row
+goes left and right, and the predictions count by the shares of the training rows that went there; such rows count in
+the node, but in none below it. `missing_exceptions` names the columns for which it is the other way round. A category
+that the node has not seen goes with the heavier side.
 
-Leaves answer with the mean, or the share of each class. With `leaf_model` linear a leaf of numbers answers with a
-linear fit of its rows, on those numeric columns, chosen one by one, that lower the error to be expected of new rows:
-the root of the mean square times (n + v) / (n - v) for v coefficients (M5). Few rows, or equal ones, so end in their
-mean. A value that is missing counts as the leaf's mean of its column, and no leaf says less than the least or more than
-the greatest of its rows: outside of what was seen nothing is extrapolated. Give leaves some twenty rows
-(`min_samples_leaf`) for this to pay. Rows count by their weight.
+Leaves predict the mean, or the share of each class. With `leaf_model` linear a leaf of numbers predicts by a linear fit
+of its rows, on those numeric columns, chosen one by one, that lower the error to be expected of new rows: the root of
+the mean square times (n + v) / (n - v) for v coefficients (M5). Few rows, or equal ones, so end in their mean. A value
+that is missing counts as the leaf's mean of its column, and no leaf predicts less than the least or more than the
+greatest of its rows: there is no extrapolation. Give leaves some twenty rows (`min_samples_leaf`) for this to pay. Rows
+count by their weight.
 
 In short: Splits on a column, or on a sum of a few, divide the rows until those in a leaf are alike. The prediction is
 that of the leaf a row ends in, and the splits on its path are the reason.
@@ -48,7 +48,7 @@ Quinlan's 14 mornings: of 9 good and 5 bad ones, splitting off the overcast ones
 0 [False  True False] 0.4591837 0.1020408
 
 References: Breiman, Friedman, Olshen & Stone (1984), Classification and Regression Trees; Quinlan (1986),
-Machine Learning 1:81; Quinlan (1993), C4.5, ch. 3; Murthy, Kasif & Salzberg (1994), JAIR 2:1 (oblique questions);
+Machine Learning 1:81; Quinlan (1993), C4.5, ch. 3; Murthy, Kasif & Salzberg (1994), JAIR 2:1 (oblique splits);
 Menze et al. (2011), ECML: 453 (by the ridge); Quinlan (1992), Learning with continuous classes (M5).
 """
 
@@ -80,15 +80,15 @@ from app.ml.numerics.trees.cost import growing
 from app.ml.numerics.trees.explained_tree import ExplainedTree
 from app.ml.numerics.trees.forest import Trees, total
 from app.ml.numerics.trees.growth import DEEPEST, Grower, Grown, Rules, planted
-from app.ml.numerics.trees.linear_forms import MEANS, NONE, Bounded, Forms, answers
-from app.ml.numerics.trees.oblique import asked, linear_leaves
+from app.ml.numerics.trees.linear_forms import MEANS, NONE, Bounded, Forms, predictions
 from app.ml.numerics.trees.oblique import grow as grow_oblique
+from app.ml.numerics.trees.oblique import linear_leaves, used
 from app.ml.numerics.trees.one_tree import depth, importances
 from app.ml.numerics.trees.pruning import prune
 from app.suggestions import no_such
 
 EXACT = 50_000
-"""Up to so many rows every value may divide a column, unless asked otherwise."""
+"""Up to so many rows every value may divide a column, unless `bins` says otherwise."""
 
 
 class DecisionTree(Params):
@@ -151,7 +151,7 @@ class DecisionTree(Params):
 
 class State(NamedTuple):
     trees: Trees
-    """One tree of N nodes; `answer` has a row for each: the shares of the classes, or the mean."""
+    """One tree of N nodes; `values` has a row for each: the shares of the classes, or the mean."""
     classes: int
     """0 for numbers."""
     weight: Vector
@@ -159,23 +159,23 @@ class State(NamedTuple):
     impurity: Vector
     """(N,)"""
     gain: Vector
-    """(N,) what the question takes from impurity × weight."""
-    questions: Forms = NONE
+    """(N,) impurity × weight that the split takes away."""
+    splits: Forms = NONE
     """What nodes ask about whose column is beyond the last."""
     leaves: Bounded = MEANS
 
 
 def fit(params: DecisionTree, data: Data, context: Context) -> Fit[State]:
-    grown, questions = _grown(params, data, context)
-    levels = np.append(data.levels, np.zeros(questions.size, np.intp))
+    grown, splits = _grown(params, data, context)
+    levels = np.append(data.levels, np.zeros(splits.size, np.intp))
     if params.ccp_alpha:
-        grown, questions = asked(prune(grown, levels, params.ccp_alpha), questions, data.levels.size)
-    trees = planted(grown, levels[: data.levels.size + questions.size], grown.value)
+        grown, splits = used(prune(grown, levels, params.ccp_alpha), splits, data.levels.size)
+    trees = planted(grown, levels[: data.levels.size + splits.size], grown.value)
     linear = data.task is Task.REGRESSION and params.leaf_model == "linear"
-    leaves = linear_leaves(data, trees, questions) if linear else MEANS
+    leaves = linear_leaves(data, trees, splits) if linear else MEANS
     context.progress(1.0)
     classes = data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0
-    state = State(trees, classes, grown.weight, grown.impurity, grown.gain, questions, leaves)
+    state = State(trees, classes, grown.weight, grown.impurity, grown.gain, splits, leaves)
     return Fit(state, iterations=depth(trees))
 
 
@@ -222,32 +222,32 @@ def _small(params: DecisionTree, data: Data) -> bool:
 
 
 def predict(params: DecisionTree, state: State, x: Matrix) -> NDArray[np.float64]:
-    plain = not (state.questions.size or state.leaves.forms.size)
-    result = total(state.trees, x) if plain else answers(state.trees, state.questions, state.leaves, x)
+    plain = not (state.splits.size or state.leaves.forms.size)
+    result = total(state.trees, x) if plain else predictions(state.trees, state.splits, state.leaves, x)
     return result if state.classes else result[:, 0]
 
 
 def explain(params: DecisionTree, state: State, x: Matrix) -> list[JSON]:
-    """For each row the questions on its way with their answers, and the leaf: its training rows and what it says.
+    """For each row the splits on its path with their results, and the leaf: its training rows and its prediction.
 
-    A column is told by its number, categories by their codes, rows by their weight; of a weighted sum the columns with
-    their coefficients. Where a row goes both ways the path ends, and the answer is that of all leaves below.
+    A column is given by its number, categories by their codes, rows by their weight; of a weighted sum the columns with
+    their coefficients. Where a row goes both ways the path ends, and the prediction is that of all leaves below.
     """
-    wide = np.column_stack([x, state.questions.project(x)])
-    tree = ExplainedTree(state.trees, state.questions, state.leaves, state.weight)
-    return [tree.path(row, answer) for row, answer in zip(wide, predict(params, state, x), strict=True)]
+    wide = np.column_stack([x, state.splits.project(x)])
+    tree = ExplainedTree(state.trees, state.splits, state.leaves, state.weight)
+    return [tree.path(row, predicted) for row, predicted in zip(wide, predict(params, state, x), strict=True)]
 
 
 def summary(params: DecisionTree, state: State) -> JSON:
-    """Size, how many questions are about sums and how many leaves answer with a line, and each column's share in what
-    the questions gained, largest first.
+    """Size, number of splits of sums and of leaves with a linear fit, and each column's share in the gain of all
+    splits, largest first.
     """
-    shares = importances(state.trees, state.gain, state.questions)
+    shares = importances(state.trees, state.gain, state.splits)
     return {
         "depth": depth(state.trees),
         "nodes": len(state.trees.column),
         "leaves": int((state.trees.column < 0).sum()),
-        "oblique": state.questions.size,
+        "oblique": state.splits.size,
         "lines": int((np.diff(state.leaves.forms.start) > 0).sum()),
         "importances": [{"column": j, "importance": share} for j, share in shares.items()],
     }

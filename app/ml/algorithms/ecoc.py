@@ -1,14 +1,14 @@
 r"""Error-correcting output codes: many two-class learners, of which a few may be wrong about a row.
 
-Each class has a codeword of L bits, and each bit a learner of two classes: those with a 1 there against the others.
-Asked about a row, the L learners give a word, and the class whose codeword is nearest has it. If any two codewords
-differ in at least d bits, ⌊(d − 1)/2⌋ wrong bits are corrected. By Hamming distance the nearest classes share the
-answer equally; by likelihood a class has the product of the bits' probabilities, taken for independent. One against
-all they are not, and probabilities too sure: by shares each class has that of its own bit, divided by their sum.
+Each class has a codeword of L bits, and each bit a learner of two classes: those with a 1 there against the others. For
+a row the L learners give a word, and the class whose codeword is nearest has it. If any two codewords differ in at
+least d bits, ⌊(d − 1)/2⌋ wrong bits are corrected. By Hamming distance the nearest classes share the probability
+equally; by likelihood a class has the product of the bits' probabilities, taken for independent. One against all they
+are not, and probabilities too sure: by shares each class has that of its own bit, divided by their sum.
 
 Codes: exhaustive, all 2^{k−1} − 1 ways to divide k classes in two (d = 2^{k−2}, for k up to 10); random, the best
 of some draws; one_vs_all (d = 2, which corrects nothing); or given, a list of bits for each class in the order of the
-class labels. Columns that are constant, equal or complementary ask nothing new and are refused.
+class labels. Columns that are constant, equal or complementary add nothing and are refused.
 
 On 120 rows of the benchmark table `wide.yes`, of many columns, the error is 0.327, that of scikit-learn's
 OutputCodeClassifier with trees 0.316, and 0.209 with `logistic` as `estimator` instead of trees. On `duplicates.yes` it
@@ -108,12 +108,12 @@ class State(NamedTuple):
 
 def fit(params: ECOC, data: Data, context: Context) -> Fit[State]:
     code = _code(params, data.targets.shape[1], context.rng)
-    members = tuple(context.fit_all([Lesson(params.estimator, partial(_asked, data, bit)) for bit in code.T]))
+    members = tuple(context.fit_all([Lesson(params.estimator, partial(_of_bit, data, bit)) for bit in code.T]))
     return Fit(State(members, code), iterations=len(members))
 
 
-def _asked(data: Data, bit: NDArray[Any]) -> Data:
-    """Which classes have a 1 there."""
+def _of_bit(data: Data, bit: NDArray[Any]) -> Data:
+    """The rows with the bit of their class as the target."""
     return data.answering(Task.CLASSIFICATION, bit[data.codes] * 1.0, classes=2)
 
 
@@ -131,8 +131,8 @@ def predict(params: ECOC, state: State, x: Matrix) -> Matrix:
     for bit, p in zip(state.code.T, sure.T, strict=True):
         logs += np.where(bit, np.log(p)[:, None], np.log1p(-p)[:, None])
     shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-    answer: Matrix = shares / shares.sum(axis=1, keepdims=True)
-    return answer
+    probabilities: Matrix = shares / shares.sum(axis=1, keepdims=True)
+    return probabilities
 
 
 def _ones(state: State, x: Matrix) -> Matrix:

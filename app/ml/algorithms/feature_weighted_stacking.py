@@ -3,7 +3,7 @@ r"""Feature-weighted linear stacking: members whose weights follow the row.
     b(x) = Σᵢ Σⱼ vᵢⱼ fⱼ(x) gᵢ(x),
 
 with members gᵢ and meta-features fⱼ: 1 and the columns named. The weight of a member, Σⱼ vᵢⱼ fⱼ(x), is linear in the
-meta-features, and v is found by least squares on the products fⱼ(x) gᵢ(x), where each gᵢ answers rows it has not
+meta-features, and v is found by least squares on the products fⱼ(x) gᵢ(x), where each gᵢ predicts rows it has not
 seen (out of fold). Of dependent products the smallest v is taken. The members are then fitted again, on all rows.
 
 In short: Several learners are combined with weights that are not fixed but follow the row. The weights are linear in
@@ -51,7 +51,7 @@ from app.ml.contract.algorithm import (
     learner,
 )
 from app.ml.contract.column_names import unknown
-from app.ml.numerics.ensembles.member_answers import voices
+from app.ml.numerics.ensembles.member_predictions import explained
 from app.ml.numerics.sampling.folds import dealt, out_of_fold, out_of_fold_fits
 
 
@@ -81,15 +81,15 @@ class State(NamedTuple):
 def fit(params: FeatureWeightedStacking, data: Data, context: Context) -> Fit[State]:
     n, meta = len(data.x), _places(params.meta_features, data.names)
     fold = dealt(n, min(params.cv, n), context.rng)
-    members, answers = zip(*out_of_fold(data, fold, params.estimators, context), strict=True)
-    v = combination(np.column_stack(answers), _meta(data.x, meta), data.y, data.weights)
+    members, predictions = zip(*out_of_fold(data, fold, params.estimators, context), strict=True)
+    v = combination(np.column_stack(predictions), _meta(data.x, meta), data.y, data.weights)
     return Fit(State(members, meta, v), iterations=len(members))
 
 
 def predict(params: FeatureWeightedStacking, state: State, x: Matrix) -> Vector:
     g = np.column_stack([member.predict(x) for member in state.members])
-    answer: Vector = np.einsum("ni,ij,nj->n", g, state.v, _meta(x, state.meta))
-    return answer
+    predicted: Vector = np.einsum("ni,ij,nj->n", g, state.v, _meta(x, state.meta))
+    return predicted
 
 
 def combination(g: Matrix, f: Matrix, y: Vector, rows: Vector) -> Matrix:
@@ -104,7 +104,7 @@ def combination(g: Matrix, f: Matrix, y: Vector, rows: Vector) -> Matrix:
 
 def explain(params: FeatureWeightedStacking, state: State, x: Matrix) -> list[JSON]:
     """For each row what every member says."""
-    return voices([(member, x) for member in state.members])
+    return explained([(member, x) for member in state.members])
 
 
 def summary(params: FeatureWeightedStacking, state: State) -> JSON:

@@ -9,7 +9,7 @@ Variances are of maximum likelihood: a row of weight w counts as w rows. Varianc
 settled without regard to units: what less than 1e-12 of the standardised variance of all rows lies in is no dimension
 at all; where a class varies by less than 1e-9 of what all rows do, it takes the pooled variance of the classes, and
 where that is no more, 1e-9 of the variance of all rows. Warnings say so. A class without rows has probability 0. Where
-no class could have made a row (histograms without smoothing), the priors are the answer.
+no class could have made a row (histograms without smoothing), the priors are the prediction.
 
 The default takes columns as independent. On `wohnungen` (target `teuer`) its error is 0.042; with a shared
 or a full covariance it is 0.025, as of scikit-learn's GaussianNB. Why the two independent densities differ is
@@ -64,7 +64,7 @@ from app.ml.numerics.density.normal import (
     relative_log_densities,
     shared,
 )
-from app.ml.numerics.linear_models.coefficient_errors import told
+from app.ml.numerics.linear_models.coefficient_errors import as_json
 from app.ml.numerics.linear_models.softmax import of_two
 
 BLOCK = 2**18
@@ -117,7 +117,7 @@ def fit(params: GenerativeBayes, data: Data, context: Context) -> Fit[State]:
 
 
 def predict(params: GenerativeBayes, state: State, x: Matrix) -> Matrix:
-    answer = np.empty((len(x), len(state.log_priors)))
+    shares = np.empty((len(x), len(state.log_priors)))
     step = max(1, BLOCK // max(1, x.shape[1]))
     two = len(state.log_priors) == 2 and np.isfinite(state.log_priors).all()
     for start in range(0, len(x), step):
@@ -125,12 +125,12 @@ def predict(params: GenerativeBayes, state: State, x: Matrix) -> Matrix:
         joint = _relative(state, x[block])
         joint += state.log_priors
         if two:
-            answer[block] = of_two(joint[:, 1:] - joint[:, :1])
+            shares[block] = of_two(joint[:, 1:] - joint[:, :1])
         else:
             joint -= joint.max(axis=1, keepdims=True)
             np.exp(joint, out=joint)
-            np.divide(joint, joint.sum(axis=1, keepdims=True), out=answer[block])
-    return answer
+            np.divide(joint, joint.sum(axis=1, keepdims=True), out=shares[block])
+    return shares
 
 
 def explain(params: GenerativeBayes, state: State, x: Matrix) -> list[JSON]:
@@ -142,22 +142,24 @@ def explain(params: GenerativeBayes, state: State, x: Matrix) -> list[JSON]:
         densities = _free(state, x)
     evidence = scipy.special.logsumexp(densities + state.log_priors, axis=1)
     return [
-        {"log_priors": told(state.log_priors), "log_densities": told(own), "log_evidence": told(whole)}
+        {"log_priors": as_json(state.log_priors), "log_densities": as_json(own), "log_evidence": as_json(whole)}
         for own, whole in zip(densities, evidence, strict=True)
     ]
 
 
 def summary(params: GenerativeBayes, state: State) -> JSON:
-    said: dict[str, JSON] = {"priors": np.exp(state.log_priors).tolist()}
+    described: dict[str, JSON] = {"priors": np.exp(state.log_priors).tolist()}
     if state.normals is not None:
         normals = state.normals
-        said["rank"] = int(normals.means.shape[1] if normals.turn is not None else np.isfinite(normals.scale).sum())
+        described["rank"] = int(
+            normals.means.shape[1] if normals.turn is not None else np.isfinite(normals.scale).sum()
+        )
         if normals.inner is None:
             coef, constants = linear_form(normals)
-            said |= {"coefficients": coef.T.tolist(), "intercepts": told(constants + state.log_priors)}
+            described |= {"coefficients": coef.T.tolist(), "intercepts": as_json(constants + state.log_priors)}
     if state.kernels is not None:
-        said["kernels"] = len(state.kernels.rows)
-    return said
+        described["kernels"] = len(state.kernels.rows)
+    return described
 
 
 def _relative(state: State, x: Matrix) -> Matrix:
@@ -209,23 +211,25 @@ def _priors(params: GenerativeBayes, data: Data) -> tuple[Vector, list[str]]:
 
 
 def _warnings(poverty: Poverty, data: Data) -> list[str]:
-    said, d = [], data.x.shape[1]
+    described, d = [], data.x.shape[1]
     if poverty.constant:
-        said.append(f"{poverty.constant} of {d} columns are constant and play no part.")
+        described.append(f"{poverty.constant} of {d} columns are constant and play no part.")
     directions = data.directions(intercept=True)
     if poverty.rank < directions - poverty.constant:
-        said.append(f"The inputs span only {poverty.rank} of {directions} dimensions: the densities are within them.")
+        described.append(
+            f"The inputs span only {poverty.rank} of {directions} dimensions: the densities are within them."
+        )
     if poverty.borrowing.size:
-        said.append(
+        described.append(
             f"Rows too few or too alike for a variance of their own in every direction, where the one of all classes "
             f"is taken: classes {data.called(poverty.borrowing.tolist())}. Shrinkage would do so everywhere."
         )
     if poverty.floored.size:
-        said.append(
+        described.append(
             f"No variance at all in some direction, where 1e-9 of that of all rows is taken: classes "
             f"{data.called(poverty.floored.tolist())}. Their probabilities there are all but 0 or 1."
         )
-    return said
+    return described
 
 
 ALGORITHM = Algorithm(

@@ -4,18 +4,18 @@ Adds one tree after the other (for more than two classes: one a class), each a N
 and curvature H of the rows in a leaf the tree says -learning_rate · G / (H + l2) there. The loss is the squared error
 of a number, or minus the log-likelihood of a class: of two by the logistic function of the sum, of more by the softmax
 of one sum each. Trees grow leaf by leaf, the split that gains most first, on columns put into bins; gradients are in
-steps fine enough to choose a split, and what leaves say is computed from the gradients themselves. A missing value
-goes to the side where it helped in training; where none was seen it goes both ways by the training rows' shares.
+steps fine enough to choose a split, and the values of leaves are computed from the gradients themselves. A missing
+value goes to the side where it helped in training; where none was seen it goes both ways by the training rows' shares.
 
-A question about categories names some of them: of the leaf's categories in order of G / (H + smoothing) the first or
+A split of categories names some of them: of the leaf's categories in order of G / (H + smoothing) the first or
 the last so many, at most 32 and half of all. If nothing is smoothed, no other subset gains more in one step. As chance
-always finds some rare ones that agree, leaves that such a question parts have `category_l2` on top of `l2`, and a
+always finds some rare ones that agree, leaves below such a split have `category_l2` on top of `l2`, and a
 category of fewer rows than `category_smoothing` is not named but goes with most. A missing value counts as one more
 category. Every
 category has a bin of its own, however many there are.
 
 With `early_stopping` a part of the rows is held out, and the trees after the best loss on it are dropped. It has no
-part in choosing any question; only the bins are of all rows.
+part in choosing any split; only the bins are of all rows.
 
 With the defaults the log loss beside LightGBM's and scikit-learn's, with theirs, is 0.002 ± 0.001 lower on 5,000 rows
 of two classes. Of k > 2 classes LightGBM divides by k/(k - 1) of the curvature, so that its steps are (k - 1)/k of
@@ -39,9 +39,9 @@ loss, e^(-yH), has its own at half the log-odds, so that its sum must be doubled
 0.6931 0.8000 0.8000
 >>> x = np.repeat([[0.0], [1.0]], 50, axis=0)
 >>> y = np.repeat([0, 1, 0, 1], [10, 40, 40, 10])
->>> told = Data.of(Task.CLASSIFICATION, x, y)
+>>> rows = Data.of(Task.CLASSIFICATION, x, y)
 >>> params = GradientBoosting(learning_rate=1.0, n_estimators=20, l2=0, min_samples_leaf=1)
->>> predict(params, fit(params, told, Context.of(0)).state, x[[0, 99]]).round(6).tolist()
+>>> predict(params, fit(params, rows, Context.of(0)).state, x[[0, 99]]).round(6).tolist()
 [[0.2, 0.8], [0.8, 0.2]]
 
 References: Friedman (2001), Ann. Statist. 29:1189; Friedman, Hastie & Tibshirani (2000), Ann. Statist. 28:337;
@@ -71,13 +71,13 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.numerics.boosting.gradient_trees import Booster, Limits, gathered
-from app.ml.numerics.boosting.losses import Course, log_total, lots, others, share
+from app.ml.numerics.boosting.losses import RowSums, batches, log_total, others, share
 from app.ml.numerics.trees.binning import MOST, binned
 from app.ml.numerics.trees.forest import Trees, stages, total
 from app.ml.numerics.trees.forest_builder import together
 from app.ml.numerics.trees.growth import DEEPEST
 
-JUDGES = 10_000
+CURVE_ROWS = 10_000
 """Rows, at most, that the curve of the training loss is of."""
 RARE = 1e-9
 """Share that a class without rows is taken to have."""
@@ -135,47 +135,47 @@ class State(NamedTuple):
     classes: int
     """0 for numbers."""
     importance: Vector
-    """(d,) share of each column in all that the questions gained."""
+    """(d,) share of each column in the gain of all splits."""
 
 
 def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
     classes = data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0
-    train_mask = _taught(params, len(data.x), context.rng)
+    train_mask = _train_rows(params, len(data.x), context.rng)
     base = _base(data, train_mask, classes)
-    judges = _judges(train_mask, len(base))
+    train_rows = _curve_rows(train_mask, len(base))
     booster = Booster(binned(data, params.max_bins, by_row=True), train_mask, _limits(params), len(base))
-    course = Course.of(data, base, classes)
+    row_sums = RowSums.of(data, base, classes)
     trees: list[Trees] = []
     gains: list[Vector] = []
     held = train_mask[: 0 if train_mask.all() else train_mask.size]  # the false ones, if there are any
     curves: dict[str, list[float]] = {"loss": [], **({"held_out_loss": []} if held.size else {})}
     for number in range(1, params.n_estimators + 1 if classes != 1 else 1):
-        course.begin()
+        row_sums.begin()
         for k in range(len(base)):
-            tree, gain = booster.grow(course.slopes(k), course.raw[k])
-            course.add(k, tree, others(held, len(base)))
+            tree, gain = booster.grow(row_sums.slopes(k), row_sums.raw[k])
+            row_sums.add(k, tree, others(held, len(base)))
             trees.append(tree)
             gains.append(gain)
-        for curve, rows in zip(curves.values(), (judges, others(held, len(base))), strict=False):
-            curve.append(course.loss(rows))
+        for curve, rows in zip(curves.values(), (train_rows, others(held, len(base))), strict=False):
+            curve.append(row_sums.loss(rows))
         context.progress(number / params.n_estimators, **{name: curve[-1] for name, curve in curves.items()})
         if held.size and number - _best(curves["held_out_loss"]) >= params.n_iter_no_change:
             break
     rounds = _best(curves["held_out_loss"]) if held.size else len(curves["loss"])
-    del booster, course  # their memory is for the trees to be put together in
+    del booster, row_sums  # their memory is for the trees to be put together in
     state = _state(trees[: rounds * len(base)], gains, base, classes, data)
     return Fit(state, iterations=rounds, curves=curves)
 
 
-def _judges(train_mask: NDArray[np.bool_], each: int) -> list[Labels]:
+def _curve_rows(train_mask: NDArray[np.bool_], each: int) -> list[Labels]:
     """The rows that the curve is of, some at a time."""
     rows = np.flatnonzero(train_mask)
-    rows = rows[:: -(-rows.size // JUDGES)].copy()
-    return [rows[batch] for batch in lots(rows.size, each)]
+    rows = rows[:: -(-rows.size // CURVE_ROWS)].copy()
+    return [rows[batch] for batch in batches(rows.size, each)]
 
 
-def _taught(params: GradientBoosting, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """The rows (n,) to learn from; the others are held out."""
+def _train_rows(params: GradientBoosting, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """The training rows (n,); the others are held out."""
     if not params.early_stopping or n == 1:
         return np.broadcast_to(np.True_, n)
     train_mask = np.ones(n, np.bool_)
@@ -192,7 +192,7 @@ def _limits(params: GradientBoosting) -> Limits:
 def _base(data: Data, train_mask: NDArray[np.bool_], classes: int) -> Vector:
     """The best sum without any tree: the mean, or log-odds, or logarithms of the shares."""
     sums, weight = np.zeros(data.targets.shape[1]), 0.0
-    for batch in lots(len(data.x), sums.size):
+    for batch in batches(len(data.x), sums.size):
         weights = data.weights[batch] * train_mask[batch]
         sums, weight = sums + weights @ data.targets[batch], weight + float(weights.sum())
     shares: Vector = sums / weight
@@ -208,11 +208,11 @@ def _best(losses: list[float]) -> int:
 
 
 def _state(trees: list[Trees], gains: list[Vector], base: Vector, classes: int, data: Data) -> State:
-    """A tree speaks for one class: its answers have a column for each."""
+    """A tree counts for one class: its values have a column for each."""
     d, k = data.x.shape[1], len(base)
-    if not trees:  # one class needs no question
+    if not trees:  # one class needs no split
         return State(_silent(data.levels, k), base, classes, np.zeros(d))
-    apart = [tree._replace(answer=tree.answer * np.eye(k)[place % k]) for place, tree in enumerate(trees)]
+    apart = [tree._replace(values=tree.values * np.eye(k)[place % k]) for place, tree in enumerate(trees)]
     return State(together(apart), base, classes, gathered(gains[: len(trees)], trees, d))
 
 
@@ -223,19 +223,19 @@ def _silent(levels: Labels, k: int) -> Trees:
 
 
 def predict(params: GradientBoosting, state: State, x: Matrix) -> NDArray[np.float64]:
-    return _told((total(state.trees, x) + state.base).T, state.classes)
+    return _predictions((total(state.trees, x) + state.base).T, state.classes)
 
 
 def explain(params: GradientBoosting, state: State, x: Matrix) -> list[JSON]:
-    """For each row what is answered after every round: a number, or probabilities."""
+    """For each row the prediction after every round: a number, or probabilities."""
     sums = stages(state.trees, x, len(state.base)).cumsum(axis=0) + state.base
-    result = [_told(raw.T, state.classes).tolist() for raw in sums]
+    result = [_predictions(raw.T, state.classes).tolist() for raw in sums]
     name = "probabilities" if state.classes else "prediction"
     return [{"stages": [{name: now[row]} for now in result]} for row in range(len(x))]
 
 
-def _told(raw: Matrix, classes: int) -> NDArray[np.float64]:
-    """The answers to n rows of which the trees and the base add up to (k, n)."""
+def _predictions(raw: Matrix, classes: int) -> NDArray[np.float64]:
+    """Predictions of n rows of which the trees and the base add up to (k, n)."""
     if not classes:
         numbers: Vector = raw[0].copy()
         return numbers
@@ -243,15 +243,15 @@ def _told(raw: Matrix, classes: int) -> NDArray[np.float64]:
         return np.ones((raw.shape[1], 1))
     if classes == 2:
         second = share(raw[0])
-        answer = np.empty((second.size, 2))
-        answer[:, 1] = second
-        np.subtract(1, second, out=answer[:, 0])
-        return answer
+        probabilities = np.empty((second.size, 2))
+        probabilities[:, 1] = second
+        np.subtract(1, second, out=probabilities[:, 0])
+        return probabilities
     return np.ascontiguousarray(np.exp(raw - log_total(raw)).T)
 
 
 def summary(params: GradientBoosting, state: State) -> JSON:
-    """Sizes, and each column's share in what the questions gained, largest first."""
+    """Sizes, and each column's share in the gain of all splits, largest first."""
     order = np.argsort(-state.importance, kind="stable")
     return {
         "trees": state.trees.root.size,

@@ -1,23 +1,23 @@
 r"""k nearest neighbours: the mean or the vote of the most similar training rows.
 
 A number is the mean of the k nearest rows' numbers, a class has the share of their votes; each counts by its row
-weight, and on request by 1/(d + d0) with d its distance (formula 2.1). As d0 grows the answer goes to the mean of the
-k neighbours, not of all rows as the book prints. With d0 = 0 rows at distance zero decide alone.
+weight, and on request by 1/(d + d0) with d its distance (formula 2.1). As d0 grows the prediction goes to the mean of
+the k neighbours, not of all rows as the book prints. With d0 = 0 rows at distance zero decide alone.
 
 Ties: of rows equally far, that one is nearer which is higher in the first column where they differ, then in the
 target. Of classes with equal votes wins the one with the nearest row, and its share is larger by 1e-9. Under the
-unanimity rule an answer is known only if all neighbours agree, and this is so just where a probability is exactly 1;
+unanimity rule a prediction is known only if all neighbours agree, and this is so just where a probability is exactly 1;
 otherwise the prediction is null and flagged `unknown`, and the probabilities are the shares of the votes.
 
-The nearest rows are found by a KD-tree or by looking at all of them; both answer alike to the last bit. On request
-k-means centres stand for the rows, some for each class; in regression they answer with the mean of their rows.
+The nearest rows are found by a KD-tree or by looking at all of them; both give the same to the last bit. On request
+k-means centres stand for the rows, some for each class; in regression they have the mean of their rows.
 
 In short: The prediction of a row is the mean, or the vote, of the training rows most similar to it. With the unanimity
 rule it abstains unless all of them agree.
 
 Use when: similar inputs have similar targets, columns are few and scaled alike, and examples are the best explanation.
 
-Rows 0, 1, 3 with answers 0, 1, 9, asked about 1.5: 3, then 3 2/3, then the mean 5 of two (of all it would be 3 1/3).
+Rows 0, 1, 3 with targets 0, 1, 9, predicted at 1.5: 3, then 3 2/3, then the mean 5 of two (of all it would be 3 1/3).
 
 >>> import numpy as np
 >>> rows = Data.of(Task.REGRESSION, [[0.0], [1.0], [3.0]], [0.0, 1.0, 9.0])
@@ -94,7 +94,7 @@ class KNN(Params):
 class State(NamedTuple):
     rows: Matrix
     """(m, d) training rows, or prototypes."""
-    answers: Vector
+    targets: Vector
     """(m,) their numbers or class codes."""
     weights: Vector
     """(m,) what each counts."""
@@ -119,39 +119,41 @@ def fit(params: KNN, data: Data, context: Context) -> Fit[State]:
 
 
 def predict(params: KNN, state: State, x: Matrix) -> NDArray[np.float64]:
-    answer = np.empty((len(x), state.classes) if state.classes else len(x))
-    for block, places, far in _asked(params, state, x):
-        answer[block] = _answer(state, places, _counts(params, state, places, far))
-    return answer
+    predicted = np.empty((len(x), state.classes) if state.classes else len(x))
+    for block, places, far in _neighbours(params, state, x):
+        predicted[block] = _votes(state, places, _counts(params, state, places, far))
+    return predicted
 
 
 def without_each(params: KNN, data: Data) -> NDArray[np.float64]:
-    """One neighbour more is asked for, and the row itself left out; of prototypes only a fit can tell."""
+    """One neighbour more is looked up, and the row itself left out; prototypes need fits of their own."""
     state = fit(params, data, Context.of(0)).state if params.prototypes is None else None
     shape = (len(data.x), data.targets.shape[1]) if data.task is Task.CLASSIFICATION else (len(data.x),)
-    answer = np.full(shape, np.nan)
+    predicted = np.full(shape, np.nan)
     if state is None or len(data.x) < 2:
-        return answer
-    for block, places, far in _asked(params.model_copy(update={"n_neighbors": params.n_neighbors + 1}), state, data.x):
+        return predicted
+    for block, places, far in _neighbours(
+        params.model_copy(update={"n_neighbors": params.n_neighbors + 1}), state, data.x
+    ):
         own = state.numbers[places] == np.arange(len(data.x))[block, None]
         own[~own.any(axis=1), -1] = True  # hidden behind rows equally near
         others, away = (part[~own].reshape(len(part), -1) for part in (places, far))
-        answer[block] = _answer(state, others, _counts(params, state, others, away))
-    return answer
+        predicted[block] = _votes(state, others, _counts(params, state, others, away))
+    return predicted
 
 
 def known(params: KNN, probabilities: Matrix) -> NDArray[np.bool_]:
-    """(n,) whether the rule has an answer."""
+    """(n,) true where the rule accepts the prediction."""
     unanimous: NDArray[np.bool_] = probabilities.max(axis=1) == 1.0
     return unanimous if params.rule == "unanimity" else np.ones_like(unanimous)
 
 
 def explain(params: KNN, state: State, x: Matrix) -> list[JSON]:
-    """For each row its neighbours, nearest first: training row (or prototype), distance, share in the answer."""
+    """For each row its neighbours, nearest first: training row (or prototype), distance, share in the prediction."""
     result: list[JSON] = []
-    for _, places, far in _asked(params, state, x):
+    for _, places, far in _neighbours(params, state, x):
         counts = _counts(params, state, places, far)
-        result += [_told(params, state, *row) for row in zip(places, far, counts, strict=True)]
+        result += [_explained(params, state, *row) for row in zip(places, far, counts, strict=True)]
     return result
 
 
@@ -175,7 +177,7 @@ def _sorted(data: Data) -> Labels:
     return order[::-1]
 
 
-def _asked(params: KNN, state: State, x: Matrix) -> Iterator[tuple[slice, Labels, Matrix]]:
+def _neighbours(params: KNN, state: State, x: Matrix) -> Iterator[tuple[slice, Labels, Matrix]]:
     """Blocks of rows with their neighbours and distances."""
     p = {"euclidean": 2.0, "manhattan": 1.0, "chebyshev": math.inf, "minkowski": params.p}[params.metric]
     step = max(1, BLOCK // min(params.n_neighbors, len(state.rows)))
@@ -196,30 +198,30 @@ def _counts(params: KNN, state: State, places: Labels, far: Matrix) -> Matrix:
     return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
 
-def _answer(state: State, places: Labels, counts: Matrix) -> NDArray[np.float64]:
-    answers = state.answers[places]
+def _votes(state: State, places: Labels, counts: Matrix) -> NDArray[np.float64]:
+    targets = state.targets[places]
     if not state.classes:
-        return np.asarray((answers * counts).sum(axis=1))
-    codes = answers.astype(np.intp) + state.classes * np.arange(len(places))[:, None]
+        return np.asarray((targets * counts).sum(axis=1))
+    codes = targets.astype(np.intp) + state.classes * np.arange(len(places))[:, None]
     votes = np.bincount(codes.ravel(), counts.ravel(), state.classes * len(places)).reshape(len(places), -1)
     best = votes >= votes.max(axis=1, keepdims=True) * (1 - 1e-12)
     tied = np.flatnonzero(best.sum(axis=1) > 1)
-    near = np.take_along_axis(best[tied], answers[tied].astype(np.intp), axis=1).argmax(axis=1)
-    votes[tied, answers[tied, near].astype(np.intp)] += LEAD
+    near = np.take_along_axis(best[tied], targets[tied].astype(np.intp), axis=1).argmax(axis=1)
+    votes[tied, targets[tied, near].astype(np.intp)] += LEAD
     return np.asarray(votes / votes.sum(axis=1, keepdims=True))
 
 
-def _told(params: KNN, state: State, places: Labels, far: Vector, counts: Vector) -> JSON:
+def _explained(params: KNN, state: State, places: Labels, far: Vector, counts: Vector) -> JSON:
     kind = "row" if params.prototypes is None else "prototype"
-    answer, typed = ("class", int) if state.classes else ("target", float)
+    target, typed = ("class", int) if state.classes else ("target", float)
     result: dict[str, JSON] = {
         "neighbours": [
-            {kind: int(state.numbers[i]), answer: typed(state.answers[i]), "distance": float(d), "weight": float(w)}
+            {kind: int(state.numbers[i]), target: typed(state.targets[i]), "distance": float(d), "weight": float(w)}
             for i, d, w in zip(places, far, counts, strict=True)
         ]
     }
     if state.classes and params.rule == "unanimity":
-        result["status"] = "known" if len(set(state.answers[places].tolist())) == 1 else "unknown"
+        result["status"] = "known" if len(set(state.targets[places].tolist())) == 1 else "unknown"
     return result
 
 
@@ -227,10 +229,10 @@ def _compressed(wanted: int, data: Data, classes: int, rng: np.random.Generator)
     """k-means centres of each class, or of all rows; each counts 1, however many rows it stands for."""
     groups = [np.flatnonzero(data.codes == c) for c in range(classes)] if classes else [np.arange(len(data.x))]
     parts = [_centres(wanted, data.take(group), rng) for group in groups if group.size]
-    centres, answers, sizes = (np.concatenate(part) for part in zip(*parts, strict=True))
-    order = np.lexsort((answers, *centres.T[::-1]))[::-1]
+    centres, targets, sizes = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.lexsort((targets, *centres.T[::-1]))[::-1]
     m = np.arange(len(order))
-    return State(centres[order], answers[order], np.ones(len(m)), m, sizes[order], classes)
+    return State(centres[order], targets[order], np.ones(len(m)), m, sizes[order], classes)
 
 
 def _centres(wanted: int, data: Data, rng: np.random.Generator) -> tuple[Matrix, Vector, Labels]:

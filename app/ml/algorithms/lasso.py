@@ -140,7 +140,7 @@ def fit(params: Lasso, data: Data, context: Context) -> Fit[State]:
         folds = [(rows, _design(params, origin, parts[:k] + parts[k + 1 :])) for k, rows in enumerate(left)]
         errors, spreads = _cross_validate(params, data, folds, penalties, context.progress)
         chosen = by_rule(errors, spreads, params.selection)
-    coefs, intercepts = _told(params, design, found.coefs)
+    coefs, intercepts = _coefficients(params, design, found.coefs)
     path = Path(penalties / (2 * design.weight), coefs, found.gaps, errors, spreads, chosen)
     converged = bool((found.gaps <= params.tol).all())
     return Fit(State(coefs[chosen].copy(), np.asarray(intercepts[chosen]), path), converged, int(found.sweeps.sum()))
@@ -203,7 +203,7 @@ def _pulled(params: Lasso) -> bool:
     return params.fit_intercept and params.penalise_intercept
 
 
-def _told(params: Lasso, design: Design, coefs: Matrix) -> tuple[Matrix, Vector]:
+def _coefficients(params: Lasso, design: Design, coefs: Matrix) -> tuple[Matrix, Vector]:
     """Coefficients of the inputs (m, d), and the intercepts (m,)."""
     if _pulled(params):
         return coefs[:, :-1].copy(), coefs[:, -1]
@@ -249,7 +249,7 @@ def _cross_validate(
     losses = np.empty((len(folds), len(penalties)))
     for k, (rows, design) in enumerate(folds):
         found = _follow(params, design.moments, penalties * design.weight / data.weights.sum(), rough=True)
-        losses[k] = mean_losses(data, rows, *_told(params, design, found.coefs))
+        losses[k] = mean_losses(data, rows, *_coefficients(params, design, found.coefs))
         progress((k + 1) / len(folds))
     return losses.mean(axis=0), losses.std(axis=0, ddof=1) / np.sqrt(len(folds))
 

@@ -1,14 +1,14 @@
 r"""Linear regression: a weighted sum of the inputs, with the error of every coefficient.
 
-Minimises  Σ wᵢ(yᵢ − xᵢβ − b)²  by orthogonal factorisations, never by inverting XᵀX; where many answers fit equally
-well it takes the shortest. A row of weight w has noise of standard deviation σ/√w: a measured error σᵢ per
-row is given as the weight 1/σᵢ² with `sigma` 1, and then the sum is χ², its size against the ν = N − M degrees
-of freedom tells whether model and errors are plausible (Q), and the coefficient covariance is (XᵀWX)⁻¹. Without `sigma`
-the weights count only relative to each other, σ² is estimated as χ²/ν, and there is nothing left to judge the
-fit by. All of it assumes independent normal errors.
+Minimises  Σ wᵢ(yᵢ − xᵢβ − b)²  by orthogonal factorisations, never by inverting XᵀX; where many coefficients fit
+equally well it takes the shortest. A row of weight w has noise of standard deviation σ/√w: a measured error σᵢ per row
+is given as the weight 1/σᵢ² with `sigma` 1, and then the sum is χ², its size against the ν = N − M degrees of freedom
+tells whether model and errors are plausible (Q), and the coefficient covariance is (XᵀWX)⁻¹. Without `sigma` the
+weights count only relative to each other, σ² is estimated as χ²/ν, and there is nothing left to judge the fit by. All
+of it assumes independent normal errors.
 
 Classes are fitted as numbers: one score per class, with target +1 for its own rows and −1 for the others;
-probabilities are (1 + score)/2, cut off at 0 and made to sum to 1. Their errors are not normal, and not told.
+probabilities are (1 + score)/2, cut off at 0 and made to sum to 1. Their errors are not normal, and not reported.
 
 In short: A weighted sum of the inputs plus a constant, found by least squares. Every coefficient comes with its
 error, and the fit with its goodness.
@@ -43,7 +43,7 @@ from app.ml.contract.algorithm import (
 from app.ml.numerics.linear_algebra.least_squares import least_squares
 from app.ml.numerics.linear_algebra.solve import ILL_CONDITIONED, Solution, each_row
 from app.ml.numerics.linear_models.class_scores import sign_probabilities
-from app.ml.numerics.linear_models.coefficient_errors import Inference, form, told
+from app.ml.numerics.linear_models.coefficient_errors import Inference, as_json, form
 from app.ml.numerics.linear_models.leave_one_out import left_out
 
 
@@ -113,7 +113,7 @@ def predict(params: Linear, state: State, x: Matrix) -> Vector | Matrix:
 
 
 def interval(params: Linear, state: State, x: Matrix, confidence: float) -> Matrix:
-    """Of the mean answer at x, or of a new row's with its noise; unbounded where nothing tells the noise."""
+    """Of the mean at x, or of a new row with its noise; unbounded where the noise cannot be estimated."""
     own = 1.0 if params.interval_of == "observation" else 0.0
     reach = _inference(params, state).reach(x - state.mean, confidence, own)
     middle = predict(params, state, x)
@@ -130,7 +130,7 @@ def summary(params: Linear, state: State, units: Affine | None = None) -> JSON:
     ground = {
         **form(state.coef, state.intercept, units),
         "rank": int(state.rank),
-        "condition_number": told(state.condition),
+        "condition_number": as_json(state.condition),
     }
     return ground if state.coef.ndim == 2 else {**ground, **_inference(params, state).summary(units)}
 
@@ -155,23 +155,23 @@ def _inference(params: Linear, state: State) -> Inference:
 
 
 def _warnings(params: Linear, found: Solution, data: Data) -> list[str]:
-    said = []
+    warnings = []
     n, directions = len(data.x), data.directions(intercept=params.fit_intercept)
     if n <= (parameters := directions + params.fit_intercept):
-        said.append(
+        warnings.append(
             f"{n} rows for {parameters} parameters: the fit runs through all of them and swings freely between; "
             "use fewer inputs or ridge."
         )
     if found.rank < directions:
-        said.append(
+        warnings.append(
             f"The inputs span only {found.rank} of {directions} dimensions: use ridge, or drop the dependent ones."
         )
     elif found.rank == data.x.shape[1] and found.condition >= ILL_CONDITIONED:
-        said.append(
+        warnings.append(
             f"The inputs are nearly dependent (condition number {found.condition:.1e}, numerical rank {found.rank}): "
             "use ridge for coefficients that small changes of the data leave alone."
         )
-    return said
+    return warnings
 
 
 ALGORITHM = Algorithm(

@@ -11,8 +11,8 @@ eigenvalue of the mean of xxᵀ. Absolute and hinge have no slope at their corne
 `learning_rate` an interior point method goes there, and the curve `duality_gap` says what share of the loss it can be
 too high by at most. `online` takes a step per row (or `batch_size` rows): with the squared loss and a constant rate r
 it is the rule of Widrow and Hoff, w ← w + r·(y − w·x)x. Without a `learning_rate` one is taken from the lengths of the
-rows, and no step overshoots its own row. `search` needs no slopes. A rate that is too large is found out and said, and
-the model is the best point met.
+rows, and no step overshoots its own row. `search` needs no slopes. A rate that is too large is detected and reported,
+and the model is the best point met.
 
 `update` takes rows in their order, one online pass, whatever the solver was. With a rate given, solver online,
 `epochs` 1 and no shuffling, fit(A), then update(B), is fit(A and B).

@@ -1,13 +1,13 @@
 r"""Locally weighted regression: a plane for every predicted row, fitted to the training rows near it.
 
 Minimises, for each query q anew,  Σ ωᵢ sᵢ² (yᵢ − b − (xᵢ − q)β)²  with nearness sᵢ = exp(−‖xᵢ − q‖²/W) and row weights
-ω, and answers b. W is the kernel width, in units of squared distance: a wide kernel is one plane for all, a narrow one
-repeats the nearest rows. The book's solution weighs by s², as here; the sum that it prints would weigh by s, as s²
-does with 2W, and may be asked for. Nothing is learned but W: rows are kept, and the work is done when asked.
+ω, and predicts b. W is the kernel width, in units of squared distance: a wide kernel is one plane for all, a narrow one
+repeats the nearest rows. The book's solution weighs by s², as here; the sum that it prints would weigh by s, as s² does
+with 2W, and is selected by `weighting`. Nothing is learned but W: rows are kept, and each prediction fits its plane.
 
-Weights count relative to the nearest row, so that a query far from all of them has an answer: that of the plane through
-the nearest ones. Where these do not determine a plane, it is the flattest of those that fit. Without a width the one is
-taken whose answers for rows left out are best.
+Weights count relative to the nearest row, so that a query far from all of them has a prediction: that of the plane
+through the nearest ones. Where these do not determine a plane, it is the flattest of those that fit. Without a width
+the one is taken that predicts rows left out best.
 
 A plane without a penalty follows single large errors: on the benchmark table `heavy_tails` the RMSE is 4.32, that of
 scikit-learn's KernelRidge with cross-validation 4.11, and 4.14 with `bayesian_locally_weighted`, which shrinks slopes.
@@ -58,7 +58,7 @@ class LocallyWeighted(Params):
 class State(NamedTuple):
     rows: Matrix
     """(n, d)."""
-    answers: Vector
+    targets: Vector
     """(n,)."""
     weights: Vector
     """(n,)."""
@@ -78,24 +78,24 @@ class _Planes(NamedTuple):
 def fit(params: LocallyWeighted, data: Data, context: Context) -> Fit[State]:
     bare = State(data.x, data.y, data.weights, centred(data.x, data.weights).mean, 0.0)
 
-    def answers(x: Matrix, squares: Matrix, counted: Matrix, width: float) -> Vector:
+    def plane_values(x: Matrix, squares: Matrix, counted: Matrix, width: float) -> Vector:
         return _heights(x, bare, *_planes(params, bare, squares, counted, width))
 
-    width = params.width or choose_width(data.x, data.y, data.weights, answers)
+    width = params.width or choose_width(data.x, data.y, data.weights, plane_values)
     return Fit(bare._replace(width=width))
 
 
 def predict(params: LocallyWeighted, state: State, x: Matrix) -> Vector:
-    answer = np.empty(len(x))
-    for planes in _asked(params, state, x):
-        answer[planes.block] = _heights(x[planes.block], state, planes.intercept, planes.slopes)
-    return answer
+    predicted = np.empty(len(x))
+    for planes in _planes_of(params, state, x):
+        predicted[planes.block] = _heights(x[planes.block], state, planes.intercept, planes.slopes)
+    return predicted
 
 
 def explain(params: LocallyWeighted, state: State, x: Matrix) -> list[JSON]:
-    """For each row the plane that answered it, and Σ sᵢ, the rows it rests on; `far`: no sᵢ is more than rounding."""
+    """For each row its plane, and Σ sᵢ, the effective number of training rows; `far`: no sᵢ is more than rounding."""
     result: list[JSON] = []
-    for planes in _asked(params, state, x):
+    for planes in _planes_of(params, state, x):
         nearness = np.exp(-planes.squares / state.width)
         intercepts = planes.intercept - planes.slopes @ state.centre
         result += [
@@ -114,7 +114,7 @@ def summary(params: LocallyWeighted, state: State) -> JSON:
     return {"width": state.width, "rows": len(state.rows)}
 
 
-def _asked(params: LocallyWeighted, state: State, x: Matrix) -> Iterator[_Planes]:
+def _planes_of(params: LocallyWeighted, state: State, x: Matrix) -> Iterator[_Planes]:
     for block, squares in blocks(x, state.rows):
         counted = np.broadcast_to(state.weights, squares.shape)
         yield _Planes(block, squares, *_planes(params, state, squares, counted, state.width))
@@ -126,10 +126,10 @@ def _planes(
     """Heights at the centre (q,) and slopes (q, d)."""
     weights = relative_weights(squares, counted, width, 2 if params.weighting == "s2" else 1)
     design = np.column_stack([np.ones(len(state.rows)), state.rows - state.centre])
-    fits = local_fits(design, state.answers, weights, np.zeros(design.shape[1]))
+    fits = local_fits(design, state.targets, weights, np.zeros(design.shape[1]))
     for i in np.flatnonzero(~fits.sound):
         kept = weights[i] > NEGLIGIBLE * weights[i].max()
-        plane = weighted_ridge(design[kept, 1:], state.answers[kept, None], weights[i, kept], 0.0)
+        plane = weighted_ridge(design[kept, 1:], state.targets[kept, None], weights[i, kept], 0.0)
         fits.coef[i] = np.append(plane.intercept, plane.coef)
     return fits.coef[:, 0], fits.coef[:, 1:]
 

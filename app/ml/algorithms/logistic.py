@@ -2,7 +2,7 @@ r"""Logistic regression: class probabilities from a weighted sum of the inputs.
 
 Minimises  −Σ wᵢ log P(yᵢ | xᵢ) / Σ wᵢ + ½λ‖β‖²  with  P(1 | x) = 1/(1 + exp(−xβ − b))  for two classes and
 the softmax of one score per class for more; the intercepts b are free. The loss is convex, and the penalty keeps the
-answer unique and finite even where a plane separates the classes perfectly. Newton's method where its matrix is
+solution unique and finite even where a plane separates the classes perfectly. Newton's method where its matrix is
 small, else L-BFGS, in standardised coordinates, from the observed share of each class. On request it
 stops early: part of the rows is set aside, stratified, and the coefficients that do best on those are kept. A class
 without rows has probability 0.
@@ -45,12 +45,12 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.numerics.linear_algebra.solve import each_row
-from app.ml.numerics.linear_models.coefficient_errors import told
+from app.ml.numerics.linear_models.coefficient_errors import as_json
 from app.ml.numerics.linear_models.softmax import CrossEntropy, losses, of_two, one_of_two, probabilities
 from app.ml.numerics.optimise.newton import SLOW, Minimum, lbfgs, newton, quasi_newton
 
-TOLD_UNKNOWNS = 100
-"""Up to here the errors of coefficients are told."""
+MOST_UNKNOWNS = 100
+"""Up to here the errors of coefficients are reported."""
 NORMAL = 1.959963984540054
 """Standard deviations of a 95 % interval."""
 SEPARABLE = (
@@ -97,7 +97,7 @@ class State(NamedTuple):
     seen: NDArray[np.bool_]
     """(k,): whether training had rows of the class."""
     factor: NDArray[np.float64] = np.zeros((0, 0, 0))
-    """(d + 1, s, m): FFᵀ is the covariance of coefficients and intercept; empty where it is not told."""
+    """(d + 1, s, m): FFᵀ is the covariance of coefficients and intercept; empty where it is not reported."""
 
 
 def fit(params: Logistic, data: Data, context: Context) -> Fit[State]:
@@ -112,7 +112,7 @@ def fit(params: Logistic, data: Data, context: Context) -> Fit[State]:
     point = found.x if watch.best is None else watch.best
     state = State(*loss.linear(point), seen)
     apart = _separates(state, learned)
-    if found.converged and watch.best is None and not apart and point.size <= TOLD_UNKNOWNS:
+    if found.converged and watch.best is None and not apart and point.size <= MOST_UNKNOWNS:
         state = state._replace(factor=loss.errors(point, float(learned.weights.sum())))
     return Fit(
         state,
@@ -136,9 +136,9 @@ def predict(params: Logistic, state: State, x: Matrix) -> Matrix:
     p = (of_two if size == 1 else probabilities)(_scores(state, x)) if size else np.ones((len(x), 1))
     if p.shape[1] == seen.size:
         return p
-    answer = np.zeros((len(x), seen.size))
-    answer[:, seen] = p
-    return answer
+    shares = np.zeros((len(x), seen.size))
+    shares[:, seen] = p
+    return shares
 
 
 def objective(params: Logistic, state: State, data: Data) -> float:
@@ -159,10 +159,10 @@ def summary(params: Logistic, state: State, units: Affine | None = None) -> JSON
             factor = np.concatenate([units.coef(flat).reshape(d - 1, s, m), constant[None]])
         coef, intercept = units.coef(coef), intercept + units.constant(coef)
     ground = {
-        "coefficients": told(coef.T),
-        "intercepts": told(intercept),
+        "coefficients": as_json(coef.T),
+        "intercepts": as_json(intercept),
         "classes": np.flatnonzero(state.seen).tolist(),
-        "odds_ratios": told(_exp(coef.T)),
+        "odds_ratios": as_json(_exp(coef.T)),
     }
     if not factor.size:
         return ground
@@ -171,12 +171,12 @@ def summary(params: Logistic, state: State, units: Affine | None = None) -> JSON
     reach = NORMAL * errors[:-1]
     return {
         **ground,
-        "standard_errors": told(errors[:-1].T),
-        "intercept_standard_errors": told(errors[-1]),
-        "z_values": told(z.T),
-        "p_values": told(2 * scipy.special.ndtr(-np.abs(z.T))),
-        "odds_ratios_lower": told(_exp((coef - reach).T)),
-        "odds_ratios_upper": told(_exp((coef + reach).T)),
+        "standard_errors": as_json(errors[:-1].T),
+        "intercept_standard_errors": as_json(errors[-1]),
+        "z_values": as_json(z.T),
+        "p_values": as_json(2 * scipy.special.ndtr(-np.abs(z.T))),
+        "odds_ratios_lower": as_json(_exp((coef - reach).T)),
+        "odds_ratios_upper": as_json(_exp((coef + reach).T)),
     }
 
 

@@ -55,7 +55,7 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.numerics.boosting.gradient_trees import Sums
-from app.ml.numerics.boosting.losses import log_total, lots, share
+from app.ml.numerics.boosting.losses import batches, log_total, share
 from app.ml.numerics.boosting.weak_trees import Weak
 from app.ml.numerics.linear_models.softmax import of_two, probabilities
 from app.ml.numerics.trees.forest import Trees, stages, total
@@ -87,7 +87,7 @@ class LogitBoost(Params):
 
 class State(NamedTuple):
     trees: Trees
-    """Leaves answer with what they add to the scores: the log odds 2F of two classes, the F of more."""
+    """The values of leaves add to the scores: the log odds 2F of two classes, the F of more."""
     classes: int
 
 
@@ -101,14 +101,14 @@ def fit(params: LogitBoost, data: Data, context: Context) -> Fit[State]:
     for rounds in range(1, params.n_estimators + 1):
         _begin(scores)
         for j, score in enumerate(scores):
-            for batch in lots(n):
+            for batch in batches(n):
                 slopes[batch] = targets[batch, j] - _probability(score[batch].astype(np.float64), k)
             tree = weak.stepped(slopes)
             step = params.learning_rate * tree.value.clip(-LARGEST, LARGEST) * (1 if k == 2 else (k - 1) / k)
             own = planted(tree, data.levels, step)
-            for batch in lots(n):
+            for batch in batches(n):
                 score[batch] += total(own, data.x[batch])[:, 0]
-            trees.append(own if k == 2 else own._replace(answer=step * (np.eye(k)[j] - 1 / k)))
+            trees.append(own if k == 2 else own._replace(values=step * (np.eye(k)[j] - 1 / k)))
         curve.append(_loss(data, scores, targets))
         context.progress(rounds / params.n_estimators, loss=curve[-1])
         if curve[-2] - curve[-1] < params.tol:
@@ -120,7 +120,7 @@ def _begin(scores: Sums) -> None:
     """A round. The scores (s, n) of more than two classes become logarithms of probabilities, so that all trees of the
     round start from the same: of what a tree adds to all of them only the difference counts, and goes to its own.
     """
-    for batch in lots(scores.shape[1] if len(scores) > 1 else 0, len(scores)):
+    for batch in batches(scores.shape[1] if len(scores) > 1 else 0, len(scores)):
         some = scores[:, batch].astype(np.float64)
         scores[:, batch] = some - log_total(some)
 
@@ -133,17 +133,17 @@ def _probability(score: Vector, k: int) -> Vector:
 
 
 def predict(params: LogitBoost, state: State, x: Matrix) -> Matrix:
-    return _told(total(state.trees, x), state.classes)
+    return _predictions(total(state.trees, x), state.classes)
 
 
 def explain(params: LogitBoost, state: State, x: Matrix) -> list[JSON]:
     """For each row the probabilities after every round."""
-    sums = stages(state.trees, x, state.trees.answer.shape[1]).cumsum(axis=0)
-    result = [_told(scores, state.classes).tolist() for scores in sums]
+    sums = stages(state.trees, x, state.trees.values.shape[1]).cumsum(axis=0)
+    result = [_predictions(scores, state.classes).tolist() for scores in sums]
     return [{"stages": [{"probabilities": now[row]} for now in result]} for row in range(len(x))]
 
 
-def _told(scores: Matrix, classes: int) -> Matrix:
+def _predictions(scores: Matrix, classes: int) -> Matrix:
     if classes == 1:
         return np.ones((len(scores), 1))
     return of_two(scores) if classes == 2 else probabilities(scores)
@@ -156,7 +156,7 @@ def summary(params: LogitBoost, state: State) -> JSON:
 def _loss(data: Data, scores: Sums, targets: Matrix) -> float:
     """Mean of minus the log-likelihood."""
     loss = 0.0
-    for batch in lots(*targets.shape):
+    for batch in batches(*targets.shape):
         raw = scores[:, batch].astype(np.float64)
         whole = np.logaddexp(0, raw[0]) if len(raw) == 1 else log_total(raw)
         loss += float(data.weights[batch] @ (whole - np.einsum("ik,ki->i", targets[batch], raw)))

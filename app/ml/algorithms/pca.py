@@ -61,7 +61,7 @@ def fit(params: PCA, data: Data, context: Context) -> Fit[State]:
 
 
 def _kept(params: PCA, values: Vector) -> int:
-    """How many directions were asked for, given the variance along each."""
+    """Number of directions to keep, given the variance along each."""
     if params.variance is None:
         return min(params.n_components, len(values))
     # A share of 1 means all but rounding.

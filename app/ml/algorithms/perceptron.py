@@ -2,11 +2,11 @@ r"""Perceptron: a weighted sum per class, corrected only by the rows it gets wro
 
 Rows come one by one. Where another class scores no less than a row's own, the row is added to the vector of its
 class and taken, in equal parts, from those of its rivals; else nothing happens. With two classes the vectors are
-opposite and this is Rosenblatt's rule  w ← w + y·x. From zero a rate would only scale the answer, so there is none. The
+opposite and this is Rosenblatt's rule  w ← w + y·x. From zero a rate would only scale the scores, so there is none. The
 intercept is the weight of a 1 that ends every row. If some weights separate the classes by a margin γ, no order of rows
 makes more than (R/γ)² mistakes, R the longest row; if none do, any weights w* still bound them by
 F + R‖w*‖√F + R²‖w*‖², with F the hinge loss of w* on the rounds of mistakes. The fit ends with a pass without mistakes,
-or after `epochs` passes. It answers with the last weights if they separate the training rows, else with their average
+or after `epochs` passes. It predicts by the last weights if they separate the training rows, else by their average
 over all rounds, which wavers less: then `epochs` passes are the whole method, and only last weights that do not
 separate the rows have not converged. A row weight scales the row's corrections.
 
@@ -110,7 +110,7 @@ def fit(params: Perceptron, data: Data, context: Context) -> Fit[State]:
         before, state = state, _learned(params, state, data, order, counts)
         curve.append((state.mistakes - before.mistakes) / n)
         context.progress(len(curve) / params.epochs, error_rate=curve[-1])
-    state = _judged(state, _gaps(params, state, data), counts, equal=bool(np.ptp(data.weights) == 0))
+    state = _with_margin(state, _gaps(params, state, data), counts, equal=bool(np.ptp(data.weights) == 0))
     separated = curve[-1] == 0 or state.margin > 0
     converged = separated or params.average != "never"
     return Fit(state, converged, len(curve), {"error_rate": curve}, _warnings(state, separated=separated))
@@ -125,13 +125,13 @@ def update(params: Perceptron, state: State, data: Data, context: Context) -> Fi
 
 
 def predict(params: Perceptron, state: State, x: Matrix) -> Matrix:
-    answer = np.zeros((len(x), len(state.seen)))
+    probabilities = np.zeros((len(x), len(state.seen)))
     weights = _answering(params, state)
     largest = np.abs(weights).max()
     if largest > 0:
         weights = weights / largest / state.radius / np.linalg.norm(weights / largest, axis=1).max()
-    answer[:, state.seen] = sign_probabilities(each_row(x, weights[state.seen, :-1].T) + weights[state.seen, -1])
-    return answer
+    probabilities[:, state.seen] = sign_probabilities(each_row(x, weights[state.seen, :-1].T) + weights[state.seen, -1])
+    return probabilities
 
 
 def summary(params: Perceptron, state: State) -> JSON:
@@ -178,7 +178,7 @@ def _gaps(params: Perceptron, state: State, data: Data) -> Vector:
     return np.asarray(own - scores.max(axis=1))
 
 
-def _judged(state: State, gaps: Vector, counts: Labels, *, equal: bool) -> State:
+def _with_margin(state: State, gaps: Vector, counts: Labels, *, equal: bool) -> State:
     """With margin and bound. The theorem is about rows of equal weight.
 
     For k vectors W its ‖w*‖ is √2‖W‖, since a correction is no longer than √2R; for two classes that is ‖w*‖ itself.

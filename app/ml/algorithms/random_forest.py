@@ -1,13 +1,13 @@
 r"""Random forest: many trees that differ by chance, and the vote or the mean of their predictions.
 
-Every tree grows from rows drawn with replacement, to the end and without pruning, and at each node asks the best
-question about a few columns drawn anew. A drawn column of categories offers its best subset of them, as in
-`decision_tree`; or, as in the book, one random subset, which needs many trees before it says much. Numbers are first
-put into at most `max_bins` bins. A class's probability is the share of the trees that vote for it; a number is the mean
-of the trees' answers, and the spread of these gives its bars. A missing value goes to the side where those that the
-node saw gain more: as one more category, or below or above the threshold. A branch of their own, in trees that grow to
-the end, leaves too few rows for the next split. Where the node saw none, or with `missing` set to both, the row takes
-both branches, and their predictions count by the training rows that went there.
+Every tree grows from rows drawn with replacement, to the end and without pruning, and at each node has the best split
+of a few columns drawn anew. A drawn column of categories offers its best subset of them, as in `decision_tree`; or, as
+in the book, one random subset, which needs many trees before it gains much. Numbers are first put into at most
+`max_bins` bins. A class's probability is the share of the trees that vote for it; a number is the mean of the trees'
+predictions, and the spread of these gives its interval. A missing value goes to the side where those that the node saw
+gain more: as one more category, or below or above the threshold. A branch of their own, in trees that grow to the end,
+leaves too few rows for the next split. Where the node saw none, or with `missing` set to both, the row takes both
+branches, and their predictions count by the training rows that went there.
 
 Of numbers each node tries half of the columns: beside a third (Breiman's choice) the RMSE was 0.2 to 1.9 % lower on
 six tables and 0.4 to 0.7 % higher on four, for 9 to 32 % more time. All columns (scikit-learn's default) gain up to
@@ -66,12 +66,12 @@ from app.ml.numerics.trees.cost import growing
 from app.ml.numerics.trees.forest import Trees, spread, stages, total
 from app.ml.numerics.trees.forest_builder import ForestBuilder
 from app.ml.numerics.trees.growth import DEEPEST, Grower, Rules, chosen, planted
-from app.ml.numerics.trees.out_of_bag import JUDGES, OutOfBag, Unseen, unjudged, unseen
+from app.ml.numerics.trees.out_of_bag import MOST_ROWS, OutOfBag, Unseen, always_seen, unseen
 
 POINTS = 50
 """Of the curve of the out-of-bag error, at most."""
 FEW = 4
-"""Trees, at most, that grow as one piece of work: it keeps where their rows end."""
+"""Trees, at most, that grow as one task: it keeps where their rows end."""
 
 
 class RandomForest(Params):
@@ -116,15 +116,15 @@ class State(NamedTuple):
     classes: int
     """0 for numbers."""
     out_of_bag: float
-    """Error rate, or mean squared error, of rows answered by the trees that have not seen them; NaN without such."""
+    """Error rate, or mean squared error, of rows by the trees that have not seen them; NaN without such."""
     deviation: float
     """Its standard error."""
-    judged: int
+    evaluated_rows: int
     """Rows that some tree has not seen."""
     alone: float
     """The trees' own error on rows they have not seen, on average."""
     importance: Vector
-    """(d,) by how much that grows when the column is permuted; empty if that was not asked for."""
+    """(d,) by how much that grows when the column is permuted; empty unless `importance` is set."""
     importance_deviation: Vector
     """(d,) its standard error over the trees."""
     powers: Vector = calibration.NONE
@@ -132,18 +132,18 @@ class State(NamedTuple):
 
 
 class GrowthInputs(NamedTuple):
-    """What all trees grow from."""
+    """Inputs that all trees grow from."""
 
     params: RandomForest
     data: Data
     grower: Grower
     rules: Rules
     classes: Matrix | None
-    """(k, k) the votes there are; None where every leaf has an answer of its own."""
+    """(k, k) the votes there are; None where every leaf has a value of its own."""
 
 
 class GrownForest(NamedTuple):
-    """Some of the trees, without the votes that they share, and what they say of rows that they have not seen."""
+    """Some of the trees, without the votes that they share, with their leaves of rows that they have not seen."""
 
     trees: tuple[Trees, ...]
     unseen: tuple[Unseen, ...]
@@ -158,13 +158,13 @@ def fit(params: RandomForest, data: Data, context: Context) -> Fit[State]:
     classes = data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0
     calibrated = classes > 0 and params.probability == "calibrated"
     powers = votes.calibrated() if calibrated else calibration.NONE
-    state = State(trees, classes, error, deviation, votes.judged, alone, importance, spread, powers)
-    warnings = unjudged(len(data.x) - votes.judged)
+    state = State(trees, classes, error, deviation, votes.evaluated_rows, alone, importance, spread, powers)
+    warnings = always_seen(len(data.x) - votes.evaluated_rows)
     return Fit(state, iterations=params.n_estimators, curves={"out_of_bag": curve}, warnings=warnings)
 
 
 def _grown(params: RandomForest, data: Data, context: Context) -> tuple[Trees, OutOfBag, Matrix, list[float]]:
-    """The trees, and what they say of rows they have not seen: `increases` as in `GrownForest`, and the curve."""
+    """The trees, and their votes for rows they have not seen: `increases` as in `GrownForest`, and the curve."""
     n, d = data.x.shape
     numbers = data.task is Task.REGRESSION
     classes = None if numbers or params.voting == "soft" else np.eye(data.targets.shape[1])
@@ -175,45 +175,45 @@ def _grown(params: RandomForest, data: Data, context: Context) -> tuple[Trees, O
     size = min(FEW, -(-params.n_estimators // POINTS))
     counts = [min(size, params.n_estimators - before) for before in range(0, params.n_estimators, size)]
     rngs = context.rng.spawn(len(counts))
-    works = [partial(_grove, ground, count, rng) for count, rng in zip(counts, rngs, strict=True)]
+    works = [partial(_batch, ground, count, rng) for count, rng in zip(counts, rngs, strict=True)]
     votes = OutOfBag(data, params.n_estimators, counted=classes is not None)
-    orchard, curve = ForestBuilder(params.n_estimators), list[float]()
+    builder, curve = ForestBuilder(params.n_estimators), list[float]()
 
-    def kept(grove: GrownForest) -> Matrix:
-        for tree, part in zip(grove.trees, grove.unseen, strict=True):
-            whole = tree if classes is None else tree._replace(answer=classes)
+    def kept(batch: GrownForest) -> Matrix:
+        for tree, part in zip(batch.trees, batch.unseen, strict=True):
+            whole = tree if classes is None else tree._replace(values=classes)
             votes.add(whole, part)
-            orchard.add(whole, kept=False)
-        return grove.increases
+            builder.add(whole, kept=False)
+        return batch.increases
 
     increases = []
-    for number, rises in enumerate(map(kept, context.each(GrownForest, works)), 1):  # where no grove outlives its turn
+    for number, rises in enumerate(map(kept, context.each(GrownForest, works)), 1):  # where no batch outlives its turn
         increases.append(rises)
         if number % -(-len(counts) // POINTS) == 0 or number == len(counts):
-            error, _ = votes.error(-(-n // JUDGES))
+            error, _ = votes.error(-(-n // MOST_ROWS))
             curve.append(error)
             done = sum(counts[:number]) / params.n_estimators
             context.progress(done, **({} if math.isnan(error) else {"out_of_bag": error}))
-    return orchard.trees(), votes, np.concatenate(increases), curve
+    return builder.trees(), votes, np.concatenate(increases), curve
 
 
-def _grove(ground: GrowthInputs, count: int, rng: np.random.Generator) -> GrownForest:
+def _batch(ground: GrowthInputs, count: int, rng: np.random.Generator) -> GrownForest:
     trees, parts, increases = zip(*(_tree(ground, rng) for _ in range(count)), strict=True)
     return GrownForest(trees, parts, np.array(increases))
 
 
 def _tree(ground: GrowthInputs, rng: np.random.Generator) -> tuple[Trees, Unseen, Vector]:
     params, data, _, _, classes = ground
-    tree, rows = _taught(ground, rng)
+    tree, rows = _with_unseen(ground, rng)
     rises = (
         permuted_increases(data, tree, rows, rng)
         if params.importance and rows.size
         else np.full(1 + data.x.shape[1], np.nan)
     )
-    return tree if classes is None else tree._replace(answer=classes[:0]), unseen(data, tree, rows), rises
+    return tree if classes is None else tree._replace(values=classes[:0]), unseen(data, tree, rows), rises
 
 
-def _taught(ground: GrowthInputs, rng: np.random.Generator) -> tuple[Trees, NDArray[np.int32]]:
+def _with_unseen(ground: GrowthInputs, rng: np.random.Generator) -> tuple[Trees, NDArray[np.int32]]:
     """A tree, and the rows that it has not seen."""
     _, data, grower, rules, classes = ground
     times = times_drawn(len(data.x), rng)
@@ -244,8 +244,8 @@ def predict(params: RandomForest, state: State, x: Matrix) -> NDArray[np.float64
     votes, trees = total(state.trees, x), state.trees.root.size
     if state.powers.size:
         return calibration.probabilities(votes, trees, state.powers)
-    answers = votes / float(trees)  # a whole number would take numpy longer
-    return answers if state.classes else answers[:, 0]
+    shares = votes / float(trees)  # a whole number would take numpy longer
+    return shares if state.classes else shares[:, 0]
 
 
 def interval(params: RandomForest, state: State, x: Matrix, confidence: float) -> Matrix:
@@ -271,7 +271,7 @@ def summary(params: RandomForest, state: State) -> JSON:
         "out_of_bag": {
             "error": _finite(state.out_of_bag),
             "standard_error": _finite(state.deviation),
-            "rows": state.judged,
+            "rows": state.evaluated_rows,
         },
         "importances": ranked(state.importance, state.importance_deviation, state.alone),
     }

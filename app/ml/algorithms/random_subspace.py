@@ -1,8 +1,8 @@
 r"""Random subspaces: one learner fitted to different columns each time, and the average of the predictions.
 
-Each member sees a random share of the columns, or one of the groups of columns that are named; regression answers
-with the mean, classification with the mean of the probabilities. Members that see different columns err on different
-rows, so the average errs less than they do, provided that a part of the columns is enough to answer: good only where
+Each member sees a random share of the columns, or one of the groups of columns that are named; regression predicts
+the mean, classification the mean of the probabilities. Members that see different columns err on different
+rows, so the average errs less than they do, provided that a part of the columns is enough to predict: good only where
 columns are redundant.
 
 A categorical column that the members take as it is, as trees do, is seen whole or not at all; of indicators a member
@@ -60,7 +60,7 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.contract.column_names import unknown
 from app.ml.contract.params import MaxFeatures, feature_count
-from app.ml.numerics.ensembles.member_answers import voices
+from app.ml.numerics.ensembles.member_predictions import explained
 
 HALF = 0.5
 
@@ -101,8 +101,10 @@ def predict(params: RandomSubspace, state: State, x: Matrix) -> NDArray[np.float
     total = np.zeros(())
     for member, places in zip(state.members, state.columns, strict=True):
         total = total + member.predict(np.ascontiguousarray(x[:, places]))
-    answer: NDArray[np.float64] = total / (total.sum(axis=1, keepdims=True) if total.ndim == 2 else len(state.members))
-    return answer
+    predicted: NDArray[np.float64] = total / (
+        total.sum(axis=1, keepdims=True) if total.ndim == 2 else len(state.members)
+    )
+    return predicted
 
 
 def subset(rng: np.random.Generator, columns: int, max_features: float) -> Labels:
@@ -112,7 +114,7 @@ def subset(rng: np.random.Generator, columns: int, max_features: float) -> Label
 
 def explain(params: RandomSubspace, state: State, x: Matrix) -> list[JSON]:
     """For each row what every member says."""
-    return voices(
+    return explained(
         [(m, np.ascontiguousarray(x[:, places])) for m, places in zip(state.members, state.columns, strict=True)]
     )
 

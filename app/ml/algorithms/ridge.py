@@ -50,8 +50,7 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.numerics.linear_algebra.solve import ILL_CONDITIONED, Solution, each_row, weighted_ridge
 from app.ml.numerics.linear_models.class_scores import sign_probabilities
-from app.ml.numerics.linear_models.coefficient_errors import form
-from app.ml.numerics.linear_models.coefficient_errors import told as as_json
+from app.ml.numerics.linear_models.coefficient_errors import as_json, form
 from app.ml.numerics.linear_models.leave_one_out import left_out
 from app.ml.numerics.linear_models.ridge_path import Spectrum, cross_validate
 from app.ml.numerics.linear_models.strength_choice import by_rule

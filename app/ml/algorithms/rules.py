@@ -1,17 +1,17 @@
 r"""Rules: if all of these tests hold, then this class; the first rule that fires decides, else the default.
 
 A rule is a conjunction of tests of one column each (x ≤ t, x > t, x among categories, x is known, x is missing) with
-the shares of the classes among the training rows that it answers. Rules are read off a tree, one for each way from
+the shares of the classes among the training rows that it predicts. Rules are read off a tree, one for each path from
 its root to a leaf, which together are complete and free of contradiction. Each then loses the tests it can do without,
 as long as its error, taken pessimistically (the upper limit of a binomial share at confidence 0.75), does not grow;
-they are tried by this error, the surest first, and a rule that never comes first is dropped. What the rules before
-it leave of a rule's training rows gives its probabilities; over all training rows these have the frequencies of the
-classes as their mean. Shorter rules may fire together: where two of them name different classes, the conflict is told
-with the training rows both fire on. A row on which none fires gets the last word, the
-shares of the rows that are left over, or else of all.
+they are tried by this error, the surest first, and a rule that never comes first is dropped. What the rules before it
+leave of a rule's training rows gives its probabilities; over all training rows these have the frequencies of the
+classes as their mean. Shorter rules may fire together: where two of them name different classes, the conflict is
+reported with the training rows both fire on. A row on which none fires gets the last word, the shares of the rows that
+are left over, or else of all.
 
-Rules may also be `given`. They are asked in their order and answer with the class they name, for sure or as sure as
-they say; the training rows tell of each on how many it fires and errs, which contradict each other, and the last word,
+Rules may also be `given`. They are tried in their order and predict the class they name, with probability 1 or the
+one given; the training rows show for each on how many it fires and errs, which contradict each other, and the default,
 unless it is given too.
 A test of a missing value, or of a category that training never saw, does not hold.
 
@@ -142,29 +142,29 @@ def _learned(params: RuleSet, data: Data, context: Context) -> Fit[State]:
     tree = Grower(data, table, order).grow(data.weights, how)
     found: list[Rule] = []
     for tests in _read_off(tree, data.levels):
-        found.append(_shortened(tests, data) if params.shorten else _judged(tests, data))
+        found.append(_shortened(tests, data) if params.shorten else _counted(tests, data))
         context.progress(0.9 * min(len(found) / params.max_rules, 1.0))
     ordered = sorted(_distinct(found), key=lambda rule: (_pessimistic(rule), -rule.rows, len(rule.tests)))
     kept, left = [], np.ones(len(data.x), np.bool_)
     for rule in ordered:
         first = left & rule.fires(data.x)
         if first.any():
-            kept.append(_answering(rule, data, first))
+            kept.append(_predicting(rule, data, first))
             left &= ~first
     return Fit(State(tuple(kept), _last_word(data, left), _conflicts(kept, data)), iterations=len(kept))
 
 
 def predict(params: RuleSet, state: State, x: Matrix) -> Matrix:
-    answers = np.tile(state.otherwise, (len(x), 1))
+    predicted = np.tile(state.otherwise, (len(x), 1))
     for rule in reversed(state.rules):  # so that the first has the last say
-        answers[rule.fires(x)] = rule.shares
-    return answers
+        predicted[rule.fires(x)] = rule.shares
+    return predicted
 
 
 def explain(params: RuleSet, state: State, x: Matrix) -> list[JSON]:
-    """For each row the rule that answers, and the later ones that fire too but name another class."""
+    """For each row the rule that predicts it, and the later ones that fire too but name another class."""
     fired = np.array([rule.fires(x) for rule in state.rules]).reshape(len(state.rules), len(x))
-    return [_told(state, np.flatnonzero(fired[:, row]).tolist()) for row in range(len(x))]
+    return [_explained(state, np.flatnonzero(fired[:, row]).tolist()) for row in range(len(x))]
 
 
 def summary(params: RuleSet, state: State) -> JSON:
@@ -175,7 +175,7 @@ def summary(params: RuleSet, state: State) -> JSON:
     }
 
 
-def _told(state: State, fired: Sequence[int]) -> JSON:
+def _explained(state: State, fired: Sequence[int]) -> JSON:
     if not fired:
         return {"rule": None, "otherwise": state.otherwise.tolist(), "contradicted_by": []}
     first = state.rules[fired[0]]
@@ -229,9 +229,9 @@ def _tests(tree: Grown, node: int, levels: Labels) -> tuple[Condition, Condition
 
 def _shortened(tests: tuple[Condition, ...], data: Data) -> Rule:
     """Without the tests whose absence does not raise the pessimistic error, the most useless first."""
-    best = _judged(tests, data)
+    best = _counted(tests, data)
     while best.tests:
-        shorter = [_judged(best.tests[:i] + best.tests[i + 1 :], data, like=best) for i in range(len(best.tests))]
+        shorter = [_counted(best.tests[:i] + best.tests[i + 1 :], data, like=best) for i in range(len(best.tests))]
         candidate = min(shorter, key=_pessimistic)
         if _pessimistic(candidate) > _pessimistic(best):
             break
@@ -239,7 +239,7 @@ def _shortened(tests: tuple[Condition, ...], data: Data) -> Rule:
     return best
 
 
-def _judged(tests: tuple[Condition, ...], data: Data, like: Rule | None = None) -> Rule:
+def _counted(tests: tuple[Condition, ...], data: Data, like: Rule | None = None) -> Rule:
     """By all training rows on which it fires; its errors are those of the class that `like` names."""
     fires = together(tests, data.x)
     counts = data.weights[fires] @ data.targets[fires]
@@ -249,11 +249,11 @@ def _judged(tests: tuple[Condition, ...], data: Data, like: Rule | None = None) 
     return Rule(tests, shares, total, float(np.delete(counts, named).sum()))
 
 
-def _answering(rule: Rule, data: Data, rows: Truths) -> Rule:
-    """With the shares of the classes among the rows that it answers, and the errors of the class these name."""
+def _predicting(rule: Rule, data: Data, rows: Truths) -> Rule:
+    """With the shares of the classes among the rows that it predicts, and the errors of the class these name."""
     counts = data.weights[rows] @ data.targets[rows]
-    answering = rule._replace(shares=counts / counts.sum())
-    return _judged(rule.tests, data, like=answering)._replace(shares=answering.shares)
+    predicting = rule._replace(shares=counts / counts.sum())
+    return _counted(rule.tests, data, like=predicting)._replace(shares=predicting.shares)
 
 
 def _pessimistic(rule: Rule) -> float:

@@ -1,6 +1,6 @@
-r"""Stacking: a learner on top of learners, which decides how much each of them is to be believed.
+r"""Stacking: a learner on top of learners, which decides how much each of them counts.
 
-Each member predicts every row by fits that have not seen it (out of fold). On these answers a second level learns:
+Each member predicts every row by fits that have not seen it (out of fold). On these predictions a second level learns:
 by default weights that are not negative, found by non-negative least squares,
 
     minimise  Σᵢ vᵢ ‖yᵢ − Σₘ wₘ gₘ(xᵢ)‖²   with   wₘ ≥ 0,
@@ -55,7 +55,7 @@ from app.ml.contract.algorithm import (
     Vector,
     learner,
 )
-from app.ml.numerics.ensembles.member_answers import voices
+from app.ml.numerics.ensembles.member_predictions import explained
 from app.ml.numerics.sampling.folds import dealt, out_of_fold, out_of_fold_fits
 
 
@@ -82,8 +82,8 @@ def fit(params: Stacking, data: Data, context: Context) -> Fit[State]:
     n, count = len(data.x), len(params.estimators)
     codes = data.codes if data.task is Task.CLASSIFICATION else None
     fold = dealt(n, min(params.cv, n), context.rng, codes)
-    members, answers = zip(*out_of_fold(data, fold, params.estimators, context), strict=True)
-    result = np.stack(answers, axis=-1)  # (n, m) or (n, k, m)
+    members, predictions = zip(*out_of_fold(data, fold, params.estimators, context), strict=True)
+    result = np.stack(predictions, axis=-1)  # (n, m) or (n, k, m)
     target = data.targets if codes is not None else data.y
     missed = (result - target[..., None]) ** 2
     errors = np.average(missed if codes is None else missed.sum(axis=1), axis=0, weights=data.weights)
@@ -100,22 +100,24 @@ def predict(params: Stacking, state: State, x: Matrix) -> NDArray[Any]:
     result = np.stack([member.predict(x) for member in state.members], axis=-1)
     if state.second is not None:
         return state.second.predict(np.ascontiguousarray(result.reshape(len(x), -1)))
-    answer = result @ state.weights
-    return answer / answer.sum(axis=1, keepdims=True) if answer.ndim == 2 else answer
+    predicted = result @ state.weights
+    return predicted / predicted.sum(axis=1, keepdims=True) if predicted.ndim == 2 else predicted
 
 
-def weights(answers: Matrix, target: Vector, rows: Vector) -> Vector:
-    """(m,) the non-negative w that minimises Σ rows·(target − answers w)². answers: (n, m)."""
-    root, m = np.sqrt(rows), answers.shape[1]
+def weights(predictions: Matrix, target: Vector, rows: Vector) -> Vector:
+    """(m,) the non-negative w that minimises Σ rows·(target − predictions w)². predictions: (n, m)."""
+    root, m = np.sqrt(rows), predictions.shape[1]
     # The triangular factor says all that the rows say, in m + 1 of them.
-    factor: Matrix = scipy.linalg.qr(np.column_stack([answers * root[:, None], target * root]), mode="r")[0][: m + 1]
+    factor: Matrix = scipy.linalg.qr(np.column_stack([predictions * root[:, None], target * root]), mode="r")[0][
+        : m + 1
+    ]
     found: Vector = scipy.optimize.nnls(factor[:, :m], factor[:, m])[0]
     return found
 
 
 def explain(params: Stacking, state: State, x: Matrix) -> list[JSON]:
     """For each row what every member says."""
-    return voices([(member, x) for member in state.members])
+    return explained([(member, x) for member in state.members])
 
 
 def summary(params: Stacking, state: State) -> JSON:

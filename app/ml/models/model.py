@@ -25,12 +25,12 @@ from app.ml.preparation.request import Linearising
 from app.ml.preparation.state import PreparationState
 from app.ml.preparation.target_transform import turned_back
 
-FORMAT = 4
+FORMAT = 6
 """Grows when bytes written before can no longer be read."""
-ENCODED_FORMAT = 5
+ENCODED_FORMAT = 7
 """That of models with categories encoded by the target, which readers of the other would misread."""
-RETIRED = 1, 2, 3
-"""Formats of earlier releases, whose parameters have other names."""
+RETIRED = 1, 2, 3, 4, 5
+"""Formats of earlier releases, whose parameters or arrays have other names."""
 
 
 class Predicted(NamedTuple):
@@ -277,8 +277,8 @@ def _header(document: JSON, whose: str) -> Header:
     try:
         if document["format"] in RETIRED:
             raise RetiredFormat(
-                f"{whose} is stored in format {document['format']} of an earlier release, whose parameters had other "
-                f"names; this release reads the formats {FORMAT} and {ENCODED_FORMAT}. Train the model again."
+                f"{whose} is stored in format {document['format']} of an earlier release, whose parameters or arrays "
+                f"had other names; this release reads the formats {FORMAT} and {ENCODED_FORMAT}. Train the model again."
             )
         if document["format"] not in {FORMAT, ENCODED_FORMAT}:
             raise CorruptModel("The stored model has a format this version does not know.")

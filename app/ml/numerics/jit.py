@@ -40,7 +40,9 @@ INNER = {"nogil": True, "forceinline": True, "_nrt": False}
 """Part of its caller, and counting no references: numba would count them with every call, for 10 ns each."""
 SELDOM = {"nogil": True}
 APART = {"nogil": True, "forceinline": False, "_nrt": False}
-"""Called like functions. What is not said is as with the caller: `SELDOM` may become part of an inner function."""
+"""Called like functions. Options that are not given are those of the caller: `SELDOM` may become part of an inner
+function.
+"""
 
 COMPILING_SECONDS = 60.0
 """Longest wait for another process that compiles the same kernel; one that is frozen must not hold up the others."""
@@ -123,7 +125,7 @@ class Kernel(Generic[P, R]):
     def digest(self) -> str:
         """Of all that the compiled form depends on: this code, its constants, the functions it calls."""
         function: Any = self.python
-        parts = [*told(function.__code__), repr(self._options)]
+        parts = [*parts_of(function.__code__), repr(self._options)]
         for name, value in self._named():
             if isinstance(value, Kernel):
                 parts.append(value.digest())
@@ -251,13 +253,13 @@ def _places() -> Iterator[Path]:
         yield Path(tempfile.gettempdir()) / f"valiant-{os.getuid()}"
 
 
-def told(code: CodeType) -> Iterator[str]:
+def parts_of(code: CodeType) -> Iterator[str]:
     """What code is, the same in every process: that of functions within it says where in memory they are."""
     plain = [each for each in code.co_consts if not isinstance(each, CodeType)]
     yield from (code.co_code.hex(), repr((plain, code.co_names, code.co_varnames)))
     for each in code.co_consts:
         if isinstance(each, CodeType):
-            yield from told(each)
+            yield from parts_of(each)
 
 
 def digest_of(parts: Sequence[str]) -> str:

@@ -26,13 +26,13 @@ def springs(material: TrainingSet, fitted: Fitted, rows: Labels) -> Springs | No
         return None
     data = transformed(material.preprocessing.target, fitted.data, errors_known=material.errors_known)
     x, y, strengths = data.x, data.y, data.weights
-    answers = material.algorithm.predict(material.params, fitted.fit.state, x)
-    forces = strengths * (y - answers)
-    energies = forces * (y - answers) / 2
+    predicted = material.algorithm.predict(material.params, fitted.fit.state, x)
+    forces = strengths * (y - predicted)
+    energies = forces * (y - predicted) / 2
     force, torques = float(forces.sum()), forces @ x
     if not np.isfinite([force, *torques, energies.sum()]).all():
         return None
-    size = np.sqrt(strengths @ (np.abs(y) + np.abs(answers)) ** 2)
+    size = np.sqrt(strengths @ (np.abs(y) + np.abs(predicted)) ** 2)
     still = (np.abs(torques) <= RESTS * size * np.sqrt(np.einsum("i,ij,ij->j", strengths, x, x))).all()
     if not material.algorithm.through_origin(material.params):
         still &= abs(force) <= RESTS * size * np.sqrt(strengths.sum())
@@ -44,7 +44,7 @@ def springs(material: TrainingSet, fitted: Fitted, rows: Labels) -> Springs | No
         at_rest=bool(still),
         rows=rows[kept].tolist(),
         strengths=strengths[kept].tolist(),
-        fitted=answers[kept].tolist(),
+        fitted=predicted[kept].tolist(),
         observed=y[kept].tolist(),
         energies=energies[kept].tolist(),
     )

@@ -10,7 +10,7 @@ from app.ml.training.train_spec import TrainSpec
 
 
 def chosen_task(spec: TrainSpec, known: Mapping[str, TableColumn]) -> tuple[Task | None, list[Fault]]:
-    """The task, or none if it cannot be told; and what speaks against it."""
+    """The task, or none if it cannot be determined; and what speaks against it."""
     name, offered = spec.algorithm.name, sorted(nested.entry_of(spec.algorithm).algorithm.tasks)
     supervised = spec.target is not None
     if not any(task.supervised is supervised for task in offered):

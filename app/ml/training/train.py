@@ -24,7 +24,7 @@ from app.ml.training.receipt import receipt
 from app.ml.training.reporting import EvaluatedFit, report
 from app.ml.training.spring_analogy import springs
 
-READ, FOLDED, FITTED, JUDGED = 0.05, 0.7, 0.9, 0.97
+READ, FOLDED, FITTED, EVALUATED = 0.05, 0.7, 0.9, 0.97
 """How far a training is when these are done."""
 
 
@@ -59,7 +59,7 @@ def train(
         fitted = fit_rows(material, split.train, spec.seed, received)
     stages(FITTED, "evaluating")
     evaluated = _evaluated(drawn, fitted, validated, spec.seed, rng)
-    stages(JUDGED, "writing the model")
+    stages(EVALUATED, "writing the model")
     model = _model(drawn, fitted, validated, planned, receipt(planned, data_digest, reading))
     result = report(material, split, evaluated, planned, data_digest)
     hashes = drawn.hashes

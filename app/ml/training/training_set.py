@@ -150,7 +150,7 @@ class TrainingSet(NamedTuple):
     def fit(
         self, data: Data, seed: int, progress: Progress, batches: Batches | None = None
     ) -> tuple[Fit[Any], Learned]:
-        """data: in the target's own units, in which the learned answers too. batches: to learn instead, all rows."""
+        """data: in the target's own units, as are the predictions. batches: to learn instead, all rows."""
         how, context = self.preprocessing.target, nested.context(seed, progress, self.each)
 
         def turned(rows: Data) -> Data:

@@ -67,7 +67,7 @@ def test_out_of_bag_error_is_that_of_rows_nobody_in_the_answer_saw(diabetes):
     evaluated = seen > 0
     error = np.sqrt(np.mean((total[evaluated] / seen[evaluated] - diabetes.y[evaluated]) ** 2))
     assert state.out_of_bag == pytest.approx(error, rel=1e-9)
-    assert state.judged == evaluated.sum() < n
+    assert state.evaluated_rows == evaluated.sum() < n
     assert found.warnings[0].startswith(f"{n - evaluated.sum()} rows are known to every member")
 
 
@@ -92,4 +92,4 @@ def test_few_draws_leave_the_out_of_bag_error_undefined():
     one = Data.of(Task.REGRESSION, np.zeros((1, 1)), np.zeros(1))
     _, state = fitted(one, n_estimators=3)
     assert np.isnan(state.out_of_bag)
-    assert state.judged == 0
+    assert state.evaluated_rows == 0

@@ -39,9 +39,9 @@ def best_subset(level, levels, gradient, curvature, *, l2=0.0, smoothing=0.0, ca
     booster = gradient_trees.Booster(binned(data, by_row=True), np.ones(level.size, bool), limits, 1)
     tree, gains = booster.grow(slopes, raw)
     assert total(tree, data.x)[:, 0] == pytest.approx(raw, rel=1e-12)
-    left = raw == tree.answer[1, 0]
+    left = raw == tree.values[1, 0]
     result = -gradient[left].sum() / (curvature[left].sum() + l2 + category_l2)
-    assert tree.answer[1, 0] == pytest.approx(result, rel=1e-5)
+    assert tree.values[1, 0] == pytest.approx(result, rel=1e-5)
     return gains[0], left
 
 

@@ -30,7 +30,7 @@ def grown(data, *, exact=True, **params):
     params = DecisionTree(**{"min_samples_leaf": 1, "splits": "exact" if exact else "binned", **params})
     state = fit(params, data, Context.of(0)).state
     below = dict(zip(("left", "right", "missing"), ways(state.trees), strict=True))
-    return SimpleNamespace(**(state.trees._asdict() | state._asdict() | below), value=state.trees.answer, state=state)
+    return SimpleNamespace(**(state.trees._asdict() | state._asdict() | below), value=state.trees.values, state=state)
 
 
 def leaves(tree, x):
@@ -285,7 +285,7 @@ def test_unless_asked_leaves_have_three_rows():
     data = real("iris")
     state = fit(DecisionTree(), data, Context.of(0)).state
     assert state.weight.min() == 3
-    predictions = state.trees.answer[state.trees.left[state.trees.column < 0]]
+    predictions = state.trees.values[state.trees.left[state.trees.column < 0]]
     assert ((predictions > 0).sum(axis=1) > 1).any()
 
 
@@ -547,7 +547,7 @@ def test_each_column_may_have_its_own_mode_for_the_missing(missing, exact):
     sums = grown(data, missing=missing, missing_exceptions=other, min_samples_leaf=5, oblique=3)
     for node in np.flatnonzero(sums.column >= 0):
         about = sums.column[node] - 3
-        requested = sums.questions.one(about).column if about >= 0 else sums.column[node : node + 1]
+        requested = sums.splits.one(about).column if about >= 0 else sums.column[node : node + 1]
         assert 0 not in requested or sums.missing[node] < 0
 
 

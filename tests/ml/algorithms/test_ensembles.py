@@ -363,7 +363,7 @@ def test_what_is_rejected_goes_to_the_second_model(cancer):
     predicted = committee.predict(params, state, cancer.x)
     votes = np.array([member.predict(cancer.x).argmax(axis=1) for member in state.members])
     agreed = (votes == votes[0]).all(axis=0)
-    second = state.second.predict(np.ascontiguousarray(cancer.x[~agreed]))
+    second = state.fallback.predict(np.ascontiguousarray(cancer.x[~agreed]))
     np.testing.assert_array_equal(predicted[~agreed], second)
     assert committee.known(params, predicted).all()
 

@@ -182,7 +182,7 @@ def test_rows_that_say_when_to_stop_teach_nothing(draw):
         draw(300),
         GradientBoosting(n_estimators=3, early_stopping=True, n_iter_no_change=50, validation_fraction=0.3),
     )
-    held = ~gradient_boosting._taught(params, 300, Context.of(0).rng)
+    held = ~gradient_boosting._train_rows(params, 300, Context.of(0).rng)
     assert held.sum() == 90
     other = Data.of(data.task, data.x, np.where(held, data.y[::-1], data.y))
     one, same = (fit(params, rows, Context.of(0)) for rows in (data, other))
@@ -232,7 +232,7 @@ def test_with_other_room_for_histograms_and_rows_the_trees_are_the_same(name, va
     one = fitted(friedman(300), n_estimators=5).state
     monkeypatch.setattr(gradient_trees, name, value)
     other = fitted(friedman(300), n_estimators=5).state
-    assert one.trees.answer.tobytes() == other.trees.answer.tobytes()
+    assert one.trees.values.tobytes() == other.trees.values.tobytes()
 
 
 def test_one_wild_number_does_not_blind_it():
@@ -276,7 +276,7 @@ def test_a_weight_that_all_have_is_a_part_of_l2(data):
     """G / (H + l2) of rows that weigh w is that of rows that weigh 1, with l2 / w."""
     heavy = replace(data, weights=np.full(300, 3.0))
     one, other = (fitted(rows, n_estimators=5, l2=l2).state for rows, l2 in ((heavy, 6.0), (data, 2.0)))
-    np.testing.assert_allclose(one.trees.answer, other.trees.answer, rtol=1e-9)
+    np.testing.assert_allclose(one.trees.values, other.trees.values, rtol=1e-9)
 
 
 @pytest.mark.parametrize("params", [{}, {"early_stopping": True, "n_iter_no_change": 5}], ids=["all", "held out"])

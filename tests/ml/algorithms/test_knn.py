@@ -197,7 +197,7 @@ def test_prototypes_are_the_centres_of_each_class():
     params = KNN(n_neighbors=1, prototypes=2)
     state = learn(params, x, y, 2)
     means = np.array([x[blob == b].mean(axis=0) for b in (0, 1)])
-    found = state.rows[state.answers == 0]
+    found = state.rows[state.targets == 0]
     np.testing.assert_allclose(found[np.argsort(found[:, 0])], means, rtol=1e-12)
     assert len(state.rows) == 4
     assert state.sizes.sum() == 90

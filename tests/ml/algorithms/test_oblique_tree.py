@@ -15,7 +15,7 @@ from app.ml.numerics.linear_models.forward_selection import Standard
 from app.ml.numerics.trees import oblique
 from app.ml.numerics.trees.binning import ranked
 from app.ml.numerics.trees.growth import Grower
-from app.ml.numerics.trees.linear_forms import MEANS, NONE, Form, answers, joined, reached
+from app.ml.numerics.trees.linear_forms import MEANS, NONE, Form, joined, predictions, reached
 
 NAN = np.nan
 C, R = Task.CLASSIFICATION, Task.REGRESSION
@@ -68,7 +68,7 @@ def test_a_node_weighs_two_rows_for_each_column_of_its_sum():
     data = Data.of(C, x, x.sum(axis=1) + rng.normal(size=120) > 0, weights=rng.uniform(0.5, 1.5, 120))
     _, state = fitted(data, oblique=12, min_samples_leaf=1)
     forms = np.flatnonzero(state.trees.column >= 12)
-    sizes = [state.questions.one(state.trees.column[node] - 12).column.size for node in forms]
+    sizes = [state.splits.one(state.trees.column[node] - 12).column.size for node in forms]
     assert max(sizes) > 4
     assert (state.weight[forms] >= 2 * np.array(sizes)).all()
 
@@ -115,16 +115,17 @@ def test_a_question_gains_no_less_than_any_about_one_column(task, seed):
 
 def walked(state, row, node=0):
     """What one row hears from a node on, by the definition."""
-    trees, forms = state.trees, state.questions
+    trees, forms = state.trees, state.splits
     column, left = trees.column[node], trees.left[node]
     if column < 0:
         if not state.leaves.forms.size:
-            return trees.answer[left]
+            return trees.values[left]
         own, low, high = state.leaves
         terms = [
-            term["coef"] * (row[term["column"]] - c) for term, c in zip(own.told(left), centres(own, left), strict=True)
+            term["coef"] * (row[term["column"]] - c)
+            for term, c in zip(own.terms(left), centres(own, left), strict=True)
         ]
-        return np.clip(trees.answer[left] + np.nansum(terms), low[left], high[left])
+        return np.clip(trees.values[left] + np.nansum(terms), low[left], high[left])
     value = row[column] if column < len(row) else formed(forms, column - len(row), row)
     if np.isnan(value):
         if trees.missing[node] >= 0:
@@ -141,7 +142,7 @@ def centres(forms, place):
 
 
 def formed(forms, place, row):
-    result = zip(forms.told(place), centres(forms, place), strict=True)
+    result = zip(forms.terms(place), centres(forms, place), strict=True)
     return sum(term["coef"] * (row[term["column"]] - centre) for term, centre in result)
 
 
@@ -152,7 +153,7 @@ def test_answers_are_their_definition(task, leaf, missing):
     new = mixed(task, n=60, seed=5, gaps=0.3).x
     result = predict(params, state, new).reshape(60, -1)
     np.testing.assert_allclose(result, [walked(state, row) for row in new], rtol=1e-12)
-    assert state.questions.size
+    assert state.splits.size
     assert predict(params, state, new[7:8]).tobytes() == result[7:8].tobytes(), "company changes nothing"
 
 
@@ -184,7 +185,7 @@ def stump(share=0.3):
         share=np.array([share, 1.0, 1.0]),
         levels=np.zeros(3, np.int64),
     )
-    return state._replace(trees=trees, questions=form)
+    return state._replace(trees=trees, splits=form)
 
 
 def test_a_missing_part_of_a_sum_sends_a_row_both_ways():
@@ -192,7 +193,7 @@ def test_a_missing_part_of_a_sum_sends_a_row_both_ways():
     rows = np.array([[2.0, 1.0], [2.1, 1.0], [2.0, NAN], [NAN, 9.0]])
     state = stump()
     assert predict(DecisionTree(), state, rows).tolist() == [10, 20, 17, 17]
-    assert reached(state.trees, state.questions, rows).tolist() == [1, 2, -1, -1]
+    assert reached(state.trees, state.splits, rows).tolist() == [1, 2, -1, -1]
     explanation = explain(DecisionTree(), state, rows)
     assert explanation[2]["path"] == []
     assert [term["column"] for term in explanation[2]["leaf"]["terms"]] == [0, 1]
@@ -208,7 +209,7 @@ def test_stored_and_back_and_without_the_younger_fields():
     np.testing.assert_array_equal(predict(params, back, mixed(R).x), predict(params, state, mixed(R).x))
     plain = fitted(mixed(R), oblique=None)[1]
     older = state_format.pack(plain, "state", arrays)
-    del older["fields"]["questions"], older["fields"]["leaves"]
+    del older["fields"]["splits"], older["fields"]["leaves"]
     read = state_format.unpack(State, older, arrays)
     np.testing.assert_array_equal(predict(params, read, mixed(R).x), predict(params, plain, mixed(R).x))
     del older["fields"]["gain"]
@@ -229,16 +230,16 @@ LIES = {
 @pytest.mark.parametrize("lie", LIES)
 def test_lies_are_refused_before_compiled_code_follows_them(lie):
     state = stump()
-    result = {name: np.array(value, getattr(state.questions, name).dtype) for name, value in LIES[lie].items()}
+    result = {name: np.array(value, getattr(state.splits, name).dtype) for name, value in LIES[lie].items()}
     with pytest.raises(CorruptModel):
-        answers(state.trees, state.questions._replace(**result), MEANS, np.zeros((1, 2)))
+        predictions(state.trees, state.splits._replace(**result), MEANS, np.zeros((1, 2)))
 
 
 def test_leaves_that_lie_are_refused():
     _, state = fitted(mixed(R), leaf_model="linear", oblique=None)
     for leaves in (state.leaves._replace(low=np.zeros(1)), state.leaves._replace(forms=state.leaves.forms.take([0]))):
         with pytest.raises(CorruptModel):
-            answers(state.trees, NONE, leaves, np.zeros((1, 4)))
+            predictions(state.trees, NONE, leaves, np.zeros((1, 4)))
 
 
 def rows_left(x, y, columns):
@@ -338,7 +339,7 @@ def test_pruning_leaves_no_form_behind():
     params, state = fitted(data, ccp_alpha=0.01)
     assert len(state.trees.column) < len(fitted(data)[1].trees.column)
     requested = state.trees.column[state.trees.column >= 4] - 4
-    assert sorted(requested) == list(range(state.questions.size))
+    assert sorted(requested) == list(range(state.splits.size))
     predicted = predict(params, state, data.x)
     np.testing.assert_allclose(predicted, [walked(state, row) for row in data.x], rtol=1e-12)
 
@@ -349,4 +350,4 @@ def test_units_of_columns_change_nothing(task):
     other = Data.of(task, data.x * units, data.y, levels=data.levels, missing=True)
     (params, one), (_, two) = (fitted(each, leaf_model="linear", min_samples_leaf=8) for each in (data, other))
     np.testing.assert_array_equal(predict(params, one, data.x), predict(params, two, other.x))
-    assert one.questions.size
+    assert one.splits.size

@@ -51,7 +51,7 @@ def test_a_bag_leaves_out_a_share_of_1_over_e():
         fitted(friedman(n), seed=seed, n_estimators=3, max_depth=1, importance=False).state for seed in range(40)
     ]
     unseen = (1 - 1 / n) ** n
-    assert np.mean([state.judged for state in forests]) / n == pytest.approx(1 - (1 - unseen) ** 3, abs=0.01)
+    assert np.mean([state.evaluated_rows for state in forests]) / n == pytest.approx(1 - (1 - unseen) ** 3, abs=0.01)
 
 
 def test_trees_know_their_bag_by_heart_and_only_the_others_judge_a_row():
@@ -64,7 +64,7 @@ def test_trees_know_their_bag_by_heart_and_only_the_others_judge_a_row():
     assert unseen.mean() == pytest.approx((1 - 1 / n) ** n, abs=0.08)
     evaluated = unseen.any(axis=1)
     result = (predictions * unseen).sum(axis=1)[evaluated] / unseen.sum(axis=1)[evaluated]
-    assert state.judged == evaluated.sum() < n
+    assert state.evaluated_rows == evaluated.sum() < n
     assert warnings[0].startswith(f"{n - evaluated.sum()} rows are known to every member")
     assert fitted(data, n_estimators=60, importance=False).warnings == []
     errors = (result - data.y[evaluated]) ** 2
@@ -106,7 +106,7 @@ def test_the_out_of_bag_error_is_that_of_new_rows(task, draw):
     errors = (predicted.argmax(axis=1) != new.codes) * 1.0 if task is C else (predicted - new.y) ** 2
     spread = np.hypot(state.deviation, errors.std() / np.sqrt(errors.size))
     assert abs(state.out_of_bag - errors.mean()) < 3 * spread
-    assert state.judged == 1500
+    assert state.evaluated_rows == 1500
 
 
 @pytest.mark.parametrize(("task", "draw"), [(C, blobs), (R, friedman)])

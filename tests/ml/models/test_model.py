@@ -105,7 +105,7 @@ def test_flags_carry_their_rows():
 
 
 WRONG = {
-    "a future format": lambda d: d.update(format=6),
+    "a future format": lambda d: d.update(format=99),
     "no format": lambda d: d.pop("format"),
     "an unknown algorithm": lambda d: d.update(algorithm="oracle"),
     "an algorithm that is no text": lambda d: d.update(algorithm=["ridge"]),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Vector
 from app.ml.numerics.boosting.compiled.grow import boost
-from app.ml.numerics.boosting.compiled.rows import answer
+from app.ml.numerics.boosting.compiled.rows import add_values
 from app.ml.numerics.boosting.compiled.splits import CELLS, LEFT
 from app.ml.numerics.trees.binning import Binned
 from app.ml.numerics.trees.forest import Trees
@@ -24,8 +24,8 @@ SUMS, FINEST = 61, 20
 """Bits for the sums of gradients and of curvatures over all rows; and, at most, for one row's curvature."""
 LEAST_CURVATURE = 1e-3
 """Of a leaf: below it the step G/H would be taken on nothing. What is less is taken for it."""
-LOT, NUMBERS = 2048, 8192
-"""Rows of one turn, and numbers that are computed of them, at most: they take little memory."""
+BATCH, NUMBERS = 2048, 8192
+"""Rows of one batch, and numbers that are computed of them, at most: they take little memory."""
 PARTS = 16
 """Turns in which all rows are parted: more take less memory to part them in, and move more of them twice."""
 Sums: TypeAlias = Vector | NDArray[np.float32]
@@ -47,14 +47,14 @@ class Limits(NamedTuple):
     category_smoothing: float
     """Added to the curvature of each category to put them in order; and the rows it needs to be named."""
     category_l2: float
-    """Added to `l2` of what a question about categories parts."""
+    """Added to `l2` below a split of categories."""
 
 
 class Slopes(NamedTuple):
     """Gradient and curvature of n rows, whatever they weigh."""
 
-    told: NDArray[np.float32]
-    """(n,) gradients in `unit`; those of classes, p or p - 1, tell the curvature p (1 - p); that of numbers is 1."""
+    gradients: NDArray[np.float32]
+    """(n,) in `unit`; those of classes, p or p - 1, give the curvature p (1 - p); that of numbers is 1."""
     numbers: bool
     unit: float
     """What brings the gradients near 1, so that four bytes are enough."""
@@ -69,9 +69,9 @@ class Booster:
     """Grows trees for gradients of n rows and d columns."""
 
     def __init__(self, table: Binned, train_mask: NDArray[np.bool_], limits: Limits, sums: int) -> None:
-        """table: binned by row. taught: (n,) the rows that trees grow from. sums: of trees, of each row."""
+        """table: binned by row. train_mask: (n,) the rows that trees grow from. sums: of trees, of each row."""
         n, width = table.codes.shape
-        self._table, self._taught, self._limits = table, train_mask, limits
+        self._table, self._train_mask, self._limits = table, train_mask, limits
         self._rows, self._spare = np.empty(n, np.int32), np.empty(-(-n // PARTS), np.int32)
         room = max(POOL, table.codes.nbytes // 10) // min(sums, 2) // (8 * width * CELLS)
         self._pool = np.empty((min(limits.max_leaves + 1, max(2, room)), width * CELLS), np.int64)
@@ -83,51 +83,51 @@ class Booster:
         self._bytes = np.stack([table.further, table.wide])
 
     def grow(self, slopes: Slopes, raw: Sums) -> tuple[Trees, Vector]:
-        """One tree of Newton steps, and what each of its questions gains; adds its answers to `raw` (n,) of the rows
+        """One tree of Newton steps, and the gain of each of its splits; adds its values to `raw` (n,) of the rows
         it grew from.
         """
-        n, limits = len(slopes.told), self._limits
+        n, limits = len(slopes.gradients), self._limits
         steps = 1 if slopes.numbers and not slopes.weights.size else _steps(n)
         bits = (n * steps).bit_length() + 1
-        gradients, curvatures = _scale(slopes.largest[0], 2 ** (SUMS - bits) // n), _scale(slopes.largest[1], steps)
+        steep, curved = _scale(slopes.largest[0], 2 ** (SUMS - bits) // n), _scale(slopes.largest[1], steps)
         bent = 1 / slopes.weight
         codes, bins, start, low, high, levels = self._table
         size = boost(
-            *(codes.view(np.uint64), codes, self._bytes, bins, start, low, high, levels, self._taught),
-            *(self._rows, self._spare, slopes.told, slopes.weights, bent, slopes.numbers, self._pool),
-            *(bits, gradients, curvatures, limits.l2 * bent, limits.min_samples_leaf, LEAST_CURVATURE * bent),
+            *(codes.view(np.uint64), codes, self._bytes, bins, start, low, high, levels, self._train_mask),
+            *(self._rows, self._spare, slopes.gradients, slopes.weights, bent, slopes.numbers, self._pool),
+            *(bits, steep, curved, limits.l2 * bent, limits.min_samples_leaf, LEAST_CURVATURE * bent),
             *(limits.rate, 1 / slopes.unit, limits.category_smoothing * bent, limits.category_l2 * bent),
             *(limits.category_smoothing, limits.max_leaves, limits.max_depth, self._leaf_rows),
             *(*self._scratch, self._sides),
         )
         column, threshold, left, missing, share, value, gain = (array[:size].copy() for array in self._scratch)
-        answer(self._rows, self._leaf_rows[: size // 2 + 1], value, raw)
+        add_values(self._rows, self._leaf_rows[: size // 2 + 1], value, raw)
         members = self._members(column, threshold)
         root = np.zeros(1, np.int32)
         tree = Trees(root, column, threshold, left, missing, share, levels.astype(np.int64), members, value[:, None])
         return tree, gain / slopes.unit / slopes.unit / bent
 
     def _members(self, column: NDArray[np.int32], threshold: Vector) -> NDArray[np.bool_]:
-        """The members of all subsets that nodes ask about; where each begins goes into `threshold`."""
-        asked = np.flatnonzero((column >= 0) & (self._table.levels[column] > 0))
-        sizes = self._table.levels[column[asked]]
-        parts = [self._sides[node, :size] == LEFT for node, size in zip(asked, sizes, strict=True)]
-        threshold[asked] = np.cumsum(sizes) - sizes
+        """The members of all subsets of splits; where each begins goes into `threshold`."""
+        subsets = np.flatnonzero((column >= 0) & (self._table.levels[column] > 0))
+        sizes = self._table.levels[column[subsets]]
+        parts = [self._sides[node, :size] == LEFT for node, size in zip(subsets, sizes, strict=True)]
+        threshold[subsets] = np.cumsum(sizes) - sizes
         return np.concatenate([np.zeros(0, np.bool_), *parts])
 
 
 def _steps(rows: int) -> int:
-    """That a curvature is told in where they differ: as many as leave the same number for gradients."""
+    """Of a curvature, where they differ: as many as leave the same number for gradients."""
     return 1 << max(0, min(FINEST, (SUMS - 2 * rows.bit_length()) // 2))
 
 
 def _scale(largest: float, steps: int) -> float:
-    """What to multiply with so that the largest is told in so many steps."""
+    """Factor that makes the largest so many steps."""
     return min(steps, 2**30) / float(largest) if 0 < largest < math.inf else 1.0
 
 
 def gathered(gains: list[Vector], trees: list[Trees], d: int) -> NDArray[np.float64]:
-    """Share of each column (d,) in all that the questions gain."""
+    """Share of each column (d,) in the gain of all splits."""
     taken = np.zeros(d)
     for gain, tree in zip(gains, trees, strict=True):
         asks = tree.column >= 0

@@ -1,4 +1,4 @@
-"""The loss of a sum of trees, of numbers or of classes, and where it leads down for each of many rows."""
+"""Loss of a sum of trees, of numbers or of classes, and its slopes for each of many rows."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -7,20 +7,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
-from app.ml.numerics.boosting.compiled.rows import tell
-from app.ml.numerics.boosting.gradient_trees import LOT, NUMBERS, Slopes
+from app.ml.numerics.boosting.compiled.rows import gradients_of
+from app.ml.numerics.boosting.gradient_trees import BATCH, NUMBERS, Slopes
 from app.ml.numerics.linear_algebra.solve import near_one
 from app.ml.numerics.trees.forest import Trees, total
 
 
-class Course(NamedTuple):
-    """n rows, and where they stand."""
+class RowSums(NamedTuple):
+    """n rows, and the sums of trees so far."""
 
     data: Data
     classes: int
     raw: Matrix | NDArray[np.float32]
     """(k, n) the sums of the trees so far; of more than two classes less a number of the row, as `begin` says."""
-    told: NDArray[np.float32]
+    gradients: NDArray[np.float32]
     """(n,) the slopes of one sum at a time."""
     unit: float
     """What brings them near 1, so that four bytes are enough."""
@@ -30,7 +30,7 @@ class Course(NamedTuple):
     """Of all rows; of those that differ about the largest, to count in."""
 
     @classmethod
-    def of(cls, data: Data, base: Vector, classes: int) -> "Course":
+    def of(cls, data: Data, base: Vector, classes: int) -> "RowSums":
         n, heaviest = len(data.x), float(data.weights.max())
         alike = data.weights.min() == heaviest
         raw = np.empty((len(base), n), np.float32 if classes else np.float64)
@@ -48,7 +48,7 @@ class Course(NamedTuple):
         """A round. Of more than two classes the sums become logarithms of probabilities, so that all trees of the round
         start from the same: each changes one sum.
         """
-        for batch in lots(len(self.told) if len(self.raw) > 1 else 0, len(self.raw)):
+        for batch in batches(len(self.gradients) if len(self.raw) > 1 else 0, len(self.raw)):
             raw = self.raw[:, batch].astype(np.float64)
             raw -= log_total(raw)
             self.raw[:, batch] = raw
@@ -56,13 +56,15 @@ class Course(NamedTuple):
     def slopes(self, k: int) -> Slopes:
         """Of one sum, where the rows stand now."""
         largest, numbers = (0.0, 0.0), not self.classes
-        for batch in lots(len(self.told)):
+        for batch in batches(len(self.gradients)):
             weighed = self.weights[batch], 1 / self.weight
-            most = tell(self._told(k, batch), self.targets[batch, k], *weighed, numbers, self.unit, self.told[batch])
+            most = gradients_of(
+                self._predicted(k, batch), self.targets[batch, k], *weighed, numbers, self.unit, self.gradients[batch]
+            )
             largest = max(largest[0], most[0]), max(largest[1], most[1])
-        return Slopes(self.told, numbers, self.unit, self.weights, self.weight, largest)
+        return Slopes(self.gradients, numbers, self.unit, self.weights, self.weight, largest)
 
-    def _told(self, k: int, batch: slice) -> Vector:
+    def _predicted(self, k: int, batch: slice) -> Vector:
         """The number, or the probability of the class."""
         raw = self.raw[k, batch].astype(np.float64)
         if not self.classes:
@@ -85,21 +87,21 @@ class Course(NamedTuple):
         return losses / weights
 
     def add(self, k: int, tree: Trees, rows: Iterable[Labels]) -> None:
-        """What the tree says of rows that it did not grow from."""
-        asked = tree._replace(left=tree.left.copy())  # what is kept beside a tree that many rows ask goes with it
+        """The values of the tree for rows that it did not grow from."""
+        own = tree._replace(left=tree.left.copy())  # its packed nodes are forgotten with it
         for some in rows:
-            self.raw[k, some] += total(asked, self.data.x[some])[:, 0]
+            self.raw[k, some] += total(own, self.data.x[some])[:, 0]
 
 
-def lots(rows: int, each: int = 1) -> list[slice]:
-    """Some rows at a time, of which so many numbers are computed each."""
-    step = min(LOT, max(1, NUMBERS // each))
+def batches(rows: int, each: int = 1) -> list[slice]:
+    """Batches of rows, of which so many numbers are computed each."""
+    step = min(BATCH, max(1, NUMBERS // each))
     return [slice(first, first + step) for first in range(0, rows, step)]
 
 
 def others(train_mask: NDArray[np.bool_], each: int) -> Iterator[Labels]:
     """Where the false ones are, some at a time."""
-    for batch in lots(train_mask.size, each):
+    for batch in batches(train_mask.size, each):
         yield np.flatnonzero(~train_mask[batch]) + batch.start
 
 

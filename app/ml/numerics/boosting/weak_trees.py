@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Data, Task, Vector
-from app.ml.numerics.boosting.losses import lots
+from app.ml.numerics.boosting.losses import batches
 from app.ml.numerics.trees.binning import MOST, binned, ranked
 from app.ml.numerics.trees.compiled.split_search import FLATTEST
 from app.ml.numerics.trees.compiled.splits import GINI, NEWTON, VARIANCE
@@ -22,16 +22,16 @@ EXACT = 5_000
 """Up to so many rows every value may divide a column, beyond them 255 bins."""
 LIGHTEST = 1e-12
 """Weight that a leaf must have, as a share of all."""
-Told = NDArray[np.unsignedinteger]
+Codes = NDArray[np.unsignedinteger]
 """(n,) the class of each row by a tree, in few bytes."""
 
 
 class Weak:
-    """Trees of so many questions one after the other. exact: whether any value may divide a column, however many rows
-    there are; absent: if they are few.
+    """Trees of so many levels of splits. exact: whether any value may divide a column, however many rows
+    there are; None: if they are few.
 
-    Missing values go to the side where more is gained. With a way of their own at every question they leave few rows
-    for the next one: trees three questions deep lose what a tenth of missing cells could cost many times over.
+    Missing values go to the side where more is gained. With a branch of their own at every split they leave few rows
+    for the next one: trees of depth three lose what a tenth of missing cells could cost many times over.
     """
 
     def __init__(self, data: Data, max_depth: int, *, exact: bool | None = None) -> None:
@@ -45,12 +45,12 @@ class Weak:
         self.real = np.dtype(np.float64 if few else np.float32)
         """What sums over trees are kept in beside the codes."""
 
-    def taught(self, weights: Vector) -> tuple[Grown, Told]:
-        """The tree for weights (n,) that add up to 1, and what it says."""
+    def grown(self, weights: Vector) -> tuple[Grown, Codes]:
+        """The tree for weights (n,) that add up to 1, and the class of each row by it."""
         tree = self._grow(self._data, weights, GINI, 1.0)
         leaves = planted(tree, self._data.levels, tree.value)
         result = np.empty(weights.size, np.min_scalar_type(tree.value.shape[1]))
-        for batch in lots(result.size):
+        for batch in batches(result.size):
             result[batch] = total(leaves, self._data.x[batch]).argmax(axis=1)
         return tree, result
 
@@ -63,7 +63,7 @@ class Weak:
             bent = _curvature(slopes)
             shares = weights * bent
             return self._grow(self._numbers(slopes / bent), shares / shares.sum(), VARIANCE, 1.0)
-        mass = sum(float(weights[batch] @ _curvature(slopes[batch])) for batch in lots(slopes.size))
+        mass = sum(float(weights[batch] @ _curvature(slopes[batch])) for batch in batches(slopes.size))
         return self._grow(self._numbers(slopes), weights, NEWTON, mass)
 
     def _numbers(self, y: Vector) -> Data:
@@ -92,24 +92,24 @@ class Majority:
         self._data = data
         self._votes = np.zeros(data.targets.shape, kind)
 
-    def error(self, result: Told) -> float:
+    def error(self, result: Codes) -> float:
         """Weight of the rows that a tree got wrong."""
-        return sum(float((self.weights[batch] * self._wrong(result, batch)).sum()) for batch in lots(result.size))
+        return sum(float((self.weights[batch] * self._wrong(result, batch)).sum()) for batch in batches(result.size))
 
-    def add(self, result: Told, vote: float) -> float:
-        """One vote more for what a tree says: the training error of the majority."""
+    def add(self, result: Codes, vote: float) -> float:
+        """One vote more for the classes of a tree: the training error of the majority."""
         wrong = 0.0
-        for batch in lots(result.size):
+        for batch in batches(result.size):
             votes = self._votes[batch]
             votes[np.arange(len(votes)), result[batch]] += vote
             wrong += float((self._data.weights[batch] * (votes.argmax(axis=1) != self._data.y[batch])).sum())
         return wrong / float(self._data.weights.sum())
 
-    def stress(self, result: Told, factor: float) -> None:
+    def stress(self, result: Codes, factor: float) -> None:
         """Let rows that a tree got wrong weigh so many times as much."""
-        for batch in lots(result.size):
+        for batch in batches(result.size):
             np.multiply(self.weights[batch], factor, out=self.weights[batch], where=self._wrong(result, batch))
         self.weights /= self.weights.sum()
 
-    def _wrong(self, result: Told, batch: slice) -> NDArray[np.bool_]:
+    def _wrong(self, result: Codes, batch: slice) -> NDArray[np.bool_]:
         return np.asarray(result[batch] != self._data.y[batch])

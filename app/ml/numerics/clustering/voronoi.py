@@ -14,7 +14,7 @@ Pairs = NDArray[np.intp]
 
 
 class Wall(NamedTuple):
-    """A piece of the line of equal distance to two centres."""
+    """A segment of the line of equal distance to two centres."""
 
     cells: tuple[int, int]
     points: list[list[float]]
@@ -53,7 +53,7 @@ def walls(centres: Matrix) -> list[Wall]:
 
 
 def _parallel_walls(centres: Matrix) -> list[Wall]:
-    """Centres on one line: each two that follow each other share a whole line, told as two rays."""
+    """Centres on one line: each two that follow each other share a whole line, given as two rays."""
     order = np.lexsort(centres.T[::-1])
     drawn = []
     for i, j in pairwise(order):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
-from app.ml.numerics.jit import Kernel, digest_of, told
+from app.ml.numerics.jit import Kernel, digest_of, parts_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -22,7 +22,7 @@ class Instruction(Kernel[P, R]):
         self._results = results
 
     def digest(self) -> str:
-        return digest_of([super().digest(), *told(self._emit.__code__), str(self._results)])
+        return digest_of([super().digest(), *parts_of(self._emit.__code__), str(self._results)])
 
     def _compile(self) -> Any:
         ir, types = import_module("llvmlite.ir"), import_module("numba.core.types")  # with the first call, as numba

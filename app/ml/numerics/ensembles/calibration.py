@@ -1,10 +1,10 @@
-r"""Probabilities from votes: what a share of the votes has meant for rows that the voters had not seen.
+r"""Calibration of votes: class probabilities from the shares of votes, by rows that the voters had not seen.
 
 Of T votes let class c have v; with s = v/T its share, and ŝ = (v + ½)/(T + k/2), which is never 0,
 
     P(c) ∝ exp(a·s) · ŝᵇ,    a, b ≥ 0.
 
-a = 0 and b = 1 are the shares; larger powers say that a majority is surer than it looks, as that of trees that differ
+a = 0 and b = 1 are the shares; larger powers mean that a majority is surer than it looks, as that of trees that differ
 is, and smaller ones that it is less. As none is negative, the likeliest class remains that of most votes. a and b have
 the least mean of minus the log-likelihood, which is convex. There 1 of n + 1 parts of every row counts as of any class,
 so that n rows without an error do not make the next one certain.
@@ -25,7 +25,7 @@ SHARES = 0.0, 1.0
 NONE = np.zeros(0)
 """Powers of votes that nobody has cast."""
 ROWS = 20_000
-"""That tell, at most."""
+"""Used, at most."""
 TOLERANCE = 1e-12
 
 
@@ -34,7 +34,7 @@ def learned(votes: NDArray[np.floating], voters: NDArray[np.number], targets: Ma
     of rows without a voter nothing is learned.
     """
     rows = np.flatnonzero(voters)[:: -(-voters.size // ROWS)]
-    said = _said(votes[rows].astype(np.float64), voters[rows].astype(np.float64))
+    terms = _terms(votes[rows].astype(np.float64), voters[rows].astype(np.float64))
     targets, weights = targets[rows], weights[rows]
     n, k = targets.shape
     if not n:
@@ -44,9 +44,9 @@ def learned(votes: NDArray[np.floating], voters: NDArray[np.number], targets: Ma
     truth, parts = (n * targets + 1 / k) / (n + 1), weights / weights.sum()
 
     def loss(powers: Vector) -> tuple[float, Vector]:
-        scores = _scores(said, powers)
+        scores = _scores(terms, powers)
         apart = (softmax.probabilities(scores) - truth) * parts[:, None]
-        return float(parts @ softmax.losses(scores, truth)), (said * apart).sum(axis=(1, 2))
+        return float(parts @ softmax.losses(scores, truth)), (terms * apart).sum(axis=(1, 2))
 
     options = {"ftol": TOLERANCE, "gtol": TOLERANCE}
     found = scipy.optimize.minimize(
@@ -60,16 +60,16 @@ def probabilities(votes: Matrix, voters: int, powers: Vector) -> Matrix:
     """(n, k) of the classes, by the votes (n, k)."""
     if votes.shape[1] == 1:
         return np.ones(votes.shape)
-    return softmax.probabilities(_scores(_said(votes, np.full(len(votes), voters)), powers))
+    return softmax.probabilities(_scores(_terms(votes, np.full(len(votes), voters)), powers))
 
 
-def _said(votes: Matrix, voters: NDArray[np.number]) -> NDArray[np.float64]:
-    """(2, n, k) what a and b are factors of."""
+def _terms(votes: Matrix, voters: NDArray[np.number]) -> NDArray[np.float64]:
+    """(2, n, k) terms of the scores, with a and b as their factors."""
     of = voters[:, None]
-    said: NDArray[np.float64] = np.stack([votes / of, np.log((votes + 0.5) / (of + votes.shape[1] / 2))])
-    return said
+    terms: NDArray[np.float64] = np.stack([votes / of, np.log((votes + 0.5) / (of + votes.shape[1] / 2))])
+    return terms
 
 
-def _scores(said: NDArray[np.float64], powers: Vector) -> Matrix:
-    scores: Matrix = powers[0] * said[0] + powers[1] * said[1]
+def _scores(terms: NDArray[np.float64], powers: Vector) -> Matrix:
+    scores: Matrix = powers[0] * terms[0] + powers[1] * terms[1]
     return scores

@@ -1,7 +1,7 @@
-"""Ensemble selection: whose answers to average, chosen greedily, forwards and with replacement.
+"""Ensemble selection: members to average, chosen greedily, forwards and with replacement.
 
-The average of answers that are chosen cⱼ times each errs by E c / Σc, where the columns of E are their errors. Its mean
-square is c'Gc / (Σc)² with G = E'E, so that every step needs G alone, however many rows there are.
+The average of predictions that are chosen cⱼ times each errs by E c / Σc, where the columns of E are their errors. Its
+mean square is c'Gc / (Σc)² with G = E'E, so that every step needs G alone, however many rows there are.
 
 Reference: Caruana, Niculescu-Mizil, Crew & Ksikes (2004), Ensemble selection from libraries of models, ICML.
 """

@@ -24,14 +24,14 @@ def class_probabilities(scores: Matrix, seen: NDArray[np.bool_], *, logistic: bo
 
     seen: (k,) classes with training rows; others have no probability. logistic: scores are log odds, not fits of ±1.
     """
-    answer, alone = np.zeros((len(scores), len(seen))), scores.shape[1] == 1
+    shares, alone = np.zeros((len(scores), len(seen))), scores.shape[1] == 1
     if seen.sum() == 1:
-        answer[:, seen] = 1.0
+        shares[:, seen] = 1.0
     elif not logistic:
-        answer[:, seen] = sign_probabilities(scores * [-1, 1] if alone else scores[:, seen])
+        shares[:, seen] = sign_probabilities(scores * [-1, 1] if alone else scores[:, seen])
     elif alone:
-        answer[:, 1:] = probabilities(scores)
-        answer[:, 0] = 1 - answer[:, 1]
+        shares[:, 1:] = probabilities(scores)
+        shares[:, 0] = 1 - shares[:, 1]
     else:
-        answer[:, seen] = probabilities(scores[:, seen])
-    return answer
+        shares[:, seen] = probabilities(scores[:, seen])
+    return shares

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from app.ml.contract.algorithm import JSON, Affine, Matrix, Vector
 
 LARGEST_COVARIANCE = 100
-"""Parameters up to which the whole covariance is told; the errors always are."""
+"""Parameters up to which the whole covariance is reported; the errors always are."""
 
 
 def chi_square_q(chi2: float, freedom: int) -> float:
@@ -20,7 +20,7 @@ def chi_square_q(chi2: float, freedom: int) -> float:
     return float(scipy.special.gammaincc(freedom / 2, chi2 / 2))
 
 
-def told(values: ArrayLike) -> JSON:
+def as_json(values: ArrayLike) -> JSON:
     """As JSON; what is not a finite number is null."""
     array = np.asarray(values, np.float64)
     cells = array.astype(object)
@@ -32,7 +32,7 @@ def form(coef: NDArray[np.float64], intercept: NDArray[np.float64], units: Affin
     """A linear form as JSON. coef: (d,) or (d, k); intercept: () or (k,). units: for other columns."""
     if units is not None:
         coef, intercept = units.coef(coef), intercept + units.constant(coef)
-    return {"coefficients": told(coef.T), "intercept": told(intercept)}
+    return {"coefficients": as_json(coef.T), "intercept": as_json(intercept)}
 
 
 class Inference(NamedTuple):
@@ -66,9 +66,9 @@ class Inference(NamedTuple):
         return float(np.sqrt(self.square / self.freedom)) if self.freedom > 0 else float("nan")
 
     def reach(self, centred: Matrix, confidence: float, own: float = 0.0) -> Vector:
-        """Half the width of the interval of the answer at inputs less their mean (n, d); infinite if unknown.
+        """Half the width of the interval of the prediction at inputs less their mean (n, d); infinite if unknown.
 
-        own: the share of a row's own noise variance in it: 0 for the mean answer, 1 for a new row of weight 1.
+        own: the share of a row's own noise variance in it: 0 for the mean, 1 for a new row of weight 1.
         """
         tail = (1 + confidence) / 2
         if not np.isfinite(self.noise):
@@ -80,7 +80,7 @@ class Inference(NamedTuple):
     def parameters(self, units: Affine | None = None) -> tuple[Vector, Matrix]:
         """Intercept and coefficients (1 + d,), and R (1 + d, r): RRᵀ is their covariance for noise of size 1/weight.
 
-        units: told of other columns, from which those of the fit are made.
+        units: of other columns, from which those of the fit are made.
         """
         values = np.append(self.intercept or 0.0, self.coef)
         rows = np.pad(self.factor, ((0, 0), (0, 1)))
@@ -125,17 +125,17 @@ class Inference(NamedTuple):
         plausible = self.sigma is not None and self.freedom > 0
         kept = root if self._shifted(units) else root[1:]
         return {
-            "standard_errors": told(errors[1:]),
-            "t_values": told(t[1:]),
-            "p_values": told(p[1:]),
-            "intercept_standard_error": told(errors[0]),
-            "intercept_t_value": told(t[0]),
-            "intercept_p_value": told(p[0]),
-            "covariance": told(self.noise**2 * (kept @ kept.T)) if len(errors) <= LARGEST_COVARIANCE else None,
-            "residual_standard_deviation": told(np.sqrt(self.square / self.freedom)) if self.freedom > 0 else None,
+            "standard_errors": as_json(errors[1:]),
+            "t_values": as_json(t[1:]),
+            "p_values": as_json(p[1:]),
+            "intercept_standard_error": as_json(errors[0]),
+            "intercept_t_value": as_json(t[0]),
+            "intercept_p_value": as_json(p[0]),
+            "covariance": as_json(self.noise**2 * (kept @ kept.T)) if len(errors) <= LARGEST_COVARIANCE else None,
+            "residual_standard_deviation": as_json(np.sqrt(self.square / self.freedom)) if self.freedom > 0 else None,
             "degrees_of_freedom": self.freedom,
-            "chi2": told(chi2),
-            "reduced_chi2": told(chi2 / self.freedom) if self.freedom > 0 else None,
+            "chi2": as_json(chi2),
+            "reduced_chi2": as_json(chi2 / self.freedom) if self.freedom > 0 else None,
             "q": chi_square_q(chi2, self.freedom) if plausible else None,
-            "log_likelihood": told(self.log_likelihood()),
+            "log_likelihood": as_json(self.log_likelihood()),
         }

@@ -75,7 +75,7 @@ def descend(  # noqa: PLR0917 - a kernel takes its arguments by position
     gaps: Vector,
     sweeps: Labels,
 ) -> None:
-    """`follow`, for halves of the penalties; the answer goes into the last three arrays."""
+    """`follow`, for halves of the penalties; the result goes into the last three arrays."""
     d = product.size
     coef, trial, pull = start.copy(), np.empty(d), np.empty(d)
     active = np.empty(d, np.int64)

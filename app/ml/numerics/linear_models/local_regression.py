@@ -1,6 +1,6 @@
 """Least squares about each query: rows count by their nearness, many queries at a time.
 
-Memory is O(BLOCK) besides the answer, however many queries and rows there are.
+Memory is O(BLOCK) besides the result, however many queries and rows there are.
 Source: Atkeson, Moore & Schaal (1997), Artif. Intell. Rev. 11:11.
 """
 
@@ -26,7 +26,7 @@ PROBES, LABOUR = 500, 2**23
 """Most rows left out in cross-validation; most pairs of them and all rows."""
 
 Predictor: TypeAlias = Callable[[Matrix, Matrix, Matrix, float], Vector]
-"""From queries (q, d), squared distances to all rows (q, n), what rows count (q, n) and a width to answers (q,)."""
+"""From queries (q, d), squared distances to all rows (q, n), weights of rows (q, n) and a width to predictions (q,)."""
 
 
 class LocalFits(NamedTuple):
@@ -51,7 +51,7 @@ def probe_count(n: float) -> float:
 
 
 def blocks(x: Matrix, rows: Matrix) -> Iterator[tuple[slice, Matrix]]:
-    """Pieces of the queries x (n, d), with their squared distances to all rows."""
+    """Blocks of the queries x (n, d), with their squared distances to all rows."""
     step = max(1, BLOCK // (len(rows) * (rows.shape[1] + 2)))
     near = np.clip(x, -FARTHEST, FARTHEST)
     for start in range(0, len(x), step):
@@ -109,10 +109,10 @@ def choose_width(x: Matrix, y: Vector, weights: Vector, predict: Predictor) -> f
     probes = canonical_order(x)[probes]
     losses = np.zeros(len(WIDTHS))
     for block, squares in blocks(x[probes], x):
-        asked = probes[block]
+        own = probes[block]
         counted = np.where(squares > 0, weights, 0.0)
         some = counted.any(axis=1)
         for place, width in enumerate(WIDTHS * unit):
-            answer = predict(x[asked[some]], squares[some], counted[some], float(width))
-            losses[place] += weights[asked[some]] @ (y[asked[some]] - answer) ** 2
+            predictions = predict(x[own[some]], squares[some], counted[some], float(width))
+            losses[place] += weights[own[some]] @ (y[own[some]] - predictions) ** 2
     return float(WIDTHS[losses.argmin()] * unit)

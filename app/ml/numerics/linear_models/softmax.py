@@ -54,9 +54,9 @@ def of_two(scores: Matrix) -> Matrix:
 
 def one_of_two(odds: float) -> Matrix:
     """`of_two` of a single row, (1, 2): numpy takes longer to begin with an array than to compute one number."""
-    answer = np.empty((1, 2))
-    answer[0, 0], answer[0, 1] = _share(odds), _share(-odds)
-    return answer
+    shares = np.empty((1, 2))
+    shares[0, 0], shares[0, 1] = _share(odds), _share(-odds)
+    return shares
 
 
 def _share(against: float) -> float:

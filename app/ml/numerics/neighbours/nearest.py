@@ -2,7 +2,7 @@
 
 A quick way (a tree, single precision, a matrix product over blocks) proposes k rows or more and says where it is
 certain that the k nearest are among them: where what it leaves out is farther than the k-th by more than rounding can
-tell. What one way leaves open the next one tries; in the end all distances are computed one by one. Distances answered
+tell. What one way leaves open the next one tries; in the end all distances are computed one by one. Distances returned
 are always computed from the differences, by one function, scaled so that powers neither overflow nor vanish. Of rows
 equally far the lowest is nearer.
 

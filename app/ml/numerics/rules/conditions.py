@@ -56,7 +56,7 @@ def _compared(column: Vector, op: str, value: float) -> Truths:
 class Rule(NamedTuple):
     tests: tuple[Condition, ...]
     shares: Vector
-    """(k,) of the classes among the training rows that it answers: those on which no rule before it fires."""
+    """(k,) of the classes among the training rows that it predicts: those on which no rule before it fires."""
     rows: float
     """Weight of the training rows on which it fires."""
     errors: float
@@ -121,7 +121,7 @@ def _test_faults(test: GivenTest, at: str, kinds: Mapping[str, str]) -> Iterator
 
 
 def understood(rules: Sequence[GivenRule], data: Data) -> tuple[list[Rule], list[str]]:
-    """The rules in the numbers of `data`, and what is to be said of them.
+    """The rules in the numbers of `data`, and warnings about them.
 
     Raises InvalidData for classes, columns and tests that `data` does not have.
     """
@@ -139,7 +139,7 @@ def understood(rules: Sequence[GivenRule], data: Data) -> tuple[list[Rule], list
         for j, test in enumerate(rule.tests)
         if not set(_categories(test)) <= set(_words(data, named[test.column]))
     ]
-    return [_judged(rule, named, data) for rule in rules], warnings
+    return [_counted(rule, named, data) for rule in rules], warnings
 
 
 def code_of(label: Class, data: Data) -> int | None:
@@ -151,7 +151,7 @@ def code_of(label: Class, data: Data) -> int | None:
     return None
 
 
-def _judged(rule: GivenRule, named: Mapping[str, int], data: Data) -> Rule:
+def _counted(rule: GivenRule, named: Mapping[str, int], data: Data) -> Rule:
     tests = tuple(_condition(test, named[test.column], data) for test in rule.tests)
     named_class = np.eye(data.targets.shape[1])[code_of(rule.then, data) or 0]
     others = data.weights @ data.targets * (1 - named_class)

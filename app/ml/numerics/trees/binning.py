@@ -1,7 +1,7 @@
 """Columns as small whole numbers: the bin, or the rank, of every value.
 
 A column of few different values has a bin for each; else bins hold about as many rows each. With as many bins as
-values nothing is lost: questions that separate bins separate values.
+values nothing is lost: splits that separate bins separate values.
 """
 
 from typing import NamedTuple

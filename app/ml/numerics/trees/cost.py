@@ -1,4 +1,4 @@
-"""How long trees take to grow, roughly: seconds on one core of about 2023, measured on noisy tables."""
+"""Cost of growing trees, roughly: seconds on one core of about 2023, measured on noisy tables."""
 
 import math
 
@@ -9,7 +9,7 @@ PER_CELL = 1.4e-8
 
 
 def growing(size: Size, *, depth: float | None = None) -> float:
-    """Of a tree that asks about all columns, at most so many questions on any way.
+    """Of a tree that tries all columns at every split, with at most so many splits on a path.
 
     Fully grown it is about log₂ n deep; rows of many classes come apart later.
     """

@@ -13,7 +13,7 @@ from app.ml.numerics.trees.one_tree import path
 
 
 class ExplainedTree(NamedTuple):
-    """One tree of N nodes, and what its paths tell of it."""
+    """One tree of N nodes, with what its paths show."""
 
     trees: Trees
     sums: Forms
@@ -39,14 +39,14 @@ class ExplainedTree(NamedTuple):
     def _linear(self, place: int) -> JSON:
         """The prediction of a leaf: intercept + Σ coef · x, not less than `low` nor more than `high`."""
         forms, low, high = self.leaves
-        intercept = float(self.trees.answer[place, 0]) - forms.shift(place)
+        intercept = float(self.trees.values[place, 0]) - forms.shift(place)
         ends = {"low": float(low[place]), "high": float(high[place])}
-        return {"intercept": intercept, "terms": forms.told(place)} | ends
+        return {"intercept": intercept, "terms": forms.terms(place)} | ends
 
     def _column(self, column: int) -> dict[str, JSON]:
         """The column of a split, or the terms of its sum."""
         form = column - (self.trees.levels.size - self.sums.size)
-        return {"column": column} if form < 0 else {"terms": self.sums.told(form)}
+        return {"column": column} if form < 0 else {"terms": self.sums.terms(form)}
 
     def _split(self, node: int, value: float) -> JSON:
         """The split of a node, and the branch that a row of this value takes."""

@@ -1,8 +1,8 @@
-"""Trees as flat arrays, and the way of rows through them.
+"""Forests of trees as flat arrays, and the traversal of rows.
 
-An answer depends on the row alone, to the last bit: every row adds the trees' answers in the same order, whatever
-rows are with it, and whichever of two ways it goes. Rows go block by block, so that a block and a tree stay near the
-processor; where trees ask about numbers only, rows go side by side, or a row down several trees.
+A prediction depends on the row alone, to the last bit: every row adds the trees' values in the same order, whatever
+rows are with it, and whichever of two paths it takes. Rows go block by block, so that a block and a tree stay near the
+processor; where all splits are of numbers, rows go side by side, or a row down several trees.
 """
 
 import weakref
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from app.errors import CorruptModel
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.trees.compiled.numeric_traversal import SIGN, add_plain, add_plain_few
-from app.ml.numerics.trees.compiled.traversal import add_answers
+from app.ml.numerics.trees.compiled.traversal import add_values
 
 MANY = 6
 """Rows for which eight side by side cost less than each by itself, in eight trees at a time."""
@@ -32,9 +32,9 @@ Nodes: TypeAlias = NDArray[np.uint64]
 class Trees(NamedTuple):
     """T trees of N nodes in all, every child after its parent.
 
-    A node asks `x[column] <= threshold`, or, of a column of categories, whether the level x[column] is among the
-    node's members. Yes goes to `left`, no to the node after it. A missing value goes to the node `missing` places
-    after `left`; where that is -1 it goes both ways, and the answers count by `share`.
+    The test of a node is `x[column] <= threshold`, or, of a column of categories, whether the level x[column] is among
+    the node's members. If it is true the row goes to `left`, else to the node after it. A missing value goes to the
+    node `missing` places after `left`; where that is -1 it goes both ways, and the values count by `share`.
     """
 
     root: NDArray[np.int32]
@@ -42,10 +42,10 @@ class Trees(NamedTuple):
     column: NDArray[np.int32]
     """(N,); -1 at a leaf."""
     threshold: Vector
-    """(N,); infinite to ask only whether the value is known. Of categories: where the node's truths begin in
+    """(N,); infinite if the test is whether the value is known. Of categories: where the node's truths begin in
     `members`."""
     left: NDArray[np.int32]
-    """(N,); at a leaf: its row in `answer`."""
+    """(N,); at a leaf: its row in `values`."""
     missing: NDArray[np.int8]
     """(N,)"""
     share: Vector
@@ -53,9 +53,9 @@ class Trees(NamedTuple):
     levels: NDArray[np.int64]
     """(d,) categories of each column; 0 for a number."""
     members: NDArray[np.bool_]
-    """One truth per level of each node that asks for a subset."""
-    answer: NDArray[np.float64]
-    """(L, k)"""
+    """One truth per level of each node whose test is a subset."""
+    values: NDArray[np.float64]
+    """(L, k) values of the leaves."""
 
     @property
     def beside(self) -> int:
@@ -64,23 +64,23 @@ class Trees(NamedTuple):
 
 
 def total(trees: Trees, x: Matrix) -> Matrix:
-    """For each row (n, d) the sum (n, k) of all trees' answers. Raises CorruptModel for arrays that are no trees."""
-    return _asked(trees, x, apart=False)
+    """For each row (n, d) the sum (n, k) of all trees' values. Raises CorruptModel for arrays that are no trees."""
+    return _predicted(trees, x, apart=False)
 
 
 def each(trees: Trees, x: Matrix) -> Matrix:
-    """For each row (n, d) what every tree answers (n, T), the first of its k numbers."""
-    return _asked(trees, x, apart=True)
+    """For each row (n, d) the value of every tree (n, T), the first of its k numbers."""
+    return _predicted(trees, x, apart=True)
 
 
 def stages(trees: Trees, x: Matrix, size: int = 1) -> Matrix:
     """(T / size, n, k) the sums of so many trees, those that one round added, for every row (n, d)."""
     singles = [total(trees._replace(root=trees.root[t : t + 1]), x) for t in range(trees.root.size)]
-    sums: Matrix = np.array(singles).reshape(-1, size, len(x), trees.answer.shape[1]).sum(axis=1)
+    sums: Matrix = np.array(singles).reshape(-1, size, len(x), trees.values.shape[1]).sum(axis=1)
     return sums
 
 
-def _asked(trees: Trees, x: Matrix, *, apart: bool) -> Matrix:
+def _predicted(trees: Trees, x: Matrix, *, apart: bool) -> Matrix:
     nodes = _packed(trees)
     if x.shape[1] != trees.levels.size:
         raise CorruptModel("The stored trees are for other columns.")
@@ -92,20 +92,20 @@ def _one_by_one(trees: Trees, x: Matrix, *, apart: bool) -> Matrix:
     if apart:
         singles = (trees._replace(root=trees.root[t : t + 1]) for t in range(trees.root.size))
         return np.stack([_one_by_one(single, x, apart=False)[:, 0] for single in singles], axis=1)
-    out = np.zeros((len(x), trees.answer.shape[1]))
-    add_answers.lean(x, *trees, out)
+    out = np.zeros((len(x), trees.values.shape[1]))
+    add_values.lean(x, *trees, out)
     return out
 
 
 def _side_by_side(trees: Trees, nodes: Nodes, x: Matrix, *, apart: bool) -> Matrix:
-    """A tree that is fetched for a block of rows is asked more often than it has nodes."""
-    root, answer, n = trees.root, trees.answer, len(x)
-    out = np.empty((n, root.size if apart else answer.shape[1]))
+    """A tree that is fetched for a block of rows is used more often than it has nodes."""
+    root, values, n = trees.root, trees.values, len(x)
+    out = np.empty((n, root.size if apart else values.shape[1]))
     if n < MANY:
-        gaps = add_plain_few.lean(x, root, nodes, answer, apart, out)
+        gaps = add_plain_few.lean(x, root, nodes, values, apart, out)
     else:
         block = min(max(LEAST_BLOCK, 2 * len(nodes) // max(1, root.size)), MOST_CELLS // max(1, x.shape[1]) + 1)
-        gaps = add_plain.lean(x, root, nodes, answer, block, apart, out)
+        gaps = add_plain.lean(x, root, nodes, values, block, apart, out)
     if gaps:
         rows = np.isnan(x).any(axis=1)
         out[rows] = _one_by_one(trees, x[rows], apart=apart)
@@ -114,7 +114,7 @@ def _side_by_side(trees: Trees, nodes: Nodes, x: Matrix, *, apart: bool) -> Matr
 
 _KINDS = (np.int32, np.int32, np.float64, np.int32, np.int8, np.float64, np.int64, np.bool_, np.float64)
 _NONE: Nodes = np.zeros((0, WORDS), np.uint64)
-"""Of trees with questions about categories."""
+"""Of trees with splits of categories."""
 
 
 class _Known:
@@ -126,7 +126,7 @@ class _Known:
         key = id(left)
         self.left = weakref.ref(left, lambda _: _known.pop(key, None))
         self.nodes: Nodes | None = None
-        """Packed, once rows were asked of them."""
+        """Packed, once rows have been predicted."""
 
 
 _known: dict[int, _Known] = {}
@@ -134,9 +134,9 @@ _known: dict[int, _Known] = {}
 
 
 def _packed(trees: Trees) -> Nodes:
-    """A node as two words (N, 2) beside each other, where all ask about numbers.
+    """A node as two words (N, 2) beside each other, where all splits are of numbers.
 
-    The threshold's key, and column and left child; at a leaf the row of `answer`, and a column of which every row's
+    The threshold's key, and column and left child; at a leaf the row of `values`, and a column of which every row's
     key is least, and itself. Raises CorruptModel.
     """
     known = _looked_at(trees)
@@ -184,11 +184,11 @@ def _is_sound(trees: Trees) -> bool:
     column, left, n = trees.column, trees.left.astype(np.int64), trees.column.size
     asks = column >= 0
     rows = (trees.threshold, left, trees.missing, trees.share)
-    if any(array.shape != (n,) for array in rows) or trees.answer.ndim != 2 or trees.levels.ndim != 1:
+    if any(array.shape != (n,) for array in rows) or trees.values.ndim != 2 or trees.levels.ndim != 1:
         return False
     if not ((trees.root >= 0) & (trees.root < n)).all() or (column >= trees.levels.size).any():
         return False
-    if not ((left >= 0) & (left < np.where(asks, n, len(trees.answer)))).all():
+    if not ((left >= 0) & (left < np.where(asks, n, len(trees.values)))).all():
         return False
     levels = np.where(asks, trees.levels[column] if trees.levels.size else 0, 0)
     only_known = np.isposinf(trees.threshold)

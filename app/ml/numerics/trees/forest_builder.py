@@ -11,10 +11,10 @@ from app.ml.numerics.trees.forest import Trees
 from app.ml.numerics.trees.growth import BLOCK, MUCH
 from app.ml.numerics.trees.longer_arrays import cut, longer, room
 
-PIECE = 2**16
+CHUNK = 2**16
 """Bytes of an array that are moved at a time."""
-GROWING = "column", "threshold", "left", "missing", "share", "members", "answer"
-"""What of `Trees` becomes longer with every tree."""
+GROWING = "column", "threshold", "left", "missing", "share", "members", "values"
+"""Fields of `Trees` that become longer with every tree."""
 
 
 class ForestBuilder:
@@ -29,21 +29,21 @@ class ForestBuilder:
         self._freed = 0
 
     def add(self, tree: Trees, *, kept: bool = True) -> None:
-        """One more. If it has the table of answers of the one before, they share it.
+        """One more. If it has the table of values of the one before, they share it.
 
         kept: whether its arrays are needed any longer; else all that are not sealed are emptied as they are copied.
         """
         if self._fixed is None:
             self._arrays = {name: _Growing(getattr(tree, name)) for name in GROWING}
         sizes = {name: array.size for name, array in self._arrays.items()}
-        shared = self._fixed is not None and self._fixed[0].answer is tree.answer
-        rows = self._fixed[1] if shared and self._fixed else sizes["answer"]
+        shared = self._fixed is not None and self._fixed[0].values is tree.values
+        rows = self._fixed[1] if shared and self._fixed else sizes["values"]
         self._fixed = tree, rows
         self._roots += (tree.root + sizes["column"]).tolist()
         share = self._most / len(self._roots)
         new = {}
         for name, array in self._arrays.items():
-            if name != "answer" or not shared:
+            if name != "values" or not shared:
                 new[name] = array.add(getattr(tree, name), share, kept=kept)
                 self._freed += 0 if kept else new[name].nbytes
             if self._freed >= MUCH:
@@ -57,7 +57,7 @@ class ForestBuilder:
                 threshold[asks & (tree.levels > 0)[column]] += sizes["members"]
 
     def trees(self) -> Trees:
-        """All of them; the last to be asked for."""
+        """All of them. No tree can be added afterwards."""
         assert self._fixed is not None  # noqa: S101 - there is a first tree; for the type checker
         arrays = {name: array.whole() for name, array in self._arrays.items()}
         return self._fixed[0]._replace(root=np.array(self._roots, np.int32), **arrays)
@@ -78,7 +78,7 @@ class _Growing:
         if kept or not (rows.flags.owndata and rows.flags.writeable):
             self._array[before : self.size] = rows
         else:  # from the end on, so that what is copied is given back
-            step = max(1, PIECE // (rows.itemsize * rows[:1].size or 1))
+            step = max(1, CHUNK // (rows.itemsize * rows[:1].size or 1))
             for start in range((len(rows) - 1) // step * step, -1, -step):
                 self._array[before + start : before + len(rows)] = rows[start:]
                 cut(rows, start)
@@ -90,8 +90,8 @@ class _Growing:
 
 
 def together(parts: Sequence[Trees]) -> Trees:
-    """The trees of all, one after the other. If they share one table of answers, they go on sharing it."""
-    orchard = ForestBuilder(len(parts))
+    """The trees of all, one after the other. If they share one table of values, they go on sharing it."""
+    builder = ForestBuilder(len(parts))
     for part in parts:
-        orchard.add(part)
-    return orchard.trees()
+        builder.add(part)
+    return builder.trees()

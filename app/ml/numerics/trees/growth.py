@@ -29,18 +29,18 @@ ONCE = np.uint8(1)
 
 
 class Rules(NamedTuple):
-    """When a node is left alone, and what it may ask. Rows count by their weight."""
+    """When a node becomes a leaf, and which splits it may have. Rows count by their weight."""
 
     criterion: int
     max_depth: int = DEEPEST
     max_leaves: int = 0
-    """0: no limit, and the tree grows depth first; else the question that gains most comes first."""
+    """0: no limit, and the tree grows depth first; else the split that gains most comes first."""
     min_samples_split: float = 2.0
     min_samples_leaf: float = 1.0
     min_gain: float = 0.0
     """What a split must take from impurity × weight."""
     columns: int = DEEPEST
-    """How many are drawn for each question."""
+    """Number of columns drawn for each split."""
     draws_subsets: bool = False
     """Whether subsets of categories are drawn as well, rather than searched."""
     missing_branch: bool | NDArray[np.bool_] = True
@@ -67,7 +67,7 @@ class Grown(NamedTuple):
     impurity: Vector
     """(N,)"""
     gain: Vector
-    """(N,) what the question takes from impurity × weight."""
+    """(N,) what the split takes from impurity × weight."""
     members: NDArray[np.bool_]
 
 
@@ -95,8 +95,8 @@ class Grower:
         bare: bool = False,
         vote: bool = False,
     ) -> Grown:
-        """A tree of the rows whose weight (n,) is not zero. times: (n,) how often each counts, if not once. bare: do
-        not tell weight, impurity and gain of its nodes. vote: nor shares; `left` of a leaf is its likeliest class.
+        """A tree of the rows whose weight (n,) is not zero. times: (n,) how often each counts, if not once. bare:
+        without weight, impurity and gain of its nodes. vote: nor shares; `left` of a leaf is its likeliest class.
         """
         if times is not None and self._order is not None:
             weights, times = weights * times, None
@@ -170,7 +170,7 @@ def _give_back(freed: int) -> None:
 
 
 def chosen(rows: int, which: Callable[[slice], NDArray[np.bool_]]) -> NDArray[np.int32]:
-    """Of so many rows those that it is true of; it is asked about some at a time."""
+    """The rows for which `which` is true; it is called with a block of rows at a time."""
     blocks = [slice(first, first + BLOCK) for first in range(0, rows, BLOCK)]
     places, size = np.empty(sum(np.count_nonzero(which(some)) for some in blocks), np.int32), 0
     for some in blocks:
@@ -188,15 +188,15 @@ def _ways(rules: Rules, d: int) -> NDArray[np.int8]:
 
 
 def planted(
-    tree: Grown, levels: Labels, answer: NDArray[np.float64], result: Labels | None = None, *, kept: bool = True
+    tree: Grown, levels: Labels, values: NDArray[np.float64], rows: Labels | None = None, *, kept: bool = True
 ) -> Trees:
-    """One tree ready to be asked. told: (N,) the row of `answer` that each leaf says; absent: its vote, or one row a
-    node. kept: whether what has grown is needed any longer.
+    """One tree ready to predict. rows: (N,) the row of `values` of each leaf; None: its vote, or one row a node. kept:
+    whether what has grown is needed any longer.
     """
     left = tree.left.copy() if kept else tree.left
     for first in range(0, left.size, BLOCK):
         leaves = first + np.flatnonzero(left[first : first + BLOCK] < 0)
-        left[leaves] = leaves if result is None else result[leaves]
+        left[leaves] = leaves if rows is None else rows[leaves]
     return Trees(
         root=np.zeros(1, np.int32),
         column=tree.column,
@@ -206,5 +206,5 @@ def planted(
         share=tree.share,
         levels=levels.astype(np.int64),
         members=tree.members,
-        answer=answer,
+        values=values,
     )

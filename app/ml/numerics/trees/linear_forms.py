@@ -1,4 +1,4 @@
-"""Linear forms of a few columns each, flat: what an oblique question asks about, and what a leaf may answer with."""
+"""Linear forms of a few columns each, as flat arrays: of oblique splits, and of leaves."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -53,7 +53,7 @@ class Forms(NamedTuple):
         kernels.project(x, *self[:4], out)
         return out
 
-    def told(self, place: int) -> list[JSON]:
+    def terms(self, place: int) -> list[JSON]:
         """The columns of one form and their coefficients."""
         one = self.one(place)
         pairs = zip(one.column.tolist(), one.coef.tolist(), strict=True)
@@ -76,41 +76,41 @@ NONE = joined([])
 
 
 class Bounded(NamedTuple):
-    """What the leaves of a tree of numbers add to their means: a form for each row of `Trees.answer`, or none."""
+    """Linear functions that leaves of a regression tree add to their means: a form for each row of `Trees.values`."""
 
     forms: Forms
     low: Vector
-    """(L,) the least and the greatest that each may say."""
+    """(L,) the least and the greatest prediction of each."""
     high: Vector
 
 
 MEANS = Bounded(NONE, np.zeros(0), np.zeros(0))
 
 
-def answers(trees: Trees, questions: Forms, leaves: Bounded, x: Matrix) -> Matrix:
-    """What one tree says of rows x (n, d), (n, k): its columns from d on are `questions`.
+def predictions(trees: Trees, splits: Forms, leaves: Bounded, x: Matrix) -> Matrix:
+    """The values (n, k) of one tree for rows x (n, d): its columns from d on are `splits`.
 
     Raises CorruptModel for arrays that are no such tree.
     """
-    out = np.zeros((len(x), trees.answer.shape[1]))
-    d, result = x.shape[1], len(trees.answer)
-    if trees.levels.size != d + questions.size or not (result and _fit(questions, d) and _fit(leaves.forms, d)):
+    out = np.zeros((len(x), trees.values.shape[1]))
+    d, rows = x.shape[1], len(trees.values)
+    if trees.levels.size != d + splits.size or not (rows and _fit(splits, d) and _fit(leaves.forms, d)):
         raise CorruptModel("The stored forms are of other columns.")
-    if leaves.forms.size and (out.shape[1] != 1 or {leaves.forms.size, leaves.low.size, leaves.high.size} != {result}):
+    if leaves.forms.size and (out.shape[1] != 1 or {leaves.forms.size, leaves.low.size, leaves.high.size} != {rows}):
         raise CorruptModel("The stored leaves have no prediction.")
-    kernels.add_formed(x, *sound(trees)[1:], *questions[:4], *leaves.forms[:4], leaves.low, leaves.high, out)
+    kernels.add_formed(x, *sound(trees)[1:], *splits[:4], *leaves.forms[:4], leaves.low, leaves.high, out)
     return out
 
 
-def reached(trees: Trees, questions: Forms, x: Matrix) -> Labels:
+def reached(trees: Trees, splits: Forms, x: Matrix) -> Labels:
     """The leaf where each row (n, d) ends; -1 if it goes both ways on its way there."""
     out = np.empty(len(x), np.intp)
-    kernels.reach(x, *trees[1:-1], *questions[:4], out)
+    kernels.reach(x, *trees[1:-1], *splits[:4], out)
     return out
 
 
 def _fit(forms: Forms, d: int) -> bool:
-    """Whether compiled code finds all that it looks for."""
+    """True if compiled code finds everything that it reads."""
     start, column = forms.start, forms.column
     entries = column.size
     if start.ndim != 1 or not start.size or any(array.shape != (entries,) for array in forms[1:]):

@@ -1,9 +1,9 @@
-r"""Trees that may also ask whether a weighted sum of some columns is below a threshold; linear answers of leaves.
+r"""Oblique trees, whose splits may also test a weighted sum of some columns; leaves with linear predictions.
 
 At each node columns are chosen one by one that follow the targets together, and the ridge on the first 2, 4, 8, …
 of them gives a direction for each target: for classes the linear discriminant of one against the rest. Every direction
-is one more column for the search that grows plain trees, so that its questions are judged by the same criterion and
-asked only where they gain more than any about a column by itself.
+is one more column for the search that grows plain trees, so that its splits are compared by the same criterion and
+used only where they gain more than any by a single column.
 
 References: Breiman et al. (1984), CART, 5.2 (linear combinations); Murthy, Kasif & Salzberg (1994), JAIR 2:1 (OC1);
 Menze et al. (2011), On oblique random forests, ECML (ridge); Quinlan (1992), Learning with continuous classes (M5).
@@ -27,19 +27,19 @@ from app.ml.numerics.trees.linear_forms import NONE, NOTHING, Bounded, Form, For
 ROWS_PER_COLUMN = 2.0
 """A node of less weight for each column that it combines would tell noise apart (Murthy et al.)."""
 ONE_ROW = 1.0
-"""The ridge of a direction: columns have deviation 1, so that it counts as one row that says nothing."""
+"""The ridge of a direction: columns have deviation 1, so that it counts as one row without a slope."""
 LITTLE = 1e-9
 """The ridge of a leaf, as a share of its weight: against dependent columns only."""
 Truths: TypeAlias = NDArray[np.bool_]
 
 
 class Stump(NamedTuple):
-    """What a node knows of itself, and its best question."""
+    """A node and its best split."""
 
     tree: Grown
-    """Of one question at most."""
+    """Of one split at most."""
     form: Forms
-    """What it asks about, if that is no column."""
+    """The weighted sum that it tests, if that is no column."""
     ways: tuple[Labels, ...]
     """Rows that go left, right and the way of the missing, as far as there are such ways."""
     depth: int
@@ -76,11 +76,13 @@ def grow(data: Data, rules: Rules, most: int, *, exact: bool, report: Callable[[
 
 def _stump(data: Data, rows: Labels, depth: int, rules: Rules, most: int, *, exact: bool) -> Stump:
     own = data.take(rows)
-    asks = depth < rules.max_depth and own.weights.sum() >= 1.999 * rules.min_samples_leaf  # rounding aside
-    forms = _directions(own, most) if asks else NONE
+    may_split = depth < rules.max_depth and own.weights.sum() >= 1.999 * rules.min_samples_leaf  # rounding aside
+    forms = _directions(own, most) if may_split else NONE
     wide = _widened(own, forms)
     table = ranked(wide) if exact else (binned(wide),)
-    alone = rules._replace(max_depth=int(asks), max_leaves=0, missing_branch=_branches(rules, forms, data.levels.size))
+    alone = rules._replace(
+        max_depth=int(may_split), max_leaves=0, missing_branch=_branches(rules, forms, data.levels.size)
+    )
     tree = Grower(wide, *table).grow(wide.weights, alone)
     column = int(tree.column[0])
     if column < 0:
@@ -119,7 +121,7 @@ def _widened(data: Data, forms: Forms) -> Data:
 
 
 def _directions(data: Data, most: int) -> Forms:
-    """Candidates of ever more columns, for each class by itself; none for a node whose rows have one answer."""
+    """Candidates of ever more columns, for each class by itself; none for a node whose rows have one target."""
     standard = Standard.of(data)
     few = min(most, int(data.weights.sum() / ROWS_PER_COLUMN))
     if few < 2 or not standard.y.any():
@@ -142,7 +144,7 @@ def _forms(standard: Standard, places: Labels, penalty: float, task: Task) -> It
 
 
 def _tree(stumps: list[Stump], left: list[int], d: int) -> tuple[Grown, Forms]:
-    """The nodes as arrays. A question that was never asked is left out."""
+    """The nodes as arrays. Splits that were not used are left out."""
     n = len(stumps)
     column, threshold, gain = np.full(n, -1, np.int32), np.zeros(n), np.zeros(n)
     missing = np.full(n, -1, np.int8)
@@ -168,23 +170,23 @@ def _tree(stumps: list[Stump], left: list[int], d: int) -> tuple[Grown, Forms]:
     return Grown(*shape, value, weight, impurity, gain, np.concatenate(members)), joined(forms)
 
 
-def asked(tree: Grown, forms: Forms, d: int) -> tuple[Grown, Forms]:
-    """Without the forms that no node asks about any more."""
+def used(tree: Grown, forms: Forms, d: int) -> tuple[Grown, Forms]:
+    """Without the forms that no node tests any more."""
     places, number = np.unique(tree.column[tree.column >= d], return_inverse=True)
     column = tree.column.copy()
     column[column >= d] = d + number
     return tree._replace(column=column), forms.take(places - d)
 
 
-def linear_leaves(data: Data, trees: Trees, questions: Forms) -> Bounded:
+def linear_leaves(data: Data, trees: Trees, splits: Forms) -> Bounded:
     """For each leaf the linear fit of its rows (n, d) on the columns that lower the error expected of new rows.
 
     As in M5, it is taken to be the root of the mean square times (n + v) / (n - v) with v coefficients, so that few
-    rows are told by their mean. What a leaf says stays between the least and the greatest target of its rows.
+    rows have their mean. The prediction of a leaf stays between the least and the greatest target of its rows.
     """
-    ends = reached(trees, questions, data.x)
-    low, high = trees.answer[:, 0].copy(), trees.answer[:, 0].copy()
-    parts = [NOTHING] * len(trees.answer)
+    ends = reached(trees, splits, data.x)
+    low, high = trees.values[:, 0].copy(), trees.values[:, 0].copy()
+    parts = [NOTHING] * len(trees.values)
     order = np.argsort(ends, kind="stable")
     cuts = np.searchsorted(ends[order], np.arange(len(trees.column) + 1))
     for node in np.flatnonzero(trees.column < 0).tolist():

@@ -1,4 +1,4 @@
-"""One tree by itself: its ways, its depth, what its columns are worth, and the path of a row."""
+"""One tree: its branches, its depth, the importance of its columns, and the path of a row."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,21 +20,21 @@ def ways(tree: Trees | Grown) -> NDArray[np.intp]:
 
 
 def depth(tree: Trees) -> int:
-    """Questions asked, at most, of a row."""
+    """Largest number of splits that a row passes."""
     return int(deepest(tree.column, tree.threshold, tree.left, tree.missing))
 
 
-def importances(tree: Trees, gain: Vector, questions: Forms = NONE) -> dict[int, float]:
-    """Share of each column that is asked about in all that the questions took from the impurity, largest first.
+def importances(tree: Trees, gain: Vector, splits: Forms = NONE) -> dict[int, float]:
+    """Share of each column with a split in the impurity that all splits took away, largest first.
 
-    What a form takes is its columns', by their `part`.
+    The share of a form is divided among its columns, by their `part`.
     """
-    asks, d = tree.column >= 0, tree.levels.size - questions.size
+    asks, d = tree.column >= 0, tree.levels.size - splits.size
     alone, formed = asks & (tree.column < d), np.flatnonzero(tree.column >= d)
-    entries = questions.take(tree.column[formed] - d)
-    asked = np.append(tree.column[alone], entries.column)
+    entries = splits.take(tree.column[formed] - d)
+    tested = np.append(tree.column[alone], entries.column)
     won = np.append(gain[alone], entries.part * np.repeat(gain[formed], np.diff(entries.start)))
-    columns, group = np.unique(asked, return_inverse=True)
+    columns, group = np.unique(tested, return_inverse=True)
     taken = np.bincount(group, won, len(columns))
     shares = taken / (taken.sum() or 1.0)
     return {int(columns[i]): float(shares[i]) for i in np.argsort(-shares, kind="stable")}

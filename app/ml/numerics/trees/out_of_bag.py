@@ -1,4 +1,4 @@
-"""What the trees of a forest say of rows that they have not seen.
+"""Out-of-bag error of a forest: votes of the trees for rows that they have not seen.
 
 Reference: Breiman (2001), Machine Learning 45:5.
 """
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from app.ml.contract.algorithm import Data, Task, Vector
 from app.ml.numerics.ensembles import calibration
 from app.ml.numerics.linear_algebra.solve import near_one
-from app.ml.numerics.trees.compiled.out_of_bag import reach, tell
+from app.ml.numerics.trees.compiled.out_of_bag import add_votes, reach
 from app.ml.numerics.trees.forest import Trees
 from app.ml.numerics.trees.growth import BLOCK, chosen
 
-JUDGES = 2000
-"""Rows, at most, that each tree tells the columns' importance by, and that each point of the curve is of."""
+MOST_ROWS = 2000
+"""Rows, at most, by which each tree estimates the importance of columns, and of each point of the curve."""
 
 
 class Unseen(NamedTuple):
@@ -43,7 +43,7 @@ def _bits(packed: NDArray[np.uint8], some: slice) -> NDArray[np.bool_]:
 
 
 class OutOfBag:
-    """For each row the sum of what the trees say that have not seen it: votes, or by how much numbers are wrong, in a
+    """For each row the sum over the trees that have not seen it: votes, or by how much numbers are wrong, in a
     unit that brings that near 1. Of either four bytes are enough, of votes that are counted one or two.
     """
 
@@ -54,24 +54,24 @@ class OutOfBag:
         self._truth = data.y[:0] if classes else data.y
         self._unit = 1.0 if classes else near_one(float(data.y.max()) - float(data.y.min()))
         few = np.min_scalar_type(trees)
-        self._told: NDArray[Any] = np.zeros(data.targets.shape, few if counted else np.float32)
+        self._votes: NDArray[Any] = np.zeros(data.targets.shape, few if counted else np.float32)
         self._seen = np.zeros(len(data.x), few)
 
     def add(self, tree: Trees, part: Unseen) -> None:
         rows = chosen(len(self._seen), lambda some: _bits(part.rows, some))
         if part.ends.min(initial=0) < 0:  # its vote is divided
-            self._told = self._told.astype(np.float32, copy=False)
-        tell(self._data.x, rows, part.ends, *tree[1:], self._truth, self._unit, self._told)
+            self._votes = self._votes.astype(np.float32, copy=False)
+        add_votes(self._data.x, rows, part.ends, *tree[1:], self._truth, self._unit, self._votes)
         self._seen[rows] += 1
 
     @property
-    def judged(self) -> int:
+    def evaluated_rows(self) -> int:
         """Rows that some tree has not seen."""
         return int(np.count_nonzero(self._seen))
 
     def calibrated(self) -> Vector:
         """(2,) the powers by which the votes of classes have been probabilities."""
-        return calibration.learned(self._told, self._seen, self._data.targets, self._data.weights)
+        return calibration.learned(self._votes, self._seen, self._data.targets, self._data.weights)
 
     def error(self, step: int = 1) -> tuple[float, float]:
         """Of these, among every `step`-th row: error rate or mean squared error, and its standard error."""
@@ -90,7 +90,7 @@ class OutOfBag:
         """Weight and error of these, some at a time."""
         for first in range(0, len(self._seen), step * BLOCK):
             some = slice(first, first + step * BLOCK, step)
-            seen, result, y = self._seen[some], self._told[some], self._data.y[some]
+            seen, result, y = self._seen[some], self._votes[some], self._data.y[some]
             evaluated = seen > 0
             if self._data.task is Task.CLASSIFICATION:
                 errors: Vector = (result[evaluated].argmax(axis=1) != y[evaluated]).astype(np.float64)
@@ -99,6 +99,6 @@ class OutOfBag:
             yield self._data.weights[some][evaluated], errors
 
 
-def unjudged(rows: int) -> list[str]:
-    """What is to be said of so many rows that every member has seen."""
+def always_seen(rows: int) -> list[str]:
+    """A warning of so many rows that every member has seen."""
     return [f"{rows} rows are known to every member: the out-of-bag error is that of the others."] if rows else []

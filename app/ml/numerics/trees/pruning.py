@@ -24,7 +24,7 @@ def prune(tree: Grown, levels: Labels, cost: float) -> Grown:
 
 def _compact(tree: Grown, levels: Labels, kept: NDArray[np.bool_]) -> Grown:
     """Only these nodes and the truths of their levels, numbered anew. Siblings stay neighbours."""
-    number = np.append(np.cumsum(kept) - 1, -1).astype(np.int32)  # the last place answers for -1
+    number = np.append(np.cumsum(kept) - 1, -1).astype(np.int32)  # the last place stands for -1
     fields = {name: array[kept] for name, array in tree._asdict().items() if name != "members"}
     fields["left"] = number[fields["left"]]
     subsets = np.flatnonzero(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from app.ml.numerics.linear_models.coefficient_errors import Inference, chi_square_q, told
+from app.ml.numerics.linear_models.coefficient_errors import Inference, as_json, chi_square_q
 
 
 @pytest.mark.parametrize(
@@ -33,9 +33,9 @@ def one_mean(values, sigma):
 
 def test_a_mean_has_the_errors_of_a_mean():
     values = np.array([1.0, 2, 4, 9])
-    told = one_mean(values, None).summary()
-    assert told["standard_errors"] == []
-    assert told["intercept_standard_error"] == pytest.approx(stats.sem(values), rel=1e-14)
+    summary = one_mean(values, None).summary()
+    assert summary["standard_errors"] == []
+    assert summary["intercept_standard_error"] == pytest.approx(stats.sem(values), rel=1e-14)
     reach = one_mean(values, None).reach(np.zeros((1, 0)), 0.9)[0]
     assert 4 + reach == pytest.approx(stats.t.interval(0.9, 3, 4, stats.sem(values))[1], rel=1e-12)
     known = one_mean(values, 3.0)
@@ -53,6 +53,6 @@ def test_log_likelihood_is_minus_half_chi2_and_a_constant(sigma):
 
 
 def test_what_is_not_a_number_is_null():
-    assert told([1.0, np.nan, np.inf]) == [1.0, None, None]
-    assert told(np.nan) is None
-    assert told(2.0) == 2.0
+    assert as_json([1.0, np.nan, np.inf]) == [1.0, None, None]
+    assert as_json(np.nan) is None
+    assert as_json(2.0) == 2.0

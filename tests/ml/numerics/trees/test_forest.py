@@ -20,7 +20,7 @@ def traced(trees, row, node):
     """What a row hears from a node on: (k,), by the definition."""
     column, left = trees.column[node], trees.left[node]
     if column < 0:
-        return trees.answer[left]
+        return trees.values[left]
     value, threshold = row[column], trees.threshold[node]
     if np.isnan(value):
         if trees.missing[node] >= 0:
@@ -81,7 +81,7 @@ def forest(seed, nodes=60, count=3):
             node = rng.choice(np.flatnonzero(column[:child] < 0))
             column[node], left[node] = rng.integers(2), child
         fields = column, rng.choice(near, nodes), left, np.full(nodes, -1), np.full(nodes, 0.25)
-        parts.append(tree(*fields, answer=rng.normal(size=nodes)))
+        parts.append(tree(*fields, values=rng.normal(size=nodes)))
     return together(parts), np.array([*near[:-1], NAN, 1e300, -1e300])
 
 
@@ -102,7 +102,7 @@ def test_the_kernel_is_what_it_says():
     trees, values = forest(7, nodes=20)
     x = np.random.default_rng(7).choice(values[~np.isnan(values)], (11, 2))
     found = np.full((4, 11, 1), NAN)
-    given = x, trees.root, _packed(trees), trees.answer
+    given = x, trees.root, _packed(trees), trees.values
     with np.errstate(over="ignore"):
         for way, out in zip([add_plain.python, add_plain], found[:2], strict=True):
             assert way(*given, 9, False, out) == 0
@@ -125,17 +125,17 @@ def test_other_columns_are_refused():
             total(trees, np.zeros((rows, 1)))
 
 
-def tree(*fields, answer):
+def tree(*fields, values):
     """Column, threshold, left, missing and share of every node."""
     types = np.int32, np.float64, np.int32, np.int8, np.float64
     arrays = (np.array(values, kind) for values, kind in zip(fields, types, strict=True))
-    predictions = np.array(answer, float)[:, None]
+    predictions = np.array(values, float)[:, None]
     return Trees(np.zeros(1, np.int32), *arrays, np.zeros(2, np.int64), np.zeros(0, bool), predictions)
 
 
 def test_a_missing_value_goes_both_ways():
     """B6.7: 30 % of the training rows left to 10, 70 % right to 20: 17."""
-    stump = tree([0, -1, -1], [0.5, 0, 0], [1, 0, 1], [-1, -1, -1], [0.3, 1, 1], answer=[10, 20])
+    stump = tree([0, -1, -1], [0.5, 0, 0], [1, 0, 1], [-1, -1, -1], [0.3, 1, 1], values=[10, 20])
     assert total(stump, np.array([[NAN, 0.0]])).tolist() == [[0.3 * 10 + 0.7 * 20]]
 
 
@@ -147,11 +147,11 @@ def test_parts_multiply_and_the_rest_of_the_row_is_asked():
         [1, 3, 5, 0, 1, 2, 3],
         [-1] * 7,
         [0.25, 0.6, 0.5, 1, 1, 1, 1],
-        answer=[1, 10, 100, 1000],
+        values=[1, 10, 100, 1000],
     )
     expected = 0.25 * (0.6 * 1 + 0.4 * 10) + 0.75 * 1000
     assert total(nested, np.array([[NAN, 9.0]]))[0, 0] == pytest.approx(expected, rel=1e-15)
-    parts = nested._replace(answer=np.ones((4, 1)))
+    parts = nested._replace(values=np.ones((4, 1)))
     assert total(parts, np.array([[NAN, NAN]]))[0, 0] == pytest.approx(1, rel=1e-15)
 
 
@@ -167,7 +167,7 @@ LIES = {
     "back to the root": {"left": [0, 0, 1]},
     "out of the nodes": {"left": [2, 0, 1]},
     "out of the nodes by an infinite threshold": {"threshold": [-np.inf, 0, 0], "left": [2, 0, 1]},
-    "no such answer": {"left": [1, 0, 2]},
+    "no such values": {"left": [1, 0, 2]},
     "no such column": {"column": [2, -1, -1]},
     "no such tree": {"root": [3]},
     "a missing way out of the nodes": {"missing": [2, 0, 0]},
@@ -179,7 +179,7 @@ LIES = {
 
 @pytest.mark.parametrize("lie", LIES)
 def test_lies_are_refused_before_compiled_code_follows_them(lie):
-    stump = tree([0, -1, -1], [0.5, 0, 0], [1, 0, 1], [-1, -1, -1], [0.3, 1, 1], answer=[10, 20])
+    stump = tree([0, -1, -1], [0.5, 0, 0], [1, 0, 1], [-1, -1, -1], [0.3, 1, 1], values=[10, 20])
     total(stump, np.zeros((1, 2)))
     bad = stump._replace(left=stump.left.copy())
     bad = bad._replace(**{name: np.array(value, getattr(stump, name).dtype) for name, value in LIES[lie].items()})
@@ -190,7 +190,7 @@ def test_lies_are_refused_before_compiled_code_follows_them(lie):
 @pytest.mark.parametrize("name", Trees._fields)
 def test_arrays_of_another_type_are_refused(name):
     """Of a type that is as large, and with gaps between their numbers."""
-    stump = tree([0, -1, -1], [0.5, 0, 0], [1, 0, 1], [-1, -1, -1], [0.3, 1, 1], answer=[10, 20])
+    stump = tree([0, -1, -1], [0.5, 0, 0], [1, 0, 1], [-1, -1, -1], [0.3, 1, 1], values=[10, 20])
     stump = stump._replace(members=np.ones(2, bool), root=np.zeros(2, np.int32))
     total(stump, np.zeros((1, 2)))
     array = getattr(stump, name)

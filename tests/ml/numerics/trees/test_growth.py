@@ -110,11 +110,11 @@ def test_boosted_trees_send_the_missing_to_a_side(exact):
     slopes = np.random.default_rng(2).uniform(-1, 1, 40)
     bent = abs(slopes) * (1 - abs(slopes))
     response = replace(data, task=R, y=slopes / bent, weights=data.weights * bent)
-    assert Weak(data, 1, exact=exact).taught(shares.weights)[0].gain[0] == pytest.approx(best(shares, GINI, 1e-12))
+    assert Weak(data, 1, exact=exact).grown(shares.weights)[0].gain[0] == pytest.approx(best(shares, GINI, 1e-12))
     step = Weak(data, 1, exact=exact).stepped(slopes)
     assert step.gain[0] == pytest.approx(best(response, VARIANCE, 1e-12 * response.weights.sum()))
     assert step.value[0, 0] == pytest.approx(data.weights @ slopes / response.weights.sum())
-    deep, _ = Weak(data, 3, exact=exact).taught(shares.weights)
+    deep, _ = Weak(data, 3, exact=exact).grown(shares.weights)
     assert len(deep.column) == 1 + 2 * (deep.column >= 0).sum(), "two ways out of each question"
 
 

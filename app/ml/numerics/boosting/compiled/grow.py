@@ -106,13 +106,14 @@ def boost(
     gain,
     sides,
 ):
-    """Grow one tree of the rows `taught`, put them into `rows` (n,) leaf by leaf, and return how many nodes it has.
+    """Grow one tree of the rows of `train_mask`, put them into `rows` (n,) leaf by leaf, and return how many nodes it
+    has.
 
     words and codes: the same (n, columns), as words and as bytes. further: (2, d) where the further bytes of a column
-    of many categories begin, and how many they are: see `Binned.wide`. told, weights, scale, numbers: see `slope`, of
-    which histograms tell steps of 1/`gradients` and 1/`curvatures`. unit: of the gradients over that of the curvatures.
-    smoothing, extra, rare: of categories, the curvature added to each to put them in order, that added to leaves that a
-    question about them parts, and the rows one must have to be named. sides: (nodes, CELLS or more) where each code
+    of many categories begin, and how many they are: see `Binned.wide`. result, weights, scale, numbers: see `slope`, of
+    which histograms count steps of 1/`gradients` and 1/`curvatures`. unit: of the gradients over that of the
+    curvatures. smoothing, extra, rare: of categories, the curvature added to each to put them in order, that added to
+    leaves below a split of them, and the rows one must have to be named. sides: (nodes, CELLS or more) where each code
     goes. pool: (2 or more, cells) scratch for histograms; both children of a leaf that keeps none are counted. spare:
     scratch of any length. leaf_rows: (max_leaves, 3) each leaf's node, and where its rows begin and end.
     """

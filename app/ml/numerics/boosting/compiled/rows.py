@@ -1,6 +1,6 @@
 """The rows of one tree of a sum of trees: their slopes, histograms of these, and the leaf each row is in.
 
-A row's gradient and curvature are told as whole numbers in one word, `gradient << bits | curvature`, so that a
+A row's gradient and curvature are whole numbers in one word, `gradient << bits | curvature`, so that a
 histogram takes one addition a cell, exactly. The codes of a row lie together, eight columns a word.
 """
 
@@ -15,10 +15,10 @@ CHUNK = 256
 
 
 @kernel("Tuple((f8, f8))(f8[::1], f8[:], f8[::1], f8, b1, f8, f4[::1])", writes=["result"])
-def tell(at, target, weights, scale, numbers, unit, result):
-    """The gradient of each row, times `unit`, whatever it weighs, into `told` (n,); the largest of both slopes.
+def gradients_of(at, target, weights, scale, numbers, unit, result):
+    """The gradient of each row, times `unit`, whatever it weighs, into `result` (n,); the largest of both slopes.
 
-    at: (n,) the sum so far for numbers, else the probability of what `target` (n,) says: squared or logistic loss.
+    at: (n,) the sum so far for numbers, else the probability of the class; `target` (n,): squared or logistic loss.
     """
     steepest, most = 0.0, 0.0
     for i in range(at.size):
@@ -30,7 +30,8 @@ def tell(at, target, weights, scale, numbers, unit, result):
 
 @inner
 def slope(slopes, i):
-    """Gradient and curvature of row i. The latter is 1 for numbers, and p (1 - p) of probabilities: told is p or p - 1.
+    """Gradient and curvature of row i. The latter is 1 for numbers, and p (1 - p) of probabilities: the gradient is p
+    or p - 1.
 
     Both count times weights[i] · scale, if there are any weights.
     """
@@ -144,9 +145,9 @@ def chosen(train_mask, rows):
     "void(i4[::1], i8[:,::1], f8[::1], f4[::1])",
     writes=["raw"],
 )
-def answer(rows, leaf_rows, value, raw):
-    """Add what each leaf's node says to `raw` (n,) of its rows."""
+def add_values(rows, leaf_rows, value, raw):
+    """Add the value of each leaf's node to `raw` (n,) of its rows."""
     for leaf in range(leaf_rows.shape[0]):
-        said = raw.dtype.type(value[leaf_rows[leaf, 0]])
+        own = raw.dtype.type(value[leaf_rows[leaf, 0]])
         for i in rows[leaf_rows[leaf, 1] : leaf_rows[leaf, 2]]:
-            raw[np.uintp(i)] += said
+            raw[np.uintp(i)] += own

@@ -1,6 +1,6 @@
 """The best split of a leaf of boosting, over its columns, from their histograms.
 
-A cell tells the sums over its rows in one word, `gradient << bits | curvature`, in whole steps. Rows are counted by
+A cell holds the sums over its rows in one word, `gradient << bits | curvature`, in whole steps. Rows are counted by
 their share of the leaf's curvature.
 
 References: Ke et al. (2017), LightGBM, NeurIPS; Fisher (1958), J. Amer. Statist. Assoc. 53:789 (grouping categories);
@@ -14,7 +14,8 @@ from app.ml.numerics.jit import inner, seldom
 CELLS = 256
 """A histogram's places for a column."""
 NAMED = 32
-"""Categories, at most, that a question tells from all others: where many are few rows, chance finds some that agree."""
+"""Categories, at most, that a split sets apart from all others: where many are few rows, chance finds some that agree.
+"""
 GAPS = 132, 57, 23, 10, 4, 1
 LEFT, RIGHT, NEITHER = 0, 1, 2
 

@@ -1,1 +1,3 @@
-"""Loops compiled by numba. Their types stand in their signatures: nothing here is annotated or asked by name."""
+"""Loops compiled by numba. Their types stand in their signatures: nothing here is annotated, and no argument has a
+keyword.
+"""

@@ -1,8 +1,8 @@
 """Growing one tree, node by node, without a step of Python in between.
 
-The rows of a node are a segment of `order`, which a question deals out to the node's ways in place. `order` is one
+The rows of a node are a segment of `order`, which a split divides in place among the node's branches. `order` is one
 row of row numbers, and a column's rows are sorted or counted by code at every node; or it is one row a column, sorted
-by its codes beforehand, which dealing out keeps sorted.
+by its codes beforehand, which stays sorted when it is divided.
 """
 
 import numpy as np
@@ -16,11 +16,11 @@ EPS = float(np.finfo(np.float64).eps)
 TIE = 1e-11
 """Gains closer than this share of the node's impurity are equal: rounding must not choose."""
 LEEWAY = 1e-9
-"""Share by which rounding may take a sum of weights below what is asked for."""
+"""Share by which rounding may take a sum of weights below the minimum."""
 NEAR = 8192
 """Rows of a node, at most, whose entries are brought together: more lie dense enough to be fetched each time."""
 PARTS = 4
-"""Turns in which all rows are dealt out: more take less memory, and move more of them twice."""
+"""Turns in which all rows are divided: more take less memory, and move more of them twice."""
 GROW = (
     "void({}[:,::1], i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i4[:,::1], f8[::1], f8[::1], u1[:],"
     "i8, i8, i8, f8, f8, f8, i8, b1, i1[::1], u8[::1], i8[::1], i8[::1], i4[:,::1], b1[::1],"
@@ -76,7 +76,7 @@ def gather(rows, target, near, total):
 
 @inner
 def describe(rows, target, near, total, value):
-    """Sums over the rows of a node, its `value`, weight and impurity, which is 0 if they all have one answer."""
+    """Sums over the rows of a node, its `value`, weight and impurity, which is 0 if they all have one target."""
     criterion = target[3]
     mean, square, largest = gather(rows, target, near, total)
     if criterion in (VARIANCE, NEWTON):
@@ -109,7 +109,7 @@ def likeliest(shares):
 
 @seldom
 def foremost(waiting, gain):
-    """The place in `waiting` of the node whose question gains most; of a tie the oldest."""
+    """The place in `waiting` of the node whose split gains most; of a tie the oldest."""
     best = 0
     for place in range(1, len(waiting)):
         node, other = waiting[place, 0], waiting[best, 0]
@@ -160,17 +160,17 @@ def grow(
     codes (d, n) u1 or i4, bins (d,), start (d,), low, high, levels (d,): a `Binned`. order (1 or d, m): the rows.
     y (n,): numbers, or slopes of a NEWTON step (not ranked), or classes. A row counts as `weight` (n,) times `times`
     (n,), which are 1 where columns are sorted.
-    max_leaves: 0 for no limit; with one, the question that gains most is asked first. tries: columns drawn for each
-    question. lottery: subsets of categories are drawn too. own (d,): where a column may send missing values.
+    max_leaves: 0 for no limit; with one, the split that gains most comes first. tries: columns drawn for each
+    split. lottery: subsets of categories are drawn too. own (d,): where a column may send missing values.
     state (1,): of the random numbers; drawn (d,): the columns, as they were drawn.
 
-    at (4,): nodes so far; questions in `waiting` (·, 8), none when the tree is done; leaves; truths in `members`. mass,
+    at (4,): nodes so far; splits in `waiting` (·, 8), none when the tree is done; leaves; truths in `members`. mass,
     impurity and gain may have one place for all nodes, where nobody needs them, unless there is a limit of leaves; and
     so may value, of classes: then `left` of a leaf is the likeliest.
     """
     d, n = codes.shape
     target = y, weight, times, criterion
-    criterion = VARIANCE if criterion == NEWTON else criterion  # their entries add up and are judged alike
+    criterion = VARIANCE if criterion == NEWTON else criterion  # their entries add up and are compared alike
     m, k = order.shape[1], 2 if criterion == VARIANCE else value.shape[1]
     most, widest = 1, 1
     for j in range(d):
@@ -198,10 +198,10 @@ def grow(
             node, lo, hi = nodes, begin[way], end[way]
             nodes += 1
             rows = order[0, lo:hi]
-            answer = value[node if keeps else 0]
-            weighs, impure = describe(rows, target, near, total, answer)
+            node_value = value[node if keeps else 0]
+            weighs, impure = describe(rows, target, near, total, node_value)
             column[node], threshold[node], missing[node], share[node] = -1, 0.0, -1, 1.0
-            left[node] = -1 if keeps else likeliest(answer)
+            left[node] = -1 if keeps else likeliest(node_value)
             note = node if whole else 0
             mass[note], impurity[note], gain[note] = weighs, impure, 0.0
             if way == 0:
@@ -210,12 +210,12 @@ def grow(
                 share[parent] = lefts / (lefts + weighs)
             if impure == 0 or depth >= max_depth or weighs < min_split * (1 - LEEWAY):
                 continue
-            mean = answer[0]
+            mean = node_value[0]
             if criterion == VARIANCE and ranked:
                 for i in rows:
                     moment[i] = weight[i] * (y[i] - mean)
             unit = impure * weighs
-            gained, j, asks, last, following, gap = search(
+            gained, j, test, last, following, gap = search(
                 rows,
                 codes,
                 bins,
@@ -238,9 +238,9 @@ def grow(
             if j < 0 or gained < min_gain - 1e-12 * unit:
                 continue
             gain[note] = max(gained, 0.0)
-            if asks == THRESHOLD:
+            if test == THRESHOLD:
                 threshold[node] = middle(high[start[j] + last], low[start[j] + following])
-            elif asks == SUBSET:
+            elif test == SUBSET:
                 threshold[node] = named
                 for level in range(levels[j]):
                     members[named] = best_pick[level]
@@ -249,33 +249,33 @@ def grow(
                 threshold[node] = np.inf
             plan = waiting[open_]
             plan[0], plan[1], plan[2], plan[3] = node, lo, hi, depth
-            plan[4], plan[5], plan[6], plan[7] = j, asks, last, gap
+            plan[4], plan[5], plan[6], plan[7] = j, test, last, gap
             open_ += 1
         if open_ == 0 or nodes + 3 > column.size or open_ + 3 > len(waiting) or named + 3 * widest > members.size:
             break
         place = foremost(waiting[:open_], gain) if max_leaves else open_ - 1
         plan = waiting[place]
         node, lo, hi, depth = np.int64(plan[0]), np.int64(plan[1]), np.int64(plan[2]), np.int64(plan[3])
-        j, asks, last, gap = np.int64(plan[4]), np.int64(plan[5]), np.int64(plan[6]), np.int64(plan[7])
+        j, test, last, gap = np.int64(plan[4]), np.int64(plan[5]), np.int64(plan[6]), np.int64(plan[7])
         open_ -= 1
         waiting[place] = waiting[open_]
-        fresh, more = 0, (gap == ASIDE) + (asks != KNOWN)
+        fresh, more = 0, (gap == ASIDE) + (test != KNOWN)
         if max_leaves and leaves + more > max_leaves:
             threshold[node], gain[node] = 0.0, 0.0
             continue
         leaves += more
-        truths = np.int64(threshold[node]) if asks == SUBSET else 0
-        question = bins[j], gap, asks, last, members[truths:]
+        truths = np.int64(threshold[node]) if test == SUBSET else 0
+        split = bins[j], gap, test, last, members[truths:]
         if ranked:
-            mark(order[0, lo:hi], codes[j], question, side)
+            mark(order[0, lo:hi], codes[j], split, side)
             deal(order, lo, hi, side, None, spare, ways)
         else:
-            deal(order, lo, hi, codes[j], question, spare, ways)
+            deal(order, lo, hi, codes[j], split, spare, ways)
         parent, column[node], left[node] = node, j, nodes
         missing[node] = more if gap == ASIDE else gap
         depth += 1
         for way in range(3):
-            if way == 0 or (way == 1 and asks != KNOWN) or (way == 2 and gap == ASIDE):
+            if way == 0 or (way == 1 and test != KNOWN) or (way == 2 and gap == ASIDE):
                 begin[fresh], end[fresh] = lo, lo + ways[way]
                 fresh += 1
             lo += ways[way]

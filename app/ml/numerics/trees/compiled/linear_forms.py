@@ -1,4 +1,4 @@
-"""Linear forms of rows, and trees that ask about them or answer with them.
+"""Linear forms of rows, and trees whose splits or leaves are linear forms.
 
 The arguments from `start` on are the fields of `app.ml.numerics.trees.linear_forms.Forms`, those
 from `column` on of `Trees`.
@@ -31,9 +31,9 @@ def project(x, start, column, coef, centre, out):
 
 
 @inner
-def said(row, r, start, column, coef, centre, answer, low, high):
-    """The first answer of a leaf with its form, in which missing values are at their centres, within its bounds."""
-    total = answer[r, 0]
+def leaf_value(row, r, start, column, coef, centre, values, low, high):
+    """The first value of a leaf with its form, in which missing values are at their centres, within its bounds."""
+    total = values[r, 0]
     for e in range(start[r], start[r + 1]):
         value = row[column[e]]
         if not np.isnan(value):
@@ -51,7 +51,7 @@ def add_formed(
     share,
     levels,
     members,
-    answer,
+    values,
     start,
     entry,
     coef,
@@ -64,9 +64,9 @@ def add_formed(
     high,
     out,
 ):
-    """Add one tree's answer for each row of x (n, d) to its row of `out` (n, k).
+    """Add one tree's value for each row of x (n, d) to its row of `out` (n, k).
 
-    A node's column from d on is the form (of the first four arrays) of that number less d. Leaves speak by the forms
+    A node's column from d on is the form (of the first four arrays) of that number less d. Leaves predict by the forms
     of the other four, if there are any, within `low` and `high`.
     """
     d, linear = x.shape[1], start_.size > 1
@@ -88,10 +88,10 @@ def add_formed(
                 at = to
             r = np.int64(left[at])
             if linear:
-                out[i, 0] += part * said(x[i], r, start_, entry_, coef_, centre_, answer, low, high)
+                out[i, 0] += part * leaf_value(x[i], r, start_, entry_, coef_, centre_, values, low, high)
             else:
                 for s in range(out.shape[1]):
-                    out[i, s] += part * answer[r, s]
+                    out[i, s] += part * values[r, s]
 
 
 @kernel(f"void(f8[:,::1], {TREE}, {FORMS}, i8[::1])", writes=["out"])

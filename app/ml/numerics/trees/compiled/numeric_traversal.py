@@ -1,6 +1,6 @@
-"""The way of many rows through trees that ask about numbers only. `app.ml.numerics.trees.forest` packs their nodes.
+"""Traversal of trees by many rows, where all splits are of numbers. `app.ml.numerics.trees.forest` packs their nodes.
 
-One row waits at every question for the memory that holds the next. Eight rows go down a tree side by side, so that
+One row waits at every split for the memory that holds the next. Eight rows go down a tree side by side, so that
 their waits overlap; the next node is computed, not jumped to, and a leaf leads to itself until all eight are there.
 """
 
@@ -55,16 +55,16 @@ def written(x, i, keys, row):
 
 
 @kernel("i8(f8[:,::1], i4[::1], u8[:,::1], f8[:,::1], i8, b1, f8[:,::1])", writes=["out"])
-def add_plain(x, root, nodes, answer, block, apart, out):
-    """The sum of all trees' answers for each row of x (n, d) into `out` (n, k), `block` rows at a time.
+def add_plain(x, root, nodes, values, block, apart, out):
+    """The sum of all trees' values for each row of x (n, d) into `out` (n, k), `block` rows at a time.
 
-    apart: the first number of each tree's answer instead, `out` being (n, T). What is said of rows with NaN means
-    nothing; told is how many they are.
+    apart: the first number of each tree's value instead, `out` being (n, T). Rows with NaN get values without a
+    meaning. Returns how many they are.
     """
     n, d = x.shape
     size = (min(block, n) + LANES - 1) // LANES * LANES
-    keys = np.zeros((size, d + 1), np.uint64)  # the last column is less than any key: leaves ask about it
-    ends, result = np.empty(size, np.int64), np.empty((answer.shape[1], size))
+    keys = np.zeros((size, d + 1), np.uint64)  # the last column is less than any key: leaves compare it
+    ends, result = np.empty(size, np.int64), np.empty((values.shape[1], size))
     gaps = 0
     for first in range(0, n, block):
         rows = min(block, n - first)
@@ -78,9 +78,9 @@ def add_plain(x, root, nodes, answer, block, apart, out):
                     ends[i + lane] = np.int64(nodes[node, U(0)])
             for s in range(0 if apart else result.shape[0]):
                 for i in range(rows):
-                    result[s, i] += answer[ends[i], s]
+                    result[s, i] += values[ends[i], s]
             for i in range(rows if apart else 0):
-                out[first + i, t] = answer[ends[i], 0]
+                out[first + i, t] = values[ends[i], 0]
         for i in range(0 if apart else rows):
             for s in range(result.shape[0]):
                 out[first + i, s] = result[s, i]
@@ -88,7 +88,7 @@ def add_plain(x, root, nodes, answer, block, apart, out):
 
 
 @kernel("i8(f8[:,::1], i4[::1], u8[:,::1], f8[:,::1], b1, f8[:,::1])", writes=["out"], keep_gil=True)
-def add_plain_few(x, root, nodes, answer, apart, out):
+def add_plain_few(x, root, nodes, values, apart, out):
     """The same for a few rows: each goes down eight trees side by side."""
     n, d = x.shape
     size = (root.size + LANES - 1) // LANES * LANES
@@ -104,8 +104,8 @@ def add_plain_few(x, root, nodes, answer, apart, out):
             e, f, g, h = at[t + 4], at[t + 5], at[t + 6], at[t + 7]
             for lane, node in enumerate(ends_of(keys, U(0), U(0), nodes, a, b, c, d_, e, f, g, h)):
                 leaf = np.int64(nodes[node, U(0)])
-                for s in range(0 if apart or t + lane >= root.size else answer.shape[1]):
-                    out[i, s] += answer[leaf, s]
+                for s in range(0 if apart or t + lane >= root.size else values.shape[1]):
+                    out[i, s] += values[leaf, s]
                 if apart and t + lane < root.size:
-                    out[i, t + lane] = answer[leaf, 0]
+                    out[i, t + lane] = values[leaf, 0]
     return gaps

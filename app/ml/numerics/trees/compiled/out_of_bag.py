@@ -1,4 +1,4 @@
-"""What one tree of a forest says of the rows it has not seen.
+"""Out-of-bag votes of one tree of a forest, and its errors with a column permuted.
 
 Reference: Breiman (2001), Machine Learning 45:5.
 """
@@ -24,52 +24,52 @@ def reach(x, rows, column, threshold, left, missing, levels, members, ends):
         ends[p] = leaf(x[rows[p]], 0, column, threshold, left, missing, levels, members)
 
 
-TELL = f"void(f8[:,::1], i4[::1], i4[::1], {TREE}, f8[:], f8, {{}}[:,::1])"
+ADD_VOTES = f"void(f8[:,::1], i4[::1], i4[::1], {TREE}, f8[:], f8, {{}}[:,::1])"
 
 
-@kernel(*map(TELL.format, ("f4", "u1", "u2")), writes=["result"])
-def tell(x, rows, ends, column, threshold, left, missing, share, levels, members, answer, truth, unit, result):
-    """Add to `told` (n, k) the answers of the tree for these rows, which end there, less `truth` (n,) or nothing, and
+@kernel(*map(ADD_VOTES.format, ("f4", "u1", "u2")), writes=["result"])
+def add_votes(x, rows, ends, column, threshold, left, missing, share, levels, members, values, truth, unit, result):
+    """Add to `result` (n, k) the values of the tree for these rows, which end there, less `truth` (n,) or nothing, and
     times `unit`.
     """
-    said = np.empty(result.shape[1])
+    vote = np.empty(result.shape[1])
     for p in range(rows.size):
         i, end = rows[p], np.int64(ends[p])
-        said[:] = -truth[i] if truth.size else 0.0
+        vote[:] = -truth[i] if truth.size else 0.0
         if end < 0:
-            part(x[i], -1 - end, column, threshold, left, missing, share, levels, members, answer, said)
+            part(x[i], -1 - end, column, threshold, left, missing, share, levels, members, values, vote)
         else:
-            for s in range(said.size):
-                said[s] += answer[left[end], s]
-        for s in range(said.size):
-            result[i, s] += said[s] * unit
+            for s in range(vote.size):
+                vote[s] += values[left[end], s]
+        for s in range(vote.size):
+            result[i, s] += vote[s] * unit
 
 
 @inner
-def wrong(said, y, numbers):
+def wrong(vote, y, numbers):
     """Squared error of a number; of classes, whether the likeliest is another."""
     if numbers:
-        return (said[0] - y) ** 2
-    return 0.0 if likeliest(said) == y else 1.0
+        return (vote[0] - y) ** 2
+    return 0.0 if likeliest(vote) == y else 1.0
 
 
 @kernel(
     f"f8(f8[:,::1], f8[::1], f8[::1], b1, i4[::1], u8, {TREE}, f8[::1])",
     writes=["more"],
 )
-def permuted(x, y, weight, numbers, rows, seed, column, threshold, left, missing, share, levels, members, answer, more):
+def permuted(x, y, weight, numbers, rows, seed, column, threshold, left, missing, share, levels, members, values, more):
     """The tree's mean error on these rows, and in `more` (d,) how much it grows when a column is permuted in them."""
-    d, k = x.shape[1], answer.shape[1]
+    d, k = x.shape[1], values.shape[1]
     state = np.array([seed], np.uint64)
-    other, asked = rows.copy(), np.zeros(d, np.bool_)
-    row, said, errors = np.empty(d), np.empty(k), np.empty(rows.size)
+    other, used = rows.copy(), np.zeros(d, np.bool_)
+    row, vote, errors = np.empty(d), np.empty(k), np.empty(rows.size)
     error, whole = 0.0, 0.0
     for node in range(column.size):
         if column[node] >= 0:
-            asked[column[node]] = True
+            used[column[node]] = True
     for j in range(-1, d):
         more[max(j, 0)] = 0.0
-        if j >= 0 and not asked[j]:
+        if j >= 0 and not used[j]:
             continue
         for p in range(rows.size - 1, 0, -1):
             swap = below(p + 1, state)
@@ -82,10 +82,10 @@ def permuted(x, y, weight, numbers, rows, seed, column, threshold, left, missing
                 row[j] = x[other[p], j]
             end = leaf(row, 0, column, threshold, left, missing, levels, members)
             for s in range(k):
-                said[s] = 0.0 if end < 0 else answer[left[end], s]
+                vote[s] = 0.0 if end < 0 else values[left[end], s]
             if end < 0:
-                part(row, -1 - end, column, threshold, left, missing, share, levels, members, answer, said)
-            now = weight[i] * wrong(said, y[i], numbers)
+                part(row, -1 - end, column, threshold, left, missing, share, levels, members, values, vote)
+            now = weight[i] * wrong(vote, y[i], numbers)
             if j < 0:
                 errors[p] = now
                 error += now

@@ -1,4 +1,4 @@
-"""Rows dealt out to the ways of a question where they are, as many at a time as there is room for aside."""
+"""Rows divided in place among the branches of a split, as many at a time as the spare array holds."""
 
 import numpy as np
 
@@ -7,25 +7,25 @@ from app.ml.numerics.trees.compiled.split_search import ASIDE, SUBSET, THRESHOLD
 
 
 @inner
-def way(c, question):
-    """Which way a row of code c goes: 0 left, 1 right, 2 neither. Without a question the code is the way."""
-    if question is None:
+def way(c, split):
+    """Branch of a row of code c: 0 left, 1 right, 2 neither. Without a split the code is the branch."""
+    if split is None:
         return c
-    bins, gap, asks, last, members = question
+    bins, gap, test, last, members = split
     if c == bins:
         return gap if gap >= 0 else ASIDE
-    if asks == THRESHOLD:
+    if test == THRESHOLD:
         return np.int64(c > last)
-    if asks == SUBSET:
+    if test == SUBSET:
         return np.int64(not members[c])
     return np.int64(0)
 
 
 @inner
-def mark(rows, code, question, side):
-    """Which way each row goes into `side` (n,), to be dealt out by that."""
+def mark(rows, code, split, side):
+    """The branch of each row into `side` (n,), by which other columns' rows are divided."""
     for i in rows:
-        side[i] = way(np.int64(code[i]), question)
+        side[i] = way(np.int64(code[i]), split)
 
 
 @inner
@@ -43,7 +43,7 @@ def exchange(rows, kept, first, stay, spare):
 
 
 @inner
-def part(rows, code, question, least, spare):
+def part(rows, code, split, least, spare):
     """Bring the rows whose way is less than that to the front, stably: how many; and the last way that any goes."""
     kept, first, farthest = 0, 0, np.int64(0)
     while first < rows.size:
@@ -51,7 +51,7 @@ def part(rows, code, question, least, spare):
         stay, moved = np.uintp(0), np.uintp(0)
         for p in range(some.size):
             i = some[np.uintp(p)]
-            goes = way(np.int64(code[np.uintp(i)]), question)
+            goes = way(np.int64(code[np.uintp(i)]), split)
             farthest = max(farthest, goes)
             beyond = np.uintp(goes >= least)
             spare[moved] = i
@@ -66,13 +66,13 @@ def part(rows, code, question, least, spare):
 
 
 @apart
-def deal(order, lo, hi, code, question, spare, ways):
+def deal(order, lo, hi, code, split, spare, ways):
     """Bring the rows lo … hi of each of `order` that go left to the front, then those that go right, then the others,
     stably; how many go each way into `ways`.
     """
     for r in range(order.shape[0]):
         rows = order[r, lo:hi]
-        left, farthest = part(rows, code, question, 1, spare)
+        left, farthest = part(rows, code, split, 1, spare)
         others = rows[left:]
-        right = part(others, code, question, 2, spare)[0] if farthest > 1 else others.size
+        right = part(others, code, split, 2, spare)[0] if farthest > 1 else others.size
         ways[0], ways[1], ways[2] = left, right, others.size - right

@@ -1,4 +1,4 @@
-"""What a whole tree is like. Children come after their parents, siblings side by side."""
+"""Depth of a tree, and pruning by cost and complexity. Children come after their parents, siblings side by side."""
 
 import math
 
@@ -9,19 +9,19 @@ from app.ml.numerics.jit import inner, kernel
 
 @inner
 def last(node, threshold, left, missing):
-    """The last child of a node that asks; the first is `left`."""
+    """The last child of a node with a split; the first is `left`."""
     return left[node] + max(0 if math.isinf(threshold[node]) else 1, missing[node])
 
 
 @kernel("i8(i4[::1], f8[::1], i4[::1], i1[::1])")
 def deepest(column, threshold, left, missing):
-    """Questions asked, at most, on any way from the root."""
-    asked = np.zeros(column.size, np.int32)
+    """Largest number of splits on a path from the root."""
+    depth = np.zeros(column.size, np.int32)
     for node in range(column.size):
         if column[node] >= 0:
             for child in range(left[node], last(node, threshold, left, missing) + 1):
-                asked[child] = asked[node] + 1
-    return asked.max()
+                depth[child] = depth[node] + 1
+    return depth.max()
 
 
 @kernel(
@@ -29,8 +29,8 @@ def deepest(column, threshold, left, missing):
     writes=["column", "threshold", "left", "missing", "share", "gain", "kept"],
 )
 def cut_back(column, threshold, left, missing, share, gain, unit, cost, kept):
-    """Take their questions from nodes where these, with all below, gain no more than `cost` units for each further
-    leaf; and tell which nodes (N,) remain.
+    """Turn nodes into leaves whose splits, with all below, gain no more than `cost` units for each further leaf.
+    kept: (N,) the nodes that remain.
     """
     worth = np.zeros(column.size)
     for node in range(column.size - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""The best question of a tree node, over its columns. Compiled into what grows trees."""
+"""The best split of a tree node, over its columns. Compiled into the kernel that grows trees."""
 
 import numpy as np
 
@@ -23,13 +23,13 @@ FEW = 128
 DE_BRUIJN = 0x03F79D71B4CB0A89
 """Its 64 runs of 6 bits differ: times a power of two, the top 6 bits tell which (Leiserson, Prokop & Randall 1998)."""
 THRESHOLD, SUBSET, KNOWN = 0, 1, 2
-"""What a question asks: `code <= cut`, whether the level is a member, whether the value is known."""
+"""Test of a split: `code <= cut`, whether the level is a member, whether the value is known."""
 NOWHERE, LEFT, RIGHT, ASIDE = -1, 0, 1, 2
-"""Where a question sends missing values: both ways, to a side, to a way of their own."""
+"""Branch of missing values: both, a side, one of their own."""
 FLATTEST = 2 * float(np.finfo(np.float64).eps)
 """Curvature of a row, at least."""
 BOTH, BRANCH, SIDE = 0, 1, 2
-"""Where a column may send them: nowhere but both ways, to a way of their own, to the side where more is gained."""
+"""Branches that a column may send them to: both only, one of their own, the side where the gain is larger."""
 
 
 @inner
@@ -112,13 +112,13 @@ def occupied(held, bins, few, seen, bit, cells):
 
 
 @seldom
-def tabled(code, place, answer, weight, criterion, levels, table, seen):
+def tabled(code, place, y, weight, criterion, levels, table, seen):
     """Sums of each level into the rows of `table`, the levels that occur into `seen`; how many do."""
     for level in range(levels):
         for s in range(table.shape[1]):
             table[level, s] = 0.0
     for i in place:
-        add(table[code[i]], i, answer, weight, criterion)
+        add(table[code[i]], i, y, weight, criterion)
     size = 0
     for level in range(levels):
         if weigh(table[level], criterion) > 0:
@@ -129,8 +129,8 @@ def tabled(code, place, answer, weight, criterion, levels, table, seen):
 
 @inner
 def part_missing(gone, total, known, any_, least, criterion, own):
-    """Sums of the rows with a value into `known`; whether those without have a way of their own, and the quality that
-    a question starts from.
+    """Sums of the rows with a value into `known`; whether those without have a branch of their own, and the quality
+    that a split starts from.
     """
     for s in range(total.size):
         known[s] = total[s] - gone[s]
@@ -154,17 +154,17 @@ def best_levels(table, present, levels, known, before, least, slack, options, le
 
 
 @inner
-def or_known(best, asks, known, before, branch, least, slack, criterion):
-    """The better of a question and of asking only whether the value is known."""
+def or_known(best, test, known, before, branch, least, slack, criterion):
+    """The better of a split and of the test whether the value is known."""
     if branch and weigh(known, criterion) >= least:
         aside = quality(known, criterion) - before
         if aside >= best - slack:
             return max(best, aside), KNOWN
-    return best, asks
+    return best, test
 
 
 @seldom
-def judge_sides(held, cells, bins, levels, total, least, slack, options, sums, share, pick, state):
+def sides_of_cells(held, cells, bins, levels, total, least, slack, options, sums, share, pick, state):
     """The same where missing values, the last of the cells, go to a side: as one more level, or above or below a cut.
 
     Below it they are where the cells are counted from the other end.
@@ -187,14 +187,14 @@ def judge_sides(held, cells, bins, levels, total, least, slack, options, sums, s
     for s in range(total.size):
         known[s] = total[s] - held[bins, s]
     heavy, before = weigh(held[bins], criterion) >= least, before - quality(held[bins], criterion)
-    best, asks = or_known(best, THRESHOLD, known, before, heavy, least, slack, criterion)
-    return best, asks, last, following, ASIDE if asks == KNOWN else way
+    best, test = or_known(best, THRESHOLD, known, before, heavy, least, slack, criterion)
+    return best, test, last, following, ASIDE if test == KNOWN else way
 
 
 @inner
-def judge_cells(held, cells, bins, levels, total, least, slack, options, sums, share, pick, state):
-    """The best question about one column, of the sums in `held` of each of the codes `cells`, in order: gain, what it
-    asks, codes beside the cut, and where missing values go. Of a constant column nothing is asked: (-inf, -1, …).
+def split_of_cells(held, cells, bins, levels, total, least, slack, options, sums, share, pick, state):
+    """The best split by one column, from the sums in `held` of each of the codes `cells`, in order: gain, its test,
+    codes beside the cut, and the branch of missing values. A constant column has none: (-inf, -1, …).
     """
     criterion, _, own = options
     known, _, left, right = sums
@@ -204,25 +204,25 @@ def judge_cells(held, cells, bins, levels, total, least, slack, options, sums, s
     if m == 0 or cells.size == 1:
         return -np.inf, -1, -1, -1, NOWHERE
     if own == SIDE and m < cells.size:
-        return judge_sides(held, cells, bins, levels, total, least, slack, options, sums, share, pick, state)
+        return sides_of_cells(held, cells, bins, levels, total, least, slack, options, sums, share, pick, state)
     branch, before = part_missing(held[bins], total, known, m < cells.size, least, criterion, own == BRANCH)
-    last, following, asks = -1, -1, SUBSET
+    last, following, test = -1, -1, SUBSET
     if levels:
         best = best_levels(
             held, cells[:m], levels, known, before, least, slack, options, left, right, share, pick, state
         )
     else:
         best, last, following = best_cell(held, cells[:m], known, before, least, criterion, slack, left, right)
-        asks = THRESHOLD if last >= 0 else -1
-    best, asks = or_known(best, asks, known, before, branch, least, slack, criterion)
-    return best, asks, last, following, ASIDE if branch else NOWHERE
+        test = THRESHOLD if last >= 0 else -1
+    best, test = or_known(best, test, known, before, branch, least, slack, criterion)
+    return best, test, last, following, ASIDE if branch else NOWHERE
 
 
 @inner
-def judge(code, place, bins, levels, target, total, least, slack, options, sums, levelled, pick, state):
+def split_of_rows(code, place, bins, levels, target, total, least, slack, options, sums, levelled, pick, state):
     """The same of rows in order of code."""
     criterion, _, own = options
-    answer, weight = target
+    y, weight = target
     known, gone, left, right = sums
     table, seen, share = levelled
     m = place.size
@@ -232,21 +232,21 @@ def judge(code, place, bins, levels, target, total, least, slack, options, sums,
         return -np.inf, -1, -1, -1, NOWHERE
     clear(gone)
     for i in place[m:]:
-        add(gone, i, answer, weight, criterion)
+        add(gone, i, y, weight, criterion)
     branch, before = part_missing(gone, total, known, m < place.size, least, criterion, own == BRANCH)
-    last, following, asks = -1, -1, SUBSET
+    last, following, test = -1, -1, SUBSET
     if levels:
-        present = seen[: tabled(code, place[:m], answer, weight, criterion, levels, table, seen)]
+        present = seen[: tabled(code, place[:m], y, weight, criterion, levels, table, seen)]
         best = best_levels(
             table, present, levels, known, before, least, slack, options, left, right, share, pick, state
         )
     else:
         best, last, following = best_cut(
-            code, place[:m], answer, weight, known, before, least, criterion, slack, left, right
+            code, place[:m], y, weight, known, before, least, criterion, slack, left, right
         )
-        asks = THRESHOLD if last >= 0 else -1
-    best, asks = or_known(best, asks, known, before, branch, least, slack, criterion)
-    return best, asks, last, following, ASIDE if branch else NOWHERE
+        test = THRESHOLD if last >= 0 else -1
+    best, test = or_known(best, test, known, before, branch, least, slack, criterion)
+    return best, test, last, following, ASIDE if branch else NOWHERE
 
 
 @inner
@@ -259,7 +259,7 @@ def search(
     lo,
     hi,
     target,
-    answer,
+    y,
     mean,
     total,
     least,
@@ -270,15 +270,15 @@ def search(
     best_pick,
     state,
 ):
-    """The best question of a node: gain, column, what it asks, codes beside the cut, way for the missing.
+    """The best split of a node: gain, column, its test, codes beside the cut, branch of missing values.
 
-    `tries`: columns drawn; constant ones do not count. All are asked, and of a tie the first wins, if it is d.
+    `tries`: columns drawn; constant ones do not count. If it is d, all are tried, and of a tie the first wins.
     The last of `options` (d,): of each column, where it may send missing values.
     """
     sums, levelled, pick, drawn, near, held, seen, bit, cells = work
     criterion, lottery, owns = options
-    ranks = answer, target[1]
-    best, which, asks, last, following, gap = -np.inf, -1, -1, -1, -1, NOWHERE
+    ranks = y, target[1]
+    best, which, test, last, following, gap = -np.inf, -1, -1, -1, -1, NOWHERE
     d, tried = codes.shape[0], 0
     for q in range(d):
         if tried == tries:
@@ -290,7 +290,7 @@ def search(
         own = criterion, lottery, owns[j]
         if order.shape[0] > 1:
             place = order[j, lo:hi]
-            found = judge(
+            found = split_of_rows(
                 codes[j], place, bins[j], levels[j], ranks, total, least, slack, own, sums, levelled, pick, state
             )
         else:
@@ -299,16 +299,16 @@ def search(
             else:
                 tally_far(rows, codes[j], target, mean, held)
             size = occupied(held, bins[j], rows.size <= FEW, seen, bit, cells)
-            found = judge_cells(
+            found = split_of_cells(
                 held, cells[:size], bins[j], levels[j], total, least, slack, own, sums, levelled[2], pick, state
             )
             for t in range(size):
                 clear(held[cells[t]])
         tried += found[0] > -np.inf
         if found[0] > best + slack:
-            best, asks, last, following, gap = found
+            best, test, last, following, gap = found
             which = j
-            if asks == SUBSET:
+            if test == SUBSET:
                 for level in range(levels[j]):
                     best_pick[level] = pick[level]
-    return best, which, asks, last, following, gap
+    return best, which, test, last, following, gap

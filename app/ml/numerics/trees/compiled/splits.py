@@ -1,8 +1,8 @@
-"""The best question about one column for the rows of one tree node: what the kernel that grows trees is made of.
+"""The best split of one tree node by one column: the inner loops of the kernel that grows trees.
 
 A node's rows come as entries in order of their code (bin, rank or level of the column's value); sums over them have
-one number a class, or for numbers the weight and the weighted distance from the node's mean. All criteria are told by
-one *quality* of such sums: a question gains the quality of its ways less that of the rows it parts.
+one number a class, or for numbers the weight and the weighted distance from the node's mean. Every criterion is a
+*quality* of such sums: the gain of a split is the quality of its branches less that of the rows that it divides.
 
 References: Quinlan (1986), Machine Learning 1:81 (entropy); Breiman et al. (1984), CART (Gini, variance; theorem 4.5).
 """
@@ -52,7 +52,7 @@ def quality(sums, criterion):
 
 @inner
 def gained(left, right, known, before, criterion):
-    """What a question gains that parts `known` into `left` and the rest; `right` becomes the rest."""
+    """Gain of the split of `known` into `left` and the rest; `right` becomes the rest."""
     for s in range(left.size):
         right[s] = known[s] - left[s]
     return quality(left, criterion) + quality(right, criterion) - before
@@ -71,13 +71,13 @@ def include(sums, more):
 
 
 @inner
-def add(sums, i, answer, weight, criterion):
-    """Entry i into the sums. answer: its class, or of numbers its weighted distance."""
+def add(sums, i, y, weight, criterion):
+    """Entry i into the sums. y: its class, or of numbers its weighted distance from the mean."""
     if criterion == VARIANCE:
         sums[0] += weight[i]
-        sums[1] += answer[i]
+        sums[1] += y[i]
     else:
-        sums[np.intp(answer[i])] += weight[i]
+        sums[np.intp(y[i])] += weight[i]
 
 
 @inner
@@ -90,7 +90,7 @@ def of_two(first, second, criterion):
 
 
 @inner
-def cut_of_two(code, place, answer, weight, first, second, before, least, criterion, slack):
+def cut_of_two(code, place, y, weight, first, second, before, least, criterion, slack):
     """The same with two sums, which stay in registers."""
     best, last, following = -np.inf, -1, -1
     a, b, gone, total = 0.0, 0.0, 0.0, first if criterion == VARIANCE else first + second
@@ -100,8 +100,8 @@ def cut_of_two(code, place, answer, weight, first, second, before, least, criter
         gone += weight[i]
         if criterion == VARIANCE:
             a += weight[i]
-            b += answer[i]
-        elif answer[i]:
+            b += y[i]
+        elif y[i]:
             b += weight[i]
         else:
             a += weight[i]
@@ -117,16 +117,16 @@ def cut_of_two(code, place, answer, weight, first, second, before, least, criter
 
 
 @inner
-def best_cut(code, place, answer, weight, known, before, least, criterion, slack, left, right):
+def best_cut(code, place, y, weight, known, before, least, criterion, slack, left, right):
     """The best threshold between the entries `place`: its gain, and the codes on either side of it."""
     if known.size == 2 and criterion != ENTROPY:
-        return cut_of_two(code, place, answer, weight, known[0], known[1], before, least, criterion, slack)
+        return cut_of_two(code, place, y, weight, known[0], known[1], before, least, criterion, slack)
     best, last, following = -np.inf, -1, -1
     total, gone = weigh(known, criterion), 0.0
     clear(left)
     for t in range(place.size - 1):
         i = place[t]
-        add(left, i, answer, weight, criterion)
+        add(left, i, y, weight, criterion)
         gone += weight[i]
         here, there = np.int64(code[i]), np.int64(code[place[t + 1]])
         if here == there or gone < least:

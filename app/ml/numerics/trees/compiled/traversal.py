@@ -1,4 +1,4 @@
-"""The way of rows through trees. The arguments are the fields of `app.ml.numerics.trees.forest.Trees`."""
+"""Traversal of trees by rows. The arguments are the fields of `app.ml.numerics.trees.forest.Trees`."""
 
 import math
 
@@ -23,8 +23,8 @@ def step(value, node, column, threshold, left, missing, levels, members):
 
 
 @seldom
-def part(row, node, column, threshold, left, missing, share, levels, members, answer, out):
-    """Add to `out` (k,) the answers of all leaves that a row reaches from a node where it goes both ways.
+def part(row, node, column, threshold, left, missing, share, levels, members, values, out):
+    """Add to `out` (k,) the values of all leaves that a row reaches from a node where it goes both ways.
 
     The parts multiply on the way and sum to 1 (Quinlan 1993, C4.5, ch. 3).
     """
@@ -42,7 +42,7 @@ def part(row, node, column, threshold, left, missing, share, levels, members, an
                 to = np.int64(left[at])
             at = to
         for s in range(out.size):
-            out[s] += weight * answer[left[at], s]
+            out[s] += weight * values[left[at], s]
 
 
 @inner
@@ -60,8 +60,8 @@ def leaf(row, node, column, threshold, left, missing, levels, members):
     "void(f8[:,::1], i4[::1], i4[::1], f8[::1], i4[::1], i1[::1], f8[::1], i8[::1], b1[::1], f8[:,::1], f8[:,::1])",
     writes=["out"],
 )
-def add_answers(x, root, column, threshold, left, missing, share, levels, members, answer, out):
-    """Add every tree's answer for each row of x (n, d) to its row of `out` (n, k)."""
+def add_values(x, root, column, threshold, left, missing, share, levels, members, values, out):
+    """Add every tree's value for each row of x (n, d) to its row of `out` (n, k)."""
     n, k = out.shape
     for first in range(0, n, BLOCK):
         for t in range(root.size):
@@ -70,10 +70,10 @@ def add_answers(x, root, column, threshold, left, missing, share, levels, member
             for i in range(first, min(first + BLOCK, n)):
                 end = leaf(x[i], np.int64(root[t]), column, threshold, left, missing, levels, members)
                 if end < 0:
-                    part(x[i], -1 - end, column, threshold, left, missing, share, levels, members, answer, out[i])
+                    part(x[i], -1 - end, column, threshold, left, missing, share, levels, members, values, out[i])
                 else:
                     for s in range(k):
-                        out[i, s] += answer[left[end], s]
+                        out[i, s] += values[left[end], s]
 
 
 @kernel("i8(f8[::1], i8, i4[::1], f8[::1], i4[::1], i1[::1], i8[::1], b1[::1])")

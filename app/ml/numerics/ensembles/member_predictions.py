@@ -1,0 +1,29 @@
+"""Predictions of each member of an ensemble, as an explanation, and their error."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ml.contract.algorithm import JSON, Data, Learned, Matrix, Task
+
+
+def explained(members: Sequence[tuple[Learned, Matrix]]) -> list[JSON]:
+    """For each row the prediction of every member, from its own matrix (n, ·): a number, or the shares of classes."""
+    result = [(member.name, member.predict(x).tolist()) for member, x in members]
+    return [
+        {"members": [{"algorithm": name, "prediction": values[row]} for name, values in result]}
+        for row in range(len(members[0][1]))
+    ]
+
+
+def error(data: Data, rows: NDArray[np.intp] | NDArray[np.bool_], predictions: NDArray[np.float64]) -> float:
+    """The root mean square error, or the error rate, of predictions of these rows, each by its weight; NaN without
+    rows.
+    """
+    if not len(predictions):
+        return math.nan
+    if data.task is Task.CLASSIFICATION:
+        return float(np.average(predictions.argmax(axis=1) != data.codes[rows], weights=data.weights[rows]))
+    return math.sqrt(np.average((predictions - data.y[rows]) ** 2, weights=data.weights[rows]))
