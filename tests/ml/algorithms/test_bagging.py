@@ -52,7 +52,7 @@ def test_the_ambiguity_decomposition(diabetes):
     assert left == pytest.approx(np.mean((result - diabetes.y) ** 2) - np.mean((result - average) ** 2), rel=1e-12)
 
 
-def test_out_of_bag_error_is_that_of_rows_nobody_in_the_answer_saw(diabetes):
+def test_out_of_bag_error_is_that_of_rows_that_no_voter_saw(diabetes):
     params = bagging.Bagging.model_validate({"n_estimators": 4, "estimator": {"name": "linear"}})
     found = bagging.fit(params, diabetes, nested.context(0))
     state = found.state

@@ -123,7 +123,7 @@ def test_four_in_five():
     assert np.exp(-h * same.signs[:, 1]).mean() == pytest.approx(0.8)
 
 
-def test_without_a_better_than_even_chance_the_answer_is_the_shares():
+def test_without_a_better_than_even_chance_the_prediction_is_the_shares():
     same = Data.of(Task.CLASSIFICATION, np.zeros((10, 1)), [0] * 5 + [1] * 5)
     found = fitted(adaboost, adaboost.AdaBoost(), same)
     assert found.warnings
@@ -163,7 +163,7 @@ ROUNDS = [
 
 @pytest.mark.parametrize("classes", [1, 2, 3])
 @pytest.mark.parametrize(("module", "make"), ROUNDS)
-def test_a_stage_is_what_fewer_rounds_would_have_answered(module, make, classes):
+def test_a_stage_is_what_fewer_rounds_would_have_predicted(module, make, classes):
     x = np.random.default_rng(0).normal(size=(60, 3))
     data = Data.of(Task.CLASSIFICATION, x, np.arange(60) % classes)
     explanation = module.explain(make(3), fitted(module, make(3), data).state, x[:5])
@@ -223,7 +223,7 @@ def test_squared_loss_punishes_what_is_too_correct_and_leaves_the_unit_interval(
 
 
 def test_what_is_wrong_counts_twice_and_every_vote_once(line):
-    """J7, J8: for γ = 1/6 the factor (1/2 + γ)/(1/2 - γ) is 2; the realised edge is told."""
+    """J7, J8: for γ = 1/6 the factor (1/2 + γ)/(1/2 - γ) is 2; the realised edge is reported."""
     params = boost_majority.BoostMajority(edge=1 / 6, n_estimators=9, max_depth=1)
     state = fitted(boost_majority, params, line).state
     votes = np.array([stage.argmax(axis=1) for stage in adaboost.stages(state.trees, line.x)])
@@ -352,7 +352,7 @@ def test_a_step_is_at_most_four():
 
 
 def test_thresholds_may_lie_anywhere_or_between_bins():
-    """Of 2,000 values that differ one is told apart by any threshold, and by bins of some eight rows it is not."""
+    """Of 2,000 values that differ one is separated by any threshold, and by bins of some eight rows it is not."""
     x = np.arange(2000.0)[:, None]
     data = Data.of(Task.CLASSIFICATION, x, [1, *[0] * 1999])
 
@@ -423,7 +423,7 @@ def test_codes_that_are_none(words):
         ecoc.ECOC.model_validate({"code_words": words})
 
 
-def test_a_given_code_is_asked_bit_by_bit(wine):
+def test_a_given_code_is_learned_bit_by_bit(wine):
     """A word for each class, by ascending label."""
     words = [[1, 1, 0], [0, 0, 0], [0, 1, 1]]
     params = ecoc.ECOC.model_validate(
@@ -444,7 +444,7 @@ def test_a_code_is_of_all_classes():
 
 
 @pytest.mark.parametrize(("k", "bits"), [(3, 2), (4, 5), (8, 100), (10, 511), (12, 40)])
-def test_a_random_code_has_as_many_different_bits_as_asked_for(k, bits):
+def test_a_random_code_has_as_many_different_bits_as_requested(k, bits):
     code = ecoc._random(k, bits, np.random.default_rng(0))
     assert code.shape == (k, bits)
     assert len(np.unique(code ^ code[:1], axis=1).T) == bits
@@ -460,7 +460,7 @@ def test_a_random_code_is_the_best_of_some_draws():
     assert min(found) >= np.quantile(draws, 0.98) > 3
 
 
-def test_unless_asked_the_code_of_few_classes_is_exhaustive():
+def test_by_default_the_code_of_few_classes_is_exhaustive():
     for k, bits in ((2, 1), (3, 3), (6, 31), (7, 29)):
         assert ecoc._code(ecoc.ECOC(), k, np.random.default_rng(0)).shape == (k, bits)
 
@@ -489,7 +489,7 @@ BOOSTED = {
 
 @pytest.mark.parametrize("name", BOOSTED)
 def test_boosted_bits_may_flip_as_often_as_the_code_corrects(name):
-    """E13: whichever ⌊(d_min - 1)/2⌋ learners answer the opposite, a row that had a codeword keeps its class."""
+    """E13: whichever ⌊(d_min - 1)/2⌋ learners predict the opposite, a row that had a codeword keeps its class."""
     digits = of(load_digits)
     five = digits.take(digits.codes < 5)
     five = Data.of(Task.CLASSIFICATION, five.x, five.y)
@@ -505,7 +505,7 @@ def test_boosted_bits_may_flip_as_often_as_the_code_corrects(name):
     assert right > max(0.9, exact.mean() + 0.05), "a row may have no codeword and yet its class"
 
     def flipped(member):
-        turned = replace(member.algorithm, predict=lambda *asked: member.algorithm.predict(*asked)[:, ::-1])
+        turned = replace(member.algorithm, predict=lambda *given: member.algorithm.predict(*given)[:, ::-1])
         return member._replace(algorithm=turned)
 
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Questions about categories in boosting: the best of all subsets, rare and unseen ones, and a rival as good."""
+"""Splits of categories in boosting: the best of all subsets, rare and unseen ones, and a rival as good."""
 
 from itertools import combinations
 
@@ -30,7 +30,7 @@ def gain(inside, gradient, curvature, l2, category_l2=0.0):
 
 
 def best_subset(level, levels, gradient, curvature, *, l2=0.0, smoothing=0.0, category_l2=0.0):
-    """The only question of a tree of two leaves about one column: its gain, and which rows go left."""
+    """The only split of a tree of two leaves on one column: its gain, and which rows go left."""
     result, raw = (gradient / curvature).astype(np.float32), np.zeros(level.size)  # numbers that weigh their curvature
     largest = np.abs(result * curvature).max(), curvature.max()
     slopes = gradient_trees.Slopes(result, numbers=True, unit=1.0, weights=curvature, weight=1.0, largest=largest)
@@ -70,7 +70,7 @@ def test_no_subset_of_all_gains_more(seed, l2, missing):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_question_is_its_definition(seed):
+def test_the_split_is_its_definition(seed):
     """Smoothed, without the rare ones, and with more l2: every prefix and suffix of half the order, tried plainly."""
     level, gradient, curvature = slopes(400, 14, seed, missing=True)
     level[(level == 3) & (np.arange(400) % 3 > 0)] = NAN
@@ -110,7 +110,7 @@ def test_unseen_goes_with_the_heavier_side_and_the_rare_with_most():
     heavy, y = np.repeat([0.0, 1, 2], [100, 20, 20]), np.repeat([9.0, 1, 1], [100, 20, 20])
     params, state = fitted(heavy[:, None], y, [4], max_leaf_nodes=2)
     predicted = predict(params, state, np.array([[0.0], [1], [2], [3]]))
-    assert predicted == pytest.approx([9, 1, 1, 9]), "with the one category that is asked about, if that is the heavier"
+    assert predicted == pytest.approx([9, 1, 1, 9]), "with the one category that is named, if that is the heavier"
 
 
 def test_missing_values_go_with_the_categories_they_are_like():
@@ -119,13 +119,13 @@ def test_missing_values_go_with_the_categories_they_are_like():
     assert predict(params, state, np.array([[NAN], [0.0], [1], [2]])) == pytest.approx([5, 5, 1, 1])
 
 
-def test_known_or_missing_can_be_all_that_is_asked_of_categories():
+def test_known_or_missing_can_be_the_only_split_of_categories():
     level = np.repeat([0.0, 1, NAN], 30)
     params, state = fitted(level[:, None], np.repeat([1.0, 1, 4], 30), [2], max_leaf_nodes=2)
     assert predict(params, state, np.array([[NAN], [0.0], [1]])) == pytest.approx([4, 1, 1])
 
 
-def test_a_question_names_few_categories():
+def test_a_split_names_few_categories():
     rng = np.random.default_rng(0)
     level = np.repeat(np.arange(200.0), 20)
     y = rng.permutation(200)[level.astype(int)] * 1.0
@@ -134,7 +134,7 @@ def test_a_question_names_few_categories():
     assert named.sum(axis=1).max() == NAMED
 
 
-def test_a_question_about_more_categories_than_a_byte_has_is_its_definition():
+def test_a_split_of_more_categories_than_a_byte_has_is_its_definition():
     """700 categories and missing values: the codes of a column lie in three bytes of a row."""
     level, gradient, curvature = slopes(20_000, 700, 3, missing=True)
     kinds = np.nan_to_num(level, nan=700).astype(int)
@@ -153,7 +153,7 @@ def many(rows, rng, effect):
     return np.column_stack([level, other]), effect[level] + 0.5 * other + 0.3 * rng.normal(size=rows)
 
 
-def test_five_hundred_categories_are_told_apart():
+def test_five_hundred_categories_are_separated():
     """The RMSE is within 10 % of that of the means of the categories, the effect of the number being given to them."""
     rng = np.random.default_rng(1)
     effect = rng.normal(size=500)
@@ -198,9 +198,11 @@ def test_as_good_as_scikit_learns_of_categories(task):
     rival = ensemble.HistGradientBoostingRegressor if task is R else ensemble.HistGradientBoostingClassifier
     peer = rival(early_stopping=False, categorical_features=[2, 3, 4]).fit(x, y if task is R else y > 0)
 
-    def loss(answer):
+    def loss(predicted):
         return (
-            np.mean((answer - new_y) ** 2) if task is R else -np.mean(np.log(np.where(new_y > 0, answer, 1 - answer)))
+            np.mean((predicted - new_y) ** 2)
+            if task is R
+            else -np.mean(np.log(np.where(new_y > 0, predicted, 1 - predicted)))
         )
 
     theirs = loss(peer.predict(new) if task is R else peer.predict_proba(new)[:, 1])
@@ -208,7 +210,7 @@ def test_as_good_as_scikit_learns_of_categories(task):
     for category_l2 in (0.0, 10.0):
         how = {"n_estimators": 100, "learning_rate": 0.1, "category_l2": category_l2}
         params, state = fitted(x, y if task is R else (y > 0) * 1.0, levels, task, **how)
-        answer = predict(params, state, new)
-        ours.append(loss(answer if task is R else answer[:, 1]))
+        predicted = predict(params, state, new)
+        ours.append(loss(predicted if task is R else predicted[:, 1]))
     assert ours[0] == pytest.approx(theirs, rel=0.03)
     assert ours[1] < 1.01 * theirs

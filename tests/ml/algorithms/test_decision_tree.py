@@ -1,4 +1,4 @@
-"""Decision tree: the book's numbers, every question against brute force, scikit-learn grown to the same size."""
+"""Decision tree: the book's numbers, every split against brute force, scikit-learn grown to the same size."""
 
 import itertools
 import json
@@ -57,7 +57,7 @@ def impurity_of(data, rows, criterion):
 
 
 def best_gain(data, criterion, least=1):
-    """The best question of the root by trying each: all thresholds, all subsets, missing values by themselves."""
+    """The best split of the root by trying each: all thresholds, all subsets, missing values by themselves."""
     everything = np.ones(len(data.x), bool)
     found = -np.inf
     for j, column in enumerate(data.x.T):
@@ -89,7 +89,7 @@ def best_gain(data, criterion, least=1):
     ],
 )
 def test_gains_of_the_book(criterion, yes, gain):
-    """B6.3, B6.4: 9 and 5 rows of two classes, of which the question takes `yes` out."""
+    """B6.3, B6.4: 9 and 5 rows of two classes, of which the split takes `yes` out."""
     no = np.array([9, 5]) - yes
     y = np.repeat([0, 1, 0, 1], [*yes, *no])
     tree = grown(of(C, np.repeat([[0.0], [1.0]], [sum(yes), sum(no)], axis=0), y), criterion=criterion, max_depth=1)
@@ -101,8 +101,8 @@ def test_gains_of_the_book(criterion, yes, gain):
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("criterion", ["entropy", "gini"])
 @pytest.mark.parametrize("seed", range(6))
-def test_the_root_asks_the_best_question(task, classes, criterion, seed):
-    """Numbers with ties, categories, gaps, weights and leaf minima, against all questions there are."""
+def test_the_root_has_the_best_split(task, classes, criterion, seed):
+    """Numbers with ties, categories, gaps, weights and leaf minima, against all splits there are."""
     draw = rng(seed)
     x = np.column_stack([draw.integers(0, 6, 40), draw.normal(size=40), draw.integers(0, 5, 40)]).astype(float)
     y = draw.integers(0, classes, 40) if task is C else draw.normal(size=40) + x[:, 2] % 2
@@ -185,7 +185,7 @@ def real(name):
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize(("criterion", "depth", "least"), [("gini", 1, 1), ("entropy", 1, 1), ("gini", 2, 5)])
 def test_no_worse_than_scikit_learn_where_ties_cannot_matter(name, criterion, depth, least):
-    """Both grow greedily: while no two questions gain the same, both must ask the same and leave the same impurity."""
+    """Both grow greedily: while no two splits gain the same, both must have the same and leave the same impurity."""
     data = real(name)
     rival = DecisionTreeClassifier if data.task is C else DecisionTreeRegressor
     own = {"criterion": criterion} if data.task is C else {}
@@ -197,14 +197,14 @@ def test_no_worse_than_scikit_learn_where_ties_cannot_matter(name, criterion, de
 
 
 def noisy(task):
-    """Too noisy for two questions to gain the same, unlike iris, where two columns split the first class off."""
+    """Too noisy for two splits to gain the same, unlike iris, where two columns split the first class off."""
     x = rng(1).normal(size=(400, 5)).astype(np.float32).astype(float)
     y = x[:, 0] + x[:, 1] ** 2 + rng(2).normal(size=400)
     return Data.of(task, x, (y > 1) + 1.0 * (y > 2) if task is C else y)
 
 
 @pytest.mark.parametrize("task", [C, R])
-def test_the_same_answers_as_scikit_learn_on_new_rows(task):
+def test_the_same_predictions_as_scikit_learn_on_new_rows(task):
     """Thresholds lie half-way as theirs do, so rows in between go the same way."""
     data, new = noisy(task), rng(3).normal(size=(500, 5)).astype(np.float32)
     rival = DecisionTreeClassifier if task is C else DecisionTreeRegressor
@@ -224,7 +224,7 @@ def test_grown_out_it_knows_all_rows_by_heart():
 
 
 def test_the_traveller_of_figure_6_2():
-    """B6.2: rules contradict each other about a wealthy European who lives a mile away; the tree has one answer.
+    """B6.2: rules contradict each other about a wealthy European who lives a mile away; the tree has one prediction.
 
     Europeans walk less than two miles, else take the bus; others use a car if wealthy, and else do as Europeans.
     """
@@ -248,7 +248,7 @@ def test_purity_of_the_book():
     assert grown(of(C, np.zeros((3, 1)), [0, 0, 0], classes=2)).impurity[0] == 0
 
 
-def test_exclusive_or_needs_a_question_that_gains_nothing():
+def test_exclusive_or_needs_a_split_that_gains_nothing():
     x, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], float), [0, 1, 1, 0]
     assert risk(grown(of(C, x, y))) == 0
     assert grown(of(C, x, y), min_impurity_decrease=1e-3).column.tolist() == [-1]
@@ -280,7 +280,7 @@ def test_limits_are_kept():
     assert (gained.gain / gained.weight[0])[asks].min() >= 100
 
 
-def test_unless_asked_leaves_have_three_rows():
+def test_by_default_leaves_have_three_rows():
     """B6.2: leaves of one or two examples are discouraged; a leaf that is a little impure tells probabilities."""
     data = real("iris")
     state = fit(DecisionTree(), data, Context.of(0)).state
@@ -289,8 +289,8 @@ def test_unless_asked_leaves_have_three_rows():
     assert ((predictions > 0).sum(axis=1) > 1).any()
 
 
-def test_up_to_a_size_any_value_may_divide_unless_asked():
-    """Of 3,000 values that differ one is told apart by an exact question; bins hold some twelve rows."""
+def test_up_to_a_size_any_value_may_divide_by_default():
+    """Of 3,000 values that differ one is separated by an exact split; bins hold some twelve rows."""
     x = np.arange(3000.0)[:, None]
     data = of(C, x, x[:, 0] < 1)
 
@@ -320,7 +320,7 @@ def test_summary_counts():
 
 
 def test_missing_has_a_branch_of_its_own():
-    """B6.7: whoever did not answer is a third kind."""
+    """B6.7: whoever did not reply is a third kind."""
     x = np.array([[1.0], [2.0], [8.0], [9.0], [NAN], [NAN]])
     y = [10.0, 10.0, 20.0, 20.0, 90.0, 90.0]
     tree = grown(of(R, x, y))
@@ -328,7 +328,7 @@ def test_missing_has_a_branch_of_its_own():
     assert len(tree.column) == 4
 
 
-def test_known_or_missing_can_be_the_whole_question():
+def test_known_or_missing_can_be_the_whole_split():
     x = np.array([[5.0], [5.0], [NAN], [NAN]])
     tree = grown(of(C, x, [0, 0, 1, 1]))
     assert tree.threshold[0] == np.inf
@@ -336,7 +336,7 @@ def test_known_or_missing_can_be_the_whole_question():
 
 
 def test_missing_unseen_in_training_averages_the_branches():
-    """B6.7: 30 % go left to 10, 70 % right to 20: a missing value answers 17."""
+    """B6.7: 30 % go left to 10, 70 % right to 20: a missing value is predicted as 17."""
     x, y = np.repeat([[0.0], [1.0]], [3, 7], axis=0), np.repeat([10.0, 20.0], [3, 7])
     tree = grown(of(R, x, y))
     assert predict(DecisionTree(), tree.state, np.array([[NAN]]))[0] == pytest.approx(17)
@@ -360,7 +360,7 @@ def test_an_unseen_category_goes_with_the_heavier_side():
     assert predict(DecisionTree(), tree.state, np.array([[3.0], [0.0]])).tolist() == [1.0, 5.0]
 
 
-def test_explanations_lead_to_the_answer():
+def test_explanations_lead_to_the_prediction():
     draw = rng(4)
     x = np.column_stack([draw.normal(size=120), draw.integers(0, 5, 120)])
     x[draw.random(x.shape) < 0.1] = NAN
@@ -412,7 +412,7 @@ def test_pruning_is_scikit_learns(name, cost):
     leaf = theirs.feature < 0
     assert risk(ours) == pytest.approx((theirs.impurity * theirs.n_node_samples)[leaf].sum(), rel=1e-9)
     np.testing.assert_allclose(
-        predict(DecisionTree(), ours.state, data.x).reshape(len(data.x), -1), _answers(theirs, data)
+        predict(DecisionTree(), ours.state, data.x).reshape(len(data.x), -1), _predictions(theirs, data)
     )
 
 
@@ -430,12 +430,12 @@ def test_the_least_decrease_is_scikit_learns(name, least):
     assert risk(ours) == pytest.approx((theirs.impurity * theirs.n_node_samples)[theirs.feature < 0].sum(), rel=1e-9)
 
 
-def _answers(theirs, data):
+def _predictions(theirs, data):
     return theirs.value[theirs.apply(data.x.astype(np.float32))][:, 0]
 
 
-def test_pruning_keeps_a_question_that_gains_nothing_before_one_that_does():
-    """Of exclusive or the root gains nothing, and each question below half of all: 0.05 a leaf is worth its price."""
+def test_pruning_keeps_a_split_that_gains_nothing_before_one_that_does():
+    """Of exclusive or the root gains nothing, and each split below half of all: 0.05 a leaf is worth its price."""
     x, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], float), [0, 1, 1, 0]
     assert (grown(of(C, x, y), ccp_alpha=0.05).column < 0).sum() == 4
     assert (grown(of(C, x, y), ccp_alpha=0.2).column < 0).sum() == 1
@@ -500,7 +500,7 @@ def test_is_its_definition(task, exact):
 
 
 @pytest.mark.parametrize("task", [C, R])
-def test_with_a_limit_of_leaves_the_best_question_comes_first(task):
+def test_with_a_limit_of_leaves_the_best_split_comes_first(task):
     data, new = noisy(task), rng(3).normal(size=(300, 5)).astype(np.float32)
     rival = DecisionTreeClassifier if task is C else DecisionTreeRegressor
     theirs = rival(max_leaf_nodes=9, min_samples_leaf=5, random_state=0).fit(data.x, data.y)
@@ -533,7 +533,7 @@ def test_missing_values_may_be_sent_both_ways():
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("missing", ["branch", "both"])
 def test_each_column_may_have_its_own_mode_for_the_missing(missing, exact):
-    """B6.7: who did not answer "pay" is a kind of his own, while "age" was lost by chance."""
+    """B6.7: who did not state "pay" is a kind of his own, while "age" was lost by chance."""
     draw = rng(8)
     x = draw.normal(size=(300, 3))
     y = np.where(x[:, 0] > 0, 3.0, 1.0) + (x[:, 1] > 0) + 0.1 * draw.normal(size=300)
@@ -565,7 +565,7 @@ def test_of_no_columns_it_is_a_leaf(splits):
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_leaves_of_a_limited_tree_keep_no_question(exact):
+def test_leaves_of_a_limited_tree_keep_no_split(exact):
     rng = np.random.default_rng(0)
     data = Data.of(Task.REGRESSION, rng.normal(size=(200, 3)), rng.normal(size=200))
     params = DecisionTree(max_leaf_nodes=5, splits="exact" if exact else "binned")

@@ -74,10 +74,10 @@ def test_at_no_level_does_a_learner_predict_a_row_it_has_seen(module):
     params = module.ALGORITHM.params.model_validate({"estimators": [inner, RIDGE]})
     module.fit(params, data, Context(rng, fit_all=one_by_one(watched)))
     assert requested.count((inner["name"], 32)) == 5
-    assert requested.count(("knn", 24)) > 0, "taught by three quarters of four fifths"
+    assert requested.count(("knn", 24)) > 0, "fitted to three quarters of four fifths"
 
 
-def test_no_row_is_answered_by_a_learner_that_has_seen_it():
+def test_no_row_is_predicted_by_a_learner_that_has_seen_it():
     """The leak check: row numbers travel as a column, and every inner fit is watched."""
     n = 40
     x = np.column_stack([np.arange(n), np.random.default_rng(0).normal(size=n)])
@@ -89,9 +89,9 @@ def test_no_row_is_answered_by_a_learner_that_has_seen_it():
         seen = set(rows.x[:, 0])
         train_mask.append(seen)
 
-        def predict(_params, _state, asked):
-            assert len(asked) == n or not seen & set(asked[:, 0]), "a row was answered by who had learned it"
-            return learned.predict(asked)
+        def predict(_params, _state, x):
+            assert len(x) == n or not seen & set(x[:, 0]), "a row was predicted by a fit that had seen it"
+            return learned.predict(x)
 
         return Learned(type(learned.algorithm)(**{**vars(learned.algorithm), "predict": predict}), spec, learned.state)
 
@@ -105,7 +105,7 @@ def test_no_row_is_answered_by_a_learner_that_has_seen_it():
     assert sorted(left_out) == sorted(everyone)  # disjoint, and all
 
 
-def test_out_of_fold_answers_are_those_of_the_folds(diabetes):
+def test_out_of_fold_predictions_are_those_of_the_folds(diabetes):
     fold = dealt(len(diabetes.x), 4, np.random.default_rng(0))
     context = nested.context(0)
     spec = stacking.Stacking.model_validate({"estimators": [RIDGE]}).estimators[0]
@@ -212,7 +212,7 @@ def test_planted_weights_are_found_and_the_products_are_least_squares():
 
 
 def test_weights_follow_the_row(diabetes):
-    """E5: b(x) = Σ v f(x) g(x), and v by ordinary least squares on answers to unseen rows."""
+    """E5: b(x) = Σ v f(x) g(x), and v by ordinary least squares on predictions of unseen rows."""
     named = Data.of(Task.REGRESSION, diabetes.x, diabetes.y, names=[f"x{j}" for j in range(10)])
     spec = {"estimators": [RIDGE, TREE], "meta_features": ["x8", "x2"]}
     params, state = fitted(weighted, weighted.FeatureWeightedStacking, named, **spec)
@@ -271,10 +271,10 @@ def test_the_average_is_no_worse_than_its_members_on_average(diabetes, wine):
         assert np.mean((committee.predict(params, state, data.x) - target) ** 2) <= np.mean(missed) + 1e-15
 
 
-def stubs(answers):
-    """Learners that have the answers, whatever they are asked."""
+def stubs(predictions):
+    """Learners that predict these, whatever the rows."""
     algorithm = replace(find("ridge").algorithm, predict=lambda _, state, __: state)
-    return tuple(Learned(algorithm, None, one) for one in answers)
+    return tuple(Learned(algorithm, None, one) for one in predictions)
 
 
 def test_the_mean_of_independent_members_has_an_mth_of_their_variance():
@@ -323,8 +323,8 @@ def test_cross_validated_members_each_lack_a_fold(diabetes):
         )
 
 
-def test_a_fold_judges_who_has_not_seen_it(cancer):
-    """As cross-validation does, which would fit the same members; without folds nobody can be judged."""
+def test_a_fold_evaluates_members_that_have_not_seen_it(cancer):
+    """As cross-validation does, which would fit the same members; without folds no member can be evaluated."""
     params, state = fitted(committee, committee.Committee, cancer, estimators=[{"name": "decision_tree"}], cv=5)
     errors = np.array([member["error"] for member in committee.summary(params, state)])
     assert 0.03 < errors.mean() < 0.12  # of the rows that it learned from a tree gets fewer wrong
@@ -383,7 +383,7 @@ def test_a_portfolio_asks_each_member_as_often_as_it_should(diabetes):
     np.testing.assert_array_equal(committee.active(params, np.ascontiguousarray(x[some])), requested[some])
 
 
-def test_a_portfolio_answers_with_those_it_asks(diabetes, wine):
+def test_a_portfolio_predicts_by_its_active_members(diabetes, wine):
     for data in (diabetes, wine):
         spec = {"estimators": [RIDGE, KNN, TREE], "estimator_weights": [3, 1, 1], "activations": [0.5, 0.5, 0.5]}
         params, state = fitted(committee, committee.Committee, data, **spec)
@@ -436,7 +436,7 @@ def test_a_portfolio_takes_all_gaps_for_one():
     assert np.array_equal(committee.active(params, x), committee.active(params, other))
 
 
-def test_the_report_counts_the_rows_a_committee_does_not_answer():
+def test_the_report_counts_the_rows_a_committee_rejects():
     rng = np.random.default_rng(0)
     table = pa.table({"x": rng.normal(size=60), "y": rng.choice(["p", "q"], 60)})
     for share, result in ((1.0, ["To 12 test rows"]), (0.0, [])):
@@ -531,7 +531,7 @@ def test_straight_components_come_to_least_squares(diabetes, way):
 
 
 @pytest.mark.parametrize("base", [TREE, KNN])
-def test_what_columns_add_is_the_answer_and_has_mean_zero(diabetes, base):
+def test_what_columns_add_is_the_prediction_and_has_mean_zero(diabetes, base):
     params, state = fitted(additive, additive.Additive, diabetes, fit="backfitting", max_iter=5, estimator=base)
     parts = additive.components(state, diabetes.x)
     np.testing.assert_allclose(parts.mean(axis=0), 0, atol=1e-9 * np.abs(diabetes.y).max())

@@ -43,30 +43,30 @@ def test_bayes_rule(priors, sick):
     assert predict(params, state, np.array([[1.0]]))[0, 1] == pytest.approx(sick, abs=5e-7)
 
 
-def theirs(density, x, y, asked):
+def theirs(density, x, y, queries):
     """Log posteriors."""
     if density == "naive_gaussian":
-        return GaussianNB(var_smoothing=0).fit(x, y).predict_log_proba(asked)
+        return GaussianNB(var_smoothing=0).fit(x, y).predict_log_proba(queries)
     if density == "shared_covariance":
-        scores = LinearDiscriminantAnalysis(solver="lsqr").fit(x, y).decision_function(asked)
+        scores = LinearDiscriminantAnalysis(solver="lsqr").fit(x, y).decision_function(queries)
         return log_softmax(scores if scores.ndim > 1 else np.column_stack([0 * scores, scores]), axis=1)
     ours = {
         "solver": "eigen",
         "covariance_estimator": EmpiricalCovariance(),
         "tol": 0,
     }  # their default divides by n − 1
-    return QuadraticDiscriminantAnalysis(**ours).fit(x, y).predict_log_proba(asked)
+    return QuadraticDiscriminantAnalysis(**ours).fit(x, y).predict_log_proba(queries)
 
 
-def agree(density, x, y, asked):
+def agree(density, x, y, queries):
     params = GenerativeBayes(density=density)
     found = learn(params, x, y)
     assert found.warnings == []
-    expected = theirs(density, x, y, asked)
+    expected = theirs(density, x, y, queries)
     shown = expected > -600  # beyond, theirs have been through a zero
-    found_logs = log_posteriors(params, found.state, asked)
+    found_logs = log_posteriors(params, found.state, queries)
     np.testing.assert_allclose(found_logs[shown], expected[shown], rtol=1e-8, atol=1e-8, err_msg=density)
-    np.testing.assert_allclose(predict(params, found.state, asked), np.exp(expected), atol=1e-8)
+    np.testing.assert_allclose(predict(params, found.state, queries), np.exp(expected), atol=1e-8)
 
 
 @pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer"])
@@ -165,7 +165,7 @@ def dependent(rng, n=120):
 
 @pytest.mark.parametrize("density", ["shared_covariance", "full_covariance"])
 def test_dependent_columns_say_nothing_new(density):
-    """Where scikit-learn's factorisations fail: the answer is that of six independent columns."""
+    """Where scikit-learn's factorisations fail: the prediction is that of six independent columns."""
     inner, x, y = dependent(np.random.default_rng(0))
     params = GenerativeBayes(density=density)
     plain, poor = learn(params, inner, y), learn(params, x, y)
@@ -222,7 +222,7 @@ def test_poor_classes_do_not_depend_on_coordinates():
     )
 
 
-def test_classes_that_never_vary_are_told_apart_with_a_warning():
+def test_classes_that_never_vary_are_separated_with_a_warning():
     x, y = np.array([[0.0], [0], [1], [1]]), [0, 0, 1, 1]
     for density in NORMAL:
         params = GenerativeBayes(density=density)
@@ -316,7 +316,7 @@ def test_kernels_go_by_blocks(monkeypatch):
     ],
     ids=["all the same", "duplicates", "huge", "tiny", "mixed", "far from zero", "no columns"],
 )
-def test_every_density_answers_poor_data(density, change):
+def test_every_density_predicts_poor_data(density, change):
     rng = np.random.default_rng(0)
     y = np.r_[np.arange(40) % 2, 2]
     x = change(rng.normal(size=(41, 4)) + y[:, None])

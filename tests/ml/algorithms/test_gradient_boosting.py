@@ -32,14 +32,14 @@ def blobs(n, classes, seed=0):
     return Data.of(C, x, y)
 
 
-def loss(data, answer):
+def loss(data, predicted):
     if data.task is R:
-        return np.average((answer - data.y) ** 2, weights=data.weights)
-    return -np.average(np.log(answer[np.arange(len(data.y)), data.codes]), weights=data.weights)
+        return np.average((predicted - data.y) ** 2, weights=data.weights)
+    return -np.average(np.log(predicted[np.arange(len(data.y)), data.codes]), weights=data.weights)
 
 
 def twin(x, gradient, curvature, params):
-    """Answers of one tree for its own rows, by the definition: every threshold of every leaf, the best one first."""
+    """Predictions of one tree for its own rows, by the definition: every threshold of every leaf, the best one first."""
     worth = lambda rows: gradient[rows].sum() ** 2 / (curvature[rows].sum() + params.l2)  # noqa: E731
     weigh = lambda rows: curvature[rows].sum()  # noqa: E731
     leaves = [np.ones(len(x), bool)]
@@ -101,7 +101,7 @@ def test_trees_of_three_classes_are_their_definition():
 
 
 def grown(x, gradient, leaves, weights=()):
-    """What one tree of full steps answers for its own rows, of which these are the gradients of probabilities."""
+    """Values of one tree of full steps for its own rows, of which these are the gradients of probabilities."""
     result, weights, raw = gradient.astype(np.float32), np.array(weights), np.zeros(len(x))
     share = np.abs(result).astype(float)
     times = weights if weights.size else 1.0
@@ -116,7 +116,7 @@ def grown(x, gradient, leaves, weights=()):
 
 @pytest.mark.parametrize("seed", [4, 5, 6])
 def test_rows_that_are_nearly_certain_count_as_little_as_they_are_in_doubt(seed):
-    """Of probabilities from 1e-6 to 1 - 1e-6; a curvature told in steps of a thousandth finds other questions."""
+    """Of probabilities from 1e-6 to 1 - 1e-6; a curvature in steps of a thousandth finds other splits."""
     rng = np.random.default_rng(seed)
     x, p = rng.normal(size=(120, 2)), 1 / (1 + np.exp(-5 * rng.normal(size=120)))
     gradient, curvature = p - (rng.random(120) < p), p * (1 - p)
@@ -201,7 +201,7 @@ def test_a_class_without_rows_is_nearly_impossible():
     assert 0 < predicted[:, 2].max() < 1e-8
 
 
-def test_of_one_class_nothing_is_asked_nor_held_out():
+def test_one_class_needs_no_split_and_no_held_out_rows():
     found = fitted(Data.of(C, np.zeros((9, 1)), np.zeros(9)), early_stopping=True, n_iter_no_change=2)
     assert found.iterations == 0
     assert predict(GradientBoosting(), found.state, np.zeros((2, 1))).tolist() == [[1], [1]]
@@ -213,7 +213,7 @@ def test_missing_values_go_where_they_help():
     data = Data.of(R, x, np.repeat([5.0, 1.0, 5.0], 40), missing=True)
     found = fitted(data, n_estimators=1, learning_rate=1.0, l2=0.0)
     assert predict(GradientBoosting(), found.state, np.array([[NAN], [0.0], [1.0]])) == pytest.approx([5, 5, 1])
-    for like in (5.0, 1.0):  # by one question
+    for like in (5.0, 1.0):  # by one split
         rows = Data.of(R, x, np.repeat([5.0, 1.0, like], 40), missing=True)
         found = fitted(rows, n_estimators=1, learning_rate=1.0, l2=0.0, max_leaf_nodes=2)
         assert predict(GradientBoosting(), found.state, np.array([[NAN], [0.0], [1.0]])) == pytest.approx([like, 5, 1])
@@ -221,7 +221,7 @@ def test_missing_values_go_where_they_help():
     assert predict(GradientBoosting(), seen.state, np.array([[NAN]]))[0] == pytest.approx(3)
 
 
-def test_known_or_missing_can_be_the_whole_question():
+def test_known_or_missing_can_be_the_whole_split():
     x = np.repeat([[2.0], [NAN]], 30, axis=0)
     found = fitted(Data.of(R, x, np.repeat([1.0, 4.0], 30), missing=True), n_estimators=1, learning_rate=1.0, l2=0.0)
     assert predict(GradientBoosting(), found.state, np.array([[9.0], [NAN]])) == pytest.approx([1, 4])
@@ -236,7 +236,7 @@ def test_with_other_room_for_histograms_and_rows_the_trees_are_the_same(name, va
 
 
 def test_one_wild_number_does_not_blind_it():
-    """Gradients are told in steps of the largest: there must be enough of them."""
+    """Gradients are in steps of the largest: there must be enough of them."""
     data = friedman(500)
     y = data.y.copy()
     y[0] = 1e6

@@ -22,12 +22,12 @@ STACK = [("small", tree.DecisionTreeRegressor(**TREE)), ("large", tree.DecisionT
 POSITIVE = linear_model.LinearRegression(positive=True, fit_intercept=False)
 
 
-def losses(y, answer):
+def losses(y, predicted):
     """Minus the log-likelihood and the error rate of classes; 1 - R2 of numbers."""
-    if answer.ndim == 1:
-        return [np.mean((answer - y) ** 2) / y.var()]
-    shares = np.maximum(answer[np.arange(y.size), y], 1e-3)
-    return [-np.log(shares).mean(), (answer.argmax(axis=1) != y).mean()]
+    if predicted.ndim == 1:
+        return [np.mean((predicted - y) ** 2) / y.var()]
+    shares = np.maximum(predicted[np.arange(y.size), y], 1e-3)
+    return [-np.log(shares).mean(), (predicted.argmax(axis=1) != y).mean()]
 
 
 def ours(spec, x, y, new, *, task):

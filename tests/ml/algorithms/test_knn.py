@@ -24,11 +24,11 @@ def ask(params, state, *rows):
 LINE = ([[0], [1], [3]], [0, 1, 9])
 
 
-@pytest.mark.parametrize(("d0", "answer"), [(0, 3.0), (0.5, 11 / 3), (1e9, 5.0)])
-def test_the_weighted_mean(d0, answer):
-    """B2.5, formula 2.1, worked by hand: 1 and 3 are asked, at distances 0.5 and 1.5."""
+@pytest.mark.parametrize(("d0", "expected"), [(0, 3.0), (0.5, 11 / 3), (1e9, 5.0)])
+def test_the_weighted_mean(d0, expected):
+    """B2.5, formula 2.1, worked by hand: 1 and 3 are the neighbours, at distances 0.5 and 1.5."""
     params = KNN(n_neighbors=2, weights="distance", d0=d0)
-    assert ask(params, learn(params, *LINE), [1.5])[0] == pytest.approx(answer, rel=1e-8)
+    assert ask(params, learn(params, *LINE), [1.5])[0] == pytest.approx(expected, rel=1e-8)
 
 
 def test_a_large_offset_gives_the_mean_of_the_k_not_of_all():
@@ -42,7 +42,7 @@ def test_a_large_offset_gives_the_mean_of_the_k_not_of_all():
 
 
 @pytest.mark.parametrize("d0", [0, 1e-300, 1e-12])
-def test_a_stored_row_is_answered_by_itself(d0):
+def test_a_stored_row_is_predicted_by_itself(d0):
     params = KNN(n_neighbors=3, weights="distance", d0=d0)
     assert ask(params, learn(params, *LINE), [3])[0] == pytest.approx(9.0, abs=1e-9)
 
@@ -106,7 +106,7 @@ def test_agreeing_neighbours_are_certain_to_the_last_bit(rule):
     np.testing.assert_array_equal(predict(params, state, rng.normal(size=(500, 2)))[:, 1], 1.0)
 
 
-def test_the_explanation_adds_up_to_the_answer():
+def test_the_explanation_adds_up_to_the_prediction():
     x, y = datasets.load_diabetes(return_X_y=True)
     params = KNN(n_neighbors=6, weights="distance", d0=0.01)
     state = learn(params, x[:300], y[:300])
@@ -163,7 +163,7 @@ def test_drawn_problems_as_scikit_learn_by_every_index(seed):
 
 @pytest.mark.parametrize("seed", range(50))
 def test_tied_problems_have_the_distances_of_all_rows(seed):
-    """Constant and double columns, double rows and rows asked about that are stored: no k rows are nearer."""
+    """Constant and double columns, double rows and queries that are stored: no k rows are nearer."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(2, 60)), int(rng.integers(1, 6))
     x = rng.integers(-2, 3, (n, d)).astype(float)
@@ -189,7 +189,7 @@ def test_weights_count_in_the_mean():
 
 
 def test_prototypes_are_the_centres_of_each_class():
-    """B2.6: two blobs of one class and one of the other become three points that answer as all rows do."""
+    """B2.6: two blobs of one class and one of the other become three points that predict as all rows do."""
     rng = np.random.default_rng(0)
     centres = np.array([[0, 0], [10, 0], [5, 8.0]])
     blob = np.repeat([0, 1, 2], 30)
@@ -206,7 +206,7 @@ def test_prototypes_are_the_centres_of_each_class():
     assert summary(params, state) == {"kept": 4, "training_rows": 90, "neighbours": 1, "prototypes": True}
 
 
-def test_prototypes_of_numbers_answer_with_the_mean_of_their_rows():
+def test_prototypes_of_numbers_have_the_mean_of_their_rows():
     params = KNN(n_neighbors=1, prototypes=2)
     state = learn(params, [[0], [1], [10], [11]], [1, 4, 7, 9], weights=[2, 1, 1, 1])
     np.testing.assert_allclose(ask(params, state, [0], [10]), [2, 8])
@@ -222,7 +222,7 @@ def test_as_many_prototypes_as_rows_are_the_rows():
     np.testing.assert_allclose(*both, atol=1e-12)
 
 
-def test_fewer_rows_than_neighbours_is_said():
+def test_fewer_rows_than_neighbours_is_reported():
     found = fit(KNN(n_neighbors=9), Data.of(Task.REGRESSION, [[0.0], [1.0]], [1.0, 3.0]), Context.of(0))
     assert len(found.warnings) == 1
     assert ask(KNN(n_neighbors=9), found.state, [7])[0] == 2

@@ -62,7 +62,7 @@ def test_all_is_zero_from_the_first_penalty_on(literal):
     assert lasso_fit(x, y, l1=0.01, **how)["path"]["penalties"][0] == pytest.approx(first)
 
 
-def test_the_intercept_is_free_unless_asked():
+def test_the_intercept_is_free_by_default():
     """Erratum E13: the printed sum begins at the intercept and would pull it to zero."""
     x = np.array([[-1.0], [1], [-1], [1]])
     y = np.full(4, 10.0)
@@ -162,7 +162,7 @@ def test_cross_validation_is_fits_to_the_other_rows():
         assert path.spreads[place] == pytest.approx(np.std(errors, ddof=1) / 2, rel=1e-4)
 
 
-def test_the_path_leads_to_the_penalty_asked_for():
+def test_the_path_leads_to_the_penalty_requested():
     x, y = datasets.load_diabetes(return_X_y=True)
     path = fitted(x, y, l1=0.5).state.path
     assert path.penalties[-1] == pytest.approx(0.5, rel=1e-15)

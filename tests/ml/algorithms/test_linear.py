@@ -144,7 +144,7 @@ def test_intervals_cover_the_mean_as_often_as_they_say(sigma):
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
-def test_every_figure_agrees_with_the_peer(intercept, weighted):
+def test_every_number_agrees_with_the_peer(intercept, weighted):
     x, y = datasets.load_diabetes(return_X_y=True)
     x = 20 * x + 3
     weights = np.random.default_rng(0).uniform(0.2, 3, len(y)) if weighted else np.ones(len(y))
@@ -266,7 +266,7 @@ def test_an_interpolation_is_warned_of():
     assert fitted(powers(X, 3), Y).warnings == []
 
 
-def test_dependent_inputs_are_told_with_the_rank_and_ridge_proposed():
+def test_dependent_inputs_are_reported_with_the_rank_and_ridge_proposed():
     x = np.random.default_rng(0).normal(size=(30, 2))
     (result,) = fitted(np.column_stack([x, x.sum(axis=1)]), x[:, 0]).warnings
     assert "only 2 of 3" in result

@@ -368,12 +368,12 @@ def test_row_by_row_comes_near_the_minimum(loss, batch_size):
     assert (predicted.argmax(axis=1) == y).mean() > 0.95
 
 
-# what goes wrong, and what is told
+# faults and their reports
 
 
 @pytest.mark.parametrize("solver", ["batch", "online"])
 @pytest.mark.parametrize("loss", ["squared", "absolute", "hinge", "logistic"])
-def test_a_rate_that_is_too_large_gives_finite_answers(solver, loss):
+def test_a_rate_that_is_too_large_gives_finite_predictions(solver, loss):
     x, y = scaled("iris")
     data = classes(x, y)
     with warnings.catch_warnings():
@@ -407,7 +407,7 @@ def test_without_a_rate_no_step_overshoots_its_row():
 
 
 @pytest.mark.parametrize("solver", ["batch", "online", "search"])
-def test_the_error_curve_is_told_while_it_falls(solver):
+def test_the_error_curve_is_reported_while_it_falls(solver):
     seen = []
     context = Context.of(0, lambda _, **measures: seen.append(measures["loss"]))
     params = linear_sgd.LinearSGD(solver=solver, epochs=5)

@@ -30,7 +30,7 @@ def ask(params, query, x=PARABOLA[0], y=PARABOLA[1], **more):
 
 
 @pytest.mark.parametrize(
-    ("query", "width", "weighting", "answer"),
+    ("query", "width", "weighting", "expected"),
     [
         (1.5, 1, "s", 2.7384058),
         (1.5, 1, "s2", 2.5359724),
@@ -40,9 +40,9 @@ def ask(params, query, x=PARABOLA[0], y=PARABOLA[1], **more):
         (2.5, 1, "s2", 6.5167943),
     ],
 )
-def test_derived_numbers(query, width, weighting, answer):
+def test_derived_numbers(query, width, weighting, expected):
     """B8.2. Erratum E11: the printed sum weighs by s, its printed solution by s², which is the default."""
-    assert ask(LocallyWeighted(width=width, weighting=weighting), query)[0] == pytest.approx(answer, abs=5e-8)
+    assert ask(LocallyWeighted(width=width, weighting=weighting), query)[0] == pytest.approx(expected, abs=5e-8)
     assert LocallyWeighted().weighting == "s2"
 
 
@@ -57,7 +57,7 @@ def test_there_is_a_significance_for_each_row():
 
 
 def test_explanation_of_the_plane():
-    """Σ sᵢ = 2(e^−1/4 + e^−9/4) at 1.5, and the plane runs through the answer."""
+    """Σ sᵢ = 2(e^−1/4 + e^−9/4) at 1.5, and the plane runs through the prediction."""
     params = LocallyWeighted(width=1)
     state = learn(params, *PARABOLA)
     (explanation,) = local.explain(params, state, np.array([[1.5]]))
@@ -104,8 +104,8 @@ def test_drawn_problems_by_the_definition(seed):
 
 
 @pytest.mark.parametrize("distance", [60, 1e5, 1e150])
-def test_a_far_query_is_answered_and_said_to_be_far(distance):
-    """All exp(−d²/W) underflow. Relative to the nearest row they do not: its value, and the slope if one is told."""
+def test_a_far_query_is_predicted_and_flagged_as_far(distance):
+    """All exp(−d²/W) underflow. Relative to the nearest row they do not: its value, and the slope if there is one."""
     params = LocallyWeighted(width=1)
     state = learn(params, *PARABOLA)
     with warnings.catch_warnings():
@@ -161,14 +161,14 @@ def test_memory_is_that_of_a_block(kind, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("prior_variance", "answer", "variance"),
+    ("prior_variance", "expected", "variance"),
     [(1, 6.0457781, 2.1890779), (100, 6.5471391, 0.6345004), (1e12, 6.5167943, 0.5174231)],
 )
-def test_posterior(prior_variance, answer, variance):
+def test_posterior(prior_variance, expected, variance):
     """B8.3 at 2.5; without a prior to speak of it is the plane of B8.2."""
     params = BayesianLocallyWeighted(width=1, prior_variance=prior_variance, prior_shape=1, prior_rate=1, literal=True)
     (explanation,) = bayes.explain(params, learn(params, *PARABOLA), np.array([[2.5]]))
-    assert explanation["prediction"] == pytest.approx(answer, abs=5e-8)
+    assert explanation["prediction"] == pytest.approx(expected, abs=5e-8)
     assert explanation["variance"] == pytest.approx(variance, abs=5e-8)
     if prior_variance == 1:
         np.testing.assert_allclose(
@@ -179,7 +179,7 @@ def test_posterior(prior_variance, answer, variance):
 
 @pytest.mark.parametrize(("dof", "freedom"), [("conjugate", 3.2241740), ("printed", 2.2241740)])
 def test_degrees_of_freedom(dof, freedom):
-    """Erratum E12: 2k + Σs² goes with the printed σ²; what is printed, k + Σs², may be asked for."""
+    """Erratum E12: 2k + Σs² goes with the printed σ²; what is printed, k + Σs², can be selected."""
     params = BayesianLocallyWeighted(
         width=1, prior_variance=1, prior_shape=1, prior_rate=1, literal=True, dof=dof, interval_of="mean"
     )
@@ -279,7 +279,7 @@ def test_ill_conditioned_neighbourhoods_are_solved_row_by_row():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_query_is_answered_alike_in_any_company(seed):
+def test_a_query_is_predicted_alike_in_any_company(seed):
     """Where slopes are hardly determined, too."""
     rng = np.random.default_rng(seed)
     x = np.column_stack([rng.normal(size=60), np.exp(3 * rng.normal(size=60)), *rng.integers(0, 2, (2, 60))])

@@ -201,7 +201,7 @@ def test_errors_of_many_classes_are_those_of_maximum_likelihood():
 
 
 def test_errors_in_units_of_the_table():
-    """The same fit told of other columns: x = (z - offset)/scale."""
+    """The same fit in other columns: x = (z - offset)/scale."""
     z, y = table("breast_cancer", scaled=False)
     z = z[:, [0, 4, 8]]
     offset, scale = z.mean(axis=0), z.std(axis=0)
@@ -215,7 +215,7 @@ def test_errors_in_units_of_the_table():
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_separable_classes_are_told(classes):
+def test_separable_classes_are_reported(classes):
     x, y = table("iris", scaled=True)
     x, y = x[y < 2], y[y < 2]
     if classes == 3:

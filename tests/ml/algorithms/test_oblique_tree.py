@@ -1,4 +1,4 @@
-"""Oblique questions and linear leaves: by their definitions, against plain trees, with gaps, stored and back."""
+"""Oblique splits and linear leaves: by their definitions, against plain trees, with gaps, stored and back."""
 
 import itertools
 
@@ -32,7 +32,7 @@ def spending(n=200):
     return Data.of(C, x, x.mean(axis=1) > 20_000)
 
 
-def test_an_average_above_a_threshold_is_one_question():
+def test_an_average_above_a_threshold_is_one_split():
     data = spending()
     params, state = fitted(data)
     assert (predict(params, state, data.x).argmax(axis=1) == data.codes).mean() >= 0.97
@@ -105,7 +105,7 @@ def test_without_forms_it_is_the_tree_that_compiled_code_grows(task, limit):
 
 @pytest.mark.parametrize("task", [C, R])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_question_gains_no_less_than_any_about_one_column(task, seed):
+def test_a_split_gains_no_less_than_any_of_one_column(task, seed):
     data = mixed(task, seed=seed)
     for criterion in ("gini", "entropy"):
         both = [fitted(data, oblique=most, max_depth=1, criterion=criterion)[1] for most in (10, None)]
@@ -148,7 +148,7 @@ def formed(forms, place, row):
 
 @pytest.mark.parametrize("missing", ["branch", "both"])
 @pytest.mark.parametrize(("task", "leaf"), [(C, "mean"), (R, "mean"), (R, "linear")])
-def test_answers_are_their_definition(task, leaf, missing):
+def test_predictions_are_their_definition(task, leaf, missing):
     params, state = fitted(mixed(task), leaf_model=leaf, missing=missing, min_samples_leaf=8)
     new = mixed(task, n=60, seed=5, gaps=0.3).x
     result = predict(params, state, new).reshape(60, -1)
@@ -158,7 +158,7 @@ def test_answers_are_their_definition(task, leaf, missing):
 
 
 @pytest.mark.parametrize("task", [C, R])
-def test_an_explanation_leads_to_the_answer(task):
+def test_an_explanation_leads_to_the_prediction(task):
     data = mixed(task)
     params, state = fitted(data, leaf_model="linear", min_samples_leaf=8)
     accepted, terms = predict(params, state, data.x), 0
@@ -272,7 +272,7 @@ def test_a_direction_is_the_ridge_on_standardised_columns():
     np.testing.assert_allclose(standard.ridge(np.array([0, 1]), 1.0)[:, 0], theirs.coef_, rtol=1e-10)
 
 
-def test_a_leaf_answers_with_the_line_of_its_rows():
+def test_a_leaf_predicts_by_the_line_of_its_rows():
     """Two lines that meet at 0: two leaves, without error; a tree of means needs one for every step."""
     x = np.linspace(-4, 4, 81)[:, None]
     y = np.where(x[:, 0] <= 0, -3 * x[:, 0], 100 + 2 * x[:, 0])
@@ -305,7 +305,7 @@ def test_a_leaf_takes_the_columns_that_m5_expects_to_pay():
     np.testing.assert_allclose(state.leaves.forms.coef, theirs.coef_, rtol=1e-7)
 
 
-def test_few_or_equal_rows_are_told_by_their_mean():
+def test_few_or_equal_rows_have_their_mean():
     flat = Data.of(R, np.arange(6.0)[:, None], [1.0, 1, 1, 5, 5, 5])
     for data, depth in ((flat, None), (Data.of(R, [[1.0], [2.0]], [3.0, 5.0]), 0), (mixed(R).take(np.arange(1)), 0)):
         params, state = fitted(data, leaf_model="linear", oblique=None, max_depth=depth)

@@ -225,7 +225,7 @@ def test_xor_ends_and_says_so():
     """B4.4: no plane parts XOR; with the product as an input one does."""
     x, y = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]]), [0, 1, 1, 0]
     fit = fitted(of(x, y), epochs=50)
-    assert (fit.converged, fit.iterations) == (True, 50), "the average of so many passes is the answer"
+    assert (fit.converged, fit.iterations) == (True, 50), "the average of so many passes is the prediction"
     assert not fitted(of(x, y), epochs=50, average="never").converged
     assert "No plane" in fit.warnings[0]
     assert fit.state.margin < 0
@@ -234,7 +234,7 @@ def test_xor_ends_and_says_so():
     assert parted.state.mistakes <= parted.state.bound
 
 
-def test_the_error_curve_is_told():
+def test_the_error_curve_is_reported():
     seen = []
     data = of(*datasets.load_iris(return_X_y=True))
     context = Context.of(0, lambda _, **measures: seen.append(measures["error_rate"]))

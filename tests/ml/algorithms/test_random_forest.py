@@ -32,7 +32,7 @@ def blobs(n, seed=0):
 
 
 def votes_for(shares):
-    """A forest of stumps without questions, of which so many say each class."""
+    """A forest of stumps without splits, of which so many vote for each class."""
     state = fitted(blobs(50), n_estimators=sum(shares), max_depth=0, importance=False).state
     messages = np.repeat(np.arange(len(shares)), shares).astype(np.int32)
     return state._replace(trees=state.trees._replace(left=messages))
@@ -55,7 +55,7 @@ def test_a_bag_leaves_out_a_share_of_1_over_e():
 
 
 def test_trees_know_their_bag_by_heart_and_only_the_others_judge_a_row():
-    """B6.9 to B6.11: grown to the end a tree repeats the rows of its bag, 63.2 % of them; by that the bag is told."""
+    """B6.9 to B6.11: grown to the end a tree repeats the rows of its bag, 63.2 % of them; by that the bag is known."""
     n, trees, data = 60, 4, friedman(60)
     found = fitted(data, n_estimators=trees, importance=False)
     state, warnings = found.state, found.warnings
@@ -149,7 +149,7 @@ def test_the_default_for_numbers_beats_a_third_of_the_columns():
     assert np.mean(ratios) + 2 * np.std(ratios, ddof=1) / 6**0.5 < 1
 
 
-def test_columns_that_matter_are_told_from_those_that_do_not():
+def test_columns_that_matter_are_distinguished_from_those_that_do_not():
     """B6.12: of Friedman's ten columns the last five are noise."""
     state = fitted(friedman(800)).state
     result = summary(RandomForest(), state)
@@ -240,8 +240,8 @@ def test_calibrated_votes_name_the_same_class_with_a_likelier_probability():
     shares, result = (predict(RandomForest(), s, new.x) for s in (state._replace(powers=np.zeros(0)), state))
     np.testing.assert_array_equal(shares.argmax(axis=1), result.argmax(axis=1))
 
-    def lost(answer):
-        return -np.log(np.maximum(answer[np.arange(new.codes.size), new.codes], 0.01))
+    def lost(predicted):
+        return -np.log(np.maximum(predicted[np.arange(new.codes.size), new.codes], 0.01))
 
     for other in (shares, peer):
         lead = lost(other) - lost(result)

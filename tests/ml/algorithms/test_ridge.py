@@ -241,7 +241,7 @@ def test_classes_choose_their_penalty_too():
         assert (ridge.predict(ridge.Ridge(), state, x).argmax(axis=1) == y).mean() > 0.8
 
 
-def test_a_choice_at_the_end_of_the_path_is_told():
+def test_a_choice_at_the_end_of_the_path_is_reported():
     rng = np.random.default_rng(0)
     (messages,) = chosen(rng.normal(size=(40, 3)), rng.normal(size=40), selection="one_standard_error").warnings
     assert "strongest" in messages

@@ -27,7 +27,7 @@ def fitted(data, **params):
 
 
 @pytest.mark.parametrize("load", [load_breast_cancer, load_wine])
-def test_the_first_rule_that_fires_answers(load):
+def test_the_first_rule_that_fires_predicts(load):
     data = of(load)
     params, state = fitted(data)
     predicted = rules.predict(params, state, data.x)
@@ -37,7 +37,7 @@ def test_the_first_rule_that_fires_answers(load):
     assert (predicted.argmax(axis=1) == data.codes).mean() > 0.93
 
 
-def test_a_rule_counts_the_rows_on_which_it_fires_and_answers_with_the_shares_of_those_it_answers():
+def test_a_rule_counts_the_rows_on_which_it_fires_and_has_the_shares_of_those_it_predicts():
     data = of(load_breast_cancer)
     _, state = fitted(data)
     left = np.ones(len(data.x), bool)
@@ -172,7 +172,7 @@ def named(params, fit, x):
     return [WAYS[code] for code in rules.predict(params, fit.state, np.array(x, float)).argmax(axis=1)]
 
 
-def test_given_rules_answer_in_their_order_and_else_comes_last():
+def test_given_rules_are_tried_in_their_order_and_else_comes_last():
     """B6.1: less than 3 km and no car: walk, else the bus; less than 2 miles and sunny: walk."""
     data = travellers()
     walk = rule("walk", ("miles", "<", 3), ("wealthy", "==", False))
@@ -253,7 +253,7 @@ def test_every_test_means_what_it_says(test, holds):
     assert named(params, fit, rows) == ["walk" if one else "bus" for one in holds]
 
 
-def test_what_no_row_has_is_refused_or_told():
+def test_what_no_row_has_is_refused_or_reported():
     data = travellers()
     with pytest.raises(InvalidData) as refused:
         given(data, rule("walk"), rule("fly", ("gone", "known")))

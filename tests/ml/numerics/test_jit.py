@@ -70,7 +70,7 @@ def test_only_who_says_so_keeps_the_gil():
     assert not json_numbers.scan_small.compiled.targetoptions["nogil"]
 
 
-def test_code_on_disk_is_told_apart_by_all_it_depends_on(monkeypatch):
+def test_code_on_disk_is_keyed_by_all_it_depends_on(monkeypatch):
     before = running.digest()
     monkeypatch.setitem(globals(), "STEP", 2.0)
     assert running.digest() != before

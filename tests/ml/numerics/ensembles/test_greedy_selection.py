@@ -1,4 +1,4 @@
-"""Ensemble selection beside the same written out on the answers themselves."""
+"""Ensemble selection beside the same written out on the predictions themselves."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from app.ml.numerics.ensembles.greedy_selection import ROUNDS, TIE, diversity, s
 
 
 def twin(errors, first):
-    """Average the answers anew for every choice that could be made (Caruana et al. 2004)."""
+    """Average the predictions anew for every choice that could be made (Caruana et al. 2004)."""
     chosen, best, least = [first], [first], np.mean(errors[:, first] ** 2)
     for _ in range(ROUNDS - 1):
         losses = [np.mean(errors[:, [*chosen, j]].mean(axis=1) ** 2) for j in range(errors.shape[1])]
@@ -24,7 +24,7 @@ def drawn(seed, members=6, rows=40):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_products_of_errors_say_all_that_the_answers_say(seed):
+def test_products_of_errors_are_all_that_the_choice_needs(seed):
     errors = drawn(seed)
     for first in range(errors.shape[1]):
         assert selected(errors.T @ errors, first).tolist() == twin(errors, first).tolist()

@@ -1,4 +1,4 @@
-"""Figures of a least squares fit against published and derived numbers."""
+"""Errors and tests of a least squares fit against published and derived numbers."""
 
 import numpy as np
 import pytest

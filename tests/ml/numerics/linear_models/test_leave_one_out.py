@@ -1,4 +1,4 @@
-"""The closed form equals a fit without each row, wherever it answers."""
+"""The closed form equals a fit without each row, wherever it is defined."""
 
 import numpy as np
 import pytest

@@ -62,7 +62,7 @@ def test_extreme_scores():
 
 @example([0.0, -0.0, np.inf, -np.inf, 709.0, -709.0, np.nextafter(709, 710), 1e-300, 36.7])
 @given(st.lists(st.floats(-800, 800), min_size=1, max_size=20))
-def test_one_row_of_two_classes_is_answered_as_among_others(odds):
+def test_one_row_of_two_classes_is_computed_as_among_others(odds):
     alone = np.concatenate([one_of_two(one) for one in odds])
     together = of_two(np.array(odds)[:, None])
     assert alone.tobytes() == together.tobytes()

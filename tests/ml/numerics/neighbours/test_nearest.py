@@ -41,7 +41,7 @@ DRAWN = {
 @pytest.mark.parametrize("name", DRAWN)
 def test_tree_and_brute_force_agree_to_the_last_bit(name, p):
     x = DRAWN[name](np.random.default_rng(3))
-    rows, requested = np.ascontiguousarray(x[:300]), x[280:]  # some of the rows are asked about themselves
+    rows, requested = np.ascontiguousarray(x[:300]), x[280:]  # some of the rows are queries themselves
     for k in (1, 4):
         expected = naive(requested, rows, k, p)
         for index in ("kdtree", "brute", "auto"):
@@ -105,7 +105,7 @@ def test_a_tree_is_built_once_and_goes_with_its_rows():
     assert key not in module._trees.made
 
 
-def test_fewer_rows_than_asked_for():
+def test_fewer_rows_than_requested():
     places, far = neighbours(np.array([[0.9]]), np.array([[0.0], [1.0]]), 5)
     assert places.tolist() == [[1, 0]]
     np.testing.assert_allclose(far, [[0.1, 0.9]])

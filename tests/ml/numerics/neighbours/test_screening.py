@@ -34,7 +34,7 @@ def test_distances_as_by_numpy(p):
 
 
 def holding(x, rows, k, scale=1.0):
-    """Of queries said to be certain, whether the k nearest by the definition are proposed; and how many these are."""
+    """Of queries reported as certain, whether the k nearest by the definition are proposed; and how many these are."""
     places, certain = Screen.of(rows * scale).propose(x * scale, k)
     nearest = np.argsort(cdist(x, rows), axis=1, kind="stable")[:, :k]
     return [set(n) <= set(p) for n, p in zip(nearest[certain], places[certain], strict=True)], certain.mean()

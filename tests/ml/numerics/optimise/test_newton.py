@@ -58,7 +58,7 @@ def test_lbfgs(function):
 
 
 @pytest.mark.parametrize("minimise", [lambda f, **how: newton(f, lambda _: np.eye(4) * 9, **how), lbfgs])
-def test_stops_when_told_and_says_whether_that_was_the_minimum(minimise):
+def test_stops_at_the_limit_and_reports_whether_that_was_the_minimum(minimise):
     seen = []
 
     def watch(x, value):

@@ -17,7 +17,7 @@ NAN = np.nan
 
 
 def traced(trees, row, node):
-    """What a row hears from a node on: (k,), by the definition."""
+    """Value of a row from a node on: (k,), by the definition."""
     column, left = trees.column[node], trees.left[node]
     if column < 0:
         return trees.values[left]
@@ -58,7 +58,7 @@ def test_is_its_definition(trees):
     np.testing.assert_allclose(each(trees, x), expected, rtol=1e-13)
     np.testing.assert_allclose(total(trees, x)[:, 0], np.sum(expected, axis=1), rtol=1e-13)
     asks = trees.column >= 0
-    assert (asks & (trees.levels[trees.column] > 0)).any(), "a question about categories"
+    assert (asks & (trees.levels[trees.column] > 0)).any(), "a split of categories"
     assert (asks & (trees.missing > 0)).any(), "a way for the missing"
     assert (asks & (trees.missing < 0)).any(), "a node without one"
 
@@ -139,7 +139,7 @@ def test_a_missing_value_goes_both_ways():
     assert total(stump, np.array([[NAN, 0.0]])).tolist() == [[0.3 * 10 + 0.7 * 20]]
 
 
-def test_parts_multiply_and_the_rest_of_the_row_is_asked():
+def test_parts_multiply_and_the_rest_of_the_row_goes_on():
     """Both ways at the root; on the left both ways again, on the right the known value decides."""
     nested = tree(
         [0, 0, 1, -1, -1, -1, -1],
@@ -155,7 +155,7 @@ def test_parts_multiply_and_the_rest_of_the_row_is_asked():
     assert total(parts, np.array([[NAN, NAN]]))[0, 0] == pytest.approx(1, rel=1e-15)
 
 
-def test_numbers_of_any_type_and_order_are_asked_about():
+def test_numbers_of_any_type_and_order_are_predicted():
     trees, _ = forest(3)
     x = np.arange(-6, 6).reshape(6, 2)
     for rows in (x, x.astype(np.float32), np.asfortranarray(x, float), np.repeat(x, 2, axis=0)[::2].astype(float)):

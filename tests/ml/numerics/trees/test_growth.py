@@ -1,4 +1,4 @@
-"""Growing with missing values sent to a side: the question of the root by trying each, and what it is worth."""
+"""Growing with missing values sent to a side: the split of the root by trying each, and what it is worth."""
 
 from dataclasses import replace
 from itertools import product
@@ -85,7 +85,7 @@ def test_the_root_asks_what_gains_most_with_the_missing_on_either_side(task, cri
     assert np.unique(left[np.isnan(column)]).size <= 1
 
 
-def test_missing_values_that_tell_the_answer_go_by_themselves():
+def test_missing_values_that_determine_the_target_go_by_themselves():
     x = np.where(np.arange(60) < 20, np.nan, np.arange(60.0) % 7)[:, None]
     data = Data.of(C, x, np.isnan(x[:, 0]) * 1, missing=True)
     tree = grown(data, GINI, **SIDE)
@@ -115,7 +115,7 @@ def test_boosted_trees_send_the_missing_to_a_side(exact):
     assert step.gain[0] == pytest.approx(best(response, VARIANCE, 1e-12 * response.weights.sum()))
     assert step.value[0, 0] == pytest.approx(data.weights @ slopes / response.weights.sum())
     deep, _ = Weak(data, 3, exact=exact).grown(shares.weights)
-    assert len(deep.column) == 1 + 2 * (deep.column >= 0).sum(), "two ways out of each question"
+    assert len(deep.column) == 1 + 2 * (deep.column >= 0).sum(), "two branches of each split"
 
 
 def test_newton_steps_are_the_same_from_ranks_and_from_bins():
@@ -132,7 +132,7 @@ def test_newton_steps_are_the_same_from_ranks_and_from_bins():
 
 
 def test_deep_boosted_trees_bear_missing_values():
-    """Values lost by chance cost a little of what two columns tell; ways of their own, at each question, cost more."""
+    """Values lost by chance cost a little of what two columns show; branches of their own, at each split, cost more."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(3000, 6))
     y = (x[:, 0] + x[:, 1] + rng.logistic(size=3000) > 0).astype(int)
