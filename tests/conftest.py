@@ -12,7 +12,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-# Of whatever profile the environment chose, only the clock is left out: no test judges the speed of the machine.
+# Of whatever profile the environment chose, only the clock is left out: no test evaluates the speed of the machine.
 hypothesis.settings.register_profile("timeless", hypothesis.settings.default, deadline=None)
 hypothesis.settings.load_profile("timeless")
 

@@ -23,7 +23,7 @@ def valiant(*arguments, **environment):
 
 
 def failure(capsys, *arguments):
-    """Exit code and what was said."""
+    """Exit code and output."""
     try:
         code = main(arguments)
     except SystemExit as end:
@@ -114,10 +114,10 @@ class Up:
 
     def __init__(self, folder, **environment):
         self.process = valiant("up", "--data", folder, "--port", 0, VALIANT_LOG_LEVEL="ERROR", **environment)
-        self.said = []
+        self.printed = []
         while (line := self.process.stderr.readline()) and "Ctrl-C" not in line:
-            self.said.append(line)
-        self.address = re.search(r"http://\S+:\d+", "".join(self.said)).group()
+            self.printed.append(line)
+        self.address = re.search(r"http://\S+:\d+", "".join(self.printed)).group()
 
     def children(self):
         """By their part: postgres, redis-server twice, api, worker."""

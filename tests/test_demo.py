@@ -40,7 +40,7 @@ def shown(tmp_path_factory):
 
 
 def curl(line, address):
-    """What curl would do with such a line: the decoded answer."""
+    """What curl would do with such a line: the decoded response."""
     words = iter(shlex.split(line)[1:])
     headers, body, url = {}, None, ""
     for word in words:
@@ -62,7 +62,7 @@ def address_in(shown):
     return re.search(r"(http://\S+)/docs", shown).group(1)
 
 
-def test_shows_training_figures_and_predictions(shown):
+def test_shows_training_metrics_and_predictions(shown):
     assert shown.count("trained") == len(EXAMPLES)
     assert shown.count("100%") == len(EXAMPLES)
     for metric in ("accuracy", "log_loss", "rmse", "r2"):

@@ -144,12 +144,12 @@ class Up:
         with messages.open("wb") as file:
             self.process = subprocess.Popen(command, env=os.environ | settings, stderr=file)
 
-    def until_said(self, pattern):
+    def until_printed(self, pattern):
         return until(lambda: re.search(pattern, self.messages.read_text()), self)
 
     @property
     def address(self):
-        return self.until_said(r"Valiant is at (http://\S+:\d+)")[1]
+        return self.until_printed(r"Valiant is at (http://\S+:\d+)")[1]
 
     def server(self, part):
         family = psutil.Process(self.process.pid).children()
@@ -218,7 +218,7 @@ def test_a_disk_that_was_full_needs_no_hands(small_disk, start):
     assert api.post("/v1/datasets?name=more", content=b"a\n1\n").status_code == 507
 
     up.server("postgres").kill()  # as a database does that cannot write its log
-    up.until_said("the reserved room is given to the database")
+    up.until_printed("the reserved room is given to the database")
     until(lambda: api.get("/readyz").is_success, up)
     for job in accepted:
         until(lambda job=job: state(job) == "succeeded", up)
@@ -230,7 +230,7 @@ def test_a_disk_that_was_full_needs_no_hands(small_disk, start):
     assert up.end() == 0
 
     again = start(folder)
-    again.until_said("Waiting for room")
+    again.until_printed("Waiting for room")
     assert again.process.poll() is None
     (small_disk / "filler").unlink()
     api = httpx.Client(base_url=again.address, timeout=30, trust_env=False)

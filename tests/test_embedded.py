@@ -242,7 +242,7 @@ def test_given_addresses_are_used_as_they_are(data_folder, settings):
         assert stack.settings.database_url == settings.database_url
 
 
-def test_what_is_missing_is_said_with_its_remedy(data_folder, monkeypatch):
+def test_what_is_missing_is_reported_with_its_remedy(data_folder, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     monkeypatch.setenv("PATH", str(data_folder))
     with Folder(data_folder) as folder:
@@ -276,7 +276,7 @@ def test_a_server_that_cannot_start_says_why(data_folder):
             child.start()
 
 
-def test_a_folder_that_cannot_be_made_is_said(data_folder):
+def test_a_folder_that_cannot_be_made_is_reported(data_folder):
     (data_folder / "file").write_text("")
     with pytest.raises(StartFailed, match="cannot be used"):
         Stack(Settings(data=data_folder / "file" / "var")).__enter__()

@@ -21,7 +21,7 @@ MODULE = "valiant.example/client"
 PACKAGES = "typescript@7", "@types/node@24", "@redocly/cli@2", "@stoplight/spectral-cli@6"
 VALIDATOR = "package validator\n\nfunc Validate(interface{}) error { return nil }\n"
 """Stands for gopkg.in/validator.v2, which generated clients import and only a module proxy serves."""
-ANSWER = '["setosa","virginica"]\n'
+PREDICTED = '["setosa","virginica"]\n'
 
 
 def run(command, *arguments, folder):
@@ -71,7 +71,7 @@ def test_a_go_client_uploads_trains_waits_and_predicts(tmp_path, address):
     (client / "journey").mkdir()
     shutil.copy(JOURNEYS / "journey.go", client / "journey" / "main.go")
     run("go", "vet", "./...", folder=client)
-    assert run("go", "run", "./journey", address, IRIS, folder=client) == ANSWER
+    assert run("go", "run", "./journey", address, IRIS, folder=client) == PREDICTED
 
 
 @pytest.mark.usefixtures("worker")
@@ -80,7 +80,7 @@ def test_a_typescript_client_uploads_trains_waits_and_predicts(npm, address):
     for name in ("journey.ts", "tsconfig.json"):
         shutil.copy(JOURNEYS / name, npm)
     run(npm / "node_modules" / ".bin" / "tsc", "--project", npm, folder=npm)
-    assert run("node", "out/journey.js", address, IRIS, folder=npm) == ANSWER
+    assert run("node", "out/journey.js", address, IRIS, folder=npm) == PREDICTED
 
 
 def test_redocly_and_spectral_find_no_error(npm):

@@ -34,7 +34,7 @@ def test_one_json_object_a_line_whoever_writes(logging_as_configured):
     structlog.get_logger("ours").info("begun", count=1, odd=object, nothing=None)
     logging.getLogger("uvicorn.error").warning("started %s", "here")
     logging.getLogger("celery.task").error("two\nlines")
-    structlog.get_logger().debug("not asked for")
+    structlog.get_logger().debug("not requested")
     logging.getLogger("any").debug("nor this")
     lines = written()
     assert [(line["event"], line["level"]) for line in lines] == [

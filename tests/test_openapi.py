@@ -49,7 +49,7 @@ def test_an_operation_says_what_it_does(operation):
 
 
 @every_operation
-def test_the_problem_is_the_default_answer(operation):
+def test_the_problem_is_the_default_response(operation):
     assert operation["responses"]["default"]["content"] == PROBLEM
     for status, response in operation["responses"].items():
         if status == "default" or int(status) >= 400:
@@ -191,7 +191,7 @@ def test_the_document_declares_servers_security_licence_and_contact():
     assert {"contact", "license", "description", "summary"} <= DOCUMENT["info"].keys()
 
 
-def test_unions_are_told_apart_by_a_required_literal():
+def test_unions_are_separated_by_a_required_literal():
     unions = [schema for schema in _every_schema() if "oneOf" in schema or _refs(schema) > 1]
     unions.remove(SCHEMAS["PredictRequest"])  # its members have no field in common
     assert len(unions) > 1
@@ -232,7 +232,7 @@ def _reachable(roots):
         text = json.dumps([SCHEMAS[name] for name in new])
 
 
-def test_absent_rather_than_null_in_answers():
+def test_absent_rather_than_null_in_responses():
     """Only a field that must be there may be null, and says so."""
     responses = _reachable(_response_schemas())
     for name in responses:

@@ -22,7 +22,7 @@ def celery(settings):
     made.close()
 
 
-def answered(call, *arguments):
+def result_of(call, *arguments):
     """What `call` returns; a call that hangs is a failure, not a hang."""
     got = []
     thread = threading.Thread(target=lambda: got.append(call(*arguments)), daemon=True)
@@ -52,20 +52,20 @@ def test_messages_are_counted(celery):
 def test_a_broker_that_is_gone_hung_or_back(stack_factory):
     stack = stack_factory()
     celery, broker = make_celery(stack.settings), stack.servers["broker"]
-    assert answered(publish, celery, uuid4())
+    assert result_of(publish, celery, uuid4())
 
     broker.process.send_signal(signal.SIGSTOP)
-    assert answered(publish, celery, uuid4()) is False
-    assert answered(depth, celery) is None
+    assert result_of(publish, celery, uuid4()) is False
+    assert result_of(depth, celery) is None
     broker.process.send_signal(signal.SIGCONT)
 
     broker.kill()
-    assert answered(publish, celery, uuid4()) is False
-    assert answered(depth, celery) is None
+    assert result_of(publish, celery, uuid4()) is False
+    assert result_of(depth, celery) is None
 
     broker.start()
-    assert answered(publish, celery, uuid4())
-    assert answered(depth, celery) >= 1
+    assert result_of(publish, celery, uuid4())
+    assert result_of(depth, celery) >= 1
     celery.close()
 
 

@@ -117,7 +117,7 @@ def test_a_tag_is_no_step_of_a_place():
     assert [fault.pointer for fault in faults_of(MetricsRequest, {"task": "regresion"})] == ["/task"]
 
 
-def test_faults_are_in_the_order_of_the_document_and_each_is_told_once():
+def test_faults_are_in_the_order_of_the_document_and_each_is_reported_once():
     body = {"b": [0, {"x": 1, "y": 2}], "a/b": 1}
     expected = [Fault(at, "") for at in ("/query/limit", "/b/0", "/b/1/x", "/b/1/y", "/a~1b", "/missing")]
     assert in_document_order([*reversed(expected), *expected], body) == expected

@@ -38,7 +38,7 @@ def test_of_a_model(client, worker, table):
     assert by_model["model"] == "bootstrapped"
     assert {curve["name"] for curve in by_model["curves"]} == {"rmse", "mae", "r2"}
     by_training = done(client, "bootstrap", body | {"training": spec})
-    assert by_training["result"] == by_model["result"], "the same fits, however they are asked for"
+    assert by_training["result"] == by_model["result"], "the same fits, however they are requested"
     estimate = client.post(
         "/v1/jobs/bootstrap:validate", json=body | {"model": "bootstrapped", "dataset": other}
     ).json()
@@ -46,7 +46,7 @@ def test_of_a_model(client, worker, table):
     assert "The model was trained on other data than these." in estimate["warnings"]
 
 
-def test_what_cannot_be_done_is_said_at_once(client, table):
+def test_what_cannot_be_done_is_reported_at_once(client, table):
     dataset = client.post("/v1/datasets", content=table).json()["id"]
     wrong = {"training": {"target": "z", "algorithm": {"name": "linear"}}, "dataset": dataset}
     response = client.post("/v1/jobs/bootstrap", json=wrong)

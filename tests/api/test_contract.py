@@ -1,4 +1,4 @@
-"""Requests drawn from the OpenAPI document, right ones and wrong ones: every answer is as the document says."""
+"""Requests drawn from the OpenAPI document, right ones and wrong ones: every response is as the document says."""
 
 import pytest
 import schemathesis
@@ -57,7 +57,7 @@ def _of_few(part):
 
 
 @pytest.mark.parametrize(("method", "path", "mode"), DRAWN)
-def test_every_answer_is_as_documented(document, method, path, mode):
+def test_every_response_is_as_documented(document, method, path, mode):
     operation = document[path][method]
 
     @settings(
@@ -69,10 +69,10 @@ def test_every_answer_is_as_documented(document, method, path, mode):
         suppress_health_check=list(HealthCheck),
     )
     @given(operation.as_strategy(generation_mode=mode))
-    def answered(case):
+    def documented(case):
         response = case.call()
         hurried = response.status_code == 504 and "X-Request-Timeout" in case.headers  # its time was too short
         case.validate_response(response, checks=CHECKS[1:] if hurried else CHECKS)
         assert "x-request-id" in response.headers
 
-    answered()
+    documented()

@@ -31,7 +31,7 @@ def flowers():
 
 @pytest.fixture(scope="module")
 def call(client, services):
-    """`call(verb, algorithm, target="species", **spec)`: what a model of these flowers answers to all of them.
+    """`call(verb, algorithm, target="species", **spec)`: the response of a model of these flowers to all of them.
 
     The verb `report` asks for nothing of rows.
     """
@@ -70,7 +70,7 @@ STAGED = [
 
 
 @pytest.mark.parametrize("algorithm", STAGED, ids=lambda spec: spec["name"])
-def test_the_last_stage_is_the_answer(call, algorithm):
+def test_the_last_stage_is_the_prediction(call, algorithm):
     result, response = call("explain", algorithm), call("predict", algorithm)
     assert result["classes"] == response["classes"]
     stages = [one["stages"] for one in result["explanations"]]
@@ -102,7 +102,7 @@ AVERAGED = [
 
 @pytest.mark.parametrize("target", ["species", "length"])
 @pytest.mark.parametrize(("algorithm", "parts"), AVERAGED)
-def test_the_mean_of_the_parts_is_the_answer(call, algorithm, parts, target):
+def test_the_mean_of_the_parts_is_the_prediction(call, algorithm, parts, target):
     result, response = (call(verb, algorithm, target=target) for verb in ("explain", "predict"))
     messages = [
         [part["prediction"] if parts == "members" else part for part in one[parts]] for one in result["explanations"]
@@ -112,7 +112,7 @@ def test_the_mean_of_the_parts_is_the_answer(call, algorithm, parts, target):
     assert np.ptp(messages, axis=1).any()
 
 
-def test_votes_are_told_whatever_they_are_taken_for(call):
+def test_votes_are_reported_whatever_they_are_taken_for(call):
     algorithm = {"name": "random_forest", "n_estimators": 9, "probability": "calibrated"}
     result, response = call("explain", algorithm), call("predict", algorithm)
     votes = np.array([one["trees"] for one in result["explanations"]])
@@ -150,7 +150,7 @@ def test_explanations_say_of_which_function_of_the_target_they_are(call):
     np.testing.assert_allclose(np.exp(leaves), result["predictions"], rtol=1e-9)
 
 
-def test_a_question_names_categories_behind_columns_that_are_not_kept(call):
+def test_a_split_names_categories_behind_columns_that_are_not_kept(call):
     formula = [{"kind": "expression", "expression": "log(length)"}]
     how = {"basis": formula, "keep_inputs": False}
     result = call("explain", TREE, preprocessing=how)
@@ -183,7 +183,7 @@ def test_a_report_names_what_rules_and_trees_are_about(call):
         assert {one["column"] for one in result} <= {"length", "width", "place"}
 
 
-TOLD = [
+REPORTED = [
     (
         {
             "name": "gradient_boosting",
@@ -208,7 +208,7 @@ TOLD = [
 ]
 
 
-@pytest.mark.parametrize(("algorithm", "curves", "facts"), TOLD)
+@pytest.mark.parametrize(("algorithm", "curves", "facts"), REPORTED)
 def test_a_report_has_the_curves_and_the_facts(call, algorithm, curves, facts):
     report = call("report", algorithm)
     drawn = {one["name"]: one for one in report["curves"]}
@@ -223,13 +223,13 @@ def test_a_report_has_the_curves_and_the_facts(call, algorithm, curves, facts):
         assert any(f"round {failed}" in warning for warning in report["warnings"])
 
 
-def test_weights_of_stacked_members_are_told(call):
+def test_weights_of_stacked_members_are_reported(call):
     result = call("report", {"name": "stacking", "estimators": [RIDGE, KNN, TREE]})["summary"]
     assert [one["algorithm"] for one in result] == ["ridge", "knn", "decision_tree"]
     assert min(one["weight"] for one in result) >= 0
 
 
-def test_rules_that_contradict_each_other_are_told_and_the_first_decides(call):
+def test_rules_that_contradict_each_other_are_reported_and_the_first_decides(call):
     """B6.1, over HTTP."""
     hill = {"tests": [{"column": "place", "op": "==", "value": "hill"}], "then": "versicolor"}
     wide = {"tests": [{"column": "width", "op": ">", "value": 1.2}], "then": "virginica"}
@@ -260,7 +260,7 @@ def votes(call):
     return np.array([[np.argmax(member["prediction"]) for member in one["members"]] for one in result])
 
 
-def test_a_committee_leaves_rows_without_an_answer(call):
+def test_a_committee_leaves_rows_without_a_prediction(call):
     """E18: unanimity, and a qualified majority of two in three."""
     messages = votes(call)
     most = np.array([np.bincount(row, minlength=3).max() for row in messages])
@@ -283,7 +283,7 @@ def test_mean_probability_and_lead_decide(call):
         assert [one is not None for one in response["predictions"]] == sure.tolist()
 
 
-def test_what_is_rejected_is_answered_by_the_second(call):
+def test_what_is_rejected_is_predicted_by_the_fallback(call):
     messages = votes(call)
     agreed = (messages == messages[:, :1]).all(axis=1)
     response = call("predict", {**TEAM, "min_probability": 1.0, "fallback_estimator": {"name": "generative_bayes"}})
@@ -294,7 +294,7 @@ def test_what_is_rejected_is_answered_by_the_second(call):
 
 
 def test_a_portfolio_asks_some(call):
-    """E18 (e): a member that is hardly ever asked has hardly a say."""
+    """E18 (e): a member that is hardly ever active has hardly any weight."""
     alone = call("predict", {"name": "committee", "estimators": [RIDGE]}, target="length")["predictions"]
     few = {"name": "committee", "estimators": [RIDGE, KNN], "activations": [1.0, 0.1]}
     result = call("predict", few, target="length")["predictions"]
@@ -302,8 +302,8 @@ def test_a_portfolio_asks_some(call):
     assert 0.02 < changed.mean() < 0.25
 
 
-def test_the_report_says_how_many_rows_are_answered_and_how_well(call):
-    """E18: of the rows held out, with exact bars; where every row is answered there is nothing to tell."""
+def test_the_report_says_how_many_rows_are_accepted_and_how_well(call):
+    """E18: of the rows held out, with exact bars; where every row is accepted there is nothing to report."""
     team = {**TEAM, "min_probability": 1.0}
     held = {"validation": {"test_fraction": 0.5}}
     report, result = call("report", team, **held), call("predict", team, **held)

@@ -47,7 +47,7 @@ def tables(client):
     return first, upload("flats-again", [["house", "price", "area", "place"], *mixed])
 
 
-def test_only_rows_that_training_has_not_seen_are_judged(client, done, tables):
+def test_only_rows_that_training_has_not_seen_are_evaluated(client, done, tables):
     first, again = tables
     done("train", {"model": "flats", "dataset": first} | SPEC)
     report = client.get("/v1/models/flats/versions/1/report").json()
@@ -67,7 +67,7 @@ def test_only_rows_that_training_has_not_seen_are_judged(client, done, tables):
     client.delete("/v1/models/flats-team/versions/1")
 
 
-def test_a_model_split_by_groups_is_judged_on_the_same_groups(client, done, tables):
+def test_a_model_split_by_groups_is_evaluated_on_the_same_groups(client, done, tables):
     body = {"model": "grouped", "dataset": tables[0], "validation": {"method": "kfold", "group": "house"}} | SPEC
     assert client.post("/v1/jobs/train:validate", json=body).status_code == 200
     done("train", body)

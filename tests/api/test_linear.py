@@ -89,7 +89,7 @@ MEASURED = b"x,y,error\n" + b"".join(
 
 
 def test_measured_errors_are_a_column(fitted):
-    """B5.1, M = 3: the error of each row is known, so that chi2 judges the fit."""
+    """B5.1, M = 3: the error of each row is known, so that chi2 measures the fit."""
     parabola = {"basis": [{"kind": "polynomial", "degree": 2}]}
     report, response = fitted(MEASURED, [{"x": 2.5}], sigma="error", preprocessing=parabola)
     result = report["unscaled"]["summary"]

@@ -1,4 +1,4 @@
-"""Full is full: refused at once, in time or not at all, and the health checks answer meanwhile."""
+"""Full is full: refused at once, in time or not at all, and the health checks respond meanwhile."""
 
 import threading
 import time
@@ -62,7 +62,7 @@ def test_no_place_at_all(settings, name):
         assert client.post(f"/v1/models/{name}/predict", json={"rows": [ROW]}).status_code == 200
 
 
-def test_what_cannot_begin_in_time_is_told(settings, name):
+def test_what_cannot_begin_in_time_is_refused(settings, name):
     with TestClient(create_app(settings.model_copy(update={"predict_threads": 1}))) as client:
         admission = client.app.services.admission
         taken = client.portal.call(admission._turns.acquire)

@@ -1,4 +1,4 @@
-"""Predictions with an interval for each: those of the algorithm, in every form of body and of answer."""
+"""Predictions with an interval for each: those of the algorithm, in every form of body and of response."""
 
 import io
 from uuid import uuid4
@@ -20,7 +20,7 @@ NPY, ARROW = "application/x-npy", "application/vnd.apache.arrow.stream"
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(60, 2))
 Y = np.exp(0.3 + X @ [0.5, -0.2] + 0.1 * RNG.normal(size=60))
-ASKED = [[0.1, -0.3], [1.5, 0.25], [-40, 3]]
+ROWS = [[0.1, -0.3], [1.5, 0.25], [-40, 3]]
 
 
 @pytest.fixture(scope="module")
@@ -79,15 +79,15 @@ WITH = [
 @pytest.mark.parametrize(("algorithm", "how"), WITH)
 def test_intervals_are_those_of_the_algorithm(made, ask, algorithm, how):
     name, model = made(algorithm, **how)
-    x = model.preparation.matrix(np.array(ASKED, float))
+    x = model.preparation.matrix(np.array(ROWS, float))
     bounds = model.algorithm.interval(model.params, model.state, x, 0.9)
-    plain, result = ask(name, ASKED).json(), ask(name, ASKED, confidence=0.9).json()
+    plain, result = ask(name, ROWS).json(), ask(name, ROWS, confidence=0.9).json()
     assert plain == {name: value for name, value in result.items() if name not in {"intervals", "interval"}}
     assert result["interval"] == ("split-conformal" if "held_out" in how else "algorithm")
     assert result["intervals"] == np.where(np.isfinite(bounds), bounds, None).tolist()
     for (low, high), middle in zip(result["intervals"], result["predictions"], strict=True):
         assert (-np.inf if low is None else low) <= middle <= (np.inf if high is None else high)
-    wider = ask(name, ASKED, confidence=0.99).json()["intervals"]
+    wider = ask(name, ROWS, confidence=0.99).json()["intervals"]
     assert wider != result["intervals"]
 
 
@@ -95,26 +95,26 @@ def test_intervals_are_those_of_the_algorithm(made, ask, algorithm, how):
 def test_linear_as_statsmodels_has_it(made, ask, of):
     name, _ = made("linear", interval_of=of)
     fit = sm.OLS(Y, sm.add_constant(X)).fit()
-    expected = fit.get_prediction(np.column_stack([np.ones(3), ASKED])).conf_int(obs=of == "observation", alpha=0.05)
-    np.testing.assert_allclose(ask(name, ASKED, confidence=0.95).json()["intervals"], expected, rtol=1e-9)
+    expected = fit.get_prediction(np.column_stack([np.ones(3), ROWS])).conf_int(obs=of == "observation", alpha=0.05)
+    np.testing.assert_allclose(ask(name, ROWS, confidence=0.95).json()["intervals"], expected, rtol=1e-9)
 
 
 def test_the_logarithm_is_turned_back(made, ask):
     name, _ = made("linear", transform="log")
     fit = sm.OLS(np.log(Y), sm.add_constant(X)).fit()
-    expected = np.exp(fit.get_prediction(np.column_stack([np.ones(3), ASKED])).conf_int(obs=True, alpha=0.2))
-    np.testing.assert_allclose(ask(name, ASKED, confidence=0.8).json()["intervals"], expected, rtol=1e-9)
+    expected = np.exp(fit.get_prediction(np.column_stack([np.ones(3), ROWS])).conf_int(obs=True, alpha=0.2))
+    np.testing.assert_allclose(ask(name, ROWS, confidence=0.8).json()["intervals"], expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("algorithm", ["linear", "bayesian_locally_weighted"])
 def test_every_way_in_gives_the_same(client, made, ask, algorithm):
     """Numbers cut from the body, any JSON, a body too large for the event loop, npy and CSV."""
     name, _ = made(algorithm)
-    result = ask(name, ASKED, confidence=0.95).json()["intervals"]
-    slow = {"rows": [{"a": a, "b": b, "more": "text"} for a, b in ASKED]}
+    result = ask(name, ROWS, confidence=0.95).json()["intervals"]
+    slow = {"rows": [{"a": a, "b": b, "more": "text"} for a, b in ROWS]}
     file = io.BytesIO()
-    np.save(file, np.array(ASKED))
-    lines = "\n".join(["a,b", *(f"{a},{b}" for a, b in ASKED)]).encode()
+    np.save(file, np.array(ROWS))
+    lines = "\n".join(["a,b", *(f"{a},{b}" for a, b in ROWS)]).encode()
     for content in (
         {"json": slow},
         {"content": file.getvalue(), "headers": {"Content-Type": NPY}},
@@ -122,17 +122,17 @@ def test_every_way_in_gives_the_same(client, made, ask, algorithm):
     ):
         response = client.post(f"/v1/models/{name}/predict", params={"confidence": 0.95}, **content)
         assert response.json()["intervals"] == result
-    large = ask(name, ASKED * 3000, confidence=0.95).json()["intervals"]
+    large = ask(name, ROWS * 3000, confidence=0.95).json()["intervals"]
     assert len(large) == 9000
     np.testing.assert_allclose(large, result * 3000, rtol=1e-12)
 
 
 def test_every_way_out_gives_the_same(made, ask):
     name, _ = made("linear")
-    bad = [ASKED[0], ["no number", 1], *ASKED[1:]]
+    bad = [ROWS[0], ["no number", 1], *ROWS[1:]]
     result = ask(name, bad, confidence=0.95, on_error="null").json()
     assert result["intervals"][1] is None
-    assert result["intervals"][:1] + result["intervals"][2:] == ask(name, ASKED, confidence=0.95).json()["intervals"]
+    assert result["intervals"][:1] + result["intervals"][2:] == ask(name, ROWS, confidence=0.95).json()["intervals"]
     table = pa.ipc.open_stream(ask(name, bad, accept=ARROW, confidence=0.95, on_error="null").content).read_all()
     assert table.column_names == ["prediction", "lower", "upper", "flags"]
     bounds = zip(table["lower"].to_pylist(), table["upper"].to_pylist(), strict=True)
@@ -156,13 +156,13 @@ def test_rows_that_are_all_bad(made, ask, accept):
         assert response.json()["intervals"] == [None]
 
 
-def test_an_answer_that_nothing_bounds(made, ask):
+def test_a_response_that_nothing_bounds(made, ask):
     """Two rows, three parameters: nothing tells the noise."""
     name, _ = made("linear", rows=2)
-    result = ask(name, ASKED, confidence=0.95).json()
+    result = ask(name, ROWS, confidence=0.95).json()
     assert result["intervals"] == [[None, None]] * 3
     assert None not in result["predictions"]
-    table = pa.ipc.open_stream(ask(name, ASKED, accept=ARROW, confidence=0.95).content).read_all()
+    table = pa.ipc.open_stream(ask(name, ROWS, accept=ARROW, confidence=0.95).content).read_all()
     assert (table["lower"].to_pylist(), table["upper"].to_pylist()) == ([-np.inf] * 3, [np.inf] * 3)
 
 
@@ -172,15 +172,15 @@ def test_an_answer_that_nothing_bounds(made, ask):
 @pytest.mark.parametrize("accept", ["application/json", ARROW, NPY])
 def test_who_has_none_says_so(made, ask, algorithm, target, accept):
     name, _ = made(algorithm, target=target)
-    problem = ask(name, ASKED, accept=accept, confidence=0.95, status=409).json()
+    problem = ask(name, ROWS, accept=accept, confidence=0.95, status=409).json()
     assert problem["code"] == "no_interval"
-    ask(name, ASKED, accept=accept)
+    ask(name, ROWS, accept=accept)
 
 
 @pytest.mark.parametrize("confidence", ["0", "0.49", "1", "95", "nan", "inf", "", "much"])
 def test_what_is_no_confidence(made, ask, confidence):
     name, _ = made("linear")
-    problem = ask(name, ASKED, confidence=confidence, status=422).json()
+    problem = ask(name, ROWS, confidence=confidence, status=422).json()
     assert [error["pointer"] for error in problem["errors"]] == ["/query/confidence"]
 
 

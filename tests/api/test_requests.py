@@ -20,7 +20,7 @@ NOWHERE = "00000000-0000-7000-8000-000000000000"
 
 
 def problem(response, status, code):
-    """The answer is a whole problem, under the request's id."""
+    """The response is a whole problem, under the request's id."""
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/problem+json"
     found = Problem.model_validate_json(response.content)
@@ -110,7 +110,7 @@ def test_an_address_without_parameters_is_no_name_of_a_dataset(client, method):
     "path",
     ["/", "/docs", "/livez", "/v1/datasets", "/v1/algorithms/ridge", "/v1/datasets/none", "/nowhere", "/v1/jobs/train"],
 )
-def test_head_is_answered_wherever_get_is(client, path):
+def test_head_is_served_wherever_get_is(client, path):
     head, get = (client.request(method, path, follow_redirects=False) for method in ("HEAD", "GET"))
     assert (head.status_code, head.content) == (get.status_code, b"")
     differing = {"x-request-id", *({"content-length"} if get.is_error else {})}

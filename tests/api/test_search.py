@@ -1,4 +1,4 @@
-"""From a search to an ensemble as a client takes it: by sending back what it was answered."""
+"""From a search to an ensemble as a client takes it: by sending back what it received."""
 
 import time
 from pathlib import Path

@@ -33,7 +33,7 @@ class Race(NamedTuple):
     ours: Callable[[], Any]
     """Fits and gives a state."""
     theirs: Callable[[], Any]
-    """Fits and gives their answer as a state of ours."""
+    """Fits, and gives their coefficients as a state of ours."""
     objective: Callable[[Any], float]
 
 

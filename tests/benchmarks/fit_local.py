@@ -2,7 +2,7 @@
 
 Run `python tests/benchmarks/fit_local.py [word …]`: only what has one of the words in its name. The least of several
 turns, ours and theirs in turn; the ratio says how many times faster ours is. `theirs` is the fastest of their solvers
-that comes to the same answer; how far the answers are apart stands last.
+that comes to the same predictions; how far these are apart stands last.
 """
 
 import os
@@ -28,7 +28,7 @@ class Race(NamedTuple):
     ours: Callable[[], Any]
     theirs: Callable[[], Any]
     apart: Callable[[Any, Any], float]
-    """From the answers of both."""
+    """From the predictions of both."""
 
 
 def fitted(module: Any, params: Any, data: Data) -> Any:
@@ -39,14 +39,14 @@ def largest(ours: Any, theirs: Any) -> float:
     return float(np.abs(ours - theirs).max())
 
 
-def both(name: str, density: str, data: Data, rival: Any, asked: Any) -> Iterator[Race]:
+def both(name: str, density: str, data: Data, rival: Any, requested: Any) -> Iterator[Race]:
     """A race of fits and one of predictions."""
     module, params = generative_bayes, generative_bayes.GenerativeBayes(density=density)
-    own, other = partial(module.predict, params, fitted(module, params, data), asked), rival.predict_proba
+    own, other = partial(module.predict, params, fitted(module, params, data), requested), rival.predict_proba
     rival.fit(data.x, data.y)
-    nothing = partial(lambda *_: largest(own(), other(asked)))
+    nothing = partial(lambda *_: largest(own(), other(requested)))
     yield Race(f"{name}: fit", partial(fitted, module, params, data), partial(rival.fit, data.x, data.y), nothing)
-    yield Race(f"{name}: predict {len(asked)}", own, partial(other, asked), largest)
+    yield Race(f"{name}: predict {len(requested)}", own, partial(other, requested), largest)
 
 
 def densities() -> Iterator[Race]:
@@ -56,11 +56,11 @@ def densities() -> Iterator[Race]:
     )
     x = (x - x.mean(axis=0)) / x.std(axis=0)
     data, requested = Data.of(Task.CLASSIFICATION, x[:200_000], y[:200_000]), x[200_000:]
-    few, asked_few = Data.of(Task.CLASSIFICATION, data.x[:, :10].copy(), data.y), requested[:, :10].copy()
+    few, requested_few = Data.of(Task.CLASSIFICATION, data.x[:, :10].copy(), data.y), requested[:, :10].copy()
     linear = discriminant_analysis.LinearDiscriminantAnalysis(solver="lsqr")
     yield from both("LDA 200,000 x 50", "shared_covariance", data, linear, requested)
     quadratic = discriminant_analysis.QuadraticDiscriminantAnalysis()
-    yield from both("QDA 200,000 x 10", "full_covariance", few, quadratic, asked_few)
+    yield from both("QDA 200,000 x 10", "full_covariance", few, quadratic, requested_few)
     yield from both("naive 200,000 x 50", "naive_gaussian", data, naive_bayes.GaussianNB(), requested)
 
 
@@ -71,16 +71,16 @@ def nearest() -> Iterator[Race]:
     }
     for d, recipe in recipes.items():
         x, y = datasets.make_classification(55_000, d, flip_y=0.05, **recipe)
-        data, asked, params = Data.of(Task.CLASSIFICATION, x[:50_000], y[:50_000]), x[50_000:], knn.KNN()
+        data, requested, params = Data.of(Task.CLASSIFICATION, x[:50_000], y[:50_000]), x[50_000:], knn.KNN()
 
-        def ours(data: Data = data, asked: Any = asked, params: Any = params) -> Any:
-            return knn.predict(params, fitted(knn, params, data), asked)
+        def ours(data: Data = data, requested: Any = requested, params: Any = params) -> Any:
+            return knn.predict(params, fitted(knn, params, data), requested)
 
         for way in ("brute", "kd_tree"):
             rival = neighbors.KNeighborsClassifier(algorithm=way)
 
-            def theirs(rival: Any = rival, data: Data = data, asked: Any = asked) -> Any:
-                return rival.fit(data.x, data.y).predict_proba(asked)
+            def theirs(rival: Any = rival, data: Data = data, requested: Any = requested) -> Any:
+                return rival.fit(data.x, data.y).predict_proba(requested)
 
             yield Race(f"knn 50,000 x {d}, fit and 5,000 queries, {way}", ours, theirs, largest)
 
@@ -134,12 +134,12 @@ def planes() -> Iterator[Race]:
     for n, d, q in ((442, 10, 442), (1000, 5, 1), (10_000, 10, 100)):
         rng = np.random.default_rng(0)
         x = rng.normal(size=(n, d))
-        y, asked = np.sin(x).sum(axis=1), rng.normal(size=(q, d))
+        y, requested = np.sin(x).sum(axis=1), rng.normal(size=(q, d))
         data, width = Data.of(Task.REGRESSION, x, y), 2.0 * d
 
-        def loop(x: Any = x, y: Any = y, asked: Any = asked, width: float = width) -> Any:
+        def loop(x: Any = x, y: Any = y, requested: Any = requested, width: float = width) -> Any:
             predictions = []
-            for query in asked:
+            for query in requested:
                 root = np.exp(-((x - query) ** 2).sum(axis=1) / width)
                 design = np.column_stack([np.ones(len(x)), x - query]) * root[:, None]
                 predictions.append(np.linalg.lstsq(design, y * root)[0][0])
@@ -149,7 +149,7 @@ def planes() -> Iterator[Race]:
             (locally_weighted, locally_weighted.LocallyWeighted(width=width)),
             (bayesian_locally_weighted, bayesian_locally_weighted.BayesianLocallyWeighted(width=width)),
         ):
-            own = partial(module.predict, params, fitted(module, params, data), asked)
+            own = partial(module.predict, params, fitted(module, params, data), requested)
             yield Race(f"{module.__name__.rpartition('.')[2]} {n} x {d}: predict {q}", own, loop, largest)
 
 

@@ -63,5 +63,5 @@ if __name__ == "__main__":
         give_large_arrays_back()  # as workers do
     classes, rows, columns, *specs = sys.argv[1:]
     data = drawn(int(classes), int(rows), int(columns))
-    told = zip(specs[::2], map(json.loads, specs[1::2]), strict=True)
-    sys.stdout.write(json.dumps([peak(name, params, data) for name, params in told]))
+    fits = zip(specs[::2], map(json.loads, specs[1::2]), strict=True)
+    sys.stdout.write(json.dumps([peak(name, params, data) for name, params in fits]))

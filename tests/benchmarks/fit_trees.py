@@ -205,10 +205,10 @@ def boosting() -> None:
             print(f"{'':20}{who:24}held-out loss {loss.mean():.5f}, over ours {lead.mean():+.5f} ± {error:.5f}")
 
 
-def _losses(answer: Any, new: Data) -> Any:
+def _losses(response: Any, new: Data) -> Any:
     if new.task is Task.REGRESSION:
-        return (answer - new.y) ** 2
-    return -np.log(np.maximum(answer[np.arange(len(new.y)), new.codes], 1e-15))
+        return (response - new.y) ** 2
+    return -np.log(np.maximum(response[np.arange(len(new.y)), new.codes], 1e-15))
 
 
 def predict() -> None:

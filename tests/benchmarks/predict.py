@@ -54,7 +54,7 @@ def fitted():
 
 
 def application(blob):
-    """Ours, with the model in memory and meant for ever: no server is asked."""
+    """Ours, with the model in memory and meant for ever: there is no server."""
     settings = Settings(database_url=NOWHERE, broker_url="redis://127.0.0.1:1", cache_url="redis://127.0.0.1:1")
     services, digest = build(settings, role="api"), "sha256:" + 64 * "0"
     services.predictions.memory.put(digest, decode(blob))
@@ -202,6 +202,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--profile", action="store_true", help="where a request of one row spends its time")
     parser.add_argument("--log", default="WARNING", help="INFO: each request has its line")
-    asked = parser.parse_args()
-    logs.configure(asked.log)
-    uvloop.run(measure(asked.profile))
+    options = parser.parse_args()
+    logs.configure(options.log)
+    uvloop.run(measure(options.profile))

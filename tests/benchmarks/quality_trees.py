@@ -3,11 +3,11 @@
     python -m tests.benchmarks.quality_trees [algorithm or set] …
 
 Bundled sets are divided in 5 folds, three times over; drawn ones are drawn anew twelve times, 5,000 rows to learn from
-and 15,000 to be judged by. Each time the loss of ours less that of the rival is taken: the table has its mean and
+and 15,000 to evaluate it. Each time the loss of ours less that of the rival is taken: the table has its mean and
 standard error (Nadeau & Bengio, 2003: of folds, which share rows, 1/J + 1/4 of the variance over J times, not 1/J).
 Less is better, and more than one standard error is `behind`: so is one in six of what is equally good, by chance. The
 last lines put all sets together. Settings mean the same for all; where a rival means something else by a name, that is
-said.
+reported.
 LightGBM and XGBoost take part where they are installed.
 """
 
@@ -31,7 +31,7 @@ from app.ml.contract.algorithm import Accepts, Data, Task
 from tests.benchmarks import paired
 from tests.benchmarks.paired import Array, Paired, class_losses, optional, together
 
-Answer = Callable[["Split", int], Array]
+Prediction = Callable[["Split", int], Array]
 OLD, NEW, DRAWS, FOLDS, TURNS = 5_000, 15_000, 12, 5, 3
 MIXED = (0, 0, 0, 0, 0, 4, 12, 40)
 FOREST = {"n_estimators": 100, "importance": False}
@@ -60,7 +60,7 @@ class Table(NamedTuple):
     """0 for numbers."""
     splits: Callable[[], Iterator[Split]]
     shared: float
-    """Rows judged by for a row learned from, if splits share rows."""
+    """Test rows for each training row, if splits share rows."""
     levels: tuple[int, ...] = ()
     """(d,) categories of each column, 0 for a number; () if all are numbers."""
 
@@ -218,7 +218,7 @@ def binned_tree(table: Table) -> Contest:
 
 
 def columns(table: Table, *, indicated: bool = False) -> int:
-    """Drawn for each question. indicated: of those that stand for categories."""
+    """Drawn for each split. indicated: of those that stand for categories."""
     d = table.d + sum(table.levels) if indicated else table.d
     return math.ceil(math.sqrt(d) if table.classes else d / 2)
 
@@ -348,7 +348,7 @@ def their_members(table: Table, random_state: int) -> list[tuple[str, Any]]:
 
 
 def committee(table: Table) -> Contest:
-    """The mean of what three different learners answer."""
+    """The mean of what three different learners."""
     kind = {"voting": "soft"} if table.classes else {}
 
     def seeded(random_state: int) -> Any:
@@ -399,8 +399,8 @@ CONTESTS = (
 CLASSES_ONLY = (calibrated_forest, forest_per_class, adaboost, logitboost, one_against_all)
 
 
-def losses(table: Table, answer: Array, y: Array) -> dict[str, float]:
-    return class_losses(answer, y) if table.classes else {"1 - R2": float(np.mean((answer - y) ** 2) / y.var())}
+def losses(table: Table, response: Array, y: Array) -> dict[str, float]:
+    return class_losses(response, y) if table.classes else {"1 - R2": float(np.mean((response - y) ** 2) / y.var())}
 
 
 def by_ours(contest: Contest, table: Table, split: Split, seed: int) -> Array:
@@ -425,9 +425,9 @@ def _indicated(table: Table, split: Split) -> tuple[Array, Array]:
     return table.indicated(split.x), table.indicated(split.new_x)
 
 
-def losses_of(table: Table, answer: Answer) -> dict[str, Array]:
+def losses_of(table: Table, response: Prediction) -> dict[str, Array]:
     """Of each measure the losses (J,)."""
-    each = [losses(table, answer(split, seed), split.new_y) for seed, split in enumerate(table.splits())]
+    each = [losses(table, response(split, seed), split.new_y) for seed, split in enumerate(table.splits())]
     return {measure: np.array([loss[measure] for loss in each]) for measure in each[0]}
 
 

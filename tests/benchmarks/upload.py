@@ -28,7 +28,7 @@ uvicorn.run(create_app(), port=int(sys.argv[1]), log_level="error")
 
 
 def rows(megabytes):
-    """CSV in pieces: six columns, about 60 bytes a row."""
+    """CSV in chunks: six columns, about 60 bytes a row."""
     rng = np.random.default_rng(0)
     yield b"id,age,income,plan,when,active\n"
     size = number = 0

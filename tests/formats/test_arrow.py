@@ -1,4 +1,5 @@
-"""Arrow streams in: the same answers as JSON, the same refusals, and nothing is unpacked beyond the size of a body."""
+"""Arrow streams in: the same responses as JSON, the same refusals, and nothing is unpacked beyond the size of a body.
+"""
 
 import io
 from datetime import UTC, date, datetime
@@ -104,7 +105,7 @@ def test_nan_and_null_are_missing(ask, by_json):
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())])
-def test_categories_and_gaps_are_answered_as_json_is(ask, by_json, kind):
+def test_categories_and_gaps_are_served_as_json_is(ask, by_json, kind):
     sizes, length, width = ["small", "large", "other", None], [5.1, None, 6, 7], [0, 2, 1, 3]
     table = pa.table({"size": pa.array(sizes).cast(kind), "width": pa.array(width), "length": pa.array(length)})
     assert ask("mixed", table).content == by_json("mixed", table.to_pylist()).content
@@ -113,7 +114,7 @@ def test_categories_and_gaps_are_answered_as_json_is(ask, by_json, kind):
 @pytest.mark.parametrize(
     "kind", [pa.timestamp("us"), pa.timestamp("ns", "Europe/Berlin"), pa.timestamp("s", "UTC"), pa.date32()]
 )
-def test_times_are_answered_as_json_is(ask, by_json, kind):
+def test_times_are_served_as_json_is(ask, by_json, kind):
     when = [date(2020, 1, 5), None, date(2021, 3, 1)]
     table = pa.table(
         {"when": pa.array(when, pa.date32()).cast(pa.timestamp("us")).cast(kind), "is": [True, None, False]}
@@ -167,7 +168,7 @@ def test_no_rows(ask):
     refused(ask("numbers", NUMBERS.slice(0, 0)), 422, "invalid_request")
 
 
-def pieces():
+def chunked():
     """A dictionary that grows with the second batch."""
     sink, texts = io.BytesIO(), pa.array(["a", "b", "c"])
     kind = pa.dictionary(pa.int32(), pa.string())
@@ -188,7 +189,7 @@ def pieces():
         stream(NUMBERS) + b"\0",
         stream(NUMBERS, compression="lz4"),
         stream(pa.table({"size": pa.array(["a" * 99] * 9).dictionary_encode()}), compression="zstd"),
-        pieces(),
+        chunked(),
         stream(pa.table({"size": ["abc"]})).replace(b"abc", b"\xff\xff\xff"),
         b"\xff\xff\xff\xff\xf0\xff\xff\x7f" + bytes(64),
     ],
@@ -197,7 +198,7 @@ def test_streams_that_are_refused(ask, body):
     refused(ask("mixed", body), 400, "malformed_table")
 
 
-def test_any_damage_has_an_answer(ask):
+def test_any_damage_has_a_response(ask):
     size, days = pa.array(["small", "large"]).dictionary_encode(), pa.array([0, 1], pa.timestamp("s", "UTC"))
     whole = stream(pa.table({"size": size, "length": [1.0, 2.0], "width": days}))
     rng = np.random.default_rng(0)

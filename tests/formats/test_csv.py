@@ -1,4 +1,5 @@
-"""Numbers that come as CSV: Arrow's reader and the general one give the same bits, or only the general one answers."""
+"""Numbers that come as CSV: Arrow's reader and the general one give the same bits, or only the general one reads them.
+"""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The answer as JSON."""
+"""The response as JSON."""
 
 import numpy as np
 import orjson
@@ -19,7 +19,7 @@ POINTER = Pointer("m", 1, "sha256:0", 1)
 
 
 def test_a_classifier_may_say_that_it_does_not_know():
-    """B2.3: neighbours that disagree are no answer under the unanimity rule."""
+    """B2.3: neighbours that disagree are no prediction under the unanimity rule."""
     table = pa.table({"x": [float(i) for i in range(20)], "y": ["low"] * 10 + ["high"] * 10})
     columns = [TableColumn("x", "numeric", 0, 20), TableColumn("y", "categorical", 0, 2)]
     requested = {"name": "knn", "n_neighbors": 4, "rule": "unanimity"}

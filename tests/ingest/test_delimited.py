@@ -74,7 +74,7 @@ def test_whole_numbers_beyond_64_bits_become_floats(parse):
     assert table.column("b").to_pylist() == [2.0**63, 2.0]
 
 
-def test_infinite_values_are_missing_and_said_so(parse):
+def test_infinite_values_are_missing_and_reported_so(parse):
     parsed, table = parse(b"a\ninf\n1\n1e999\n-Infinity\n")
     assert table.column("a").to_pylist() == [None, 1, None, None]
     assert parsed.columns[0].warnings[0] == "3 infinite values were read as missing."

@@ -86,7 +86,7 @@ def test_a_table_in_one_json_text(parse, data):
     assert table.to_pydict() == {"a": [1, 2.5], "b": ["x, ]", None]}
 
 
-def test_a_long_array_is_read_piece_by_piece(parse):
+def test_a_long_array_is_read_chunk_by_chunk(parse):
     rows = ",".join(f'{{"n": {number}, "s": "{"é" * (number % 9)}"}}' for number in range(50_000))
     parsed, table = parse(f"[{rows}]".encode())
     assert len(parsed.chunks) > 0

@@ -106,13 +106,13 @@ def test_time_ends_at_the_limit(send, order):
     assert [fault.code for fault in refused.value.faults] == ["too_slow"]
 
 
-def test_a_full_disk_is_said_to_be_one(send):
+def test_a_full_disk_is_reported_to_be_one(send):
     noise = np.random.default_rng(0).normal(size=200_000)
     with pytest.raises(StorageFull):
         send(b"a\n" + "\n".join(map(str, noise)).encode(), file_bytes=1 << 16)
 
 
-def test_a_child_that_dies_is_an_answer_too(parser, send):
+def test_a_child_that_dies_is_a_response_too(parser, send):
     parser.warm()
     before = parser._spare
     before.process.kill()
@@ -171,7 +171,7 @@ def test_two_files_at_once(send):
 
 
 def test_every_column_is_compared_with_the_others(parse, monkeypatch):
-    """B2.8: in rows from all over the file; identifiers and texts neither judge nor are judged."""
+    """B2.8: in rows from all over the file; identifiers and texts neither judge nor are evaluated."""
     monkeypatch.setattr(sheets, "CHUNKS", 3)
     x, noise = np.random.default_rng(0).uniform(size=(2, 3000)).round(6)
     lines = [f"{i},{a},{a > 0.5},{b},word {i} and more\n" for i, (a, b) in enumerate(zip(x, noise, strict=True))]

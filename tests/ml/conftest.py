@@ -13,7 +13,7 @@ def _one_thread():
 
 @pytest.fixture(scope="session")
 def report_of():
-    """The report of a training on columns of numbers and texts, by linear regression unless said otherwise."""
+    """The report of a training on columns of numbers and texts, by linear regression unless named otherwise."""
     import pyarrow as pa
 
     from app.ml.contract.columns import TableColumn

@@ -14,7 +14,7 @@ def test_one_entry_a_file():
     assert list(catalogue()) == sorted(file.stem for file in Path(folder).glob("[a-z]*.py"))
 
 
-def test_an_unknown_name_is_answered_with_the_known_ones():
+def test_an_unknown_name_is_refused_with_the_known_ones():
     with pytest.raises(AlgorithmNotFound, match=r"logistic, .*pca, .*ridge"):
         find("crystal_ball")
 

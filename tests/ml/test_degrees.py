@@ -62,7 +62,7 @@ def table(n=80):
     return x, x[:, 0] + rng.normal(size=n) > 0
 
 
-def judged(name):
+def evaluated(name):
     x, y = table()
     data, algorithm = Data.of(Task.CLASSIFICATION, x, y * 1.0, classes=2), find(name).algorithm
     params = algorithm.params()
@@ -72,7 +72,7 @@ def judged(name):
 
 
 def test_the_losses_of_degrees_are_undefined_and_say_why():
-    metrics = judged("perceptron")
+    metrics = evaluated("perceptron")
     for name in LOSSES:
         assert (metrics[name].value, metrics[name].display) == (None, "undefined")
         assert "not probabilities" in metrics[name].note
@@ -80,7 +80,7 @@ def test_the_losses_of_degrees_are_undefined_and_say_why():
 
 
 def test_the_losses_of_probabilities_are_there():
-    metrics = judged("logistic")
+    metrics = evaluated("logistic")
     assert all(metrics[name].value > 0 and metrics[name].note is None for name in LOSSES)
 
 

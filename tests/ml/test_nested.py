@@ -107,7 +107,7 @@ def faults(algorithm):
     return [(fault.pointer, fault.code) for fault in refused.value.faults]
 
 
-def test_a_second_level_sees_answers_and_no_columns():
+def test_a_second_level_sees_predictions_and_no_columns():
     tree, named = {"name": "decision_tree"}, {"name": "random_subspace", "groups": [["x"]]}
     spec = parsed(name="stacking", estimators=[tree], final_estimator={"name": "ridge"})
     stacking = find("stacking").algorithm
@@ -178,8 +178,8 @@ def test_one_learner_is_fitted_as_several_are(data):
         works.append(kind)
         return in_turn(kind, tasks)
 
-    one = nested.context(5, lambda *said, **_: seen.append(said), each).fit(spec, data)
+    one = nested.context(5, lambda *messages, **_: seen.append(messages), each).fit(spec, data)
     assert (works, seen) == ([Learned], [])
-    (first,) = nested.context(5, lambda *said, **_: seen.append(said)).fit_all([Lesson(spec, lambda: data)])
+    (first,) = nested.context(5, lambda *messages, **_: seen.append(messages)).fit_all([Lesson(spec, lambda: data)])
     assert seen == [(1.0,)]
     np.testing.assert_array_equal(one.predict(data.x), first.predict(data.x))

@@ -36,7 +36,7 @@ def test_shares_of_a_normal_law(confidence, errors):
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_the_gain_of_a_question_is_its_information_about_the_class(turned):
+def test_the_gain_of_a_split_is_its_information_about_the_class(turned):
     """B7.12, erratum 9: in print the second term has one minus sign too many, and so is added."""
     table = np.array([[30.0, 10], [20, 40]])
     table = table.T if turned else table

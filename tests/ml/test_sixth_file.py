@@ -83,7 +83,7 @@ NOTICED = {
     "needs_an_exemption": "test_symmetry.*scale",
     "different_every_time": "test_two_fits_have_the_same_bytes",
     "writes_into_its_data": "test_inputs_are_left_alone",
-    "wrong_shape": "test_answers_have_the_shape_of_their_task",
+    "wrong_shape": "test_predictions_have_the_shape_of_their_task",
     "cannot_do_one_row": "test_poor_data.*one row",
     "overflows": "test_poor_data.*huge numbers",
     "never_converges": "test_the_default_fit_gets_there",

@@ -71,7 +71,7 @@ def test_everyone_beyond_the_bound_is_refused_before_any_work(admission):
     asyncio.run(load())
 
 
-def test_whoever_cannot_begin_in_time_is_told_and_never_runs(admission):
+def test_whoever_cannot_begin_in_time_is_refused_and_never_runs(admission):
     gate, ran = threading.Event(), []
 
     async def load():

@@ -22,7 +22,7 @@ MOST = 8
 
 
 class Counted:
-    """A model that says how many rows it was asked for at a time, and fails for rows of -1."""
+    """A model that says how many rows it gets at a time, and fails for rows of -1."""
 
     algorithm = SimpleNamespace(rowwise=True)
 
@@ -55,10 +55,10 @@ def same(one, other):
     assert (one.unknown is None) == (other.unknown is None)
 
 
-ASKED = [("logistic", "species"), ("ridge", "size"), ("linear", "length"), ("decision_tree", "species")]
+MODELS = [("logistic", "species"), ("ridge", "size"), ("linear", "length"), ("decision_tree", "species")]
 
 
-@pytest.mark.parametrize(("algorithm", "target"), ASKED)
+@pytest.mark.parametrize(("algorithm", "target"), MODELS)
 @settings(max_examples=25)
 @given(drawn=st.data())
 def test_the_same_bits_as_alone(trained, algorithm, target, drawn):
@@ -212,7 +212,7 @@ def name(services, publish):
 
 
 def test_over_http_every_caller_gets_what_he_would_get_alone(settings, name):
-    """Bad rows, bad JSON, other parameters and good requests at once: each has the very answer it has alone."""
+    """Bad rows, bad JSON, other parameters and good requests at once: each has the very response it has alone."""
     rows = [{"length": 4 + i / 7, "width": i / 9, "size": "small" if i % 3 else "unheard of"} for i in range(12)]
     bodies = [{"rows": rows[i : i + 1 + i % 3]} for i in range(12)]
     bodies += [{"rows": [{"length": "no", "width": 1, "size": "small"}]}, {"rows": [{"width": 1}]}, {"rows": []}]
@@ -223,7 +223,7 @@ def test_over_http_every_caller_gets_what_he_would_get_alone(settings, name):
         body = {key: value for key, value in response.json().items() if key not in {"request_id", "instance"}}
         return response.status_code, body
 
-    async def answers(batch_rows, at_once):
+    async def predictions_of(batch_rows, at_once):
         own = settings.model_copy(update={"batch_rows": batch_rows, "batch_wait_seconds": 0.005})
         app = create_app(own)
         async with (
@@ -238,7 +238,7 @@ def test_over_http_every_caller_gets_what_he_would_get_alone(settings, name):
 
             return await asyncio.gather(*(one(*each) for each in requested))
 
-    alone, together = asyncio.run(answers(0, 1)), asyncio.run(answers(16, 60))
+    alone, together = asyncio.run(predictions_of(0, 1)), asyncio.run(predictions_of(16, 60))
     assert together == alone
     assert {status for status, _ in alone} == {200, 404, 422}
 

@@ -46,7 +46,7 @@ def test_a_file_becomes_a_table(services, ingest):
     assert [(c.name, c.kind, c.missing) for c in made.columns] == [("a", "numeric", 0), ("b", "categorical", 1)]
 
 
-def test_payloads_are_the_table_piece_by_piece(ingest, small_chunks):
+def test_payloads_are_the_table_chunk_by_chunk(ingest, small_chunks):
     made = ingest(csv_of(5000), by=small_chunks)
     payloads = list(small_chunks.payloads(made.id))
     assert len(payloads) > 3
@@ -136,7 +136,7 @@ def test_uploads_at_once_do_not_mix(services, ingest):
 
 
 def test_a_lost_connection_at_the_end_keeps_one_dataset(services, ingest, monkeypatch):
-    """The commit has happened, its answer is lost: the whole is tried again, and finds itself."""
+    """The commit has happened, its response is lost: the whole is tried again, and finds itself."""
     from sqlalchemy.exc import OperationalError
     from sqlalchemy.orm import Session
 

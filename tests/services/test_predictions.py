@@ -1,4 +1,4 @@
-"""Where a model comes from changes how long an answer takes, never the answer."""
+"""Where a model comes from changes how long a response takes, never the response."""
 
 import asyncio
 import dataclasses
@@ -87,7 +87,7 @@ def chunks_read(seen):
     return sum("FROM model_chunks" in statement for statement in seen)
 
 
-def answer(predictions, name, rows, **expected):
+def predict(predictions, name, rows, **expected):
     served = asyncio.run(predictions.serve(name, **expected))
     return predictions.respond(served, read_rows(rows, served.model.inputs, max_rows=MOST)).body
 
@@ -111,9 +111,9 @@ def published(services, publish, trained):
     ("algorithm", "target"),
     [("logistic", "species"), ("ridge", "length"), ("kmeans", None), ("pca", None), ("decision_tree", "size")],
 )
-def test_what_was_fitted_is_what_answers(process, published, trained, algorithm, target):
+def test_what_was_fitted_is_what_predicts(process, published, trained, algorithm, target):
     name, how = f"p-{uuid4()}", {"algorithm": algorithm, "target": target}
-    given = orjson.loads(answer(process(), name, published(name, **how)))
+    given = orjson.loads(predict(process(), name, published(name, **how)))
     golden = trained(**how).golden
     assert given["predictions"] == golden["predictions"]
     assert given.get("probabilities") == golden.get("probabilities")
@@ -122,32 +122,32 @@ def test_what_was_fitted_is_what_answers(process, published, trained, algorithm,
 def test_postgres_redis_and_memory_give_the_same_bytes(services, process, redis, published, name):
     first, body = process(), published(name)
     with statements(services.work.engine) as seen:
-        from_postgres = answer(first, name, body)
+        from_postgres = predict(first, name, body)
     assert chunks_read(seen) > 1
     assert redis.dbsize() == 1
     with statements(services.work.engine) as seen:
-        from_redis = answer(process(), name, body)
+        from_redis = predict(process(), name, body)
     assert chunks_read(seen) == 0
     with statements(services.work.engine) as seen:
-        from_memory = answer(first, name, body)
+        from_memory = predict(first, name, body)
     assert not seen
     assert from_postgres == from_redis == from_memory
 
 
 def test_a_warm_prediction_asks_nobody(services, process, redis, published, name):
     warm, body = process(), published(name)
-    answer(warm, name, body)
+    predict(warm, name, body)
     before = redis.info("stats")["total_commands_processed"]
     with statements(services.work.engine) as seen:
         for _ in range(20):
-            answer(warm, name, body)
+            predict(warm, name, body)
     assert not seen
-    assert redis.info("stats")["total_commands_processed"] == before + 1  # the question itself
+    assert redis.info("stats")["total_commands_processed"] == before + 1  # the request itself
 
 
 def test_a_crowd_in_the_cold_loads_once_and_blocks_nobody(services, process, redis, published, name):
     predictions, warm = process(), f"{name}-warm"
-    answer(predictions, warm, published(warm, seed=1))
+    predict(predictions, warm, published(warm, seed=1))
     published(name, seed=2)
     others = [f"{name}-{i}" for i in range(LOADS)]
     for i, other in enumerate(others):
@@ -197,7 +197,7 @@ def large(services, trained):
 def test_a_large_model_blocks_nobody_while_it_loads(process, published, large, name):
     predictions, cold = process(model_memory_bytes=2 * LARGE), f"{name}-cold"
     body = published(name)
-    answer(predictions, name, body)
+    predict(predictions, name, body)
     published(cold, seed=1)
 
     async def meanwhile():
@@ -218,7 +218,7 @@ def test_a_large_model_blocks_nobody_while_it_loads(process, published, large, n
     order = []
     done, size = asyncio.run(meanwhile())
     assert done > 50  # they take microseconds, the loading hundreds of milliseconds
-    assert order[0] == "other"  # which was asked for later, and was not in memory either
+    assert order[0] == "other"  # which was requested later, and was not in memory either
     assert size >= LARGE
     assert predictions.memory.nbytes <= 2 * LARGE
 
@@ -229,7 +229,7 @@ def test_a_model_larger_than_all_of_the_memory_is_served_and_not_kept(process, p
     kept = asyncio.run(predictions.serve(name)).model
     assert asyncio.run(predictions.serve(large)).model.nbytes >= LARGE
     assert asyncio.run(predictions.serve(name)).model is kept
-    assert answer(predictions, name, body)
+    assert predict(predictions, name, body)
 
 
 def test_no_caller_waits_for_a_compiler(process, published, monkeypatch, name):
@@ -251,15 +251,15 @@ def test_ten_times_the_memory_is_served_within_it(process, published, trained, n
     predictions = process(model_memory_bytes=3 * size)
     for seed in range(30):
         body = published(name, seed=seed)
-        given = orjson.loads(answer(predictions, name, body, version=seed + 1))
+        given = orjson.loads(predict(predictions, name, body, version=seed + 1))
         assert given["version"] == seed + 1
         assert predictions.memory.nbytes <= 3 * size
-    assert orjson.loads(answer(predictions, name, body, version=1))["version"] == 1
+    assert orjson.loads(predict(predictions, name, body, version=1))["version"] == 1
 
 
 def test_a_large_body_of_plain_numbers_stays_on_the_loop_while_those_before_were_quick(process, published, name):
     predictions, expected, size = process(), VersionRef(name), 10 * QUICK_BODY
-    answer(predictions, name, published(name))
+    predict(predictions, name, published(name))
     served = predictions.at_hand(expected, QUICK_BODY, None)
     plain = served._replace(model=SimpleNamespace(preparation=SimpleNamespace(numbers=("length", "width"))))
 
@@ -334,14 +334,14 @@ def test_without_staleness_a_deletion_is_seen_at_once(services, process, publish
     body = published(name)
     replicas = [process(pointer_seconds=0.0, stale_seconds=0.0) for _ in range(3)]
     for replica in replicas:
-        answer(replica, name, body)
+        predict(replica, name, body)
     services.models.delete(name)
     for replica in replicas:
         with pytest.raises(ModelNotFound):
             asyncio.run(replica.serve(name))
     published(name, seed=1)
     for replica in replicas:
-        assert orjson.loads(answer(replica, name, body))["version"] == 2
+        assert orjson.loads(predict(replica, name, body))["version"] == 2
 
 
 def test_a_model_that_forgot_its_golden_rows_is_not_served(services, process, redis, publish, name):
@@ -377,11 +377,11 @@ def test_whatever_befalls_redis_the_predictions_are_right(stack_factory, publish
         publish(work, name, seed=seed, algorithm="ridge", target="length")
     body = rows_of(trained(algorithm="ridge", target="length"))
 
-    def answers():
+    def predict_all():
         """Of a process with nothing in memory."""
         cache = Cache(stack.settings)
         predictions = Predictions(work, cache, stack.settings)
-        given = [answer(predictions, name, body) for name in names]
+        given = [predict(predictions, name, body) for name in names]
         cache.close()
         return given
 
@@ -402,21 +402,21 @@ def test_whatever_befalls_redis_the_predictions_are_right(stack_factory, publish
         redis.config_set("maxmemory", "1kb")
 
     pid = stack.servers["cache"].pid
-    expected = answers()
+    expected = predict_all()
     assert redis.dbsize() == 3
     for befall in (flip, swap, redis.flushall, full, lambda: os.kill(pid, signal.SIGSTOP)):
         befall()
-        assert answers() == expected, befall
+        assert predict_all() == expected, befall
     os.kill(pid, signal.SIGCONT)
     stack.servers["cache"].kill()
-    assert answers() == expected
+    assert predict_all() == expected
     work.engine.dispose()
 
 
 def test_many_threads_may_predict_with_one_model(process, published, name):
     predictions, body = process(), published(name, algorithm="decision_tree")
-    expected, given = answer(predictions, name, body), []
-    threads = [threading.Thread(target=lambda: given.append(answer(predictions, name, body))) for _ in range(8)]
+    expected, given = predict(predictions, name, body), []
+    threads = [threading.Thread(target=lambda: given.append(predict(predictions, name, body))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

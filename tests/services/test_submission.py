@@ -101,7 +101,7 @@ def test_what_is_accepted_is_committed_and_then_announced(desk):
     assert (job.queue_position, job.attempt, job.progress) == (0, 0, 0)
 
 
-def test_what_a_worker_gets_is_what_was_asked(desk):
+def test_what_a_worker_gets_is_what_was_requested(desk):
     request = desk.request(seed=7, features=["petal_width"], time_limit_seconds=60)
     job, _ = desk.submission.submit(request, request_id="abc")
     claim = desk.attempts.claim(job.id)
@@ -146,7 +146,7 @@ def test_fifty_identical_requests_at_once_are_one_job(desk):
     assert len(desk.announced) == 1
 
 
-def test_a_replay_gives_the_first_answer_however_far_the_job_is(desk):
+def test_a_replay_gives_the_first_response_however_far_the_job_is(desk):
     first, _ = desk.submission.submit(desk.request(), idempotency_key="k")
     desk.attempts.claim(first.id)
     assert desk.submission.submit(desk.request(), idempotency_key="k") == (first, True)
@@ -261,7 +261,7 @@ def test_a_process_that_dies_while_submitting_leaves_a_whole_job_or_none(desk, w
     )
     assert dead.returncode == 137, dead.stderr
     assert desk.count() == jobs
-    job, replayed = desk.submission.submit(desk.request(), idempotency_key="k")  # the client, who heard nothing
+    job, replayed = desk.submission.submit(desk.request(), idempotency_key="k")  # the client, who received nothing
     assert replayed == bool(jobs)
     assert desk.count() == 1
     with desk.work() as w:

@@ -18,7 +18,7 @@ ELSEWHERE = SecretStr("not started here")
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A Redis for caching only: the other servers are said to be elsewhere."""
+    """A Redis for caching only: the other servers are reported to be elsewhere."""
     folder = tmp_path_factory.mktemp("cache")
     given = Settings(data=folder, database_url=ELSEWHERE, broker_url=ELSEWHERE, cache_memory_bytes=64 << 20)
     with Stack(given) as stack:
@@ -105,7 +105,7 @@ def test_large_values_stay_out(server, redis, blob):
     assert get(cache, blob) is None
 
 
-def test_a_full_redis_is_asked_again(cache, redis, blob):
+def test_a_full_redis_is_tried_again(cache, redis, blob):
     redis.config_set("maxmemory", "1kb")  # less than it holds already
     redis.config_set("maxmemory-policy", "noeviction")
     try:
@@ -127,7 +127,7 @@ def opens_after_three(cache, blob):
     assert not cache._breaker.allows()
     cache.put(digest(blob), blob)
     assert get(cache, blob) is None
-    assert cache._breaker._failures == 3  # nobody asked
+    assert cache._breaker._failures == 3  # nothing was sent
 
 
 def test_a_stuck_redis_is_left_alone(server, cache, blob):
@@ -166,7 +166,7 @@ def test_no_redis_at_all(server, blob, url):
 
 
 def test_something_else_at_the_address(server, blob):
-    """A server that answers, but not as Redis does."""
+    """A server that responds, but not as Redis does."""
     import socket
     import threading
 

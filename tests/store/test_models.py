@@ -61,7 +61,7 @@ def test_a_version_is_what_its_bytes_say(work, publish, trained, name):
 
 
 @pytest.mark.parametrize("size", [1e16, 1e300, 1e-300])
-def test_golden_rows_of_any_size_are_answered_when_they_come_back(work, name, size):
+def test_golden_rows_of_any_size_are_served_when_they_come_back(work, name, size):
     table = pa.table({"x": [size * (i % 7) for i in range(40)], "y": [float(i % 7) for i in range(40)]})
     made = run(table, "decision_tree", target="y")
     with work() as w:

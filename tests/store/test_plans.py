@@ -1,6 +1,6 @@
 """What the database does for a list: no table is read whole, and no more rows than a page needs.
 
-Judged by the plans of the very statements that the routes execute, on tables of some thousand rows.
+Evaluated by the plans of the very statements that the routes execute, on tables of some thousand rows.
 """
 
 import json

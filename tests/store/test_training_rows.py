@@ -1,4 +1,4 @@
-"""The hashes of training rows are stored with a version, in pieces, and go with it."""
+"""The hashes of training rows are stored with a version, in chunks, and go with it."""
 
 from uuid import uuid4
 

@@ -50,7 +50,7 @@ class Fleet:
         return [line for line in worker.logfile.read_text().splitlines() if str(job_id) in line]
 
     def owner(self, job_id):
-        """The worker whose trainer has told of progress."""
+        """The worker whose trainer has reported progress."""
         self.running(job_id)
         return next(worker for worker in self.workers if worker.alive and self.log_of(worker, job_id))
 
@@ -93,7 +93,7 @@ class Fleet:
         return self.until(lambda: (job := self.job(job_id)).state.terminal and job, f"the end of {job_id}")
 
     def running(self, job_id):
-        """Wait until the trainer itself has said something."""
+        """Wait until the trainer itself has reported something."""
         return self.until(lambda: (job := self.job(job_id)).progress > 0 and job, f"progress of {job_id}")
 
     def models(self, job_id):

@@ -1,4 +1,4 @@
-"""Models combined by a real worker, and what the committee answers from the store."""
+"""Models combined by a real worker, and the predictions of the committee from the store."""
 
 import asyncio
 

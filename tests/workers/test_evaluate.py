@@ -20,17 +20,17 @@ def done(fleet, request):
 
 
 def test_from_a_model_to_its_judgement(fleet, worker):
-    requested = {"model": "judged", "dataset": fleet.dataset, "target": "species", "algorithm": {"name": "logistic"}}
+    requested = {"model": "flowers", "dataset": fleet.dataset, "target": "species", "algorithm": {"name": "logistic"}}
     first = done(fleet, TrainRequest.model_validate(requested))
     second = done(fleet, TrainRequest.model_validate(requested | {"algorithm": {"name": "ridge"}}))
-    reports = [fleet.services.models.report("judged", job.version) for job in (first, second)]
+    reports = [fleet.services.models.report("flowers", job.version) for job in (first, second)]
     assert [report.reuse.uses for report in reports] == [1, 2]
     assert [any("evaluated 2 times" in warning for warning in report.warnings) for report in reports] == [False, True]
     assert any("evaluated 2 times" in warning for warning in second.warnings)
 
-    job = done(fleet, EvaluateRequest.model_validate({"model": "judged", "version": 1, "dataset": fleet.dataset}))
+    job = done(fleet, EvaluateRequest.model_validate({"model": "flowers", "version": 1, "dataset": fleet.dataset}))
     found = fleet.job(job.id).result
-    assert (job.kind, job.model, job.version) == ("evaluate", "judged", None)
+    assert (job.kind, job.model, job.version) == ("evaluate", "flowers", None)
     assert (found.kind, found.version, found.rows, found.reuse.uses) == ("evaluate", 1, reports[0].rows_test, 3)
     assert found.confusion_matrix.counts == reports[0].confusion_matrix.counts
     assert {f.name: f.value for f in found.metrics} == pytest.approx({f.name: f.value for f in reports[0].test})

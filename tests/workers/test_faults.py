@@ -61,7 +61,7 @@ def test_a_killed_worker_takes_its_trainer_along_and_its_job_is_done_by_another(
 
 
 @pytest.mark.slow
-def test_a_worker_that_slept_past_its_lease_is_not_heard(fleet):
+def test_a_worker_that_slept_past_its_lease_writes_nothing(fleet):
     fleet.keep(2)
     job_id = fleet.submit("work", seconds=1)
     owner = fleet.owner(job_id)
@@ -76,7 +76,7 @@ def test_a_worker_that_slept_past_its_lease_is_not_heard(fleet):
     assert owner.alive
 
 
-def test_a_worker_told_to_stop_gives_its_job_back_at_once(fleet):
+def test_a_worker_that_is_stopped_gives_its_job_back_at_once(fleet):
     fleet.keep(2)
     job_id = fleet.submit("work", seconds=2)
     owner = fleet.owner(job_id)
@@ -100,7 +100,7 @@ def test_killed_at_any_moment_small_jobs_are_neither_lost_nor_doubled(fleet):
 
 
 @pytest.mark.slow
-def test_a_worker_told_to_stop_lets_a_short_job_end(fleet):
+def test_a_worker_that_is_stopped_lets_a_short_job_end(fleet):
     for worker in fleet.workers:
         worker.kill()
     with fleet.services.work() as w:
@@ -128,7 +128,7 @@ def test_a_broker_that_forgets_everything_loses_no_job(servers):
         succeeded_once(fleet, job_id)
 
 
-def test_without_a_broker_jobs_are_done_and_when_it_is_back_they_are_heard_of(servers):
+def test_without_a_broker_jobs_are_done_and_when_it_is_back_they_are_announced(servers):
     stack, fleet = servers
     fleet.keep(1)
     stack.servers["broker"].kill()

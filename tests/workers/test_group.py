@@ -51,10 +51,10 @@ class Lender:
 
     def __init__(self, slots):
         self.ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.slots, self.asked, self.lent = slots, [], []
+        self.slots, self.requested, self.lent = slots, [], []
 
     def ask(self, expected):
-        self.asked.append(expected)
+        self.requested.append(expected)
         for _ in range(min(expected, self.slots)):
             ours, theirs = os.pipe()
             socket.send_fds(self.ours, [b"t"], [theirs])
@@ -101,7 +101,7 @@ def same(result, count):
 def test_forks_with_slots_do_a_part_and_give_the_slots_back(lender):
     lends = lender(2)
     assert len(same(together(lends, [work(place) for place in range(12)]), 12)) == 3
-    assert lends.asked == [2, 0]
+    assert lends.requested == [2, 0]
     assert lends.back()
 
 
@@ -116,27 +116,27 @@ def test_what_is_within_shared_works_is_done_in_turn(lender):
     assert [one.place for one in (first, *rest)] == list(range(6))
     assert first.process > 1  # alone at that time
     assert {one.process for one in rest} == {1}
-    assert lends.asked == [2, 0, 2, 0]
+    assert lends.requested == [2, 0, 2, 0]
 
 
 def test_without_a_slot_the_trainer_does_everything(lender):
     lends = lender(0)
     assert same(together(lends, [work(place, seconds=0.001) for place in range(12)]), 12) == {os.getpid()}
-    assert lends.asked == [2, 0]
+    assert lends.requested == [2, 0]
 
 
 def test_what_is_over_soon_asks_nobody(lender, monkeypatch):
     monkeypatch.setattr(group, "LONG", 60)
     lends = lender(2)
     assert same(together(lends, [work(place, seconds=0) for place in range(12)]), 12) == {os.getpid()}
-    assert lends.asked == []
+    assert lends.requested == []
 
 
 def test_so_many_that_their_numbers_would_not_fit_are_shared_part_by_part(lender, monkeypatch):
     monkeypatch.setattr(group, "MOST", 5)
     lends = lender(1)
     same(together(lends, [work(place, seconds=0.001) for place in range(12)]), 12)
-    assert lends.asked == [2, 0, 2, 0]  # of 12 works the first and the last are done alone
+    assert lends.requested == [2, 0, 2, 0]  # of 12 works the first and the last are done alone
 
 
 def test_a_slot_that_nobody_waits_with_any_more_is_not_used(lender):
@@ -212,11 +212,11 @@ def test_members_are_the_same_to_the_bit(lender, spec, task):
     lends = lender(2)
     shared = fit(params, data, nested.context(3, each=lends.group(2))).state
     assert packed(shared) == packed(alone)
-    assert lends.asked == [2, 0]
+    assert lends.requested == [2, 0]
 
 
 def test_candidates_are_ranked_the_same(lender):
-    """One of them cannot be judged, and one is made of members itself."""
+    """One of them cannot be evaluated, and one is made of members itself."""
     rng = np.random.default_rng(0)
     table = pa.table({"x": rng.normal(size=80), "y": rng.normal(size=80)})
     nobody = {"name": "random_subspace", "groups": [["nobody"]]}
@@ -232,7 +232,7 @@ def test_candidates_are_ranked_the_same(lender):
     alone, lends = ranked(), lender(2)
     assert ranked(lends.group(2)) == alone
     assert [one.error is None for one in alone.tried] == [True, True, True, False, True]
-    assert lends.asked == [2, 0]
+    assert lends.requested == [2, 0]
 
 
 def measured():
@@ -255,16 +255,18 @@ def test_fits_that_judge_tell_the_same(lender, method, target):
         expected = TrainSpec.model_validate(spec)
         received.clear()
         planned = plan(expected, columns, table.num_rows)
-        return train(planned, table, data_digest="", progress=lambda *said: received.append(said[:2]), each=each)
+        return train(
+            planned, table, data_digest="", progress=lambda *messages: received.append(messages[:2]), each=each
+        )
 
     alone, lends = trained(), lender(2)
-    said = list(received)
+    messages = list(received)
     assert trained(lends.group(2)) == alone
-    assert received == said
-    assert [fraction for fraction, _ in said] == sorted(fraction for fraction, _ in said)
+    assert received == messages
+    assert [fraction for fraction, _ in messages] == sorted(fraction for fraction, _ in messages)
     fits = {"kfold": 5, "loo": 24, "bootstrap": 10}[method]
-    assert sum("fitt" in message and f" of {fits}" in message for _, message in said) == fits + 1
-    assert lends.asked == [2, 0]
+    assert sum("fitt" in message and f" of {fits}" in message for _, message in messages) == fits + 1
+    assert lends.requested == [2, 0]
 
 
 @pytest.mark.parametrize("noise", [False, True])
@@ -278,11 +280,11 @@ def test_refits_are_the_same(lender, noise):
         done = []
         found = refit(
             material, table.slice(0, 2), resamples=12, jackknife=not noise, noise=noise, seed=1,
-            step=lambda *said: done.append(said[:2]),
+            step=lambda *messages: done.append(messages[:2]),
         )  # fmt: skip
         assert done == [(place, 13 if noise else 43) for place in range(2, 14 if noise else 44)]
         return found.numbers, found.whole.tobytes(), found.draws.tobytes(), None if noise else found.left_out.tobytes()
 
     alone, lends = refits(), lender(2)
     assert refits(lends.group(2)) == alone
-    assert lends.asked == [2, 0]
+    assert lends.requested == [2, 0]

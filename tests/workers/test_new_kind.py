@@ -17,7 +17,7 @@ from app.processes import variables
 pytestmark = pytest.mark.slow  # a copy of the tree compiles anew
 ROOT = Path(__file__).parents[2]
 
-TALLY = '''"""Tally the rows of a dataset that a model would answer with one of its classes."""
+TALLY = '''"""Tally the rows of a dataset that a model would predict as one of its classes."""
 
 from typing import Literal
 from uuid import UUID
@@ -165,7 +165,7 @@ def test_it_ends_like_any_other(outcome):
     assert outcome["cancelled"] == "cancelled"
 
 
-def test_what_was_deleted_in_the_meantime_is_said_and_not_tried_again(outcome):
+def test_what_was_deleted_in_the_meantime_is_reported_and_not_tried_again(outcome):
     job = outcome["gone"]
     assert (job["state"], job["error"]["code"], job["attempt"]) == ("failed", "model_not_found", 1)
 

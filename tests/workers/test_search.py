@@ -1,4 +1,4 @@
-"""Searches by a real worker: every candidate told, the chosen one a version."""
+"""Searches by a real worker: every candidate reported, the chosen one a version."""
 
 import pytest
 

@@ -59,23 +59,23 @@ def fed(trainer, **order):
     return list(frames.Assembler().feed(trainer.outlet.readall()))
 
 
-def test_it_trains_what_comes_in_pieces(trainer):
+def test_it_trains_what_comes_in_chunks(trainer):
     from app.ml.models.model import decode
 
-    answers = fed(trainer)
-    kinds = [frame.kind for frame in answers if frame.kind != frames.PROGRESS]
+    responses = fed(trainer)
+    kinds = [frame.kind for frame in responses if frame.kind != frames.PROGRESS]
     assert kinds[0] == frames.RESULT
     assert set(kinds[1:-1]) == {frames.BLOB, frames.SEEN}
     assert kinds[-1] == frames.END
-    report = json.loads(next(frame.payload for frame in answers if frame.kind == frames.RESULT))["trained"]["report"]
+    report = json.loads(next(frame.payload for frame in responses if frame.kind == frames.RESULT))["trained"]["report"]
     assert report["rows_train"] + report["rows_test"] == 40
-    blob = b"".join(frame.payload for frame in answers if frame.kind == frames.BLOB)
+    blob = b"".join(frame.payload for frame in responses if frame.kind == frames.BLOB)
     assert decode(blob).name == "ridge"
     assert trainer.prints.read() == b""
     assert trainer.close() == 0
 
 
-def test_a_failure_is_told_as_a_problem(trainer):
+def test_a_failure_is_reported_as_a_problem(trainer):
     failure = fed(trainer, target="nobody")[-1]
     assert failure.kind == frames.FAILURE
     problem = json.loads(failure.payload)

@@ -55,7 +55,7 @@ def test_poison_takes_nobody_with_it(fleet, poisoned, worker):
     assert worker.alive
 
 
-def test_what_a_fit_prints_is_no_answer(fleet, worker):
+def test_what_a_fit_prints_is_no_response(fleet, worker):
     assert fleet.ended(fleet.submit("chatter")).state is JobState.SUCCEEDED
 
 
@@ -69,7 +69,7 @@ def test_from_a_request_to_a_version(fleet, worker):
     assert (version.job, version.dataset, version.algorithm) == (job.id, fleet.dataset, "logistic")
 
 
-def test_progress_and_curves_are_told_while_it_runs(fleet, worker):
+def test_progress_and_curves_are_reported_while_it_runs(fleet, worker):
     job_id = fleet.submit("work", seconds=3)
     seen = fleet.until(lambda: (job := fleet.job(job_id)).curves and job, "a curve")
     assert seen.state is JobState.RUNNING
@@ -124,5 +124,5 @@ def test_no_trainer_is_left_behind(fleet, worker):
     fleet.until(lambda: len(psutil.Process(worker.pid).children(recursive=True)) == 1, "the template alone")
 
 
-def test_the_canary_is_heard(fleet, worker):
+def test_the_canary_is_received(fleet, worker):
     fleet.until(lambda: "canary_received" in worker.logfile.read_text(), "the canary")

@@ -1,4 +1,4 @@
-"""CSV and npy in, npy and Arrow out: the same answers as JSON, and the same refusals."""
+"""CSV and npy in, npy and Arrow out: the same responses as JSON, and the same refusals."""
 
 import io
 from uuid import uuid4
@@ -130,7 +130,7 @@ def test_csv_is_read_in_the_charset_that_it_names(ask, mixed):
 
 @pytest.mark.parametrize("dtype", ["<f8", ">f8", "<f4", "<f2", "<i8", "<u1"])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_npy_is_answered_as_json_is(ask, by_json, numeric, dtype, order):
+def test_npy_is_served_as_json_is(ask, by_json, numeric, dtype, order):
     values = np.asarray([[1, 2], [0, 1], [3, 0]], dtype, order=order)
     response = ask(numeric, npy(values), NPY)
     assert response.content == by_json(numeric, ["x", "y"], values.tolist()).content
@@ -177,7 +177,7 @@ def test_npy_is_for_numbers(ask, mixed):
     ("algorithm", "target"),
     [("logistic", "species"), ("ridge", "length"), ("kmeans", None), ("pca", None)],
 )
-def test_answers_as_arrays_and_tables(by_json, mixed, algorithm, target):
+def test_responses_as_arrays_and_tables(by_json, mixed, algorithm, target):
     model = mixed(algorithm, target)
     columns, data = [*COLUMNS, "species"], [[*row, "setosa"] for row in DATA[:3]] + [[1, 1, True, "setosa"]]
     given = by_json(model, columns, data, on_error="null").json()

@@ -65,7 +65,7 @@ def _no_pauses(monkeypatch):
     monkeypatch.setattr(server_sent_events, "LONGEST_PAUSE", 0.0)
 
 
-def test_a_whole_life_is_told_once_and_in_order():
+def test_a_whole_life_is_reported_once_and_in_order():
     result = listen(LIFE)
     states = [data["state"] for event, data, _ in result if event == "state"]
     assert states == ["queued", "running", "queued", "running", "succeeded"]
@@ -103,7 +103,7 @@ def test_an_id_that_is_not_ours_begins_at_the_beginning(odd):
     assert server_sent_events.Seen.of(odd) == server_sent_events.Seen()
 
 
-def test_who_has_heard_the_end_is_told_so():
+def test_who_has_received_the_end_is_informed():
     last_id = listen(LIFE)[-1][2]
     assert server_sent_events.Seen.of(last_id).covers(LIFE[-1])
     assert not server_sent_events.Seen.of(last_id).covers(LIFE[-2])

@@ -1,4 +1,4 @@
-"""A real server over a real socket: what is answered where it arrives, and what comes the usual way, is the same."""
+"""A real server over a real socket: what is served where it arrives, and what comes the usual way, is the same."""
 
 import asyncio
 import gc
@@ -41,7 +41,7 @@ def name(services, publish):
 
 @pytest.fixture(scope="module")
 def server(settings):
-    """Its port, and of each question that did not take the usual way whether its answer was at hand."""
+    """Its port, and of each request that did not take the usual way whether its response was at hand."""
     app = create_app(settings.model_copy(update={"max_body_bytes": 100_000, "pointer_seconds": 3600}))
     messages, real = [], app.prepared
 
@@ -85,19 +85,19 @@ class Overheard:
 
 @pytest.fixture
 def talk(server):
-    """`talk(bytes, count)`: as many answers to what is sent, the pieces of a list one after the other."""
+    """`talk(bytes, count)`: as many responses to what is sent, the chunks of a list one after the other."""
     port, messages = server
     with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
 
-        def say(*pieces, responses=1, gap=0.03):
+        def say(*chunks, responses=1, gap=0.03):
             messages.clear()
-            for place, chunk in enumerate(pieces):
+            for place, chunk in enumerate(chunks):
                 if place:
                     time.sleep(gap)  # so that the server reads them apart
                 line.sendall(chunk)
             return read(line, responses)
 
-        say.line, say.said = line, messages
+        say.line, say.shortcuts = line, messages
         yield say
 
 
@@ -130,33 +130,33 @@ def normalised(responses):
 
 @pytest.fixture
 def usual(talk, name):
-    """The answer to `ROWS` that comes the usual way, once the model is in memory."""
+    """The response to `ROWS` that comes the usual way, once the model is in memory."""
     talk(request_of(name, ROWS))
     responses = talk(request_of(name, ROWS, LONG))
-    assert talk.said == []
+    assert talk.shortcuts == []
     return normalised(responses)[0]
 
 
 def test_both_ways_give_the_same_bytes(talk, name, usual):
     (response,) = normalised(talk(request_of(name, ROWS)))
-    assert talk.said == [True]
+    assert talk.shortcuts == [True]
     assert response == usual
     assert b"x-model-version: 1\r\n" in response
     assert b"x-content-type-options: nosniff\r\n" in response
 
 
-def test_every_answer_has_a_date_and_an_id(talk, name):
+def test_every_response_has_a_date_and_an_id(talk, name):
     (first,), (second,) = talk(request_of(name, ROWS)), talk(request_of(name, ROWS, "X-Request-Id: my-request-1"))
     assert re.search(rb"\r\ndate: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r\n", first)
     assert re.search(rb"\r\nx-request-id: [0-9a-f]{32}\r\n", first)
     assert b"\r\nx-request-id: my-request-1\r\n" in second
 
 
-def test_however_it_is_cut_the_answer_is_the_same(talk, name, usual):
+def test_however_it_is_cut_the_response_is_the_same(talk, name, usual):
     requested = request_of(name, ROWS)
     for place in range(1, len(requested), 23):
         assert normalised(talk(requested[:place], requested[place:])) == [usual]
-        assert talk.said == [True] or place < requested.index(END) + len(END)
+        assert talk.shortcuts == [True] or place < requested.index(END) + len(END)
     assert (
         normalised(
             talk(
@@ -169,7 +169,7 @@ def test_however_it_is_cut_the_answer_is_the_same(talk, name, usual):
         )
         == [usual] * 3
     )
-    assert talk.said == [True] * 3
+    assert talk.shortcuts == [True] * 3
 
 
 def test_a_body_for_which_room_is_made_as_it_comes(talk, name, usual, monkeypatch):
@@ -179,7 +179,7 @@ def test_a_body_for_which_room_is_made_as_it_comes(talk, name, usual, monkeypatc
     start = requested.index(END) + len(END)
     cuts = [requested[:start], *(requested[at : at + 9] for at in range(start, len(requested), 9))]
     assert normalised(talk(*cuts[:-1], cuts[-1] + requested, responses=2)) == [usual] * 2
-    assert talk.said == [True] * 2
+    assert talk.shortcuts == [True] * 2
 
 
 @pytest.mark.parametrize("lead", [0, 77])
@@ -200,17 +200,17 @@ def test_a_body_that_comes_slowly_is_waited_for(talk, name, usual):
     requested = request_of(name, ROWS)
     cuts = [requested[:-40], *(requested[at : at + 1] for at in range(len(requested) - 40, len(requested)))]
     assert normalised(talk(*cuts, gap=1.2 * connection.PATIENCE / 40)) == [usual]
-    assert talk.said == [True]
+    assert talk.shortcuts == [True]
 
 
-def test_the_rest_of_a_question_is_waited_for_no_longer_than_patience(talk, name, usual, monkeypatch):
+def test_the_rest_of_a_request_is_waited_for_no_longer_than_patience(talk, name, usual, monkeypatch):
     monkeypatch.setattr(connection, "PATIENCE", 0.005)
     requested = request_of(name, ROWS)
     assert normalised(talk(requested[:-60], requested[-60:-30], requested[-30:], gap=0.3)) == [usual]
-    assert talk.said == []
+    assert talk.shortcuts == []
 
 
-def test_who_leaves_before_the_question_is_whole(talk, name, server):
+def test_who_leaves_before_the_request_is_whole(talk, name, server):
     """And the server goes on."""
     requested = request_of(name, ROWS)
     with socket.create_connection(("127.0.0.1", server[0]), timeout=20) as line:
@@ -252,17 +252,17 @@ def test_only_an_idle_connection_is_closed(settings, name):
         assert line.recv(1) == b""
 
 
-def test_questions_that_come_together_are_answered_in_order(talk, name, usual):
+def test_requests_that_come_together_are_served_in_order(talk, name, usual):
     health = b"GET /livez HTTP/1.1\r\nHost: here\r\n\r\n"
     requested = request_of(name, ROWS)
     responses = normalised(talk(requested + requested + health + requested + health + requested, responses=6))
     assert [responses[place] for place in (0, 1, 3, 5)] == [usual] * 4
     assert responses[2] == responses[4] != usual
-    assert True in talk.said
+    assert True in talk.shortcuts
 
 
 def test_who_reads_late_gets_everything(talk, name, usual):
-    """More answers than the buffers of both ends hold are not kept in memory: the server stops reading."""
+    """More responses than the buffers of both ends hold are not kept in memory: the server stops reading."""
     count, requested = 2_000, request_of(name, ROWS)
     sending = threading.Thread(target=talk.line.sendall, args=(requested * count,))
     sending.start()
@@ -279,11 +279,11 @@ WRONG = [(b"{", 400), (b'{"rows": [{"length": "x"}]}', 422), (b'{"columns": [], 
 @pytest.mark.parametrize(("body", "status"), WRONG)
 def test_both_ways_refuse_alike(talk, name, body, status):
     (response,) = normalised(talk(request_of(name, body)))
-    assert talk.said == [True]
+    assert talk.shortcuts == [True]
     assert response.startswith(b"HTTP/1.1 %d " % status)
     assert b"\r\ncontent-type: application/problem+json\r\n" in response
     (same,) = normalised(talk(request_of(name, body, LONG)))
-    assert talk.said == []
+    assert talk.shortcuts == []
     assert sorted(response.split(b"\r\n")) == sorted(same.split(b"\r\n"))
 
 
@@ -291,22 +291,22 @@ def test_both_ways_refuse_alike(talk, name, body, status):
 def test_bodies_of_no_size_to_speak_of_come_the_usual_way(talk, name, body, status):
     (response,) = talk(request_of(name, body))
     assert response.startswith(b"HTTP/1.1 %d " % status)
-    assert talk.said == []
+    assert talk.shortcuts == []
 
 
-def test_a_large_body_is_answered_later_and_in_order(talk, name, usual):
+def test_a_large_body_is_served_later_and_in_order(talk, name, usual):
     """By a thread; what comes meanwhile waits."""
     rows = [*ROWS["data"], *[[0.5 * i, None, "large"] for i in range(4_000)]]
     large, small = request_of(name, {**ROWS, "data": rows}), request_of(name, ROWS)
     responses = normalised(talk(large[:500], large[500:9_000], large[9_000:] + small, small, responses=3))
     assert responses[1:] == [usual, usual]
     assert len(json.loads(responses[0].split(END)[1])["predictions"]) == len(rows)
-    assert talk.said == [False, True, True]
+    assert talk.shortcuts == [False, True, True]
 
 
 @pytest.mark.parametrize(("reset", "usual"), [(False, False), (True, False), (False, True)])
 def test_a_client_that_leaves_before_a_large_response_leaves_the_queue(settings, name, reset, usual, monkeypatch):
-    """Nothing of the question is kept, no other notices, and the answer is counted as one that nobody waited for."""
+    """Nothing of the request is kept, no other notices, and the response is counted as one that nobody waited for."""
     app = create_app(settings.model_copy(update={"predict_threads": 1, "max_waiting_predictions": 1}))
     rows = [[0.5 * i, None, "large"] for i in range(20_000)]
     requested = request_of(name, {**ROWS, "data": rows}, *([LONG] if usual else []))
@@ -349,7 +349,7 @@ def until(holds):
         time.sleep(0.005)
 
 
-def test_who_asks_no_more_and_still_reads_is_answered(settings, name, usual):
+def test_who_sends_no_more_and_still_reads_is_served(settings, name, usual):
     """Also where that takes a look into the database."""
     strict = settings.model_copy(update={"pointer_seconds": 0.001, "stale_seconds": 0.0})
     with serving(create_app(strict)) as (port, _):
@@ -364,18 +364,18 @@ def test_who_asks_no_more_and_still_reads_is_answered(settings, name, usual):
 def test_a_model_that_is_not_there(talk):
     (response,) = talk(request_of("nowhere", ROWS))
     assert response.startswith(b"HTTP/1.1 404 ")
-    assert talk.said == [False]
+    assert talk.shortcuts == [False]
 
 
 def test_a_clock_of_its_own(talk, name, usual):
     assert normalised(talk(request_of(name, ROWS, "X-Request-Timeout: 5"))) == [usual]
-    assert talk.said == [False]
+    assert talk.shortcuts == [False]
 
 
 @pytest.mark.parametrize(
     ("headers", "version"), [(["Connection: close"], "1.1"), ([], "1.0"), (["Expect: 100-continue"], "1.1")]
 )
-def test_what_says_more_than_a_question_comes_the_usual_way(talk, name, usual, headers, version):
+def test_what_is_more_than_a_request_comes_the_usual_way(talk, name, usual, headers, version):
     requested, goes_on = request_of(name, ROWS, *headers, version=version), b"HTTP/1.1 100 Continue\r\n\r\n"
     talk.line.sendall(requested)
     if "Expect: 100-continue" in headers:
@@ -425,7 +425,7 @@ def test_unusual_addresses(talk, name, address):
     talk(request_of(name, ROWS, path=address))  # its pointer is remembered
     (response,) = talk(request_of(name, ROWS, path=address))
     assert response.startswith(b"HTTP/1.1 404 " if address == "predict%3Fversion=1" else b"HTTP/1.1 200 ")
-    assert talk.said == [True] * (address == "predict?version=1")
+    assert talk.shortcuts == [True] * (address == "predict?version=1")
 
 
 def test_each_request_is_counted_once(talk, name):
@@ -503,7 +503,7 @@ class Loop:
             call()
 
 
-def test_what_is_written_in_one_turn_is_sent_as_one_piece_and_in_order(monkeypatch):
+def test_what_is_written_in_one_turn_is_sent_as_one_chunk_and_in_order(monkeypatch):
     monkeypatch.setattr(write_batching, "LONGEST", 3600)
     loop, line, other = Loop(), Line(), Line()
     turn = Turn(loop)

@@ -110,7 +110,7 @@ def test_the_cheapest_class_is_predicted(ask):
     assert result["decisions"] == ["rejected" if low > 0.3 else "accepted" for low in expected.min(axis=1)]
 
 
-def test_a_row_without_an_answer_has_no_decision(client, models):
+def test_a_row_without_a_prediction_has_no_decision(client, models):
     rows = [{"width": 0.2, "length": 5.0, "size": "small"}, {"width": "wide", "length": 5.0, "size": "small"}]
     query = "?min_probability=0.5&on_error=null"
     result = client.post(f"/v1/models/{models}-species/predict{query}", json={"rows": rows}).json()
@@ -138,7 +138,7 @@ def test_a_row_without_an_answer_has_no_decision(client, models):
         ("species", "min_probability=nan", "/query/min_probability/0"),
     ],
 )
-def test_rules_that_do_not_fit_are_said(ask, name, query, pointer):
+def test_rules_that_do_not_fit_are_reported(ask, name, query, pointer):
     response = ask(name, f"?{query}")
     assert response.status_code == 422, response.text
     assert [error["pointer"] for error in response.json()["errors"]] == [pointer]

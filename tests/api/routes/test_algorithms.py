@@ -81,7 +81,7 @@ def test_every_number_among_the_parameters_has_bounds(client):
         assert [name for name, s in parameters.items() if "default" not in s and "Absent" not in s["description"]] == []
 
 
-def test_an_unknown_algorithm_is_told_the_known_ones(client):
+def test_an_unknown_algorithm_is_refused_with_the_known_ones(client):
     problem = client.get("/v1/algorithms/magic").json()
     assert "ridge" in problem["detail"]
     assert "magic" not in problem["detail"]

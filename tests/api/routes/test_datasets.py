@@ -45,7 +45,7 @@ def problem(response, status, code):
     return found
 
 
-def pieces(data, size):
+def chunked(data, size):
     return (data[start : start + size] for start in range(0, len(data), size))
 
 
@@ -101,8 +101,8 @@ def test_a_packed_file_named_and_sent_as_csv(client):
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
-def test_a_body_in_pieces_without_a_length(client, size):
-    made = upload(client, pieces(CSV, size)).json()
+def test_a_body_in_chunks_without_a_length(client, size):
+    made = upload(client, chunked(CSV, size)).json()
     assert made["digest"] == f"sha256:{hashlib.sha256(CSV).hexdigest()}"
     assert (made["name"], made["size_bytes"]) == ("dataset", len(CSV))
 
@@ -207,7 +207,7 @@ def test_a_file_that_cannot_fit_the_disk_is_refused_before_it_comes(limited):
     problem(run_asgi(app, iter([]), [(b"content-length", b"%d" % (1 << 61))]), 507, "storage_full")
 
 
-def test_a_disk_that_fills_up_is_said_to_be_full():
+def test_a_disk_that_fills_up_is_reported_to_be_full():
     with Path("/dev/full").open("wb", buffering=0) as file, pytest.raises(StorageFull):
         asyncio.run(Spool(file).write(b"x" * WRITE_BYTES))
 
@@ -310,13 +310,13 @@ def test_a_large_upload_costs_little_memory(api_process):
     assert most[0] - start < 40_000_000
 
 
-SAID = {"header": "present", "encoding": "utf-8", "missing": ["-", "n.b."], "kinds": '{"age": "numeric"}'}
+STATED = {"header": "present", "encoding": "utf-8", "missing": ["-", "n.b."], "kinds": '{"age": "numeric"}'}
 
 
 def test_an_upload_says_how_its_file_is_read(client):
     """In the address and in a form alike, and the dataset remembers it."""
     read = {"file_format": "csv", "delimiter": ",", "encoding": "utf-8", "header": True, "missing": ["-", "n.b."]}
-    for made in (upload(client, CSV, **SAID), client.post("/v1/datasets/upload", files={"file": CSV}, data=SAID)):
+    for made in (upload(client, CSV, **STATED), client.post("/v1/datasets/upload", files={"file": CSV}, data=STATED)):
         assert made.status_code == 201, made.text
         assert made.json()["reading"] == read
         assert client.get(made.headers["location"]).json()["reading"] == read

@@ -95,8 +95,8 @@ def test_it_understands_what_went_wrong(triton, model):
     assert gone.value.status() == "404"
 
 
-def test_it_reads_answers_that_came_another_way(client, model, expected):
-    """A body it made, carried by another client, and the answer read by it again."""
+def test_it_reads_responses_that_came_another_way(client, model, expected):
+    """A body it made, carried by another client, and the response read by it again."""
     body, length = InferenceServerClient.generate_request_body(inputs(binary=True), outputs=wanted(binary=True))
     headers = {"Inference-Header-Content-Length": str(length), "Content-Type": "application/octet-stream"}
     response = client.post(f"/v2/models/{model}/infer", content=body, headers=headers)

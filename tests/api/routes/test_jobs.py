@@ -42,7 +42,7 @@ def test_an_accepted_job_says_where_it_is(client, request_body):
     assert str(job.id) in [item["id"] for item in newest]
 
 
-def test_the_same_key_and_body_give_the_first_answer(client, request_body):
+def test_the_same_key_and_body_give_the_first_response(client, request_body):
     key = {"Idempotency-Key": f"key-{uuid4()}"}
     first = client.post("/v1/jobs/train", json=request_body, headers=key)
     same = client.post("/v1/jobs/train", content=json.dumps(request_body, indent=3), headers=key | JSON)

@@ -22,7 +22,7 @@ def faults(client, **body):
 
 
 def test_numbers(client):
-    """B3.11: errors 1, -2, 2 give √3. Every figure is rounded to its error bar."""
+    """B3.11: errors 1, -2, 2 give √3. Every number is rounded to its error bar."""
     response, measured = measure(client, task="regression", truth=[1, 5, 9], predicted=[2, 3, 11])
     assert (response["task"], response["rows"]) == ("regression", 3)
     assert measured["rmse", None]["value"] == pytest.approx(1.7320508, abs=5e-8)
@@ -179,7 +179,7 @@ def test_what_does_not_fit_the_schema_has_one_fault_each(client):
     assert {pointer for pointer, _ in faults(client, task="guessing", truth=[])} <= {"", "/task"}
 
 
-def test_one_pair_has_figures_without_bars(client):
+def test_one_pair_has_metrics_without_bars(client):
     _, measured = measure(client, task="regression", truth=[1], predicted=[3])
     assert (measured["mae", None]["value"], measured["mae", None].get("lower")) == (2, None)
     _, measured = measure(client, task="classification", truth=["a"], predicted=["a"])

@@ -1,4 +1,4 @@
-"""The Open Inference Protocol: the same answers as /v1, in tensors; and nothing hostile gets further than a 4xx."""
+"""The Open Inference Protocol: the same responses as /v1, in tensors; and nothing hostile gets further than a 4xx."""
 
 import math
 import struct
@@ -53,7 +53,7 @@ def refusal(response, status, code):
     return [error["pointer"] for error in given["errors"]]
 
 
-def test_large_binary_tensors_are_answered_alike_on_the_event_loop_and_off_it(client, numeric, infer):
+def test_large_binary_tensors_are_served_alike_on_the_event_loop_and_off_it(client, numeric, infer):
     name, rows = numeric(), np.random.default_rng(0).normal(size=(4000, 3))
     predictions = client.app.services.predictions
     paces, digest = predictions._paces, predictions.pointers.fetch(VersionRef(name)).result().digest
@@ -427,7 +427,7 @@ def test_too_many_rows_are_refused_before_they_are_read(settings, services, nume
     assert small.post(url, content=b" " * 2001, headers={"Content-Type": "application/json"}).status_code == 413
 
 
-def test_requested_outputs_come_in_order_and_as_asked(numeric, infer):
+def test_requested_outputs_come_in_order_and_as_requested(numeric, infer):
     both = infer(numeric(), MATRIX, id="é-7", outputs=[{"name": "predict_proba"}, {"name": "predict"}])
     assert [output["name"] for output in both.json()["outputs"]] == ["predict_proba", "predict"]
     assert both.json()["id"] == "é-7"

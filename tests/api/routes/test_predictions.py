@@ -82,7 +82,7 @@ def test_every_task_has_its_shape(predict, made, algorithm, target, task):
     assert ("classes" in given) == ("probabilities" in given) == (task == "classification")
 
 
-def test_columns_are_answered_as_rows_are(predict):
+def test_columns_are_served_as_rows_are(predict):
     by_column = {"columns": ["size", "length", "width"], "data": [["small", 5.1, 0.2], ["large", None, 2]]}
     by_row = [ROW, {"size": "large", "length": None, "width": 2}]
     assert predict(by_column).content == predict(by_row).content
@@ -164,7 +164,7 @@ def test_all_rows_may_be_null(predict, made):
     assert given["predictions"] == [None]
 
 
-def test_a_large_table_is_answered_as_its_rows_are(predict):
+def test_a_large_table_is_served_as_its_rows_are(predict):
     draw = random.Random(0)
     rows = [
         {"length": draw.uniform(4, 8), "width": draw.uniform(0, 3), "size": draw.choice(["small", "large"])}
@@ -178,7 +178,7 @@ def test_a_large_table_is_answered_as_its_rows_are(predict):
 
 
 def test_numbers_come_back_as_they_are(predict, made, services, trained):
-    """The floats of the answer read back as the very floats of the model."""
+    """The floats of the response read back as the very floats of the model."""
     golden = trained(algorithm="ridge", target="length").golden
     given = valid(predict({"columns": golden["columns"], "data": golden["data"]}, made("ridge", "length")))
     assert given["predictions"] == golden["predictions"]
@@ -258,7 +258,7 @@ def test_the_documented_body_is_a_named_union(client):
     assert response["headers"].keys() >= {"X-Model-Version", "X-Ignored-Columns"}
 
 
-def test_an_answer_is_json_once(predict):
+def test_a_response_is_json_once(predict):
     response = predict([ROW])
     assert orjson.dumps(response.json()) == response.content
 
@@ -290,7 +290,7 @@ def numeric(services):
 
 
 @pytest.mark.parametrize("rows", [1, 7, 150])
-def test_the_shortcut_for_numbers_answers_to_the_byte_as_the_general_path(predict, numeric, monkeypatch, rows):
+def test_the_shortcut_for_numbers_is_the_general_path_to_the_byte(predict, numeric, monkeypatch, rows):
     name, names, data = numeric
     data = [[100.0, *row[1:]] for row in data[:rows]]
     with monkeypatch.context() as without:

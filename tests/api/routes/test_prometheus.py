@@ -1,4 +1,4 @@
-"""Metrics: what they count, and that a scrape never waits for a database that does not answer."""
+"""Metrics: what they count, and that a scrape never waits for a database that does not respond."""
 
 import time
 from uuid import uuid4

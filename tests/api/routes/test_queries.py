@@ -1,4 +1,4 @@
-"""What-if questions over HTTP."""
+"""What-if requests over HTTP."""
 
 import json
 from uuid import uuid4
@@ -37,7 +37,7 @@ def ask(client, made):
     return post
 
 
-def answered(response):
+def result_of(response):
     assert response.status_code == 200, response.text
     return response.json()
 
@@ -49,7 +49,7 @@ def pointers(response, status):
 
 def test_a_sweep_is_predict_at_every_point(ask, client, made):
     vary = [{"column": "width", "start": 0.1, "stop": 2.5, "points": 4}, {"column": "size"}]
-    got = answered(ask("sweep", {"vary": vary, "fixed": {"length": 5.9}}))
+    got = result_of(ask("sweep", {"vary": vary, "fixed": {"length": 5.9}}))
     assert [axis["column"] for axis in got["axes"]] == ["width", "size"]
     assert got["axes"][0]["values"] == pytest.approx(np.linspace(0.1, 2.5, 4))
     sizes = got["axes"][1]["values"]
@@ -58,7 +58,7 @@ def test_a_sweep_is_predict_at_every_point(ask, client, made):
     for i, width in enumerate(got["axes"][0]["values"]):
         for j, size in enumerate(sizes):
             body = {"rows": [{"length": 5.9, "width": width, "size": size}]}
-            one = answered(client.post(f"/v1/models/{made()}/predict", json=body))
+            one = result_of(client.post(f"/v1/models/{made()}/predict", json=body))
             assert got["predictions"][i][j] == one["predictions"][0]
             assert got["probabilities"][i][j] == pytest.approx(one["probabilities"][0], rel=1e-12)
 
@@ -66,7 +66,7 @@ def test_a_sweep_is_predict_at_every_point(ask, client, made):
 def test_of_a_linear_model_the_surface_is_a_plane(ask):
     vary = [{"column": "width", "points": 5}]
     body = {"vary": vary, "fixed": {"size": "small", "species": "setosa"}}
-    got = answered(ask("sweep", body, "ridge", "length"))
+    got = result_of(ask("sweep", body, "ridge", "length"))
     assert np.diff(got["predictions"], 2) == pytest.approx(np.zeros(3), abs=1e-12)
     assert "classes" not in got
 
@@ -96,14 +96,14 @@ def test_every_fault_of_a_sweep_is_named(ask):
 
 
 def test_the_tangent_says_what_moves_and_how_far_to_trust_it(ask):
-    got = answered(ask("linearise", {"row": ROW}))
+    got = result_of(ask("linearise", {"row": ROW}))
     assert got["outputs"] == ["setosa", "versicolor", "virginica"]
     assert sum(got["values"]) == pytest.approx(1)
     assert [one["column"] for one in got["inputs"]] == ["length", "width"]
     for one in got["inputs"]:
         assert sum(one["slopes"]) == pytest.approx(0, abs=1e-9)  # probabilities sum to one everywhere
         assert one["trusted_from"] <= one["at"] <= one["trusted_to"]
-    tree = answered(ask("linearise", {"row": ROW, "inputs": ["width"]}, "decision_tree"))
+    tree = result_of(ask("linearise", {"row": ROW, "inputs": ["width"]}, "decision_tree"))
     assert len(tree["warnings"]) == 1
 
 
@@ -118,25 +118,25 @@ def test_every_fault_of_a_tangent_is_named(ask):
 
 
 def test_an_explanation_speaks_of_columns_by_name(ask):
-    got = answered(ask("explain", {"rows": [ROW, ROW | {"width": 2.1}]}, "decision_tree"))
+    got = result_of(ask("explain", {"rows": [ROW, ROW | {"width": 2.1}]}, "decision_tree"))
     assert len(got["explanations"]) == len(got["predictions"]) == 2
     requested = {step["column"] for one in got["explanations"] for step in one["path"]}
     assert requested
     assert requested <= {"length", "width", "size"}
 
 
-def test_more_explanations_than_fit_into_an_answer_are_refused(ask, monkeypatch):
+def test_more_explanations_than_fit_into_a_response_are_refused(ask, monkeypatch):
     rows = {"columns": [*ROW], "data": [[*ROW.values()]] * 1000}
-    size = len(json.dumps(answered(ask("explain", rows, "decision_tree"))["explanations"], separators=(",", ":")))
+    size = len(json.dumps(result_of(ask("explain", rows, "decision_tree"))["explanations"], separators=(",", ":")))
     monkeypatch.setattr("app.services.queries.MOST_BYTES", size // 2)
     refused = ask("explain", rows, "decision_tree")
     assert refused.status_code == 413
     assert "one request may return" in refused.json()["detail"]
-    assert len(answered(ask("explain", {"rows": [ROW] * 400}, "decision_tree"))["explanations"]) == 400
+    assert len(result_of(ask("explain", {"rows": [ROW] * 400}, "decision_tree"))["explanations"]) == 400
 
 
 def test_neighbours_explain(ask):
-    got = answered(ask("explain", {"rows": [ROW]}, "knn"))
+    got = result_of(ask("explain", {"rows": [ROW]}, "knn"))
     assert got["explanations"][0]
 
 
@@ -160,14 +160,14 @@ def test_predictions_with_error_bars(ask):
     body = {
         "rows": [{"width": 0.2, "size": "small", "species": "setosa"}, {"width": 2.0, "size": "small", "species": None}]
     }
-    got = answered(ask("intervals", body, "linear", "length"))
-    wider = answered(ask("intervals", body, "linear", "length", confidence=0.99))
+    got = result_of(ask("intervals", body, "linear", "length"))
+    wider = result_of(ask("intervals", body, "linear", "length", confidence=0.99))
     for i, value in enumerate(got["predictions"]):
         assert wider["lower"][i] < got["lower"][i] < value < got["upper"][i] < wider["upper"][i]
         assert "±" in got["display"][i]
     assert wider["confidence"] == 0.99
     assert got["interval"] == "algorithm"
-    assert answered(ask("intervals", body, "ridge", "length"))["interval"] == "split-conformal"
+    assert result_of(ask("intervals", body, "ridge", "length"))["interval"] == "split-conformal"
 
 
 def test_bounds_that_are_nowhere_are_null(client, services):
@@ -180,7 +180,7 @@ def test_bounds_that_are_nowhere_are_null(client, services):
     with services.work() as w:
         where = {"model": name, "job_id": uuid4(), "dataset_id": uuid4(), "chunk_bytes": 1000}
         w.models.add_version(blob=made.blob, report=made.report, golden=made.golden, **where)
-    got = answered(client.post(f"/v1/models/{name}/intervals", json={"rows": [{"x": 0.5}]}))
+    got = result_of(client.post(f"/v1/models/{name}/intervals", json={"rows": [{"x": 0.5}]}))
     assert (got["predictions"], got["lower"], got["upper"], got["display"]) == ([2.0], [None], [None], ["2"])
 
 

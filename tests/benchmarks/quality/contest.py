@@ -73,7 +73,7 @@ def contests(name: str, algorithms: frozenset[str] = frozenset()) -> list[Line]:
 
 
 class Fitted(NamedTuple):
-    """An algorithm with its defaults, trained on the rows of a split and judged by the others."""
+    """An algorithm with its defaults, trained on the rows of a split and evaluated by the others."""
 
     losses: dict[str, float]
     converged: bool

@@ -66,13 +66,15 @@ def _arguments():
     return parser.parse_args()
 
 
-def _chosen(asked, folder):
+def _chosen(options, folder):
     known = {"floor": contestants.floor, "Valiant": contestants.ours, "Valiant, batching": contestants.ours_batching}
     known |= dict.fromkeys(mlserver.CONFIGURATIONS) | {"FastAPI + joblib": contestants.typical}
-    expected = [name for name in known if not asked.only or any(word.lower() in name.lower() for word in asked.only)]
+    expected = [
+        name for name in known if not options.only or any(word.lower() in name.lower() for word in options.only)
+    ]
     venv = None
     if any(name in mlserver.CONFIGURATIONS for name in expected):
-        venv = asked.mlserver.resolve() if asked.mlserver else mlserver.environment(folder)
+        venv = options.mlserver.resolve() if options.mlserver else mlserver.environment(folder)
         if venv is None:
             log.warning("MLServer: left out, its packages cannot be installed here")
             expected = [name for name in expected if name not in mlserver.CONFIGURATIONS]
@@ -80,9 +82,9 @@ def _chosen(asked, folder):
 
 
 def _measured(forms, server, folder, seconds):
-    """Figures by (name, model, rows, connections)."""
+    """Measurements by (name, model, rows, connections)."""
     rounds = {}
-    understood = {form: make for form, make in forms.items() if _answers(form, make(1))}
+    understood = {form: make for form, make in forms.items() if _responds(form, make(1))}
     for turn in range(ROUNDS):
         for (name, model), make in understood.items():
             for rows, connections in CELLS[model]:
@@ -97,10 +99,10 @@ def _measured(forms, server, folder, seconds):
     return metrics
 
 
-def _answers(form, ask):
+def _responds(form, ask):
     status = httpx.post(ask.url, content=ask.body, headers=ask.headers, timeout=20, trust_env=False).status_code
     if status != 200:
-        log.warning("%s, %s: left out, it answers %d", *form, status)
+        log.warning("%s, %s: left out, its status is %d", *form, status)
     return status == 200
 
 

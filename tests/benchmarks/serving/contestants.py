@@ -1,4 +1,4 @@
-"""Every server in turn: yields its process, and what it is asked: {(name, model): rows → Ask}."""
+"""Every server in turn: yields its process, and its requests: {(name, model): rows → Ask}."""
 
 import os
 import sys

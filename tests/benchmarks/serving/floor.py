@@ -1,10 +1,10 @@
 """The floor: reads the body, says a constant. No service in Python on this server can be faster."""
 
-ANSWER = b'{"predictions":["benign"]}'
+RESPONSE = b'{"predictions":["benign"]}'
 HEAD = {
     "type": "http.response.start",
     "status": 200,
-    "headers": [(b"content-type", b"application/json"), (b"content-length", str(len(ANSWER)).encode())],
+    "headers": [(b"content-type", b"application/json"), (b"content-length", str(len(RESPONSE)).encode())],
 }
 
 
@@ -15,4 +15,4 @@ async def app(scope, receive, send):
     while more:
         more = (await receive()).get("more_body", False)
     await send(HEAD)
-    await send({"type": "http.response.body", "body": ANSWER})
+    await send({"type": "http.response.body", "body": RESPONSE})

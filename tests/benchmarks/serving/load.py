@@ -19,7 +19,7 @@ local file = io.open("%s", "rb")
 wrk.body = file:read("*a")
 file:close()
 done = function(summary, latency, requests)
-  local form = '{"asked": %%d, "failed": %%d, "broken": %%d, "seconds": %%f, "p50": %%f, "p99": %%f}'
+  local form = '{"requests": %%d, "failed": %%d, "broken": %%d, "seconds": %%f, "p50": %%f, "p99": %%f}'
   io.write(string.format('\\nRESULT ' .. form .. '\\n',
     summary.requests, summary.errors.status,
     summary.errors.connect + summary.errors.read + summary.errors.write + summary.errors.timeout,
@@ -37,7 +37,7 @@ class Ask(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """Answered requests a second, milliseconds, CPU microseconds of the server a request, and what went wrong."""
+    """Served requests a second, milliseconds, CPU microseconds of the server a request, and what went wrong."""
 
     rate: float
     p50: float
@@ -62,8 +62,8 @@ def drive(ask, connections, seconds, pid, folder):
     got = tool(ask, connections, seconds, folder)
     spent = _cpu(pid) - before
     failed = got["failed"] + got["broken"]
-    good = got["asked"] - got["failed"]
-    return Metric(good / got["seconds"], got["p50"], got["p99"], 1e6 * spent / max(got["asked"], 1), failed)
+    good = got["requests"] - got["failed"]
+    return Metric(good / got["seconds"], got["p50"], got["p99"], 1e6 * spent / max(got["requests"], 1), failed)
 
 
 def _cpu(pid):
@@ -119,4 +119,4 @@ async def _hammer(ask, connections, seconds):
     await asyncio.wait_for(asyncio.gather(*(one() for _ in range(connections))), seconds + 60)
     cut = statistics.quantiles(taken, n=100) if len(taken) > 1 else taken * 99
     spent = time.perf_counter() - begun
-    return {"asked": len(taken), "failed": failed, "broken": 0, "seconds": spent, "p50": cut[49], "p99": cut[98]}
+    return {"requests": len(taken), "failed": failed, "broken": 0, "seconds": spent, "p50": cut[49], "p99": cut[98]}

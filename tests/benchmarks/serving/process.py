@@ -43,7 +43,7 @@ def pinned(core):
 
 @contextmanager
 def serving(command, ask, folder, environment=None):
-    """A `Server` that has answered `ask` once."""
+    """A `Server` that has served `ask` once."""
     threads = {f"{name}_NUM_THREADS": "1" for name in THREADS}
     log = (folder / "server.log").open("ab")
     with pinned(SERVER_CORE):
@@ -52,7 +52,7 @@ def serving(command, ask, folder, environment=None):
             command, cwd=folder, env=os.environ | threads | (environment or {}), stdout=subprocess.DEVNULL, stderr=log
         )
     try:
-        _await_answer(child, ask, begun)
+        _await_response(child, ask, begun)
         ready = time.perf_counter() - begun
         server = psutil.Process(child.pid)
         own, *others = (process.memory_info().rss for process in [server, *server.children(recursive=True)])
@@ -62,7 +62,7 @@ def serving(command, ask, folder, environment=None):
         log.close()
 
 
-def _await_answer(child, ask, begun):
+def _await_response(child, ask, begun):
     while True:
         try:
             predicted = httpx.post(ask.url, content=ask.body, headers=ask.headers, timeout=20, trust_env=False)
@@ -72,7 +72,7 @@ def _await_answer(child, ask, begun):
             return
         if child.poll() is not None or time.perf_counter() - begun > PATIENCE:
             result = "" if predicted is None else predicted.text[:300]
-            raise TimeoutError(f"{child.args[0]} never answered: {result}")
+            raise TimeoutError(f"{child.args[0]} never responded: {result}")
         time.sleep(0.02)
 
 

@@ -12,7 +12,7 @@ MANY = 10_000
 class Target(NamedTuple):
     """`ours` over `theirs`, or the other way round where less is better, must be at least `least`."""
 
-    said: str
+    text: str
     least: float
     ours: tuple
     theirs: tuple

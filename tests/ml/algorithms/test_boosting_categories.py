@@ -199,11 +199,9 @@ def test_as_good_as_scikit_learns_of_categories(task):
     peer = rival(early_stopping=False, categorical_features=[2, 3, 4]).fit(x, y if task is R else y > 0)
 
     def loss(predicted):
-        return (
-            np.mean((predicted - new_y) ** 2)
-            if task is R
-            else -np.mean(np.log(np.where(new_y > 0, predicted, 1 - predicted)))
-        )
+        if task is R:
+            return np.mean((predicted - new_y) ** 2)
+        return -np.mean(np.log(np.where(new_y > 0, predicted, 1 - predicted)))
 
     theirs = loss(peer.predict(new) if task is R else peer.predict_proba(new)[:, 1])
     ours = []

@@ -39,7 +39,7 @@ def loss(data, predicted):
 
 
 def twin(x, gradient, curvature, params):
-    """Predictions of one tree for its own rows, by the definition: every threshold of every leaf, the best one first."""
+    """Values of one tree for its own rows, by the definition: every threshold of every leaf, the best one first."""
     worth = lambda rows: gradient[rows].sum() ** 2 / (curvature[rows].sum() + params.l2)  # noqa: E731
     weigh = lambda rows: curvature[rows].sum()  # noqa: E731
     leaves = [np.ones(len(x), bool)]

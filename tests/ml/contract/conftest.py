@@ -174,26 +174,26 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def shape_of_answer() -> Any:
-    def check(case: Case, answer: Any, rows: int, classes: int | None = None) -> None:
-        assert isinstance(answer, np.ndarray)
-        assert len(answer) == rows
-        assert np.isfinite(answer).all(), "an answer is a number"
+def shape_of_prediction() -> Any:
+    def check(case: Case, predicted: Any, rows: int, classes: int | None = None) -> None:
+        assert isinstance(predicted, np.ndarray)
+        assert len(predicted) == rows
+        assert np.isfinite(predicted).all(), "a prediction is a number"
         if case.task in {Task.REGRESSION, Task.DENSITY}:
-            assert answer.shape == (rows,)
-            assert answer.dtype == np.float64
+            assert predicted.shape == (rows,)
+            assert predicted.dtype == np.float64
         if case.task is Task.CLASSIFICATION:
-            assert answer.ndim == 2
-            assert classes is None or answer.shape[1] == classes
-            assert ((answer >= 0) & (answer <= 1)).all()
-            np.testing.assert_allclose(answer.sum(axis=1), 1, rtol=1e-12)
+            assert predicted.ndim == 2
+            assert classes is None or predicted.shape[1] == classes
+            assert ((predicted >= 0) & (predicted <= 1)).all()
+            np.testing.assert_allclose(predicted.sum(axis=1), 1, rtol=1e-12)
         if case.task is Task.CLUSTERING:
-            assert answer.shape == (rows,)
-            assert answer.dtype.kind in "iu"
-            assert (answer >= 0).all()
+            assert predicted.shape == (rows,)
+            assert predicted.dtype.kind in "iu"
+            assert (predicted >= 0).all()
         if case.task is Task.PROJECTION:
-            assert answer.ndim == 2
-            assert answer.shape[1] >= 1
+            assert predicted.ndim == 2
+            assert predicted.shape[1] >= 1
 
     return check
 

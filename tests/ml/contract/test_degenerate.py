@@ -1,4 +1,4 @@
-"""Poor data has a defined answer: finite, of the right shape, and without a warning from numpy."""
+"""Poor data has a defined prediction: finite, of the right shape, and without a warning from numpy."""
 
 import warnings
 
@@ -38,18 +38,18 @@ POOR = {
 
 
 @pytest.mark.parametrize("name", POOR)
-def test_poor_data(case, shape_of_answer, name):
+def test_poor_data(case, shape_of_prediction, name):
     data = POOR[name](case)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit = case.fit(data)
-        shape_of_answer(case, case.predict(fit.state, data.x), rows=len(data.x))
+        shape_of_prediction(case, case.predict(fit.state, data.x), rows=len(data.x))
     if case.algorithm.summary:
         case.algorithm.summary(case.params, fit.state)
 
 
 @pytest.mark.parametrize("kept", [[0], [1], [0, 2]], ids=["one class", "one class of three", "an empty class"])
-def test_classes_without_rows(case, shape_of_answer, kept):
+def test_classes_without_rows(case, shape_of_prediction, kept):
     """A class that no row has is never the most probable one."""
     if case.task is not Task.CLASSIFICATION:
         return
@@ -58,7 +58,7 @@ def test_classes_without_rows(case, shape_of_answer, kept):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         predicted = case.predict(case.fit(data).state, whole.x)
-    shape_of_answer(case, predicted, rows=len(whole.x), classes=3)
+    shape_of_prediction(case, predicted, rows=len(whole.x), classes=3)
     assert set(predicted.argmax(axis=1)) <= set(kept)
 
 

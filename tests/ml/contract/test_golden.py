@@ -1,4 +1,4 @@
-"""Answers of the released version, kept: a fit that quietly changes is seen.
+"""Predictions of the released version, kept: a fit that quietly changes is seen.
 
 A missing file is written and the test fails once, so that a new algorithm comes with its file. To accept a change
 of an algorithm, delete its file and run this twice.

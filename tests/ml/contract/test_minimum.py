@@ -1,4 +1,4 @@
-"""What a fit claims to minimise is minimal: under drawn parameters and rows, nothing near the answer is lower.
+"""What a fit claims to minimise is minimal: under drawn parameters and rows, nothing near the prediction is lower.
 
 Near means two small steps, both ways along random directions through all numbers of the state. The smaller step is
 where a wrong slope shows most: below it rounding hides the gain, above it curvature does.
@@ -59,7 +59,7 @@ def test_the_default_fit_gets_there(case):
     assert case.fit(case.data()).converged
 
 
-def test_a_nudged_answer_is_worse(case):
+def test_a_nudged_prediction_is_worse(case):
     """The objective depends on the state: a clear step away costs something."""
     if case.algorithm.objective is None:
         return

@@ -1,4 +1,4 @@
-"""Changes of the input that must not change the answer.
+"""Changes of the input that must not change the prediction.
 
 An algorithm may exempt itself, with a reason, in `breaks`. An exemption is held to its word: where the symmetry
 does hold after all, the test fails, so that no exemption outlives its cause.
@@ -39,7 +39,7 @@ def _label_names(case, data, query):
 
 
 def _weights(case, data, query):
-    """The answer of the rows with whole weights, for comparison with the rows repeated."""
+    """The prediction of the rows with whole weights, for comparison with the rows repeated."""
     times = 1 + np.arange(ROWS) % 3
     return case.predict(case.fit(case.of(data.x, data.y, weights=times.astype(float))).state, query)
 
@@ -63,7 +63,7 @@ CHANGES: dict[Symmetry, tuple[Callable[..., Any], Callable[..., Any]]] = {
 
 
 def apart(case, symmetry, seed):
-    """The largest difference between the two answers, relative to the answers' size."""
+    """The largest difference between the two predictions, relative to the predictions' size."""
     if symmetry is Symmetry.LABEL_NAMES and case.task is not Task.CLASSIFICATION:
         return 0.0
     data = case.data(ROWS, COLUMNS, CLASSES, seed=seed)

@@ -1,4 +1,5 @@
-"""One more batch: whatever the rows before were, the answer is defined, repeatable, and the old state left alone."""
+"""One more batch: whatever the rows before were, the prediction is defined, repeatable, and the old state left alone.
+"""
 
 import copy
 import warnings
@@ -25,7 +26,7 @@ def updated(case, state, data, seed=3):
 
 
 @pytest.mark.parametrize("name", BATCHES)
-def test_one_more_batch(case, same_bytes, shape_of_answer, name):
+def test_one_more_batch(case, same_bytes, shape_of_prediction, name):
     if case.algorithm.update is None:
         return
     data = BATCHES[name](case)
@@ -38,7 +39,7 @@ def test_one_more_batch(case, same_bytes, shape_of_answer, name):
         assert type(one.state) is case.algorithm.state
         assert all(np.isfinite(value).all() for value in one.curves.values())
         classes = 3 if case.task is Task.CLASSIFICATION else None
-        shape_of_answer(case, case.predict(one.state, case.data(rows=9, seed=5).x), 9, classes)
+        shape_of_prediction(case, case.predict(one.state, case.data(rows=9, seed=5).x), 9, classes)
 
 
 def test_a_stored_state_learns_on(case, same_bytes):
@@ -55,7 +56,7 @@ def test_a_stored_state_learns_on(case, same_bytes):
 
 
 def test_batches_teach(case):
-    """From the first sixty rows alone, then batch after batch, the answers get about as good as the whole's."""
+    """From the first sixty rows alone, then batch after batch, the predictions get about as good as the whole's."""
     if case.algorithm.update is None:
         return
     data, query = case.data(rows=600), case.data(rows=600)

@@ -28,7 +28,7 @@ def drawn(k, n=150):
     return truth, (5 * rng(k + 1).dirichlet(np.ones(k), n) + np.eye(k)[truth]) / 6
 
 
-def told(truth, probabilities, weights=None, draws=None):
+def metrics_of(truth, probabilities, weights=None, draws=None):
     n, k = probabilities.shape
     draws = Resamples.of(n, rng()) if draws is None else draws
     measured = metrics.classification(np.asarray(truth), probabilities, LABELS[:k], draws, weights)
@@ -40,7 +40,7 @@ def told(truth, probabilities, weights=None, draws=None):
 def test_metrics_are_scikit_learns(k, weighted):
     truth, probabilities = drawn(k)
     weights = rng(9).exponential(size=150) if weighted else None
-    found, assigned = told(truth, probabilities, weights), probabilities.argmax(axis=1)
+    found, assigned = metrics_of(truth, probabilities, weights), probabilities.argmax(axis=1)
     w = {"sample_weight": weights}
     each = [oracle.average_precision_score(truth == j, probabilities[:, j], **w) for j in range(k)]
     expected = {
@@ -73,12 +73,12 @@ def test_slopes_are_the_derivatives_of_the_area():
 
 
 def test_what_is_nothing_over_nothing_is_undefined():
-    one_class = told([0, 0], np.array([[0.9, 0.1], [0.4, 0.6]]))
+    one_class = metrics_of([0, 0], np.array([[0.9, 0.1], [0.4, 0.6]]))
     assert [one_class[name, None].value for name in ("pr_auc", "roc_auc", "mcc")] == [None, None, None]
     assert one_class["balanced_accuracy", None].value == 0.5
-    one_answer = told([0, 0, 1], np.array([[0.9, 0.1]] * 3))
-    assert one_answer["mcc", None].value is None
-    assert (one_answer["pr_auc", None].value, one_answer["balanced_accuracy", None].value) == (
+    one_prediction = metrics_of([0, 0, 1], np.array([[0.9, 0.1]] * 3))
+    assert one_prediction["mcc", None].value is None
+    assert (one_prediction["pr_auc", None].value, one_prediction["balanced_accuracy", None].value) == (
         pytest.approx(1 / 3),
         0.5,
     )
@@ -86,7 +86,7 @@ def test_what_is_nothing_over_nothing_is_undefined():
 
 def test_no_error_seen_is_no_proof_of_certainty():
     truth = np.repeat([0, 1], [10, 20])
-    found = told(truth, np.eye(2)[truth])
+    found = metrics_of(truth, np.eye(2)[truth])
     for name in ("pr_auc", "mcc"):
         metric = found[name, None]
         assert (metric.value, metric.upper, metric.lower) == (1.0, 1.0, pytest.approx(0.025 ** (1 / 10)))
@@ -101,7 +101,7 @@ def test_a_rare_class_without_a_mistake_keeps_its_doubt():
     """20 of 20 are right, and 176 of 180: resampling knows of no doubt about the 20 and gave 0.978 to 0.995."""
     truth = np.repeat([1, 0], [20, 180])
     assigned = np.concatenate([np.ones(20, np.intp), np.repeat([1, 0], [4, 176])])
-    metric = told(truth, np.eye(2)[assigned])["balanced_accuracy", None]
+    metric = metrics_of(truth, np.eye(2)[assigned])["balanced_accuracy", None]
     assert metric.value == pytest.approx((1 + 176 / 180) / 2)
     assert metric.lower < 0.92
     assert metric.interval == "score (of independent shares)"
@@ -136,17 +136,17 @@ def test_intervals_of_decisions_hold_the_truth(n, share, found, left):
 
 
 def test_means_over_classes_say_so():
-    found = told(*drawn(3))
+    found = metrics_of(*drawn(3))
     averaged = {key for key, metric in found.items() if metric.average == "macro"}
     assert averaged == {(name, None) for name in (*MACRO, "pr_auc", "roc_auc")}
     assert all(found[key].display.endswith(", macro") for key in averaged)
-    of_two = told(*drawn(2))
+    of_two = metrics_of(*drawn(2))
     assert {name for (name, _), metric in of_two.items() if metric.average == "macro"} == set(MACRO)
     assert of_two["pr_auc", None].note == "The positive class is b."
 
 
 def test_means_over_folds_and_the_632_rule_keep_saying_so():
-    folds = [list(told(*drawn(3, n)).values()) for n in (60, 90)]
+    folds = [list(metrics_of(*drawn(3, n)).values()) for n in (60, 90)]
     for measured in (across_folds(folds), corrected(*folds)):
         messages = {metric.name: metric for metric in measured if metric.label is None}
         assert {name for name, metric in messages.items() if metric.average} == {*MACRO, "pr_auc", "roc_auc"}
@@ -189,7 +189,7 @@ def test_intervals_of_average_precision_hold_the_truth(n, share, apart):
 
 
 def test_gaps_and_means_of_a_search_say_so_too():
-    one, other = (list(told(*drawn(3, n)).values()) for n in (60, 90))
+    one, other = (list(metrics_of(*drawn(3, n)).values()) for n in (60, 90))
     messages = {gap.name: gap.average for gap in gaps(one, other)}
     assert {name for name, average in messages.items() if average} == {*MACRO, "pr_auc", "roc_auc"}
     assert fold_mean("f1", np.array([0.5, 0.6])).average == "macro"

@@ -1,4 +1,4 @@
-"""What a training run is told: metrics of the right rows, gaps the right way round, means over folds."""
+"""The report of a training: metrics of the right rows, gaps the right way round, means over folds."""
 
 import re
 from inspect import signature
@@ -20,7 +20,7 @@ from app.ml.statistics.metric_value import MEASURES, bootstrapped, counted, prop
 
 
 def learned(task, predict, **more):
-    """A model whose answer is stated, so that its metrics can be counted by hand."""
+    """A model whose prediction is stated, so that its metrics can be counted by hand."""
     algorithm = Algorithm(
         tasks={task},
         params=Params,
@@ -40,7 +40,7 @@ def evaluated(model, data, train, classes, rng):
     return evaluate(data, predictions(model, data, train), classes, rng)
 
 
-def figures_of(evaluation):
+def metrics_of(evaluation):
     return {(metric.name, metric.label): metric for metric in evaluation.metrics}
 
 
@@ -49,7 +49,7 @@ COLUMN = np.array([[0.0], [1.0], [2.0], [5.0]])
 
 def test_regression():
     data = Data.of(Task.REGRESSION, COLUMN, [0, 2, 2, 6])
-    result = figures_of(evaluated(learned(Task.REGRESSION, lambda x: x[:, 0]), data, data, (), rng()))
+    result = metrics_of(evaluated(learned(Task.REGRESSION, lambda x: x[:, 0]), data, data, (), rng()))
     assert result["mae", None].value == 0.5
     assert set(result) == {("rmse", None), ("mae", None), ("r2", None)}
 
@@ -60,7 +60,7 @@ def test_classification_keeps_the_labels():
     result = evaluated(model, data, data, (False, True), rng())
     assert result.confusion_matrix.counts == [[1, 1], [0, 2]]
     assert result.confusion_matrix.classes == [False, True]
-    assert figures_of(result)["recall", "False"].value == 0.5
+    assert metrics_of(result)["recall", "False"].value == 0.5
     assert [curve.name for curve in result.curves] == ["roc", "precision_recall"]
 
 
@@ -69,14 +69,14 @@ def test_three_classes_have_a_curve_each():
     result = evaluated(learned(Task.CLASSIFICATION, lambda x: np.full((len(x), 3), 1 / 3)), data, data, "xyz", rng())
     names = [f"{kind} {label}" for label in "xyz" for kind in ("roc", "precision_recall")]
     assert [curve.name for curve in result.curves] == names
-    assert figures_of(result)["roc_auc", None].value == pytest.approx(0.5)
+    assert metrics_of(result)["roc_auc", None].value == pytest.approx(0.5)
 
 
 def test_clusters_are_measured_from_the_training_centres():
     train = Data.of(Task.CLUSTERING, COLUMN, weights=[1, 3, 1, 1])
     test = Data.of(Task.CLUSTERING, [[0.0], [4.0]])
     model = learned(Task.CLUSTERING, lambda x: (x[:, 0] > 3).astype(int))
-    result = figures_of(evaluated(model, test, train, (), rng()))
+    result = metrics_of(evaluated(model, test, train, (), rng()))
     assert result["quantisation_error", None].value == pytest.approx((1.0**2 + 1.0**2) / 2)  # centres 1 and 5
 
 
@@ -84,7 +84,7 @@ def test_a_cluster_without_training_rows_is_at_the_mean():
     train = Data.of(Task.CLUSTERING, [[1.0], [3.0]])
     test = Data.of(Task.CLUSTERING, [[9.0]])
     model = learned(Task.CLUSTERING, lambda x: (x[:, 0] > 5).astype(int))
-    assert figures_of(evaluated(model, test, train, (), rng()))["inertia", None].value == 49.0
+    assert metrics_of(evaluated(model, test, train, (), rng()))["inertia", None].value == 49.0
 
 
 def test_projection_and_density():
@@ -92,11 +92,11 @@ def test_projection_and_density():
     model = learned(
         Task.PROJECTION, lambda x: x[:, :1], inverse=lambda _params, _state, z: np.column_stack([z, np.zeros(len(z))])
     )
-    result = figures_of(evaluated(model, data, data, (), rng()))
+    result = metrics_of(evaluated(model, data, data, (), rng()))
     assert result["reconstruction_error", None].value == 0.5
     assert evaluated(learned(Task.PROJECTION, lambda x: x), data, data, (), rng()).metrics == []
     density = Data.of(Task.DENSITY, COLUMN)
-    result = figures_of(evaluated(learned(Task.DENSITY, lambda x: -x[:, 0]), density, density, (), rng()))
+    result = metrics_of(evaluated(learned(Task.DENSITY, lambda x: -x[:, 0]), density, density, (), rng()))
     assert result["log_density", None].value == -2.0
 
 
@@ -108,12 +108,12 @@ def test_no_rows_say_nothing():
         Data.of(Task.REGRESSION, COLUMN[:0], [])
 
 
-def test_wild_answers_are_undefined_not_an_error():
+def test_wild_predictions_are_undefined_not_an_error():
     data = Data.of(Task.REGRESSION, COLUMN, [0, 1, 2, 3])
-    result = figures_of(evaluated(learned(Task.REGRESSION, lambda x: x[:, 0] * 1e200), data, data, (), rng()))
+    result = metrics_of(evaluated(learned(Task.REGRESSION, lambda x: x[:, 0] * 1e200), data, data, (), rng()))
     assert result["rmse", None].value == pytest.approx(1e200 * np.sqrt((COLUMN**2).mean()))
     assert result["r2", None].value is None
-    result = figures_of(evaluated(learned(Task.REGRESSION, lambda x: x[:, 0] + np.inf), data, data, (), rng()))
+    result = metrics_of(evaluated(learned(Task.REGRESSION, lambda x: x[:, 0] + np.inf), data, data, (), rng()))
     assert {metric.value for metric in result.values()} == {None}
 
 
@@ -196,5 +196,5 @@ def test_evaluation_knows_no_training_set():
 def test_predictions_that_nobody_fitted_are_evaluated():
     data = Data.of(Task.REGRESSION, COLUMN, [0, 2, 2, 6])
     found = evaluate(data, Predictions(np.array([0.0, 2.0, 2.0, 5.0])), (), None)
-    assert figures_of(found)["mae", None].value == 0.25
+    assert metrics_of(found)["mae", None].value == 0.25
     assert found.residuals.tolist() == [0, 0, 0, 1]

@@ -1,4 +1,4 @@
-"""Figures equal the published numbers and scikit-learn's, and are undefined where they are 0/0."""
+"""Metrics equal the published numbers and scikit-learn's, and are undefined where they are 0/0."""
 
 import numpy as np
 import pytest
@@ -246,7 +246,7 @@ def weights():
     return rng(9).exponential(size=150)
 
 
-def test_weighted_figures_are_scikit_learns(weights):
+def test_weighted_metrics_are_scikit_learns(weights):
     truth = rng(1).integers(0, 3, 150)
     probabilities = (5 * rng(2).dirichlet(np.ones(3), 150) + certain(truth, 3)) / 6
     assigned = probabilities.argmax(axis=1)

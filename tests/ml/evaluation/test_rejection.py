@@ -1,4 +1,4 @@
-"""When not to answer, and what that is worth (LION 3, 3.3, 11.7, 11)."""
+"""Rejection: rows without a prediction, and what that is worth (LION 3, 3.3, 11.7, 11)."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def two(second):
 
 @pytest.fixture(scope="module")
 def calibrated():
-    """E15: p ~ U(0, 1), and the second class as often as it is said to be."""
+    """E15: p ~ U(0, 1), and the second class as often as it is reported to be."""
     p = (np.arange(200_000) + 0.5) / 200_000
     truth = rng(5).random(p.size) < p
     return p, truth

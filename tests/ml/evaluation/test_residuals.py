@@ -1,4 +1,4 @@
-"""Residuals are told with what is wrong with them, and the rows that are."""
+"""Residuals are reported with what is wrong with them, and the rows that are."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_too_few_or_all_alike(values):
     assert (found.standard_deviation is None) == (len(values) == 1)
 
 
-def test_nothing_is_said_of_no_rows_or_wild_answers():
+def test_nothing_is_reported_of_no_rows_or_wild_predictions():
     assert described([]) is None
     assert described([1.0, np.inf]) is None
 

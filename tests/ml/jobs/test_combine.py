@@ -1,4 +1,4 @@
-"""A committee of models that were there before: it answers as they do, and is judged by rows that none has learned."""
+"""A committee of models that were there before: it predicts as they do, and is evaluated on rows unseen by all."""
 
 import numpy as np
 import pyarrow as pa
@@ -142,7 +142,7 @@ def test_a_committee_may_sit_on_a_committee(rents):
     np.testing.assert_allclose(outer.predict(strange()).values, np.mean(both, axis=0), rtol=1e-12)
 
 
-def test_other_rows_are_judged_whole(rents):
+def test_other_rows_are_evaluated_whole(rents):
     made = combined(flats(seed=2), rents)
     assert (made.report.rows_train, made.report.rows_test) == (0, 200)
     predicted, truth = decode(made.blob).predict(flats(seed=2)).values, flats(seed=2)["rent"].to_numpy()

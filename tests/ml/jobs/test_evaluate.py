@@ -1,4 +1,4 @@
-"""A model judged on a dataset: the same metrics as in its report, and the rows behind them."""
+"""A model evaluated on a dataset: the same metrics as in its report, and the rows behind them."""
 
 import numpy as np
 import pyarrow as pa
@@ -92,14 +92,14 @@ def test_a_threshold_moves_the_border_between_two_classes(judge):
     assert judge.faults(iris(), threshold=0.2) == [("/threshold", "invalid")]
 
 
-def test_asked_for_all_rows_of_its_own_data_it_says_that_they_prove_nothing(judge):
+def test_on_all_rows_of_its_own_data_it_says_that_they_prove_nothing(judge):
     result = judge.result(rows="all")
     assert result.rows == 150
     assert result.reuse is None
     assert any("trained on these rows" in warning for warning in result.warnings)
 
 
-def test_of_a_model_that_may_abstain_it_says_how_many_rows_are_answered_and_how_well():
+def test_of_a_model_that_may_abstain_it_says_how_many_rows_are_accepted_and_how_well():
     members = [{"name": "ridge"}, {"name": "knn", "n_neighbors": 1}, {"name": "decision_tree", "max_depth": 1}]
     judge = Judge(
         iris(), algorithm={"name": "committee", "estimators": members, "voting": "hard", "min_probability": 1}
@@ -119,7 +119,7 @@ def moved(table, by=0.001):
     return table.set_column(0, "x0", pa.array(table["x0"].to_numpy() + by))
 
 
-def test_other_data_is_judged_whole(judge):
+def test_other_data_is_evaluated_whole(judge):
     result = judge.result(moved(iris(slice(0, 150, 3))), "sha256:other")
     assert result.rows == 50
     assert result.reuse.rows == "all rows, target 'species'"
@@ -127,7 +127,7 @@ def test_other_data_is_judged_whole(judge):
 
 
 def test_training_rows_within_another_dataset_are_left_out(judge):
-    """The same table in another order, with ten rows more: the ten and those held out are judged."""
+    """The same table in another order, with ten rows more: the ten and those held out are evaluated."""
     rng = np.random.default_rng(0)
     table = pa.concat_tables([judge.table, moved(iris(slice(0, 150, 15)))]).take(pa.array(rng.permutation(160)))
     seen = judge.trained.report.rows_train
@@ -167,7 +167,7 @@ def test_a_version_that_does_not_know_its_training_rows_says_so(judge):
     assert other.result().warnings == []
 
 
-def test_new_rows_of_few_different_values_are_judged_though_they_equal_training_rows():
+def test_new_rows_of_few_different_values_are_evaluated_though_they_equal_training_rows():
     rng = np.random.default_rng(0)
 
     def table(rows):
@@ -218,7 +218,7 @@ def test_every_cell_names_rows_that_belong_to_it(judge):
 
 
 def test_row_numbers_are_those_of_the_dataset(judge):
-    """Held-out rows keep the numbers of the table; rows without a truth are not judged."""
+    """Held-out rows keep the numbers of the table; rows without a truth are not evaluated."""
     table = iris().to_pydict()
     table["species"][:20] = [None] * 20
     result = judge.result(pa.table(table), "sha256:other", rows="all", examples=1000)
@@ -309,7 +309,7 @@ def test_without_a_target(name, metric):
     assert judge.faults(iris(), target="species") == [("/target", "invalid")]
 
 
-def test_a_model_that_does_not_say_what_it_held_out_is_judged_on_all(judge):
+def test_a_model_that_does_not_say_what_it_held_out_is_evaluated_on_all(judge):
     """As one whose receipt was written by another way of training."""
     other = Judge.__new__(Judge)
     other.table, other.model, other.seen = judge.table, judge.model, None

@@ -53,7 +53,7 @@ def test_it_predicts_the_same_from_wherever_it_came(blob, model):
     assert set(predictions) == {model.predict(TABLE).probabilities.tobytes()}
 
 
-def test_one_row_is_answered_as_among_others(model):
+def test_one_row_is_predicted_as_among_others(model):
     together = model.predict(TABLE).probabilities
     alone = [model.predict(TABLE.slice(i, 1)).probabilities[0] for i in range(TABLE.num_rows)]
     np.testing.assert_allclose(alone, together, rtol=1e-14)
@@ -94,7 +94,7 @@ def test_doubts_are_flagged(model):
 
 
 @pytest.mark.parametrize("classes", [(False, True), (1, 2), (0.5, 1.0), ("1", "1.0")])
-def test_labels_are_told_in_their_types(classes):
+def test_labels_are_reported_in_their_types(classes):
     result = Predicted(np.array([1, 0, 1]), None, classes, ()).predictions
     assert result == [classes[1], classes[0], classes[1]]
     assert [type(label) for label in result] == [type(classes[0])] * 3

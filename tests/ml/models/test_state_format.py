@@ -84,7 +84,7 @@ def test_nan_stays_nan():
     assert math.isnan(state_format.unpack(State, document, arrays).bias)
 
 
-def test_what_is_not_stored_is_said_by_its_path():
+def test_what_is_not_stored_is_reported_by_its_path():
     with pytest.raises(TypeError, match=r"t\.depth is a set"):
         state_format.pack(Tree(np.array([0]), {1}), "t", {})
 

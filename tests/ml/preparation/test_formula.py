@@ -62,7 +62,7 @@ def test_any_name_can_be_written(name):
     np.testing.assert_array_equal(value(text, **{name: X}), 2 * X + 1)
 
 
-def test_columns_are_told_once_in_order():
+def test_columns_are_reported_once_in_order():
     assert columns(parse("b + a * b + log(`a`)")) == ["b", "a"]
 
 
@@ -115,7 +115,7 @@ def test_length_is_bounded_and_long_chains_are_no_depth():
 
 @pytest.mark.parametrize("text", ["log(x)", "sqrt(x)", "1 / (x + 1)", "10 ** (400 + x)", "x ** 0.5", "1e308 * 10 * x"])
 def test_what_does_not_exist_is_missing(text):
-    """Domain faults and overflow alike; nothing is said on stderr."""
+    """Domain faults and overflow alike; nothing is reported on stderr."""
     with np.errstate(all="raise"):
         found = value(text, x=np.array([-1.0, np.nan, 1e-3]))
     assert np.isnan(found[:2]).all()

@@ -77,7 +77,7 @@ def test_no_ink_and_a_missing_pixel():
 
 
 def test_they_tell_digits_apart_and_stay_with_the_model():
-    """One neighbour in 18 features, learned on digits in one place, asked about them in another."""
+    """One neighbour in 18 features, learned on digits in one place, predicting them in another."""
     x, y = load_digits(return_X_y=True)
     large = np.zeros((600, 12, 12))
     large[:300, :8, :8], large[300:, 3:11, 4:12] = x[:300].reshape(-1, 8, 8), x[300:600].reshape(-1, 8, 8)
@@ -89,8 +89,8 @@ def test_they_tell_digits_apart_and_stay_with_the_model():
     seen, new = matrix(preparation, numbers(rows[:300])), matrix(preparation, numbers(rows[300:]))
     assert seen.shape == (300, 18)
 
-    def right(known, asked):
-        return (y[((asked[:, None] - known) ** 2).sum(axis=2).argmin(axis=1)] == y[300:600]).mean()
+    def right(known, requested):
+        return (y[((requested[:, None] - known) ** 2).sum(axis=2).argmin(axis=1)] == y[300:600]).mean()
 
     assert right(seen, new) > 0.7
     assert right(rows[:300], rows[300:]) < 0.5

@@ -53,7 +53,7 @@ def test_indicators_alone_are_no_dependence(case):
 
 
 @pytest.mark.parametrize("case", ALONE)
-def test_a_dependence_beyond_them_is_told(case):
+def test_a_dependence_beyond_them_is_reported(case):
     """The country follows from the city: one of its two indicators is new for nobody."""
     columns, algorithm = table(), ALONE[case]
     columns["country"] = ["north" if city < "city 2" else "south" for city in columns["city"]]

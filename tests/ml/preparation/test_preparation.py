@@ -233,7 +233,7 @@ PAIRS = numbers(np.array([[0.0, 0.0], [3.0, 3.0]]))
 
 @contextmanager
 def compiled(*, ready):
-    """Whether there is compiled code at hand, which is asked then."""
+    """Whether there is compiled code at hand, which is used then."""
     with pytest.MonkeyPatch.context() as patched:
         for module, kernel in ((flagging, outside), (flagging, grouped), (preparing, standardise)):
             patched.setattr(module, kernel.__name__, SimpleNamespace(ready=ready, lean=kernel.compiled))

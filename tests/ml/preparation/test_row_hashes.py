@@ -51,7 +51,7 @@ def test_whole_numbers_are_the_same_as_integers_and_as_floats():
     assert len(set(hashes_of(gaps, ["x"], None))) == 1
 
 
-def test_columns_are_told_apart_by_name_but_the_target():
+def test_columns_are_separated_by_name_but_the_target():
     table = pa.table({"a": [1.0], "b": [2.0], "truth": [1.0]})
     swapped = pa.table({"a": [2.0], "b": [1.0], "actual": [1.0]})
     both = hashes_of(table, ["a", "b"], "truth")

@@ -41,7 +41,7 @@ def test_every_transform_is_undone(how):
     assert [warning for warning in trained.report.warnings if f"target's {how}" in warning]
 
 
-def test_the_bias_of_turning_back_is_told():
+def test_the_bias_of_turning_back_is_reported():
     """Of a lognormal target the mean is exp(σ²/2) times the median."""
     rng = np.random.default_rng(0)
     table = pa.table({"x": rng.normal(size=4000), "y": np.exp(rng.normal(size=4000))})

@@ -1,4 +1,4 @@
-"""Intervals of 95 % hold the truth 95 times in a hundred: 1,000 simulated samples for each figure.
+"""Intervals of 95 % hold the truth 95 times in a hundred: 1,000 simulated samples for each number.
 
 0.93 to 0.97 is nominal within three standard deviations of 1,000 trials. Every truth is known in closed form.
 """
@@ -139,7 +139,7 @@ TRUE = np.array([2.0, -1.0])
 
 
 def fits(weights, sigma):
-    """One fit for each of 1,000 noisy answers to the same inputs; noise of standard deviation 0.7/√weight."""
+    """One fit for each of 1,000 noisy targets of the same inputs; noise of standard deviation 0.7/√weight."""
     noise = rng(5).normal(scale=0.7, size=(30, SAMPLES)) / np.sqrt(weights)[:, None]
     found, factor = least_squares(DESIGN, (DESIGN @ TRUE + 3.0)[:, None] + noise, weights, True)
     for coef, intercept, square in zip(found.coef.T, found.intercept, found.square, strict=True):
@@ -149,7 +149,7 @@ def fits(weights, sigma):
 
 @pytest.mark.parametrize("sigma", [None, 0.7], ids=["noise estimated", "noise known"])
 def test_linear(sigma):
-    """Coefficients, intercept, and the mean answer at inputs inside and outside the data."""
+    """Coefficients, intercept, and the mean prediction at inputs inside and outside the data."""
     at = np.array([[0.0, 0.0], [1.0, -0.5], [6.0, 2.0]])
     truths = np.concatenate([TRUE, [3.0], at @ TRUE + 3.0])
     held = np.zeros(len(truths))

@@ -166,7 +166,7 @@ def test_digits_by_the_error_bar(value, lower, upper, shown):
     assert rounded(value, lower, upper) == shown
 
 
-def test_figures_say_what_they_rest_on():
+def test_metrics_say_what_they_rest_on():
     result = proportion("accuracy", 9, 10)
     assert (result.value, result.n, result.interval, result.confidence) == (0.9, 10, "clopper-pearson", 0.95)
     assert result.lower < 0.9 < result.upper

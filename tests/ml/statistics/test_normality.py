@@ -57,7 +57,7 @@ def test_few_values(n):
 
 
 def residuals(n):
-    """Of straight lines through normal answers: what the tests are asked about."""
+    """Of straight lines through normal targets: the input of the tests."""
     design = np.column_stack([np.ones(n), np.linspace(0, 1, n)])
     y = rng(n).normal(size=(n, SAMPLES))
     return (y - design @ np.linalg.lstsq(design, y)[0]).T
@@ -116,5 +116,5 @@ def test_outliers_cannot_overflow():
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [0.1] * 30, [1e6 + 1e-11 * (i % 3) for i in range(30)]])
-def test_nothing_is_said_of_nothing(values):
+def test_nothing_is_reported_of_nothing(values):
     assert [test(np.array(values)) for test in TESTS] == [None] * 3

@@ -36,7 +36,7 @@ def test_one_value_many_times_is_found_without_holding_it():
     )
 
 
-def test_the_neighbours_of_zero_are_told_apart():
+def test_the_neighbours_of_zero_are_separated():
     values = np.array([-5e-324, -0.0, 0.0, 5e-324])
     found = order_statistics(chunks(values, 1), 4, [0, 1, 2, 3], held=1)
     assert found == {0: -5e-324, 1: 0.0, 2: 0.0, 3: 5e-324}

@@ -46,7 +46,7 @@ def refitted(received=None, table=None, **changes):
     KIND.check(request, JobContext((sheet(table),)))
     source = Source(sheet(table), iter([table]))
     return KIND.run(
-        request, Inputs((source,)), (lambda *said: received.append(said)) if received is not None else silent
+        request, Inputs((source,)), (lambda *messages: received.append(messages)) if received is not None else silent
     ).result
 
 
@@ -76,7 +76,7 @@ def test_coefficients_spread_as_theory_says(linear):
 
 @pytest.mark.slow
 def test_simulated_noise_spreads_as_the_textbook_says():
-    """Refits of answers that the model itself could have given: the standard errors of equal, normal noise."""
+    """Refits of targets that the model itself could have given: the standard errors of equal, normal noise."""
     data = columns()
     fit = sm.OLS(data["y"], sm.add_constant(np.column_stack([data["a"], data["b"]]))).fit()
     found = refitted(draw="noise", resamples=1500)

@@ -54,7 +54,7 @@ def test_whiskers_are_values_of_the_column():
     st.integers(1, 60),
 )
 @settings(max_examples=60, deadline=None)
-def test_figures_agree_with_numpy_and_do_not_depend_on_the_pieces(values, size):
+def test_metrics_agree_with_numpy_and_do_not_depend_on_the_chunks(values, size):
     found = numbers(values, size=size)
     whole = numbers(values)
     exact = {"mean", "standard_deviation", "other_whiskers"}

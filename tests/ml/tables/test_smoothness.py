@@ -61,7 +61,7 @@ def test_intervals_hold_zero_where_there_is_nothing():
     assert 0.88 <= np.mean(held) <= 0.98
 
 
-def test_nothing_is_said_of_nothing():
+def test_nothing_is_reported_of_nothing():
     assert of(x=np.zeros(50), y=np.arange(50.0)) == {}
     assert of(x=np.arange(9.0), y=np.arange(9.0)) == {}
     assert set(of(x=np.arange(12.0), y=[1.0, 2.0] + [None] * 10, z=np.arange(12.0))) == {"x", "z"}

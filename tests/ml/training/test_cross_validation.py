@@ -99,7 +99,7 @@ def test_leave_one_out_in_closed_form_is_brute_force_or_not_taken(features, algo
 
 
 @pytest.mark.parametrize("target", ["y", "kind"])
-def test_leave_one_out_figures_are_those_of_brute_force(target):
+def test_leave_one_out_metrics_are_those_of_brute_force(target):
     fitted, _ = fits(MIXED, LINEAR, target=target)
     result = validate(fitted, Validation(method="loo"))
     assert (
@@ -171,7 +171,7 @@ def test_the_seed_decides_and_the_report_tells(report_of, method):
     assert (one.bootstrap_632 is not None) == (method == "bootstrap")
     plain = report_of(columns(), **expected | {"validation": {}})
     assert plain.cross_validation is None
-    assert plain.summary == one.summary, "the model is the same, however it is judged"
+    assert plain.summary == one.summary, "the model is the same, however it is evaluated"
 
 
 def test_without_a_target_there_is_nothing_to_leave_out(report_of):

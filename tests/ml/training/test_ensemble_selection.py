@@ -54,16 +54,16 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize(("name", "metric", "asked"), WAYS.values(), ids=WAYS)
-def test_the_proposed_committee_has_the_reported_metrics_out_of_fold(report_of, name, metric, asked):
-    """Trained from the answer as it stands and judged by the same folds, whose rows its members then do not see."""
+@pytest.mark.parametrize(("name", "metric", "how"), WAYS.values(), ids=WAYS)
+def test_the_proposed_committee_has_the_reported_metrics_out_of_fold(report_of, name, metric, how):
+    """Trained from the response as it stands and evaluated by the same folds, unseen by its members."""
     columns = tables()[name]
-    ranking = searched(columns, metric=metric, grid=[NEIGHBOURS], **asked)
+    ranking = searched(columns, metric=metric, grid=[NEIGHBOURS], **how)
     found = ranking.ensemble
     assert len(found.members) > 1
     report = report_of(
         columns, target="y", algorithm=found.algorithm, preprocessing=found.preprocessing,
-        validation={"method": "kfold", "folds": 5}, seed=asked.get("seed", 0),
+        validation={"method": "kfold", "folds": 5}, seed=how.get("seed", 0),
     )  # fmt: skip
     assert found_in(report, metric) == pytest.approx(found.validation.value, rel=1e-9)
     best = ranking.tried[ranking.best].validation.value
@@ -75,7 +75,7 @@ def test_the_proposed_committee_has_the_reported_metrics_out_of_fold(report_of, 
     assert found.algorithm["estimator_weights"] == list(weights.values()) == sorted(weights.values(), reverse=True)
 
 
-def test_every_fold_judges_what_the_others_chose():
+def test_every_fold_evaluates_what_the_others_chose():
     """Written out: the ensemble and the best candidate of four folds, in the fifth."""
     columns = tables()["diabetes"]
     requested = {"alternatives": [{"name": "ridge"}, {"name": "lasso"}], "grid": [NEIGHBOURS]}
@@ -88,7 +88,7 @@ def test_every_fold_judges_what_the_others_chose():
     assert (gain.name, gain.n) == ("rmse_difference", 5)
 
 
-def test_what_was_chosen_among_noise_is_told_to_promise_nothing():
+def test_what_was_chosen_among_noise_promises_nothing():
     rng = np.random.default_rng(4)
     columns = {"a": rng.normal(size=90), "b": rng.normal(size=90), "y": rng.normal(size=90)}
     draws = [{"pointer": "/algorithm/n_neighbors", "low": 1, "high": 40, "whole": True}]
@@ -109,7 +109,7 @@ def test_nothing_is_offered_where_nothing_is_better():
     assert searched({"a": columns["x0"], "b": columns["x2"]}, **kmeans).ensemble is None
 
 
-def test_fold_models_are_kept_when_asked_for():
+def test_fold_models_are_kept_when_requested():
     columns = tables()["diabetes"]
     one = searched(columns, fold_models=True, folds=4).ensemble
     assert one.algorithm["cv"] == 4
@@ -119,7 +119,7 @@ def test_fold_models_are_kept_when_asked_for():
 
 
 def test_members_see_on_the_committee_what_they_saw_alone():
-    """A tree takes categories as they are; beside ridge it would get indicators, and answer otherwise."""
+    """A tree takes categories as they are; beside ridge it would get indicators, and predict otherwise."""
     rng = np.random.default_rng(1)
     town = rng.choice(["u", "v", "w"], 120)
     columns = {"a": rng.normal(size=120), "town": town, "y": rng.normal(size=120) + 2 * (town == "u")}
@@ -131,7 +131,7 @@ def test_members_see_on_the_committee_what_they_saw_alone():
     assert apart is None, "members of one committee are prepared in one way"
 
 
-def test_answers_are_kept_of_as_many_as_there_is_room_for(monkeypatch):
+def test_predictions_are_kept_of_as_many_as_there_is_room_for(monkeypatch):
     columns = tables()["diabetes"]
     grid = [{"pointer": "/algorithm/n_neighbors", "values": [40, 3, 7, 15, 10]}]
     free = searched(columns, grid=grid).ensemble

@@ -1,4 +1,5 @@
-"""Groups of rows that belong together stay on one side, however a model is judged: no relative gives an answer away."""
+"""Groups of rows that belong together stay on one side, however a model is evaluated: no relative gives a target away.
+"""
 
 import numpy as np
 import pyarrow as pa
@@ -20,17 +21,17 @@ NEIGHBOUR = {"name": "knn", "n_neighbors": 1}
 
 
 def visits(patients=PATIENTS):
-    """The answer is the patient's own and has nothing to do with the inputs, which give the patient away."""
+    """The target is the patient's own and has nothing to do with the inputs, which give the patient away."""
     rng = np.random.default_rng(0)
     patient = np.repeat(np.arange(patients), VISITS)
     gene = rng.normal(size=patients)[patient] + rng.normal(0, 1e-6, patient.size)
     predicted = rng.normal(size=patients)[patient]
     names = [f"p{number}" for number in patient]
-    table = pa.table({"gene": gene, "answer": predicted, "ill": np.where(predicted > 0, "yes", "no"), "patient": names})
+    table = pa.table({"gene": gene, "score": predicted, "ill": np.where(predicted > 0, "yes", "no"), "patient": names})
     return table.take(rng.permutation(patient.size))
 
 
-def train_request(target="answer", algorithm=NEIGHBOUR, **validation):
+def train_request(target="score", algorithm=NEIGHBOUR, **validation):
     return {"target": target, "features": None, "algorithm": algorithm, "validation": validation}
 
 
@@ -42,7 +43,7 @@ def rmse(metrics):
     return next(metric.value for metric in metrics if metric.name == "rmse")
 
 
-def test_relatives_no_longer_give_the_answer_away():
+def test_relatives_no_longer_give_the_target_away():
     by_rows, by_patients = (judge(group=group).trained.report for group in (None, "patient"))
     assert rmse(by_rows.test) < 0.1
     assert rmse(by_patients.test) > 0.7
@@ -61,13 +62,13 @@ def test_the_group_is_no_feature_unless_it_is_named():
 
 
 @pytest.mark.parametrize("method", ["kfold", "loo", "bootstrap"])
-@pytest.mark.parametrize("target", ["answer", "ill"])
+@pytest.mark.parametrize("target", ["score", "ill"])
 def test_every_validation_keeps_groups_together(method, target):
     how = {"method": method, "group": "patient", "resamples": 10}
-    table = visits().drop_columns(["ill" if target == "answer" else "answer"])
+    table = visits().drop_columns(["ill" if target == "score" else "score"])
     report = Judge(table, **train_request(target, **how)).trained.report
     values = {metric.name: metric.value for metric in report.cross_validation}
-    assert values["rmse"] > 0.7 if target == "answer" else values["accuracy"] < 0.75
+    assert values["rmse"] > 0.7 if target == "score" else values["accuracy"] < 0.75
     assert "group" in report.evidence.split("; ")[1]
 
 
@@ -87,9 +88,9 @@ def test_leave_one_group_out_is_brute_force():
     assert rmse(result.metrics) == pytest.approx(np.sqrt(np.mean((predicted - material.target.y[1:]) ** 2)), rel=1e-12)
 
 
-@pytest.mark.parametrize("target", ["answer", "ill"])
-def test_an_evaluation_on_the_same_table_judges_the_same_groups(target):
-    table = visits().drop_columns(["ill" if target == "answer" else "answer"])
+@pytest.mark.parametrize("target", ["score", "ill"])
+def test_an_evaluation_on_the_same_table_evaluates_the_same_groups(target):
+    table = visits().drop_columns(["ill" if target == "score" else "score"])
     judge = Judge(table, **train_request(target, group="patient"))
     result, report = judge.result(), judge.trained.report
     assert (result.rows, result.reuse, result.warnings) == (report.rows_test, report.reuse, [])
@@ -131,21 +132,21 @@ def test_a_bootstrap_draws_groups():
 
 
 @pytest.mark.parametrize(
-    ("group", "said"),
+    ("group", "message"),
     [
         ("patent", "did you mean 'patient'"),
-        ("answer", "target cannot name the groups"),
+        ("score", "target cannot name the groups"),
         ("same", "All rows are of one"),
     ],
 )
-def test_columns_that_name_no_groups_are_refused(group, said):
+def test_columns_that_name_no_groups_are_refused(group, message):
     table = visits().append_column("same", pa.array(["x"] * PATIENTS * VISITS))
     spec = TrainSpec.model_validate(train_request(group=group))
     with pytest.raises(InvalidRequest) as refusal:
         plan(spec, sheet(table).columns, table.num_rows)
     faults = [fault for fault in refusal.value.faults if fault.pointer == "/validation/group"]
     assert len(faults) == 1
-    assert said in faults[0].detail
+    assert message in faults[0].detail
 
 
 def test_a_table_beyond_memory_is_not_split_by_groups():

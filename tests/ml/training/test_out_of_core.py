@@ -24,7 +24,7 @@ SMALL = 1.0
 
 
 @pytest.fixture(autouse=True)
-def _small_lots(monkeypatch):
+def _small_batches(monkeypatch):
     """So that few rows make many batches."""
     monkeypatch.setattr(cost, "BATCH_CELLS", 6000)
     monkeypatch.setattr(cost, "FEWEST", 100)
@@ -81,7 +81,7 @@ def looked(rows, **spec):
     ("algorithm", "target", "name"),
     [("linear_sgd", "score", "r2"), ("linear_sgd", "sign", "accuracy"), ("perceptron", "sign", "accuracy")],
 )
-def test_the_figures_are_those_of_the_whole(algorithm, target, name):
+def test_the_metrics_are_those_of_the_whole(algorithm, target, name):
     rows = table()
     batches = run(rows, algorithm=algorithm, target=target)
     whole = run(rows, np.inf, algorithm=algorithm, target=target)
@@ -170,7 +170,7 @@ def test_faults_point_at_the_row_of_the_table():
     assert [fault.pointer for fault in refusal.value.faults] == ["/rows/5001/weight"]
 
 
-def test_outliers_are_told_by_their_row_of_the_table():
+def test_outliers_are_reported_by_their_row_of_the_table():
     rows = table(missing=False)
     score = rows["score"].to_numpy().copy()
     stream = looked(rows)
@@ -228,7 +228,7 @@ def test_one_pass_of_batches_is_one_pass_over_the_rows():
     assert batches.curves["error_rate"] == pytest.approx(whole.curves["error_rate"])
 
 
-def test_batches_end_when_they_have_taught_nothing():
+def test_batches_end_when_they_change_nothing():
     x = np.random.default_rng(0).normal(size=(200, 2))
     x[:, 0] += np.sign(x[:, 0])
     data = Data.of(Task.CLASSIFICATION, x, x[:, 0] > 0)

@@ -57,7 +57,7 @@ def test_features_are_all_that_describes():
     assert "'towns' has more than 64 categories" in result
 
 
-def test_features_asked_for_keep_their_order():
+def test_features_requested_keep_their_order():
     found = planned(target="price", features=["key", "age"])
     assert found.features == ("key", "age")
     assert any("'key' looks like an identifier" in warning for warning in found.warnings)

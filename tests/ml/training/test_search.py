@@ -38,7 +38,7 @@ def ranked(diabetes, *, rule="best", metric=None, folds=5, **spec):
 PENALTIES = [100.0, 1.0, 0.01]
 
 
-def test_figures_are_those_of_the_peer_on_the_same_folds(diabetes):
+def test_metrics_are_those_of_the_peer_on_the_same_folds(diabetes):
     ranking = ranked(diabetes, grid=[{"pointer": "/algorithm/l2", "values": PENALTIES}])
     _, _, x, y = diabetes
     rng = np.random.Generator(np.random.PCG64(0))
@@ -101,7 +101,7 @@ def test_one_standard_error_takes_the_first_that_is_near_enough(diabetes):
     assert simple.tried[0].rank == 1
 
 
-def test_what_cannot_be_judged_is_said_and_comes_last(diabetes):
+def test_what_cannot_be_evaluated_is_reported_and_comes_last(diabetes):
     """A penalised choice by Q among fits of unknown error."""
     with pytest.raises(InvalidData):
         ranked(diabetes, metric="q")

@@ -1,4 +1,4 @@
-"""How long a fit is said to take: more for more, the sum of the learners within, each as often as it is fitted."""
+"""Estimated time of a fit: more for more, the sum of the learners within, each as often as it is fitted."""
 
 import dataclasses
 import math
@@ -84,7 +84,7 @@ WITHIN = {
 
 @pytest.mark.parametrize(("spec", "task"), [({"name": name} | spec, task) for name, (spec, task) in WITHIN.items()])
 def test_fits_within_are_counted_as_they_are_made(spec, task):
-    """Every number taught to a learner within, watched, beside what the plan counts."""
+    """Every number given to a learner within, watched, beside what the plan counts."""
     rng = np.random.default_rng(0)
     n, d, k = 120, 8, 8 if task is Task.CLASSIFICATION else 0
     y = np.arange(n) % k if k else rng.normal(size=n)

@@ -11,7 +11,7 @@ def rng(seed=0):
 
 
 def dependent(noise):
-    """Two inputs that are the same but for `noise`; the answer is twice the first (LION 4.7)."""
+    """Two inputs that are the same but for `noise`; the target is twice the first (LION 4.7)."""
     x = rng(1).normal(size=N)
     return {"a": x, "b": x + noise * rng(2).normal(size=N), "y": 2 * x + 0.1 * rng(3).normal(size=N)}
 

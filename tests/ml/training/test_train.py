@@ -74,7 +74,7 @@ def of(task):
 
 
 @pytest.mark.parametrize(("algorithm", "task"), CASES)
-def test_every_algorithm_from_table_to_answer(algorithm, task):
+def test_every_algorithm_from_table_to_prediction(algorithm, task):
     table, spec = of(task)
     trained = run(table, algorithm, **spec)
     model = decode(trained.blob)
@@ -133,7 +133,7 @@ def test_rows_held_out_teach_nothing():
 
 
 def test_folds_prepare_anew():
-    """K = n on rows that differ wildly: no fold knows the scale of the row it is judged on."""
+    """K = n on rows that differ wildly: no fold knows the scale of the row it is evaluated on."""
     table = pa.table({"a": [1.0, 2.0, 3.0, 4.0, 5.0, 1e9], "y": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]})
     report = run(table, target="y", validation={"method": "kfold", "folds": 100}).report
     assert len(report.folds) == report.rows_train == 5
@@ -230,7 +230,7 @@ SMALL = {
 
 @pytest.mark.parametrize(("targets", "sizes"), SMALL.values(), ids=SMALL.keys())
 @pytest.mark.parametrize("method", ["holdout", "kfold"])
-def test_few_rows_have_an_answer(targets, sizes, method):
+def test_few_rows_have_a_prediction(targets, sizes, method):
     table = pa.table({"a": [float(i) for i in range(len(targets))], "y": targets})
     trained = run(table, target="y", validation={"method": method})
     assert (trained.report.rows_train, trained.report.rows_test) == sizes
@@ -380,7 +380,7 @@ def test_units_change_the_coefficients_of_the_table_and_nothing_else():
     assert result[0].offsets[0] == pytest.approx(km.mean(), rel=0.1)
 
 
-def test_given_rules_speak_of_names_from_table_to_answer():
+def test_given_rules_speak_of_names_from_table_to_prediction():
     """And stay what they say, whatever the data says."""
     test = {"column": "stadt", "op": "not in", "values": ["Bonn", "Atlantis"]}
     result = {"given": [{"tests": [test, {"column": "neu", "op": "==", "value": True}], "then": "nein"}]}

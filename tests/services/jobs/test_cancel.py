@@ -18,7 +18,7 @@ def test_cancelling_what_is_queued(world):
     assert world.jobs.cancel(job_id).state is JobState.CANCELLED
 
 
-def test_cancelling_what_runs_is_told_by_the_next_beat(world):
+def test_cancelling_what_runs_is_reported_by_the_next_beat(world):
     claim = world.attempts.claim(world.submit())
     assert world.jobs.cancel(claim.job_id).state is JobState.CANCELLING
     assert world.jobs.cancel(claim.job_id).state is JobState.CANCELLING

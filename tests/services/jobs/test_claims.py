@@ -42,7 +42,7 @@ def test_of_many_claims_at_once_one_wins(world):
     assert world.jobs.get(job_id).attempt == 1
 
 
-def test_a_claim_whose_commit_was_not_heard_of_is_found_again(world):
+def test_a_claim_whose_commit_was_not_confirmed_is_found_again(world):
     job_id, token = world.submit(), uuid4()
     with world.work() as w:
         first = w.leases.claim(job_id, token, 30, ABLE)

@@ -1,4 +1,4 @@
-"""Ends as it is told to.
+"""Ends in the way that its parameter names.
 
 Use when: a test asks what becomes of the others.
 

@@ -1,4 +1,4 @@
-"""The shape and range of an answer follow from the task; the extra functions keep to theirs."""
+"""The shape and range of a prediction follow from the task; the extra functions keep to theirs."""
 
 import json
 import warnings
@@ -12,13 +12,13 @@ from app.ml.contract.algorithm import Accepts, Task
 
 @settings(settings.get_profile("contract"), max_examples=12)
 @given(choice=st.data())
-def test_answers_have_the_shape_of_their_task(case, shape_of_answer, choice):
+def test_predictions_have_the_shape_of_their_task(case, shape_of_prediction, choice):
     params = choice.draw(case.drawn_params())
     fit = case.fit(case.data(), params)
-    shape_of_answer(case, case.predict(fit.state, case.data(rows=17, seed=2).x, params), rows=17)
+    shape_of_prediction(case, case.predict(fit.state, case.data(rows=17, seed=2).x, params), rows=17)
 
 
-def test_a_row_is_answered_alike_alone_and_in_company(case):
+def test_a_row_is_predicted_alike_alone_and_in_company(case):
     fit, x = case.fit(case.data()), case.data(rows=17, seed=2).x
     alone = np.concatenate([case.predict(fit.state, x[i : i + 1]) for i in range(len(x))])
     np.testing.assert_allclose(alone, case.predict(fit.state, x), rtol=1e-12, atol=1e-12 * np.abs(alone).max())
@@ -38,33 +38,33 @@ def test_who_says_rowwise_gives_every_row_the_same_bits_in_any_company(case, cho
         assert some.tobytes() == np.ascontiguousarray(together[start : start + size]).tobytes()
 
 
-def test_rows_far_from_all_others_are_answered(case, shape_of_answer):
+def test_rows_far_from_all_others_are_predicted(case, shape_of_prediction):
     far = np.array([[1e150, -1e150, 1e150, 1e150], [-1e150, 0, 0, 1e-150], [0, 0, 0, 0]])
     fit = case.fit(case.data())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        shape_of_answer(case, case.predict(fit.state, far), rows=3)
+        shape_of_prediction(case, case.predict(fit.state, far), rows=3)
 
 
-def test_no_rows_no_answers(case):
+def test_no_rows_no_predictions(case):
     fit = case.fit(case.data())
     assert len(case.predict(fit.state, np.zeros((0, 4)))) == 0
 
 
-def test_missing_and_categories_are_taken_as_declared(case, shape_of_answer):
+def test_missing_and_categories_are_taken_as_declared(case, shape_of_prediction):
     data = case.mixed()
     fit = case.fit(data)
-    shape_of_answer(case, case.predict(fit.state, data.x), rows=len(data.x))
+    shape_of_prediction(case, case.predict(fit.state, data.x), rows=len(data.x))
     if Accepts.MISSING in case.accepts:
-        shape_of_answer(case, case.predict(fit.state, np.full((3, 4), np.nan)), rows=3)
+        shape_of_prediction(case, case.predict(fit.state, np.full((3, 4), np.nan)), rows=3)
     if Accepts.CATEGORIES in case.accepts:
         unseen = data.x[~np.isnan(data.x).any(axis=1)][:3].copy()
         unseen[:, 1] = np.nan
-        shape_of_answer(case, case.predict(fit.state, unseen), rows=len(unseen))
+        shape_of_prediction(case, case.predict(fit.state, unseen), rows=len(unseen))
 
 
 def test_something_is_learned(case):
-    """On rows not seen in the fit, an answer beats the best constant one."""
+    """On rows not seen in the fit, a prediction beats the best constant one."""
     x, y = case.data(rows=200).x, case.data(rows=200).y
     fit = case.fit(case.of(x[:100], y[:100]))
     predicted = case.predict(fit.state, x[100:])
