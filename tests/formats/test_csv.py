@@ -1,5 +1,4 @@
-"""Numbers that come as CSV: Arrow's reader and the general one give the same bits, or only the general one reads them.
-"""
+"""Numbers that come as CSV: Arrow's reader and the general one give the same bits, or only the general one reads them."""
 
 import math
 

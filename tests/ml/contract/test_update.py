@@ -1,5 +1,4 @@
-"""One more batch: whatever the rows before were, the prediction is defined, repeatable, and the old state left alone.
-"""
+"""One more batch: whatever the rows before were, the prediction is defined, repeatable, and the old state left alone."""
 
 import copy
 import warnings

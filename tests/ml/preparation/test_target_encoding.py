@@ -175,8 +175,8 @@ def test_towns_that_mean_nothing_teach_nothing():
 
 def test_a_reader_of_the_format_before_refuses_what_it_would_misread():
     plain, encoded = (trained(fields(300, 100), how).blob for how in ("levels", "target"))
-    assert b'\\"format\\":4' in bytes(plain)
-    assert b'\\"format\\":5' in bytes(encoded)
+    assert b'\\"format\\":6' in bytes(plain)
+    assert b'\\"format\\":7' in bytes(encoded)
     assert read_header(encoded).algorithm == "ridge"
 
 
