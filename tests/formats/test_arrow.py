@@ -1,4 +1,4 @@
-"""Arrow streams in: the same responses as JSON, the same refusals, and nothing is unpacked beyond the size of a body."""
+"""Arrow streams in: the responses and refusals of JSON, and nothing is unpacked beyond the size of a body."""
 
 import io
 from datetime import UTC, date, datetime

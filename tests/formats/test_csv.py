@@ -1,4 +1,4 @@
-"""Numbers that come as CSV: Arrow's reader and the general one give the same bits, or only the general one reads them."""
+"""Numbers that come as CSV: the reader of Arrow gives the same bits as the general one, or leaves the body to it."""
 
 import math
 

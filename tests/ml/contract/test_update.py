@@ -1,4 +1,4 @@
-"""One more batch: whatever the rows before were, the prediction is defined, repeatable, and the old state left alone."""
+"""One more batch: the prediction is defined and repeatable whatever the rows before, the old state left alone."""
 
 import copy
 import warnings

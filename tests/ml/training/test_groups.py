@@ -1,4 +1,4 @@
-"""Groups of rows that belong together stay on one side, however a model is evaluated: no relative gives a target away."""
+"""Groups of rows that belong together stay on one side of every split: no relative gives a target away."""
 
 import numpy as np
 import pyarrow as pa
