@@ -1,4 +1,4 @@
-"""Where the API listens, and what that is called from outside."""
+"""Addresses that the API listens on, and their names from outside."""
 
 import ctypes
 import select

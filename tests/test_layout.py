@@ -1,4 +1,4 @@
-"""Where things are: the top level, and what the installed package carries."""
+"""Layout of the repository: the top level, and the contents of the installed package."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""What one process that serves predictions takes, measured on a real one."""
+"""Memory of a process that serves predictions, measured on a real one."""
 
 import subprocess
 import sys

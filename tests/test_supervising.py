@@ -1,4 +1,4 @@
-"""What counts as a frozen child, and what does not."""
+"""Frozen children, and others that only look like it."""
 
 import subprocess
 import sys

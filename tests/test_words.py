@@ -10,7 +10,8 @@ WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 """A part of an identifier, or a word of a sentence."""
 AVOIDED = {
     *("told", "asked", "said", "heard", "answer", "answers", "answered", "question", "questions", "lot", "lots"),
-    *("piece", "pieces", "taught", "judges", "judged", "strangers", "voices", "orchard", "grove", "figure", "figures"),
+    *("piece", "pieces", "taught", "judge", "judges", "judged", "strangers", "voices", "orchard", "grove"),
+    *("figure", "figures"),
 }
 """Words of a private dialect: the field has a term for each."""
 PROPER = re.compile(r"figure[ _]\d|first_answer")

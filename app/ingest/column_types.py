@@ -1,4 +1,4 @@
-"""Whatever Arrow can hold in a flat column, as one of the five types of `app.ml.contract.columns`.
+"""Types of columns: whatever Arrow holds in a flat column, as one of the five types of `app.ml.contract.columns`.
 
 Integers stay integers up to 64 bits with a sign; floats, decimals and larger integers are float64. NaN and infinity
 are missing, the latter with a warning, and so are times outside the years 1 to 9999. Dictionaries are

@@ -211,7 +211,7 @@ class Outcome(NamedTuple):
 
     @property
     def evaluation_rows(self) -> Reuse | None:
-        """The rows that have been used to judge."""
+        """The rows that evaluated it."""
         return next((part.reuse for part in self._parts if part.reuse is not None), None)
 
     def used(self, times: int) -> "Outcome":

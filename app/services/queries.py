@@ -1,4 +1,4 @@
-"""What-if queries to a model in memory: response surfaces, tangents, explanations."""
+"""Queries to a model in memory: response surfaces, tangents, explanations."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Training rows that come again in another file judge no model unless the request says so."""
+"""Training rows that come again in another file evaluate no model unless the request says so."""
 
 import time
 

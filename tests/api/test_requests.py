@@ -1,4 +1,4 @@
-"""What holds for every request, whatever it asks."""
+"""Properties of every request, whatever its route."""
 
 import json
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""What a fit takes beyond its rows: run as a process of its own, it prints the peak and the size of the model.
+"""Memory of a fit beyond its rows: run as a process of its own, it prints the peak and the size of the model.
 
     python tests/benchmarks/fit_memory.py [--kept] CLASSES ROWS COLUMNS NAME PARAMETERS [NAME PARAMETERS] …
 

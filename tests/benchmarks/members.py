@@ -1,4 +1,4 @@
-"""What a second slot saves a learner of many members: CPU time of the trainer, alone and with a fork beside it.
+"""Gain of a second slot for a learner of many members: CPU time of the trainer, alone and with a fork beside it.
 
     python tests/benchmarks/members.py [rows]
 

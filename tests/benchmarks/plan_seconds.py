@@ -1,4 +1,4 @@
-"""How long the dry run expects a training to take, beside the CPU time that it takes.
+"""Time of a training that the dry run expects, beside the CPU time that it takes.
 
     python tests/benchmarks/plan_seconds.py [longest seconds] [algorithm or option] …
 

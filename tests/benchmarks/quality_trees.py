@@ -1,4 +1,4 @@
-"""What trees, forests and boosting lose or win against their rivals on rows that none of them has seen.
+"""Quality of trees, forests and boosting against their rivals on rows that none of them has seen.
 
     python -m tests.benchmarks.quality_trees [algorithm or set] …
 

@@ -1,4 +1,4 @@
-"""Which columns a CSV file has: its header, or none; an index, and columns without a name; and its encoding."""
+"""Columns of a CSV file: its header, or none; an index, and columns without a name; and its encoding."""
 
 import pytest
 

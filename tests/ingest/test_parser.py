@@ -171,7 +171,7 @@ def test_two_files_at_once(send):
 
 
 def test_every_column_is_compared_with_the_others(parse, monkeypatch):
-    """B2.8: in rows from all over the file; identifiers and texts neither judge nor are evaluated."""
+    """B2.8: in rows from all over the file; identifiers and texts are left out."""
     monkeypatch.setattr(sheets, "CHUNKS", 3)
     x, noise = np.random.default_rng(0).uniform(size=(2, 3000)).round(6)
     lines = [f"{i},{a},{a > 0.5},{b},word {i} and more\n" for i, (a, b) in enumerate(zip(x, noise, strict=True))]

@@ -1,4 +1,4 @@
-"""What is compiled is fetched when there is something to predict, once."""
+"""Compiled kernels are loaded when there is something to predict, once."""
 
 import threading
 

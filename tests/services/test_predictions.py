@@ -1,4 +1,4 @@
-"""Where a model comes from changes how long a response takes, never the response."""
+"""Predictions from memory, Redis and Postgres: the time differs, never the response."""
 
 import asyncio
 import dataclasses

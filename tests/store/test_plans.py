@@ -1,4 +1,4 @@
-"""What the database does for a list: no table is read whole, and no more rows than a page needs.
+"""Query plans of lists: no table is read whole, and no more rows than a page needs.
 
 Evaluated by the plans of the very statements that the routes execute, on tables of some thousand rows.
 """
@@ -140,7 +140,7 @@ def rows_read(node):
     return (node["Actual Rows"] + removed) * node["Actual Loops"]
 
 
-def judge(scans, most):
+def check(scans, most):
     """most: rows that one of them may read."""
     assert scans
     for node in scans:
@@ -156,11 +156,11 @@ def test_a_list_reads_no_more_rows_than_it_shows(large, plans, path):
         assert response.status_code == 200, response.text
 
     found = list(plans(ask))
-    judge([node for node in found if not node["Counts"]], most=3 * LIMIT)
+    check([node for node in found if not node["Counts"]], most=3 * LIMIT)
     counts = [node for node in found if node["Counts"]]  # the queue is counted once a page, not once a job
     assert len(counts) <= 1
     if counts:
-        judge(counts, most=QUEUED)
+        check(counts, most=QUEUED)
 
 
 @pytest.mark.parametrize(("sweep", "most"), SWEEPS.values(), ids=SWEEPS)
@@ -170,4 +170,4 @@ def test_a_sweep_reads_the_queue_at_most(large, plans, sweep, most):
             sweep(w)
             w.session.rollback()
 
-    judge(list(plans(act)), most)
+    check(list(plans(act)), most)

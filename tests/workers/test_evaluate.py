@@ -19,7 +19,7 @@ def done(fleet, request):
     return ended
 
 
-def test_from_a_model_to_its_judgement(fleet, worker):
+def test_from_a_model_to_its_evaluation(fleet, worker):
     requested = {"model": "flowers", "dataset": fleet.dataset, "target": "species", "algorithm": {"name": "logistic"}}
     first = done(fleet, TrainRequest.model_validate(requested))
     second = done(fleet, TrainRequest.model_validate(requested | {"algorithm": {"name": "ridge"}}))

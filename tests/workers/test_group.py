@@ -245,7 +245,7 @@ def measured():
 @pytest.mark.parametrize(
     ("method", "target"), [("kfold", "y"), ("kfold", None), ("loo", "y"), ("loo", "kind"), ("bootstrap", "kind")]
 )
-def test_fits_that_judge_tell_the_same(lender, method, target):
+def test_fits_that_validate_are_the_same(lender, method, target):
     table, columns = measured()
     algorithm = {"name": "knn" if target else "kmeans", ("n_neighbors" if target else "n_clusters"): 2}
     spec = {"target": target, "algorithm": algorithm, "validation": {"method": method, "resamples": 10}}
@@ -276,10 +276,10 @@ def test_refits_are_the_same(lender, noise):
     planned = plan(spec, columns, 30)
 
     def refits(each=in_turn):
-        material = TrainingSet.read(planned, table, each)
+        training_set = TrainingSet.read(planned, table, each)
         done = []
         found = refit(
-            material, table.slice(0, 2), resamples=12, jackknife=not noise, noise=noise, seed=1,
+            training_set, table.slice(0, 2), resamples=12, jackknife=not noise, noise=noise, seed=1,
             step=lambda *messages: done.append(messages[:2]),
         )  # fmt: skip
         assert done == [(place, 13 if noise else 43) for place in range(2, 14 if noise else 44)]

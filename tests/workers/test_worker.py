@@ -1,4 +1,4 @@
-"""What one worker does with good jobs and bad ones."""
+"""One worker with good jobs and bad ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What-if queries and explanations of any model, at points where nobody has measured."""
+"""Queries of any model: sweeps, tangents, intervals and explanations of predictions."""
 
 from collections.abc import Callable
 from typing import Annotated, TypeVar

@@ -4,7 +4,7 @@ Minimises  −Σ wᵢ log P(yᵢ | xᵢ) / Σ wᵢ + ½λ‖β‖²  with  P(1 |
 the softmax of one score per class for more; the intercepts b are free. The loss is convex, and the penalty keeps the
 solution unique and finite even where a plane separates the classes perfectly. Newton's method where its matrix is
 small, else L-BFGS, in standardised coordinates, from the observed share of each class. On request it
-stops early: part of the rows is set aside, stratified, and the coefficients that do best on those are kept. A class
+stops early: part of the rows is held out, stratified, and the coefficients that do best on those are kept. A class
 without rows has probability 0.
 
 Errors of coefficients follow from the curvature of the penalised loss at its minimum; odds ratios are exp β.
@@ -207,7 +207,7 @@ def _targets(targets: Matrix, seen: NDArray[np.bool_]) -> Matrix:
 
 
 def _aside(params: Logistic, data: Data, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """(n,): rows set aside, the same share of every class and never all of one."""
+    """(n,): rows held out, the same share of every class and never all of one."""
     aside = np.zeros(len(data.x), bool)
     if params.early_stopping:
         order: Labels = rng.permutation(len(data.x))
@@ -249,7 +249,7 @@ def _head_start(part: CrossEntropy, start: Vector) -> Vector:
 
 @dataclass
 class _Watch:
-    """Records the losses, tells the progress, and stops when rows set aside say so."""
+    """Records the losses, tells the progress, and stops when the held-out loss rises."""
 
     params: Logistic
     loss: CrossEntropy
@@ -258,7 +258,7 @@ class _Watch:
     progress: Progress
     curves: dict[str, list[float]] = field(default_factory=lambda: {"loss": []})
     best: Vector | None = None
-    """Where the rows set aside are predicted best; None without such rows."""
+    """Where the held-out rows are predicted best; None without such rows."""
     stopped: bool = False
 
     def __call__(self, point: Vector, value: float) -> bool:

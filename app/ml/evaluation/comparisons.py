@@ -38,7 +38,7 @@ def across_resamples(resamples: Sequence[Sequence[Metric]]) -> list[Metric]:
 
 
 def corrected(seen: Sequence[Metric], unseen: Sequence[Metric]) -> list[Metric]:
-    """The .632 rule: rows left out of a resample judge a fit of few different rows, so they are a little too strict.
+    """The .632 rule: rows left out of a resample evaluate a fit of few different rows, so they are a little too strict.
 
     seen: metrics of the training rows, never a promise. unseen: metrics of the rows left out.
     Source: Efron (1983), J. Am. Stat. Assoc. 78:316.

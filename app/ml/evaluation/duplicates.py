@@ -1,4 +1,4 @@
-"""Rows that judge a fit which has learned from an equal row: copies make the metrics optimistic.
+"""Duplicates of training rows among the test rows: copies make the metrics optimistic.
 
 Rows are equal where all columns used are: the features and the target. Columns with few different values have equal
 rows without anything having been copied. How many of the equal rows chance explains is estimated as if the columns

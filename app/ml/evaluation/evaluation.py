@@ -42,7 +42,7 @@ class Evaluation(NamedTuple):
         messages = "the model says that it does not know; its most probable class was taken."
         return [f"To {self.rejected} {rows} {messages}"] if self.rejected else []
 
-    def judgement(self, rows: Labels) -> dict[str, Any]:
+    def as_fields(self, rows: Labels) -> dict[str, Any]:
         """Its fields in a `Judgement`. rows: (n,) the names of the rows."""
         return {
             "metrics": self.metrics,

@@ -132,7 +132,7 @@ def run(request: BootstrapRequest, inputs: Inputs, progress: Reporter) -> Outcom
     source = source.used_as(spec.kinds)
     columns, table = source.sheet.columns, source.read()
     planned = _planned(request, spec, columns, table.num_rows)
-    material = TrainingSet.read(planned, table, inputs.each)
+    training_set = TrainingSet.read(planned, table, inputs.each)
     del table
 
     def step(done: int, fits: int, result: Numbers) -> None:
@@ -142,7 +142,7 @@ def run(request: BootstrapRequest, inputs: Inputs, progress: Reporter) -> Outcom
         stages(done / fits, f"fit {done} of {fits}", measures)
 
     refits = refit(
-        material,
+        training_set,
         _rows_to_predict(request, planned, columns),
         resamples=request.resamples,
         jackknife=request.interval == "accelerated",

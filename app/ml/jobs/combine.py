@@ -42,17 +42,17 @@ from app.ml.models.member_view import View, common
 from app.ml.models.model import Model, encode
 from app.ml.preparation.preparation import Preparation
 from app.ml.tables.casting import kinds_used
-from app.ml.training.judging import (
+from app.ml.training.receipt import libraries
+from app.ml.training.reporting import readable
+from app.ml.training.table_evaluation import (
     EvaluatedModel,
     column_faults,
+    evaluate_table,
     group_columns,
-    judge,
     read_truth,
     trainings,
     warnings,
 )
-from app.ml.training.receipt import libraries
-from app.ml.training.reporting import readable
 from app.ml.training.unseen_rows import NOT_KNOWN, unseen
 from app.references import DatasetReference
 
@@ -118,7 +118,7 @@ def run(request: CombineRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     if not chosen.target.rows.size or (seen and not chosen.sealed and not complete):
         raise InvalidData("The members have learned from all rows of this dataset: none is left for the evaluation.")
     target = chosen.target
-    evaluated = judge(model, table, target, NO_OPTIONS, request.seed, progress=progress)
+    evaluated = evaluate_table(model, table, target, NO_OPTIONS, request.seed, progress=progress)
     stages(0.95, "writing the model")
     if model.task.of_numbers:
         model = replace(model, calibration=Calibration.of(evaluated.predicted, target.y))
@@ -190,7 +190,7 @@ def _learned(model: Model, team: Preparation, classes: tuple[Class, ...]) -> Lea
 
 
 def _receipt(request: CombineRequest, members: Sequence[Loaded], digest: str) -> dict[str, JSON]:
-    """data_digest: of the rows that judge."""
+    """data_digest: of the rows that evaluate it."""
     result = [
         {
             "model": loaded.version.model,

@@ -20,7 +20,14 @@ from app.ml.evaluation.report import IntervalReport, Reuse
 from app.ml.job import Checked, Chosen, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Version
 from app.ml.models import seen_rows
 from app.ml.tables.casting import kinds_used
-from app.ml.training.judging import column_faults, group_columns, judge, read_truth, trainings, warnings
+from app.ml.training.table_evaluation import (
+    column_faults,
+    evaluate_table,
+    group_columns,
+    read_truth,
+    trainings,
+    warnings,
+)
 from app.ml.training.unseen_rows import NOT_KNOWN, Unseen, unseen
 from app.references import DatasetReference
 
@@ -96,7 +103,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
     if not chosen.target.rows.size or (request.rows == "held_out" and not new):
         raise InvalidData(_nothing_left(chosen))
     requested = ClassOptions(request.examples, None, request.costs, request.threshold)
-    evaluated = judge(loaded.model, table, chosen.target, requested, request.seed, progress=progress)
+    evaluated = evaluate_table(loaded.model, table, chosen.target, requested, request.seed, progress=progress)
     messages = [] if own and not new else [*seen_rows.warnings(chosen.found, left_out=not every)]
     if loaded.seen is None and not own:
         messages.append(NOT_KNOWN)
@@ -109,7 +116,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
         task=version.header.task,
         evidence=f"The metrics rest on {evaluated.rows.size} rows {_whose(chosen, left_out)}.",
         rows=evaluated.rows.size,
-        **evaluated.evaluation.judgement(evaluated.rows),
+        **evaluated.evaluation.as_fields(evaluated.rows),
         intervals=evaluated.intervals,
         reuse=_reuse(version, digest, name, sealed=chosen.sealed, left_out=left_out) if new or not own else None,
         warnings=[*messages, *warnings(evaluated, seen=bool(own) and not new)],

@@ -120,7 +120,7 @@ def warnings(found: Recognised, *, left_out: bool) -> Iterator[str]:
     seen, common, rows = int(found.seen.sum()), int(found.common.sum()), found.seen.size
     equal = f"of {rows} rows equal a training row of the model in all columns used"
     if seen and left_out:
-        yield f"{seen} {equal} and were left out of the judgement."
+        yield f"{seen} {equal} and were left out of the evaluation."
     elif seen:
         yield f"{seen} {equal}: the metrics are optimistic for rows the model has not seen."
     if common > NOTABLE * rows:

@@ -1,4 +1,4 @@
-"""Where a column's numbers lie: shifted and shrunk before anything is summed, so neither size nor offset costs digits.
+"""Offset and scale of columns: numbers are shifted and shrunk before they are summed, so that no digits are lost.
 
 Reference: Chan, Golub & LeVeque (1983), The American Statistician 37:242.
 """

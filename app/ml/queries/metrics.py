@@ -100,7 +100,7 @@ def measure(pairs: NumberPairs | ClassPairs) -> Metrics:
     rows = Rows(Resamples.of(len(pairs.truth), rng), weights)
     result = _classified(pairs, classes, rows) if isinstance(pairs, ClassPairs) else _regressed(pairs, rows)
     n = len(pairs.truth)
-    return Metrics(task=pairs.task, rows=n, **result.judgement(np.arange(n)))
+    return Metrics(task=pairs.task, rows=n, **result.as_fields(np.arange(n)))
 
 
 def _regressed(pairs: NumberPairs, rows: Rows) -> Evaluation:

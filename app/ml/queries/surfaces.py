@@ -1,4 +1,4 @@
-"""What-if queries: predictions of a model over a grid of two or three inputs, and along its tangent at a point.
+"""Response surfaces: predictions of a model over a grid of two or three inputs, and along its tangent at a point.
 
 Both work for any model, since they only call it. The outputs of a model are the numbers it predicts: the prediction
 of a regression or density, the probabilities of a classification, the coordinates of a projection.

@@ -1,4 +1,4 @@
-"""What a training costs, before any row is read: memory, seconds, and rows at a time where memory does not hold all."""
+"""Cost of a training, before any row is read: memory, seconds, and rows at a time where memory does not hold all."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -24,7 +24,7 @@ from app.ml.models.conformal import Calibration
 from app.ml.nested import meaning
 from app.ml.preparation.preparation import Preparation
 from app.ml.statistics.metric_value import Metric
-from app.ml.training.fit import Fitted, fit_rows, judge
+from app.ml.training.fit import Fitted, evaluate_rows, fit_rows
 from app.ml.training.fold_calibration import ScoredFold, calibrated, scored, small
 from app.ml.training.leave_one_out import closed_form
 from app.ml.training.training_set import TrainingSet
@@ -69,24 +69,24 @@ class _Predicted(NamedTuple):
 class Fits(NamedTuple):
     """What the fits have in common. They may be made at once."""
 
-    material: TrainingSet
+    training_set: TrainingSet
     rows: Labels
     """Those that may be learned from."""
     seed: int
     rng: np.random.Generator
     step: Step
     copies: Copies | None = None
-    """Of all rows of the material."""
+    """Of all rows of the training_set."""
     kept_as: str | None = None
     """The name of the algorithm, if the fits of folds shall be kept where they may."""
 
     def of(self, rows: Labels) -> Fitted:
         """Of places among `rows`."""
-        return fit_rows(self.material, self.rows[rows], self.seed)
+        return fit_rows(self.training_set, self.rows[rows], self.seed)
 
     def each(self, kind: type[T], works: Sequence[Callable[[], T]], what: str) -> Iterator[T]:
         self.step(0.0, f"fitting {what} 1 of {len(works)}")
-        for done, made in enumerate(self.material.each(kind, works), 1):
+        for done, made in enumerate(self.training_set.each(kind, works), 1):
             self.step(done / len(works), f"fitted {what} {done} of {len(works)}")
             yield made
 
@@ -102,14 +102,14 @@ class Fits(NamedTuple):
 
     def _fold_result(self, split: Split, rng: np.random.Generator | None, whole: Preparation | None) -> _FoldResult:
         fitted, rows = self.of(split.train), self.rows[split.test]
-        result = judge(self.material, fitted, rows, rng)
-        kept = scored(self.material, self.kept_as, whole, fitted, rows) if whole and self.kept_as else None
+        result = evaluate_rows(self.training_set, fitted, rows, rng)
+        kept = scored(self.training_set, self.kept_as, whole, fitted, rows) if whole and self.kept_as else None
         return _FoldResult(_METRICS.dump_json(result.metrics).decode(), result.residuals, kept)
 
     def predicted(self, rows: Labels) -> _Predicted:
         """What a fit of all other rows predicts for these."""
         fitted = self.of(np.delete(np.arange(self.rows.size), rows))
-        data = self.material.data(fitted.preparation, self.rows[rows])
+        data = self.training_set.data(fitted.preparation, self.rows[rows])
         return _Predicted(fitted.learned.predict(data.x))
 
     def equal(self, splits: Sequence[Split] | None = None) -> Equal | None:
@@ -121,11 +121,11 @@ class Fits(NamedTuple):
 
     @property
     def groups(self) -> Labels | None:
-        return self.material.groups_among(self.rows)
+        return self.training_set.groups_among(self.rows)
 
 
 def validate(fits: Fits, how: Validation) -> Validated | None:
-    """Of two training rows at least; None where nothing but the test rows shall judge."""
+    """Of two training rows at least; None where only the test rows evaluate."""
     if fits.rows.size < 2:
         return None
     match how.method:
@@ -140,12 +140,12 @@ def validate(fits: Fits, how: Validation) -> Validated | None:
 
 
 def _kfold(fits: Fits, k: int) -> Validated | None:
-    codes = fits.material.target.codes
+    codes = fits.training_set.target.codes
     splits = kfold(fits.rows.size, k, fits.rng, None if codes is None else codes[fits.rows], fits.groups)
     if not splits:
         return None
-    keeps = fits.kept_as is not None and small(fits.material, fits.rows, splits)
-    whole = fits.material.prepare(fits.rows) if keeps else None
+    keeps = fits.kept_as is not None and small(fits.training_set, fits.rows, splits)
+    whole = fits.training_set.prepare(fits.rows) if keeps else None
     folds, left, kept = zip(*fits.evaluated(splits, "fold", bars=True, whole=whole), strict=True)
     grouped = "" if fits.groups is None else " of whole groups"
     result = f"Cross-validation divides these into {len(folds)} folds{grouped}."
@@ -158,12 +158,12 @@ def _kfold(fits: Fits, k: int) -> Validated | None:
 
 def _out_of_fold(fits: Fits, splits: Sequence[Split], residuals: Sequence[Vector]) -> Vector | None:
     """(n,) of a regression: what the fits of the other folds predict."""
-    if not fits.material.task.of_numbers:
+    if not fits.training_set.task.of_numbers:
         return None
     left = np.empty(fits.rows.size)
     left[np.concatenate([split.test for split in splits])] = np.concatenate(residuals)
-    weights = fits.material.weights
-    return fits.material.target.y[fits.rows] - left / (1.0 if weights is None else np.sqrt(weights[fits.rows]))
+    weights = fits.training_set.weights
+    return fits.training_set.target.y[fits.rows] - left / (1.0 if weights is None else np.sqrt(weights[fits.rows]))
 
 
 def _bootstrap(fits: Fits, draws: int) -> Validated:
@@ -182,10 +182,10 @@ def _bootstrap(fits: Fits, draws: int) -> Validated:
 
 
 def _loo(fits: Fits) -> Validated:
-    material, rows = fits.material, fits.rows
-    predictions = closed_form(material, rows)
+    training_set, rows = fits.training_set, fits.rows
+    predictions = closed_form(training_set, rows)
     if predictions is None:
-        predictions = np.full((rows.size, len(material.classes)) if material.classes else rows.size, np.nan)
+        predictions = np.full((rows.size, len(training_set.classes)) if training_set.classes else rows.size, np.nan)
     missing = np.flatnonzero(np.isnan(predictions.reshape(rows.size, -1)).any(axis=1))
     works = [partial(fits.predicted, np.array([row])) for row in missing.tolist()]
     for row, made in zip(missing, fits.each(_Predicted, works, "without a row,"), strict=True):
@@ -212,8 +212,8 @@ def _without_groups(fits: Fits, groups: Labels) -> Validated | None:
 
 def _compared(fits: Fits, predictions: NDArray[np.float64], result: str, equal: Equal | None) -> Validated:
     """predictions: (n,) or (n, k) to all rows."""
-    material, rows = fits.material, fits.rows
-    data = material.data(material.prepare(rows), rows)
-    means = meaning(material.algorithm, material.params, material.task)
-    metrics = evaluate(data, Predictions(predictions, means), material.classes, fits.rng).metrics
-    return Validated(metrics, result, equal=equal, predicted=predictions if material.task.of_numbers else None)
+    training_set, rows = fits.training_set, fits.rows
+    data = training_set.data(training_set.prepare(rows), rows)
+    means = meaning(training_set.algorithm, training_set.params, training_set.task)
+    metrics = evaluate(data, Predictions(predictions, means), training_set.classes, fits.rng).metrics
+    return Validated(metrics, result, equal=equal, predicted=predictions if training_set.task.of_numbers else None)

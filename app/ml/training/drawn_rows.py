@@ -18,7 +18,7 @@ from app.ml.training.training_set import TrainingSet
 
 
 class DrawnRows(NamedTuple):
-    material: TrainingSet
+    training_set: TrainingSet
     split: Split
     limits: tuple[float, float]
     """The least and the greatest target, infinite without a limit."""
@@ -26,7 +26,7 @@ class DrawnRows(NamedTuple):
     """A few rows as a client sends them, held out if any are."""
     copies: Copies
     stream: Stream | None
-    """The table, where memory does not hold all; `material` is then a sample of it."""
+    """The table, where memory does not hold all; `training_set` is then a sample of it."""
 
     @property
     def rows(self) -> int:
@@ -44,7 +44,7 @@ class DrawnRows(NamedTuple):
     def equal(self) -> Equal:
         """Rows held out that equal rows to learn from, as far as these are compared."""
         streamed = self.stream is not None and self.hashes is not None
-        learned = np.arange(self.material.rows, self.copies.hashes.size) if streamed else self.split.train
+        learned = np.arange(self.training_set.rows, self.copies.hashes.size) if streamed else self.split.train
         return self.copies.equal(Split(learned, self.split.test))
 
 
@@ -52,26 +52,26 @@ def draw(planned: Plan, table: pa.Table, rng: np.random.Generator, progress: Pro
     """Raises InvalidData for rows that cannot be used, naming them."""
     stream = Stream.look(planned, table, progress) if planned.batch_rows else None
     table = stream.sample if stream else table
-    material = TrainingSet.read(planned, table, each)
+    training_set = TrainingSet.read(planned, table, each)
     if stream:
-        material, split = material._replace(numbers=stream.numbers), stream.split
+        training_set, split = training_set._replace(numbers=stream.numbers), stream.split
     else:
-        split = _split(material, planned.spec.validation.test_fraction, rng)
+        split = _split(training_set, planned.spec.validation.test_fraction, rng)
     limits = EVERYWHERE
-    if material.task.of_numbers:
-        limits = target_limits(planned.spec.preprocessing, material.target.y[split.train])
-    shown = material.target.rows[spaced(split.test if split.test.size else split.train)]
+    if training_set.task.of_numbers:
+        limits = target_limits(planned.spec.preprocessing, training_set.target.y[split.train])
+    shown = training_set.target.rows[spaced(split.test if split.test.size else split.train)]
     copies = Copies.look(
         table,
-        material.target.rows,
+        training_set.target.rows,
         planned.features,
         planned.spec.target,
         train=split.train,
         learned=stream.hashes if stream and stream.hashes.size else None,
     )
     sample = table.select(planned.features).take(pa.array(shown))
-    return DrawnRows(material, split, limits, sample, copies, stream)
+    return DrawnRows(training_set, split, limits, sample, copies, stream)
 
 
-def _split(material: TrainingSet, test_fraction: float, rng: np.random.Generator) -> Split:
-    return holdout(material.rows, test_fraction, rng, material.target.codes, material.groups)
+def _split(training_set: TrainingSet, test_fraction: float, rng: np.random.Generator) -> Split:
+    return holdout(training_set.rows, test_fraction, rng, training_set.target.codes, training_set.groups)

@@ -73,7 +73,7 @@ class Contender(NamedTuple):
 class Comparison(NamedTuple):
     """The rows that every candidate has predicted, and how."""
 
-    material: TrainingSet
+    training_set: TrainingSet
     rows: Labels
     splits: Sequence[Split]
     metric: str
@@ -81,21 +81,21 @@ class Comparison(NamedTuple):
     @property
     def room(self) -> int:
         """Candidates whose predictions can be kept; fewer than two are of no use."""
-        supervised = self.material.task.supervised
-        return min(MOST, NUMBERS // (self.rows.size * max(1, len(self.material.classes)))) if supervised else 0
+        supervised = self.training_set.task.supervised
+        return min(MOST, NUMBERS // (self.rows.size * max(1, len(self.training_set.classes)))) if supervised else 0
 
     def value(self, spec: TrainSpec, predictions: NDArray[np.float64], rows: Labels) -> float:
         """The metric of predictions of these rows, places among `rows`; NaN where undefined."""
-        target, uncounted = self.material.target, Rows(Resamples.none(rows.size))
-        if self.material.task.of_classes:
+        target, uncounted = self.training_set.target, Rows(Resamples.none(rows.size))
+        if self.training_set.task.of_classes:
             truth = np.asarray(target.codes)[self.rows[rows]]
             result = of_classes(
                 truth,
                 predictions.argmax(axis=1),
                 predictions,
                 uncounted,
-                classes=self.material.classes,
-                means=meaning(find(spec.algorithm.name).algorithm, spec.algorithm, self.material.task),
+                classes=self.training_set.classes,
+                means=meaning(find(spec.algorithm.name).algorithm, spec.algorithm, self.training_set.task),
             )
         else:
             own = in_units(spec.preprocessing.target, predictions)
@@ -104,10 +104,10 @@ class Comparison(NamedTuple):
 
     def wanted(self, spec: TrainSpec) -> NDArray[np.float64]:
         """(n,) or (n, k) the predictions wanted, in the units in which a committee averages them."""
-        if self.material.task.of_numbers:
-            return carried(spec.preprocessing.target, self.material.target.y[self.rows])
-        codes = np.asarray(self.material.target.codes)[self.rows]
-        one_hot: Matrix = np.eye(len(self.material.classes))[codes]
+        if self.training_set.task.of_numbers:
+            return carried(spec.preprocessing.target, self.training_set.target.y[self.rows])
+        codes = np.asarray(self.training_set.target.codes)[self.rows]
+        one_hot: Matrix = np.eye(len(self.training_set.classes))[codes]
         return one_hot
 
 
@@ -128,7 +128,7 @@ def ensemble(contenders: Sequence[Contender], comparison: Comparison, *, fold_mo
 
     contenders: the best first. fold_models: of each member the fits without one of the folds, not one fit of all rows.
     """
-    pool = _alike(contenders, comparison.material)
+    pool = _alike(contenders, comparison.training_set)
     if not pool or (len(pool) < 2 and not fold_models):
         return None
     wanted = comparison.wanted(pool[0].spec)
@@ -155,20 +155,20 @@ def ensemble(contenders: Sequence[Contender], comparison: Comparison, *, fold_mo
     )
 
 
-def _alike(contenders: Sequence[Contender], material: TrainingSet) -> list[Contender]:
+def _alike(contenders: Sequence[Contender], training_set: TrainingSet) -> list[Contender]:
     """Those that can sit on a committee with the first, and see there what they have seen here."""
 
     def seen(one: Contender) -> Any:
-        return one.spec.preprocessing, material.of(one.spec).left_alone
+        return one.spec.preprocessing, training_set.of(one.spec).left_alone
 
-    return [one for one in contenders if seen(one) == seen(contenders[0]) and not _refused(one.spec, material)]
+    return [one for one in contenders if seen(one) == seen(contenders[0]) and not _refused(one.spec, training_set)]
 
 
-def _refused(spec: TrainSpec, material: TrainingSet) -> bool:
-    entry, kinds = find("committee"), {column.name: str(column.kind) for column in material.raw.columns}
+def _refused(spec: TrainSpec, training_set: TrainingSet) -> bool:
+    entry, kinds = find("committee"), {column.name: str(column.kind) for column in training_set.raw.columns}
     alone = entry.algorithm.params.model_validate({"estimators": [spec.algorithm.model_dump(mode="json")]})
-    inputs = Inputs(kinds, Size(material.rows, len(kinds), len(material.classes)))
-    return any(nested.faults(entry.algorithm, alone, material.task, "", inputs))
+    inputs = Inputs(kinds, Size(training_set.rows, len(kinds), len(training_set.classes)))
+    return any(nested.faults(entry.algorithm, alone, training_set.task, "", inputs))
 
 
 def _gram(pool: Sequence[Contender], wanted: NDArray[np.float64], rows: Labels) -> NDArray[np.float64]:

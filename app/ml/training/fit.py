@@ -1,4 +1,4 @@
-"""One fit of some rows of a table, from preparation to judgement."""
+"""One fit of some rows of a table, from preparation to evaluation."""
 
 from typing import Any, NamedTuple
 
@@ -25,41 +25,43 @@ class Fitted(NamedTuple):
     learned: Learned
 
 
-def fit_rows(material: TrainingSet, rows: Labels, seed: int, progress: Progress = silent) -> Fitted:
+def fit_rows(training_set: TrainingSet, rows: Labels, seed: int, progress: Progress = silent) -> Fitted:
     """Everything learned from these rows, which may repeat, and from no other."""
-    preparation = material.prepare(rows)
-    data = material.data(preparation, rows)
-    return Fitted(preparation, data, *material.fit(data, seed, progress))
+    preparation = training_set.prepare(rows)
+    data = training_set.data(preparation, rows)
+    return Fitted(preparation, data, *training_set.fit(data, seed, progress))
 
 
-def judge(material: TrainingSet, fitted: Fitted, rows: Labels, rng: np.random.Generator | None) -> Evaluation:
+def evaluate_rows(
+    training_set: TrainingSet, fitted: Fitted, rows: Labels, rng: np.random.Generator | None
+) -> Evaluation:
     """What these rows say of the fit; without error bars if there is no `rng`."""
     if not rows.size:
         return Evaluation([])
-    data = material.data(fitted.preparation, rows)
-    return evaluate(data, predictions(fitted.learned, data, fitted.data), material.classes, rng)
+    data = training_set.data(fitted.preparation, rows)
+    return evaluate(data, predictions(fitted.learned, data, fitted.data), training_set.classes, rng)
 
 
-def judge_own(fitted: Fitted, rng: np.random.Generator | None) -> Evaluation:
-    """What the rows say that were learned from: never a promise."""
+def evaluate_training_rows(fitted: Fitted, rng: np.random.Generator | None) -> Evaluation:
+    """Evaluation on the training rows: optimistic."""
     data = fitted.data
     return evaluate(data, predictions(fitted.learned, data, data), data.labels, rng)
 
 
-def calibrate(material: TrainingSet, fitted: Fitted, rows: Labels) -> Calibration:
+def calibrate(training_set: TrainingSet, fitted: Fitted, rows: Labels) -> Calibration:
     """By the errors on these rows, of the function of the target that was fitted."""
-    if not material.task.of_numbers or not rows.size:
+    if not training_set.task.of_numbers or not rows.size:
         return UNCALIBRATED
-    data = material.data(fitted.preparation, rows[evenly(rows.size, MOST_ERRORS)])
+    data = training_set.data(fitted.preparation, rows[evenly(rows.size, MOST_ERRORS)])
     with np.errstate(all="ignore"):
-        predicted = material.algorithm.predict(material.params, fitted.fit.state, data.x)
-        return Calibration.of(predicted, carried(material.preprocessing.target, data.y))
+        predicted = training_set.algorithm.predict(training_set.params, fitted.fit.state, data.x)
+        return Calibration.of(predicted, carried(training_set.preprocessing.target, data.y))
 
 
-def calibrate_by_folds(material: TrainingSet, rows: Labels, predicted: Vector | None) -> Calibration:
+def calibrate_by_folds(training_set: TrainingSet, rows: Labels, predicted: Vector | None) -> Calibration:
     """By what fits without each of these rows predict for it, in the target's own units."""
     if predicted is None:
         return UNCALIBRATED
-    how = material.preprocessing.target
+    how = training_set.preprocessing.target
     with np.errstate(all="ignore"):
-        return Calibration.of(carried(how, predicted), carried(how, material.target.y[rows]), crossed=True)
+        return Calibration.of(carried(how, predicted), carried(how, training_set.target.y[rows]), crossed=True)

@@ -27,18 +27,18 @@ class ScoredFold(NamedTuple):
     scores: Vector
 
 
-def small(material: TrainingSet, rows: Labels, splits: Sequence[Split]) -> bool:
+def small(training_set: TrainingSet, rows: Labels, splits: Sequence[Split]) -> bool:
     """Whether fits of these folds may be kept. Rows of a group are not alike by themselves: no guarantee is known."""
     return (
-        material.task.of_numbers
-        and material.groups is None
-        and not has_own(material.algorithm, material.params)
+        training_set.task.of_numbers
+        and training_set.groups is None
+        and not has_own(training_set.algorithm, training_set.params)
         and ENOUGH <= rows.size <= MOST_ROWS
         and len(splits) <= MOST_FOLDS
     )
 
 
-def scored(material: TrainingSet, name: str, whole: Preparation, fitted: Fitted, rows: Labels) -> ScoredFold | None:
+def scored(training_set: TrainingSet, name: str, whole: Preparation, fitted: Fitted, rows: Labels) -> ScoredFold | None:
     """The fit with the scores of these rows of its fold; None where the levels that `whole` knows are too few for it.
 
     name: of the algorithm. whole: the preparation of all folds, whose raw matrix the fit will get.
@@ -46,13 +46,13 @@ def scored(material: TrainingSet, name: str, whole: Preparation, fitted: Fitted,
     if not _known(whole, fitted.preparation):
         return None
     view = View.of(fitted.preparation, "none", whole, np.zeros(0, np.intp), 0)
-    params: Params = find(name).spec.model_validate({"name": name, **material.params.model_dump()})
-    learned = Learned(material.algorithm, params, fitted.fit.state, view)
-    data = material.data(fitted.preparation, rows)
+    params: Params = find(name).spec.model_validate({"name": name, **training_set.params.model_dump()})
+    learned = Learned(training_set.algorithm, params, fitted.fit.state, view)
+    data = training_set.data(fitted.preparation, rows)
     with np.errstate(all="ignore"):
-        spread = _spread(material, fitted)
-        predicted = learned.algorithm.predict(material.params, learned.state, data.x)
-        scores = np.abs(carried(material.preprocessing.target, data.y) - predicted) / at(spread, predicted)
+        spread = _spread(training_set, fitted)
+        predicted = learned.algorithm.predict(training_set.params, learned.state, data.x)
+        scores = np.abs(carried(training_set.preprocessing.target, data.y) - predicted) / at(spread, predicted)
     return ScoredFold(FoldFit(learned, spread), np.where(np.isnan(scores), np.inf, scores))
 
 
@@ -72,12 +72,12 @@ def calibrated(made: Sequence[ScoredFold | None]) -> Calibration | None:
     return Calibration(scores[order], crossed=True, folds=folds)
 
 
-def _spread(material: TrainingSet, fitted: Fitted) -> NDArray[np.float64]:
+def _spread(training_set: TrainingSet, fitted: Fitted) -> NDArray[np.float64]:
     """By the rows of the fit itself: their errors may be too small, their proportions are not."""
-    predicted = material.algorithm.predict(material.params, fitted.fit.state, fitted.data.x)
+    predicted = training_set.algorithm.predict(training_set.params, fitted.fit.state, fitted.data.x)
     if predicted.size < ADAPTIVE:
         return NONE
-    spread = error_spread(predicted, np.abs(carried(material.preprocessing.target, fitted.data.y) - predicted))
+    spread = error_spread(predicted, np.abs(carried(training_set.preprocessing.target, fitted.data.y) - predicted))
     return spread / [[1.0], [at(spread, predicted).mean()]] if spread.size else NONE
 
 

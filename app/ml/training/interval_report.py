@@ -83,13 +83,13 @@ def bounds_observations(model: Model) -> bool:
     return model.task.of_numbers and model.algorithm.interval is not None and not bounds_mean
 
 
-def held_out_report(model: Model, material: TrainingSet, fitted: Fitted, rows: Labels) -> IntervalReport | None:
+def held_out_report(model: Model, training_set: TrainingSet, fitted: Fitted, rows: Labels) -> IntervalReport | None:
     """Of rows held out in training; None without rows, or without intervals of new targets."""
     if not rows.size or not bounds_observations(model):
         return None
     rows = rows[evenly(rows.size, MOST_ERRORS)]
-    predicted = model.predict_raw(material.raw_matrix(fitted.preparation, rows), CONFIDENCE)
-    return interval_report(model, predicted.values, np.asarray(predicted.intervals), material.target.y[rows])
+    predicted = model.predict_raw(training_set.raw_matrix(fitted.preparation, rows), CONFIDENCE)
+    return interval_report(model, predicted.values, np.asarray(predicted.intervals), training_set.target.y[rows])
 
 
 def warnings(report: IntervalReport | None) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""When the closed form of leave-one-out is the truth: preparation depends on the rows too (LION 3.2).
+"""Conditions of the closed form of leave-one-out: preparation depends on the rows too (LION 3.2).
 
 The fit of all rows but one learns its own preparation. The closed form has but one, of all rows. The two agree if
 
@@ -21,27 +21,27 @@ from app.ml.training.training_set import TrainingSet
 UNDERSTOOD = {"scaling", "imputation", "max_levels", "target_minimum", "target_maximum", "detect_target_minimum"}
 
 
-def closed_form(material: TrainingSet, rows: Labels) -> NDArray[Any] | None:
+def closed_form(training_set: TrainingSet, rows: Labels) -> NDArray[Any] | None:
     """Predictions for each of these rows by a fit of the others, NaN where only that fit can tell; None: everywhere."""
-    form = material.algorithm.leave_one_out
-    preparation = material.prepare(rows)
-    if form is None or not steady(material, preparation, rows, unscaled=form.unscaled(material.params)):
+    form = training_set.algorithm.leave_one_out
+    preparation = training_set.prepare(rows)
+    if form is None or not steady(training_set, preparation, rows, unscaled=form.unscaled(training_set.params)):
         return None
-    data = material.data(preparation, rows)
-    predictions = form.predict(material.params, data)
+    data = training_set.data(preparation, rows)
+    predictions = form.predict(training_set.params, data)
     indicators = data.x[:, sum(column.levels is None for column in preparation.inputs) :]
     alone = indicators[:, indicators.sum(axis=0) == 1].any(axis=1)
     predictions[alone] = np.nan
     return predictions
 
 
-def steady(material: TrainingSet, preparation: Preparation, rows: Labels, *, unscaled: bool) -> bool:
+def steady(training_set: TrainingSet, preparation: Preparation, rows: Labels, *, unscaled: bool) -> bool:
     """Whether the preparation without any one row gives the same predictions as that of all of them."""
-    how = material.preprocessing
+    how = training_set.preprocessing
     if how.model_dump(exclude=UNDERSTOOD, exclude_defaults=True):
         return False
     if how.scaling != "none" and not unscaled:
         return False
     numbers = [place for place, column in enumerate(preparation.inputs) if column.levels is None]
-    filled = any(np.isnan(material.raw.values[material.target.rows[rows], place]).any() for place in numbers)
+    filled = any(np.isnan(training_set.raw.values[training_set.target.rows[rows], place]).any() for place in numbers)
     return not filled and not preparation.learned.other.any()

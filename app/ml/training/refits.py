@@ -11,7 +11,7 @@ from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.evaluation.evaluation import Evaluation
 from app.ml.evaluation.group_splits import members
 from app.ml.evaluation.splits import resample
-from app.ml.training.fit import Fitted, fit_rows, judge
+from app.ml.training.fit import Fitted, evaluate_rows, fit_rows
 from app.ml.training.training_set import TrainingSet
 
 
@@ -55,7 +55,7 @@ class Refits(NamedTuple):
 
 
 def refit(
-    material: TrainingSet,
+    training_set: TrainingSet,
     options: pa.Table | None,
     *,
     resamples: int,
@@ -69,29 +69,32 @@ def refit(
     noise: instead of drawing rows, give all of them new targets: the predictions of the fit, with normal noise as
     large as its residuals. No row is then unseen, and nothing is measured.
     """
-    every = np.arange(material.rows)
+    every = np.arange(training_set.rows)
     rng = np.random.Generator(np.random.PCG64(seed))
-    units = (every[:, None] if material.groups is None else members(material.groups)) if jackknife else ()
+    units = (every[:, None] if training_set.groups is None else members(training_set.groups)) if jackknife else ()
     fits = 1 + resamples + len(units)
-    fitted_to_all = fit_rows(material, every, seed)
-    whole = _numbers_of(material, fitted_to_all, options)
+    fitted_to_all = fit_rows(training_set, every, seed)
+    whole = _numbers_of(training_set, fitted_to_all, options)
 
     def simulated(own: np.random.Generator) -> _Refit:
-        other = _simulated(material, fitted_to_all, own)
+        other = _simulated(training_set, fitted_to_all, own)
         return _Refit.of(_numbers_of(other, fit_rows(other, every, seed), options))
 
     def drawn(own: np.random.Generator) -> _Refit:
-        split = resample(every.size, own, material.groups)
-        fitted = fit_rows(material, split.train, seed)
-        return _Refit.of(_numbers_of(material, fitted, options) | _measured(judge(material, fitted, split.test, None)))
+        split = resample(every.size, own, training_set.groups)
+        fitted = fit_rows(training_set, split.train, seed)
+        return _Refit.of(
+            _numbers_of(training_set, fitted, options)
+            | _measured(evaluate_rows(training_set, fitted, split.test, None))
+        )
 
     def without(rows: Labels) -> _Refit:
-        return _Refit.of(_numbers_of(material, fit_rows(material, np.delete(every, rows), seed), options))
+        return _Refit.of(_numbers_of(training_set, fit_rows(training_set, np.delete(every, rows), seed), options))
 
     works = [partial(simulated if noise else drawn, own) for own in rng.spawn(resamples)]
     works += [partial(without, rows) for rows in units]
     refits = []
-    for made in material.each(_Refit, works):
+    for made in training_set.each(_Refit, works):
         refits.append(made.by_number)
         step(1 + len(refits), fits, refits[-1] if len(refits) <= resamples else {})
     draws, left_out = refits[:resamples], refits[resamples:]
@@ -105,14 +108,14 @@ def refit(
     )
 
 
-def _simulated(material: TrainingSet, fitted: Fitted, rng: np.random.Generator) -> TrainingSet:
+def _simulated(training_set: TrainingSet, fitted: Fitted, rng: np.random.Generator) -> TrainingSet:
     """Other targets that the fit could have come from; noise of a row of weight w is σ/√w."""
     learned, data = fitted.learned, fitted.data
     predictions = learned.algorithm.predict(learned.params, learned.state, data.x)
     square = float(data.weights @ (data.y - predictions) ** 2)
-    sigma = np.sqrt(square / max(1, predictions.size - len(_coefficients(material, fitted))))
+    sigma = np.sqrt(square / max(1, predictions.size - len(_coefficients(training_set, fitted))))
     y = predictions + sigma * rng.standard_normal(predictions.size) / np.sqrt(data.weights)
-    return material._replace(target=material.target._replace(y=y))
+    return training_set._replace(target=training_set.target._replace(y=y))
 
 
 def _matrix(many: list[Numbers], numbers: list[Number]) -> Matrix:
@@ -120,16 +123,18 @@ def _matrix(many: list[Numbers], numbers: list[Number]) -> Matrix:
     return np.array(values, np.float64).reshape(len(many), len(numbers))
 
 
-def _numbers_of(material: TrainingSet, fitted: Fitted, options: pa.Table | None) -> Numbers:
-    return _coefficients(material, fitted) | (_predictions(material, fitted, options) if options is not None else {})
+def _numbers_of(training_set: TrainingSet, fitted: Fitted, options: pa.Table | None) -> Numbers:
+    return _coefficients(training_set, fitted) | (
+        _predictions(training_set, fitted, options) if options is not None else {}
+    )
 
 
-def _coefficients(material: TrainingSet, fitted: Fitted) -> Numbers:
+def _coefficients(training_set: TrainingSet, fitted: Fitted) -> Numbers:
     """In the table's own units, whose meaning does not change from refit to refit."""
-    if material.algorithm.linear is None:
+    if training_set.algorithm.linear is None:
         return {}
-    coef, intercept = material.algorithm.linear(fitted.fit.state)
-    labels = _labels(material, fitted.data.codes if material.classes else np.zeros(0, np.intp), intercept.size)
+    coef, intercept = training_set.algorithm.linear(fitted.fit.state)
+    labels = _labels(training_set, fitted.data.codes if training_set.classes else np.zeros(0, np.intp), intercept.size)
     if labels is None:
         return {}
     units = fitted.preparation.scaling.affine()
@@ -140,25 +145,25 @@ def _coefficients(material: TrainingSet, fitted: Fitted) -> Numbers:
     return result
 
 
-def _labels(material: TrainingSet, codes: Labels, scores: int) -> list[str | None] | None:
+def _labels(training_set: TrainingSet, codes: Labels, scores: int) -> list[str | None] | None:
     """The class of each score; None where that is unknown."""
-    if not material.classes:
+    if not training_set.classes:
         return [None] if scores == 1 else None
-    names = [str(label) for label in material.classes]
+    names = [str(label) for label in training_set.classes]
     seen = [names[code] for code in np.unique(codes)]
     if scores in {len(names), len(seen)}:
         return [*(names if scores == len(names) else seen)]
     return [seen[1]] if scores == 1 and len(seen) == 2 else None
 
 
-def _predictions(material: TrainingSet, fitted: Fitted, options: pa.Table) -> Numbers:
+def _predictions(training_set: TrainingSet, fitted: Fitted, options: pa.Table) -> Numbers:
     learned, x = fitted.learned, fitted.preparation.matrix(fitted.preparation.raw(options))
     predictions = learned.algorithm.predict(learned.params, learned.state, x)
-    if material.task.of_classes:
+    if training_set.task.of_classes:
         return {
             Number("prediction", "probability", str(label), row): float(value)
             for row, prediction in enumerate(predictions)
-            for label, value in zip(material.classes, prediction, strict=True)
+            for label, value in zip(training_set.classes, prediction, strict=True)
         }
     return {Number("prediction", "prediction", None, row): float(value) for row, value in enumerate(predictions)}
 

@@ -1,4 +1,4 @@
-"""What a training has to tell: judgement, curves and warnings in the form they travel."""
+"""Report of a training: metrics, curves and warnings as JSON."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,24 +52,24 @@ class EvaluatedFit(NamedTuple):
 
 
 def report(
-    material: TrainingSet,
+    training_set: TrainingSet,
     split: Split,
     evaluated: EvaluatedFit,
     planned: Plan,
     data_digest: str,
 ) -> Report:
     fit, validated, spec = evaluated.fit, evaluated.validated, planned.spec
-    summary = material.algorithm.summary
+    summary = training_set.algorithm.summary
     shaky = stability.warnings(evaluated.conditioning)
     parts: tuple[tuple[Part, Labels, Evaluation], ...] = (
         ("train", split.train, evaluated.train),
         ("test", split.test, evaluated.test),
     )
-    looked_at = [residuals(name, material.numbers[rows], part.residuals) for name, rows, part in parts]
+    looked_at = [residuals(name, training_set.numbers[rows], part.residuals) for name, rows, part in parts]
     offsets, scales = evaluated.preparation.scaling.units
     return Report(
-        task=material.task,
-        evidence=_evidence(material, split, evaluated, spec),
+        task=training_set.task,
+        evidence=_evidence(training_set, split, evaluated, spec),
         rows_train=evaluated.rows,
         rows_test=split.test.size,
         seed=spec.seed,
@@ -86,7 +86,7 @@ def report(
         duplicates=duplicates.duplicates(evaluated.equal, validated and validated.equal),
         reuse=_reuse(spec, data_digest) if split.test.size else None,
         residuals=[part for part in looked_at if part is not None],
-        curves=[*_curves(fit.curves), *evaluated.test.curves, *_line(material, evaluated, split)],
+        curves=[*_curves(fit.curves), *evaluated.test.curves, *_line(training_set, evaluated, split)],
         conditioning=evaluated.conditioning,
         springs=evaluated.springs,
         converged=bool(fit.converged),
@@ -94,13 +94,13 @@ def report(
         columns=list(evaluated.preparation.layout.names),
         offsets=offsets.tolist(),
         scales=scales.tolist(),
-        summary=readable(summary(material.params, fit.state), evaluated.preparation, material.classes)
+        summary=readable(summary(training_set.params, fit.state), evaluated.preparation, training_set.classes)
         if summary
         else None,
-        unscaled=_unscaled(material, evaluated),
+        unscaled=_unscaled(training_set, evaluated),
         warnings=[
             *planned.warnings,
-            *_warnings(material, split),
+            *_warnings(training_set, split),
             *_group_warnings(spec.validation.group),
             *duplicates.warnings(
                 evaluated.equal,
@@ -115,14 +115,14 @@ def report(
     )
 
 
-def _unscaled(material: TrainingSet, evaluated: EvaluatedFit) -> UnscaledSummary | None:
-    tell = material.algorithm.unscaled
+def _unscaled(training_set: TrainingSet, evaluated: EvaluatedFit) -> UnscaledSummary | None:
+    tell = training_set.algorithm.unscaled
     if tell is None:
         return None
-    result = tell(material.params, evaluated.fit.state, evaluated.preparation.scaling.affine())
+    result = tell(training_set.params, evaluated.fit.state, evaluated.preparation.scaling.affine())
     return UnscaledSummary(
         columns=list(evaluated.preparation.layout.plain_names),
-        summary=readable(result, evaluated.preparation, material.classes),
+        summary=readable(result, evaluated.preparation, training_set.classes),
     )
 
 
@@ -166,14 +166,14 @@ def _named(result: JSON, preparation: Preparation, classes: Sequence[Class]) -> 
     return named
 
 
-def _evidence(material: TrainingSet, split: Split, evaluated: EvaluatedFit, spec: TrainSpec) -> str:
-    stratified = material.task.of_classes and evaluated.rows == split.train.size
+def _evidence(training_set: TrainingSet, split: Split, evaluated: EvaluatedFit, spec: TrainSpec) -> str:
+    stratified = training_set.task.of_classes and evaluated.rows == split.train.size
     how, seed = "at random, class by class" if stratified else "at random", spec.seed
     if spec.validation.group is not None:
         how = f"at random, in whole groups by column {spec.validation.group!r},"
     across = f" {evaluated.validated.evidence}" if evaluated.validated else ""
     return (
-        f"The metrics rest on {split.test.size} rows set aside {how} with seed {seed}; "
+        f"The metrics rest on {split.test.size} rows held out {how} with seed {seed}; "
         f"the model was fitted on the other {evaluated.rows}.{across}"
     )
 
@@ -187,25 +187,25 @@ def _curves(curves: Mapping[str, Sequence[float]]) -> Iterator[ReportCurve]:
         yield ReportCurve(name=name, x=(kept + 1.0).tolist(), y=y[kept].tolist())
 
 
-def _line(material: TrainingSet, evaluated: EvaluatedFit, split: Split) -> Iterable[ReportCurve]:
+def _line(training_set: TrainingSet, evaluated: EvaluatedFit, split: Split) -> Iterable[ReportCurve]:
     """Of a regression on one input: what is fitted, over the input."""
-    if not material.task.of_numbers or len(evaluated.preparation.inputs) > 1:
+    if not training_set.task.of_numbers or len(evaluated.preparation.inputs) > 1:
         return ()
-    algorithm = turned_back(material.preprocessing.target, material.algorithm)
-    predict = partial(algorithm.predict, material.params, evaluated.fit.state)
+    algorithm = turned_back(training_set.preprocessing.target, training_set.algorithm)
+    predict = partial(algorithm.predict, training_set.params, evaluated.fit.state)
     rows = split.test if split.test.size else split.train
-    values = material.raw.values[material.target.rows[rows], 0]
-    return over_input(evaluated.preparation, predict, values, material.target.y[rows])
+    values = training_set.raw.values[training_set.target.rows[rows], 0]
+    return over_input(evaluated.preparation, predict, values, training_set.target.y[rows])
 
 
-def _warnings(material: TrainingSet, split: Split) -> Iterator[str]:
+def _warnings(training_set: TrainingSet, split: Split) -> Iterator[str]:
     if not split.test.size:
         yield "No row could be held out: nothing is known of rows the model has not seen."
     elif split.test.size < FEW:
         yield f"Only {split.test.size} rows were held out: the test metrics are rough."
-    if material.target.codes is not None:
-        counts = np.bincount(material.target.codes, minlength=len(material.classes))
-        alone = [str(material.classes[code]) for code in np.flatnonzero(counts == 1)]
+    if training_set.target.codes is not None:
+        counts = np.bincount(training_set.target.codes, minlength=len(training_set.classes))
+        alone = [str(training_set.classes[code]) for code in np.flatnonzero(counts == 1)]
         if alone:
             more = f" and {len(alone) - NAMED} more" if len(alone) > NAMED else ""
             yield (

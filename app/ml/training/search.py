@@ -26,7 +26,7 @@ from app.ml.evaluation.splits import holdout, kfold
 from app.ml.statistics.metric_value import MEASURES, Metric, fold_mean
 from app.ml.training.candidates import Candidate
 from app.ml.training.ensemble_selection import Comparison, Contender, Ensemble, ensemble, value, with_one_more
-from app.ml.training.fit import fit_rows, judge, judge_own
+from app.ml.training.fit import evaluate_rows, evaluate_training_rows, fit_rows
 from app.ml.training.plan import Plan
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
@@ -99,25 +99,27 @@ def rank(
     fold_models: bool = False,
     each: Each = in_turn,
 ) -> Ranking:
-    """Judge every candidate and choose one.
+    """Validate every candidate and choose one.
 
     planned: for the first of them. folds: K.
     metric: a name of `MEASURES`, or Q. share: of the progress that is ours. fold_models: see `ensemble`.
     rule: the best, ties going to the first; or the first whose mean is within the best one's standard error.
     Raises InvalidData if none can be evaluated.
     """
-    first, material = planned.spec, TrainingSet.read(planned, table, each)
+    first, training_set = planned.spec, TrainingSet.read(planned, table, each)
     rng = np.random.Generator(np.random.PCG64(first.seed))
-    rows = holdout(material.rows, first.validation.test_fraction, rng, material.target.codes, material.groups).train
-    codes = None if material.target.codes is None else material.target.codes[rows]
-    splits = kfold(rows.size, folds, rng, codes, material.groups_among(rows))
-    copies = Copies.look(table, material.target.rows, planned.features, first.target, train=rows).among(rows)
-    name = metric or _usual(material.task, found)
-    comparison, kept = Comparison(material, rows, splits, name), list[Contender]()
+    rows = holdout(
+        training_set.rows, first.validation.test_fraction, rng, training_set.target.codes, training_set.groups
+    ).train
+    codes = None if training_set.target.codes is None else training_set.target.codes[rows]
+    splits = kfold(rows.size, folds, rng, codes, training_set.groups_among(rows))
+    copies = Copies.look(table, training_set.target.rows, planned.features, first.target, train=rows).among(rows)
+    name = metric or _usual(training_set.task, found)
+    comparison, kept = Comparison(training_set, rows, splits, name), list[Contender]()
     scores: list[_Scores] = []
     stages(0.0, f"candidate 1 of {len(found)}")
     works = [partial(_scores, comparison, candidate.spec) for candidate in found]
-    for place, score in enumerate(material.each(_Scores, works)):
+    for place, score in enumerate(training_set.each(_Scores, works)):
         contender = Contender(place, found[place].spec, _cost(name, score.validation), score.predictions)
         kept = with_one_more(kept, contender, comparison.room)
         scores.append(score._replace(predictions=np.zeros(0)))
@@ -125,7 +127,7 @@ def rank(
     options = "all" if name == Q else f"the same {len(splits)} folds of"
     result = f"{len(found)} candidates on {options} {rows.size} training rows."
     ranking = _ranked(found, scores, name, rule, result)
-    warned = warnings(None, copies.across(splits), rows.size, grouped=material.groups is not None)
+    warned = warnings(None, copies.across(splits), rows.size, grouped=training_set.groups is not None)
     return ranking._replace(ensemble=ensemble(kept, comparison, fold_models=fold_models), warnings=tuple(warned))
 
 
@@ -133,18 +135,18 @@ def _scores(comparison: Comparison, spec: TrainSpec) -> _Scores:
     validation, train, predictions = [], [], []
     metric, rows, seed = comparison.metric, comparison.rows, spec.seed
     try:
-        material = comparison.material.of(spec)
+        training_set = comparison.training_set.of(spec)
         if metric == Q:
-            return _Scores(np.array([_q(material, rows, seed)]), np.zeros(0))
+            return _Scores(np.array([_q(training_set, rows, seed)]), np.zeros(0))
         for split in comparison.splits:
-            fitted = fit_rows(material, rows[split.train], seed)
-            if material.task.supervised:
-                data = material.data(fitted.preparation, rows[split.test])
-                predictions.append(material.algorithm.predict(material.params, fitted.fit.state, data.x))
+            fitted = fit_rows(training_set, rows[split.train], seed)
+            if training_set.task.supervised:
+                data = training_set.data(fitted.preparation, rows[split.test])
+                predictions.append(training_set.algorithm.predict(training_set.params, fitted.fit.state, data.x))
                 validation.append(comparison.value(spec, predictions[-1], split.test))
             else:
-                validation.append(value(judge(material, fitted, rows[split.test], None), metric))
-            train.append(value(judge_own(fitted, None), metric))
+                validation.append(value(evaluate_rows(training_set, fitted, rows[split.test], None), metric))
+            train.append(value(evaluate_training_rows(fitted, None), metric))
     except ValiantError as error:
         return _Scores(np.zeros(0), np.zeros(0), error.detail)
     return _Scores(np.array(validation), np.array(train), predictions=_in_order(predictions, comparison))
@@ -158,9 +160,9 @@ def _in_order(predictions: Sequence[NDArray[np.float64]], comparison: Comparison
     return np.asarray(np.concatenate(predictions)[back])
 
 
-def _q(material: TrainingSet, rows: Labels, seed: int) -> float:
-    fitted, summary = fit_rows(material, rows, seed), material.algorithm.summary
-    result = summary(material.params, fitted.fit.state) if summary else None
+def _q(training_set: TrainingSet, rows: Labels, seed: int) -> float:
+    fitted, summary = fit_rows(training_set, rows, seed), training_set.algorithm.summary
+    result = summary(training_set.params, fitted.fit.state) if summary else None
     value = result.get(Q) if isinstance(result, dict) else None
     if value is None:
         raise InvalidData("It has no goodness of fit Q: that takes a fit of known error, such as linear with sigma.")

@@ -20,13 +20,13 @@ RESTS = 1e-8
 """Of the forces that there would be if none of them cancelled another."""
 
 
-def springs(material: TrainingSet, fitted: Fitted, rows: Labels) -> Springs | None:
+def springs(training_set: TrainingSet, fitted: Fitted, rows: Labels) -> Springs | None:
     """Of a regression by least squares, else None. rows: fitted on, as numbers of the dataset."""
-    if not material.task.of_numbers or not material.algorithm.least_squares:
+    if not training_set.task.of_numbers or not training_set.algorithm.least_squares:
         return None
-    data = transformed(material.preprocessing.target, fitted.data, errors_known=material.errors_known)
+    data = transformed(training_set.preprocessing.target, fitted.data, errors_known=training_set.errors_known)
     x, y, strengths = data.x, data.y, data.weights
-    predicted = material.algorithm.predict(material.params, fitted.fit.state, x)
+    predicted = training_set.algorithm.predict(training_set.params, fitted.fit.state, x)
     forces = strengths * (y - predicted)
     energies = forces * (y - predicted) / 2
     force, torques = float(forces.sum()), forces @ x
@@ -34,7 +34,7 @@ def springs(material: TrainingSet, fitted: Fitted, rows: Labels) -> Springs | No
         return None
     size = np.sqrt(strengths @ (np.abs(y) + np.abs(predicted)) ** 2)
     still = (np.abs(torques) <= RESTS * size * np.sqrt(np.einsum("i,ij,ij->j", strengths, x, x))).all()
-    if not material.algorithm.through_origin(material.params):
+    if not training_set.algorithm.through_origin(training_set.params):
         still &= abs(force) <= RESTS * size * np.sqrt(strengths.sum())
     kept = evenly(len(x), SHOWN)
     return Springs(

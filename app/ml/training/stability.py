@@ -27,19 +27,19 @@ ALARMING = 10.0
 """Relative change of the coefficients over that of the inputs."""
 
 
-def look(material: TrainingSet, fitted: Fitted, seed: int) -> Conditioning | None:
+def look(training_set: TrainingSet, fitted: Fitted, seed: int) -> Conditioning | None:
     """Of a model that is linear in the columns; None for any other, or too many columns."""
-    data, algorithm = fitted.data, material.algorithm
+    data, algorithm = fitted.data, training_set.algorithm
     if algorithm.linear is None or not 1 <= data.x.shape[1] <= MOST_COLUMNS:
         return None
-    result = conditioning(data.x, data.weights, intercept=not algorithm.through_origin(material.params))
+    result = conditioning(data.x, data.weights, intercept=not algorithm.through_origin(training_set.params))
     jittered = data.task.of_numbers and algorithm.least_squares
     return Conditioning(
         condition_number=_finite(result.condition),
         scaled_condition_number=_finite(result.scaled),
         rank=result.rank,
         variance_inflation=[_finite(value) for value in result.inflation.tolist()],
-        jitter=_jitter(material, fitted, algorithm.linear, seed) if jittered else None,
+        jitter=_jitter(training_set, fitted, algorithm.linear, seed) if jittered else None,
     )
 
 
@@ -53,7 +53,7 @@ def warnings(result: Conditioning | None) -> Iterator[str]:
     )
 
 
-def _jitter(material: TrainingSet, fitted: Fitted, linear: Linear, seed: int) -> Jitter | None:
+def _jitter(training_set: TrainingSet, fitted: Fitted, linear: Linear, seed: int) -> Jitter | None:
     data = fitted.data
     if data.x.size > MOST_CELLS:
         return None
@@ -61,7 +61,7 @@ def _jitter(material: TrainingSet, fitted: Fitted, linear: Linear, seed: int) ->
     low, high, size = data.x.min(axis=0), data.x.max(axis=0), data.x.std(axis=0)
     graded = ((data.x > low) & (data.x < high)).any(axis=0)
     noisy = [_noisy(data, NOISE * size * graded, rng) for _ in range(REFITS)]
-    fits = [material.fit(some, seed, silent)[0] for some in noisy]
+    fits = [training_set.fit(some, seed, silent)[0] for some in noisy]
     coef, *found = (linear(fit.state).coef[:, 0] for fit in (fitted.fit, *fits))
     own = np.linalg.norm(coef * size)
     change = np.sqrt((((np.array(found) - coef) * size) ** 2).sum(axis=1).mean())

@@ -16,7 +16,7 @@ from app.ml.models.seen_rows import SeenRows
 from app.ml.training import stability
 from app.ml.training.cross_validation import Fits, Validated, validate
 from app.ml.training.drawn_rows import DrawnRows, draw
-from app.ml.training.fit import Fitted, calibrate, calibrate_by_folds, fit_rows, judge, judge_own
+from app.ml.training.fit import Fitted, calibrate, calibrate_by_folds, evaluate_rows, evaluate_training_rows, fit_rows
 from app.ml.training.interval_report import held_out_report
 from app.ml.training.interval_report import warnings as interval_warnings
 from app.ml.training.plan import Plan
@@ -50,21 +50,21 @@ def train(
     rng = np.random.Generator(np.random.PCG64(spec.seed))
     drawn = draw(planned, table, rng, stages.within(0.0, READ, "reading the table"), each)
     del table
-    material, split = drawn.material, drawn.split
+    training_set, split = drawn.training_set, drawn.split
     validated = _validated(drawn, planned, rng, stages)
     received = stages.within(FOLDED if validated else READ, FITTED, "fitting")
     if drawn.stream:
-        fitted = drawn.stream.fit(material, received)
+        fitted = drawn.stream.fit(training_set, received)
     else:
-        fitted = fit_rows(material, split.train, spec.seed, received)
+        fitted = fit_rows(training_set, split.train, spec.seed, received)
     stages(FITTED, "evaluating")
     evaluated = _evaluated(drawn, fitted, validated, spec.seed, rng)
     stages(EVALUATED, "writing the model")
     model = _model(drawn, fitted, validated, planned, receipt(planned, data_digest, reading))
-    result = report(material, split, evaluated, planned, data_digest)
+    result = report(training_set, split, evaluated, planned, data_digest)
     hashes = drawn.hashes
     seen = [] if hashes is None else [SeenRows.of(hashes, data_digest, planned.features, spec.target)]
-    intervals = held_out_report(model, material, fitted, split.test)
+    intervals = held_out_report(model, training_set, fitted, split.test)
     result = result.model_copy(
         update={"intervals": intervals, "warnings": [*result.warnings, *interval_warnings(intervals)]}
     )
@@ -79,22 +79,22 @@ def _validated(drawn: DrawnRows, planned: Plan, rng: np.random.Generator, stages
 
     spec, rows = planned.spec, drawn.split.train
     kept_as = spec.algorithm.name if drawn.split.test.size < ENOUGH else None
-    return validate(Fits(drawn.material, rows, spec.seed, rng, step, drawn.copies, kept_as), spec.validation)
+    return validate(Fits(drawn.training_set, rows, spec.seed, rng, step, drawn.copies, kept_as), spec.validation)
 
 
 def _evaluated(
     drawn: DrawnRows, fitted: Fitted, validated: Validated | None, seed: int, rng: np.random.Generator
 ) -> EvaluatedFit:
-    material, split = drawn.material, drawn.split
+    training_set, split = drawn.training_set, drawn.split
     return EvaluatedFit(
         fit=fitted.fit,
-        test=judge(material, fitted, split.test, rng),
-        train=judge_own(fitted, rng),
+        test=evaluate_rows(training_set, fitted, split.test, rng),
+        train=evaluate_training_rows(fitted, rng),
         validated=validated,
         equal=drawn.equal,
         preparation=fitted.preparation,
-        conditioning=stability.look(material, fitted, seed),
-        springs=None if drawn.stream else springs(material, fitted, material.numbers[split.train]),
+        conditioning=stability.look(training_set, fitted, seed),
+        springs=None if drawn.stream else springs(training_set, fitted, training_set.numbers[split.train]),
         rows=drawn.rows,
     )
 
@@ -102,21 +102,21 @@ def _evaluated(
 def _model(
     drawn: DrawnRows, fitted: Fitted, validated: Validated | None, planned: Plan, written: dict[str, JSON]
 ) -> Model:
-    material, split, spec = drawn.material, drawn.split, planned.spec
-    own = calibrate(material, fitted, split.test)
+    training_set, split, spec = drawn.training_set, drawn.split, planned.spec
+    own = calibrate(training_set, fitted, split.test)
     crossed = validated and validated.calibration
     return Model(
         name=spec.algorithm.name,
-        task=material.task,
-        params=material.params,
+        task=training_set.task,
+        params=training_set.params,
         state=fitted.fit.state,
         preparation=fitted.preparation,
         target=spec.target,
-        classes=material.target.classes,
+        classes=training_set.target.classes,
         receipt=written,
         linearising=spec.preprocessing.target,
         calibration=chosen(
-            own, crossed or calibrate_by_folds(material, split.train, validated and validated.predicted)
+            own, crossed or calibrate_by_folds(training_set, split.train, validated and validated.predicted)
         ),
         limits=drawn.limits,
     )

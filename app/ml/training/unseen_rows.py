@@ -1,4 +1,4 @@
-"""Which rows of a dataset may judge a model: those that its training has not seen."""
+"""Rows of a dataset that may evaluate a model: those that its training has not seen."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ import pyarrow as pa
 from app.ml.contract.algorithm import JSON
 from app.ml.models.seen_rows import Recognised, SeenRows, recognise
 from app.ml.preparation.target import Target
-from app.ml.training.judging import only, sealed_rows
+from app.ml.training.table_evaluation import only, sealed_rows
 
 NOT_KNOWN = (
     "Of versions of earlier releases, and of trainings on more than 10 million rows or more than memory had room for, "
@@ -19,7 +19,7 @@ NOT_KNOWN = (
 
 class Unseen(NamedTuple):
     target: Target
-    """The rows to judge."""
+    """The rows to evaluate on."""
     sealed: bool
     """They are among those that the training held out of this very dataset."""
     found: Recognised

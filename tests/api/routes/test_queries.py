@@ -1,4 +1,4 @@
-"""What-if requests over HTTP."""
+"""Queries of a model over HTTP."""
 
 import json
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""What was measured, in markdown."""
+"""Tables of measurements, in Markdown."""
 
 from typing import NamedTuple
 

@@ -189,7 +189,7 @@ def test_units_of_weights_do_not_matter_without_sigma():
     one, other = (summary(powers(X, 2), Y, weights=scale / SIGMA**2) for scale in (1, 1e6))
     for key in ("standard_errors", "p_values", "intercept_standard_error", "log_likelihood"):
         np.testing.assert_allclose(other[key], one[key], rtol=1e-8)
-    assert one["q"] is None  # estimated noise cannot judge the fit
+    assert one["q"] is None  # estimated noise cannot test the fit
 
 
 def test_sigma_is_the_noise_of_every_row():

@@ -54,7 +54,7 @@ def test_a_bag_leaves_out_a_share_of_1_over_e():
     assert np.mean([state.evaluated_rows for state in forests]) / n == pytest.approx(1 - (1 - unseen) ** 3, abs=0.01)
 
 
-def test_trees_know_their_bag_by_heart_and_only_the_others_judge_a_row():
+def test_trees_know_their_bag_by_heart_and_only_the_others_evaluate_a_row():
     """B6.9 to B6.11: grown to the end a tree repeats the rows of its bag, 63.2 % of them; by that the bag is known."""
     n, trees, data = 60, 4, friedman(60)
     found = fitted(data, n_estimators=trees, importance=False)

@@ -1,4 +1,4 @@
-"""What a fit claims to minimise is minimal: under drawn parameters and rows, nothing near the prediction is lower.
+"""The objective of a fit is minimal: under drawn parameters and rows, nothing near the prediction is lower.
 
 Near means two small steps, both ways along random directions through all numbers of the state. The smaller step is
 where a wrong slope shows most: below it rounding hides the gain, above it curvature does.

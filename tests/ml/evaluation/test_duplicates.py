@@ -1,4 +1,4 @@
-"""Copies of training rows among the rows that judge are counted, and warned of where chance does not explain them."""
+"""Copies of training rows among the test rows are counted, and warned of where chance does not explain them."""
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.ml.evaluation.duplicates import Copies
 from app.ml.evaluation.splits import Split, kfold
-from tests.ml.jobs.test_evaluate import Judge, iris
+from tests.ml.jobs.test_evaluate import Evaluated, iris
 
 QUICK = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
@@ -24,7 +24,7 @@ def numbers(rows=600, copied=60, seed=0):
 
 def report(table, target="y", algorithm="linear", **validation):
     requested = {"target": target, "algorithm": {"name": algorithm}, "validation": validation}
-    return Judge(table, **requested).trained.report
+    return Evaluated(table, **requested).trained.report
 
 
 def warned(result):
@@ -64,7 +64,7 @@ def test_groups_that_hold_the_copies_together_leave_nothing_to_warn_of():
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_single_pair_of_iris_is_no_alarm(seed):
-    result = Judge(
+    result = Evaluated(
         iris(), algorithm={"name": "decision_tree"}, validation={"method": "kfold"}, seed=seed
     ).trained.report
     assert result.duplicates.test_rows + result.duplicates.validation_share > 0

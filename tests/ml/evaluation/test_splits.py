@@ -1,4 +1,4 @@
-"""Splits are fair, seeded, and let no row judge a model that has learned from it."""
+"""Splits are fair, seeded, and let no row evaluate a model that has learned from it."""
 
 import numpy as np
 import pytest

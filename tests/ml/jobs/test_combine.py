@@ -212,7 +212,7 @@ def test_bytes_that_lie_about_a_member_are_refused(name):
         decode(safetensors_format.write(document, {**arrays, path: LIES[name](arrays[path])}))
 
 
-def test_rows_that_a_member_has_seen_in_another_dataset_judge_no_committee():
+def test_rows_that_a_member_has_seen_in_another_dataset_evaluate_no_committee():
     table, fresh = flats(), flats(30, seed=9)
     sitting = [model(table, "ridge"), model(table, "linear", seed=1)]
     trained = combined(pa.concat_tables([table, fresh]), sitting, "sha256:more")

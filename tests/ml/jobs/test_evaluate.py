@@ -35,7 +35,7 @@ def sheet(table, data_digest="sha256:own"):
     return Sheet(data_digest, table.num_rows, tuple(columns))
 
 
-class Judge:
+class Evaluated:
     """A trained model, and what evaluate says of it."""
 
     def __init__(self, table, memory_bytes=np.inf, **spec):
@@ -66,16 +66,16 @@ class Judge:
 
 
 @pytest.fixture(scope="module")
-def judge():
-    return Judge(iris())
+def flowers():
+    return Evaluated(iris())
 
 
 def values(metrics):
     return {(metric.name, metric.label): metric.value for metric in metrics}
 
 
-def test_on_its_own_data_it_is_evaluated_on_the_held_out_rows(judge):
-    result, report = judge.result(), judge.trained.report
+def test_on_its_own_data_it_is_evaluated_on_the_held_out_rows(flowers):
+    result, report = flowers.result(), flowers.trained.report
     assert values(result.metrics) == pytest.approx(values(report.test), rel=1e-12)
     assert result.confusion_matrix.counts == report.confusion_matrix.counts
     assert result.rejection == report.rejection
@@ -83,17 +83,17 @@ def test_on_its_own_data_it_is_evaluated_on_the_held_out_rows(judge):
     assert (result.rows, result.warnings) == (report.rows_test, [])
 
 
-def test_a_threshold_moves_the_border_between_two_classes(judge):
-    both = Judge(iris(slice(50, 150)))
+def test_a_threshold_moves_the_border_between_two_classes(flowers):
+    both = Evaluated(iris(slice(50, 150)))
     p = both.model.predict(both.table).probabilities[:, 1]
     truth = np.repeat([0, 1], 50)
     counts = both.result(rows="all", threshold=0.2).confusion_matrix.counts
     assert counts == [[int(((truth == i) & ((p > 0.2) == j)).sum()) for j in (0, 1)] for i in (0, 1)]
-    assert judge.faults(iris(), threshold=0.2) == [("/threshold", "invalid")]
+    assert flowers.faults(iris(), threshold=0.2) == [("/threshold", "invalid")]
 
 
-def test_on_all_rows_of_its_own_data_it_says_that_they_prove_nothing(judge):
-    result = judge.result(rows="all")
+def test_on_all_rows_of_its_own_data_it_says_that_they_prove_nothing(flowers):
+    result = flowers.result(rows="all")
     assert result.rows == 150
     assert result.reuse is None
     assert any("trained on these rows" in warning for warning in result.warnings)
@@ -101,13 +101,13 @@ def test_on_all_rows_of_its_own_data_it_says_that_they_prove_nothing(judge):
 
 def test_of_a_model_that_may_abstain_it_says_how_many_rows_are_accepted_and_how_well():
     members = [{"name": "ridge"}, {"name": "knn", "n_neighbors": 1}, {"name": "decision_tree", "max_depth": 1}]
-    judge = Judge(
+    flowers = Evaluated(
         iris(), algorithm={"name": "committee", "estimators": members, "voting": "hard", "min_probability": 1}
     )
-    result = judge.result(rows="all")
-    predictions = judge.model.predict(judge.table).predictions
+    result = flowers.result(rows="all")
+    predictions = flowers.model.predict(flowers.table).predictions
     accepted = [one is not None for one in predictions]
-    right = np.array(predictions)[accepted] == np.array(judge.table["species"].to_pylist())[accepted]
+    right = np.array(predictions)[accepted] == np.array(flowers.table["species"].to_pylist())[accepted]
     metrics = values(result.metrics)
     assert 0 < metrics["coverage", None] == np.mean(accepted) < 1
     assert metrics["selective_accuracy", None] == right.mean() > metrics["accuracy", None]
@@ -119,20 +119,20 @@ def moved(table, by=0.001):
     return table.set_column(0, "x0", pa.array(table["x0"].to_numpy() + by))
 
 
-def test_other_data_is_evaluated_whole(judge):
-    result = judge.result(moved(iris(slice(0, 150, 3))), "sha256:other")
+def test_other_data_is_evaluated_whole(flowers):
+    result = flowers.result(moved(iris(slice(0, 150, 3))), "sha256:other")
     assert result.rows == 50
     assert result.reuse.rows == "all rows, target 'species'"
     assert result.warnings == []
 
 
-def test_training_rows_within_another_dataset_are_left_out(judge):
+def test_training_rows_within_another_dataset_are_left_out(flowers):
     """The same table in another order, with ten rows more: the ten and those held out are evaluated."""
     rng = np.random.default_rng(0)
-    table = pa.concat_tables([judge.table, moved(iris(slice(0, 150, 15)))]).take(pa.array(rng.permutation(160)))
-    seen = judge.trained.report.rows_train
-    result, every = judge.result(table, "sha256:other"), judge.result(table, "sha256:other", rows="all")
-    twins = judge.trained.report.duplicates.test_rows
+    table = pa.concat_tables([flowers.table, moved(iris(slice(0, 150, 15)))]).take(pa.array(rng.permutation(160)))
+    seen = flowers.trained.report.rows_train
+    result, every = flowers.result(table, "sha256:other"), flowers.result(table, "sha256:other", rows="all")
+    twins = flowers.trained.report.duplicates.test_rows
     assert result.rows == 160 - seen - twins
     assert (
         result.evidence
@@ -146,21 +146,21 @@ def test_training_rows_within_another_dataset_are_left_out(judge):
     assert "optimistic" in every.warnings[0]
 
 
-def test_a_part_of_the_training_rows_leaves_none_to_judge(judge):
-    sheet_of_seen = judge.table.take(pa.array(np.flatnonzero(~np.isin(np.arange(150), held_out(judge)))))
+def test_a_part_of_the_training_rows_leaves_none_to_evaluate(flowers):
+    sheet_of_seen = flowers.table.take(pa.array(np.flatnonzero(~np.isin(np.arange(150), held_out(flowers)))))
     with pytest.raises(InvalidData, match="equal training rows of the model: none is left"):
-        judge.result(sheet_of_seen, "sha256:part")
-    assert judge.result(sheet_of_seen, "sha256:part", rows="all").rows == 120
+        flowers.result(sheet_of_seen, "sha256:part")
+    assert flowers.result(sheet_of_seen, "sha256:part", rows="all").rows == 120
 
 
-def held_out(judge):
-    cells = judge.result(examples=1000).confusion_matrix.cells
+def held_out(flowers):
+    cells = flowers.result(examples=1000).confusion_matrix.cells
     return [row for cell in cells for row in cell.rows]
 
 
-def test_a_version_that_does_not_know_its_training_rows_says_so(judge):
-    other = Judge.__new__(Judge)
-    other.table, other.model, other.version, other.seen = judge.table, judge.model, judge.version, None
+def test_a_version_that_does_not_know_its_training_rows_says_so(flowers):
+    other = Evaluated.__new__(Evaluated)
+    other.table, other.model, other.version, other.seen = flowers.table, flowers.model, flowers.version, None
     result = other.result(other.table, "sha256:other")
     assert result.rows == 150
     assert any("training rows are not known" in warning for warning in result.warnings)
@@ -173,8 +173,8 @@ def test_new_rows_of_few_different_values_are_evaluated_though_they_equal_traini
     def table(rows):
         return pa.table({name: rng.choice(["a", "b", "c"], rows) for name in ("sex", "age", "species")})
 
-    judge = Judge(table(2000), algorithm={"name": "decision_tree"})
-    result = judge.result(table(500), "sha256:new")
+    flowers = Evaluated(table(2000), algorithm={"name": "decision_tree"})
+    result = flowers.result(table(500), "sha256:new")
     assert result.rows == 500
     assert "500 of 500 rows equal a training row of the model in all columns used, no more than" in result.warnings[0]
 
@@ -187,21 +187,21 @@ def test_rows_learned_in_batches_are_left_out_of_their_own_table(monkeypatch):
     x = rng.normal(size=(8000, 8))
     table = pa.table({f"x{place}": x[:, place] for place in range(8)} | {"y": x.sum(axis=1)})
     room = cost.BASE_BYTES + 3_000_000  # for batches and hashes of rows, not for all rows
-    judge = Judge(table, algorithm={"name": "linear_sgd"}, target="y", memory_bytes=room)
-    assert "batch_rows" in judge.version.header.receipt
-    result = judge.result()
-    assert result.rows == 8000 - judge.trained.report.rows_train
-    assert judge.result(rows="held_out").rows == result.rows
-    cramped = Judge(table, algorithm={"name": "linear_sgd"}, target="y", memory_bytes=1)
+    flowers = Evaluated(table, algorithm={"name": "linear_sgd"}, target="y", memory_bytes=room)
+    assert "batch_rows" in flowers.version.header.receipt
+    result = flowers.result()
+    assert result.rows == 8000 - flowers.trained.report.rows_train
+    assert flowers.result(rows="held_out").rows == result.rows
+    cramped = Evaluated(table, algorithm={"name": "linear_sgd"}, target="y", memory_bytes=1)
     assert cramped.trained.seen == b""
     assert any("was trained on these rows" in warning for warning in cramped.result().warnings)
 
 
-def test_every_cell_names_rows_that_belong_to_it(judge):
+def test_every_cell_names_rows_that_belong_to_it(flowers):
     table = iris()
-    result = judge.result(rows="all", examples=7)
+    result = flowers.result(rows="all", examples=7)
     matrix = result.confusion_matrix
-    predicted = judge.model.predict(table).predictions
+    predicted = flowers.model.predict(table).predictions
     truth = table["species"].to_pylist()
     for cell in matrix.cells:
         assert cell.count == matrix.counts[cell.truth][cell.assigned]
@@ -214,21 +214,21 @@ def test_every_cell_names_rows_that_belong_to_it(judge):
     assert sum(cell.count for cell in matrix.cells) == 150
     hits = [cell.truth == cell.assigned for cell in matrix.cells]
     assert hits == sorted(hits)  # mistakes first
-    assert judge.result(examples=0).confusion_matrix.cells is None
+    assert flowers.result(examples=0).confusion_matrix.cells is None
 
 
-def test_row_numbers_are_those_of_the_dataset(judge):
+def test_row_numbers_are_those_of_the_dataset(flowers):
     """Held-out rows keep the numbers of the table; rows without a truth are not evaluated."""
     table = iris().to_pydict()
     table["species"][:20] = [None] * 20
-    result = judge.result(pa.table(table), "sha256:other", rows="all", examples=1000)
+    result = flowers.result(pa.table(table), "sha256:other", rows="all", examples=1000)
     assert sorted(row for cell in result.confusion_matrix.cells for row in cell.rows) == list(range(20, 150))
 
 
-def test_every_fault_at_once(judge):
+def test_every_fault_at_once(flowers):
     table = iris().drop_columns(["x1", "species"]).append_column("x1", pa.array(["a"] * 150)).drop_columns(["x2"])
     costs = {"classes": ["setosa", "rose"], "costs": [[0, 1], [1]]}
-    assert judge.faults(table, version=1, alias="a", rows="held_out", costs=costs) == [
+    assert flowers.faults(table, version=1, alias="a", rows="held_out", costs=costs) == [
         ("/alias", "invalid"),
         ("/costs/classes", "invalid"),
         ("/costs/costs/1", "invalid"),
@@ -239,30 +239,30 @@ def test_every_fault_at_once(judge):
     ]
 
 
-def test_the_truth_must_be_of_the_models_kind(judge):
+def test_the_truth_must_be_of_the_models_kind(flowers):
     table = iris().drop_columns(["species"]).append_column("species", pa.array(range(150)))
-    assert judge.faults(table) == [("/target", "wrong_kind")]
-    assert judge.faults(iris(), "sha256:own", target="x0", rows="held_out") == [
+    assert flowers.faults(table) == [("/target", "wrong_kind")]
+    assert flowers.faults(iris(), "sha256:own", target="x0", rows="held_out") == [
         ("/target", "invalid"),
         ("/target", "wrong_kind"),
     ]
 
 
-def test_classes_the_model_does_not_know_are_mistakes(judge):
+def test_classes_the_model_does_not_know_are_mistakes(flowers):
     table = iris().to_pydict()
     table["species"][:10] = ["rose"] * 10
-    result = judge.result(pa.table(table), "sha256:other", rows="all")
-    plain = judge.result(iris(), "sha256:other", rows="all")
+    result = flowers.result(pa.table(table), "sha256:other", rows="all")
+    plain = flowers.result(iris(), "sha256:other", rows="all")
     assert result.confusion_matrix.classes == ["setosa", "versicolor", "virginica", "rose"]
     assert sum(result.confusion_matrix.counts[3][:3]) == 10
     assert values(result.metrics)["accuracy", None] == values(plain.metrics)["accuracy", None] - 10 / 150
     assert any("10 rows" in warning and "rose" in warning for warning in result.warnings)
 
 
-def test_costs_move_the_decision(judge):
+def test_costs_move_the_decision(flowers):
     """Calling a virginica a versicolor costs ten times the other mistakes: fewer of these, and cheaper in all."""
     costs = {"classes": ["virginica", "versicolor", "setosa"], "costs": [[0, 10, 10], [1, 0, 1], [1, 1, 0]]}
-    result = judge.result(rows="all", costs=costs)
+    result = flowers.result(rows="all", costs=costs)
     before, after = result.confusion_matrix.counts, result.costs.confusion_matrix.counts
     assert result.costs.cost.value <= result.costs.cost_of_most_probable.value
     assert after[2][1] <= before[2][1]
@@ -276,8 +276,8 @@ def test_coverage_of_intervals_by_fifths_of_the_prediction():
     rng = np.random.default_rng(0)
     x = rng.exponential(size=1500)
     table = pa.table({"x": x, "y": (1 + 10 * x) * np.exp(0.3 * rng.normal(size=1500))})
-    judge = Judge(table.slice(0, 1000), target="y", algorithm={"name": "ridge"})
-    result = judge.result(table.slice(1000), "sha256:other").intervals
+    flowers = Evaluated(table.slice(0, 1000), target="y", algorithm={"name": "ridge"})
+    result = flowers.result(table.slice(1000), "sha256:other").intervals
     assert (result.interval, result.coverage.n, [fifth.rows for fifth in result.fifths]) == (
         "split-conformal",
         500,
@@ -285,36 +285,36 @@ def test_coverage_of_intervals_by_fifths_of_the_prediction():
     )
     assert all(fifth.coverage.upper > 0.95 for fifth in result.fifths)
     assert result.coverage.value == pytest.approx(np.mean([fifth.coverage.value for fifth in result.fifths]))
-    assert Judge(iris()).result().intervals is None
+    assert Evaluated(iris()).result().intervals is None
 
 
 @pytest.mark.parametrize("preprocessing", [{}, {"target": "log", "basis": [{"kind": "polynomial", "columns": ["x2"]}]}])
 def test_regression(preprocessing):
     data = load_diabetes()
     table = pa.table({f"x{place}": data.data[:, place] for place in range(10)} | {"y": data.target})
-    judge = Judge(table, algorithm={"name": "ridge"}, target="y", preprocessing=preprocessing)
-    result = judge.result()
-    assert values(result.metrics) == pytest.approx(values(judge.trained.report.test), rel=1e-12)
+    flowers = Evaluated(table, algorithm={"name": "ridge"}, target="y", preprocessing=preprocessing)
+    result = flowers.result()
+    assert values(result.metrics) == pytest.approx(values(flowers.trained.report.test), rel=1e-12)
     assert result.confusion_matrix is None
     costs = {"classes": [1, 2], "costs": [[0, 1], [1, 0]]}
-    assert judge.faults(table, costs=costs) == [("/costs", "invalid")]
+    assert flowers.faults(table, costs=costs) == [("/costs", "invalid")]
 
 
 @pytest.mark.parametrize(("name", "metric"), [("kmeans", "inertia"), ("pca", "explained_variance")])
 def test_without_a_target(name, metric):
-    judge = Judge(iris().drop_columns(["species"]), algorithm={"name": name}, target=None)
-    result = judge.result()
-    assert result.rows == judge.trained.report.rows_test
+    flowers = Evaluated(iris().drop_columns(["species"]), algorithm={"name": name}, target=None)
+    result = flowers.result()
+    assert result.rows == flowers.trained.report.rows_test
     assert values(result.metrics)[metric, None] is not None
-    assert judge.faults(iris(), target="species") == [("/target", "invalid")]
+    assert flowers.faults(iris(), target="species") == [("/target", "invalid")]
 
 
-def test_a_model_that_does_not_say_what_it_held_out_is_evaluated_on_all(judge):
+def test_a_model_that_does_not_say_what_it_held_out_is_evaluated_on_all(flowers):
     """As one whose receipt was written by another way of training."""
-    other = Judge.__new__(Judge)
-    other.table, other.model, other.seen = judge.table, judge.model, None
-    header = judge.version.header._replace(receipt={"data_digest": "sha256:own"})
-    other.version = judge.version._replace(header=header)
+    other = Evaluated.__new__(Evaluated)
+    other.table, other.model, other.seen = flowers.table, flowers.model, None
+    header = flowers.version.header._replace(receipt={"data_digest": "sha256:own"})
+    other.version = flowers.version._replace(header=header)
     assert other.result().rows == 150
     with pytest.raises(InvalidData):
         other.result(rows="held_out")

@@ -1,4 +1,4 @@
-"""What refits on resamples say of coefficients, predictions and measures (LION 5.3)."""
+"""Refits on resamples: spread of coefficients, predictions and metrics (LION 5.3)."""
 
 import json
 from uuid import UUID

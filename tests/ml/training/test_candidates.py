@@ -1,4 +1,4 @@
-"""What a search tries."""
+"""Candidates of a search."""
 
 import math
 

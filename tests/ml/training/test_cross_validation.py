@@ -1,4 +1,4 @@
-"""Folds, leave-one-out and bootstrap judge by rows that were not seen, whatever preparation learns."""
+"""Folds, leave-one-out and bootstrap evaluate by rows that were not seen, whatever preparation learns."""
 
 import numpy as np
 import pyarrow as pa
@@ -50,8 +50,8 @@ def fits(features, algorithm, *, target="y", **preprocessing):
     request = {"target": target, "features": features, "algorithm": algorithm, "preprocessing": preprocessing}
     spec = TrainSpec.model_validate(request | {"validation": {"method": "loo"}})
     planned = plan(spec, sheet, N)
-    material = TrainingSet.read(planned, table)
-    return Fits(material, np.arange(N), 0, rng(), lambda *_: None), plan(spec, sheet, 100_000)
+    training_set = TrainingSet.read(planned, table)
+    return Fits(training_set, np.arange(N), 0, rng(), lambda *_: None), plan(spec, sheet, 100_000)
 
 
 LINEAR, RIDGE, KNN = (
@@ -85,7 +85,7 @@ PLAIN, MIXED, RARE, GAPS = ["a", "b"], ["a", "city"], ["b", "city"], ["a", "gaps
 @pytest.mark.parametrize("target", ["y", "kind"])
 def test_leave_one_out_in_closed_form_is_brute_force_or_not_taken(features, algorithm, how, closed, target):
     fitted, planned = fits(features, algorithm, target=target, **how)
-    quick = closed_form(fitted.material, fitted.rows)
+    quick = closed_form(fitted.training_set, fitted.rows)
     assert (planned.seconds < 60) == (closed is not None), "the plan foresees how many fits there are"
     if closed is None:
         assert quick is None
@@ -107,12 +107,12 @@ def test_leave_one_out_metrics_are_those_of_brute_force(target):
         == "Leave-one-out predicts each of these by a fit of all the others, in closed form but for 1 rows."
     )
     predictions = np.array([fitted.predicted(np.array([row])).value[0] for row in range(N)])
-    material = fitted.material
+    training_set = fitted.training_set
     first = result.metrics[0]
     wrong = (
-        predictions.argmax(axis=1) == material.target.codes
+        predictions.argmax(axis=1) == training_set.target.codes
         if target == "kind"
-        else (predictions - material.target.y) ** 2
+        else (predictions - training_set.target.y) ** 2
     )
     expected = wrong.mean() if target == "kind" else np.sqrt(wrong.mean())
     assert first.value == pytest.approx(expected, rel=1e-10)
@@ -123,7 +123,7 @@ def test_leave_one_out_metrics_are_those_of_brute_force(target):
 def test_rows_left_out_teach_nothing():
     """Preparation neither: the mean that fills a gap and the scale come from the other rows."""
     fitted, _ = fits(GAPS, RIDGE)
-    whole = fit_rows(fitted.material, np.arange(N), 0).preparation.learned
+    whole = fit_rows(fitted.training_set, np.arange(N), 0).preparation.learned
     part = fitted.of(np.arange(N - 1)).preparation.learned
     assert (whole.fill != part.fill).all()
     assert (whole.scale != part.scale).all()
@@ -138,7 +138,7 @@ def test_kfold():
 
 
 def test_bootstrap():
-    """Rows left out are about 0.368 of all (LION 5.3), and judge more strictly than the .632 rule says they should."""
+    """Rows left out are about 0.368 of all (LION 5.3), and evaluate more strictly than the .632 rule assumes."""
     fitted, _ = fits(PLAIN, LINEAR)
     result = validate(fitted, Validation(method="bootstrap", resamples=40))
     assert (result.metrics[0].n, result.metrics[0].interval) == (40, "bootstrap (approximate)")

@@ -1,4 +1,4 @@
-"""What would make a job fail for its data is refused by the plan, where a data sheet shows it."""
+"""Faults of data that would make a job fail are refused by the plan, where a data sheet shows them."""
 
 import numpy as np
 import pyarrow as pa

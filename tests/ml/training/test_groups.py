@@ -13,7 +13,7 @@ from app.ml.training.cross_validation import Fits, validate
 from app.ml.training.plan import plan
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
-from tests.ml.jobs.test_evaluate import NOWHERE, Judge, sheet
+from tests.ml.jobs.test_evaluate import NOWHERE, Evaluated, sheet
 
 PATIENTS, VISITS = 40, 5
 NEIGHBOUR = {"name": "knn", "n_neighbors": 1}
@@ -34,8 +34,8 @@ def train_request(target="score", algorithm=NEIGHBOUR, **validation):
     return {"target": target, "features": None, "algorithm": algorithm, "validation": validation}
 
 
-def judge(**how):
-    return Judge(visits().drop_columns(["ill"]), **train_request(**how))
+def evaluate(**how):
+    return Evaluated(visits().drop_columns(["ill"]), **train_request(**how))
 
 
 def rmse(metrics):
@@ -43,7 +43,7 @@ def rmse(metrics):
 
 
 def test_relatives_no_longer_give_the_target_away():
-    by_rows, by_patients = (judge(group=group).trained.report for group in (None, "patient"))
+    by_rows, by_patients = (evaluate(group=group).trained.report for group in (None, "patient"))
     assert rmse(by_rows.test) < 0.1
     assert rmse(by_patients.test) > 0.7
     assert "in whole groups by column 'patient'" in by_patients.evidence
@@ -52,8 +52,8 @@ def test_relatives_no_longer_give_the_target_away():
 
 
 def test_the_group_is_no_feature_unless_it_is_named():
-    assert [column.name for column in judge(group="patient").version.header.inputs] == ["gene"]
-    assert [column.name for column in judge().version.header.inputs] == ["gene", "patient"]
+    assert [column.name for column in evaluate(group="patient").version.header.inputs] == ["gene"]
+    assert [column.name for column in evaluate().version.header.inputs] == ["gene", "patient"]
     named = TrainSpec.model_validate(train_request(group="patient") | {"features": ["gene", "patient"]})
     planned = plan(named, sheet(visits()).columns, PATIENTS * VISITS)
     assert planned.features == ("gene", "patient")
@@ -65,7 +65,7 @@ def test_the_group_is_no_feature_unless_it_is_named():
 def test_every_validation_keeps_groups_together(method, target):
     how = {"method": method, "group": "patient", "resamples": 10}
     table = visits().drop_columns(["ill" if target == "score" else "score"])
-    report = Judge(table, **train_request(target, **how)).trained.report
+    report = Evaluated(table, **train_request(target, **how)).trained.report
     values = {metric.name: metric.value for metric in report.cross_validation}
     assert values["rmse"] > 0.7 if target == "score" else values["accuracy"] < 0.75
     assert "group" in report.evidence.split("; ")[1]
@@ -75,23 +75,25 @@ def test_leave_one_group_out_is_brute_force():
     table = visits(6)
     spec = TrainSpec.model_validate(train_request(algorithm={"name": "linear"}, method="loo", group="patient"))
     columns = sheet(table).columns
-    material = TrainingSet.read(plan(spec, columns, table.num_rows), table)
-    fits = Fits(material, np.arange(1, 30), 0, np.random.default_rng(0), lambda *_: None)
+    training_set = TrainingSet.read(plan(spec, columns, table.num_rows), table)
+    fits = Fits(training_set, np.arange(1, 30), 0, np.random.default_rng(0), lambda *_: None)
     patients = np.array(table["patient"].to_pylist())[1:]
     predicted = np.empty(29)
     for patient in np.unique(patients):
         own = np.flatnonzero(patients == patient)
         fitted = fits.of(np.setdiff1d(np.arange(29), own))
-        predicted[own] = fitted.learned.predict(material.data(fitted.preparation, 1 + own).x)
+        predicted[own] = fitted.learned.predict(training_set.data(fitted.preparation, 1 + own).x)
     result = validate(fits, Validation(method="loo", group="patient"))
-    assert rmse(result.metrics) == pytest.approx(np.sqrt(np.mean((predicted - material.target.y[1:]) ** 2)), rel=1e-12)
+    assert rmse(result.metrics) == pytest.approx(
+        np.sqrt(np.mean((predicted - training_set.target.y[1:]) ** 2)), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("target", ["score", "ill"])
 def test_an_evaluation_on_the_same_table_evaluates_the_same_groups(target):
     table = visits().drop_columns(["ill" if target == "score" else "score"])
-    judge = Judge(table, **train_request(target, group="patient"))
-    result, report = judge.result(), judge.trained.report
+    evaluated = Evaluated(table, **train_request(target, group="patient"))
+    result, report = evaluated.result(), evaluated.trained.report
     assert (result.rows, result.reuse, result.warnings) == (report.rows_test, report.reuse, [])
     assert [metric.value for metric in result.metrics] == pytest.approx([metric.value for metric in report.test])
     assert "by group 'patient'" in report.reuse.rows

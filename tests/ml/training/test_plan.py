@@ -1,4 +1,4 @@
-"""What a request means, and every fault of one at once."""
+"""The plan of a request, and every fault of one at once."""
 
 import pytest
 

@@ -47,10 +47,10 @@ def test_metrics_are_those_of_the_peer_on_the_same_folds(diabetes):
     for tried, penalty in zip(ranking.tried, PENALTIES, strict=True):
         scores = []
         for fold in folds:
-            learn, judge = rows[fold.train], rows[fold.test]
+            learn, held_out = rows[fold.train], rows[fold.test]
             scale = StandardScaler().fit(x[learn])
             model = Ridge(alpha=penalty).fit(scale.transform(x[learn]), y[learn])
-            scores.append(np.sqrt(np.mean((model.predict(scale.transform(x[judge])) - y[judge]) ** 2)))
+            scores.append(np.sqrt(np.mean((model.predict(scale.transform(x[held_out])) - y[held_out]) ** 2)))
         np.testing.assert_allclose(tried.folds, scores, rtol=1e-9)
         assert tried.validation.value == pytest.approx(np.mean(scores))
     assert ranking.tried[ranking.best].rank == 1

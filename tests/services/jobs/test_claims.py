@@ -1,4 +1,4 @@
-"""Who gets a job, and when."""
+"""Claims: one worker gets a job, when its time has come."""
 
 import threading
 from uuid import uuid4

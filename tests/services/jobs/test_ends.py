@@ -1,4 +1,4 @@
-"""How an attempt ends."""
+"""Ends of an attempt."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What clients see of jobs."""
+"""Jobs as clients see them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What others dropped is taken up."""
+"""Expired leases and forgotten jobs are taken up."""
 
 from sqlalchemy import text
 

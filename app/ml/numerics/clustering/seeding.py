@@ -1,4 +1,4 @@
-"""Where clustering starts: random rows, or rows spread out by k-means++.
+"""Initial centres of a clustering: random rows, or rows spread out by k-means++.
 
 Reference: Arthur & Vassilvitskii (2007), SODA: 1027.
 """

@@ -1,4 +1,4 @@
-"""Which cells of the nearest-centre partition of space touch, and in the plane where their walls run (LION 12)."""
+"""Voronoi cells of centres: pairs that touch, and in the plane their walls (LION 12)."""
 
 from itertools import pairwise
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What a processor does in one instruction or a few, and numba has no name for. Words are unsigned, of 64 bits."""
+"""Processor instructions that numba has no name for, written for LLVM. Words are unsigned, of 64 bits."""
 
 from collections.abc import Callable
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""How well inputs determine coefficients: condition numbers, rank, variance inflation (LION 4.7).
+"""Conditioning of inputs: condition numbers, rank, variance inflation (LION 4.7).
 
 References: Belsley, Kuh & Welsch (1980), Regression Diagnostics, ch. 3; Marquardt (1970), Technometrics 12:591.
 """

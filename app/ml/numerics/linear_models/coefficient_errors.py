@@ -1,4 +1,4 @@
-"""What a least squares fit says about itself: errors of coefficients, χ², Q, likelihood (LION 5.1, 5.2.1).
+"""Errors and tests of a least squares fit: errors of coefficients, χ², Q, likelihood (LION 5.1, 5.2.1).
 
 Errors are taken as independent and normal, of variance σ²/weight.
 """

@@ -1,4 +1,4 @@
-"""What linear fits predict for each row when it is left out, from one fit (LION 3.2).
+"""Leave-one-out predictions of linear fits, from one fit (LION 3.2).
 
 A fit whose predictions are Hy, with H free of y, predicts row i without itself with the residual eᵢ/(1 − hᵢᵢ).
 

@@ -1,4 +1,4 @@
-"""What is written for LLVM does what its twin in Python says."""
+"""Code written for LLVM equals its twin in Python."""
 
 import numpy as np
 import pytest

@@ -34,7 +34,7 @@ NAMED = 10
 
 
 class EvaluatedModel(NamedTuple):
-    """What the rows say, and which they are."""
+    """Evaluation of a model on a table, and the rows that it is of."""
 
     evaluation: Evaluation
     rows: Labels
@@ -47,7 +47,7 @@ class EvaluatedModel(NamedTuple):
 
 
 def column_faults(header: Header, target: str | None, columns: Sequence[TableColumn], rows: int) -> Iterator[Fault]:
-    """What a dataset of so many rows lacks to judge a model. target: the column of the truth."""
+    """Faults of a dataset of so many rows for the evaluation of a model. target: the column of the truth."""
     known = {column.name: column for column in recast_columns(columns, kinds_used(header.receipt))}
     for wanted in header.inputs:
         column = known.get(wanted.name)
@@ -100,7 +100,7 @@ def _validation(receipt: Mapping[str, JSON]) -> Mapping[str, JSON]:
     return (receipt.get("spec") or {}).get("validation") or {}
 
 
-def judge(
+def evaluate_table(
     model: Model,
     table: pa.Table,
     target: Target,
