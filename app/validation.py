@@ -91,6 +91,7 @@ class _Found(NamedTuple):
 def validation_faults(errors: Sequence[Mapping[str, Any]], kind: Any = None) -> list[Fault]:
     """All of them, each place once, without the values. kind: the type of the body."""
     faults: dict[str, list[Fault]] = {}
+    others: set[str] = set()
     for error in errors:
         where, *steps = error["loc"]
         if where in OUTSIDE:
@@ -102,7 +103,14 @@ def validation_faults(errors: Sequence[Mapping[str, Any]], kind: Any = None) -> 
         before = faults.setdefault(fault.pointer, [])
         if not before or found.alternative:
             before.append(fault)
-    return [_joined(several) for several in faults.values()]
+        if found.alternative:
+            others.add(fault.pointer)
+    return [_joined(several) for at, several in faults.items() if at not in others or not _fits_one(at, faults)]
+
+
+def _fits_one(pointer: str, faults: Iterable[str]) -> bool:
+    """True if the value has the type of a member of the union: then the fault lies within it."""
+    return any(other.startswith(f"{pointer}/") for other in faults)
 
 
 def in_document_order(faults: Iterable[Fault], body: object) -> list[Fault]:

@@ -117,6 +117,17 @@ def test_a_tag_is_no_step_of_a_place():
     assert [fault.pointer for fault in faults_of(MetricsRequest, {"task": "regresion"})] == ["/task"]
 
 
+@pytest.mark.parametrize(
+    ("class_weight", "faults"),
+    [
+        ("even", [("/class_weight", "Must be balanced; or must be an object, not a string.")]),
+        ({"a": 0, "b": 1}, [("/class_weight/a", "Must be greater than 0.")]),
+    ],
+)
+def test_a_value_of_the_type_of_one_alternative_has_the_faults_of_that(class_weight, faults):
+    assert [fault[:2] for fault in faults_of(TrainRequest, VALID | {"class_weight": class_weight})] == faults
+
+
 def test_faults_are_in_the_order_of_the_document_and_each_is_reported_once():
     body = {"b": [0, {"x": 1, "y": 2}], "a/b": 1}
     expected = [Fault(at, "") for at in ("/query/limit", "/b/0", "/b/1/x", "/b/1/y", "/a~1b", "/missing")]

@@ -20,8 +20,8 @@ def make_portable(schema: Schema) -> None:
     members = schema.get("anyOf", ())
     if len(members) > 1 and all("$ref" in member for member in members):
         schema["oneOf"] = schema.pop("anyOf")  # TypeScript's clients merge the members of anyOf into one interface
-    if {"array"} < _types(schema):
-        del schema["anyOf"]  # Java's clients have no type for a list beside another type; the description names both
+    if {"array"} < _types(schema) or {"object", "string"} <= _types(schema):
+        del schema["anyOf"]  # Java's clients have no type for one of two such types; the description names both
         schema.pop("default", None)
     if _holds_objects(schema.get("default")):
         del schema["default"]  # generators copy it into the code as text; the description states it

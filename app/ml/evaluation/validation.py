@@ -26,7 +26,7 @@ class Validation(Body):
         description="A column that names rows which belong together, such as a patient: all rows with one value of it "
         "are on the same side of every split into training and test rows, folds and resamples, so that the metrics are "
         "those of new groups. A row without a value is a group of its own. The column is not a feature unless "
-        "`features` names it. Rows that an algorithm sets aside within a fit, as for early stopping, are drawn row by "
+        "`features` names it. Rows that an algorithm holds out within a fit, as for early stopping, are drawn row by "
         "row. Null: rows are split one by one.",
     )
 

@@ -72,6 +72,7 @@ def closed_form(spec: TrainSpec, chosen: Sequence[TableColumn]) -> bool:
     return (
         spec.validation.method == "loo"
         and spec.validation.group is None
+        and spec.class_weight is None
         and form is not None
         and not how.basis
         and how.target == "none"

@@ -13,6 +13,7 @@ from app.ml.contract.algorithm import Inputs, Size, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.preparation.function_checks import function_faults, function_names, functions
 from app.ml.tables.casting import kind_faults, kind_warnings, recast_columns
+from app.ml.training.class_weights import class_weight_faults
 from app.ml.training.column_faults import column_faults, transform_faults
 from app.ml.training.cost import cost_of, encoded_widths
 from app.ml.training.data_faults import value_faults
@@ -58,6 +59,7 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
     task, faults = chosen_task(spec, known)
     faults += [*unread, *column_faults(spec, known, task, rows), *value_faults(spec, known)]
     faults += group_faults(spec.validation, known, spec.target)
+    faults += class_weight_faults(spec.class_weight, task)
     if spec.validation.method == "loo" and spec.target is None:
         faults.append(Fault("/validation/method", "Leave-one-out compares predictions with a target: take kfold."))
     features, warnings = chosen_features(spec, columns, rows)
@@ -71,7 +73,8 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
     usable = rows - (known[spec.target].missing if spec.target is not None else 0)
     units = units_of(spec.validation, known, usable)
     cost = cost_of(spec, task, chosen, size, units=units, memory_bytes=memory_bytes)
-    if faults := [*streaming_fault(spec.validation, cost.batch_rows)]:
+    faults = [*streaming_fault(spec.validation, cost.batch_rows)]
+    if faults := [*faults, *class_weight_faults(spec.class_weight, task, cost.batch_rows)]:
         raise InvalidRequest(faults=faults)
     warnings += [*warned, *plan_warnings(spec, chosen, known, usable), *batch_warnings(cost.batch_rows)]
     warnings += group_warnings(spec.validation, known, features)

@@ -9,6 +9,7 @@ from app.ml.contract.algorithm import Learner, Task
 from app.ml.contract.given_kinds import KindName
 from app.ml.evaluation.validation import Validation
 from app.ml.preparation.request import Preprocessing
+from app.ml.training.class_weights import ClassWeight
 from app.wire import Body
 
 if TYPE_CHECKING:
@@ -33,6 +34,13 @@ class TrainSpec(Body):
         None,
         description="A numeric column with the error (standard deviation) of each row's target: instead of weights, a "
         "row counts as 1/sigma². Algorithms with a test of goodness of fit (linear) take them as known.",
+    )
+    class_weight: ClassWeight | None = Field(
+        None,
+        description="Weights of classes in the fit, beside those of rows: `balanced`, by which every class counts as "
+        'much as any other, or an object with the weight of each class by its label, such as {"yes": 5}; other classes '
+        "have 1. Metrics are of the rows as they are; probabilities are those of rows that are so weighted. Null: all "
+        "classes have 1.",
     )
     kinds: dict[str, KindName] = Field(
         {},

@@ -32,6 +32,7 @@ from app.ml.preparation.target import Target, read_target, read_weights
 from app.ml.preparation.target_encoding import Outcome
 from app.ml.preparation.target_transform import carried, check_domain, transformed, turned_back, with_bias
 from app.ml.preparation.training_rows import code_tables, coded
+from app.ml.training.class_weights import ClassWeight, weighted
 from app.ml.training.incremental import Batches, fit_batches
 from app.ml.training.plan import Plan
 from app.ml.training.train_spec import TrainSpec
@@ -53,6 +54,7 @@ class TrainingSet(NamedTuple):
     """(rows,) where each of them is in the dataset."""
     groups: Labels | None
     """(rows,) codes of the groups that splits keep together."""
+    class_weight: ClassWeight | None = None
     each: Each = in_turn
     """Makes fits of these rows, or parts of one, perhaps at once."""
 
@@ -84,6 +86,7 @@ class TrainingSet(NamedTuple):
             errors_known=spec.sigma is not None,
             numbers=target.rows,
             groups=None if (group := spec.validation.group) is None else read_groups(table, group, target.rows),
+            class_weight=spec.class_weight,
             each=each,
         )
 
@@ -154,7 +157,7 @@ class TrainingSet(NamedTuple):
         how, context = self.preprocessing.target, nested.context(seed, progress, self.each)
 
         def turned(rows: Data) -> Data:
-            return transformed(how, rows, errors_known=self.errors_known)
+            return transformed(how, weighted(self.class_weight, rows), errors_known=self.errors_known)
 
         if batches is None:
             fit = self.algorithm.fit(self.params, turned(data), context)
