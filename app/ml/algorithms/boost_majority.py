@@ -7,7 +7,8 @@ Rows weigh the same at first; after every round the rows that its tree got wrong
 and the prediction is the unweighted majority. If every tree is right on at least 1/2 + γ of the weight, whatever the
 weights, the majority is wrong on at most n(1 − 4γ²)^{T/2} of n rows after T rounds: on none after T > ln n/(2γ²),
 which is how many rounds there are by default (odd, so that votes of two classes cannot tie). A tree whose edge falls
-short of γ ends it: the summary names the round, and the model is that of the rounds before it.
+short of γ ends it: the summary names the round, and the model is that of the rounds before it. If that is the first
+tree, and γ is given, the fit fails.
 
 By default γ is the largest of 0.1, 0.05 and 0.02 with which no tree falls short; if even 0.02 is too much to ask for,
 as where classes overlap, the rounds before the first such tree are the model, and nothing is guaranteed. Trees have 3
@@ -46,6 +47,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
+from app.errors import InvalidData
 from app.ml.contract.algorithm import (
     JSON,
     Accepts,
@@ -102,7 +104,10 @@ class State(NamedTuple):
 def fit(params: BoostMajority, data: Data, context: Context) -> Fit[State]:
     weak = Weak(data, params.max_depth or _depth(data.targets.shape[1]))
     if params.edge is not None:
-        return _boosted(params, params.edge, data, weak, context)
+        found = _boosted(params, params.edge, data, weak, context)
+        if found.state.failed == 1:
+            raise InvalidData(_shortfall(1, found.state.edges[0], params.edge))
+        return found
     for required in EDGES:
         found = _boosted(params, required, data, weak, context)
         if not found.state.failed:
@@ -178,10 +183,12 @@ def _depth(classes: int) -> int:
 
 
 def _warnings(failed: int, edge: float, required: float) -> list[str]:
-    if not failed:
-        return []
+    return [_shortfall(failed, edge, required)] if failed else []
+
+
+def _shortfall(failed: int, edge: float, required: float) -> str:
     short = f"the tree's edge was {edge:.3g}, not {required:.3g}"
-    return [f"The weak-learner assumption failed in round {failed}: {short}. Take a smaller `edge` or deeper trees."]
+    return f"The weak-learner assumption failed in round {failed}: {short}. Take a smaller `edge` or deeper trees."
 
 
 ALGORITHM = Algorithm(

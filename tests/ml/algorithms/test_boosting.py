@@ -278,6 +278,15 @@ def test_it_says_in_which_round_the_assumption_failed(cancer):
     assert f"round {found.state.failed}" in found.warnings[0]
 
 
+def test_a_first_tree_without_the_edge_fails(cancer):
+    chance = Data.of(Task.CLASSIFICATION, np.zeros((10, 1)), [0] * 5 + [1] * 5)
+    with pytest.raises(InvalidData, match=r"failed in round 1: the tree's edge was 0, not 0\.1"):
+        fitted(boost_majority, boost_majority.BoostMajority(edge=0.1), chance)
+    with pytest.raises(InvalidData, match="deeper trees"):
+        fitted(boost_majority, boost_majority.BoostMajority(edge=0.49, max_depth=1), cancer)
+    assert fitted(boost_majority, boost_majority.BoostMajority(), chance).state.failed == 1
+
+
 @pytest.mark.parametrize(("classes", "worst"), [(2, 0.2), (8, 0.4)])
 def test_the_default_edge_is_one_that_holds_or_the_least(classes, worst):
     """With an edge of 0.1 and two splits the first trees fall short, and a handful of them is the model."""

@@ -32,6 +32,9 @@ NAMED = {"null": st.none(), "boolean": st.booleans()}
 ITERATIONS = frozenset({"tol", "max_iter"})
 """Parameters that say how exactly to solve, not what: the minimum is looked for with their defaults."""
 
+DEMANDS = frozenset({"edge"})
+"""Parameters by which a fit fails unless the data meets them: they keep their defaults."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -85,7 +88,8 @@ class Case:
     def drawn_params(self, *, solving: bool = True) -> st.SearchStrategy[Params]:
         """Parameters within their bounds, found from the JSON schema; without `solving`, how exactly stays."""
         schema = self.algorithm.params.model_json_schema()
-        names = [name for name in schema["properties"] if solving or name not in ITERATIONS]
+        kept = DEMANDS if solving else DEMANDS | ITERATIONS
+        names = [name for name in schema["properties"] if name not in kept]
         # A learner within keeps its default: its own parameters are drawn where it is the case. So do names of columns.
         own = {name: schema["properties"][name] for name in names if not _kept(schema["properties"][name])}
         fields = {name: _values(field, schema.get("$defs", {})) for name, field in own.items()}
