@@ -165,6 +165,11 @@ class AliasNotFound(ValiantError):
     code, status, title = "alias_not_found", 404, "This model has no such alias"
 
 
+class NotOffered(ValiantError):
+    code, status, title = "not_offered", 409, "The model does not offer this query"
+    remedy = "Send one of the queries that it offers, or train an algorithm that offers this one."
+
+
 class NoExplanation(ValiantError):
     code, status, title = "no_explanation", 409, "The algorithm does not explain single predictions"
     remedy = "Linearise the model at the row, or sweep over its inputs: both work for every model with numbers."

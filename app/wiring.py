@@ -15,7 +15,6 @@ from app.services.jobs import Jobs
 from app.services.models import Models
 from app.services.predictions import Predictions
 from app.services.process_metrics import Counted, Process, Served
-from app.services.queries import WhatIf
 from app.services.readiness import Dependencies
 from app.services.recovery import Recovery
 from app.services.submission import Submission
@@ -40,7 +39,6 @@ class Services:
     recovery: Recovery
     models: Models
     predictions: Predictions
-    whatif: WhatIf
     admission: Admission
     census: Census
     dependencies: Dependencies
@@ -83,7 +81,6 @@ def build(settings: Settings, *, role: str) -> Services:
         recovery=Recovery(work, announce, settings, attempts.counts),
         models=Models(work, predictions.pointers),
         predictions=predictions,
-        whatif=WhatIf(settings.max_predict_rows),
         admission=Admission(settings),
         census=census,
         dependencies=Dependencies(work, cache, celery, predictions.pointers),

@@ -25,6 +25,8 @@ SHARED_NAMES = {
     *("binning", "bounds", "distances", "growth", "linear_forms", "out_of_bag", "seeding"),
     # an algorithm and its numerics, a kind of job and its training, the entry of each process, rows and their store
     *("leave_one_out", "perceptron", "search", "train", "main", "training_rows"),
+    # a query and its statistics
+    "intervals",
     # a step that several rooms have: the room says of what
     *("columns", "cost", "losses", "rows", "scaling", "splits", "protocol", "rejection", "validation"),
 }

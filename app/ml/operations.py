@@ -1,22 +1,25 @@
-"""Finds every file of `work/`: adding one there is all it takes."""
+"""Finds every kind of job and every query: adding a file to `jobs/` or to `queries/` is all it takes."""
 
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, Union
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 from typing_extensions import TypeAliasType
 
-from app.ml import jobs
+from app.ml import jobs, queries
 from app.ml.job import Kind, Request, Result
+from app.ml.models.model import Model
+from app.ml.query import Query, Subject
+from app.wire import Wire
 
 
 class Entry(NamedTuple):
-    """A kind of work under its name."""
+    """A kind of job under its name."""
 
     name: str
     kind: Kind[Any]
@@ -24,18 +27,49 @@ class Entry(NamedTuple):
     """Its description, from its file's docstring."""
 
 
+class QueryEntry(NamedTuple):
+    """A query under its name."""
+
+    name: str
+    query: Query[Any]
+    description: str
+    """Its description, from its file's docstring."""
+
+    def run(self, subject: Subject, request: BaseModel, options: Mapping[str, Any]) -> Wire:
+        """Raises the query's refusal for a model that does not offer it."""
+        if not self.query.offered(subject.model):
+            others = ", ".join(offers(subject.model))
+            raise self.query.refusal(f"{subject.model.name} does not offer the query {self.name}. It offers: {others}.")
+        return self.query.run(subject, request, **options)
+
+
 @cache
 def kinds() -> Mapping[str, Entry]:
-    """All kinds of work by name, in alphabetical order."""
-    names = sorted(module.name for module in pkgutil.iter_modules(jobs.__path__))
-    modules = {name: importlib.import_module(f"{jobs.__name__}.{name}") for name in names}
-    return MappingProxyType(
-        {name: Entry(name, module.KIND, inspect.cleandoc(module.__doc__ or "")) for name, module in modules.items()}
-    )
+    """All kinds of job by name, in alphabetical order."""
+    return MappingProxyType({name: Entry(name, file.KIND, text) for name, file, text in _files(jobs)})
+
+
+@cache
+def query_entries() -> Mapping[str, QueryEntry]:
+    """All queries by name, in alphabetical order."""
+    return MappingProxyType({name: QueryEntry(name, file.QUERY, text) for name, file, text in _files(queries)})
+
+
+def offers(model: Model) -> list[str]:
+    """Names of the queries that a model offers."""
+    entries = query_entries().values()
+    return [entry.name for entry in entries if entry.query.path is None and entry.query.offered(model)]
+
+
+def _files(folder: ModuleType) -> Iterator[tuple[str, Any, str]]:
+    """Name, module and docstring of every file, in alphabetical order."""
+    for name in sorted(module.name for module in pkgutil.iter_modules(folder.__path__)):
+        file = importlib.import_module(f"{folder.__name__}.{name}")
+        yield name, file, inspect.cleandoc(file.__doc__ or "")
 
 
 def kind_of(request: Request) -> Entry:
-    """The kind of work that a request asks for."""
+    """The kind of job that a request is for."""
     return next(entry for entry in kinds().values() if type(request) is entry.kind.request)
 
 

@@ -1,6 +1,6 @@
-"""Adding an algorithm is adding a file: everything else follows. And a bad file does not get past the contract suite.
+"""Adding an algorithm or a query is adding a file. And a bad file does not get past the contract suite.
 
-Both on a copy of the tree, in processes of their own, because the catalogue is read once.
+All on a copy of the tree, in processes of their own, because the catalogue is read once.
 """
 
 import json
@@ -41,6 +41,95 @@ print(json.dumps({
     "schema": schemas["LineAlgorithm"]["properties"],
 }))
 """
+
+QUERIED = """
+import json
+from types import SimpleNamespace
+from fastapi.testclient import TestClient
+from app.main import create_app
+from app.ml.operations import query_entries
+from app.ml.query import Subject
+from app.ml.contract.task import Task
+
+application = create_app()
+operations = {path: by["post"] for path, by in application.openapi()["paths"].items() if "post" in by}
+subject = Subject("m", 3, "sha256:0", SimpleNamespace(name="ridge", task=Task.REGRESSION, inputs=(1, 2)), 10)
+entry = query_entries()["inputs"]
+posted = TestClient(application, base_url="http://localhost").post("/v1/sums/pairs?scale=3", json={"values": [1, 2]})
+refused = TestClient(application, base_url="http://localhost").post("/v1/sums/pairs?scale=x", json={"value": [1, 2]})
+print(json.dumps({
+    "operation": operations["/v1/models/{model}/inputs"],
+    "inputs": entry.run(subject, entry.query.request(least=2), {}).model_dump(),
+    "pairs": posted.json(),
+    "refused": sorted(error["pointer"] for error in refused.json()["errors"]),
+}))
+"""
+
+OF_MODEL = '''"""Number of the inputs of a model."""
+
+from pydantic import Field
+
+from app.ml.models.model_response import ModelResponse
+from app.ml.query import Query, Subject
+from app.wire import Body
+
+
+class InputsRequest(Body):
+    """Limits of the count."""
+
+    least: int = Field(0, ge=0, description="Smallest count that is enough.")
+
+
+class InputCount(ModelResponse):
+    """A count of inputs."""
+
+    inputs: int = Field(description="Number of inputs.")
+    enough: bool = Field(description="True if there are at least `least`.")
+
+
+def run(subject: Subject, request: InputsRequest) -> InputCount:
+    count = len(subject.model.inputs)
+    return InputCount(**subject.fields, inputs=count, enough=count >= request.least)
+
+
+QUERY = Query(operation="count_inputs", request=InputsRequest, response=InputCount, run=run)
+'''
+
+WITHOUT_MODEL = '''"""Sum of numbers, scaled."""
+
+from pydantic import Field
+
+from app.ml.query import Options, Query
+from app.wire import Body, Wire
+
+
+class Scale(Options):
+    """Scale of a sum."""
+
+    scale: float = Field(1, gt=0, description="Factor of the sum.")
+
+
+class Numbers(Body):
+    """Numbers to add."""
+
+    values: list[float] = Field(description="Numbers.")
+
+
+class Sum(Wire):
+    """A scaled sum."""
+
+    total: float = Field(description="Sum of the numbers times the scale.")
+
+
+def run(request: Numbers, *, scale: float) -> Sum:
+    return Sum(total=scale * sum(request.values))
+
+
+QUERY = Query(
+    operation="add_numbers", request=Numbers, response=Sum, run=run, options=Scale, path="/v1/sums/pairs",
+    tag="evaluation",
+)
+'''
 
 GUIDE = (ROOT / "app" / "docs" / "extending.md").read_text()
 LINE = re.search(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)[1]
@@ -130,6 +219,22 @@ def test_a_sixth_file_is_all_it_takes(copy):
     second = contract(copy, "-k", "line-regression or line]")
     assert second.returncode == 0, second.stdout
     assert int(re.search(r"(\d+) passed", second.stdout)[1]) > 40
+
+
+def test_a_query_is_one_file(copy):
+    """Route, OpenAPI, validation and result follow from it, with a model and without."""
+    (copy / "app/ml/queries/inputs.py").write_text(OF_MODEL)
+    (copy / "app/ml/queries/pairs.py").write_text(WITHOUT_MODEL)
+    used = run(copy, "-c", QUERIED)
+    assert used.returncode == 0, used.stderr
+    result = json.loads(used.stdout.splitlines()[-1])
+    operation = result["operation"]
+    assert (operation["operationId"], operation["description"]) == ("count_inputs", "Number of the inputs of a model.")
+    assert {parameter["name"] for parameter in operation["parameters"]} >= {"model", "version", "alias"}
+    expected = {"model": "m", "version": 3, "digest": "sha256:0", "task": "regression", "inputs": 2, "enough": True}
+    assert result["inputs"] == expected
+    assert result["pairs"] == {"total": 9}
+    assert "/value" in result["refused"]
 
 
 def test_bad_files_are_noticed(copy):

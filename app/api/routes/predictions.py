@@ -32,8 +32,9 @@ from app.formats.npy import as_npy, npy_rows
 from app.formats.prediction import Extras, WrittenPrediction
 from app.ml.job import VersionRef
 from app.ml.models.model import Model
+from app.ml.tables.row_forms import PredictRequest
 from app.ml.tables.rows import Incoming
-from app.schemas.predictions import Prediction, PredictRequest
+from app.schemas.predictions import Prediction
 from app.services.predictions import Served, check_extras, wanted_of
 from app.settings import KiB
 

@@ -1,23 +1,22 @@
-"""Queries of any model: sweeps, tangents, intervals and explanations of predictions."""
+"""A route for every query that there is: of a model version, or without one."""
 
-from collections.abc import Callable
-from typing import Annotated, TypeVar
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
+from pydantic import BaseModel
 
 from app.api.edge.openapi import declare
 from app.api.edge.strict_route import StrictRoute
-from app.api.params.common import CONFIDENCE, ModelPath, RequestTimeout, ServicesDep, seconds
+from app.api.params.common import ModelPath, RequestTimeout, ServicesDep, seconds
 from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
-from app.formats.prediction import Version
-from app.ml.models.model import Model
-from app.schemas.predictions import PredictRequest
-from app.schemas.queries import Explanations, Intervals, Linearisation, LineariseRequest, Sweep, SweepRequest
-from app.services.queries import WhatIf
+from app.ml.operations import QueryEntry, query_entries
+from app.ml.query import Options, Subject
+from app.wire import Wire
 
-router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=StrictRoute)
+router = APIRouter(route_class=StrictRoute)
 HEADERS = declare(200, {STALE: DESCRIPTION}, optional=(STALE,))
-T = TypeVar("T")
 
 
 class _ModelQuery:
@@ -39,48 +38,75 @@ class _ModelQuery:
         self._services = services
         self._timeout = x_request_timeout
 
-    async def run_query(self, model: str, query: Callable[[WhatIf, Version, Model], T]) -> T:
+    async def run(self, model: str, entry: QueryEntry, body: BaseModel, options: Mapping[str, Any]) -> Wire:
         """Off the event loop, in turn with other large predictions."""
         async with self._services.admission.enter(seconds(self._timeout)) as place:
             served = await self._services.predictions.serve(model, *self._reference)
             for name, value in stale_header(served):
                 self._response.headers[name.decode()] = value.decode()
-            return await place.run(lambda: query(self._services.whatif, served.pointer, served.model), large=True)
+            most, found = self._services.settings.max_predict_rows, served.pointer
+            subject = Subject(found.model, found.version, found.digest, served.model, most)
+            return await place.run(lambda: entry.run(subject, body, options), large=True)
 
 
-ModelQuery = Annotated[_ModelQuery, Depends()]
+def _options(kind: type[Options]) -> Callable[..., Mapping[str, Any]]:
+    """A dependency that takes the fields of the options from the address."""
+
+    def values(**given: object) -> Mapping[str, Any]:
+        return given
+
+    parameters = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=Annotated[field.annotation, *field.metadata, Query(description=field.description)],
+        )
+        for name, field in kind.model_fields.items()
+    ]
+    values.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # FastAPI reads it
+    return values
 
 
-@router.post("/{model}/sweep", responses=HEADERS)
-async def sweep_model(model: ModelPath, query: ModelQuery, body: SweepRequest) -> Sweep:
-    """The response surface: predictions over a grid of one to three inputs, the others held fixed."""
-    return await query.run_query(model, lambda whatif, version, loaded: whatif.sweep(version, loaded, body))
+def _of_model(entry: QueryEntry) -> Callable[..., Any]:
+    query = entry.query
+
+    async def run(
+        model: ModelPath,
+        options: Annotated[Mapping[str, Any], Depends(_options(query.options))],
+        version: Annotated[_ModelQuery, Depends()],
+        body: query.request,  # type: ignore[name-defined]  # known when the route is made
+    ) -> Wire:
+        return await version.run(model, entry, body, options)
+
+    return run
 
 
-@router.post("/{model}/linearise", responses=HEADERS)
-async def linearise_model(model: ModelPath, query: ModelQuery, body: LineariseRequest) -> Linearisation:
-    """The tangent of the model at a row, by central differences, and from where to where it can be trusted."""
-    return await query.run_query(model, lambda whatif, version, loaded: whatif.linearise(version, loaded, body))
+def _without_model(entry: QueryEntry) -> Callable[..., Any]:
+    query = entry.query
+
+    def run(
+        body: query.request,  # type: ignore[name-defined]  # as above
+        options: Annotated[Mapping[str, Any], Depends(_options(query.options))],
+    ) -> Wire:
+        return query.run(body, **options)
+
+    return run
 
 
-@router.post("/{model}/intervals", responses=HEADERS)
-async def estimate_intervals(
-    model: ModelPath,
-    query: ModelQuery,
-    body: PredictRequest,
-    confidence: Annotated[float, CONFIDENCE] = 0.95,
-) -> Intervals:
-    """Predictions of a regression with error bars, readable too; `predict` describes what they bound."""
-    sent = body.model_dump(mode="python")
-    return await query.run_query(
-        model, lambda whatif, version, loaded: whatif.intervals(version, loaded, sent, confidence)
+def _serve(entry: QueryEntry) -> None:
+    query = entry.query
+    router.add_api_route(
+        query.path or f"/v1/models/{{model}}/{entry.name}",
+        _without_model(entry) if query.path else _of_model(entry),
+        methods=["POST"],
+        name=query.operation,
+        response_model=query.response,
+        responses=None if query.path else HEADERS,
+        description=entry.description,
+        tags=[query.tag],
     )
 
 
-@router.post("/{model}/explain", responses=HEADERS)
-async def explain_rows(model: ModelPath, query: ModelQuery, body: PredictRequest) -> Explanations:
-    """Explain predictions: the path through a tree, the neighbours, the shares of members or stages,
-    the local coefficients. At most 32 MiB of it.
-    """
-    sent = body.model_dump(mode="python")
-    return await query.run_query(model, lambda whatif, version, loaded: whatif.explain(version, loaded, sent))
+for _entry in query_entries().values():
+    _serve(_entry)

@@ -228,6 +228,9 @@ class Algorithm(Generic[P, S]):
     """From coordinates (n, p) back to inputs (n, d)."""
     explain: Callable[[P, S, Matrix], Sequence[JSON]] | None = None
     """One JSON value a row: why this prediction."""
+    queries: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """Functions of (params, state, …) behind the queries of these names that it offers, as `app/ml/queries/` calls
+    them."""
     leave_one_out: LeaveOneOut | None = None
     """Where it is exact."""
     update: Callable[[P, S, Data, Context], Fit[S]] | None = None

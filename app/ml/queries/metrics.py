@@ -1,4 +1,8 @@
-"""Metrics of (truth, prediction) pairs, whoever predicted (LION 3.2, 3.3)."""
+"""Metrics of predictions that you have, each with its confidence interval and rounded to it.
+
+Classes may come with labels, with probabilities or with both. At most 100,000 pairs; for more, a job evaluates
+a model on a dataset.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal, TypeAlias
@@ -12,6 +16,7 @@ from app.ml.contract.labels import NO_LABEL, UNKNOWN, Class, Label, Unchecked, c
 from app.ml.evaluation.costs import Costs, cost_faults
 from app.ml.evaluation.evaluation import ClassOptions, Evaluation, Judgement, of_classes, of_numbers
 from app.ml.evaluation.rejection import decided_by
+from app.ml.query import Query
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.resampling import Rows
 from app.wire import Body
@@ -86,8 +91,9 @@ class Metrics(Judgement):
     """Metrics of pairs of truth and prediction. A metric that is undefined (0/0) is null."""
 
 
-def measure(pairs: NumberPairs | ClassPairs) -> Metrics:
-    """Raises InvalidRequest with every fault."""
+def measure(request: MetricsRequest) -> Metrics:
+    """Raises InvalidRequest with every fault. Metrics after LION 3.2 and 3.3."""
+    pairs = request.root
     faults = list(_length_faults(pairs))
     if isinstance(pairs, ClassPairs):
         unreadable = list(_label_faults(pairs))
@@ -177,3 +183,13 @@ def _listed(name: str, places: Labels, detail: str, code: str) -> Iterator[Fault
         yield Fault(f"/{name}/{place}", detail, code)
     if places.size > SHOWN:
         yield Fault(f"/{name}", f"And {places.size - SHOWN} more like these.", code)
+
+
+QUERY = Query(
+    operation="measure_predictions",
+    request=MetricsRequest,
+    response=Metrics,
+    run=measure,
+    path="/v1/metrics",
+    tag="evaluation",
+)

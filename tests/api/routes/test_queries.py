@@ -128,7 +128,7 @@ def test_an_explanation_speaks_of_columns_by_name(ask):
 def test_more_explanations_than_fit_into_a_response_are_refused(ask, monkeypatch):
     rows = {"columns": [*ROW], "data": [[*ROW.values()]] * 1000}
     size = len(json.dumps(result_of(ask("explain", rows, "decision_tree"))["explanations"], separators=(",", ":")))
-    monkeypatch.setattr("app.services.queries.MOST_BYTES", size // 2)
+    monkeypatch.setattr("app.ml.queries.explain.MOST_BYTES", size // 2)
     refused = ask("explain", rows, "decision_tree")
     assert refused.status_code == 413
     assert "one request may return" in refused.json()["detail"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from app.ml.contract.algorithm import Task
-from app.ml.queries import surfaces
+from app.ml.models import surfaces
 
 
 @pytest.fixture(scope="module")

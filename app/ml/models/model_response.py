@@ -1,0 +1,27 @@
+"""Fields of every response that comes from a model: its version, its task and the flags of its rows."""
+
+from pydantic import Field
+
+from app.ml.models.model import Predicted
+from app.wire import Wire
+
+
+class Flag(Wire):
+    """Rows whose prediction deserves doubt, and the reason."""
+
+    code: str = Field(description="unseen_category, outside_range, imputed or unknown (the prediction is null).")
+    column: str | None = Field(None, description="Name of the column; null where the flag is about the row as a whole.")
+    rows: list[int] = Field(description="Indices of the rows, from 0.")
+
+
+class ModelResponse(Wire):
+    """The version that a response comes from."""
+
+    model: str = Field(description="Name of the model.")
+    version: int = Field(description="Version of the model, counted from 1.")
+    digest: str = Field(description="SHA-256 of the bytes of the model version.")
+    task: str = Field(description="Task: regression, classification, clustering or projection.")
+
+
+def flags_of(predicted: Predicted) -> list[Flag]:
+    return [Flag(code=flag.code, column=flag.column, rows=flag.rows.tolist()) for flag in predicted.flags]
