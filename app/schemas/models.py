@@ -56,7 +56,9 @@ class ModelVersion(Wire):
         None, description="Classes in the order of the probabilities; null where there are none."
     )
     inputs: list[InputColumn] = Field(description="Inputs of the model, in its order.")
-    metrics: list[Metric] = Field(description="Metrics on rows that the model has not seen.")
+    metrics: list[Metric] = Field(
+        description="Metrics on the test rows; on the training rows where no rows were held out."
+    )
     dataset: UUID = Field(description="Id of the dataset of its training; null: it was deleted.")
     dataset_digest: str = Field(description="SHA-256 of the dataset of its training.")
     job: UUID = Field(description="Id of the job that made the version.")

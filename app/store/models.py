@@ -202,7 +202,7 @@ def _version(row: ModelVersionRow) -> ModelVersion:
         target=row.target,
         classes=row.classes,
         inputs=row.inputs,
-        metrics=row.report["test"],
+        metrics=row.report["test"] or row.report["train"],
         dataset=row.dataset_id,
         dataset_digest=row.dataset_digest,
         job=row.job_id,

@@ -200,7 +200,7 @@ REPORTED = [
     ({"name": "adaboost", "n_estimators": 4}, {"weighted_error", "training_error"}, {"votes", "weighted_errors"}),
     ({"name": "logitboost", "n_estimators": 3}, {"loss"}, {"trees"}),
     (
-        {"name": "boost_majority", "edge": 0.4, "max_depth": 1},
+        {"name": "boost_majority", "edge": 0.14, "max_depth": 1},
         {"weighted_error", "training_error"},
         {"realised_edge", "assumption_failed_in_round"},
     ),

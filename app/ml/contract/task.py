@@ -35,6 +35,8 @@ class TaskRecord(NamedTuple):
     prediction: PredictionKind
     measure: str
     """Metric that ranks candidates, unless a request names another."""
+    test_fraction: float = 0.2
+    """Share of rows that are held out, unless a request names another; 0 where every row belongs in the result."""
 
 
 class Task(StrEnum):
@@ -72,7 +74,7 @@ class Task(StrEnum):
 RECORDS: Mapping[Task, TaskRecord] = {
     Task.REGRESSION: TaskRecord(TargetKind.NUMBERS, PredictionKind.NUMBER, "rmse"),
     Task.CLASSIFICATION: TaskRecord(TargetKind.CLASSES, PredictionKind.PROBABILITIES, "log_loss"),
-    Task.CLUSTERING: TaskRecord(None, PredictionKind.LABEL, "quantisation_error"),
-    Task.PROJECTION: TaskRecord(None, PredictionKind.COORDINATES, "reconstruction_error"),
+    Task.CLUSTERING: TaskRecord(None, PredictionKind.LABEL, "quantisation_error", test_fraction=0.0),
+    Task.PROJECTION: TaskRecord(None, PredictionKind.COORDINATES, "reconstruction_error", test_fraction=0.0),
     Task.DENSITY: TaskRecord(None, PredictionKind.LOG_DENSITY, "log_density"),
 }

@@ -1,9 +1,10 @@
 """Validation of a model: rows held out, folds, leave-one-out, resamples."""
 
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field
 
+from app.ml.contract.task import Task
 from app.wire import Body
 
 
@@ -16,8 +17,12 @@ class Validation(Body):
         "others "
         "(loo); or those that a bootstrap resample leaves out.",
     )
-    test_fraction: float = Field(
-        0.2, ge=0, lt=1, description="Rows held out and looked at once; 0: none, and nothing is promised of new rows."
+    test_fraction: float | None = Field(
+        None,
+        ge=0,
+        lt=1,
+        description="Share of rows that are held out and evaluated once; 0: none, and nothing is promised of new rows. "
+        "Null: 0.2, but 0 for clustering and projection, where every row belongs in the result.",
     )
     folds: int = Field(5, ge=2, le=100, description="K of kfold.")
     resamples: int = Field(50, ge=10, le=1000, description="Number of resamples of the bootstrap.")
@@ -30,7 +35,17 @@ class Validation(Body):
         "row. Null: rows are split one by one.",
     )
 
+    @property
+    def held_out(self) -> float:
+        """Share of rows that are held out, once it follows from the task."""
+        return self.test_fraction or 0.0
+
+    def of(self, task: Task) -> Self:
+        """With the share of rows that the task holds out by default."""
+        share = task.record.test_fraction if self.test_fraction is None else self.test_fraction
+        return self.model_copy(update={"test_fraction": share})
+
     def fits(self, rows: int) -> int:
         """How many models are fitted on a table of so many rows, at most. rows: or groups, where these are split."""
-        trained = round(rows * (1 - self.test_fraction))
+        trained = round(rows * (1 - self.held_out))
         return 1 + {"holdout": 0, "kfold": self.folds, "loo": trained, "bootstrap": self.resamples}[self.method]

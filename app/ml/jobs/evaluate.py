@@ -154,7 +154,7 @@ def _whose(chosen: Unseen, left_out: int) -> str:
 
 def _nothing_left(chosen: Unseen) -> str:
     if chosen.sealed or not chosen.found.seen.any():
-        return "The model's training held out no row of this dataset."
+        return "The model's training held out no row of this dataset. Set rows to all to evaluate its training rows."
     return (
         f"All {chosen.found.seen.size} rows with a truth equal training rows of the model: none is left to "
         "evaluate. Set rows to all to evaluate them all the same."

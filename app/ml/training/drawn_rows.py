@@ -56,7 +56,7 @@ def draw(planned: Plan, table: pa.Table, rng: np.random.Generator, progress: Pro
     if stream:
         training_set, split = training_set._replace(numbers=stream.numbers), stream.split
     else:
-        split = _split(training_set, planned.spec.validation.test_fraction, rng)
+        split = _split(training_set, planned.spec.validation.held_out, rng)
     limits = EVERYWHERE
     if training_set.task.of_numbers:
         limits = target_limits(planned.spec.preprocessing, training_set.target.y[split.train])

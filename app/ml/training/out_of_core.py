@@ -154,7 +154,7 @@ class _Source(NamedTuple):
         names = [*planned.features, *(name for name in (spec.target, spec.weights, spec.sigma) if name is not None)]
         batch = planned.batch_rows or max(planned.rows, 1)
         share = batch / max(planned.rows, 1)
-        draw = Draw(spec.seed, min(spec.validation.test_fraction, share), share)
+        draw = Draw(spec.seed, min(spec.validation.held_out, share), share)
         return cls(planned, table.select(list(dict.fromkeys(names))), draw, batch)
 
     @property

@@ -28,7 +28,7 @@ class Plan(NamedTuple):
     """What a request without faults means for one table. It is made once and handed on."""
 
     spec: TrainSpec
-    """The request."""
+    """The request, with what follows from the task."""
     columns: tuple[TableColumn, ...]
     """The data sheet of the columns as they are used."""
     task: Task
@@ -57,6 +57,8 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
     columns = recast_columns(columns, spec.kinds)
     known = {column.name: column for column in columns}
     task, faults = chosen_task(spec, known)
+    if task is not None:
+        spec = spec.model_copy(update={"validation": spec.validation.of(task)})
     faults += [*unread, *column_faults(spec, known, task, rows), *value_faults(spec, known)]
     faults += group_faults(spec.validation, known, spec.target)
     faults += class_weight_faults(spec.class_weight, task)

@@ -167,11 +167,13 @@ def _named(result: JSON, preparation: Preparation, classes: Sequence[Class]) -> 
 
 
 def _evidence(training_set: TrainingSet, split: Split, evaluated: EvaluatedFit, spec: TrainSpec) -> str:
+    across = f" {evaluated.validated.evidence}" if evaluated.validated else ""
+    if not split.test.size:
+        return f"No rows were held out: the metrics are of the {evaluated.rows} training rows.{across}"
     stratified = training_set.task.of_classes and evaluated.rows == split.train.size
     how, seed = "at random, class by class" if stratified else "at random", spec.seed
     if spec.validation.group is not None:
         how = f"at random, in whole groups by column {spec.validation.group!r},"
-    across = f" {evaluated.validated.evidence}" if evaluated.validated else ""
     return (
         f"The metrics rest on {split.test.size} rows held out {how} with seed {seed}; "
         f"the model was fitted on the other {evaluated.rows}.{across}"
@@ -200,7 +202,8 @@ def _line(training_set: TrainingSet, evaluated: EvaluatedFit, split: Split) -> I
 
 def _warnings(training_set: TrainingSet, split: Split) -> Iterator[str]:
     if not split.test.size:
-        yield "No row could be held out: nothing is known of rows the model has not seen."
+        if training_set.task.record.test_fraction:
+            yield "No row could be held out: nothing is known of rows the model has not seen."
     elif split.test.size < FEW:
         yield f"Only {split.test.size} rows were held out: the test metrics are rough."
     if training_set.target.codes is not None:

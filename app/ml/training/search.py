@@ -109,7 +109,7 @@ def rank(
     first, training_set = planned.spec, TrainingSet.read(planned, table, each)
     rng = np.random.Generator(np.random.PCG64(first.seed))
     rows = holdout(
-        training_set.rows, first.validation.test_fraction, rng, training_set.target.codes, training_set.groups
+        training_set.rows, first.validation.held_out, rng, training_set.target.codes, training_set.groups
     ).train
     codes = None if training_set.target.codes is None else training_set.target.codes[rows]
     splits = kfold(rows.size, folds, rng, codes, training_set.groups_among(rows))

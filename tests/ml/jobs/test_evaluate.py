@@ -302,9 +302,14 @@ def test_regression(preprocessing):
 
 @pytest.mark.parametrize(("name", "metric"), [("kmeans", "inertia"), ("pca", "explained_variance")])
 def test_without_a_target(name, metric):
-    flowers = Evaluated(iris().drop_columns(["species"]), algorithm={"name": name}, target=None)
+    table, spec = iris().drop_columns(["species"]), {"algorithm": {"name": name}, "target": None}
+    flowers = Evaluated(table, validation={"test_fraction": 0.2}, **spec)
     result = flowers.result()
-    assert result.rows == flowers.trained.report.rows_test
+    assert result.rows == flowers.trained.report.rows_test == 30
+    whole = Evaluated(table, **spec)
+    assert whole.trained.report.evidence == "No rows were held out: the metrics are of the 150 training rows."
+    assert whole.trained.report.warnings == []
+    assert whole.result(rows="all").rows == 150
     assert values(result.metrics)[metric, None] is not None
     assert flowers.faults(iris(), target="species") == [("/target", "invalid")]
 

@@ -81,8 +81,9 @@ def test_every_algorithm_from_table_to_prediction(algorithm, task):
     check_golden(model, trained.golden)
     assert model.task is task
     assert trained.report.rows_train + trained.report.rows_test == table.num_rows
-    assert trained.report.test
-    assert len(trained.report.gaps) > 0
+    held_out = task.record.test_fraction > 0
+    assert (trained.report.rows_test > 0) is bool(trained.report.test) is bool(trained.report.gaps) is held_out
+    assert trained.report.train
     assert len(model.predict(table).predictions) == table.num_rows
     assert trained.blob == run(table, algorithm, **spec).blob
 
