@@ -37,6 +37,7 @@ EVALUATE = {"model": "species", "dataset": "iris", "examples": 2}
 BOOTSTRAP = {"model": "progression", "dataset": "diabetes", "resamples": 50}
 COMBINE = {"model": "both", "dataset": "iris", "members": [{"model": "species"}, {"model": "neighbours"}]}
 NEIGHBOURS = TRAIN | {"model": "neighbours", "algorithm": {"name": "knn"}}
+TREE = TRAIN | {"model": "tree", "algorithm": {"name": "decision_tree", "max_depth": 2}}
 PROGRESSION = {"model": "progression", "dataset": "diabetes", "target": "progression", "algorithm": {"name": "ridge"}}
 TENSOR = {"inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP64", "data": list(FLOWER.values())}]}
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -136,6 +137,7 @@ def datasets(walk):
 
 def jobs(walk):
     walk.job(("train_model", "training"), "train", TRAIN, "train-species")
+    walk.job(("train_model", "training"), "train", TREE, "train-tree")
     walk.job(("train_model", "training"), "train", NEIGHBOURS, "train-neighbours")
     walk.job(("train_model", "training"), "train", PROGRESSION, "train-progression")
     walk.job(("search_models", "search"), "search", SEARCH, "compare")
@@ -165,6 +167,7 @@ def predictions(walk):
     axis = {"column": "petal_length_cm", "points": 3}
     fixed = {name: value for name, value in FLOWER.items() if name != axis["column"]}
     walk("sweep_model", "POST", "/v1/models/species/sweep", {"vary": [axis], "fixed": fixed})
+    walk("read_tree", "POST", "/v1/models/tree/tree", {"max_depth": 1})
     pairs = {"task": "classification", "truth": ["yes", "no", "yes", "no"], "predicted": ["yes", "no", "no", "no"]}
     walk("measure_predictions", "POST", "/v1/metrics", pairs)
 

@@ -62,6 +62,7 @@ from app.ml.numerics.linear_models.softmax import probabilities
 from app.ml.numerics.trees.forest import Trees, stages, total
 from app.ml.numerics.trees.forest_builder import together
 from app.ml.numerics.trees.growth import planted
+from app.ml.numerics.trees.tree_nodes import TreeNodes
 
 SMALLEST = float(np.finfo(float).tiny)
 """Error that a tree is taken to have at least: the lightest row may weigh nothing beside the others."""
@@ -156,6 +157,7 @@ ALGORITHM = Algorithm(
     seconds=lambda params, size: params.n_estimators * (2e-4 + 4.5e-9 * size.cells * params.max_depth),
     explain=explain,
     summary=summary,
+    queries={"tree": lambda _, state: TreeNodes(state.trees)},
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     breaks={
         Symmetry.COLUMN_ORDER: "of equally good splits that of the first column is taken",

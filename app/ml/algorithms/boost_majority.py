@@ -65,6 +65,7 @@ from app.ml.numerics.boosting.weak_trees import Majority, Weak
 from app.ml.numerics.trees.forest import Trees, stages, total
 from app.ml.numerics.trees.forest_builder import together
 from app.ml.numerics.trees.growth import planted
+from app.ml.numerics.trees.tree_nodes import TreeNodes
 
 EDGES = 0.1, 0.05, 0.02
 """Edges that are tried, where none is given."""
@@ -204,6 +205,7 @@ ALGORITHM = Algorithm(
     ),
     explain=explain,
     summary=summary,
+    queries={"tree": lambda _, state: TreeNodes(state.trees)},
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     breaks={
         Symmetry.COLUMN_ORDER: "of equally good splits that of the first column is taken",

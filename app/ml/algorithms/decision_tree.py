@@ -85,6 +85,7 @@ from app.ml.numerics.trees.oblique import grow as grow_oblique
 from app.ml.numerics.trees.oblique import linear_leaves, used
 from app.ml.numerics.trees.one_tree import depth, importances
 from app.ml.numerics.trees.pruning import prune
+from app.ml.numerics.trees.tree_nodes import TreeNodes
 from app.suggestions import no_such
 
 EXACT = 50_000
@@ -238,6 +239,12 @@ def explain(params: DecisionTree, state: State, x: Matrix) -> list[JSON]:
     return [tree.path(row, predicted) for row, predicted in zip(wide, predict(params, state, x), strict=True)]
 
 
+def nodes(params: DecisionTree, state: State) -> TreeNodes:
+    """The tree, with the weight, the impurity and the gain of every node."""
+    facts = {"rows": state.weight, "impurity": state.impurity, "gain": state.gain}
+    return TreeNodes(state.trees, state.splits, state.leaves, facts)
+
+
 def summary(params: DecisionTree, state: State) -> JSON:
     """Size, number of splits of sums and of leaves with a linear fit, and each column's share in the gain of all
     splits, largest first.
@@ -262,6 +269,7 @@ ALGORITHM = Algorithm(
     seconds=lambda params, size: growing(size, depth=params.max_depth),
     explain=explain,
     summary=summary,
+    queries={"tree": nodes},
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     faults=faults,
     breaks={Symmetry.COLUMN_ORDER: "of splits with the same gain, that of the lowest column is taken."},

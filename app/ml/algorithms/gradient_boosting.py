@@ -76,6 +76,7 @@ from app.ml.numerics.trees.binning import MOST, binned
 from app.ml.numerics.trees.forest import Trees, stages, total
 from app.ml.numerics.trees.forest_builder import together
 from app.ml.numerics.trees.growth import DEEPEST
+from app.ml.numerics.trees.tree_nodes import TreeNodes
 
 CURVE_ROWS = 10_000
 """Rows, at most, that the curve of the training loss is of."""
@@ -278,6 +279,7 @@ ALGORITHM = Algorithm(
     predict=predict,
     seconds=_seconds,
     summary=summary,
+    queries={"tree": lambda _, state: TreeNodes(state.trees)},
     explain=explain,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     breaks={

@@ -61,6 +61,7 @@ from app.ml.numerics.linear_models.softmax import of_two, probabilities
 from app.ml.numerics.trees.forest import Trees, stages, total
 from app.ml.numerics.trees.forest_builder import together
 from app.ml.numerics.trees.growth import planted
+from app.ml.numerics.trees.tree_nodes import TreeNodes
 
 LARGEST = 4.0
 """Of a step."""
@@ -175,6 +176,7 @@ ALGORITHM = Algorithm(
         * (3e-4 + 5.5e-9 * size.cells * params.max_depth)
     ),
     summary=summary,
+    queries={"tree": lambda _, state: TreeNodes(state.trees)},
     explain=explain,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     breaks={Symmetry.COLUMN_ORDER: "of equally good splits that of the first column is taken"},

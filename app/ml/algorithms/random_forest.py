@@ -67,6 +67,7 @@ from app.ml.numerics.trees.forest import Trees, spread, stages, total
 from app.ml.numerics.trees.forest_builder import ForestBuilder
 from app.ml.numerics.trees.growth import DEEPEST, Grower, Rules, chosen, planted
 from app.ml.numerics.trees.out_of_bag import MOST_ROWS, OutOfBag, Unseen, always_seen, unseen
+from app.ml.numerics.trees.tree_nodes import TreeNodes
 
 POINTS = 50
 """Of the curve of the out-of-bag error, at most."""
@@ -300,6 +301,7 @@ ALGORITHM = Algorithm(
     interval_of_mean=lambda params: params.interval_of == "mean",
     explain=explain,
     summary=summary,
+    queries={"tree": lambda _, state: TreeNodes(state.trees)},
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     breaks={
         Symmetry.ROW_ORDER: "rows are drawn by their place.",

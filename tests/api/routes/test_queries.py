@@ -146,6 +146,21 @@ def test_an_algorithm_without_explanations_says_so(ask):
     assert response.json()["code"] == "no_explanation"
 
 
+def test_a_tree_is_read_from_a_version(ask):
+    got = result_of(ask("tree", {"max_depth": 1}, "decision_tree"))
+    assert (got["members"], got["classes"], got["version"]) == (1, ["setosa", "versicolor", "virginica"], 1)
+    root, *rest = got["nodes"]
+    assert root["column"] in {"length", "width", "size"}
+    assert [node["parent"] for node in rest] == [0] * len(rest)
+    assert pointers(ask("tree", {"member": 9}, "decision_tree"), 422) == {("/member", "invalid")}
+
+
+def test_a_model_without_a_query_names_those_that_it_offers(ask):
+    response = ask("tree", {}, "ridge", "length")
+    assert (response.status_code, response.json()["code"]) == (409, "not_offered")
+    assert response.json()["detail"] == ("ridge does not offer the query tree. It offers: intervals, linearise, sweep.")
+
+
 def test_versions_that_are_not_there(client, made):
     for verb, body in (
         ("sweep", {"vary": [{"column": "width"}]}),

@@ -28,31 +28,19 @@ class ExplainedTree(NamedTuple):
         *passed, last = path(self.trees, row)
         end = {"rows": float(self.weight[last]), "prediction": prediction.tolist()}
         if (column := int(self.trees.column[last])) >= 0:
-            end |= self._column(column)
+            end |= columns_of(self.trees, self.sums, column)
             end["stopped"] = (
                 "The value of this split is missing, for which this node has no branch: the row takes both branches"
             )
         elif self.leaves.forms.size:
-            end["linear"] = self._linear(int(self.trees.left[last]))
+            end["linear"] = linear_leaf(self.trees, self.leaves, int(self.trees.left[last]))
         return {"path": [self._split(node, float(row[self.trees.column[node]])) for node in passed], "leaf": end}
-
-    def _linear(self, place: int) -> JSON:
-        """The prediction of a leaf: intercept + Σ coef · x, not less than `low` nor more than `high`."""
-        forms, low, high = self.leaves
-        intercept = float(self.trees.values[place, 0]) - forms.shift(place)
-        ends = {"low": float(low[place]), "high": float(high[place])}
-        return {"intercept": intercept, "terms": forms.terms(place)} | ends
-
-    def _column(self, column: int) -> dict[str, JSON]:
-        """The column of a split, or the terms of its sum."""
-        form = column - (self.trees.levels.size - self.sums.size)
-        return {"column": column} if form < 0 else {"terms": self.sums.terms(form)}
 
     def _split(self, node: int, value: float) -> JSON:
         """The split of a node, and the branch that a row of this value takes."""
         tree = self.trees
         column, threshold = int(tree.column[node]), float(tree.threshold[node])
-        result = self._column(column) | {"rows": float(self.weight[node])}
+        result = columns_of(self.trees, self.sums, column) | {"rows": float(self.weight[node])}
         if math.isnan(value):
             return result | {"op": "missing", "branch": "missing"}
         if math.isinf(threshold):
@@ -68,3 +56,17 @@ class ExplainedTree(NamedTuple):
             "categories": codes,
             "branch": "left" if left else "right",
         }
+
+
+def columns_of(trees: Trees, sums: Forms, column: int) -> dict[str, JSON]:
+    """The column of a split, or the terms of its sum."""
+    form = column - (trees.levels.size - sums.size)
+    return {"column": column} if form < 0 else {"terms": sums.terms(form)}
+
+
+def linear_leaf(trees: Trees, leaves: Bounded, place: int) -> dict[str, JSON]:
+    """The prediction of a leaf: intercept + Σ coef · x, not less than `low` nor more than `high`."""
+    forms, low, high = leaves
+    intercept = float(trees.values[place, 0]) - forms.shift(place)
+    ends = {"low": float(low[place]), "high": float(high[place])}
+    return {"intercept": intercept, "terms": forms.terms(place)} | ends

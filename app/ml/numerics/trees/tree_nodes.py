@@ -1,0 +1,91 @@
+"""The nodes of one tree as JSON: its splits, its leaves, and what is known of the training rows of each."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from app.ml.contract.algorithm import JSON, Labels, Vector
+from app.ml.numerics.trees.explained_tree import columns_of, linear_leaf
+from app.ml.numerics.trees.forest import Trees, sound
+from app.ml.numerics.trees.linear_forms import MEANS, NONE, Bounded, Forms
+
+
+def branches_of(trees: Trees) -> dict[str, Labels]:
+    """The nodes (N,) that rows go to by the result of the split; -1: none. A missing value may go left or right."""
+    asks, left = trees.column >= 0, trees.left.astype(np.intp)
+    return {
+        "left": np.where(asks, left, -1),
+        "right": np.where(asks & np.isfinite(trees.threshold), left + 1, -1),
+        "missing": np.where(asks & (trees.missing >= 0), left + trees.missing, -1),
+    }
+
+
+class TreeNodes(NamedTuple):
+    """A tree, alone or one of several in the same arrays."""
+
+    trees: Trees
+    sums: Forms = NONE
+    """Weighted sums of columns; the tree has them as columns after the last."""
+    leaves: Bounded = MEANS
+    """Linear functions of leaves."""
+    facts: Mapping[str, Vector] = {}
+    """(N,) each: of training rows in a node their weight `rows`, their `impurity`, and the `gain` of its split. `value`
+    has a row for each node then."""
+
+    @property
+    def members(self) -> int:
+        return int(self.trees.root.size)
+
+    @property
+    def width(self) -> int:
+        """The most numbers or categories that a node has."""
+        return max(1, int(self.trees.values.shape[1]), int(self.trees.levels.max(initial=0)))
+
+    def reached(self, member: int, max_depth: float = math.inf) -> list[Labels]:
+        """Nodes of a member, level by level from its root."""
+        branches = np.stack([*branches_of(sound(self.trees)).values()])
+        levels = [self.trees.root[member : member + 1].astype(np.intp)]
+        while len(levels) <= max_depth:
+            below = np.unique(branches[:, levels[-1]])
+            if not (below := below[below >= 0]).size:
+                break
+            levels.append(below)
+        return levels
+
+    def nodes(self, levels: list[Labels]) -> Iterator[dict[str, JSON]]:
+        """Those nodes, numbered in their order from 0, parents before their children."""
+        numbers = {int(node): i for i, node in enumerate(np.concatenate(levels))}
+        parents: dict[int, int] = {}
+        branches = branches_of(self.trees)
+        for depth, level in enumerate(levels):
+            for node in level.tolist():
+                below = {name: int(to[node]) for name, to in branches.items() if to[node] >= 0}
+                parents |= dict.fromkeys(below.values(), numbers[node])
+                shown = {name: numbers[to] for name, to in below.items() if to in numbers}
+                place = {"node": numbers[node], "parent": parents.get(node), "depth": depth}
+                yield place | self._facts(node) | self._split(node) | shown | {"truncated": len(shown) < len(below)}
+
+    def _facts(self, node: int) -> dict[str, JSON]:
+        found: dict[str, JSON] = {name: float(values[node]) for name, values in self.facts.items()}
+        if self.trees.column[node] < 0:
+            return found | {"value": self.trees.values[self.trees.left[node]].tolist()}
+        return found | ({"value": self.trees.values[node].tolist()} if self.facts else {})
+
+    def _split(self, node: int) -> dict[str, JSON]:
+        """The condition of the left branch; of a leaf its linear function, if it has one."""
+        trees = self.trees
+        column, threshold = int(trees.column[node]), float(trees.threshold[node])
+        if column < 0:
+            found = self.leaves.forms.size
+            return {"linear": linear_leaf(trees, self.leaves, int(trees.left[node]))} if found else {}
+        form = column - (trees.levels.size - self.sums.size)
+        tested = columns_of(trees, self.sums, column)
+        if math.isinf(threshold):
+            return tested | {"op": "known"}
+        both = {} if trees.missing[node] >= 0 else {"left_share": float(trees.share[node])}
+        if levels := int(trees.levels[column]):
+            members = trees.members[int(threshold) : int(threshold) + levels]
+            return tested | both | {"op": "in", "categories": np.flatnonzero(members).tolist()}
+        return tested | both | {"op": "<=", "threshold": threshold + (self.sums.shift(form) if form >= 0 else 0.0)}

@@ -1,0 +1,166 @@
+"""The nodes of a decision tree, or of one member of a forest or of boosted trees, from the root down.
+
+A node has the condition of its left branch in the units and categories of the table; a leaf has its value. At most
+10,000 nodes, fewer where they have many classes or categories; `max_depth` cuts a larger tree.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from app.errors import BodyTooLarge, Fault, InvalidRequest
+from app.ml.contract.algorithm import JSON, Vector
+from app.ml.contract.labels import Label
+from app.ml.models.model_response import ModelResponse
+from app.ml.query import Query, Subject, declared
+from app.ml.training.reporting import readable
+from app.wire import Body, Wire
+
+if TYPE_CHECKING:
+    from app.ml.numerics.trees.tree_nodes import TreeNodes
+
+MOST_NODES = 10_000
+"""Nodes of one response."""
+MOST_NUMBERS = 2**20
+"""Class shares, or categories, of all nodes of a response."""
+
+
+class TreeRequest(Body):
+    """The tree to read, and down to where."""
+
+    member: int = Field(
+        0,
+        ge=0,
+        lt=2**31,
+        description="Tree of a forest or of boosted trees, counted from 0. Gradient boosting of more than two classes "
+        "has one tree for each class in every round, in the order of the classes.",
+    )
+    max_depth: int | None = Field(
+        None, ge=0, le=100_000, description="Splits between the root and the deepest nodes; null: the whole tree."
+    )
+
+
+class TreeTerm(Wire):
+    """A column of a weighted sum."""
+
+    column: str = Field(description="Name of the column.")
+    coef: float = Field(description="Coefficient, per unit of the column in the table.")
+
+
+class LinearLeaf(Wire):
+    """Linear prediction of a leaf: intercept + Σ coef · column, kept between `low` and `high`."""
+
+    intercept: float = Field(description="Constant term.")
+    terms: list[TreeTerm] = Field(description="Columns with their coefficients.")
+    low: float = Field(description="Least prediction of the leaf.")
+    high: float = Field(description="Greatest prediction of the leaf.")
+
+
+class TreeNode(Wire):
+    """A split or a leaf. A leaf has no `op`."""
+
+    node: int = Field(description="Number of the node, from 0 at the root; parents come before their children.")
+    parent: int | None = Field(None, description="Number of the node above; null at the root.")
+    depth: int = Field(description="Splits between the root and this node.")
+    rows: float | None = Field(
+        None, description="Weight of the training rows that reach the node; null: members of ensembles do not keep it."
+    )
+    impurity: float | None = Field(
+        None, description="Variance, Gini index or entropy of these rows; null: members of ensembles do not keep it."
+    )
+    gain: float | None = Field(
+        None, description="Impurity times weight that the split takes away; null: members of ensembles do not keep it."
+    )
+    value: list[float] | None = Field(
+        None,
+        description="In a decision tree the mean target of these rows, or their share of each class; in a leaf of a "
+        "member what it adds to the sum over all members: one number, or one for each class. Null: a member's split.",
+    )
+    column: str | None = Field(None, description="Column of the split; null: a leaf, or a split of a weighted sum.")
+    terms: list[TreeTerm] | None = Field(
+        None, description="Weighted sum of columns that the split compares; null: the split has one column."
+    )
+    op: str | None = Field(
+        None,
+        description="Condition of the left branch: `<=` (not above the threshold), `in` (one of the categories) or "
+        "`known` (the value is not missing). Null: a leaf.",
+    )
+    threshold: float | None = Field(
+        None,
+        description="Greatest value that goes left, in the table's unit; for a datetime seconds since 1970, UTC. "
+        "Null: the split has none.",
+    )
+    categories: list[Label] | None = Field(None, description="Categories that go left; null: the split has none.")
+    left: int | None = Field(None, description="Node of rows that meet the condition; null: not in this response.")
+    right: int | None = Field(None, description="Node of rows that do not; null: not in this response.")
+    missing: int | None = Field(
+        None,
+        description="Node of rows whose value is missing; null: they take both branches, or it is left out here.",
+    )
+    left_share: float | None = Field(
+        None,
+        description="Weight of the left branch in the prediction of a row whose value is missing, which takes both "
+        "branches; null: such rows take one.",
+    )
+    linear: LinearLeaf | None = Field(None, description="Linear prediction of the leaf; null: it predicts its value.")
+    truncated: bool = Field(description="True if the node has branches that `max_depth` leaves out.")
+
+
+class Tree(ModelResponse):
+    """One tree of a model, node by node."""
+
+    member: int = Field(description="Number of the tree, from 0.")
+    members: int = Field(description="Number of trees of the model.")
+    classes: list[Label] | None = Field(None, description="Classes in the order of the values; null for other tasks.")
+    target_function: str | None = Field(
+        None, description="Function of the target that was fitted, which the values describe; null: the target itself."
+    )
+    nodes: list[TreeNode] = Field(description="Nodes, level by level from the root.")
+
+
+def tree(subject: Subject, request: TreeRequest) -> Tree:
+    """Raises InvalidRequest for a member that is not there, BodyTooLarge for more nodes than fit into a response."""
+    model = subject.model
+    found: TreeNodes = model.algorithm.queries["tree"](model.params, model.state)
+    if request.member >= found.members:
+        raise InvalidRequest(faults=[Fault("/member", f"The model has {found.members} trees, counted from 0.")])
+    levels = found.reached(request.member, math.inf if request.max_depth is None else request.max_depth)
+    if (size := sum(level.size for level in levels)) > MOST_NODES:
+        raise BodyTooLarge(
+            f"The tree has {size} nodes down to this depth; a response may hold {MOST_NODES}: lower max_depth."
+        )
+    nodes = [_in_units(node, *model.preparation.scaling.units) for node in found.nodes(levels)]
+    return Tree(
+        **subject.fields,
+        member=request.member,
+        members=found.members,
+        classes=None if model.classes is None else list(model.classes),
+        target_function=None if model.linearising == "none" else model.linearising,
+        nodes=readable(nodes, model.preparation, model.classes or ()),
+    )
+
+
+def _in_units(node: dict[str, JSON], offsets: Vector, scales: Vector) -> dict[str, JSON]:
+    """The same node, in the units of the table: there a number of the matrix is (number - offset) / scale."""
+    if "linear" in node:
+        terms, shift = _scaled(node["linear"]["terms"], offsets, scales)
+        linear = node["linear"] | {"terms": terms, "intercept": node["linear"]["intercept"] - shift}
+        return node | {"linear": linear}
+    if "terms" in node:
+        terms, shift = _scaled(node["terms"], offsets, scales)
+        return node | {"terms": terms} | ({"threshold": node["threshold"] + shift} if "threshold" in node else {})
+    if "threshold" in node:
+        column = node["column"]
+        return node | {"threshold": float(node["threshold"] * scales[column] + offsets[column])}
+    return node
+
+
+def _scaled(terms: Sequence[dict[str, Any]], offsets: Vector, scales: Vector) -> tuple[list[JSON], float]:
+    """Terms of the table's columns, and by how much their sum is more than that of the matrix's columns."""
+    scaled = [term | {"coef": float(term["coef"] / scales[term["column"]])} for term in terms]
+    return scaled, float(sum(term["coef"] * offsets[term["column"]] for term in scaled))
+
+
+QUERY = Query(operation="read_tree", request=TreeRequest, response=Tree, run=tree, offered=declared("tree"))

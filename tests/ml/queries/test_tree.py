@@ -1,0 +1,162 @@
+"""A tree that is read node by node predicts what the model predicts."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from app.errors import BodyTooLarge, InvalidRequest
+from app.ml.contract.columns import TableColumn
+from app.ml.models.model import decode
+from app.ml.queries import tree
+from app.ml.queries.tree import TreeRequest
+from app.ml.query import Subject
+from app.ml.training.plan import plan
+from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
+
+N = 200
+RNG = np.random.default_rng(5)
+SIZE, PLACE = RNG.uniform(20, 200, N), RNG.choice(["north", "south", "west"], N)
+GAPS = RNG.random(N) < 0.15
+PRICE = 10 * SIZE + 300 * (PLACE == "south") + 500 * GAPS + RNG.normal(0, 20, N)
+TABLE = pa.table(
+    {
+        "size": pa.array(SIZE, mask=GAPS),
+        "rooms": pa.array(np.ceil(SIZE / 30)),
+        "place": pa.array(PLACE),
+        "price": pa.array(PRICE),
+        "dear": pa.array(np.where(PRICE > 1300, "yes", "no")),
+    }
+)
+COLUMNS = [
+    TableColumn("size", "numeric", int(GAPS.sum()), N),
+    TableColumn("rooms", "numeric", 0, 7),
+    TableColumn("place", "categorical", 0, 3),
+    TableColumn("price", "numeric", 0, N),
+    TableColumn("dear", "categorical", 0, 2),
+]
+FEATURES = ["size", "rooms", "place"]
+
+
+def fitted(target, algorithm, **how):
+    fields = {"target": target, "features": FEATURES, "algorithm": algorithm}
+    spec = TrainSpec.model_validate(fields | {"preprocessing": {"scaling": "standard"}} | how)
+    trained = train(plan(spec, COLUMNS, N), TABLE, data_digest="sha256:0")
+    return Subject("m", 1, "sha256:0", decode(trained.blob), 1000)
+
+
+def read(subject, **request):
+    return tree.QUERY.run(subject, TreeRequest(**request))
+
+
+def compared(node, row):
+    """The value that a split compares; None: missing."""
+    if node.terms is None:
+        return row[node.column]
+    parts = [(term.coef, row[term.column]) for term in node.terms]
+    return None if any(value is None for _, value in parts) else sum(coef * value for coef, value in parts)
+
+
+def value(nodes, row, at=0):
+    """Prediction of a row by the nodes alone, in the units and categories of the table."""
+    node = nodes[at]
+    if node.op is None:
+        if node.linear is None:
+            return np.array(node.value)
+        line = node.linear.intercept + sum(term.coef * row[term.column] for term in node.linear.terms)
+        return np.clip([line], node.linear.low, node.linear.high)
+    given = compared(node, row)
+    if given is None:
+        if node.missing is not None:
+            return value(nodes, row, node.missing)
+        return node.left_share * value(nodes, row, node.left) + (1 - node.left_share) * value(nodes, row, node.right)
+    goes_left = node.op == "known" or (given in node.categories if node.op == "in" else given <= node.threshold)
+    return value(nodes, row, node.left if goes_left else node.right)
+
+
+def by_hand(nodes):
+    return np.array([value(nodes, row) for row in TABLE.select(FEATURES).to_pylist()])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({}, id="plain"),
+        pytest.param({"missing": "both"}, id="both branches"),
+        pytest.param({"max_leaf_nodes": 6}, id="few leaves"),
+        pytest.param({"oblique": 2, "missing": "both"}, id="oblique"),
+    ],
+)
+def test_a_tree_read_node_by_node_is_the_model(options):
+    subject = fitted("price", {"name": "decision_tree", **options})
+    assert by_hand(read(subject).nodes)[:, 0] == pytest.approx(subject.model.predict(TABLE).values, rel=1e-9)
+    classes = fitted("dear", {"name": "decision_tree", **options})
+    shares = read(classes)
+    assert shares.classes == ["no", "yes"]
+    assert by_hand(shares.nodes) == pytest.approx(classes.model.predict(TABLE).probabilities, rel=1e-9)
+
+
+def test_linear_leaves_are_in_the_units_of_the_table():
+    algorithm = {"name": "decision_tree", "leaf_model": "linear", "min_samples_leaf": 30}
+    subject = fitted("price", algorithm, features=["rooms", "place"])
+    nodes = read(subject).nodes
+    assert any(node.linear and node.linear.terms for node in nodes)
+    assert by_hand(nodes)[:, 0] == pytest.approx(subject.model.predict(TABLE).values, rel=1e-9)
+
+
+def test_nodes_have_their_rows_and_their_gain():
+    nodes = read(fitted("price", {"name": "decision_tree", "max_depth": 3}, validation={"test_fraction": 0})).nodes
+    assert (nodes[0].rows, nodes[0].parent, nodes[0].depth) == (N, None, 0)
+    assert nodes[0].impurity == pytest.approx(PRICE.var())
+    for node in nodes:
+        below = [to for to in (node.left, node.right, node.missing) if to is not None]
+        if below:
+            assert all(nodes[to].parent == node.node and nodes[to].depth == node.depth + 1 for to in below)
+            assert sum(nodes[to].rows for to in below) == pytest.approx(node.rows)
+            kept = sum(nodes[to].rows * nodes[to].impurity for to in below)
+            assert node.gain == pytest.approx(node.rows * node.impurity - kept)
+
+
+@pytest.mark.parametrize("name", ["random_forest", "gradient_boosting"])
+def test_the_members_add_up_to_the_model(name):
+    subject = fitted("price", {"name": name, "n_estimators": 8})
+    assert read(subject).members == 8
+    total = sum(by_hand(read(subject, member=i).nodes)[:, 0] for i in range(8))
+    predicted = subject.model.predict(TABLE).values
+    if name == "random_forest":
+        assert total / 8 == pytest.approx(predicted, rel=1e-9)
+    else:
+        assert np.ptp(predicted - total) == pytest.approx(0, abs=1e-6)  # the constant
+
+
+@pytest.mark.parametrize("name", ["adaboost", "logitboost", "boost_majority"])
+def test_members_of_boosting_can_be_read(name):
+    subject = fitted("dear", {"name": name})
+    got = read(subject, member=read(subject).members - 1)
+    assert any(node.op for node in got.nodes)
+    assert all(node.value is None for node in got.nodes if node.op)
+
+
+def test_the_depth_can_be_limited():
+    subject = fitted("price", {"name": "decision_tree"})
+    whole, top = read(subject).nodes, read(subject, max_depth=2).nodes
+    assert max(node.depth for node in top) == 2
+    assert [node.value for node in top] == [node.value for node in whole[: len(top)]]
+    assert {node.truncated for node in top if node.depth < 2} == {False}
+    assert any(node.truncated and node.op and node.left is None for node in top)
+    (root,) = read(subject, max_depth=0).nodes
+    assert root.truncated
+
+
+def test_a_tree_that_does_not_fit_into_a_response_is_refused(monkeypatch):
+    subject = fitted("price", {"name": "decision_tree"})
+    monkeypatch.setattr(tree, "MOST_NODES", 5)
+    with pytest.raises(BodyTooLarge, match="may hold 5: lower max_depth"):
+        read(subject)
+    assert len(read(subject, max_depth=1).nodes) <= 4
+
+
+def test_a_member_that_is_not_there_is_named():
+    with pytest.raises(InvalidRequest) as refused:
+        read(fitted("price", {"name": "decision_tree"}), member=1)
+    assert [fault.pointer for fault in refused.value.faults] == ["/member"]
