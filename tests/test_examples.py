@@ -168,6 +168,7 @@ def predictions(walk):
     fixed = {name: value for name, value in FLOWER.items() if name != axis["column"]}
     walk("sweep_model", "POST", "/v1/models/species/sweep", {"vary": [axis], "fixed": fixed})
     walk("read_tree", "POST", "/v1/models/tree/tree", {"max_depth": 1})
+    walk("find_neighbours", "POST", "/v1/models/neighbours/neighbours", rows | {"n_neighbors": 2})
     pairs = {"task": "classification", "truth": ["yes", "no", "yes", "no"], "predicted": ["yes", "no", "no", "no"]}
     walk("measure_predictions", "POST", "/v1/metrics", pairs)
 

@@ -34,6 +34,7 @@ Battiti & Brunato, The LION Way, ch. 2.
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -56,6 +57,7 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.numerics.clustering.lloyd import lloyd
 from app.ml.numerics.clustering.seeding import canonical_order, seeds
+from app.ml.numerics.neighbours.found import Neighbours
 from app.ml.numerics.neighbours.nearest import TREE_COLUMNS, neighbours
 
 LEAD = 1e-9
@@ -99,7 +101,7 @@ class State(NamedTuple):
     weights: Vector
     """(m,) what each counts."""
     numbers: Labels
-    """(m,) the places of the rows in training; of prototypes, their own."""
+    """(m,) numbers of the rows in the dataset, from 0, else among the training rows; of prototypes, their own."""
     sizes: Labels
     """(m,) training rows that each stands for."""
     classes: int
@@ -111,7 +113,8 @@ def fit(params: KNN, data: Data, context: Context) -> Fit[State]:
     if params.prototypes is None:
         order = _sorted(data)
         ones = np.ones(len(order), np.intp)
-        state = State(data.x[order], data.y[order], data.weights[order], order, ones, classes)
+        numbers = order if data.numbers is None else data.numbers[order]
+        state = State(data.x[order], data.y[order], data.weights[order], numbers, ones, classes)
     else:
         state = _compressed(params.prototypes, data, classes, context.rng)
     few = len(state.rows) < params.n_neighbors
@@ -127,7 +130,8 @@ def predict(params: KNN, state: State, x: Matrix) -> NDArray[np.float64]:
 
 def without_each(params: KNN, data: Data) -> NDArray[np.float64]:
     """One neighbour more is looked up, and the row itself left out; prototypes need fits of their own."""
-    state = fit(params, data, Context.of(0)).state if params.prototypes is None else None
+    own_places = replace(data, numbers=None)
+    state = fit(params, own_places, Context.of(0)).state if params.prototypes is None else None
     shape = (len(data.x), data.targets.shape[1]) if data.task is Task.CLASSIFICATION else (len(data.x),)
     predicted = np.full(shape, np.nan)
     if state is None or len(data.x) < 2:
@@ -149,12 +153,23 @@ def known(params: KNN, probabilities: Matrix) -> NDArray[np.bool_]:
 
 
 def explain(params: KNN, state: State, x: Matrix) -> list[JSON]:
-    """For each row its neighbours, nearest first: training row (or prototype), distance, share in the prediction."""
+    """For each row its neighbours, nearest first: number of the training row in the dataset, from 0 (or of the
+    prototype), distance, share in the prediction.
+    """
     result: list[JSON] = []
     for _, places, far in _neighbours(params, state, x):
         counts = _counts(params, state, places, far)
         result += [_explained(params, state, *row) for row in zip(places, far, counts, strict=True)]
     return result
+
+
+def nearest(params: KNN, state: State, x: Matrix, count: int | None) -> Neighbours:
+    """Neighbours of each row, nearest first. count: of them, in place of `n_neighbors`."""
+    used = params if count is None else params.model_copy(update={"n_neighbors": count})
+    blocks = [(places, far) for _, places, far in _neighbours(used, state, x)]
+    places, far = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    shares = _counts(used, state, places, far)
+    return Neighbours(state.numbers[places], far, state.targets[places], shares, params.prototypes is not None)
 
 
 def summary(params: KNN, state: State) -> JSON:
@@ -259,6 +274,7 @@ ALGORITHM = Algorithm(
     known=known,
     explain=explain,
     summary=summary,
+    queries={"neighbours": nearest},
     leave_one_out=LeaveOneOut(without_each, unscaled=lambda _: False),
     breaks={
         Symmetry.SCALE: "a distance gives a column the weight of its unit: scale the columns alike first",

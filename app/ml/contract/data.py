@@ -64,6 +64,8 @@ class Data:
     """(k,) of the classes by code, where they are known."""
     indicated: int = 0
     """Categorical inputs that have an indicator column for each level: in every row these add up to 1."""
+    numbers: Labels | None = None
+    """(n,) numbers of the rows in the dataset, from 0; None: not known."""
 
     @classmethod
     def of(
@@ -80,6 +82,7 @@ class Data:
         words: Sequence[tuple[str, ...]] = (),
         labels: Sequence[bool | int | float | str] = (),
         indicated: int = 0,
+        numbers: Labels | None = None,
     ) -> Self:
         """Check and freeze.
 
@@ -112,7 +115,7 @@ class Data:
         targets.setflags(write=False)
         kinds.setflags(write=False)
         meaning = tuple(names), tuple(words), tuple(labels), indicated
-        return cls(task, matrix, target, targets, row_weights, kinds, *meaning)
+        return cls(task, matrix, target, targets, row_weights, kinds, *meaning, numbers)
 
     @property
     def codes(self) -> Labels:
@@ -142,7 +145,8 @@ class Data:
         picked = (self.x[rows], self.y[rows] if self.y.size else self.y, self.targets[rows], self.weights[rows])
         for array in picked:
             array.setflags(write=False)
-        return Data(self.task, *picked, self.levels, self.names, self.words, self.labels, self.indicated)
+        numbers = None if self.numbers is None else self.numbers[rows]
+        return Data(self.task, *picked, self.levels, self.names, self.words, self.labels, self.indicated, numbers)
 
     def columns(self, places: Labels) -> "Data":
         """The same rows, only these columns."""
@@ -166,6 +170,7 @@ class Data:
             missing=missing,
             names=self.names,
             words=self.words,
+            numbers=None if self.numbers is None else self.numbers[kept],
         )
 
 

@@ -75,7 +75,7 @@ class TreeNode(Wire):
     )
     value: list[float] | None = Field(
         None,
-        description="In a decision tree the mean target of these rows, or their share of each class; in a leaf of a "
+        description="Mean target of these rows, or their share of each class, in a decision tree; in a leaf of a "
         "member what it adds to the sum over all members: one number, or one for each class. Null: a member's split.",
     )
     column: str | None = Field(None, description="Column of the split; null: a leaf, or a split of a weighted sum.")

@@ -148,6 +148,7 @@ class TrainingSet(NamedTuple):
             words=_words(preparation),
             labels=self.classes,
             indicated=_indicated(preparation),
+            numbers=self.numbers[rows],
         )
 
     def fit(

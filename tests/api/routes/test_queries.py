@@ -155,6 +155,18 @@ def test_a_tree_is_read_from_a_version(ask):
     assert pointers(ask("tree", {"member": 9}, "decision_tree"), 422) == {("/member", "invalid")}
 
 
+def test_neighbours_are_found_for_rows(ask):
+    got = result_of(ask("neighbours", {"rows": [ROW, ROW | {"width": 2.2}], "n_neighbors": 3}, "knn"))
+    first, second = got["neighbours"]
+    assert [one["target"] for one in first] == ["setosa"] * 3
+    assert len({one["row"] for one in first + second}) == 6
+    assert pointers(ask("neighbours", {"rows": [{"length": 1}]}, "knn"), 422) == {("/rows", "missing_columns")}
+    assert pointers(ask("neighbours", {"rows": [], "n_neighbors": 0}, "knn"), 422) == {
+        ("/rows", "too_short"),
+        ("/n_neighbors", "greater_than_equal"),
+    }
+
+
 def test_a_model_without_a_query_names_those_that_it_offers(ask):
     response = ask("tree", {}, "ridge", "length")
     assert (response.status_code, response.json()["code"]) == (409, "not_offered")

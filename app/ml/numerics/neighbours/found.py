@@ -1,0 +1,20 @@
+"""Neighbours of rows, as they are found."""
+
+from typing import NamedTuple
+
+from app.ml.contract.algorithm import Labels, Matrix
+
+
+class Neighbours(NamedTuple):
+    """k neighbours of each of n rows, nearest first."""
+
+    numbers: Labels
+    """(n, k) of training rows in the dataset, from 0, or of prototypes."""
+    distances: Matrix
+    """(n, k)"""
+    targets: Matrix
+    """(n, k) numbers as they were fitted, or class codes."""
+    shares: Matrix
+    """(n, k) in the prediction of the row; they add up to 1."""
+    prototypes: bool
+    """True if the neighbours stand for training rows."""

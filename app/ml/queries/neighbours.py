@@ -1,0 +1,96 @@
+"""The training rows nearest to each row: their numbers in the dataset, distances, targets and shares in the prediction.
+
+At most 100,000 neighbours of all rows together.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from app.errors import BodyTooLarge
+from app.ml.contract.labels import Label
+from app.ml.models.model import Model
+from app.ml.models.model_response import Flag, ModelResponse, flags_of
+from app.ml.preparation.target_transform import in_units
+from app.ml.query import Query, Subject, declared
+from app.ml.tables.rows import read_rows
+from app.ml.training.reporting import finite
+from app.wire import Body, Wire
+
+if TYPE_CHECKING:
+    from app.ml.numerics.neighbours.found import Neighbours
+
+MOST_NEIGHBOURS = 100_000
+"""Neighbours in one response."""
+
+
+class NeighboursRequest(Body):
+    """Rows, and how many neighbours of each."""
+
+    rows: list[dict[str, Any]] = Field(min_length=1, description="Rows, each an object of values by column name.")
+    n_neighbors: int | None = Field(
+        None, ge=1, le=10_000, description="Neighbours of each row; null: as many as the model uses."
+    )
+
+
+class Neighbour(Wire):
+    """A training row, or a prototype, near a row of the request."""
+
+    row: int | None = Field(None, description="Number of the training row in its dataset, from 0; null: a prototype.")
+    prototype: int | None = Field(None, description="Number of the prototype, from 0; null: a training row.")
+    distance: float = Field(description="Distance by the metric of the model, in its prepared columns.")
+    target: Label | None = Field(
+        description="Target of the training row, a class or a number in its own unit; null: beyond the largest number."
+    )
+    share: float = Field(description="Share in the prediction of these neighbours, from 0 to 1.")
+
+
+class NeighboursResponse(ModelResponse):
+    """The nearest training rows of each row."""
+
+    neighbours: list[list[Neighbour]] = Field(
+        description="Neighbours of each row, in the order of the request, nearest first."
+    )
+    flags: list[Flag] = Field([], description="Rows whose prediction deserves doubt, by reason.")
+
+
+def neighbours(subject: Subject, request: NeighboursRequest) -> NeighboursResponse:
+    """Raises BodyTooLarge for more than fit into a response, else as a prediction does."""
+    model, count = subject.model, request.n_neighbors
+    nearest = partial(model.algorithm.queries["neighbours"], model.params, model.state, count=count)
+    raw = model.preparation.raw(read_rows({"rows": request.rows}, model.inputs, max_rows=subject.max_rows).table)
+    matrix = model.preparation.matrix(raw)
+    found: Neighbours = nearest(matrix[:1])
+    each = found.numbers.shape[1]
+    if len(matrix) > (most := max(1, MOST_NEIGHBOURS // each)):
+        raise BodyTooLarge(
+            f"With {each} neighbours of each row, one request may send {most} rows; or lower n_neighbors."
+        )
+    found = nearest(matrix)
+    return NeighboursResponse(
+        **subject.fields,
+        neighbours=[list(_row(model, found, i)) for i in range(len(matrix))],
+        flags=flags_of(model.predict_raw(raw)),
+    )
+
+
+def _row(model: Model, found: "Neighbours", i: int) -> Iterator[Neighbour]:
+    if model.classes is None:
+        targets = finite(in_units(model.linearising, found.targets[i]))
+    else:
+        targets = [model.classes[int(code)] for code in found.targets[i]]
+    kind = "prototype" if found.prototypes else "row"
+    rows = zip(found.numbers[i].tolist(), found.distances[i].tolist(), targets, found.shares[i].tolist(), strict=True)
+    for number, distance, target, share in rows:
+        yield Neighbour.model_validate({kind: number, "distance": distance, "target": target, "share": share})
+
+
+QUERY = Query(
+    operation="find_neighbours",
+    request=NeighboursRequest,
+    response=NeighboursResponse,
+    run=neighbours,
+    offered=declared("neighbours"),
+)

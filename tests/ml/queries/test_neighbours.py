@@ -1,0 +1,114 @@
+"""Neighbours carry the numbers of their rows in the dataset."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from app.errors import BodyTooLarge, InvalidData
+from app.ml.contract.columns import TableColumn
+from app.ml.models.model import decode
+from app.ml.queries import explain, neighbours
+from app.ml.queries.neighbours import NeighboursRequest
+from app.ml.query import Subject
+from app.ml.tables.row_forms import PredictRequest
+from app.ml.training.plan import plan
+from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
+
+N = 60
+RNG = np.random.default_rng(2)
+X, Y = RNG.normal(size=(N, 2)), RNG.uniform(1, 9, N)
+UNKNOWN = np.arange(N) % 4 == 0
+TABLE = pa.table(
+    {
+        "a": X[:, 0],
+        "b": X[:, 1],
+        "y": pa.array(Y, mask=UNKNOWN),
+        "kind": pa.array(np.where(Y > 5, "high", "low"), mask=UNKNOWN),
+    }
+)
+COLUMNS = [TableColumn(name, "numeric", 0, N) for name in "ab"]
+COLUMNS += [TableColumn("y", "numeric", 15, 45), TableColumn("kind", "categorical", 15, 2)]
+ROWS = [{"a": 0.1, "b": -0.3}, {"a": 1.0, "b": 2.0}]
+
+
+def fitted(target="y", preprocessing=None, **algorithm):
+    spec = TrainSpec.model_validate(
+        {
+            "target": target,
+            "features": ["a", "b"],
+            "algorithm": {"name": "knn", **algorithm},
+            "preprocessing": {"scaling": "none", **(preprocessing or {})},
+        }
+    )
+    trained = train(plan(spec, COLUMNS, N), TABLE, data_digest="sha256:0")
+    return Subject("m", 1, "sha256:0", decode(trained.blob), 1000)
+
+
+def near(subject, **request):
+    return neighbours.QUERY.run(subject, NeighboursRequest(rows=ROWS, **request)).neighbours
+
+
+def far(requested, row):
+    return np.hypot(requested["a"] - X[row, 0], requested["b"] - X[row, 1])
+
+
+def test_rows_are_those_of_the_dataset():
+    """Rows without a target, and rows held out, leave gaps in the numbers."""
+    for requested, found in zip(ROWS, near(fitted()), strict=True):
+        assert len(found) == 5
+        for one in found:
+            assert one.target == Y[one.row]
+            assert one.distance == pytest.approx(far(requested, one.row))
+        assert [one.distance for one in found] == sorted(one.distance for one in found)
+
+
+def test_an_explanation_has_the_rows_of_the_dataset():
+    subject = fitted()
+    explained = explain.QUERY.run(subject, PredictRequest({"rows": ROWS})).explanations
+    for requested, reason in zip(ROWS, explained, strict=True):
+        for one in reason["neighbours"]:
+            assert one["target"] == Y[one["row"]]
+            assert one["distance"] == pytest.approx(far(requested, one["row"]))
+
+
+def test_classes_are_labels():
+    for found in near(fitted("kind")):
+        assert [one.target for one in found] == ["high" if Y[one.row] > 5 else "low" for one in found]
+
+
+def test_shares_make_up_the_prediction():
+    subject = fitted(weights="distance")
+    predicted = subject.model.predict(pa.Table.from_pylist(ROWS)).values
+    totals = [sum(one.share * one.target for one in found) for found in near(subject)]
+    assert totals == pytest.approx(predicted)
+
+
+def test_targets_are_in_their_own_unit():
+    for found in near(fitted(preprocessing={"target": "log"})):
+        assert [one.target for one in found] == pytest.approx([Y[one.row] for one in found])
+
+
+def test_the_number_of_neighbours_can_be_chosen():
+    assert [len(found) for found in near(fitted(), n_neighbors=2)] == [2, 2]
+    many = near(fitted(), n_neighbors=1000)[0]
+    assert len({one.row for one in many}) == len(many) < N
+
+
+def test_prototypes_are_no_rows():
+    for one in near(fitted(prototypes=3), n_neighbors=2)[0]:
+        assert one.row is None
+        assert one.prototype in range(3)
+
+
+def test_more_neighbours_than_fit_into_a_response_are_refused(monkeypatch):
+    monkeypatch.setattr(neighbours, "MOST_NEIGHBOURS", 9)
+    with pytest.raises(BodyTooLarge, match="may send 1 rows"):
+        near(fitted())
+    assert len(near(fitted(), n_neighbors=4)) == 2
+
+
+def test_rows_that_cannot_be_read_are_named():
+    with pytest.raises(InvalidData) as refused:
+        neighbours.QUERY.run(fitted(), NeighboursRequest(rows=[{"a": "x", "b": 1}]))
+    assert [fault.pointer for fault in refused.value.faults] == ["/rows/0/a"]
