@@ -14,6 +14,7 @@ from app.errors import BodyTooLarge, Fault, InvalidRequest
 from app.ml.contract.algorithm import JSON, Vector
 from app.ml.contract.labels import Label
 from app.ml.models.model_response import ModelResponse
+from app.ml.numerics.trees.tree_rules import rules_of
 from app.ml.query import Query, Subject, declared
 from app.ml.training.reporting import readable
 from app.wire import Body, Wire
@@ -40,6 +41,7 @@ class TreeRequest(Body):
     max_depth: int | None = Field(
         None, ge=0, le=100_000, description="Splits between the root and the deepest nodes; null: the whole tree."
     )
+    rules: bool = Field(False, description="True: also a rule for each leaf, its path as conditions joined by AND.")
 
 
 class TreeTerm(Wire):
@@ -108,6 +110,39 @@ class TreeNode(Wire):
     truncated: bool = Field(description="True if the node has branches that `max_depth` leaves out.")
 
 
+class TreeCondition(Wire):
+    """A condition of a rule."""
+
+    column: str | None = Field(None, description="Column of the condition; null: it is of a weighted sum.")
+    terms: list[TreeTerm] | None = Field(
+        None, description="Weighted sum of columns; null: the condition is of one column."
+    )
+    op: str = Field(description="One of `<=`, `>`, `in`, `not in`, `known` and `missing`.")
+    threshold: float | None = Field(
+        None, description="Number of `<=` and `>`, in the table's unit; null: another condition."
+    )
+    categories: list[Label] | None = Field(
+        None, description="Categories of `in` and `not in`; null: another condition."
+    )
+    or_missing: bool = Field(False, description="True if a missing value meets the condition too.")
+
+
+class TreeRule(Wire):
+    """The path to a leaf as a rule: a row that meets all conditions has its value. A row whose missing value takes both
+    branches of a split meets none.
+    """
+
+    leaf: int = Field(description="Number of the node in `nodes`.")
+    conditions: list[TreeCondition] = Field(description="Conditions from the root down, joined by AND.")
+    rows: float | None = Field(
+        None, description="Weight of the training rows that meet them; null: members of ensembles do not keep it."
+    )
+    value: list[float] | None = Field(
+        None, description="Value of the node, as in `nodes`; null: a split of a member that `max_depth` cuts."
+    )
+    linear: LinearLeaf | None = Field(None, description="Linear prediction of the leaf; null: it predicts its value.")
+
+
 class Tree(ModelResponse):
     """One tree of a model, node by node."""
 
@@ -118,6 +153,9 @@ class Tree(ModelResponse):
         None, description="Function of the target that was fitted, which the values describe; null: the target itself."
     )
     nodes: list[TreeNode] = Field(description="Nodes, level by level from the root.")
+    rules: list[TreeRule] | None = Field(
+        None, description="Rules, one for each node without branches here; null: they were not requested."
+    )
 
 
 def tree(subject: Subject, request: TreeRequest) -> Tree:
@@ -127,18 +165,22 @@ def tree(subject: Subject, request: TreeRequest) -> Tree:
     if request.member >= found.members:
         raise InvalidRequest(faults=[Fault("/member", f"The model has {found.members} trees, counted from 0.")])
     levels = found.reached(request.member, math.inf if request.max_depth is None else request.max_depth)
-    if (size := sum(level.size for level in levels)) > MOST_NODES:
-        raise BodyTooLarge(
-            f"The tree has {size} nodes down to this depth; a response may hold {MOST_NODES}: lower max_depth."
-        )
+    size, most = sum(level.size for level in levels), max(1, min(MOST_NODES, MOST_NUMBERS // found.width))
+    if size > most:
+        raise BodyTooLarge(f"The tree has {size} nodes down to this depth; one response holds {most}: lower max_depth.")
+    conditions = found.width * sum(depth * level.size for depth, level in enumerate(levels))
+    if request.rules and conditions > MOST_NUMBERS:
+        raise BodyTooLarge("The rules of this tree do not fit into a response: lower max_depth, or leave out rules.")
     nodes = [_in_units(node, *model.preparation.scaling.units) for node in found.nodes(levels)]
+    named = readable(nodes, model.preparation, model.classes or ())
     return Tree(
         **subject.fields,
         member=request.member,
         members=found.members,
         classes=None if model.classes is None else list(model.classes),
         target_function=None if model.linearising == "none" else model.linearising,
-        nodes=readable(nodes, model.preparation, model.classes or ()),
+        nodes=named,
+        rules=list(rules_of(named)) if request.rules else None,
     )
 
 

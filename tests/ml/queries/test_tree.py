@@ -148,10 +148,45 @@ def test_the_depth_can_be_limited():
     assert root.truncated
 
 
+OPS = {
+    "<=": lambda given, one: given <= one.threshold,
+    ">": lambda given, one: given > one.threshold,
+    "in": lambda given, one: given in one.categories,
+    "not in": lambda given, one: given not in one.categories,
+    "known": lambda *_: True,
+    "missing": lambda *_: False,
+}
+
+
+def meets(row, one):
+    given = compared(one, row)
+    return one.or_missing or one.op == "missing" if given is None else OPS[one.op](given, one)
+
+
+@pytest.mark.parametrize("name", ["decision_tree", "random_forest"])
+def test_one_rule_and_no_other_holds_for_a_row(name):
+    subject = fitted("price", {"name": name})
+    got = read(subject, rules=True)
+    leaves = [node.node for node in got.nodes if node.op is None]
+    assert sorted(rule.leaf for rule in got.rules) == leaves
+    for row, expected in zip(TABLE.select(FEATURES).to_pylist(), by_hand(got.nodes), strict=True):
+        (rule,) = (rule for rule in got.rules if all(meets(row, one) for one in rule.conditions))
+        assert rule.value == pytest.approx(expected)
+    assert read(subject).rules is None
+
+
+def test_rules_that_do_not_fit_into_a_response_are_refused(monkeypatch):
+    subject = fitted("price", {"name": "decision_tree"})
+    monkeypatch.setattr(tree, "MOST_NUMBERS", 3 * len(read(subject).nodes))
+    with pytest.raises(BodyTooLarge, match="leave out rules"):
+        read(subject, rules=True)
+    assert len(read(subject, rules=True, max_depth=1).rules) in {2, 3}
+
+
 def test_a_tree_that_does_not_fit_into_a_response_is_refused(monkeypatch):
     subject = fitted("price", {"name": "decision_tree"})
     monkeypatch.setattr(tree, "MOST_NODES", 5)
-    with pytest.raises(BodyTooLarge, match="may hold 5: lower max_depth"):
+    with pytest.raises(BodyTooLarge, match="holds 5: lower max_depth"):
         read(subject)
     assert len(read(subject, max_depth=1).nodes) <= 4
 
