@@ -57,14 +57,31 @@ def errors():
         yield f"| `{kind.code}` | {kind.status} | {_cell(kind.title)} | {_cell(kind.remedy)} |"
 
 
+def queries():
+    from app.ml.catalogue import catalogue
+    from app.ml.operations import query_entries
+    from app.ml.query import any_model
+
+    yield "| query | result | offered by |"
+    yield "|---|---|---|"
+    for name, entry in query_entries().items():
+        query, algorithms = entry.query, [one.name for one in catalogue().values() if name in one.algorithm.queries]
+        path = query.path or f"/v1/models/{{model}}/{name}"
+        offered = ", ".join(f"`{one}`" for one in algorithms) or f"models that do not return `{query.refusal.code}`"
+        if query.offered is any_model:
+            offered = "no model needed" if query.path else "every model"
+        what = entry.description.split("\n\n")[0].replace("\n", " ")
+        yield f"| `POST {path}` | {_cell(what)} | {offered} |"
+
+
 def _cell(text):
     return text.replace("|", "\\|")
 
 
 @pytest.mark.parametrize(
     ("table", "page"),
-    [(algorithms, "choosing.md"), (settings, "settings.md"), (errors, "jobs.md")],
-    ids=["algorithms", "settings", "errors"],
+    [(algorithms, "choosing.md"), (settings, "settings.md"), (errors, "jobs.md"), (queries, "predict.md")],
+    ids=["algorithms", "settings", "errors", "queries"],
 )
 def test_generated_table_is_current(table, page):
     name, page = table.__name__, GUIDE / page
