@@ -38,7 +38,8 @@ ADDRESS = "http://127.0.0.1:8000/v1"
 def example(entry: Entry) -> Mapping[str, Any]:
     """A request that trains the algorithm with its defaults on a bundled table."""
     task = next(task for task in EXAMPLES if task in entry.algorithm.tasks)
-    return {"name": entry.name, "model": entry.name, **EXAMPLES[task], "algorithm": {"name": entry.name}}
+    target = {"target": "species"} if task in entry.algorithm.targets else {}
+    return {"name": entry.name, "model": entry.name, **EXAMPLES[task], **target, "algorithm": {"name": entry.name}}
 
 
 def commands(entry: Entry) -> str:

@@ -1,5 +1,7 @@
 """Models for the tests of predictions by HTTP."""
 
+import time
+
 import pytest
 
 
@@ -43,3 +45,20 @@ def numeric(services):
         return names[key]
 
     return name
+
+
+@pytest.fixture(scope="module")
+def done(client, worker):
+    """`done(kind, body)`: the job, when it has succeeded."""
+
+    def run(kind, body):
+        job = client.post(f"/v1/jobs/{kind}", json=body)
+        assert job.status_code == 202, job.text
+        until = time.monotonic() + 300
+        while (result := client.get(job.headers["location"]).json())["state"] in {"queued", "running"}:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        assert result["state"] == "succeeded", result
+        return result
+
+    return run

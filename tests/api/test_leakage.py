@@ -1,27 +1,10 @@
 """Training rows that come again in another file evaluate no model unless the request says so."""
 
-import time
-
 import numpy as np
 import pytest
 
 ROWS, NEW = 300, 10
 SPEC = {"target": "price", "algorithm": {"name": "linear"}, "features": ["area", "place"]}
-
-
-@pytest.fixture(scope="module")
-def done(client, worker):
-    def run(kind, body):
-        job = client.post(f"/v1/jobs/{kind}", json=body)
-        assert job.status_code == 202, job.text
-        until = time.monotonic() + 300
-        while (result := client.get(job.headers["location"]).json())["state"] in {"queued", "running"}:
-            assert time.monotonic() < until
-            time.sleep(0.1)
-        assert result["state"] == "succeeded", result
-        return result
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -50,6 +50,7 @@ TABLE = {
     "p": (NUMBER, "Power"),
     "penalise_intercept": (TRUTH, "intercept"),
     "selection": (WORD, "Choice of the strength"),
+    "shrinkage": (NUMBER, "Share of the (pooled|mean) variance in"),
     "shuffle": (TRUTH, "new order"),
     "solver": (WORD, "."),
     "splits": (WORD, "Candidate thresholds"),

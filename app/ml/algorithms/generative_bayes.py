@@ -85,7 +85,7 @@ class GenerativeBayes(Params):
         "uniform: all alike; or a list of numbers from 0 to 1, one for each class, in the order of the classes.",
     )
     shrinkage: float = Field(
-        0.0, ge=0, le=1, description="Part of the pooled variance in that of each class, normal densities only."
+        0.0, ge=0, le=1, description="Share of the pooled variance in that of each class, normal densities only."
     )
     n_bins: int = Field(10, ge=1, le=1000, description="Number of bins of each histogram, over the range of all rows.")
     smoothing: float = Field(1.0, ge=0, le=1e6, description="Rows added to every bin of a histogram.")

@@ -17,7 +17,7 @@ from app.ml.contract.data import JSON, Affine, Data, Labels, Matrix, Vector
 from app.ml.contract.members import Inputs, Member, Size
 from app.ml.contract.params import Learner, Params, learner
 from app.ml.contract.progress import Progress, silent
-from app.ml.contract.task import Task
+from app.ml.contract.task import TargetKind, Task
 from app.ml.contract.traits import Accepts, Symmetry
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "Progress",
     "Size",
     "Symmetry",
+    "TargetKind",
     "Task",
     "Vector",
     "in_turn",
@@ -183,6 +184,8 @@ class Algorithm(Generic[P, S]):
     fit: Callable[[P, Data, Context], Fit[S]]
     predict: Callable[[P, S, Matrix], NDArray[Any]]
 
+    targets: Mapping[Task, TargetKind] = field(default_factory=dict)
+    """Kind of the target that a task without one of its own needs here, as a projection that separates classes does."""
     generative: bool = False
     """Of a classifier: it learns how each class makes its rows, not only how to tell classes apart (LION 3.1)."""
     degrees: Callable[[P], bool] = lambda _: False
@@ -241,3 +244,7 @@ class Algorithm(Generic[P, S]):
     """Summary of the fitted model, for the report."""
     unscaled: Callable[[P, S, Affine], JSON] | None = None
     """`summary` in the table's own units: of a linear form, for the columns from which its own are made."""
+
+    def target(self, task: Task) -> TargetKind | None:
+        """Kind of the target that it learns this task from; None: it takes no target."""
+        return task.record.target or self.targets.get(task)

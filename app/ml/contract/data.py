@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from app.errors import InvalidData
-from app.ml.contract.task import Task
+from app.ml.contract.task import TargetKind, Task
 
 if TYPE_CHECKING:
     import scipy
@@ -83,10 +83,12 @@ class Data:
         labels: Sequence[bool | int | float | str] = (),
         indicated: int = 0,
         numbers: Labels | None = None,
+        target: TargetKind | None = None,
     ) -> Self:
         """Check and freeze.
 
         x: (n, d) finite numbers, NaN allowed if `missing`. y: (n,), needed by supervised tasks.
+        target: kind of y, for a task without a target of its own.
         classes: k, at least 1 more than the largest code; found from y when 0.
 
         Raises InvalidData for wrong shapes, no rows, or values that are not finite.
@@ -95,17 +97,18 @@ class Data:
         n, d = matrix.shape
         if n == 0:
             raise InvalidData("There are no rows to learn from.")
-        target = _frozen(y if task.supervised and y is not None else np.zeros(0), ndim=1, name="y")
-        if task.supervised and target.shape != (n,):
-            raise InvalidData(f"The target has {target.size} values for {n} rows.")
-        if task.of_classes:
-            if (target < 0).any() or (target != np.floor(target)).any():
+        kind = task.record.target or target
+        values = _frozen(y if kind and y is not None else np.zeros(0), ndim=1, name="y")
+        if kind and values.shape != (n,):
+            raise InvalidData(f"The target has {values.size} values for {n} rows.")
+        if kind is TargetKind.CLASSES:
+            if (values < 0).any() or (values != np.floor(values)).any():
                 raise InvalidData("Class codes are whole numbers from 0.")
-            k = max(classes, int(target.max()) + 1)
+            k = max(classes, int(values.max()) + 1)
             targets = np.zeros((n, k))
-            targets[np.arange(n), target.astype(np.intp)] = 1.0
+            targets[np.arange(n), values.astype(np.intp)] = 1.0
         else:
-            targets = target.reshape(n, -1).copy() if task.supervised else np.zeros((n, 0))
+            targets = values.reshape(n, -1).copy() if kind else np.zeros((n, 0))
         row_weights = _frozen(np.ones(n) if weights is None else weights, ndim=1, name="weights")
         if row_weights.shape != (n,) or (row_weights <= 0).any():
             raise InvalidData(f"There must be {n} row weights, each above zero.")
@@ -115,7 +118,7 @@ class Data:
         targets.setflags(write=False)
         kinds.setflags(write=False)
         meaning = tuple(names), tuple(words), tuple(labels), indicated
-        return cls(task, matrix, target, targets, row_weights, kinds, *meaning, numbers)
+        return cls(task, matrix, values, targets, row_weights, kinds, *meaning, numbers)
 
     @property
     def codes(self) -> Labels:

@@ -114,6 +114,8 @@ def _without_target(data: Data, predicted: Predictions, draws: Resamples) -> lis
         return measures.clustering(data.x, predicted.values, predicted.centres, draws)
     if predicted.restored is not None:
         return measures.projection(data.x, predicted.restored, predicted.origin, draws)
+    if data.targets.shape[1] and data.task.record.prediction is PredictionKind.COORDINATES:
+        return [measures.separation(predicted.values, data.codes, data.targets.shape[1], draws)]
     of_density = data.task.record.prediction is PredictionKind.LOG_DENSITY
     return [measures.mean("log_density", predicted.values, draws)] if of_density else []
 

@@ -203,6 +203,22 @@ def projection(x: Matrix, restored: Matrix, centre: Vector, draws: Resamples) ->
     ]
 
 
+def separation(coordinates: Matrix, codes: Labels, k: int, draws: Resamples) -> Metric:
+    """Share of the variation of coordinates (n, p) that lies between the classes: the correlation ratio η²."""
+    z, n = coordinates - coordinates.mean(axis=0), len(coordinates)
+    members = [(codes == code) * 1.0 for code in range(k)]
+
+    def scatter(rows: Vector) -> Vector:
+        """(1 + draws,) of these rows about their mean: of all of them, then of each draw."""
+        sums = [np.append(values.sum(), draws.sums(values)) for values in (rows, *(rows[:, None] * z).T)]
+        squares = rows * np.square(z).sum(axis=1)
+        about_zero = np.append(squares.sum(), draws.sums(squares))
+        return np.asarray(about_zero - ratio(np.square(sums[1:]).sum(axis=0), np.where(sums[0] > 0, sums[0], 1.0)))
+
+    shares = 1 - ratio(np.sum([scatter(rows) for rows in members], axis=0), scatter(np.ones(n)))
+    return bootstrapped("separation", shares[0], shares[1:], n)
+
+
 def mean(name: str, values: Vector, draws: Resamples, weights: Vector | None = None) -> Metric:
     """The average of a value per row."""
     rows = Rows(draws, weights)

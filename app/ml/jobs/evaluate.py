@@ -19,6 +19,7 @@ from app.ml.evaluation.holdout_reuse import held_out, held_out_by_all, whole, wi
 from app.ml.evaluation.report import IntervalReport, Reuse
 from app.ml.job import Checked, Chosen, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Version
 from app.ml.models import seen_rows
+from app.ml.models.model import Header
 from app.ml.tables.casting import kinds_used
 from app.ml.training.table_evaluation import (
     column_faults,
@@ -96,7 +97,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
     own = trainings(version.header.receipt, digest)
     table = source.read(dict.fromkeys([*inputs_and_truth, *group_columns(own)]))
     target, every = read_truth(version.header, name, table), request.rows == "all"
-    learned = own if name == version.header.target else []
+    learned = own if name == _truth_of(version.header) else []
     chosen = unseen(learned, loaded.seen or (), target, table, truth=name, digest=digest, everything=every)
     left_out = 0 if every else int(chosen.found.seen.sum())
     new = chosen.sealed or (not every and bool(learned) and loaded.seen is not None)
@@ -129,11 +130,11 @@ def _faults(request: EvaluateRequest, version: Version, sheet: Sheet) -> Iterato
     yield from request.choice_faults()
     if request.rows == "held_out" and not trainings(version.header.receipt, sheet.digest):
         yield Fault("/rows", "The model has not learned from this dataset: it holds out none of its rows.")
-    if request.rows == "held_out" and name != header.target:
+    if request.rows == "held_out" and name != _truth_of(header):
         yield Fault("/target", "The training held out rows for its own target only.")
-    if request.target is not None and header.target is None:
+    if request.target is not None and _truth_of(header) is None:
         yield Fault("/target", "This model predicts no target: leave it out.")
-    yield from column_faults(header, name if header.target else None, sheet.columns, sheet.rows)
+    yield from column_faults(header, name if _truth_of(header) else None, sheet.columns, sheet.rows)
     if request.threshold is not None and len(header.classes or ()) != 2:
         yield Fault("/threshold", "It decides between two classes.")
     if request.costs is not None and not Task(header.task).of_classes:
@@ -143,7 +144,12 @@ def _faults(request: EvaluateRequest, version: Version, sheet: Sheet) -> Iterato
 
 
 def _target(request: EvaluateRequest, version: Version) -> str | None:
-    return version.header.target if request.target is None else request.target
+    return _truth_of(version.header) if request.target is None else request.target
+
+
+def _truth_of(header: Header) -> str | None:
+    """The column that its predictions are of; None where they are of no column."""
+    return header.target if Task(header.task).supervised else None
 
 
 def _whose(chosen: Unseen, left_out: int) -> str:

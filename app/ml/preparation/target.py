@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from app.errors import Fault, InvalidData
-from app.ml.contract.algorithm import Labels, Task, Vector
+from app.ml.contract.algorithm import Labels, TargetKind, Vector
 from app.ml.contract.labels import Class
 from app.ml.numerics.scaling import FAR
 from app.ml.preparation.arrow_columns import Cells, codes, distinct, measured, pointer
@@ -38,13 +38,13 @@ class Target(NamedTuple):
         return None if self.classes is None else self.y.astype(np.intp)
 
 
-def read_target(cells: Cells, name: str, task: Task) -> Target:
+def read_target(cells: Cells, name: str, kind: TargetKind) -> Target:
     """Raises InvalidData for infinite numbers, and where fewer than two rows have a target."""
     there = present(cells)
     rows = np.flatnonzero(there)
     if rows.size < 2:
         raise InvalidData(f"Fewer than 2 rows have a value in the target {name!r}.")
-    if task.of_numbers:
+    if kind is TargetKind.NUMBERS:
         return Target(rows, measured(cells, name)[rows], None)
     if pa.types.is_floating(cells.type):
         measured(cells, name)

@@ -85,6 +85,7 @@ MEASURES = {
     "quantisation_error": Measure(),
     "reconstruction_error": Measure(),
     "explained_variance": Measure(better=1, lowest=-math.inf, highest=1.0),
+    "separation": _SCORE,
     "log_density": Measure(better=1, lowest=-math.inf),
     "cost": Measure(lowest=-math.inf),
 }

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from app.errors import Fault
-from app.ml.contract.algorithm import Task
+from app.ml import nested
+from app.ml.contract.algorithm import TargetKind, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.preparation.target_limits import limit_faults
 from app.ml.training.train_spec import TrainSpec
@@ -56,16 +57,16 @@ def _target_faults(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task
         numbers = f'To predict numbers, give kinds: {{"{column.name}": "numeric"}}'
         yield Fault(at, f"{column.mostly_numbers} {numbers}; to predict classes, give the task.", "mostly_numbers")
     if task is not None:
-        yield from _kind_of_target_faults(column, task)
+        yield from _kind_of_target_faults(column, nested.entry_of(spec.algorithm).algorithm.target(task))
 
 
-def _kind_of_target_faults(column: TableColumn, task: Task) -> Iterator[Fault]:
+def _kind_of_target_faults(column: TableColumn, kind: TargetKind | None) -> Iterator[Fault]:
     at = "/target"
-    if task.of_numbers and column.kind != ColumnKind.NUMERIC:
+    if kind is TargetKind.NUMBERS and column.kind != ColumnKind.NUMERIC:
         yield Fault(at, f"Regression needs a numeric target, not a {column.kind} one.")
-    if task.of_classes and column.kind == ColumnKind.DATETIME:
+    if kind is TargetKind.CLASSES and column.kind == ColumnKind.DATETIME:
         yield Fault(at, "Points in time cannot be classes.")
-    if task.of_classes and (column.distinct is None or column.distinct > MAX_CLASSES):
+    if kind is TargetKind.CLASSES and (column.distinct is None or column.distinct > MAX_CLASSES):
         yield Fault(at, f"The target has more than {MAX_CLASSES} different values: too many classes.")
 
 

@@ -140,7 +140,7 @@ def validate(fits: Fits, how: Validation) -> Validated | None:
 
 
 def _kfold(fits: Fits, k: int) -> Validated | None:
-    codes = fits.training_set.target.codes
+    codes = fits.training_set.strata
     splits = kfold(fits.rows.size, k, fits.rng, None if codes is None else codes[fits.rows], fits.groups)
     if not splits:
         return None

@@ -74,4 +74,4 @@ def draw(planned: Plan, table: pa.Table, rng: np.random.Generator, progress: Pro
 
 
 def _split(training_set: TrainingSet, test_fraction: float, rng: np.random.Generator) -> Split:
-    return holdout(training_set.rows, test_fraction, rng, training_set.target.codes, training_set.groups)
+    return holdout(training_set.rows, test_fraction, rng, training_set.strata, training_set.groups)

@@ -62,7 +62,7 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
     faults += [*unread, *column_faults(spec, known, task, rows), *value_faults(spec, known)]
     faults += group_faults(spec.validation, known, spec.target)
     faults += class_weight_faults(spec.class_weight, task)
-    if spec.validation.method == "loo" and spec.target is None:
+    if spec.validation.method == "loo" and (spec.target is None if task is None else not task.supervised):
         faults.append(Fault("/validation/method", "Leave-one-out compares predictions with a target: take kfold."))
     features, warnings = chosen_features(spec, columns, rows)
     chosen = [known[name] for name in features if name in known]

@@ -108,10 +108,8 @@ def rank(
     """
     first, training_set = planned.spec, TrainingSet.read(planned, table, each)
     rng = np.random.Generator(np.random.PCG64(first.seed))
-    rows = holdout(
-        training_set.rows, first.validation.held_out, rng, training_set.target.codes, training_set.groups
-    ).train
-    codes = None if training_set.target.codes is None else training_set.target.codes[rows]
+    rows = holdout(training_set.rows, first.validation.held_out, rng, training_set.strata, training_set.groups).train
+    codes = None if training_set.strata is None else training_set.strata[rows]
     splits = kfold(rows.size, folds, rng, codes, training_set.groups_among(rows))
     copies = Copies.look(table, training_set.target.rows, planned.features, first.target, train=rows).among(rows)
     name = metric or _usual(training_set.task, found)

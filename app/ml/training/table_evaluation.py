@@ -151,10 +151,11 @@ def warnings(evaluated: EvaluatedModel, *, seen: bool) -> Iterator[str]:
 
 
 def read_truth(header: Header, name: str | None, table: pa.Table) -> Target:
-    """The rows with a truth; of an unsupervised model, all rows. Raises InvalidData."""
-    if name is None:
+    """The rows with a truth; of a task without a target, all rows. Raises InvalidData."""
+    kind = Task(header.task).record.target
+    if name is None or kind is None:
         return Target(np.arange(table.num_rows), np.zeros(0), None)
-    return read_target(table.column(name), name, Task(header.task))
+    return read_target(table.column(name), name, kind)
 
 
 def only(target: Target, places: Labels) -> Target:

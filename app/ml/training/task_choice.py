@@ -4,30 +4,32 @@ from collections.abc import Mapping, Sequence
 
 from app.errors import Fault
 from app.ml import nested
-from app.ml.contract.algorithm import Task
+from app.ml.contract.algorithm import TargetKind, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.training.train_spec import TrainSpec
 
 
 def chosen_task(spec: TrainSpec, known: Mapping[str, TableColumn]) -> tuple[Task | None, list[Fault]]:
     """The task, or none if it cannot be determined; and what speaks against it."""
-    name, offered = spec.algorithm.name, sorted(nested.entry_of(spec.algorithm).algorithm.tasks)
-    supervised = spec.target is not None
-    if not any(task.supervised is supervised for task in offered):
-        if supervised:
+    algorithm = nested.entry_of(spec.algorithm).algorithm
+    name, offered = spec.algorithm.name, sorted(algorithm.tasks)
+    given = spec.target is not None
+    fitting = [task for task in offered if (algorithm.target(task) is not None) is given]
+    if not fitting:
+        if given:
             return None, [Fault("/target", f"{name} learns without a target: leave it out.")]
         return None, [Fault("/target", f"{name} needs a target column to learn from.", "missing")]
-    if spec.task is not None and spec.task.supervised is not supervised:
-        return None, [Fault("/task", f"{spec.task} {'takes no' if supervised else 'needs a'} target.")]
-    task = spec.task or _natural(spec.target, known, offered)
+    if spec.task is not None and (algorithm.target(spec.task) is not None) is not given:
+        return None, [Fault("/task", f"{spec.task} {'takes no' if given else 'needs a'} target.")]
+    task = spec.task or _natural(spec.target, known, fitting)
     return task, [] if task is None or task in offered else [_not_offered(spec, name, task, offered)]
 
 
-def _natural(target: str | None, known: Mapping[str, TableColumn], offered: Sequence[Task]) -> Task | None:
+def _natural(target: str | None, known: Mapping[str, TableColumn], fitting: Sequence[Task]) -> Task | None:
     """What follows from the target's kind; nothing from a column that is not there."""
-    if target is None:
-        return next(task for task in offered if not task.supervised)
-    if target not in known:
+    if not any(task.supervised for task in fitting):
+        return fitting[0]
+    if target is None or target not in known:
         return None
     return Task.REGRESSION if known[target].kind == ColumnKind.NUMERIC else Task.CLASSIFICATION
 
@@ -43,4 +45,7 @@ def _not_offered(spec: TrainSpec, name: str, task: Task, offered: Sequence[Task]
 def classes_of(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task | None) -> int:
     """Of the target; 0 where there are none, or nothing is known of them."""
     target = known.get(spec.target or "")
-    return target.distinct or 0 if target is not None and task is not None and task.of_classes else 0
+    if target is None or task is None:
+        return 0
+    kind = nested.entry_of(spec.algorithm).algorithm.target(task)
+    return target.distinct or 0 if kind is TargetKind.CLASSES else 0

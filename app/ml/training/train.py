@@ -112,7 +112,7 @@ def _model(
         state=fitted.fit.state,
         preparation=fitted.preparation,
         target=spec.target,
-        classes=training_set.target.classes,
+        classes=training_set.target.classes if training_set.task.of_classes else None,
         receipt=written,
         linearising=spec.preprocessing.target,
         calibration=chosen(

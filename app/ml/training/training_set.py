@@ -63,10 +63,11 @@ class TrainingSet(NamedTuple):
         """Raises InvalidData for values that cannot be used, naming them."""
         spec = planned.spec
         algorithm = find(spec.algorithm.name).algorithm
-        if spec.target is None:
+        kind = algorithm.target(planned.task)
+        if spec.target is None or kind is None:
             target = Target(np.arange(table.num_rows), np.zeros(0), None)
         else:
-            target = read_target(table.column(spec.target), spec.target, planned.task)
+            target = read_target(table.column(spec.target), spec.target, kind)
         if planned.task.of_numbers:
             check_domain(spec.preprocessing.target, target.y, target.rows, str(spec.target))
         weights = None
@@ -105,6 +106,11 @@ class TrainingSet(NamedTuple):
     def classes(self) -> tuple[Class, ...]:
         return self.target.classes or ()
 
+    @property
+    def strata(self) -> Labels | None:
+        """(rows,) classes that splits keep in proportion; None: there are none to predict."""
+        return self.target.codes if self.task.of_classes else None
+
     def groups_among(self, rows: Labels) -> Labels | None:
         """Group codes of these rows, from 0 without gaps."""
         return among(self.groups, rows)
@@ -139,7 +145,7 @@ class TrainingSet(NamedTuple):
         return Data.of(
             self.task,
             x,
-            self.target.y[rows] if self.task.supervised else None,
+            self.target.y[rows] if self.target.y.size else None,
             classes=len(self.classes),
             weights=None if self.weights is None else self.weights[rows],
             levels=preparation.layout.levels,
@@ -149,6 +155,7 @@ class TrainingSet(NamedTuple):
             labels=self.classes,
             indicated=_indicated(preparation),
             numbers=self.numbers[rows],
+            target=self.algorithm.target(self.task),
         )
 
     def fit(

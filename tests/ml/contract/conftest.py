@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from app.ml import nested
 from app.ml.catalogue import Entry, catalogue
-from app.ml.contract.algorithm import Accepts, Data, Fit, Params, Task
+from app.ml.contract.algorithm import Accepts, Data, Fit, Params, TargetKind, Task
 from app.ml.models import state_format
 
 settings.register_profile(
@@ -70,8 +70,9 @@ class Case:
         return self.of(x, y, classes=classes, **change)
 
     def of(self, x: Any, y: Any, classes: int = 3, **change: Any) -> Data:
-        k = classes if self.task is Task.CLASSIFICATION else 0
-        return Data.of(self.task, x, y if self.task.supervised else None, classes=k, **change)
+        kind = self.algorithm.target(self.task)
+        k = classes if kind is TargetKind.CLASSES else 0
+        return Data.of(self.task, x, None if kind is None else y, classes=k, target=kind, **change)
 
     def mixed(self, rows: int = 60, seed: int = 1) -> Data:
         """As much of missing values and categories as the algorithm says it accepts."""

@@ -213,6 +213,18 @@ def test_projection():
     assert result["explained_variance"].value == pytest.approx(8 / 10)
 
 
+def test_separation():
+    """η² of two columns by its definition; its interval moves with the rows of each draw."""
+    z, codes = rng().normal(size=(60, 2)), np.arange(60) % 3
+    z += 2.0 * codes[:, None]
+    within = sum(np.square(z[codes == c] - z[codes == c].mean(axis=0)).sum() for c in range(3))
+    found = metrics.separation(z, codes, 4, draws(60))
+    assert found.value == pytest.approx(1 - within / np.square(z - z.mean(axis=0)).sum(), rel=1e-12)
+    assert found.lower < found.value < found.upper < 1
+    assert metrics.separation(np.ones((6, 1)), np.arange(6) % 2, 2, draws(6)).value is None
+    assert metrics.separation(codes[:, None] * 1.0, codes, 3, draws(60)).value == pytest.approx(1)
+
+
 def test_many_classes_stay_cheap():
     k = auc.MANY_CLASSES + 1
     truth = rng().integers(0, k, 300)

@@ -1,0 +1,162 @@
+r"""Linear discriminant analysis: the few directions along which the classes of a table lie farthest apart.
+
+The directions w₁, w₂, … maximise the ratio of the scatter between classes to that within them (Fisher's criterion),
+
+    w'S_B w / w'S_W w,   S_W = (1/W) Σ vᵢ (xᵢ − m_c(i))(xᵢ − m_c(i))',   S_B = Σ_c π_c (m_c − m)(m_c − m)',
+
+with row weights v that add up to W, class means m_c, shares of the classes π_c and m the mean of all rows. For two
+classes there is one, proportional to S_W⁻¹(m₁ − m₂); for k classes there are at most k − 1. Neither scatter is formed:
+S_W = V D² V' comes from the singular values of the rows less their class means, in columns of unit deviation, and the
+directions from those of the class means in these coordinates. Along each direction the variance within
+the classes is 1 on average, as in scikit-learn. Each is turned so that its largest loading is positive, columns counted
+in their deviations.
+
+With `shrinkage` α the scatter within is (1 − α) S_W + α tr(S_W)/d · I, which helps where columns are many and rows few.
+Without it, directions in which no class varies are left out, with a warning.
+
+In short: The table is turned and scaled so that its first few directions separate the classes of the target best. A
+row is described by its coordinates along them.
+
+Use when: classes are known and a picture, or a few columns, should show how they differ. Without classes take `pca`.
+
+Two classes in two columns, where the scatter within is the unit matrix up to a factor: the direction is m₁ − m₂.
+
+>>> x = np.array([[0.0, 0], [2, 0], [1, 1], [1, -1], [3, 4], [5, 4], [4, 5], [4, 3]])
+>>> rows = Data.of(Task.PROJECTION, x, [0, 0, 0, 0, 1, 1, 1, 1], target=TargetKind.CLASSES)
+>>> state = fit(LDA(), rows, Context.of(0)).state
+>>> print((state.loadings[0] / state.loadings[0, 0]).round(6), state.ratio.round(6))
+[1.       1.333333] [12.5]
+
+References: Fisher (1936), Ann. Eugenics 7:179; Rao (1948), J. R. Statist. Soc. B 10:159;
+Hastie, Tibshirani & Friedman (2009), The Elements of Statistical Learning, section 4.3.3;
+Battiti & Brunato, The LION Way, ch. 15.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+from pydantic import Field
+
+from app.ml.contract.algorithm import (
+    JSON,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Matrix,
+    Params,
+    TargetKind,
+    Task,
+    Vector,
+)
+from app.ml.numerics.linear_algebra.solve import EPS
+
+
+class LDA(Params):
+    n_components: int | None = Field(
+        None, ge=1, le=1000, description="Number of directions to keep; null: all, one fewer than there are classes."
+    )
+    shrinkage: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="Share of the mean variance in the scatter within classes: 0 is the scatter of the rows, 1 takes "
+        "all columns, in units of their deviations, for equally noisy and unrelated.",
+    )
+
+
+class State(NamedTuple):
+    mean: Vector
+    """(d,) of the training rows."""
+    loadings: Matrix
+    """(p, d) a row for each direction."""
+    ratio: Vector
+    """(p,) scatter between classes over that within, descending."""
+    total: float
+    """Sum of the ratios of all directions."""
+    centres: Matrix
+    """(k, p) coordinates of the class means; NaN for a class without rows."""
+
+
+def fit(params: LDA, data: Data, context: Context) -> Fit[State]:
+    share = data.weights / data.weights.sum()
+    mass = share @ data.targets
+    present = mass > 0
+    mean, unit = _spread(data.x, share)
+    z = (data.x - mean) / unit
+    means = data.targets.T @ (share[:, None] * z) / np.where(present, mass, 1.0)[:, None]
+    turn, warnings = _whitening(z - means[data.codes], share, params.shrinkage)
+    between = np.sqrt(mass)[:, None] * means @ turn
+    _, values, directions = scipy.linalg.svd(between, full_matrices=False)
+    most = min(int(present.sum()) - 1, turn.shape[1])
+    kept = min(most, params.n_components or most)
+    if params.n_components is not None and kept < params.n_components:
+        warnings.append(f"There are only {kept} directions, not {params.n_components}.")
+    z_loadings = (turn @ directions[:kept].T).T if kept else np.zeros((1, data.x.shape[1]))
+    largest = np.take_along_axis(z_loadings, np.abs(z_loadings).argmax(axis=1)[:, None], axis=1)
+    loadings = z_loadings * np.where(largest < 0, -1.0, 1.0) / unit
+    ratio = np.square(values[:kept]) if kept else np.zeros(1)
+    centres = np.where(present[:, None], (means * np.where(np.isfinite(unit), unit, 0.0)) @ loadings.T, np.nan)
+    return Fit(
+        State(mean, loadings, ratio, float(np.square(values[:most]).sum()), centres), iterations=1, warnings=warnings
+    )
+
+
+def _spread(x: Matrix, share: Vector) -> tuple[Vector, Vector]:
+    """(d,) means, and deviations about them: 1 for a column that differs by rounding only."""
+    mean = share @ x
+    largest = np.abs(x - mean).max(axis=0)
+    unit = np.where(largest > 0, largest, 1.0)
+    deviation = unit * np.sqrt(share @ np.square((x - mean) / unit))
+    varies = deviation > np.sqrt(len(x)) * 4 * EPS * np.abs(mean)
+    return mean, np.where(varies, deviation, np.inf)
+
+
+def _whitening(within: Matrix, share: Vector, shrinkage: float) -> tuple[Matrix, list[str]]:
+    """(d, r) of coordinates in which the scatter within classes is the unit matrix. within: (n, d) rows less their
+    class means.
+    """
+    n, d = within.shape
+    factor = np.sqrt(share)[:, None] * within
+    if shrinkage:
+        ridge = np.sqrt(shrinkage * np.square(factor).sum() / max(d, 1)) * np.eye(d)
+        factor = np.vstack([np.sqrt(1 - shrinkage) * factor, ridge])
+    if len(factor) > d:
+        (factor,) = scipy.linalg.qr(factor, mode="r", overwrite_a=True, check_finite=False)
+        factor = factor[:d]
+    _, values, axes = scipy.linalg.svd(factor, full_matrices=False)
+    kept = values > max(n, d) * EPS * max(values.max(initial=0.0), 1.0)
+    lost = d - int(kept.sum())
+    warnings = [f"In {lost} of {d} directions no class varies: they are left out. Set `shrinkage` to keep them."]
+    return axes[kept].T / values[kept], warnings if lost else []
+
+
+def predict(params: LDA, state: State, x: Matrix) -> Matrix:
+    return (x - state.mean) @ state.loadings.T
+
+
+def summary(params: LDA, state: State) -> JSON:
+    return {
+        "loadings": state.loadings.tolist(),
+        "separation": state.ratio.tolist(),
+        "separation_ratio": (state.ratio / (state.total or 1.0)).tolist(),
+        "mean": state.mean.tolist(),
+        "centres": [
+            {"class": code, "coordinates": centre.tolist()}
+            for code, centre in enumerate(state.centres)
+            if np.isfinite(centre).all()
+        ],
+    }
+
+
+ALGORITHM = Algorithm(
+    tasks={Task.PROJECTION},
+    targets={Task.PROJECTION: TargetKind.CLASSES},
+    params=LDA,
+    state=State,
+    fit=fit,
+    predict=predict,
+    seconds=lambda _, size: size.cells * (3e-8 + 5e-10 * size.columns),
+    summary=summary,
+)
