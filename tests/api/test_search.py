@@ -1,28 +1,8 @@
 """From a search to an ensemble as a client takes it: by sending back what it received."""
 
-import time
 from pathlib import Path
 
-import pytest
-
 IRIS = Path(__file__).parents[2] / "app" / "samples" / "iris.csv"
-
-
-@pytest.fixture
-def done(client, worker):
-    """`done(route, body)`: the job, when it has succeeded."""
-
-    def run(route, body):
-        job = client.post(route, json=body)
-        assert job.status_code == 202, job.text
-        until = time.monotonic() + 300
-        while (result := client.get(job.headers["location"]).json())["state"] in {"queued", "running"}:
-            assert time.monotonic() < until
-            time.sleep(0.1)
-        assert result["state"] == "succeeded", result
-        return result
-
-    return run
 
 
 def test_search_then_train_the_ensemble_then_predict(client, done):
@@ -35,14 +15,14 @@ def test_search_then_train_the_ensemble_then_predict(client, done):
         "grid": [{"pointer": "/algorithm/n_neighbors", "values": [3, 9]}],
         "keep_fold_models": True,
     }
-    found = done("/v1/jobs/search", requested)["result"]
+    found = done("search", requested)["result"]
     offered = found["ensemble"]
     best = found["candidates"][found["chosen"]]
     assert offered["validation"]["value"] < best["validation"]["value"]
     assert (offered["validation"]["name"], offered["gain"]["name"]) == ("log_loss", "log_loss_difference")
     expected = {**common, "model": "together", **{key: offered[key] for key in ("algorithm", "preprocessing")}}
     assert client.post("/v1/jobs/train:validate", json=expected).status_code == 200
-    version = done("/v1/jobs/train", expected)["version"]
+    version = done("train", expected)["version"]
     rows = [dict(zip([column["name"] for column in dataset["columns"]], [5.1, 3.5, 1.4, 0.2], strict=False))]
     response = client.post("/v1/models/together/predict", json={"rows": rows}).json()
     assert (response["version"], response["predictions"]) == (version, ["setosa"])
