@@ -79,16 +79,20 @@ def sent(headers, body):
 
 def called(app, path, headers, body):
     """`once()` sends a request through ASGI alone."""
-    came, messages = {"type": "http.request", "body": body, "more_body": False}, []
+    came, messages, waiting = [], [], asyncio.Event()
 
     async def receive():
-        return came
+        """The body, and then nothing: a second message would mean that the client has left."""
+        if not came:
+            await waiting.wait()
+        return came.pop()
 
     async def send(message):
         messages.append(message)
 
     async def once():
         messages.clear()
+        came[:] = [{"type": "http.request", "body": body, "more_body": False}]
         await app(scope_of(path, sent(headers, body)), receive, send)
         assert messages[0]["status"] == 200, messages
 
