@@ -86,14 +86,17 @@ class ClassOptions(NamedTuple):
 
 
 NO_OPTIONS = ClassOptions()
+EXAMPLES = 20
+"""Rows named in every cell of the confusion matrix, unless a request names another number."""
 
 
 def evaluate(
-    data: Data, predicted: Predictions, classes: Sequence[Class], rng: np.random.Generator | None
+    data: Data, predicted: Predictions, classes: Sequence[Class], rng: np.random.Generator | None, *, examples: int = 0
 ) -> Evaluation:
     """Metrics of predictions for the rows of `data`, whoever made them; without error bars if there is no `rng`.
 
-    classes: the label of each class code, in order; empty for other tasks.
+    classes: the label of each class code, in order; empty for other tasks. examples: rows named in every cell of the
+    confusion matrix, by their numbers in the dataset.
     """
     if not len(data.x):
         return Evaluation([])
@@ -101,7 +104,10 @@ def evaluate(
     match data.task.record.prediction:
         case PredictionKind.PROBABILITIES:
             assigned, known, means = values.argmax(axis=1), predicted.accepted, predicted.means
-            return of_classes(data.codes, assigned, values, rows, classes=classes, accepted=known, means=means)
+            named = ClassOptions(examples, data.numbers)
+            return of_classes(
+                data.codes, assigned, values, rows, classes=classes, options=named, accepted=known, means=means
+            )
         case PredictionKind.NUMBER:
             left = np.sqrt(data.weights) * (data.y - values)
             return of_numbers(data.y, values, rows, predicted.means)._replace(residuals=left)

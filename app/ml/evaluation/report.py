@@ -30,7 +30,7 @@ class ConfusionCell(Wire):
     truth: int = Field(description="Index of the true class.")
     assigned: int = Field(description="Index of the predicted class.")
     count: int = Field(description="Number of rows in the cell.")
-    rows: list[int] = Field(description="Row numbers counted from 0: the first of them.")
+    rows: list[int] = Field(description="Numbers of its rows in the dataset, from 0: the first of them.")
 
 
 class ConfusionMatrix(Wire):
@@ -40,7 +40,9 @@ class ConfusionMatrix(Wire):
     counts: list[list[int]] = Field(
         description="Number of rows: one list for each true class, one number for each predicted class."
     )
-    cells: list[ConfusionCell] | None = Field(None, description="Example rows, where requested: mistakes before hits.")
+    cells: list[ConfusionCell] | None = Field(
+        None, description="Rows behind each count, mistakes before hits; null where none were requested."
+    )
 
 
 class RejectionCurve(Wire):

@@ -14,7 +14,7 @@ from app.errors import Fault, InvalidData, InvalidRequest
 from app.ml.contract.algorithm import Task
 from app.ml.contract.progress import Reporter
 from app.ml.evaluation.costs import Costs, cost_faults
-from app.ml.evaluation.evaluation import ClassOptions, Judgement
+from app.ml.evaluation.evaluation import EXAMPLES, ClassOptions, Judgement
 from app.ml.evaluation.holdout_reuse import held_out, held_out_by_all, whole, without
 from app.ml.evaluation.report import IntervalReport, Reuse
 from app.ml.job import Checked, Chosen, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Version
@@ -56,7 +56,7 @@ class EvaluateRequest(Chosen, Request):
         description="Probability of the second of two classes above which it is predicted; null: the most "
         "probable class is predicted.",
     )
-    examples: int = Field(20, ge=0, le=1000, description="Rows named in every cell of the confusion matrix.")
+    examples: int = Field(EXAMPLES, ge=0, le=1000, description="Rows named in every cell of the confusion matrix.")
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of the bootstrap intervals.")
 
 

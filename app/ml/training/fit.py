@@ -33,13 +33,14 @@ def fit_rows(training_set: TrainingSet, rows: Labels, seed: int, progress: Progr
 
 
 def evaluate_rows(
-    training_set: TrainingSet, fitted: Fitted, rows: Labels, rng: np.random.Generator | None
+    training_set: TrainingSet, fitted: Fitted, rows: Labels, rng: np.random.Generator | None, *, examples: int = 0
 ) -> Evaluation:
-    """What these rows say of the fit; without error bars if there is no `rng`."""
+    """Evaluation on these rows; without error bars if there is no `rng`. examples: see `evaluate`."""
     if not rows.size:
         return Evaluation([])
     data = training_set.data(fitted.preparation, rows)
-    return evaluate(data, predictions(fitted.learned, data, fitted.data), training_set.classes, rng)
+    predicted = predictions(fitted.learned, data, fitted.data)
+    return evaluate(data, predicted, training_set.classes, rng, examples=examples)
 
 
 def evaluate_training_rows(fitted: Fitted, rng: np.random.Generator | None) -> Evaluation:

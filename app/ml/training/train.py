@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from app.ml.contract.algorithm import JSON, Each, in_turn
 from app.ml.contract.progress import Reporter, Stages, unheard
+from app.ml.evaluation.evaluation import EXAMPLES
 from app.ml.job import Trained
 from app.ml.models import seen_rows
 from app.ml.models.conformal import ENOUGH, chosen
@@ -88,7 +89,7 @@ def _evaluated(
     training_set, split = drawn.training_set, drawn.split
     return EvaluatedFit(
         fit=fitted.fit,
-        test=evaluate_rows(training_set, fitted, split.test, rng),
+        test=evaluate_rows(training_set, fitted, split.test, rng, examples=EXAMPLES),
         train=evaluate_training_rows(fitted, rng),
         validated=validated,
         equal=drawn.equal,

@@ -106,6 +106,19 @@ def test_every_algorithm_on_a_table_with_everything(algorithm, task):
     assert trained.report.cross_validation
 
 
+def test_the_report_names_the_rows_behind_each_count():
+    """By their numbers in the dataset, where rows without a target are counted as well."""
+    table = WINE.to_pydict()
+    table["target"][:40] = [None] * 40
+    report = run(pa.table(table), "decision_tree", target="target", params={"max_depth": 1}).report
+    matrix = report.confusion_matrix
+    assert sum(cell.count for cell in matrix.cells) == report.rows_test
+    for cell in matrix.cells:
+        assert cell.count == matrix.counts[cell.truth][cell.assigned]
+        assert {table["target"][row] for row in cell.rows} == {matrix.classes[cell.truth]}
+        assert len(cell.rows) == min(cell.count, 20)
+
+
 def rmse(metrics):
     return next(metric for metric in metrics if metric.name == "rmse")
 
