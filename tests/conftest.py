@@ -16,7 +16,7 @@ import pytest
 hypothesis.settings.register_profile("timeless", hypothesis.settings.default, deadline=None)
 hypothesis.settings.load_profile("timeless")
 
-pytest_plugins = ["tests.cpu_seconds"]
+pytest_plugins = ["tests.compiling", "tests.cpu_seconds"]
 
 HOSTS = "testserver,here"
 """Under which starlette's client, and tests over raw sockets, address the API."""
