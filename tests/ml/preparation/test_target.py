@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from app.errors import InvalidData
-from app.ml.contract.algorithm import Task
+from app.ml.contract.algorithm import TargetKind
 from app.ml.preparation.target import read_target, read_weights
 
 CLASSES = {
@@ -22,30 +22,30 @@ CLASSES = {
 
 @pytest.mark.parametrize(("values", "classes", "codes"), CLASSES.values(), ids=CLASSES.keys())
 def test_labels_are_sorted_and_keep_their_types(values, classes, codes):
-    target = read_target(pa.chunked_array([pa.array(values)]), "y", Task.CLASSIFICATION)
+    target = read_target(pa.chunked_array([pa.array(values)]), "y", TargetKind.CLASSES)
     assert target.classes == classes
     assert list(map(type, target.classes)) == list(map(type, classes))
     assert target.codes.tolist() == codes
 
 
 @pytest.mark.parametrize("values", [[None, 3.0, 1.0, None], [np.nan, 3.0, 1.0, np.nan]])
-@pytest.mark.parametrize("task", [Task.REGRESSION, Task.CLASSIFICATION])
-def test_rows_without_a_target_are_left_out(values, task):
-    target = read_target(pa.chunked_array([pa.array(values)]), "y", task)
+@pytest.mark.parametrize("kind", [TargetKind.NUMBERS, TargetKind.CLASSES])
+def test_rows_without_a_target_are_left_out(values, kind):
+    target = read_target(pa.chunked_array([pa.array(values)]), "y", kind)
     assert target.rows.tolist() == [1, 2]
-    assert target.y.tolist() == ([3, 1] if task is Task.REGRESSION else [1, 0])
+    assert target.y.tolist() == ([3, 1] if kind is TargetKind.NUMBERS else [1, 0])
 
 
-@pytest.mark.parametrize("task", [Task.REGRESSION, Task.CLASSIFICATION])
-def test_infinite_targets_are_refused_by_their_place(task):
+@pytest.mark.parametrize("kind", [TargetKind.NUMBERS, TargetKind.CLASSES])
+def test_infinite_targets_are_refused_by_their_place(kind):
     with pytest.raises(InvalidData) as refusal:
-        read_target(pa.chunked_array([pa.array([1.0, None, np.inf])]), "y", task)
+        read_target(pa.chunked_array([pa.array([1.0, None, np.inf])]), "y", kind)
     assert refusal.value.faults[0].pointer == "/rows/2/y"
 
 
 def test_one_row_is_too_few():
     with pytest.raises(InvalidData, match="Fewer than 2"):
-        read_target(pa.chunked_array([pa.array([1.0, None])]), "y", Task.REGRESSION)
+        read_target(pa.chunked_array([pa.array([1.0, None])]), "y", TargetKind.NUMBERS)
 
 
 def test_weights_that_do_not_weigh_are_refused_by_their_place():
