@@ -19,7 +19,10 @@ ROOT = Path(__file__).parents[1]
 STORED = ROOT / "app" / "api" / "edge" / "examples.json"
 DOCUMENT = json.loads((ROOT / "app" / "openapi.json").read_text())
 METHODS = {"get", "put", "post", "delete"}
-BODILESS = {"delete_dataset", "delete_model", "delete_model_version", "download_model_artifact", "read_metrics"}
+BODILESS = {
+    "delete_dataset", "delete_model", "delete_model_version", "download_dataset_file", "download_model_artifact",
+    "read_metrics",
+}  # fmt: skip
 """Operations whose response has no body, or bytes or text that are not JSON."""
 STREAMED = {"stream_job_events"}
 IRIS = (ROOT / "app" / "samples" / "iris.csv").read_bytes()
@@ -132,6 +135,7 @@ def datasets(walk):
     iris = walk("list_datasets", "GET", "/v1/datasets?name=iris").json()["items"][0]["id"]
     walk("get_dataset", "GET", f"/v1/datasets/{iris}")
     walk("list_dataset_rows", "GET", f"/v1/datasets/{iris}/rows?limit=2")
+    walk("download_dataset_file", "GET", f"/v1/datasets/{iris}/file")
     walk("delete_dataset", "DELETE", f"/v1/datasets/{spare}", expected=204)
 
 

@@ -125,6 +125,10 @@ class Datasets:
             yield payload
             seq += 1
 
+    def tables(self, dataset_id: UUID) -> Iterator[pa.Table]:
+        """The table, a few MiB of rows at a time."""
+        return map(_table, self.payloads(dataset_id))
+
     def rows(self, reference: UUID | str, offset: int, limit: int, columns: Sequence[str] | None = None) -> Rows:
         """A window of the table; only the chunks it lies in are read. It ends early where values are very long."""
         dataset = self.get(reference)
@@ -147,9 +151,12 @@ class Datasets:
             chunk = w.datasets.chunk_with_row(dataset_id, start)
         if chunk is None:  # deleted in the meantime
             raise DatasetNotFound
-        with pa.ipc.open_stream(chunk.payload) as stream:
-            table = stream.read_all()
-        return table.select(names).slice(start - chunk.first_row, end - start)
+        return _table(chunk.payload).select(names).slice(start - chunk.first_row, end - start)
+
+
+def _table(payload: bytes) -> pa.Table:
+    with pa.ipc.open_stream(payload) as stream:
+        return stream.read_all()
 
 
 def clean_name(name: str | None) -> str:

@@ -1,6 +1,7 @@
 """Content negotiation of bodies and responses, by Content-Type and Accept."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from app.api.edge.body import Headers
@@ -42,10 +43,15 @@ def accepted(headers: Headers) -> str:
     requested = headers.get(b"accept")
     if requested is None or requested == b"*/*" or not requested.strip():
         return JSON
-    likes = {kind: _liking(requested.decode("latin-1").lower(), kind) for kind in RESPONSES}
-    best = max(RESPONSES, key=likes.__getitem__)
+    return preferred(requested.decode("latin-1"), RESPONSES)
+
+
+def preferred(requested: str, kinds: Sequence[str]) -> str:
+    """The media type among `kinds` that an Accept header prefers; of equal ones the first. Raises NotAcceptable."""
+    likes = {kind: _liking(requested.lower(), kind) for kind in kinds}
+    best = max(kinds, key=likes.__getitem__)
     if not likes[best]:
-        raise NotAcceptable(f"Responses are {', '.join(RESPONSES)}.")
+        raise NotAcceptable(f"Responses are {', '.join(kinds)}.")
     return best
 
 

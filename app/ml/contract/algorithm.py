@@ -223,8 +223,6 @@ class Algorithm(Generic[P, S]):
     """True if `interval` serves these parameters; if not, errors on rows held out bound the target."""
     interval_of_mean: Callable[[P], bool] = lambda _: False
     """True if `interval` bounds the expected value, not a new row."""
-    membership: Callable[[P, S, Matrix], Matrix] | None = None
-    """(n, k) degrees of belonging to each cluster."""
     known: Callable[[P, Matrix], NDArray[np.bool_]] | None = None
     """Of predicted probabilities (n, k): the rows (n,) that are accepted; the others are reported as unknown."""
     inverse: Callable[[P, S, Matrix], Matrix] | None = None

@@ -86,10 +86,6 @@ def test_extra_functions(case):
         reasons = algorithm.explain(params, state, data.x)
         assert len(reasons) == n
         json.dumps(list(reasons), allow_nan=False)
-    if algorithm.membership:
-        degrees = algorithm.membership(params, state, data.x)
-        assert degrees.shape[0] == n
-        np.testing.assert_allclose(degrees.sum(axis=1), 1, rtol=1e-9)
     if algorithm.inverse:
         assert algorithm.inverse(params, state, predicted).shape == data.x.shape
     if algorithm.interval and case.task is Task.REGRESSION:
