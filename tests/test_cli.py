@@ -142,7 +142,7 @@ def up_folder(tmp_path_factory):
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_up_serves_and_stops_cleanly(up_folder, number):
     up = Up(up_folder)
-    assert httpx.get(f"{up.address}/readyz").status_code == 200
+    _until(lambda: _ready(up.address))
     assert len(up.children()) == 5
     assert "server" not in httpx.get(f"{up.address}/livez").headers
     assert up.end(number)[:2] == (0, [])

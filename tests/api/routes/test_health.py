@@ -12,15 +12,25 @@ from app.store.tables import WorkerRow
 from migrations import downgrade, upgrade
 from tests.api.test_database_away import frozen
 
+READY = {"not_draining": True, "database": True, "schema": True, "cache": True, "broker": True}
+
 
 def checks(client):
-    response = client.get("/readyz")
-    assert response.status_code == 200, response.text
-    return {check["name"]: check["ok"] for check in response.json()["checks"] if check["name"] != "workers"}
+    shown = client.get("/readyz").json().get("checks", ())
+    return {check["name"]: check["ok"] for check in shown if check["name"] != "workers"}
+
+
+def becomes(expected, read, client):
+    """A server on a busy machine may take longer than a check waits, so a state is one that is reached."""
+    end = time.monotonic() + 20
+    while (found := read(client)) != expected:
+        assert time.monotonic() < end, found
 
 
 def failing(client):
     response = client.get("/readyz")
+    if response.is_success:
+        return set()
     assert response.status_code == 503
     assert response.json()["code"] == "not_ready"
     assert int(response.headers["retry-after"]) > 0
@@ -30,77 +40,64 @@ def failing(client):
 
 def test_a_whole_process_is_ready(client):
     assert client.get("/livez").json() == {"status": "alive"}
-    assert checks(client) == {"not_draining": True, "database": True, "schema": True, "cache": True, "broker": True}
+    becomes(READY, checks, client)
 
 
 def test_workers_are_counted_and_needed_for_nothing(database_factory, monkeypatch):
     monkeypatch.setattr(census, "FRESH_SECONDS", 0.5)
     with TestClient(create_app(database_factory(lease_seconds=30))) as client:
 
-        def shown():
-            (check,) = [one for one in client.get("/readyz").json()["checks"] if one["name"] == "workers"]
-            return check["ok"], check["required"], check["detail"]
-
-        def becomes(*expected):
-            end = time.monotonic() + 20
-            while (found := shown()) != expected:
-                assert time.monotonic() < end, found
+        def shown(client):
+            found = [one for one in client.get("/readyz").json().get("checks", ()) if one["name"] == "workers"]
+            return [(check["ok"], check["required"], check["detail"]) for check in found]
 
         def add(name, age):
             with client.app.services.work() as w:
                 w.workers.seen(name)
                 w.session.get(WorkerRow, name).seen_at = datetime.now(UTC) - timedelta(seconds=age)
 
-        becomes(False, False, "0 alive")
+        becomes([(False, False, "0 alive")], shown, client)
         add("first", 0)
-        becomes(True, False, "1 alive")
+        becomes([(True, False, "1 alive")], shown, client)
         add("second", 3)
-        becomes(True, False, "2 alive")
+        becomes([(True, False, "2 alive")], shown, client)
         add("second", 35)
-        end = time.monotonic() + 20
-        while not re.fullmatch("1 alive, 1 silent for up to [34]. s", shown()[2]):
-            assert time.monotonic() < end
-        assert not shown()[0]
+        silent = re.compile(r"\[\(False, False, '1 alive, 1 silent for up to [34]. s'\)\]")
+        becomes(True, lambda client: silent.fullmatch(str(shown(client))) is not None, client)
         metrics = client.get("/metrics").text
         assert 'valiant_workers{state="silent"} 1.0' in metrics
         assert 'valiant_workers{state="alive"} 1.0' in metrics
         add("second", 700)
         add("first", 0)  # whoever is seen forgets those long gone
-        becomes(True, False, "1 alive")
+        becomes([(True, False, "1 alive")], shown, client)
 
 
 def test_a_process_that_shuts_down_says_so_first(settings):
     app = create_app(settings)
     with TestClient(app) as client:
         app.state.draining = True
-        assert failing(client) == {"not_draining"}
+        becomes({"not_draining"}, failing, client)
 
 
 def test_liveness_touches_nothing_and_readiness_only_what_is_needed(stack_factory):
     stack = stack_factory()
     address = stack.settings.database_url.get_secret_value()
     with TestClient(create_app(stack.settings)) as client:
-        assert all(checks(client).values())
+        becomes(READY, checks, client)
 
         stack.servers["cache"].kill()
         stack.servers["broker"].kill()
-        assert checks(client) == {
-            "not_draining": True,
-            "database": True,
-            "schema": True,
-            "cache": False,
-            "broker": False,
-        }
+        becomes({**READY, "cache": False, "broker": False}, checks, client)
 
         downgrade(address, "base")
-        assert failing(client) == {"schema"}
+        becomes({"schema"}, failing, client)
         upgrade(address)
-        assert checks(client)["database"]
+        becomes(set(), failing, client)
 
         stack.servers["postgres"].kill()
-        assert failing(client) == {"database"}
+        becomes({"database"}, failing, client)
         stack.servers["postgres"].start()
-        assert checks(client)["database"]
+        becomes(set(), failing, client)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +107,7 @@ def test_readiness_is_known_within_a_second_whatever_hangs(stack_factory, server
     stack = stack_factory()
     name = "database" if server == "postgres" else server
     with TestClient(create_app(stack.settings)) as client:
-        assert checks(client)[name]
+        becomes(READY, checks, client)
         with frozen(stack.servers[server]):
             time.sleep(0.1)
             threads = []
@@ -125,9 +122,7 @@ def test_readiness_is_known_within_a_second_whatever_hangs(stack_factory, server
                 bad += [one["name"] for one in shown.get("checks", ()) if not one["ok"] and one["name"] != "workers"]
                 assert bad == [name]
             assert threads[-1] == threads[0]
-        end = time.monotonic() + 20
-        while not client.get("/readyz").is_success or not checks(client)[name]:
-            assert time.monotonic() < end
+        becomes(READY, checks, client)
 
 
 def test_a_process_with_warm_models_stays_ready_without_the_database(stack_factory, publish):
@@ -144,5 +139,5 @@ def test_a_process_with_warm_models_stays_ready_without_the_database(stack_facto
         (check,) = [check for check in response.json()["checks"] if check["name"] == "database"]
         assert (check["ok"], check["required"]) == (False, False)
         assert "Warm models predict for up to" in check["detail"]
-        assert failing(other) == {"database"}
+        becomes({"database"}, failing, other)
         stack.servers["postgres"].start()

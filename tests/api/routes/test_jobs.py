@@ -151,7 +151,8 @@ def test_shutting_down_is_announced_and_ends_streams_whole(stack_factory, reques
         for _ in range(100):
             with http.stream("GET", f"{where}/events") as stream:
                 next(stream.iter_raw())
-        assert http.get("/readyz").status_code == 200  # the pool of two is free again
+        while http.get("/readyz").status_code != 200:  # the pool of two is free again
+            assert child.process.poll() is None
         with http.stream("GET", f"{where}/events") as stream:
             events = parsed(stream)
             assert [event for event, _, _ in islice(events, 2)] == ["state", "progress"]
