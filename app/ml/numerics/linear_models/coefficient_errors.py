@@ -35,6 +35,13 @@ def form(coef: NDArray[np.float64], intercept: NDArray[np.float64], units: Affin
     return {"coefficients": as_json(coef.T), "intercept": as_json(intercept)}
 
 
+def forms(coef: Matrix, intercepts: Vector, units: Affine | None = None) -> dict[str, JSON]:
+    """Several linear forms as JSON. coef: (s, d); intercepts: (s,). units: for other columns."""
+    if units is not None:
+        coef, intercepts = units.coef(coef.T).T, intercepts + units.constant(coef.T)
+    return {"coefficients": as_json(coef), "intercepts": as_json(intercepts)}
+
+
 class Inference(NamedTuple):
     coef: Vector
     """(d,)."""

@@ -2,6 +2,9 @@
 
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from app.ml.contract.algorithm import Labels, Matrix
 
 
@@ -18,3 +21,5 @@ class Neighbours(NamedTuple):
     """(n, k) in the prediction of the row; they add up to 1."""
     prototypes: bool
     """True if the neighbours stand for training rows."""
+    items: NDArray[np.str_] | None = None
+    """(n, k) names of the training rows; None: they have none."""
