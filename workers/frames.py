@@ -2,8 +2,10 @@
 
 supervisor → trainer    REQUEST (JSON), then of each model BLOB (a chunk of it) …, END, SEEN (a chunk of the hashes of
                         its training rows) …, END,
-                        then of each dataset CHUNK (Arrow IPC stream) …, END
-trainer → supervisor    PROGRESS (JSON) and HELP (a number: slots of use by now) …, then FAILURE (a problem as JSON),
+                        then, if earlier attempts have written some of the result, CHUNK (Arrow IPC stream) …, END,
+                        then of each dataset CHUNK …, END
+trainer → supervisor    PROGRESS (JSON), HELP (a number: slots of use by now) and CHUNK (a `Place`, then an Arrow IPC
+                        stream) …, then FAILURE (a problem as JSON),
                         or RESULT (JSON), BLOB (a chunk of the model) …, SEEN …, END
 """
 
@@ -15,6 +17,23 @@ REQUEST, CHUNK, END, PROGRESS, HELP, FAILURE, RESULT = b"R", b"C", b"E", b"P", b
 BLOB, SEEN = b"B", b"N"
 
 _HEAD = struct.Struct(">cQ")
+_PLACE = struct.Struct(">QQQ")
+
+
+class Place(NamedTuple):
+    """Where a chunk belongs in the table that a job makes."""
+
+    seq: int
+    first_row: int
+    rows: int
+
+
+def write_chunk(stream: IO[bytes], place: Place, payload: bytes | memoryview) -> None:
+    write(stream, CHUNK, _PLACE.pack(*place) + bytes(payload))
+
+
+def read_chunk(payload: bytes) -> tuple[Place, bytes]:
+    return Place(*_PLACE.unpack_from(payload)), payload[_PLACE.size :]
 
 
 class Frame(NamedTuple):

@@ -10,12 +10,13 @@ from app.errors import CorruptModel
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.notation import Notation
 from app.ml.evaluation.report import Report
-from app.ml.job import Inputs, Loaded, Outcome, Sheet, Source, Trained, Version
+from app.ml.job import Inputs, Loaded, Outcome, Sheet, Source, Trained, Version, WrittenTable
 from app.ml.models import seen_rows
 from app.ml.models.model import decode, digest, read_header
 from app.ml.operations import kinds
 from workers import frames
 from workers.mapped_dataset import spooled
+from workers.table_writer import write_table
 
 BLOB_BYTES = 4 << 20
 
@@ -39,15 +40,17 @@ class Order(NamedTuple):
     memory_bytes: int
     forks: int = 0
     """For how many, at most, the worker may lend slots."""
+    stored: int = 0
+    """Chunks of the result that earlier attempts have written."""
 
     def written(self) -> bytes:
         return json.dumps(self, default=Notation.model_dump).encode()
 
     @classmethod
     def read(cls, payload: bytes) -> Self:
-        kind, request, request_id, sheets, models, memory, forks = json.loads(payload)
+        kind, request, request_id, sheets, models, *limits = json.loads(payload)
         datasets = [Sheet(d, rows, tuple(map(_column, columns)), reading) for d, rows, columns, reading in sheets]
-        return cls(kind, request, request_id, datasets, [Bytes(*one) for one in models], memory, forks)
+        return cls(kind, request, request_id, datasets, [Bytes(*one) for one in models], *limits)
 
 
 def _column(values: Sequence[Any]) -> TableColumn:
@@ -58,8 +61,9 @@ def _column(values: Sequence[Any]) -> TableColumn:
 def read_inputs(order: Order, inlet: IO[bytes]) -> Inputs:
     """Models are read now, datasets when they are requested. Raises CorruptModel."""
     models = tuple(_model(of, inlet) for of in order.models)
+    written = _tables(inlet) if order.stored else iter(())
     sources = tuple(Source(sheet, _tables(inlet), spooled) for sheet in order.datasets)
-    return Inputs(sources, models, order.memory_bytes)
+    return Inputs(sources, models, order.memory_bytes, written=written)
 
 
 def _model(of: Bytes, inlet: IO[bytes]) -> Loaded:
@@ -82,11 +86,14 @@ def _chunks(inlet: IO[bytes]) -> Iterator[bytes]:
         yield frame.payload
 
 
-def write_outcome(outlet: IO[bytes], outcome: Outcome) -> None:
+def write_outcome(outlet: IO[bytes], outcome: Outcome, stored: int = 0) -> None:
+    """stored: chunks of the table that are written already."""
     trained, result = outcome.trained, outcome.result
+    written = outcome.table and write_table(outlet, outcome.table, stored)
     head = {
         "trained": trained and {"report": trained.report.model_dump(mode="json"), "golden": trained.golden},
         "result": result and result.model_dump(mode="json"),
+        "written": written and written.model_dump(mode="json"),
     }
     frames.write(outlet, frames.RESULT, json.dumps(head).encode())
     if trained:
@@ -108,4 +115,5 @@ def read_outcome(kind: str, received: Mapping[bytes, Sequence[bytes]]) -> Outcom
         blob, seen = (b"".join(received.get(kind, ())) for kind in (frames.BLOB, frames.SEEN))
         trained = Trained(blob, Report.model_validate(trained["report"]), trained["golden"], seen)
     found = None if head["result"] is None or result is None else result.model_validate(head["result"])
-    return Outcome(trained, found)
+    written = head["written"] and WrittenTable.model_validate(head["written"])
+    return Outcome(trained, found, written=written)

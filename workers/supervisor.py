@@ -59,6 +59,7 @@ class Verdict(Enum):
     TIMED_OUT = auto()
     STOPPED = auto()
     NOT_FED = auto()
+    NOT_KEPT = auto()
 
 
 class Attempt:
@@ -146,10 +147,13 @@ class Attempt:
         try:
             datasets = [services.datasets.get(dataset_id) for dataset_id in needed.datasets]
             pointers = [services.models.pointer(*model) for model in needed.models]
-            self._write(frames.REQUEST, self._order(datasets, pointers).written())
+            stored = services.attempts.count_kept(self._claim)
+            self._write(frames.REQUEST, self._order(datasets, pointers, stored).written())
             for pointer in pointers:
                 self._write_all(frames.BLOB, services.models.artifact(pointer))
                 self._write_all(frames.SEEN, services.models.training_rows(pointer))
+            if stored:
+                self._write_all(frames.CHUNK, services.attempts.kept(self._claim, stored))
             for dataset in datasets:
                 self._write_all(frames.CHUNK, services.datasets.payloads(dataset.id))
         except (OSError, ValueError):  # the pipe broke, or was closed: the listener knows why
@@ -169,7 +173,7 @@ class Attempt:
     def _write(self, kind: bytes, payload: bytes = b"") -> None:
         frames.write(self._trainer.inlet, kind, payload)
 
-    def _order(self, datasets: Sequence[Dataset], pointers: Sequence[Pointer]) -> Order:
+    def _order(self, datasets: Sequence[Dataset], pointers: Sequence[Pointer], stored: int) -> Order:
         return Order(
             kind=self._claim.kind,
             request=self._claim.request,
@@ -178,6 +182,7 @@ class Attempt:
             models=[Bytes(at.model, at.version, at.digest) for at in pointers],
             memory_bytes=self._services.settings.job_memory_bytes,
             forks=self._services.settings.worker_concurrency - 1,
+            stored=stored,
         )
 
     # the listener
@@ -211,8 +216,20 @@ class Attempt:
         elif frame.kind == frames.HELP:
             self._requested = int(frame.payload)
             _thread(self._request_slots)
+        elif frame.kind == frames.CHUNK:
+            self._keep(*frames.read_chunk(frame.payload))
         else:
             self._received.setdefault(frame.kind, []).append(frame.payload)
+
+    def _keep(self, place: frames.Place, payload: bytes) -> None:
+        """Store a chunk of the table that the trainer makes; it waits meanwhile."""
+        try:
+            self._services.attempts.keep(self._claim, *place, payload=payload)
+        except LeaseLost:  # or a cancel came: the next beat says which
+            return
+        except SQLAlchemyError:
+            log.exception("rows_not_stored")
+            self.end(Verdict.NOT_KEPT)
 
     def _request_slots(self) -> None:
         for _ in range(self._requested):
@@ -275,6 +292,9 @@ class Attempt:
             case Verdict.NOT_FED:
                 error = self._unfed or ValiantError("What the job needs could not be read.")
                 attempts.fail(self._claim, self._problem(error), retry=self._unfed is None)
+            case Verdict.NOT_KEPT:
+                error = ValiantError("The rows of the result could not be stored.")
+                attempts.fail(self._claim, self._problem(error), retry=True)
             case Verdict.LEASE_LOST:
                 raise LeaseLost
 

@@ -43,7 +43,7 @@ def main(template: int, inlet_fd: int, outlet_fd: int, grants_fd: int, beyond: i
     _limit_memory(order.memory_bytes + beyond)
     group = Group(socket.socket(fileno=grants_fd), order.forks, partial(_request, outlet))
     try:
-        write_outcome(outlet, _work(order, inlet, outlet, group))
+        write_outcome(outlet, _work(order, inlet, outlet, group), order.stored)
     except MemoryError:
         _send_failure(outlet, OutOfMemory(), order)
     except ValiantError as error:

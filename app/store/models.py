@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from app.errors import ModelNotFound, VersionInUse, VersionNotFound
 from app.ml.evaluation.report import Report
 from app.ml.models.model import read_header
+from app.schemas.algorithms import output_cards
 from app.schemas.models import Alias, Model, ModelPage, ModelVersion
 from app.store.tables import AliasRow, ModelChunkRow, ModelRow, ModelVersionRow
 from app.suggestions import no_such
@@ -202,6 +203,7 @@ def _version(row: ModelVersionRow) -> ModelVersion:
         target=row.target,
         classes=row.classes,
         inputs=row.inputs,
+        outputs=output_cards(row.algorithm),
         metrics=row.report["test"] or row.report["train"],
         dataset=row.dataset_id,
         dataset_digest=row.dataset_digest,

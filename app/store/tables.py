@@ -201,6 +201,18 @@ class ModelChunkRow(Base):
     payload: Mapped[bytes] = mapped_column(LargeBinary)
 
 
+class JobChunkRow(Base):
+    """A chunk, as of a dataset, of the table that a running job makes."""
+
+    __tablename__ = "job_chunks"
+
+    job_id: Mapped[UUID] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True)
+    first_row: Mapped[int] = mapped_column(BigInteger)
+    rows: Mapped[int]
+    payload: Mapped[bytes] = mapped_column(LargeBinary)
+
+
 class TrainingRowChunkRow(Base):
     """A few MiB of the hashes of the rows that the version has learned from."""
 

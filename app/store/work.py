@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session
 
 from app.store.aliases import AliasRepository
 from app.store.datasets import DatasetRepository
+from app.store.job_chunks import JobChunkRepository
 from app.store.job_counts import Census
 from app.store.jobs import JobRepository
 from app.store.leases import LeaseRepository
@@ -39,6 +40,7 @@ class Work:
         self.datasets = DatasetRepository(self.session)
         self.jobs = JobRepository(self.session)
         self.leases = LeaseRepository(self.session)
+        self.job_chunks = JobChunkRepository(self.session)
         self.models = ModelRepository(self.session)
         self.aliases = AliasRepository(self.session, self.models)
         self.training_rows = TrainingRowRepository(self.session)

@@ -89,7 +89,8 @@ def test_chunks_are_not_compressed_twice(database_factory):
     with engine.connect() as connection:
         stored = [tuple(row) for row in connection.execute(text(storage)) if row[0].endswith("_chunks")]
     engine.dispose()
-    assert stored == [("dataset_chunks", "e"), ("model_chunks", "e"), ("training_row_chunks", "e")]
+    names = ["dataset_chunks", "job_chunks", "model_chunks", "training_row_chunks"]
+    assert stored == [(name, "e") for name in names]
 
 
 def test_the_command_line_of_alembic_finds_the_folder():

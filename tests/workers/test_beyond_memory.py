@@ -3,10 +3,13 @@
 from uuid import uuid4
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pytest
 
+from app.ml.jobs.predict import PredictJobRequest
 from app.ml.jobs.train import TrainRequest
+from app.ml.models.model import decode
 from app.schemas.jobs import JobState
 
 MEMORY = 384 << 20
@@ -59,3 +62,37 @@ def test_what_needs_all_rows_at_once_runs_out_of_memory(fleet, worker, large):
     job, _ = fleet.services.submission.submit(train_request(large, {"name": "ridge"}, "score"))
     done = fleet.ended(job.id)
     assert (done.state, done.error.code) == (JobState.FAILED, "out_of_memory")
+
+
+@pytest.mark.slow
+def test_millions_of_rows_are_predicted_into_a_dataset_and_survive_a_kill(fleet, worker, large):
+    """None is lost, doubled or different from what `predict` returns, and all do not fit into memory."""
+    small = {"algorithm": {"name": "linear_sgd", "epochs": 1}, "target": "score"}
+    trained, _ = fleet.services.submission.submit(train_request(large, **small))
+    done = fleet.ended(trained.id)
+    request = {"model": done.model, "version": done.version, "dataset": large, "keep": ["x0", "x7"]}
+    job, _ = fleet.services.submission.submit(PredictJobRequest.model_validate(request))
+    fleet.until(lambda: kept(fleet, job.id) >= 5, "the first rows")
+    (template,) = psutil.Process(worker.pid).children()
+    for trainer in template.children():
+        trainer.kill()
+    done = fleet.ended(job.id)
+    assert (done.state, done.error, done.attempt) == (JobState.SUCCEEDED, None, 2)
+    assert done.result.rows == ROWS * TIMES
+    datasets, tested = fleet.services.datasets, 0
+    pointer = fleet.services.models.pointer(done.model, request["version"])
+    model = decode(b"".join(fleet.services.models.artifact(pointer)))
+    sources, rows = datasets.tables(large), pa.table({"x7": []})
+    for found in datasets.tables(done.result.result_dataset):
+        rows = rows if rows.num_rows else next(sources)
+        part, rows = rows.slice(0, found.num_rows), rows.slice(found.num_rows)
+        assert found["x7"].equals(part["x7"])
+        np.testing.assert_array_equal(found["prediction"].to_numpy(), model.predict(part).values)
+        tested += part.num_rows
+    assert tested == ROWS * TIMES
+    assert kept(fleet, job.id) == 0
+
+
+def kept(fleet, job_id):
+    with fleet.services.work() as w:
+        return w.job_chunks.count(job_id)
