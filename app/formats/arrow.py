@@ -21,7 +21,16 @@ from app.formats.arrow_messages import refuse_unpacking
 from app.formats.bytes import Sent
 from app.formats.malformed import MalformedTable
 from app.formats.npy import matrix_rows
-from app.formats.prediction import NO_EXTRAS, Extras, Version, WrittenPrediction, decided, intervals, numbers_of
+from app.formats.prediction import (
+    NO_EXTRAS,
+    Extras,
+    Version,
+    WrittenPrediction,
+    decided,
+    intervals,
+    numbers_of,
+    outputs_of,
+)
 from app.ml.contract.algorithm import Matrix
 from app.ml.models.model import Model, Predicted
 from app.ml.tables.rows import MAX_FAULTS, Incoming, read_rows, whole
@@ -204,8 +213,8 @@ def as_arrow(
 ) -> WrittenPrediction:
     """A row for each row sent: `prediction`, a `probability_…` for each class, and `flags`.
 
-    On request: `lower` and `upper`, infinite where nothing bounds the prediction, and `decision`. A flag is its code,
-    and the column after a colon. Bad rows are null, their flag is the code of the fault.
+    On request: `lower` and `upper`, infinite where nothing bounds the prediction, outputs, and `decision`. A flag is
+    its code, and the column after a colon. Bad rows are null, their flag is the code of the fault.
     """
     decisions: list[str] = []
     if extras.policy is not None and predicted is not None:
@@ -216,6 +225,7 @@ def as_arrow(
     if model.classes is not None:
         names = [f"probability_{label}" for label in model.classes]
         columns |= zip(names, map(pa.array, numbers_of(model, predicted).T), strict=True)
+    columns |= {name: _column(values) for name, values in outputs_of(predicted, extras)}
     if extras.policy is not None:
         columns["decision"] = pa.array(decisions, pa.string())
     columns = {name: _placed(incoming, values) for name, values in columns.items()}
@@ -241,7 +251,11 @@ def _predictions(model: Model, predicted: Predicted | None) -> pa.Array:
         if predicted is not None and predicted.unknown is not None:
             unknown[predicted.unknown] = True
         return pa.array(model.classes).take(pa.array(codes, mask=unknown))
-    values = np.zeros(0) if predicted is None else np.ascontiguousarray(predicted.values)
+    return _column(np.zeros(0) if predicted is None else np.ascontiguousarray(predicted.values))
+
+
+def _column(values: NDArray[Any]) -> pa.Array:
+    """Of (n,) numbers, or of (n, k) as lists."""
     if values.ndim == 1:
         return pa.array(values)
     ends = np.arange(len(values) + 1, dtype=np.int32) * np.int32(values.size // len(values))

@@ -13,7 +13,7 @@ import orjson
 from numpy.typing import NDArray
 
 from app.formats.json_tables import STANDS, cut, order_of
-from app.formats.prediction import NO_EXTRAS, Extras, Version, WrittenPrediction, decided, intervals
+from app.formats.prediction import NO_EXTRAS, Extras, Version, WrittenPrediction, decided, intervals, outputs_of
 from app.formats.strict_json import parse
 from app.ml.contract.algorithm import Matrix, Task
 from app.ml.models.model import Model, Predicted
@@ -68,6 +68,8 @@ def as_json(
     if model.classes is not None:
         document["classes"] = model.classes
         document["probabilities"] = _spread(incoming, _probabilities(predicted))
+    if extras.include:
+        document["outputs"] = {name: _spread(incoming, values) for name, values in outputs_of(predicted, extras)}
     if decisions is not None:
         document["decisions"] = _spread(incoming, decisions)
     document["flags"] = [_flag(incoming, flag) for flag in predicted.flags] if predicted else []

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from app.errors import InvalidData
 from app.formats.bytes import Sent
 from app.formats.malformed import MalformedTable
-from app.formats.prediction import NO_EXTRAS, Extras, Version, WrittenPrediction, intervals, numbers_of
+from app.formats.prediction import NO_EXTRAS, Extras, Version, WrittenPrediction, intervals, numbers_of, outputs_of
 from app.formats.tensor_values import exact_matrix
 from app.formats.tensors import Tensor
 from app.ml.models.model import Model, Predicted
@@ -80,11 +80,14 @@ def as_npy(
 ) -> WrittenPrediction:
     """float64: the probabilities (n, k) of a classification, a column per class; else the predictions, (n,) or (n, p).
 
-    With intervals (n, 3): prediction, lower, upper. Bad rows are NaN. What a policy decides has no place here.
+    With intervals (n, 3): prediction, lower, upper. Outputs are further columns, in the order of the request. Bad rows
+    are NaN. What a policy decides has no place here.
     """
     values = numbers_of(model, predicted)
     if extras.confidence is not None:
         values = np.column_stack([values, intervals(predicted)])
+    if extras.include:
+        values = np.column_stack([values, *(part for _, part in outputs_of(predicted, extras))])
     values = _spread(incoming, values)
     body = _npy_header(values.shape) + values.astype("<f8", copy=False).tobytes()
     return WrittenPrediction(body, version.version, incoming.ignored, incoming.rows)

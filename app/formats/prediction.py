@@ -1,7 +1,7 @@
 """The parts of a response to predictions that every format has."""
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,8 @@ class Extras(NamedTuple):
 
     policy: Policy | None = None
     confidence: float | None = None
+    include: tuple[str, ...] = ()
+    """Names of outputs beside the predictions."""
 
 
 NO_EXTRAS = Extras()
@@ -57,6 +59,12 @@ def decided(predicted: Predicted, policy: Policy) -> tuple[Predicted, list[str]]
 def intervals(predicted: Predicted | None) -> Matrix:
     """(n, 2), of the good rows."""
     return np.empty((0, 2)) if predicted is None else np.ascontiguousarray(predicted.intervals, np.float64)
+
+
+def outputs_of(predicted: Predicted | None, extras: Extras) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Name and values, of the good rows, of each output that the request includes."""
+    for name in extras.include:
+        yield name, np.empty(0) if predicted is None else predicted.outputs[name]
 
 
 def numbers_of(model: Model, predicted: Predicted | None) -> NDArray[np.float64]:

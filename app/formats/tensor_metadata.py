@@ -5,6 +5,7 @@ import numpy as np
 from app.formats.tensor_responses import Output, outputs
 from app.formats.tensor_values import all_numbers
 from app.ml.contract.columns import ColumnKind
+from app.ml.models.included_outputs import with_outputs
 from app.ml.models.model import Model
 from app.schemas.open_inference import TensorMetadata, TensorParameters
 
@@ -26,7 +27,8 @@ def inputs_of(model: Model) -> list[TensorMetadata]:
 
 def outputs_of(model: Model) -> list[TensorMetadata]:
     """As `infer` returns them: read off the prediction of a row of missing values."""
-    given = outputs(model, model.predict_raw(np.full((1, len(model.inputs)), np.nan)))
+    raw = np.full((1, len(model.inputs)), np.nan)
+    given = outputs(model, with_outputs(model, raw, model.predict_raw(raw), list(model.algorithm.outputs)))
     return [_described(output) for output in given]
 
 

@@ -1,6 +1,6 @@
 """Open Inference responses: predictions → the requested tensors, as JSON, binary, or both."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,6 +19,7 @@ ONE_OUTPUT = ("np", "pd")
 """Content types of requests by MLServer's codecs: they read one array, and a table of one value per row and output."""
 NEVER_OFFERED = ("classification", "shared_memory_region")
 """Parameters of other servers' extensions: they change the response, so they cannot be ignored."""
+OF_DTYPE = {"b": "BOOL", "i": "INT64", "f": "FP64"}
 DATATYPES: dict[type, str] = {bool: "BOOL", int: "INT64", float: "FP64", str: "BYTES"}
 
 
@@ -42,9 +43,14 @@ class Inferred(NamedTuple):
     """That were predicted."""
 
 
+def included(model: Model, request: InferRequest) -> list[str]:
+    """Outputs beside the predictions that the request names."""
+    return [one.name for one in request.outputs or () if one.name in model.algorithm.outputs]
+
+
 def write(version: Version, model: Model, request: InferRequest, predicted: Predicted) -> Inferred:
     """The requested outputs. Raises InvalidTensor where there is no such output."""
-    given = _requested(outputs(model, predicted), request)
+    given = _requested(outputs(model, predicted), request, model.algorithm.outputs)
     parts = [_written(output, binary=binary) for output, binary in given]
     document: dict[str, Any] = {"model_name": version.model, "model_version": str(version.version)}
     if request.id is not None:
@@ -58,6 +64,11 @@ def write(version: Version, model: Model, request: InferRequest, predicted: Pred
 
 def outputs(model: Model, predicted: Predicted) -> list[Output]:
     """The protocol has no null: a row that the model rejects gets its likeliest class, see `predict_proba`."""
+    more = (Output(name, OF_DTYPE[values.dtype.kind], values) for name, values in predicted.outputs.items())
+    return [*_predictions(model, predicted), *more]
+
+
+def _predictions(model: Model, predicted: Predicted) -> list[Output]:
     if predicted.classes is None:
         if model.task.labels:
             return [Output("predict", "INT64", np.asarray(predicted.values, np.int64))]
@@ -71,8 +82,8 @@ def outputs(model: Model, predicted: Predicted) -> list[Output]:
     return [Output("predict", datatype, np.array(predicted.classes, dtype)[predicted.values]), odds]
 
 
-def _requested(given: Sequence[Output], request: InferRequest) -> list[tuple[Output, bool]]:
-    """The requested outputs, in that order, and whether each is to be binary."""
+def _requested(given: Sequence[Output], request: InferRequest, offered: Collection[str]) -> list[tuple[Output, bool]]:
+    """The requested outputs, in that order, and whether each is to be binary. offered: names of those on request."""
     as_bytes = _flag(request.parameters, "binary_data_output", "", otherwise=False)
     if not request.outputs:
         single = (request.parameters or {}).get("content_type") in ONE_OUTPUT
@@ -80,12 +91,14 @@ def _requested(given: Sequence[Output], request: InferRequest) -> list[tuple[Out
     by_name = {output.name: output for output in given}
     if len({requested.name for requested in request.outputs}) < len(request.outputs):
         raise refused("/outputs", "An output is requested twice.")
+    for i, requested in enumerate(request.outputs):
+        if requested.name not in by_name:
+            names = ", ".join(dict.fromkeys([*by_name, *offered]))
+            raise refused(f"/outputs/{i}/name", f"The model's outputs are {names}.")
     return [_one(requested, by_name, f"/outputs/{i}", as_bytes) for i, requested in enumerate(request.outputs)]
 
 
 def _one(requested: OutputChoice, given: dict[str, Output], at: str, as_bytes: bool) -> tuple[Output, bool]:
-    if requested.name not in given:
-        raise refused(f"{at}/name", f"The model's outputs are {', '.join(given)}.")
     for name in NEVER_OFFERED:
         if name in (requested.parameters or {}):
             raise refused(f"{at}/parameters/{name}", "This extension of the protocol is not offered.")

@@ -23,6 +23,7 @@ from app.ml.evaluation.report import Report, Reuse
 from app.ml.models.model import Header, Model
 from app.ml.models.seen_rows import SeenRows
 from app.ml.tables.casting import recast_columns, recast_table
+from app.ml.tables.data_sheet import Column, Remark
 from app.references import DatasetReference, JobName
 from app.wire import Body, Wire
 
@@ -183,6 +184,8 @@ class Inputs(NamedTuple):
     models: tuple[Loaded, ...] = ()
     memory_bytes: float = math.inf
     """Limits of the process."""
+    written: Iterator[pa.Table] = iter(())
+    """Batches of the result that earlier attempts have written; to be read before the datasets."""
     each: Each = in_turn
     """Runs tasks, at once where the worker has processes to spare; the results are the same."""
 
@@ -199,11 +202,36 @@ class Trained(NamedTuple):
     """Hashes of the training rows, as `app.ml.models.seen_rows.encode` wrote them; empty: not known."""
 
 
+class Table(NamedTuple):
+    """A table on its way to become a dataset: its batches are written, one after the other, when `run` has returned."""
+
+    name: str
+    """Of the dataset."""
+    batches: Iterator[pa.Table]
+    """Deterministic, boundaries too: those that an earlier attempt has written come first, from `Inputs.written`."""
+    remarks: Mapping[str, Remark] = {}
+    """By column, for the data sheet."""
+
+
+class WrittenTable(Wire):
+    """A table whose chunks are written: what else makes it a dataset."""
+
+    name: str
+    rows: int
+    chunks: int
+    size_bytes: int
+    digest: str
+    columns: list[Column]
+
+
 class Outcome(NamedTuple):
-    """The outcome of a job: a model, a result, or both."""
+    """The outcome of a job: a model, a result, a table, or several of them."""
 
     trained: Trained | None = None
     result: Result | None = None
+    table: Table | None = None
+    """To be written; the result's field `result_dataset` will say where."""
+    written: WrittenTable | None = None
 
     @property
     def warnings(self) -> list[str]:
@@ -217,7 +245,7 @@ class Outcome(NamedTuple):
     def used(self, times: int) -> "Outcome":
         """The same, with the number of times these rows have evaluated models by now."""
         trained = self.trained and self.trained._replace(report=_used(self.trained.report, times))
-        return Outcome(trained, self.result and _used(self.result, times))
+        return self._replace(trained=trained, result=self.result and _used(self.result, times))
 
     @property
     def _parts(self) -> list[Report | Result]:

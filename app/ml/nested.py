@@ -20,6 +20,7 @@ from app.ml.contract.algorithm import (
     Params,
     Progress,
     Size,
+    TargetKind,
     Task,
     in_turn,
     silent,
@@ -59,11 +60,12 @@ def entry_of(spec: Learner) -> Entry:
 
 def accepts(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> frozenset[Accepts]:
     """Inputs that preparation may leave alone, for the algorithm and all within it."""
+    own = frozenset(algorithm.accepts)
     if algorithm.members is None or algorithm.reads:
-        return frozenset(algorithm.accepts)
+        return own
     members = [one for one in algorithm.members(params, task) if not one.above]
     inner = [accepts(entry_of(one.spec).algorithm, one.spec, one.task) for one in members]
-    return frozenset.intersection(*inner) if inner else frozenset()
+    return own.union(frozenset.intersection(*inner)) if inner else own
 
 
 def through_origin(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> bool:
@@ -75,7 +77,7 @@ def through_origin(algorithm: Algorithm[Any, Any], params: Params, task: Task) -
 
 def degrees(algorithm: Algorithm[Any, Any], params: Params) -> bool:
     """True if shares of classes are degrees instead of probabilities: the algorithm's own, or those averaged."""
-    members = algorithm.members(params, Task.CLASSIFICATION) if algorithm.members else ()
+    members = algorithm.members(params, Task.of_target(TargetKind.CLASSES)) if algorithm.members else ()
     makers = [one for one in members if one.above] or members
     within = (degrees(entry_of(one.spec).algorithm, one.spec) for one in makers if one.task.of_classes)
     return algorithm.degrees(params) or any(within)

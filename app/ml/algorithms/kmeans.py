@@ -41,6 +41,7 @@ from app.ml.contract.algorithm import (
     Fit,
     Labels,
     Matrix,
+    Output,
     Params,
     Size,
     Symmetry,
@@ -99,6 +100,10 @@ def predict(params: KMeans, state: State, x: Matrix) -> Labels:
     return nearest_labels(x, state.centres)
 
 
+def distance(params: KMeans, state: State, x: Matrix) -> Vector:
+    return np.sqrt(nearest(x, state.centres)[1])
+
+
 def objective(params: KMeans, state: State, data: Data) -> float:
     return float(data.weights @ nearest(data.x, state.centres)[1])
 
@@ -136,6 +141,10 @@ ALGORITHM = Algorithm(
     predict=predict,
     seconds=_seconds,
     objective=objective,
+    outputs={
+        "distance": Output("Euclidean distance to the nearest centre, in the prepared (scaled) columns.", distance)
+    },
+    prototypes=lambda _, state: state.centres,
     summary=summary,
     breaks={
         Symmetry.SCALE: "Euclidean distance gives a column the weight of its unit; scale the columns alike first.",

@@ -106,6 +106,8 @@ class State(NamedTuple):
     """(m,) training rows that each stands for."""
     classes: int
     """0 for numbers."""
+    items: NDArray[np.str_] | None = None
+    """(m,) names of the rows; None: they have none."""
 
 
 def fit(params: KNN, data: Data, context: Context) -> Fit[State]:
@@ -113,8 +115,9 @@ def fit(params: KNN, data: Data, context: Context) -> Fit[State]:
     if params.prototypes is None:
         order = _sorted(data)
         ones = np.ones(len(order), np.intp)
+        items = None if data.items is None else data.items[order]
         numbers = order if data.numbers is None else data.numbers[order]
-        state = State(data.x[order], data.y[order], data.weights[order], numbers, ones, classes)
+        state = State(data.x[order], data.y[order], data.weights[order], numbers, ones, classes, items)
     else:
         state = _compressed(params.prototypes, data, classes, context.rng)
     few = len(state.rows) < params.n_neighbors
@@ -169,7 +172,8 @@ def nearest(params: KNN, state: State, x: Matrix, count: int | None) -> Neighbou
     blocks = [(places, far) for _, places, far in _neighbours(used, state, x)]
     places, far = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     shares = _counts(used, state, places, far)
-    return Neighbours(state.numbers[places], far, state.targets[places], shares, params.prototypes is not None)
+    items = None if state.items is None else state.items[places]
+    return Neighbours(state.numbers[places], far, state.targets[places], shares, params.prototypes is not None, items)
 
 
 def summary(params: KNN, state: State) -> JSON:

@@ -30,6 +30,7 @@ from pydantic import Field
 
 from app.ml.contract.algorithm import (
     JSON,
+    Affine,
     Algorithm,
     Context,
     Data,
@@ -46,6 +47,7 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models import lasso_path
+from app.ml.numerics.linear_models.coefficient_errors import as_json, form
 from app.ml.numerics.linear_models.fold_sums import Point, Sums, mean_losses, mean_point
 from app.ml.numerics.linear_models.lasso_bound import at_bound
 from app.ml.numerics.linear_models.lasso_path import Moments
@@ -82,6 +84,10 @@ class Lasso(Params):
         1e-10, gt=0, le=1e-2, description="Stop when the duality gap is at most this share of the objective."
     )
     max_iter: int = Field(10_000, ge=1, le=1_000_000, description="Maximum number of sweeps for one strength.")
+
+
+LISTED = 100_000
+"""Coefficients of a path in the report; one of more has none."""
 
 
 class Path(NamedTuple):
@@ -159,18 +165,22 @@ def objective(params: Lasso, state: State, data: Data) -> float:
     return float(square + state.path.penalties[state.path.chosen] * size)
 
 
-def summary(params: Lasso, state: State) -> JSON:
+def summary(params: Lasso, state: State, units: Affine | None = None) -> JSON:
     path = state.path
+    linear = form(state.coef, state.intercept, units)
+    selected = np.flatnonzero(state.coef).tolist()
+    coefs = path.coefs if units is None else units.coef(path.coefs.T).T
     result = {
-        "coefficients": state.coef.tolist(),
-        "intercept": state.intercept.tolist(),
-        "selected": np.flatnonzero(state.coef).tolist(),
+        **linear,
+        "selected": selected,
+        "selected_columns": [{"column": j, "coefficient": linear["coefficients"][j]} for j in selected],
         "l1": float(path.penalties[path.chosen]),
         "bound": float(np.abs(state.coef).sum()),
         "duality_gap": float(path.gaps[path.chosen]),
         "path": {
             "penalties": path.penalties.tolist(),
             "selected": (path.coefs != 0).sum(axis=1).tolist(),
+            "coefficients": as_json(coefs) if coefs.size <= LISTED else None,
             "sizes": np.abs(path.coefs).sum(axis=1).tolist(),
             "duality_gaps": path.gaps.tolist(),
         },
@@ -275,5 +285,6 @@ ALGORITHM = Algorithm(
     least_squares=True,
     objective=objective,
     summary=summary,
+    unscaled=summary,
     breaks={Symmetry.SCALE: "the penalty counts coefficients in the units of their columns"},
 )

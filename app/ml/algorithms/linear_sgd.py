@@ -40,6 +40,7 @@ from pydantic import Field
 
 from app.ml.contract.algorithm import (
     JSON,
+    Affine,
     Algorithm,
     Context,
     Data,
@@ -54,6 +55,7 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models.class_scores import class_probabilities
+from app.ml.numerics.linear_models.coefficient_errors import forms
 from app.ml.numerics.linear_models.interior_point import proven
 from app.ml.numerics.linear_models.losses import Loss, MeanLoss, losses
 from app.ml.numerics.linear_models.stochastic_gradient import sgd_pass
@@ -154,10 +156,9 @@ def objective(params: LinearSGD, state: State, data: Data) -> float:
     return float(data.weights @ loss / data.weights.sum() + 0.5 * params.l2 * np.square(state.coef[kept]).sum())
 
 
-def summary(params: LinearSGD, state: State) -> JSON:
+def summary(params: LinearSGD, state: State, units: Affine | None = None) -> JSON:
     return {
-        "coefficients": state.coef.tolist(),
-        "intercepts": state.intercept.tolist(),
+        **forms(state.coef, state.intercept, units),
         "classes": np.flatnonzero(state.seen).tolist(),
         "online_rate": state.rate,
         "online_steps": state.steps,
@@ -302,5 +303,6 @@ ALGORITHM = Algorithm(
     linear=lambda state: LinearForm.of(state.coef.T, state.intercept),
     objective=objective,
     summary=summary,
+    unscaled=summary,
     breaks={Symmetry.SCALE: "the penalty counts coefficients in the units of their columns"},
 )

@@ -21,9 +21,22 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from app.ml.contract.algorithm import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
+from app.ml.contract.algorithm import (
+    JSON,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Matrix,
+    Output,
+    Params,
+    Symmetry,
+    Task,
+    Vector,
+)
 from app.ml.numerics.linear_algebra.principal_directions import principal
 from app.ml.numerics.linear_algebra.solve import EPS, centred
+from app.ml.numerics.neighbours.distances import norms
 
 
 class PCA(Params):
@@ -77,6 +90,10 @@ def inverse(params: PCA, state: State, z: Matrix) -> Matrix:
     return z * _unit(params, state) @ state.loadings + state.mean
 
 
+def lost(params: PCA, state: State, x: Matrix) -> Vector:
+    return np.sqrt(norms(x - inverse(params, state, predict(params, state, x))))
+
+
 def objective(params: PCA, state: State, data: Data) -> float:
     """What the projection loses of each row, squared: Σ wᵢ‖xᵢ − x̂ᵢ‖².
 
@@ -110,6 +127,11 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     seconds=lambda _, size: size.cells * (1e-8 + 1e-10 * size.columns),
+    outputs={
+        "distance": Output(
+            "Euclidean distance between the row and its reconstruction, in the prepared (scaled) columns.", lost
+        )
+    },
     inverse=inverse,
     objective=objective,
     summary=summary,

@@ -45,6 +45,7 @@ from pydantic import Field
 from app.errors import InvalidData
 from app.ml.contract.algorithm import (
     JSON,
+    Affine,
     Algorithm,
     Context,
     Data,
@@ -58,6 +59,7 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models.class_scores import sign_probabilities
+from app.ml.numerics.linear_models.coefficient_errors import forms
 from app.ml.numerics.linear_models.perceptron import perceptron_pass
 
 LARGEST = 1e145
@@ -134,11 +136,10 @@ def predict(params: Perceptron, state: State, x: Matrix) -> Matrix:
     return probabilities
 
 
-def summary(params: Perceptron, state: State) -> JSON:
+def summary(params: Perceptron, state: State, units: Affine | None = None) -> JSON:
     weights = _answering(params, state)
     return {
-        "coefficients": weights[:, :-1].tolist(),
-        "intercepts": weights[:, -1].tolist(),
+        **forms(weights[:, :-1], weights[:, -1], units),
         "averaged": weights is not state.coef,
         "rounds": state.rounds,
         "mistakes": state.mistakes,
@@ -221,6 +222,7 @@ ALGORITHM = Algorithm(
     seconds=lambda _, size: 5e-7 * size.cells,
     rowwise=True,
     summary=summary,
+    unscaled=summary,
     breaks={
         Symmetry.ROW_ORDER: "an online learner: which rows are mistakes depends on those before",
         Symmetry.SCALE: "a correction adds the row itself, whose columns count by their units",

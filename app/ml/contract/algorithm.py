@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from app.errors import Fault, InvalidData
 from app.ml.contract.data import JSON, Affine, Data, Labels, Matrix, Vector
 from app.ml.contract.members import Inputs, Member, Size
+from app.ml.contract.outputs import Output
 from app.ml.contract.params import Learner, Params, learner
 from app.ml.contract.progress import Progress, silent
 from app.ml.contract.task import TargetKind, Task
@@ -38,6 +39,7 @@ __all__ = [
     "LinearForm",
     "Matrix",
     "Member",
+    "Output",
     "Params",
     "Progress",
     "Size",
@@ -193,7 +195,7 @@ class Algorithm(Generic[P, S]):
     votes and sums cut off at 0 and 1 are; others are estimates of P(class | x)."""
     accepts: frozenset[Accepts] | set[Accepts] = frozenset()
     members: Callable[[P, Task], Sequence[Member]] | None = None
-    """Of a learner made of learners: which, and for what. It then accepts what all of them accept."""
+    """Of a learner made of learners: which, and for what. It then accepts what all of them accept, besides its own."""
     reads: bool = False
     """Of such a learner: it computes with columns itself, and accepts nothing but full numbers."""
     through_origin: Callable[[P], bool] = lambda _: False
@@ -203,6 +205,8 @@ class Algorithm(Generic[P, S]):
     seconds: Callable[[P, Size], float] = lambda _, size: SECONDS_PER_CELL * size.cells
     """About how long it takes, on one core, to fit rows and to predict as many, learners within it left aside: right
     within a factor of three on a noisy table."""
+    memory: Callable[[P, Size], float] = lambda _, __: 0.0
+    """Bytes that a fit takes besides its rows and what is linear in them, as distances of all pairs are."""
     rowwise: bool = False
     """Each row is predicted with the same bits in any company: rows of different callers may be predicted together.
     Sums over products of matrices are not so, `app.ml.numerics.linear_algebra.solve.each_row` is."""
@@ -225,8 +229,12 @@ class Algorithm(Generic[P, S]):
     """True if `interval` bounds the expected value, not a new row."""
     known: Callable[[P, Matrix], NDArray[np.bool_]] | None = None
     """Of predicted probabilities (n, k): the rows (n,) that are accepted; the others are reported as unknown."""
+    outputs: Mapping[str, Output] = field(default_factory=dict)
+    """Further values of a row, which a prediction includes on request, by name."""
     inverse: Callable[[P, S, Matrix], Matrix] | None = None
     """From coordinates (n, p) back to inputs (n, d)."""
+    prototypes: Callable[[P, S], Matrix] | None = None
+    """Of a clustering: rows (k, d) that stand for its labels 0 … k-1, as centres do."""
     explain: Callable[[P, S, Matrix], Sequence[JSON]] | None = None
     """One JSON value a row: why this prediction."""
     queries: Mapping[str, Callable[..., Any]] = field(default_factory=dict)

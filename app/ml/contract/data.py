@@ -40,6 +40,18 @@ class Affine(NamedTuple):
         return np.asarray(self.shift @ coef)
 
 
+class Unlabelled(NamedTuple):
+    """Rows without a target, for algorithms that learn from them too."""
+
+    x: Matrix
+    """(m, d) in the columns of the labelled rows."""
+    numbers: Labels | None = None
+    """(m,) numbers of the rows in the dataset, from 0; None: not known."""
+
+    def take(self, rows: Labels) -> "Unlabelled":
+        return Unlabelled(self.x[rows], None if self.numbers is None else self.numbers[rows])
+
+
 @dataclass(frozen=True, slots=True)
 class Data:
     """Rows to learn from. `Data.of` is the only door: what is inside has been checked once.
@@ -66,6 +78,10 @@ class Data:
     """Categorical inputs that have an indicator column for each level: in every row these add up to 1."""
     numbers: Labels | None = None
     """(n,) numbers of the rows in the dataset, from 0; None: not known."""
+    unlabelled: Unlabelled | None = None
+    """Further rows, without a target; None: there are none, or the algorithm does not learn from them."""
+    items: NDArray[np.str_] | None = None
+    """(n,) names of the rows; None: they have none."""
 
     @classmethod
     def of(
@@ -83,6 +99,8 @@ class Data:
         labels: Sequence[bool | int | float | str] = (),
         indicated: int = 0,
         numbers: Labels | None = None,
+        unlabelled: Unlabelled | None = None,
+        items: NDArray[np.str_] | None = None,
         target: TargetKind | None = None,
     ) -> Self:
         """Check and freeze.
@@ -117,8 +135,13 @@ class Data:
             raise InvalidData(f"There are {kinds.size} level counts for {d} columns.")
         targets.setflags(write=False)
         kinds.setflags(write=False)
+        if unlabelled is not None:
+            rest = _frozen(unlabelled.x, ndim=2, name="x of the unlabelled rows", missing=missing)
+            if rest.shape[1] != d:
+                raise InvalidData(f"The unlabelled rows have {rest.shape[1]} columns, the others {d}.")
+            unlabelled = unlabelled._replace(x=rest)
         meaning = tuple(names), tuple(words), tuple(labels), indicated
-        return cls(task, matrix, values, targets, row_weights, kinds, *meaning, numbers)
+        return cls(task, matrix, values, targets, row_weights, kinds, *meaning, numbers, unlabelled, items)
 
     @property
     def codes(self) -> Labels:
@@ -144,12 +167,14 @@ class Data:
         return int(self.x.shape[1]) - (self.indicated if intercept else max(0, self.indicated - 1))
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> "Data":
-        """The same columns, only these rows; the number of classes stays."""
+        """The same columns, only these of the labelled rows; the number of classes stays."""
         picked = (self.x[rows], self.y[rows] if self.y.size else self.y, self.targets[rows], self.weights[rows])
         for array in picked:
             array.setflags(write=False)
         numbers = None if self.numbers is None else self.numbers[rows]
-        return Data(self.task, *picked, self.levels, self.names, self.words, self.labels, self.indicated, numbers)
+        meaning = self.names, self.words, self.labels, self.indicated
+        items = None if self.items is None else self.items[rows]
+        return Data(self.task, *picked, self.levels, *meaning, numbers, self.unlabelled, items)
 
     def columns(self, places: Labels) -> "Data":
         """The same rows, only these columns."""
@@ -157,7 +182,8 @@ class Data:
         x.setflags(write=False)
         names = tuple(self.names[place] for place in places) if self.names else ()
         words = tuple(self.words[place] for place in places) if self.words else ()
-        return replace(self, x=x, levels=levels, names=names, words=words, indicated=0)
+        rest = self.unlabelled and self.unlabelled._replace(x=self.unlabelled.x.take(places, axis=1))
+        return replace(self, x=x, levels=levels, names=names, words=words, indicated=0, unlabelled=rest)
 
     def answering(self, task: Task, y: Vector, *, classes: int = 0, weights: Vector | None = None) -> "Data":
         """The same inputs with another target, for another task. A weight of zero leaves the row out."""
@@ -174,6 +200,32 @@ class Data:
             names=self.names,
             words=self.words,
             numbers=None if self.numbers is None else self.numbers[kept],
+            unlabelled=self.unlabelled,
+        )
+
+    def labelled(self, rows: Labels, codes: Labels, weights: Vector) -> "Data":
+        """These of the unlabelled rows as labelled ones too, after the others. Raises InvalidData if there are none.
+
+        rows: (r,) places among the unlabelled rows. codes: (r,) their classes. weights: (r,) above zero.
+        """
+        if self.unlabelled is None:
+            raise InvalidData("There are no unlabelled rows.")
+        more = self.unlabelled.take(rows)
+        known = self.numbers is not None and more.numbers is not None
+        return Data.of(
+            self.task,
+            np.concatenate([self.x, more.x]),
+            np.concatenate([self.y, codes]),
+            classes=self.targets.shape[1],
+            weights=np.concatenate([self.weights, weights]),
+            levels=self.levels,
+            missing=True,
+            names=self.names,
+            words=self.words,
+            labels=self.labels,
+            indicated=self.indicated,
+            numbers=np.concatenate([self.numbers, more.numbers]) if known else None,
+            unlabelled=self.unlabelled,
         )
 
 

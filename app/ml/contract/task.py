@@ -46,6 +46,11 @@ class Task(StrEnum):
     PROJECTION = "projection"
     DENSITY = "density"
 
+    @classmethod
+    def of_target(cls, kind: TargetKind) -> "Task":
+        """The task that learns from targets of this kind."""
+        return next(task for task, record in RECORDS.items() if record.target is kind)
+
     @property
     def record(self) -> TaskRecord:
         return RECORDS[self]
@@ -74,7 +79,7 @@ class Task(StrEnum):
 RECORDS: Mapping[Task, TaskRecord] = {
     Task.REGRESSION: TaskRecord(TargetKind.NUMBERS, PredictionKind.NUMBER, "rmse"),
     Task.CLASSIFICATION: TaskRecord(TargetKind.CLASSES, PredictionKind.PROBABILITIES, "log_loss"),
-    Task.CLUSTERING: TaskRecord(None, PredictionKind.LABEL, "quantisation_error", test_fraction=0.0),
+    Task.CLUSTERING: TaskRecord(None, PredictionKind.LABEL, "silhouette", test_fraction=0.0),
     Task.PROJECTION: TaskRecord(None, PredictionKind.COORDINATES, "reconstruction_error", test_fraction=0.0),
     Task.DENSITY: TaskRecord(None, PredictionKind.LOG_DENSITY, "log_density"),
 }

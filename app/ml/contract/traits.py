@@ -23,3 +23,5 @@ class Accepts(StrEnum):
     """NaN in `Data.x` means missing."""
     CATEGORIES = "categories"
     """Columns with `Data.levels[j] > 0` hold level codes 0 … levels[j]-1; NaN is also an unseen level."""
+    UNLABELLED = "unlabelled"
+    """Rows without a target are learned from, as `Data.unlabelled`."""

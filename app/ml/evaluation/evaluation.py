@@ -12,6 +12,7 @@ from app.ml.contract.labels import Class
 from app.ml.contract.task import PredictionKind
 from app.ml.evaluation import auc
 from app.ml.evaluation import metrics as measures
+from app.ml.evaluation.cluster_metrics import clustering
 from app.ml.evaluation.costs import CostReport, Costs, cost_report
 from app.ml.evaluation.plots import over_predictions
 from app.ml.evaluation.predictions import Predictions
@@ -57,7 +58,7 @@ class Evaluation(NamedTuple):
 class Judgement(Wire):
     """Evaluation of predictions on rows."""
 
-    task: str = Field(description="Task: regression, classification, clustering or projection.")
+    task: str = Field(description="Task: regression, classification, clustering, projection or density.")
     rows: int = Field(description="Number of evaluated rows.")
     metrics: list[Metric] = Field(description="Metrics, each with its confidence interval.")
     confusion_matrix: ConfusionMatrix | None = Field(
@@ -117,7 +118,7 @@ def evaluate(
 
 def _without_target(data: Data, predicted: Predictions, draws: Resamples) -> list[Metric]:
     if predicted.centres is not None:
-        return measures.clustering(data.x, predicted.values, predicted.centres, draws)
+        return clustering(data.x, predicted.values, predicted.centres, draws)
     if predicted.restored is not None:
         return measures.projection(data.x, predicted.restored, predicted.origin, draws)
     if data.targets.shape[1] and data.task.record.prediction is PredictionKind.COORDINATES:

@@ -9,6 +9,9 @@ from app.ml.evaluation.report import Reuse
 def held_out(data_digest: str, target: str | None, how: Mapping[str, JSON], seed: int) -> Reuse:
     """The rows that a training holds out. how: its validation, as the receipt has it."""
     by = "" if how.get("group") is None else f", by group {how['group']!r}"
+    if how.get("time") is not None:
+        latest = f"latest {how['test_fraction']:g} by {how['time']!r}{_of(target)}"
+        return Reuse(data_digest=data_digest, rows=latest)
     return Reuse(data_digest=data_digest, rows=f"{how['test_fraction']:g} held out with seed {seed}{by}{_of(target)}")
 
 

@@ -18,7 +18,7 @@ from app.ml.evaluation.report import ConfusionCell, ConfusionMatrix, RejectionCu
 from app.ml.numerics.ensembles.agreement import ROUNDING
 from app.ml.numerics.linear_algebra.solve import near_one
 from app.ml.statistics.intervals import Resamples, ratio
-from app.ml.statistics.metric_value import Metric, bootstrapped, counted, macro, root_mean_squared
+from app.ml.statistics.metric_value import Metric, bootstrapped, macro, root_mean_squared
 from app.ml.statistics.resampling import Rows
 
 Truths: TypeAlias = NDArray[np.bool_]
@@ -174,20 +174,6 @@ def selective(right: Truths, kept_rows: Truths, rows: Rows) -> list[Metric]:
     """
     whole, part, hits = (rows.tally(kept - 1, 1) for kept in (np.ones_like(right), kept_rows, kept_rows & right))
     return [rows.share("coverage", part, whole), rows.share("selective_accuracy", hits, part)]
-
-
-def clustering(x: Matrix, labels: Labels, centres: Matrix, draws: Resamples) -> list[Metric]:
-    """Squared distances to the own centre, averaged and summed (LION 12.7), and the size of each cluster.
-
-    x: (n, d). labels: (n,) rows of `centres` (k, d).
-    """
-    n = labels.size
-    squares = ((x - centres[labels]) ** 2).sum(axis=1)
-    return [
-        mean("quantisation_error", squares, draws),
-        bootstrapped("inertia", squares.sum(), n * draws.sums(squares) / draws.size(), n),
-        *(counted("size", int(size), n, str(j)) for j, size in enumerate(np.bincount(labels, minlength=len(centres)))),
-    ]
 
 
 def projection(x: Matrix, restored: Matrix, centre: Vector, draws: Resamples) -> list[Metric]:

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from app.ml.contract.labels import Label
 from app.ml.evaluation.residuals import Residuals
+from app.ml.preparation.restoring import RestoredRow
 from app.ml.statistics.metric_value import Metric
 from app.wire import Wire
 
@@ -195,10 +196,13 @@ class IntervalReport(Wire):
 class Report(Wire):
     """Everything learned at fit time."""
 
-    task: str = Field(description="Task: regression, classification, clustering or projection.")
+    task: str = Field(description="Task: regression, classification, clustering, projection or density.")
     evidence: str = Field(description="Evidence behind the metrics: one sentence with rows, folds and seed.")
     rows_train: int = Field(description="Number of training rows.")
     rows_test: int = Field(description="Number of test rows.")
+    rows_unlabelled: int = Field(
+        0, description="Number of rows without a target that the fit learned from, besides `rows_train`; 0: none."
+    )
     seed: int = Field(description="Seed of splits, draws and fit.")
     test: list[Metric] = Field(description="Metrics on held-out rows, which were used once.")
     train: list[Metric] = Field(description="Metrics on the training rows, which promise nothing for new rows.")
@@ -214,6 +218,11 @@ class Report(Wire):
         "times that of the training rows.",
     )
     folds: list[Fold] | None = Field(None, description="Metrics of each fold; null: no cross-validation.")
+    prototypes: list[RestoredRow] | None = Field(
+        None,
+        description="Rows that stand for the clusters, such as their centres, in the units and categories of the "
+        "table: the first 200; `decode` has all. Null for other tasks.",
+    )
     confusion_matrix: ConfusionMatrix | None = Field(
         None, description="Counts of rows by true and predicted class; null where there are no classes."
     )

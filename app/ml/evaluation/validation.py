@@ -35,6 +35,15 @@ class Validation(Body):
         "row. Null: rows are split one by one.",
     )
 
+    time: str | None = Field(
+        None,
+        description="A column of dates or numbers by which rows are ordered: the latest rows are held out, and each "
+        "fold of kfold is tested by a fit of all rows before it, so that the metrics are those of a model that "
+        "predicts what comes later. Rows of the same time stay together; no row is shuffled, and classes are not "
+        "balanced between the sides. The column is not a feature unless `features` names it. Null: rows are split at "
+        "random.",
+    )
+
     @property
     def held_out(self) -> float:
         """Share of rows that are held out, once it follows from the task."""

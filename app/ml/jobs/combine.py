@@ -48,8 +48,8 @@ from app.ml.training.table_evaluation import (
     EvaluatedModel,
     column_faults,
     evaluate_table,
-    group_columns,
     read_truth,
+    split_columns,
     trainings,
     warnings,
 )
@@ -109,7 +109,7 @@ def run(request: CombineRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     source = source.used_as(kinds_used(model.receipt))
     seen = trainings(model.receipt, digest)
     inputs_and_truth = [*(column.name for column in model.inputs), name]
-    table = source.read(dict.fromkeys([*inputs_and_truth, *group_columns(seen)]))
+    table = source.read(dict.fromkeys([*inputs_and_truth, *split_columns(seen)]))
     target = read_truth(header, name, table)
     known = [part for loaded in inputs.models for part in loaded.seen or ()]
     chosen = unseen(seen, known, target, table, truth=name, digest=digest)

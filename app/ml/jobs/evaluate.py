@@ -24,8 +24,8 @@ from app.ml.tables.casting import kinds_used
 from app.ml.training.table_evaluation import (
     column_faults,
     evaluate_table,
-    group_columns,
     read_truth,
+    split_columns,
     trainings,
     warnings,
 )
@@ -95,7 +95,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
     name = _target(request, version)
     inputs_and_truth = [column.name for column in version.header.inputs] + ([] if name is None else [name])
     own = trainings(version.header.receipt, digest)
-    table = source.read(dict.fromkeys([*inputs_and_truth, *group_columns(own)]))
+    table = source.read(dict.fromkeys([*inputs_and_truth, *split_columns(own)]))
     target, every = read_truth(version.header, name, table), request.rows == "all"
     learned = own if name == _truth_of(version.header) else []
     chosen = unseen(learned, loaded.seen or (), target, table, truth=name, digest=digest, everything=every)

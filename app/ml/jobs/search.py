@@ -16,15 +16,16 @@ from app.ml.evaluation.validation import Validation
 from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Name, Needs, Outcome, Request, Result, Sheet
 from app.ml.statistics.metric_value import MEASURES
 from app.ml.training.candidates import Candidate, SearchSpec, candidates
+from app.ml.training.cluster_criteria import CRITERIA, GROWING, criterion_fault, fits_per_fold
 from app.ml.training.cost import BASE_SECONDS
 from app.ml.training.ensemble_selection import Ensemble
 from app.ml.training.plan import Plan, plan
-from app.ml.training.search import CandidateResult, Q, rank
+from app.ml.training.search import CandidateResult, Q, higher_is_better, rank
 from app.ml.training.train import train
 from app.references import DatasetReference
 from app.suggestions import no_such
 
-METRICS = (*MEASURES, Q)
+METRICS = (*MEASURES, *CRITERIA, Q)
 """Names of the metrics that can rank candidates."""
 CHOSEN = 0.9
 """Progress of a search when it has chosen."""
@@ -46,8 +47,10 @@ class SearchRequest(SearchSpec, Request):
     metric: str | None = Field(
         None,
         description="Metric that ranks the candidates: one of the report such as rmse, mae, r2, accuracy, log_loss or "
-        "roc_auc; or q, the goodness of fit of a least-squares fit with known errors. Null: rmse for numbers, log_loss "
-        "for classes, but accuracy where a candidate has degrees of membership instead of probabilities.",
+        "roc_auc; or q, the goodness of fit of a least-squares fit with known errors. Of clusterings silhouette, "
+        "davies_bouldin, stability (agreement of the clusters of different fits) or gap (how much tighter they are "
+        "than those of rows without clusters). Null: rmse for numbers, log_loss for classes, but accuracy where a "
+        "candidate has degrees of membership instead of probabilities; silhouette for clusterings.",
     )
     rule: Literal["best", "one_standard_error"] = Field(
         "best",
@@ -95,7 +98,7 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
     faults = []
     if request.validation.method != "kfold":
         faults.append(Fault("/validation/method", "A search validates by kfold."))
-    if request.metric is not None and request.metric not in METRICS:
+    if request.metric is not None and request.metric not in {*METRICS, *GROWING}:
         faults.append(Fault("/metric", no_such("There is no metric", request.metric, METRICS)))
     if faults:
         raise InvalidRequest(faults=faults)
@@ -103,7 +106,9 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
     plans = _plans(found, sheet)
     if len({one.task for one in plans}) > 1:
         raise InvalidRequest(faults=[Fault("/alternatives", "All candidates must do the same task: name it in task.")])
-    folds = 1 if request.metric == Q else request.validation.folds
+    if fault := criterion_fault(request.metric, clusters=plans[0].task.labels):
+        raise InvalidRequest(faults=[Fault("/metric", fault)])
+    folds = 1 if request.metric == Q else request.validation.folds * fits_per_fold(request.metric)
     estimate = SearchEstimate(
         candidates=len(found),
         fits=folds * len(found) + 1,
@@ -149,12 +154,11 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         fold_models=request.keep_fold_models,
         each=inputs.each,
     )
-    higher = ranking.metric == Q or MEASURES[ranking.metric].better > 0
     lucky = f"The best of {len(found)} candidates looks better than it is: use its test metrics."
     result = SearchResult(
         kind="search",
         metric=ranking.metric,
-        better="higher" if higher else "lower",
+        better="higher" if higher_is_better(ranking.metric) else "lower",
         chosen=ranking.best,
         evidence=ranking.evidence,
         candidates=ranking.tried,

@@ -12,6 +12,7 @@ import pyarrow as pa
 from app.errors import GoldenMismatch, ValiantError
 from app.ml.contract.algorithm import JSON, Labels
 from app.ml.evaluation.splits import evenly
+from app.ml.models.included_outputs import predict_with
 from app.ml.models.model import Model, Predicted
 from app.ml.preparation.target import EXACT
 from app.ml.tables.rows import read_rows
@@ -27,7 +28,9 @@ def spaced(rows: Labels) -> Labels:
 
 
 def record_golden(model: Model, table: pa.Table) -> dict[str, Any]:
-    """The rows of the table and the model's predictions: {"columns", "data", "predictions", "probabilities"?}."""
+    """The rows of the table and the model's predictions: {"columns", "data", "predictions", "probabilities"?,
+    "outputs"?}.
+    """
     names = [column.name for column in model.inputs]
     columns = [[_sent(value) for value in table.column(name).to_pylist()] for name in names]
     golden = {"columns": names, "data": [list(row) for row in zip(*columns, strict=True)]}
@@ -47,18 +50,25 @@ def check_golden(model: Model, golden: Mapping[str, Any]) -> None:
     for name in ("probabilities",) if exact else ("predictions",):
         if not _close(predictions.get(name), golden.get(name)):
             raise GoldenMismatch
+    recorded, now = golden.get("outputs", {}), predictions.get("outputs", {})  # earlier releases recorded none
+    if not all(_close(now.get(name), values) for name, values in recorded.items()):
+        raise GoldenMismatch
 
 
 def _predict(model: Model, golden: Mapping[str, Any]) -> Predicted:
     # The database writes 1e16 with all its digits, and reads a whole number.
     body = {"columns": golden["columns"], "data": [[_sent(cell) for cell in row] for row in golden["data"]]}
-    return model.predict(read_rows(body, model.inputs, max_rows=len(golden["data"])).table)
+    table = read_rows(body, model.inputs, max_rows=len(golden["data"])).table
+    return predict_with(model, table, list(model.algorithm.outputs))
 
 
 def _predictions(predicted: Predicted) -> dict[str, Any]:
     predictions = {"predictions": _finite(predicted.predictions)}
     if predicted.probabilities is not None:
         predictions["probabilities"] = _finite(predicted.probabilities.tolist())
+    if predicted.outputs:
+        numbers = {name: values for name, values in predicted.outputs.items() if values.dtype != np.bool_}
+        predictions["outputs"] = {name: _finite(values.tolist()) for name, values in numbers.items()}
     return predictions
 
 

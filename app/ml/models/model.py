@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,6 +48,8 @@ class Predicted(NamedTuple):
     """Rows that the model rejects, though it has probabilities."""
     intervals: Matrix | None = None
     """Regression, on request: (n, 2), the lower and the upper end; infinite where nothing bounds it."""
+    outputs: Mapping[str, NDArray[Any]] = MappingProxyType({})
+    """On request: (n,) or (n, k) each, by the names that the algorithm declares."""
 
     def part(self, start: int, stop: int) -> "Predicted":
         """Predictions of these rows, as if there were no others."""
@@ -62,6 +65,7 @@ class Predicted(NamedTuple):
             flags=tuple(flag for flag in flags if flag.rows.size),
             unknown=None if unknown is None or not unknown.size else unknown,
             intervals=None if self.intervals is None else self.intervals[start:stop],
+            outputs={name: values[start:stop] for name, values in self.outputs.items()},
         )
 
     @property

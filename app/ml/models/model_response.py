@@ -20,7 +20,7 @@ class ModelResponse(Wire):
     model: str = Field(description="Name of the model.")
     version: int = Field(description="Version of the model, counted from 1.")
     digest: str = Field(description="SHA-256 of the bytes of the model version.")
-    task: str = Field(description="Task: regression, classification, clustering or projection.")
+    task: str = Field(description="Task: regression, classification, clustering, projection or density.")
 
 
 def flags_of(predicted: Predicted) -> list[Flag]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.errors import Fault, InvalidData
-from app.ml.contract.algorithm import Algorithm, Data, Fit, Labels, Matrix, Task, Vector
+from app.ml.contract.algorithm import Algorithm, Data, Fit, Labels, Matrix, Vector
 from app.ml.numerics.scaling import FAR
 from app.ml.preparation.arrow_columns import pointer
 from app.ml.preparation.request import Linearising
@@ -97,7 +97,7 @@ def transformed(how: Linearising, data: Data, *, errors_known: bool) -> Data:
         if not (np.isfinite(weights) & (weights > 0)).all():
             raise InvalidData(f"Errors of targets at 0 have no counterpart for their {how}.")
     weights.setflags(write=False)
-    return replace(data.answering(Task.REGRESSION, y), weights=weights)
+    return replace(data.answering(data.task, y), weights=weights)
 
 
 def carried(how: Linearising, y: Vector) -> Vector:

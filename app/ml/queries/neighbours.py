@@ -39,6 +39,9 @@ class Neighbour(Wire):
     """A training row, or a prototype, near a row of the request."""
 
     row: int | None = Field(None, description="Number of the training row in its dataset, from 0; null: a prototype.")
+    item: str | None = Field(
+        None, description="Name of the training row, by the column `item` of the training; null: it named none."
+    )
     prototype: int | None = Field(None, description="Number of the prototype, from 0; null: a training row.")
     distance: float = Field(description="Distance by the metric of the model, in its prepared columns.")
     target: Label | None = Field(
@@ -82,9 +85,11 @@ def _row(model: Model, found: "Neighbours", i: int) -> Iterator[Neighbour]:
     else:
         targets = [model.classes[int(code)] for code in found.targets[i]]
     kind = "prototype" if found.prototypes else "row"
-    rows = zip(found.numbers[i].tolist(), found.distances[i].tolist(), targets, found.shares[i].tolist(), strict=True)
-    for number, distance, target, share in rows:
-        yield Neighbour.model_validate({kind: number, "distance": distance, "target": target, "share": share})
+    items = [None] * len(targets) if found.items is None else found.items[i].tolist()
+    numbers, distances, shares = found.numbers[i].tolist(), found.distances[i].tolist(), found.shares[i].tolist()
+    for number, item, distance, target, share in zip(numbers, items, distances, targets, shares, strict=True):
+        known = {kind: number, "item": item}
+        yield Neighbour.model_validate(known | {"distance": distance, "target": target, "share": share})
 
 
 QUERY = Query(

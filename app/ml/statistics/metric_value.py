@@ -82,6 +82,8 @@ MEASURES = {
     "precision": _SCORE,
     "recall": _SCORE,
     "f1": _SCORE,
+    "silhouette": Measure(better=1, lowest=-1.0, highest=1.0),
+    "davies_bouldin": Measure(),
     "quantisation_error": Measure(),
     "reconstruction_error": Measure(),
     "explained_variance": Measure(better=1, lowest=-math.inf, highest=1.0),

@@ -126,7 +126,7 @@ def _set(spec: SearchSpec, place: int, settings: Mapping[str, Any]) -> TrainSpec
     """The training that is meant. Raises pydantic's ValidationError."""
     body = spec.model_dump(mode="json", include=set(TrainSpec.model_fields))
     body["algorithm"] = [spec.algorithm, *spec.alternatives][place].model_dump(mode="json")
-    body["validation"] = spec.validation.model_dump(include={"test_fraction", "group"})
+    body["validation"] = spec.validation.model_dump(include={"test_fraction", "group", "time"})
     for pointer, value in settings.items():
         parts = steps(pointer.replace(_root(place), "/algorithm/", 1))
         inner: Any = body

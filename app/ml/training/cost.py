@@ -1,8 +1,9 @@
 """Cost of a training, before any row is read: memory, seconds, and rows at a time where memory does not hold all."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from app.errors import Fault
 from app.ml import nested
 from app.ml.contract.algorithm import Accepts, Size, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
@@ -58,12 +59,23 @@ def cost_of(
     fits = 3 if closed_form(spec, chosen) else spec.validation.fits(units)
     algorithm = nested.entry_of(spec.algorithm).algorithm
     each = SECONDS_PER_CELL * size.cells + nested.seconds(algorithm, spec.algorithm, task, size)
-    memory, seconds = BASE_BYTES + row_bytes * rows, fits * each
+    memory, seconds = BASE_BYTES + row_bytes * rows + int(algorithm.memory(spec.algorithm, size)), fits * each
     batch = max(FEWEST, BATCH_CELLS // max(width, len(chosen)))
     if algorithm.update is None or memory <= memory_bytes or rows <= HELD * batch:
         return Cost(memory, round(BASE_SECONDS + seconds, 2), None)
     seconds = SECONDS_PER_STREAMED_CELL * size.cells * (1 + algorithm.passes(spec.algorithm))
     return Cost(BASE_BYTES + row_bytes * HELD * batch, round(BASE_SECONDS + seconds, 2), batch)
+
+
+def memory_faults(spec: TrainSpec, cost: Cost, size: Size, memory_bytes: float) -> Iterator[Fault]:
+    """A fit that keeps more than grows with its rows, and does not fit."""
+    if nested.entry_of(spec.algorithm).algorithm.memory(spec.algorithm, size) and cost.memory_bytes > memory_bytes:
+        yield Fault(
+            "/algorithm",
+            f"With {int(size.rows)} rows these parameters need about {cost.memory_bytes / 2**30:.1f} GiB of memory and "
+            f"a job has {memory_bytes / 2**30:.1f}: take fewer rows, or parameters that need less.",
+            "too_large",
+        )
 
 
 def closed_form(spec: TrainSpec, chosen: Sequence[TableColumn]) -> bool:

@@ -18,7 +18,7 @@ from app.ml.evaluation.evaluation import evaluate
 from app.ml.evaluation.group_splits import members
 from app.ml.evaluation.predictions import Predictions
 from app.ml.evaluation.report import Fold
-from app.ml.evaluation.splits import Split, kfold, resample
+from app.ml.evaluation.splits import Split, resample
 from app.ml.evaluation.validation import Validation
 from app.ml.models.conformal import Calibration
 from app.ml.nested import meaning
@@ -140,15 +140,13 @@ def validate(fits: Fits, how: Validation) -> Validated | None:
 
 
 def _kfold(fits: Fits, k: int) -> Validated | None:
-    codes = fits.training_set.strata
-    splits = kfold(fits.rows.size, k, fits.rng, None if codes is None else codes[fits.rows], fits.groups)
+    splits = fits.training_set.folds(fits.rows, k, fits.rng)
     if not splits:
         return None
     keeps = fits.kept_as is not None and small(fits.training_set, fits.rows, splits)
     whole = fits.training_set.prepare(fits.rows) if keeps else None
     folds, left, kept = zip(*fits.evaluated(splits, "fold", bars=True, whole=whole), strict=True)
-    grouped = "" if fits.groups is None else " of whole groups"
-    result = f"Cross-validation divides these into {len(folds)} folds{grouped}."
+    result = f"Cross-validation divides these into {len(folds)} folds{_kind_of_folds(fits)}."
     metrics = across_folds([fold.metrics for fold in folds])
     predicted = _out_of_fold(fits, splits, left)
     calibration = calibrated(kept) if keeps else None
@@ -156,9 +154,17 @@ def _kfold(fits: Fits, k: int) -> Validated | None:
     return Validated(metrics, result, list(folds), equal=equal, predicted=predicted, calibration=calibration)
 
 
+def _kind_of_folds(fits: Fits) -> str:
+    if fits.training_set.times is not None:
+        return " in order of time, each tested by a fit of all rows before it"
+    return "" if fits.groups is None else " of whole groups"
+
+
 def _out_of_fold(fits: Fits, splits: Sequence[Split], residuals: Sequence[Vector]) -> Vector | None:
-    """(n,) of a regression: what the fits of the other folds predict."""
-    if not fits.training_set.task.of_numbers:
+    """(n,) of a regression: what the fits of the other folds predict. None in order of time, where the earliest rows
+    are predicted by no fit.
+    """
+    if not fits.training_set.task.of_numbers or fits.training_set.times is not None:
         return None
     left = np.empty(fits.rows.size)
     left[np.concatenate([split.test for split in splits])] = np.concatenate(residuals)

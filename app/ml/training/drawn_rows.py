@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from app.ml.contract.algorithm import Each, Progress
 from app.ml.evaluation.duplicates import Copies, Equal
-from app.ml.evaluation.splits import Split, holdout
+from app.ml.evaluation.splits import Split
 from app.ml.models.conformal import EVERYWHERE
 from app.ml.models.golden import spaced
 from app.ml.preparation.row_hashes import Hashes
@@ -56,7 +56,7 @@ def draw(planned: Plan, table: pa.Table, rng: np.random.Generator, progress: Pro
     if stream:
         training_set, split = training_set._replace(numbers=stream.numbers), stream.split
     else:
-        split = _split(training_set, planned.spec.validation.held_out, rng)
+        split = training_set.holdout(planned.spec.validation.held_out, rng)
     limits = EVERYWHERE
     if training_set.task.of_numbers:
         limits = target_limits(planned.spec.preprocessing, training_set.target.y[split.train])
@@ -71,7 +71,3 @@ def draw(planned: Plan, table: pa.Table, rng: np.random.Generator, progress: Pro
     )
     sample = table.select(planned.features).take(pa.array(shown))
     return DrawnRows(training_set, split, limits, sample, copies, stream)
-
-
-def _split(training_set: TrainingSet, test_fraction: float, rng: np.random.Generator) -> Split:
-    return holdout(training_set.rows, test_fraction, rng, training_set.strata, training_set.groups)

@@ -9,7 +9,7 @@ from app.ml.training.plan import Plan
 class TrainEstimate(Estimate):
     """Estimate of a training."""
 
-    task: str = Field(description="Task: regression, classification, clustering or projection.")
+    task: str = Field(description="Task: regression, classification, clustering, projection or density.")
     features: list[str] = Field(description="Columns to learn from.")
     rows: int = Field(description="Number of rows.")
     memory_bytes: int = Field(description="Rough peak of the training process.")

@@ -81,7 +81,7 @@ class Comparison(NamedTuple):
     @property
     def room(self) -> int:
         """Candidates whose predictions can be kept; fewer than two are of no use."""
-        supervised = self.training_set.task.supervised
+        supervised = self.training_set.task.supervised and self.training_set.times is None  # all rows are predicted
         return min(MOST, NUMBERS // (self.rows.size * max(1, len(self.training_set.classes)))) if supervised else 0
 
     def value(self, spec: TrainSpec, predictions: NDArray[np.float64], rows: Labels) -> float:

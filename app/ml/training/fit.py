@@ -26,9 +26,9 @@ class Fitted(NamedTuple):
 
 
 def fit_rows(training_set: TrainingSet, rows: Labels, seed: int, progress: Progress = silent) -> Fitted:
-    """Everything learned from these rows, which may repeat, and from no other."""
+    """Everything learned from these rows, which may repeat, the unlabelled ones, and no other."""
     preparation = training_set.prepare(rows)
-    data = training_set.data(preparation, rows)
+    data = training_set.training_data(preparation, rows)
     return Fitted(preparation, data, *training_set.fit(data, seed, progress))
 
 

@@ -32,6 +32,7 @@ def small(training_set: TrainingSet, rows: Labels, splits: Sequence[Split]) -> b
     return (
         training_set.task.of_numbers
         and training_set.groups is None
+        and training_set.times is None
         and not has_own(training_set.algorithm, training_set.params)
         and ENOUGH <= rows.size <= MOST_ROWS
         and len(splits) <= MOST_FOLDS

@@ -9,18 +9,20 @@ from typing import NamedTuple
 
 from app.errors import Fault, InvalidRequest
 from app.ml import nested
-from app.ml.contract.algorithm import Inputs, Size, Task
+from app.ml.contract.algorithm import Accepts, Inputs, Size, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.preparation.function_checks import function_faults, function_names, functions
 from app.ml.tables.casting import kind_faults, kind_warnings, recast_columns
 from app.ml.training.class_weights import class_weight_faults
 from app.ml.training.column_faults import column_faults, transform_faults
-from app.ml.training.cost import cost_of, encoded_widths
+from app.ml.training.cost import cost_of, encoded_widths, memory_faults
 from app.ml.training.data_faults import value_faults
 from app.ml.training.feature_choice import chosen_features
 from app.ml.training.groups import group_faults, group_warnings, streaming_fault, units_of
+from app.ml.training.items import item_faults
 from app.ml.training.plan_warnings import batch_warnings, plan_warnings
 from app.ml.training.task_choice import chosen_task, classes_of
+from app.ml.training.time_order import time_faults, time_streaming_fault
 from app.ml.training.train_spec import TrainSpec
 
 
@@ -61,6 +63,8 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
         spec = spec.model_copy(update={"validation": spec.validation.of(task)})
     faults += [*unread, *column_faults(spec, known, task, rows), *value_faults(spec, known)]
     faults += group_faults(spec.validation, known, spec.target)
+    faults += time_faults(spec.validation, known, spec.target)
+    faults += item_faults(spec.item, known, spec.target, rows)
     faults += class_weight_faults(spec.class_weight, task)
     if spec.validation.method == "loo" and (spec.target is None if task is None else not task.supervised):
         faults.append(Fault("/validation/method", "Leave-one-out compares predictions with a target: take kfold."))
@@ -75,10 +79,13 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
     usable = rows - (known[spec.target].missing if spec.target is not None else 0)
     units = units_of(spec.validation, known, usable)
     cost = cost_of(spec, task, chosen, size, units=units, memory_bytes=memory_bytes)
-    faults = [*streaming_fault(spec.validation, cost.batch_rows)]
+    faults = [*memory_faults(spec, cost, size, memory_bytes), *streaming_fault(spec.validation, cost.batch_rows)]
+    faults += time_streaming_fault(spec.validation, cost.batch_rows)
     if faults := [*faults, *class_weight_faults(spec.class_weight, task, cost.batch_rows)]:
         raise InvalidRequest(faults=faults)
-    warnings += [*warned, *plan_warnings(spec, chosen, known, usable), *batch_warnings(cost.batch_rows)]
+    unlabelled = Accepts.UNLABELLED in nested.accepts(nested.entry_of(spec.algorithm).algorithm, spec.algorithm, task)
+    warnings += [*warned, *plan_warnings(spec, chosen, known, usable, unlabelled=unlabelled)]
+    warnings += batch_warnings(cost.batch_rows)
     warnings += group_warnings(spec.validation, known, features)
     return Plan(
         spec=spec,

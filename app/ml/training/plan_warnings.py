@@ -13,7 +13,7 @@ MANY_FITS = 200
 
 
 def plan_warnings(
-    spec: TrainSpec, chosen: Sequence[TableColumn], known: Mapping[str, TableColumn], usable: int
+    spec: TrainSpec, chosen: Sequence[TableColumn], known: Mapping[str, TableColumn], usable: int, *, unlabelled: bool
 ) -> Iterator[str]:
     limit = spec.preprocessing.max_levels
     for column in chosen:
@@ -25,7 +25,8 @@ def plan_warnings(
             "as classes, with probabilities, set task to classification."
         )
     if spec.target is not None and (missing := known[spec.target].missing):
-        yield f"{missing} rows without a target are not used."
+        use = "learned from as unlabelled rows" if unlabelled else "not used"
+        yield f"{missing} rows without a target are {use}."
     fits = spec.validation.fits(units_of(spec.validation, known, usable))
     if fits > MANY_FITS and not closed_form(spec, chosen):
         yield f"The model is fitted about {fits} times."

@@ -19,6 +19,7 @@ from app.ml.evaluation.report import Conditioning, Report, ReportCurve, Reuse, S
 from app.ml.evaluation.residuals import Part, residuals
 from app.ml.evaluation.splits import Split, evenly
 from app.ml.preparation.preparation import Preparation
+from app.ml.preparation.restoring import RestoredRow, restore
 from app.ml.preparation.target_transform import turned_back
 from app.ml.training import stability
 from app.ml.training.cross_validation import Validated
@@ -30,6 +31,7 @@ MAX_CURVE = 1000
 """Points kept of a monitor curve."""
 FEW = 30
 """Fewer test rows than this give metrics that are hardly worth their digits."""
+MAX_PROTOTYPES = 200
 NAMED = 10
 """Classes named in one warning."""
 
@@ -72,6 +74,7 @@ def report(
         evidence=_evidence(training_set, split, evaluated, spec),
         rows_train=evaluated.rows,
         rows_test=split.test.size,
+        rows_unlabelled=training_set.unlabelled.size,
         seed=spec.seed,
         test=evaluated.test.metrics,
         train=evaluated.train.metrics,
@@ -81,6 +84,7 @@ def report(
         if validated and validated.resampled
         else None,
         folds=validated.folds if validated else None,
+        prototypes=_prototypes(training_set, evaluated),
         confusion_matrix=evaluated.test.confusion_matrix,
         rejection=evaluated.test.rejection,
         duplicates=duplicates.duplicates(evaluated.equal, validated and validated.equal),
@@ -113,6 +117,13 @@ def report(
             *shaky,
         ],
     )
+
+
+def _prototypes(training_set: TrainingSet, evaluated: EvaluatedFit) -> list[RestoredRow] | None:
+    prototypes = training_set.algorithm.prototypes
+    if prototypes is None:
+        return None
+    return restore(evaluated.preparation, prototypes(training_set.params, evaluated.fit.state)[:MAX_PROTOTYPES])
 
 
 def _unscaled(training_set: TrainingSet, evaluated: EvaluatedFit) -> UnscaledSummary | None:
@@ -168,12 +179,19 @@ def _named(result: JSON, preparation: Preparation, classes: Sequence[Class]) -> 
 
 def _evidence(training_set: TrainingSet, split: Split, evaluated: EvaluatedFit, spec: TrainSpec) -> str:
     across = f" {evaluated.validated.evidence}" if evaluated.validated else ""
+    if rest := training_set.unlabelled.size:
+        across = f" {rest} rows without a target are learned from in every fit, and tested in none.{across}"
     if not split.test.size:
         return f"No rows were held out: the metrics are of the {evaluated.rows} training rows.{across}"
     stratified = training_set.task.of_classes and evaluated.rows == split.train.size
     how, seed = "at random, class by class" if stratified else "at random", spec.seed
     if spec.validation.group is not None:
         how = f"at random, in whole groups by column {spec.validation.group!r},"
+    if training_set.times is not None:
+        return (
+            f"The metrics rest on the {split.test.size} latest rows by column {spec.validation.time!r}, from "
+            f"{training_set.times.first(split.test)} on; the model was fitted on the {evaluated.rows} before.{across}"
+        )
     return (
         f"The metrics rest on {split.test.size} rows held out {how} with seed {seed}; "
         f"the model was fitted on the other {evaluated.rows}.{across}"

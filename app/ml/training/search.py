@@ -22,9 +22,9 @@ from app.ml.catalogue import find
 from app.ml.contract.algorithm import Each, Labels, Task, Vector, in_turn
 from app.ml.contract.progress import Stages
 from app.ml.evaluation.duplicates import Copies, warnings
-from app.ml.evaluation.splits import holdout, kfold
 from app.ml.statistics.metric_value import MEASURES, Metric, fold_mean
 from app.ml.training.candidates import Candidate
+from app.ml.training.cluster_criteria import CRITERIA
 from app.ml.training.ensemble_selection import Comparison, Contender, Ensemble, ensemble, value, with_one_more
 from app.ml.training.fit import evaluate_rows, evaluate_training_rows, fit_rows
 from app.ml.training.plan import Plan
@@ -102,15 +102,16 @@ def rank(
     """Validate every candidate and choose one.
 
     planned: for the first of them. folds: K.
-    metric: a name of `MEASURES`, or Q. share: of the progress that is ours. fold_models: see `ensemble`.
+    metric: a name of `MEASURES` or `CRITERIA`, or Q. share: of the progress that is ours. fold_models: see `ensemble`.
     rule: the best, ties going to the first; or the first whose mean is within the best one's standard error.
     Raises InvalidData if none can be evaluated.
     """
     first, training_set = planned.spec, TrainingSet.read(planned, table, each)
     rng = np.random.Generator(np.random.PCG64(first.seed))
-    rows = holdout(training_set.rows, first.validation.held_out, rng, training_set.strata, training_set.groups).train
-    codes = None if training_set.strata is None else training_set.strata[rows]
-    splits = kfold(rows.size, folds, rng, codes, training_set.groups_among(rows))
+    rows = training_set.holdout(first.validation.held_out, rng).train
+    splits = training_set.folds(rows, folds, rng)
+    if not splits:
+        raise InvalidData("There are too few training rows for folds.")
     copies = Copies.look(table, training_set.target.rows, planned.features, first.target, train=rows).among(rows)
     name = metric or _usual(training_set.task, found)
     comparison, kept = Comparison(training_set, rows, splits, name), list[Contender]()
@@ -136,6 +137,8 @@ def _scores(comparison: Comparison, spec: TrainSpec) -> _Scores:
         training_set = comparison.training_set.of(spec)
         if metric == Q:
             return _Scores(np.array([_q(training_set, rows, seed)]), np.zeros(0))
+        if metric in CRITERIA:
+            return _Scores(CRITERIA[metric](training_set, rows, comparison.splits, seed), np.zeros(0))
         for split in comparison.splits:
             fitted = fit_rows(training_set, rows[split.train], seed)
             if training_set.task.supervised:
@@ -203,7 +206,11 @@ def _usual(task: Task, found: Sequence[Candidate]) -> str:
 
 def _cost(metric: str, value: N) -> N:
     """The lower the better."""
-    return -value if metric == Q or MEASURES[metric].better > 0 else value
+    return -value if higher_is_better(metric) else value
+
+
+def higher_is_better(metric: str) -> bool:
+    return metric == Q or metric in CRITERIA or MEASURES[metric].better > 0
 
 
 def _behind(metric: str, best: _Scores, other: _Scores) -> Metric | None:

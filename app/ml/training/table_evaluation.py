@@ -18,6 +18,7 @@ from app.ml.evaluation.predictions import predictions
 from app.ml.evaluation.rejection import decided_by
 from app.ml.evaluation.report import IntervalReport
 from app.ml.evaluation.splits import holdout
+from app.ml.evaluation.time_splits import latest, read_times
 from app.ml.models.model import Header, Model
 from app.ml.nested import meaning
 from app.ml.preparation.target import Target, read_target
@@ -74,9 +75,10 @@ def trainings(receipt: Mapping[str, JSON], data_digest: str) -> list[Mapping[str
     return [receipt] if receipt.get("data_digest") == data_digest else []
 
 
-def group_columns(receipts: Sequence[Mapping[str, JSON]]) -> list[str]:
-    """The columns by whose groups these trainings split their table."""
-    return [group for receipt in receipts if (group := _validation(receipt).get("group")) is not None]
+def split_columns(receipts: Sequence[Mapping[str, JSON]]) -> list[str]:
+    """The columns by whose groups, or in whose order, these trainings split their table."""
+    found = (_validation(receipt).get(role) for receipt in receipts for role in ("group", "time"))
+    return [name for name in found if name is not None]
 
 
 def sealed_rows(receipts: Sequence[Mapping[str, JSON]], target: Target, table: pa.Table) -> Labels | None:
@@ -90,6 +92,10 @@ def sealed_rows(receipts: Sequence[Mapping[str, JSON]], target: Target, table: p
         fraction, group = how.get("test_fraction"), how.get("group")
         if fraction is None or seed is None or "batch_rows" in receipt:
             return None
+        if (time := how.get("time")) is not None:
+            times = read_times(table, time, target.rows).codes
+            kept[np.setdiff1d(np.arange(kept.size), latest(times, fraction))] = False
+            continue
         rng = np.random.Generator(np.random.PCG64(seed))
         groups = None if group is None else read_groups(table, group, target.rows)
         kept[holdout(kept.size, fraction, rng, target.codes, groups).train] = False

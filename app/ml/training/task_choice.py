@@ -31,7 +31,7 @@ def _natural(target: str | None, known: Mapping[str, TableColumn], fitting: Sequ
         return fitting[0]
     if target is None or target not in known:
         return None
-    return Task.REGRESSION if known[target].kind == ColumnKind.NUMERIC else Task.CLASSIFICATION
+    return Task.of_target(TargetKind.NUMBERS if known[target].kind == ColumnKind.NUMERIC else TargetKind.CLASSES)
 
 
 def _not_offered(spec: TrainSpec, name: str, task: Task, offered: Sequence[Task]) -> Fault:

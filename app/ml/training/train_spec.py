@@ -26,14 +26,19 @@ class TrainSpec(Body):
         None,
         min_length=1,
         max_length=10_000,
-        description="Columns to learn from. Null: every column but the target, weights, sigma, the group of the "
-        "validation, text and identifier-like ones.",
+        description="Columns to learn from. Null: every column but the target, weights, sigma, item, the group of "
+        "the validation, text and identifier-like ones.",
     )
     weights: str | None = Field(None, description="A numeric column of positive row weights.")
     sigma: str | None = Field(
         None,
         description="A numeric column with the error (standard deviation) of each row's target: instead of weights, a "
         "row counts as 1/sigma². Algorithms with a test of goodness of fit (linear) take them as known.",
+    )
+    item: str | None = Field(
+        None,
+        description="A column that names the rows, each by another value: neighbours and cuts of a dendrogram list "
+        "these names beside row numbers. It is no feature unless `features` names it. Null: rows have numbers only.",
     )
     class_weight: ClassWeight | None = Field(
         None,

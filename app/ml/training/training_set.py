@@ -1,9 +1,11 @@
 """A table, read once: what every fit of one training draws its rows from."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from app.ml import nested
 from app.ml.catalogue import find
@@ -23,8 +25,11 @@ from app.ml.contract.algorithm import (
     in_turn,
 )
 from app.ml.contract.columns import ColumnKind
+from app.ml.contract.data import Unlabelled
 from app.ml.contract.labels import Class
 from app.ml.evaluation.group_splits import among, read_groups
+from app.ml.evaluation.splits import Split, holdout, kfold
+from app.ml.evaluation.time_splits import TimeOrder, expanding, latest, read_times
 from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.request import Preprocessing
@@ -34,6 +39,7 @@ from app.ml.preparation.target_transform import carried, check_domain, transform
 from app.ml.preparation.training_rows import code_tables, coded
 from app.ml.training.class_weights import ClassWeight, weighted
 from app.ml.training.incremental import Batches, fit_batches
+from app.ml.training.items import read_items
 from app.ml.training.plan import Plan
 from app.ml.training.train_spec import TrainSpec
 
@@ -52,8 +58,14 @@ class TrainingSet(NamedTuple):
     """Weights are 1/σ² of errors known in the target's units."""
     numbers: Labels
     """(rows,) where each of them is in the dataset."""
+    without_target: Labels
+    """Rows of the table that lack the target, ascending."""
     groups: Labels | None
     """(rows,) codes of the groups that splits keep together."""
+    times: TimeOrder | None = None
+    """(rows,) the order of time in which splits keep them."""
+    items: NDArray[np.str_] | None = None
+    """(n,) names of all rows of the table."""
     class_weight: ClassWeight | None = None
     each: Each = in_turn
     """Makes fits of these rows, or parts of one, perhaps at once."""
@@ -86,7 +98,10 @@ class TrainingSet(NamedTuple):
             weights=weights,
             errors_known=spec.sigma is not None,
             numbers=target.rows,
+            without_target=np.setdiff1d(np.arange(table.num_rows), target.rows, assume_unique=True),
             groups=None if (group := spec.validation.group) is None else read_groups(table, group, target.rows),
+            times=None if (time := spec.validation.time) is None else read_times(table, time, target.rows),
+            items=None if spec.item is None or planned.batch_rows else read_items(table, spec.item),
             class_weight=spec.class_weight,
             each=each,
         )
@@ -111,6 +126,20 @@ class TrainingSet(NamedTuple):
         """(rows,) classes that splits keep in proportion; None: there are none to predict."""
         return self.target.codes if self.task.of_classes else None
 
+    def holdout(self, fraction: float, rng: np.random.Generator) -> Split:
+        """Training and test rows, as the request wants them split."""
+        if self.times is None:
+            return holdout(self.rows, fraction, rng, self.strata, self.groups)
+        test = latest(self.times.codes, fraction)
+        return Split(np.setdiff1d(np.arange(self.rows), test), test)
+
+    def folds(self, rows: Labels, count: int, rng: np.random.Generator) -> list[Split]:
+        """Folds of these rows: places among them."""
+        if self.times is not None:
+            return [Split(*fold) for fold in expanding(self.times.take(rows), count)]
+        strata = None if self.strata is None else self.strata[rows]
+        return kfold(rows.size, count, rng, strata, self.groups_among(rows))
+
     def groups_among(self, rows: Labels) -> Labels | None:
         """Group codes of these rows, from 0 without gaps."""
         return among(self.groups, rows)
@@ -121,30 +150,53 @@ class TrainingSet(NamedTuple):
         there = {
             Accepts.MISSING: bool(np.isnan(self.raw.values).any()),
             Accepts.CATEGORIES: any(words is not None for words in self.raw.vocabularies),
+            Accepts.UNLABELLED: bool(self.without_target.size),
         }
-        return frozenset(one for one in nested.accepts(self.algorithm, self.params, self.task) if there[one])
+        return frozenset(one for one in self.accepted if there[one])
+
+    @property
+    def accepted(self) -> frozenset[Accepts]:
+        """What the algorithm takes as it is, with all learners within it."""
+        return nested.accepts(self.algorithm, self.params, self.task)
+
+    @property
+    def unlabelled(self) -> Labels:
+        """Rows of the table without a target that fits learn from; none if the algorithm has no use for them."""
+        return self.without_target if Accepts.UNLABELLED in self.accepted else self.without_target[:0]
 
     def prepare(self, rows: Labels) -> Preparation:
-        """Learned from these rows and no other."""
-        accepted = nested.accepts(self.algorithm, self.params, self.task)
+        """Learned from these rows and the unlabelled ones; if categories become means of the target, from these."""
+        known = self.target.rows[rows]
         centred = not nested.through_origin(self.algorithm, self.params, self.task)
         how, outcome = self.preprocessing, None
         if how.categories == "target":
             y = self.target.y[rows]
             outcome = Outcome.of(carried(how.target, y) if self.task.of_numbers else y, self.classes)
-        return Preparation.fit(self.raw, self.target.rows[rows], how, accepted, outcome, centred=centred)
+        elif self.unlabelled.size:
+            known = np.concatenate([known, self.unlabelled])
+        return Preparation.fit(self.raw, known, how, self.accepted, outcome, centred=centred)
 
     def raw_matrix(self, preparation: Preparation, rows: Labels) -> Matrix:
         """The raw matrix of these rows, in the codes of the preparation."""
         return coded(self.raw, self.target.rows[rows], code_tables(preparation.codes, self.raw))
 
+    def training_data(self, preparation: Preparation, rows: Labels) -> Data:
+        """These rows, at least one, and the unlabelled ones, as a fit gets them."""
+        data, rest = self.data(preparation, rows), self.unlabelled
+        if not rest.size:
+            return data
+        return replace(data, unlabelled=Unlabelled(self._matrix(preparation, rest), rest))
+
+    def _matrix(self, preparation: Preparation, table_rows: Labels) -> Matrix:
+        x = preparation.of(self.raw, table_rows)
+        x.setflags(write=False)  # so that it is taken as it is, not copied
+        return x
+
     def data(self, preparation: Preparation, rows: Labels) -> Data:
         """These rows, at least one, as the algorithm gets them."""
-        x = preparation.of(self.raw, self.target.rows[rows])
-        x.setflags(write=False)  # so that it is taken as it is, not copied
         return Data.of(
             self.task,
-            x,
+            self._matrix(preparation, self.target.rows[rows]),
             self.target.y[rows] if self.target.y.size else None,
             classes=len(self.classes),
             weights=None if self.weights is None else self.weights[rows],
@@ -155,6 +207,7 @@ class TrainingSet(NamedTuple):
             labels=self.classes,
             indicated=_indicated(preparation),
             numbers=self.numbers[rows],
+            items=None if self.items is None else self.items[self.target.rows[rows]],
             target=self.algorithm.target(self.task),
         )
 

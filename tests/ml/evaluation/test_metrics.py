@@ -5,7 +5,9 @@ import pytest
 from sklearn import metrics as oracle
 
 from app.ml.evaluation import auc, metrics
+from app.ml.evaluation.cluster_metrics import clustering
 from app.ml.evaluation.roc import curve, placements, steps
+from app.ml.numerics.clustering import validity
 from app.ml.statistics.intervals import Resamples
 
 LABELS = ["a", "b", "c", "d", "e"]
@@ -197,13 +199,35 @@ def test_log_loss_of_an_impossible_class_is_finite():
 
 def test_clustering():
     x = np.array([[0.0], [2.0], [10.0], [14.0]])
-    measured = metrics.clustering(x, np.array([0, 0, 1, 1]), np.array([[1.0], [12.0], [50.0]]), draws(4))
+    measured = clustering(x, np.array([0, 0, 1, 1]), np.array([[1.0], [12.0], [50.0]]), draws(4))
     result = by_name(measured)
     assert (result["inertia"].value, result["quantisation_error"].value) == (10.0, 2.5)
     sizes = [metric for metric in measured if metric.name == "size"]
     assert [(metric.label, metric.value, metric.n) for metric in sizes] == [("0", 2, 4), ("1", 2, 4), ("2", 0, 4)]
     assert sizes[0].lower < 2 < sizes[0].upper <= 4
-    assert all(metric.interval for metric in measured)
+    assert result["silhouette"].value == pytest.approx(np.mean([1 - 2 / 12, 1 - 2 / 10, 1 - 4 / 9, 1 - 4 / 13]))
+    assert result["calinski_harabasz"].value == pytest.approx((121 / 1) / (10 / 2))
+    assert result["davies_bouldin"].value == pytest.approx(3 / 11)
+    assert all(metric.interval for metric in measured if metric.name != "davies_bouldin")  # draws lack a cluster
+
+
+def test_one_cluster_has_no_separation():
+    x = np.array([[0.0], [2.0], [10.0]])
+    result = by_name(clustering(x, np.zeros(3, int), np.array([[4.0]]), draws(3)))
+    for name in ("silhouette", "calinski_harabasz", "davies_bouldin"):
+        assert result[name].value is None
+    assert result["inertia"].value == 56
+
+
+def test_of_many_rows_the_silhouettes_of_a_sample_have_an_interval(monkeypatch):
+    x = np.random.default_rng(0).normal(size=(300, 2)) + np.repeat([[0.0], [4.0], [8.0]], 100, axis=0)
+    labels, centres = np.repeat([0, 1, 2], 100), np.array([[0.0, 0], [4, 4], [8, 8]])
+    whole = by_name(clustering(x, labels, centres, draws(300)))["silhouette"]
+    monkeypatch.setattr(validity, "DISTANCES", 300 * 200)
+    part = by_name(clustering(x, labels, centres, draws(300)))["silhouette"]
+    assert (whole.n, part.n) == (300, 200)
+    assert part.lower < whole.value < part.upper
+    assert part.upper - part.lower > whole.upper - whole.lower
 
 
 def test_projection():

@@ -1,0 +1,227 @@
+"""Predict every row of a dataset with a model version, as a new dataset.
+
+The new dataset has the rows of the old one in their order: the columns that `keep` names, the prediction, the
+probabilities of a classification, interval ends and outputs where they are requested, and the flags. Rows are
+predicted some at a time, so that memory does not bound their number, and a job that is interrupted goes on behind the
+rows it has stored.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import Field, StringConstraints
+
+from app.errors import Fault, InvalidRequest
+from app.ml.catalogue import catalogue
+from app.ml.contract.algorithm import Task
+from app.ml.contract.columns import ColumnKind, TableColumn
+from app.ml.contract.progress import Reporter
+from app.ml.job import (
+    Checked,
+    Chosen,
+    Inputs,
+    JobContext,
+    Kind,
+    Needs,
+    Outcome,
+    Request,
+    Result,
+    Sheet,
+    Table,
+)
+from app.ml.models.included_outputs import predict_with
+from app.ml.models.model import Header, Model, Predicted
+from app.ml.tables.casting import kinds_used, recast_columns, recast_table
+from app.ml.tables.data_sheet import Remark
+from app.ml.training.table_evaluation import column_faults
+from app.references import NAME_LENGTH, DatasetReference
+from app.suggestions import no_such
+
+CELLS = 1 << 19
+"""Values of a batch: its rows times the columns of the model and of the result."""
+
+
+class PredictJobRequest(Chosen, Request):
+    """Predict every row of a dataset with a version of a model."""
+
+    dataset: DatasetReference = Field(
+        description="A dataset that has the model's columns: its id, or its name, which means the newest of that name."
+    )
+    result_name: Annotated[str, StringConstraints(pattern=rf"^[^\x00-\x1f\x7f]{{1,{NAME_LENGTH}}}$")] | None = Field(
+        None, description="Name of the new dataset; null: that of the model, followed by `-predictions`."
+    )
+    keep: list[str] = Field(
+        [], max_length=1000, description="Columns of the dataset that the new one has too, such as an id."
+    )
+    include: list[str] = Field(
+        [], max_length=20, description="Outputs of the model beside its predictions, such as `distance`."
+    )
+    confidence: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="Confidence of prediction intervals of a regression, in columns `lower` and `upper`; null: none.",
+    )
+
+
+class PredictJobResult(Result):
+    """Dataset of the predictions."""
+
+    kind: Literal["predict"] = Field(description="Kind, which tells the variants of this schema apart.")
+    model: str = Field(description="Name of the model.")
+    version: int = Field(description="Version of the model, counted from 1.")
+    digest: str = Field(description="sha256: of the version's bytes.")
+    dataset: UUID = Field(description="Id of the dataset whose rows were predicted.")
+    rows: int = Field(description="Number of rows, of either dataset.")
+    result_dataset: UUID | None = Field(None, description="Id of the new dataset.")
+
+
+def needs(request: PredictJobRequest) -> Needs:
+    return Needs((request.dataset,), (request.wanted,))
+
+
+def check(request: PredictJobRequest, known: JobContext) -> Checked:
+    (sheet,), (version,) = known.datasets, known.models
+    faults = [*request.choice_faults(), *column_faults(version.header, None, sheet.columns, sheet.rows)]
+    faults += [*_keep_faults(request, version.header, sheet), *_option_faults(request, version.header)]
+    if faults:
+        raise InvalidRequest(faults=faults)
+    return Checked(request.model, algorithms=(version.header.algorithm,))
+
+
+def _keep_faults(request: PredictJobRequest, header: Header, sheet: Sheet) -> Iterator[Fault]:
+    names = [column.name for column in sheet.columns]
+    made = {"prediction", "lower", "upper", "flags", *request.include}
+    made |= {f"probability_{label}" for label in header.classes or ()}
+    for i, name in enumerate(request.keep):
+        if name not in names:
+            yield Fault(f"/keep/{i}", no_such("The dataset has no column", name, names), "unknown_column")
+        elif name in request.keep[:i]:
+            yield Fault(f"/keep/{i}", "This column is named twice.", "duplicate")
+        elif name in made or name.rpartition("_")[0] in {"prediction", *request.include}:
+            yield Fault(f"/keep/{i}", f"The new dataset has a column {name!r} of its own.", "duplicate_column")
+
+
+def _option_faults(request: PredictJobRequest, header: Header) -> Iterator[Fault]:
+    if request.confidence is not None and not Task(header.task).of_numbers:
+        yield Fault("/confidence", f"Only a regression has prediction intervals; this is a {header.task}.")
+    offered = catalogue()[header.algorithm].algorithm.outputs if header.algorithm in catalogue() else {}
+    for i, name in enumerate(request.include):
+        if name not in offered:
+            detail = no_such("The model has no output", name, offered) if offered else "The model has no outputs."
+            yield Fault(f"/include/{i}", detail)
+
+
+def run(request: PredictJobRequest, inputs: Inputs, progress: Reporter) -> Outcome:
+    (source,), (loaded,) = inputs.datasets, inputs.models
+    version, sheet = loaded.version, source.sheet
+    if request.confidence is not None:
+        _ = loaded.model.interval  # raises NoInterval
+    result = PredictJobResult(
+        kind="predict",
+        model=version.model,
+        version=version.version,
+        digest=version.digest,
+        dataset=UUID(str(request.dataset)),
+        rows=sheet.rows,
+    )
+    columns = {column.name: column for column in sheet.columns}
+    kept = {name: _remark(columns[name]) for name in request.keep}
+    name = request.result_name or f"{version.model}-predictions"
+    return Outcome(result=result, table=Table(name, _batches(request, inputs, progress), kept))
+
+
+def _remark(column: TableColumn) -> Remark:
+    """As the dataset has it."""
+    return Remark(notation=column.notation, kind=ColumnKind(column.kind), mostly_numbers=column.mostly_numbers)
+
+
+def _batches(request: PredictJobRequest, inputs: Inputs, progress: Reporter) -> Iterator[pa.Table]:
+    """Those that are written, then the predictions of all rows behind them."""
+    (source,), (loaded,) = inputs.datasets, inputs.models
+    used = recast_columns(source.sheet.columns, kinds_used(loaded.version.header.receipt))
+    done = 0
+    for table in inputs.written:
+        done += len(table)
+        yield table
+    row = 0
+    for table in chain.from_iterable(map(_Parts(loaded.model), source.batches)):
+        row += len(table)
+        if row > done:
+            progress((row - len(table)) / source.sheet.rows, f"predicted {row - len(table)} rows", {})
+            yield _predicted(request, loaded.model, table, recast_table(table, used))
+
+
+class _Parts:
+    """Divides a batch of the dataset into parts that are predicted at once, the same ones at every attempt."""
+
+    def __init__(self, model: Model) -> None:
+        width = len(model.inputs) + model.preparation.layout.width + len(model.classes or ())
+        self._rows = max(1, CELLS // width)
+
+    def __call__(self, table: pa.Table) -> Iterator[pa.Table]:
+        return (table.slice(start, self._rows) for start in range(0, len(table), self._rows))
+
+
+def _predicted(request: PredictJobRequest, model: Model, table: pa.Table, used: pa.Table) -> pa.Table:
+    """table: rows of the dataset; used: the same, with columns as the model uses them."""
+    predicted = predict_with(model, used, request.include, request.confidence)
+    columns: dict[str, Any] = {name: table[name] for name in request.keep}
+    columns |= _of_predictions(model, predicted)
+    if predicted.intervals is not None:
+        columns |= zip(("lower", "upper"), map(_finite, predicted.intervals.T), strict=True)
+    if predicted.probabilities is not None and model.classes is not None:
+        names = [f"probability_{label}" for label in model.classes]
+        columns |= zip(names, map(_finite, predicted.probabilities.T), strict=True)
+    for name, values in predicted.outputs.items():
+        columns |= _columns(name, values)
+    columns["flags"] = _flags(predicted, len(table))
+    return pa.table(columns)
+
+
+def _of_predictions(model: Model, predicted: Predicted) -> Mapping[str, pa.Array]:
+    if model.classes is None:
+        return _columns("prediction", predicted.values)
+    unknown = np.zeros(predicted.values.size, np.bool_)
+    if predicted.unknown is not None:
+        unknown[predicted.unknown] = True
+    return {"prediction": pa.array(model.classes).take(pa.array(predicted.values, mask=unknown))}
+
+
+def _columns(name: str, values: NDArray[Any]) -> Mapping[str, pa.Array]:
+    """A column for (n,) values; for (n, k) one each, numbered from 1."""
+    if values.ndim == 1:
+        return {name: _finite(values)}
+    return {f"{name}_{place}": _finite(column) for place, column in enumerate(values.T, 1)}
+
+
+def _finite(values: NDArray[Any]) -> pa.Array:
+    """Null where a number is not finite."""
+    found = np.ascontiguousarray(values)
+    return pa.array(found, mask=~np.isfinite(found) if found.dtype.kind == "f" else None)
+
+
+def _flags(predicted: Predicted, rows: int) -> pa.Array:
+    """Codes of each row's flags, the column after a colon, separated by spaces; null without any."""
+    texts: list[str | None] = [None] * rows
+    for flag in predicted.flags:
+        text = flag.code if flag.column is None else f"{flag.code}:{flag.column}"
+        for row in flag.rows.tolist():
+            texts[row] = text if texts[row] is None else f"{texts[row]} {text}"
+    return pa.array(texts, pa.string())
+
+
+KIND = Kind(
+    operation="predict_dataset",
+    dry_run="validate_dataset_prediction",
+    request=PredictJobRequest,
+    result=PredictJobResult,
+    needs=needs,
+    check=check,
+    run=run,
+)

@@ -1,0 +1,52 @@
+"""From predictions back to rows: the prototype of a label, or the row at coordinates."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.errors import BodyTooLarge, Fault, NotOffered
+from app.ml.contract.algorithm import Matrix
+from app.ml.models.model import Model
+
+MOST_VALUES = 1_000_000
+"""Values of all rows of a response."""
+
+
+def decodes(model: Model) -> bool:
+    """True if there is a way from predictions back to rows."""
+    return model.algorithm.prototypes is not None or model.algorithm.inverse is not None
+
+
+def check_size(model: Model, rows: int, max_rows: int) -> None:
+    """Raises BodyTooLarge for more rows than a response holds."""
+    most = min(max_rows, max(1, MOST_VALUES // max(1, len(model.inputs))))
+    if rows > most:
+        raise BodyTooLarge(f"One response holds {most} rows of this model, not {rows}.")
+
+
+def decoded(model: Model, predictions: NDArray[Any]) -> Matrix:
+    """(n, d) rows of the matrix that predictions stand for. Raises NotOffered for a model that does not decode."""
+    algorithm = model.algorithm
+    if algorithm.prototypes:
+        rows: Matrix = algorithm.prototypes(model.params, model.state)[predictions]
+        return rows
+    if algorithm.inverse is None:
+        raise NotOffered
+    with np.errstate(all="ignore"):
+        return algorithm.inverse(model.params, model.state, predictions)
+
+
+def prediction_faults(model: Model, predictions: Sequence[int | list[float]]) -> Iterator[Fault]:
+    """What the model cannot have predicted."""
+    if model.algorithm.prototypes:
+        k = len(model.algorithm.prototypes(model.params, model.state))
+        wrong = [not isinstance(one, int) or not 0 <= one < k for one in predictions]
+        needed = f"A label of this model is a whole number from 0 to {k - 1}."
+    else:
+        row = np.zeros((1, model.preparation.layout.width))
+        p = model.algorithm.predict(model.params, model.state, row).shape[1]
+        wrong = [not isinstance(one, list) or len(one) != p or not np.isfinite(one).all() for one in predictions]
+        needed = f"A prediction of this model is a list of {p} finite numbers."
+    return (Fault(f"/predictions/{i}", needed) for i in np.flatnonzero(wrong).tolist())

@@ -1,0 +1,36 @@
+"""Outputs of a model beside its predictions, computed where a request includes them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from app.ml.contract.algorithm import Matrix
+from app.ml.models.model import Model, Predicted
+
+
+def predict_with(
+    model: Model, table: pa.Table | Matrix, names: Sequence[str], confidence: float | None = None
+) -> Predicted:
+    """As `Model.predict`, with the outputs of these names, which the model offers."""
+    if not names:
+        return model.predict(table, confidence)
+    raw = table if isinstance(table, np.ndarray) else model.preparation.raw(table)
+    return with_outputs(model, raw, model.predict_raw(raw, confidence), names)
+
+
+def with_outputs(model: Model, raw: Matrix, predicted: Predicted, names: Sequence[str]) -> Predicted:
+    """The predictions for a raw matrix (n, p), with the outputs of these names."""
+    if not names:
+        return predicted
+    x, offered = model.preparation.matrix(raw), model.algorithm.outputs
+    with np.errstate(all="ignore"):
+        found = {name: offered[name].compute(model.params, model.state, x) for name in names}
+    return predicted._replace(outputs={name: _plain(values) for name, values in found.items()})
+
+
+def _plain(values: NDArray[np.generic]) -> NDArray[np.generic]:
+    """As formats write them: booleans, 64-bit whole numbers or floats."""
+    dtype = np.bool_ if values.dtype == np.bool_ else np.int64 if values.dtype.kind in "iu" else np.float64
+    return np.ascontiguousarray(values, dtype)
