@@ -36,10 +36,16 @@ SEARCH = {
     "dataset": "diabetes", "target": "progression", "algorithm": {"name": "ridge"},
     "alternatives": [{"name": "linear"}], "rule": "one_standard_error",
 }  # fmt: skip
+MAP = {"model": "map", "dataset": "iris", "features": list(FLOWER), "algorithm": {"name": "pca"}}
 EVALUATE = {"model": "species", "dataset": "iris", "examples": 2}
+PREDICT = {"model": "species", "dataset": "iris", "keep": ["petal_length_cm"]}
 BOOTSTRAP = {"model": "progression", "dataset": "diabetes", "resamples": 50}
 COMBINE = {"model": "both", "dataset": "iris", "members": [{"model": "species"}, {"model": "neighbours"}]}
 NEIGHBOURS = TRAIN | {"model": "neighbours", "algorithm": {"name": "knn"}}
+DENDROGRAM = {key: value for key, value in TRAIN.items() if key != "target"} | {
+    "model": "dendrogram",
+    "algorithm": {"name": "agglomerative", "n_clusters": 3},
+}
 TREE = TRAIN | {"model": "tree", "algorithm": {"name": "decision_tree", "max_depth": 2}}
 PROGRESSION = {"model": "progression", "dataset": "diabetes", "target": "progression", "algorithm": {"name": "ridge"}}
 TENSOR = {"inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP64", "data": list(FLOWER.values())}]}
@@ -142,11 +148,14 @@ def datasets(walk):
 def jobs(walk):
     walk.job(("train_model", "training"), "train", TRAIN, "train-species")
     walk.job(("train_model", "training"), "train", TREE, "train-tree")
+    walk.job(("train_model", "training"), "train", DENDROGRAM, "train-dendrogram")
     walk.job(("train_model", "training"), "train", NEIGHBOURS, "train-neighbours")
     walk.job(("train_model", "training"), "train", PROGRESSION, "train-progression")
+    walk.job(("train_model", "training"), "train", MAP, "train-map")
     walk.job(("search_models", "search"), "search", SEARCH, "compare")
     walk.job(("evaluate_model", "evaluation"), "evaluate", EVALUATE, "again")
     walk.job(("combine_models", "combination"), "combine", COMBINE, "together")
+    walk.job(("predict_dataset", "dataset_prediction"), "predict", PREDICT, "score")
     walk.job(("bootstrap_model", "bootstrap"), "bootstrap", BOOTSTRAP, "spread")
     walk("get_job", "GET", "/v1/jobs/again")
     walk("list_jobs", "GET", "/v1/jobs?limit=1&name=compare")
@@ -171,7 +180,10 @@ def predictions(walk):
     axis = {"column": "petal_length_cm", "points": 3}
     fixed = {name: value for name, value in FLOWER.items() if name != axis["column"]}
     walk("sweep_model", "POST", "/v1/models/species/sweep", {"vary": [axis], "fixed": fixed})
+    walk("cut_dendrogram", "POST", "/v1/models/dendrogram/cut", {"n_clusters": 3})
     walk("read_tree", "POST", "/v1/models/tree/tree", {"max_depth": 1})
+    walk("decode_predictions", "POST", "/v1/models/map/decode", {"predictions": [[-2.0, 0.5]]})
+    walk("reconstruct_rows", "POST", "/v1/models/map/reconstruct", rows)
     walk("find_neighbours", "POST", "/v1/models/neighbours/neighbours", rows | {"n_neighbors": 2})
     pairs = {"task": "classification", "truth": ["yes", "no", "yes", "no"], "predicted": ["yes", "no", "no", "no"]}
     walk("measure_predictions", "POST", "/v1/metrics", pairs)

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -58,6 +59,7 @@ def errors():
 
 
 def queries():
+    from app.errors import NotOffered
     from app.ml.catalogue import catalogue
     from app.ml.operations import query_entries
     from app.ml.query import any_model
@@ -65,7 +67,11 @@ def queries():
     yield "| query | result | offered by |"
     yield "|---|---|---|"
     for name, entry in query_entries().items():
-        query, algorithms = entry.query, [one.name for one in catalogue().values() if name in one.algorithm.queries]
+        query, algorithms = entry.query, list[str]()
+        if query.refusal is NotOffered and query.offered is not any_model:
+            algorithms = [
+                one.name for one in catalogue().values() if query.offered(SimpleNamespace(algorithm=one.algorithm))
+            ]
         path = query.path or f"/v1/models/{{model}}/{name}"
         offered = ", ".join(f"`{one}`" for one in algorithms) or f"models that do not return `{query.refusal.code}`"
         if query.offered is any_model:

@@ -13,6 +13,7 @@ EXAMPLES: Mapping[Task, Mapping[str, Any]] = {
     Task.REGRESSION: {"dataset": "diabetes", "target": "progression"},
     Task.CLUSTERING: {"dataset": "iris", "features": ["petal_length_cm", "petal_width_cm"]},
     Task.PROJECTION: {"dataset": "iris", "features": ["petal_length_cm", "petal_width_cm", "sepal_length_cm"]},
+    Task.DENSITY: {"dataset": "iris", "features": ["petal_length_cm", "petal_width_cm"]},
 }
 """A bundled table for each task, and the columns to use."""
 ROWS: Mapping[str, Mapping[str, float]] = {
@@ -66,6 +67,9 @@ def _lines(entry: Entry) -> Iterator[str]:
     yield f"```sh\n{commands(entry)}```\n"
     yield "## Parameters\n"
     yield from _parameters(entry)
+    if outputs := entry.algorithm.outputs:
+        yield "\n## Outputs\n\nValues that `include` of a prediction adds:\n\n| output | meaning |\n|---|---|"
+        yield from (f"| `{name}` | {_escaped(output.description)} |" for name, output in outputs.items())
     yield f"\n## Method\n\n{_escaped(entry.method)}\n"
     if entry.references:
         yield "## References\n"

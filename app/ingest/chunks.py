@@ -18,7 +18,7 @@ def write_chunks(batches: Iterable[pa.RecordBatch], file: BinaryIO, chunk_bytes:
     """One compressed Arrow IPC stream of one batch per chunk, of `chunk_bytes` in memory, or more if wide."""
     first_row = 0
     for table in _gathered(batches, chunk_bytes):
-        payload = _payload(table)
+        payload = payload_of(table)
         offset = file.tell()
         file.write(payload)
         yield ChunkPlace(first_row=first_row, rows=len(table), offset=offset, length=len(payload))
@@ -48,7 +48,8 @@ def _slices(batch: pa.RecordBatch, chunk_bytes: int) -> Iterator[pa.RecordBatch]
         yield batch.slice(start, step)
 
 
-def _payload(table: pa.Table) -> pa.Buffer:
+def payload_of(table: pa.Table) -> pa.Buffer:
+    """One compressed Arrow IPC stream of one batch."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=_COMPRESSED) as writer:
         writer.write_table(table.combine_chunks())

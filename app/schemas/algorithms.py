@@ -4,7 +4,22 @@ from typing import Any
 
 from pydantic import Field
 
+from app.ml.catalogue import catalogue
 from app.wire import Wire
+
+
+class OutputCard(Wire):
+    """Output beside the predictions."""
+
+    name: str = Field(description="Name, as `include` of a prediction takes it.")
+    description: str = Field(description="Meaning and unit.")
+
+
+def output_cards(algorithm: str) -> list[OutputCard]:
+    """Of an algorithm of the catalogue; none of one that a later release has dropped."""
+    entry = catalogue().get(algorithm)
+    outputs = entry.algorithm.outputs if entry else {}
+    return [OutputCard(name=name, description=outputs[name].description) for name in sorted(outputs)]
 
 
 class AlgorithmCard(Wire):
@@ -29,6 +44,9 @@ class AlgorithmCard(Wire):
         description="Meaning of `probabilities` with default parameters. `probability`: estimates of P(class | row); "
         "`membership`: degrees between 0 and 1 that only say how clear a case is, for which reports give no log loss "
         "and no Brier score. Null: not a classifier.",
+    )
+    outputs: list[OutputCard] = Field(
+        [], description="Further values of a row that a prediction includes on request; empty where there are none."
     )
     parameters: dict[str, Any] = Field(
         description="JSON Schema of the parameters beside `name`. One that is itself an algorithm refers to "

@@ -10,6 +10,7 @@ from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Label
 from app.ml.evaluation.report import Report
 from app.ml.statistics.metric_value import Metric
+from app.schemas.algorithms import OutputCard
 from app.wire import Body, Wire
 
 
@@ -47,7 +48,7 @@ class ModelVersion(Wire):
     version: int = Field(description="Version of the model, counted from 1.")
     created_at: datetime = Field(description="Time of creation, in UTC.")
     algorithm: str = Field(description="Name of the algorithm.")
-    task: str = Field(description="Task: regression, classification, clustering or projection.")
+    task: str = Field(description="Task: regression, classification, clustering, projection or density.")
     parameters: dict[str, Any] = Field(
         description="Parameters of the algorithm, with those that were chosen by default."
     )
@@ -56,6 +57,9 @@ class ModelVersion(Wire):
         None, description="Classes in the order of the probabilities; null where there are none."
     )
     inputs: list[InputColumn] = Field(description="Inputs of the model, in its order.")
+    outputs: list[OutputCard] = Field(
+        [], description="Further values of a row that `include` of a prediction names; empty where there are none."
+    )
     metrics: list[Metric] = Field(
         description="Metrics on the test rows; on the training rows where no rows were held out."
     )

@@ -34,6 +34,11 @@ class Prediction(ModelResponse):
         "of the fit of all rows; no guarantee). "
         "Null: no interval was requested.",
     )
+    outputs: dict[str, list[Any]] | None = Field(
+        None,
+        description="Values of each output named in `include`, one for each row, in the order of the request; null: "
+        "the request includes none.",
+    )
     decisions: list[str | None] | None = Field(
         None, description="accepted or rejected, for each row; null: no rejection was requested."
     )

@@ -4,20 +4,22 @@ Whatever ends an attempt is written under its lease; of two writers the second g
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Lock
 from uuid import UUID, uuid4
 
 from app.errors import Cancelled, LeaseLost, TimedOut
 from app.ml.catalogue import catalogue
-from app.ml.job import Outcome, Trained
+from app.ml.job import Outcome, Trained, WrittenTable
 from app.ml.models.golden import check_golden
 from app.ml.models.model import decode
 from app.ml.operations import kinds
+from app.schemas.datasets import FileFormat
 from app.schemas.jobs import JobState
 from app.schemas.problems import Problem
 from app.settings import Settings
 from app.store.claims import Capable, Claim
+from app.store.new_ids import uuid7
 from app.store.work import Work, WorkFactory
 
 END_SECONDS = 3600.0
@@ -71,6 +73,28 @@ class Attempts:
         with self._work() as w:
             return w.leases.beat(claim, self._settings.lease_seconds, progress, message, _lists(curves))
 
+    def keep(self, claim: Claim, seq: int, first_row: int, rows: int, *, payload: bytes) -> None:
+        """Store a chunk of the table that the attempt makes. Raises LeaseLost, also when a cancel came first."""
+
+        def write(w: Work) -> None:
+            w.leases.hold(claim)
+            w.job_chunks.add(claim.job_id, seq, first_row=first_row, rows=rows, payload=payload)
+
+        self._work.retry(write)
+
+    def count_kept(self, claim: Claim) -> int:
+        """Chunks that earlier attempts have stored."""
+        return self._work.retry(lambda w: w.job_chunks.count(claim.job_id))
+
+    def kept(self, claim: Claim, count: int) -> Iterator[bytes]:
+        """Their payloads, in order."""
+        for seq in range(count):
+            with self._work() as w:
+                payload = w.job_chunks.chunk(claim.job_id, seq)
+            if payload is None:
+                raise LeaseLost
+            yield payload
+
     def succeed(self, claim: Claim, outcome: Outcome, *, curves: Mapping[str, Sequence[float]] | None = None) -> None:
         """The outcome and the job's success, both or neither: a version, a result, or both.
 
@@ -79,15 +103,32 @@ class Attempts:
         if outcome.trained is not None:
             check_golden(decode(outcome.trained.blob), outcome.trained.golden)
 
+        dataset_id = uuid7()
+
         def publish(w: Work) -> None:
             w.leases.hold(claim)
             result = outcome if outcome.evaluation_rows is None else outcome.used(w.uses.count(outcome.evaluation_rows))
             version = None if result.trained is None else self._add_version(w, claim, result.trained)
-            w.leases.succeed(
-                claim, version=version, result=result.result, warnings=result.warnings, curves=_lists(curves)
-            )
+            found = result.result
+            if result.written is not None and found is not None:
+                self._add_dataset(w, claim, dataset_id, result.written)
+                found = found.model_copy(update={"result_dataset": dataset_id})
+            w.leases.succeed(claim, version=version, result=found, warnings=result.warnings, curves=_lists(curves))
 
         self._end(claim, publish, "succeeded")
+
+    def _add_dataset(self, w: Work, claim: Claim, dataset_id: UUID, written: WrittenTable) -> None:
+        w.datasets.add(
+            dataset_id,
+            name=written.name,
+            file_format=FileFormat.ARROW,
+            size_bytes=written.size_bytes,
+            rows=written.rows,
+            digest=written.digest,
+            columns=written.columns,
+            warnings=[],
+        )
+        w.job_chunks.move(claim.job_id, dataset_id, written.chunks, written.rows)
 
     def _add_version(self, w: Work, claim: Claim, trained: Trained) -> int:
         if claim.model is None or claim.dataset_id is None:

@@ -1,7 +1,7 @@
 """Predictions from the process's own memory, else from Redis, else from Postgres."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import inf
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from app.formats.prediction import NO_EXTRAS, Extras, WrittenPrediction
 from app.ml.contract.algorithm import Matrix
 from app.ml.evaluation.rejection import Policy
 from app.ml.job import VersionRef
+from app.ml.models.included_outputs import predict_with
 from app.ml.models.model import Model, Predicted
 from app.ml.tables.rows import Incoming
 from app.services.batching import Batching
@@ -27,6 +28,7 @@ from app.settings import KiB, MiB, Settings
 from app.store.aliases import Pointer
 from app.store.cache import Cache
 from app.store.work import WorkFactory
+from app.suggestions import no_such
 
 _UNTIMED = nullcontext()
 QUICK_BODY, QUICK_MODEL = 64 * KiB, 8 * MiB
@@ -142,7 +144,9 @@ class Predictions:
         write: Callable[..., WrittenPrediction] = as_json,
     ) -> WrittenPrediction:
         """`write`: writes the response in its format, as `app.formats.json.as_json` does for JSON."""
-        predicted = served.model.predict(incoming.table, extras.confidence) if incoming.good.size else None
+        predicted = None
+        if incoming.good.size:
+            predicted = predict_with(served.model, incoming.table, extras.include, extras.confidence)
         return write(served.pointer, served.model, incoming, predicted, extras)
 
     async def predict_small(
@@ -154,7 +158,7 @@ class Predictions:
         write: Callable[..., WrittenPrediction],
     ) -> WrittenPrediction:
         """The same bytes as `respond`; `begin` is called as the computation begins."""
-        if not incoming.good.size or extras.confidence is not None:
+        if not incoming.good.size or extras.confidence is not None or extras.include:
             begin()
             return self.respond(served, incoming, extras, write)
         table = incoming.table
@@ -196,10 +200,20 @@ class Predictions:
 
 def check_extras(served: Served, extras: Extras) -> None:
     """Raises NoInterval, InvalidRequest if the model cannot do so."""
+    offered = served.model.algorithm.outputs
+    unknown = [name for name in extras.include if name not in offered]
+    if unknown:
+        raise InvalidRequest(faults=[Fault("/query/include", _no_output(name, offered)) for name in unknown])
     if extras.confidence is not None:
         _ = served.model.interval
     if extras.policy is not None:
         check_policy(served, extras.policy)
+
+
+def _no_output(name: str, offered: Collection[str]) -> str:
+    if not offered:
+        return "This model has no outputs beside its predictions."
+    return f"{no_such('The model has no output', name, offered)} It has {', '.join(sorted(offered))}."
 
 
 def check_policy(served: Served, policy: Policy) -> None:

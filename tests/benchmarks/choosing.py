@@ -27,7 +27,7 @@ from sklearn.datasets import load_digits
 from statsmodels import datasets
 
 from app.ml.catalogue import catalogue
-from app.ml.contract.algorithm import Task
+from app.ml.contract.algorithm import Accepts, Task
 from tests.benchmarks.quality.contest import fitted
 from tests.benchmarks.quality.tables import BUNDLED, Split, Table, folded
 
@@ -91,10 +91,16 @@ def _score(table: Table, split: Split, losses: Mapping[str, float]) -> float:
     return 1 - losses["RMSE"] ** 2 / float(truth.var())
 
 
+def measurable(name: str, task: Task) -> bool:
+    """True if it learns this task, and is more than its estimator where no target is missing."""
+    algorithm = catalogue()[name].algorithm
+    return task in algorithm.tasks and Accepts.UNLABELLED not in algorithm.accepts
+
+
 def lines(task: Task, algorithms: list[str]) -> Iterator[str]:
     """A table in Markdown, best mean rank first."""
     names = [name for name, table in TABLES.items() if table.classes == (task is Task.CLASSIFICATION)]
-    able = [name for name in algorithms if task in catalogue()[name].algorithm.tasks]
+    able = [name for name in algorithms if measurable(name, task)]
     cells = {algorithm: list(map(partial(measured, algorithm), names)) for algorithm in able}
     scores = np.array([[cell.score for cell in cells[algorithm]] for algorithm in able])
     ranks = stats.rankdata(-scores, axis=0).mean(axis=1)

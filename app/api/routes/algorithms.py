@@ -11,7 +11,7 @@ from app.api.params.common import PAGE, Cursor, Limit
 from app.ml import nested
 from app.ml.catalogue import Entry, catalogue, find
 from app.ml.contract.algorithm import JSON, Algorithm, Params
-from app.schemas.algorithms import AlgorithmCard, AlgorithmPage
+from app.schemas.algorithms import AlgorithmCard, AlgorithmPage, output_cards
 
 AlgorithmName = Annotated[str, Path(max_length=100, description="The algorithm's name.")]
 router = APIRouter(prefix="/v1/algorithms", tags=["algorithms"], route_class=StrictRoute)
@@ -46,6 +46,7 @@ def _card(entry: Entry) -> AlgorithmCard:
         references=list(entry.references),
         family=("generative" if algorithm.generative else "discriminative") if classifies else None,
         scores=_scores(algorithm) if classifies else None,
+        outputs=output_cards(entry.name),
         parameters=_parameters(algorithm.params),
     )
 

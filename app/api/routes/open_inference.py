@@ -20,10 +20,11 @@ from app.api.routes.health import check_readiness
 from app.formats.bytes import Sent
 from app.formats.tensor_metadata import PLATFORM, inputs_of, outputs_of
 from app.formats.tensor_requests import LONGEST_HEAD, TensorRequest, read_request
-from app.formats.tensor_responses import Inferred, write
+from app.formats.tensor_responses import Inferred, included, write
 from app.formats.tensors import refused
 from app.ml.job import VersionRef
-from app.ml.models.model import Model
+from app.ml.models.included_outputs import with_outputs
+from app.ml.models.model import Model, Predicted
 from app.schemas.open_inference import (
     InferRequest,
     InferResponse,
@@ -189,7 +190,13 @@ def _infer(
 def _respond(call: Call, body: Sent, served: Served) -> Inferred:
     with call.app.services.predictions.paced(served, len(body), plain=_is_plain(call)):
         sent = _read(call, body, served.model)
-        return write(served.pointer, served.model, sent.request, served.model.predict_raw(sent.raw))
+        return _written(served, sent, served.model.predict_raw(sent.raw))
+
+
+def _written(served: Served, sent: TensorRequest, predicted: Predicted) -> Inferred:
+    """The requested outputs, those that only some requests name computed now."""
+    names = included(served.model, sent.request)
+    return write(served.pointer, served.model, sent.request, with_outputs(served.model, sent.raw, predicted, names))
 
 
 def _is_plain(call: Call) -> bool:
@@ -210,7 +217,7 @@ async def _in_turn(reference: VersionRef, within: float | None, least: int, call
         if served.quick(len(body)):
             requested = _read(call, body, served.model)
             predicted = await services.predictions.predicted(served, requested.raw, place.begin)
-            given = write(served.pointer, served.model, requested.request, predicted)
+            given = _written(served, requested, predicted)
         else:
             given = await place.run(partial(_respond, call, body, served), large=True)
     return _reply(call, served, given)

@@ -84,6 +84,14 @@ def predict_rows(  # noqa: PLR0917  passed by name
         ),
     ] = "fail",
     confidence: Annotated[float | None, CONFIDENCE] = None,
+    include: Annotated[
+        str | None,
+        Query(
+            pattern=r"^[a-z0-9_]{1,50}(,[a-z0-9_]{1,50}){0,19}$",
+            description="Outputs of the model beside its predictions, separated by commas, such as `distance,anomaly`; "
+            "the description of the version names those it has.",
+        ),
+    ] = None,
     min_probability: MinProbability = None,
     min_margin: MinMargin = None,
     reject_low: RejectLow = None,
@@ -118,6 +126,8 @@ def predict_rows(  # noqa: PLR0917  passed by name
     trained with the parameter `interval_of` set to `mean` bounds the expected value instead; `random_forest` then
     gives percentiles of its trees' predictions.
 
+    With `include` the response has further outputs of the model: `outputs` in JSON, a column each in Arrow and npy.
+
     A classifier can reject uncertain rows; `decisions` then says which. The report's `rejection` curve says
     what each threshold leaves. Of two classes `threshold` moves the border between the classes.
     """
@@ -127,11 +137,16 @@ def predict_rows(  # noqa: PLR0917  passed by name
         wanted_of(model, version, alias, least),
         least,
         forms,
-        Extras(policy_of(min_probability, min_margin, band, prices, threshold), confidence),
+        Extras(policy_of(min_probability, min_margin, band, prices, threshold), confidence, _names(include)),
         on_error == "null",
         seconds(x_request_timeout),
     )
     return partial(_predict, request)
+
+
+def _names(include: str | None) -> tuple[str, ...]:
+    """Each once."""
+    return tuple(dict.fromkeys(include.split(","))) if include else ()
 
 
 class _PredictionRequest(NamedTuple):

@@ -114,7 +114,11 @@ def test_metadata_describes_what_infer_takes_and_gives(client, numeric, infer, a
     [taken] = metadata["inputs"]
     width = taken["shape"][1]
     assert taken["parameters"]["columns"] == [column for column in COLUMNS if column != target]
-    found = infer(name, tensor(taken["name"], [2, width], taken["datatype"], [1] * 2 * width)).json()["outputs"]
+    named = [{"name": one["name"]} for one in metadata["outputs"]]
+    matrix = tensor(taken["name"], [2, width], taken["datatype"], [1] * 2 * width)
+    found = infer(name, matrix, outputs=named).json()["outputs"]
+    usual = infer(name, matrix).json()["outputs"]
+    assert usual == [one for one in found if one["name"].startswith("predict")], "others come where they are named"
     described = [(o["name"], o["datatype"], [2, *o["shape"][1:]]) for o in metadata["outputs"]]
     assert [(o["name"], o["datatype"], o["shape"]) for o in found] == described
 
