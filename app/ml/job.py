@@ -8,15 +8,15 @@ and its frames, the result on the wire) follows from that record.
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field
 
-from app.errors import Fault
 from app.ml.contract.algorithm import JSON, Each, in_turn
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.given_kinds import KindName
+from app.ml.contract.model_reference import VersionRef
 from app.ml.contract.progress import Reporter
 from app.ml.evaluation.holdout_reuse import optimism
 from app.ml.evaluation.report import Report, Reuse
@@ -26,9 +26,6 @@ from app.ml.tables.casting import recast_columns, recast_table
 from app.ml.tables.data_sheet import Column, Remark
 from app.references import DatasetReference, JobName
 from app.wire import Body, Wire
-
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,100}$")]
-"""Name of a model or an alias."""
 
 
 class Request(Body):
@@ -62,33 +59,6 @@ class Estimate(Wire):
 
 
 # before a job exists
-
-
-class VersionRef(NamedTuple):
-    """A reference to a version: its number, else an alias, else `champion` if it is set, else the newest."""
-
-    model: str
-    version: int | None = None
-    alias: str | None = None
-
-
-class Chosen(Body):
-    """A version, as a request asks for it."""
-
-    model: Name = Field(description="Name of the model.")
-    version: int | None = Field(None, ge=1, lt=2**31, description="This version.")
-    alias: Name | None = Field(
-        None, description="The version it points at now. Absent, as is `version`: `champion`, else the newest."
-    )
-
-    @property
-    def wanted(self) -> VersionRef:
-        return VersionRef(self.model, self.version, self.alias)
-
-    def choice_faults(self, at: str = "") -> Iterator[Fault]:
-        """at: where in the request it stands."""
-        if self.version is not None and self.alias is not None:
-            yield Fault(f"{at}/alias", "Give a version or an alias, not both.")
 
 
 class Needs(NamedTuple):

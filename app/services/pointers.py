@@ -10,7 +10,7 @@ from typing import NamedTuple
 import structlog
 
 from app.errors import DatabaseUnavailable, RevisionNotReached, ValiantError
-from app.ml.job import VersionRef
+from app.ml.contract.model_reference import VersionRef
 from app.services.outage import COLD_SECONDS, Outage
 from app.services.single_flight import SingleFlight, within
 from app.store.aliases import CHAMPION, Pointer

@@ -12,8 +12,8 @@ from app.errors import Fault, InvalidRequest
 from app.formats.json import as_json
 from app.formats.prediction import NO_EXTRAS, Extras, WrittenPrediction
 from app.ml.contract.algorithm import Matrix
+from app.ml.contract.model_reference import VersionRef
 from app.ml.evaluation.rejection import Policy
-from app.ml.job import VersionRef
 from app.ml.models.included_outputs import predict_with
 from app.ml.models.model import Model, Predicted
 from app.ml.tables.rows import Incoming

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from app.errors import ModelNotFound
 from app.main import create_app
-from app.ml.job import VersionRef
+from app.ml.contract.model_reference import VersionRef
 from app.services.models import Models
 from app.services.pointers import Pointers
 

@@ -25,7 +25,7 @@ from app.api.fast.connection import Receiver
 from app.lean import settle
 from app.main import create_app
 from app.ml.contract.columns import TableColumn
-from app.ml.job import VersionRef
+from app.ml.contract.model_reference import VersionRef
 from app.ml.models.model import decode
 from app.ml.training.plan import plan
 from app.ml.training.train import train

@@ -26,7 +26,7 @@ from app.errors import (
     ModelNotFound,
     VersionNotFound,
 )
-from app.ml.job import VersionRef
+from app.ml.contract.model_reference import VersionRef
 from app.ml.models.model import decode, encode
 from app.ml.numerics import jit
 from app.ml.tables.rows import read_rows

@@ -25,7 +25,8 @@ from uuid import UUID
 from pydantic import Field
 
 from app.errors import Fault, InvalidRequest
-from app.ml.job import Checked, Kind, Name, Needs, Outcome, Request, Result, VersionRef
+from app.ml.contract.model_reference import Name, VersionRef
+from app.ml.job import Checked, Kind, Needs, Outcome, Request, Result
 
 
 class TallyRequest(Request):

@@ -22,7 +22,7 @@ from app.formats.tensor_metadata import PLATFORM, inputs_of, outputs_of
 from app.formats.tensor_requests import LONGEST_HEAD, TensorRequest, read_request
 from app.formats.tensor_responses import Inferred, included, write
 from app.formats.tensors import refused
-from app.ml.job import VersionRef
+from app.ml.contract.model_reference import VersionRef
 from app.ml.models.included_outputs import with_outputs
 from app.ml.models.model import Model, Predicted
 from app.schemas.open_inference import (

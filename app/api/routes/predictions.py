@@ -30,7 +30,7 @@ from app.formats.csv import csv_rows
 from app.formats.json import as_json, json_rows
 from app.formats.npy import as_npy, npy_rows
 from app.formats.prediction import Extras, WrittenPrediction
-from app.ml.job import VersionRef
+from app.ml.contract.model_reference import VersionRef
 from app.ml.models.model import Model
 from app.ml.tables.row_forms import PredictRequest
 from app.ml.tables.rows import Incoming

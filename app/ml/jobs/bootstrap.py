@@ -12,22 +12,10 @@ from pydantic import Field, ValidationError
 
 from app.errors import Fault, InvalidRequest
 from app.ml.contract.columns import InputColumn, TableColumn
+from app.ml.contract.model_reference import Name, VersionRef
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.evaluation.validation import Validation
-from app.ml.job import (
-    Checked,
-    Estimate,
-    Inputs,
-    JobContext,
-    Kind,
-    Name,
-    Needs,
-    Outcome,
-    Request,
-    Result,
-    Version,
-    VersionRef,
-)
+from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Version
 from app.ml.statistics.refit_statistics import Distribution, Ellipse, Rectangle, distribution, ellipses, rectangle
 from app.ml.tables.rows import read_rows
 from app.ml.training.cost import BASE_SECONDS

@@ -15,26 +15,14 @@ from app.errors import Fault, InvalidData, InvalidRequest
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import JSON, Learned, Params, Task
 from app.ml.contract.labels import Class
+from app.ml.contract.model_reference import ModelRef, Name
 from app.ml.contract.params import MinMargin, MinProbability, Voting
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.evaluation.evaluation import NO_OPTIONS
 from app.ml.evaluation.holdout_reuse import held_out_by_all, whole, without
 from app.ml.evaluation.report import Report, Reuse
 from app.ml.evaluation.residuals import residuals
-from app.ml.job import (
-    Checked,
-    Chosen,
-    Inputs,
-    JobContext,
-    Kind,
-    Loaded,
-    Name,
-    Needs,
-    Outcome,
-    Request,
-    Trained,
-    Version,
-)
+from app.ml.job import Checked, Inputs, JobContext, Kind, Loaded, Needs, Outcome, Request, Trained, Version
 from app.ml.models import seen_rows
 from app.ml.models.conformal import Calibration
 from app.ml.models.golden import record_golden, spaced
@@ -61,7 +49,7 @@ RULES = {"voting", "min_probability", "min_margin"}
 """Parameters of the committee that the request has too."""
 
 
-class CombinedMember(Chosen):
+class CombinedMember(ModelRef):
     """A version of a model."""
 
     weight: float = Field(1.0, gt=0, le=1e9, description="How much it counts.")

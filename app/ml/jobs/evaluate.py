@@ -12,12 +12,13 @@ from pydantic import Field
 
 from app.errors import Fault, InvalidData, InvalidRequest
 from app.ml.contract.algorithm import Task
+from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Reporter
 from app.ml.evaluation.costs import Costs, cost_faults
 from app.ml.evaluation.evaluation import EXAMPLES, ClassOptions, Judgement
 from app.ml.evaluation.holdout_reuse import held_out, held_out_by_all, whole, without
 from app.ml.evaluation.report import IntervalReport, Reuse
-from app.ml.job import Checked, Chosen, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Version
+from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Version
 from app.ml.models import seen_rows
 from app.ml.models.model import Header
 from app.ml.tables.casting import kinds_used
@@ -33,7 +34,7 @@ from app.ml.training.unseen_rows import NOT_KNOWN, Unseen, unseen
 from app.references import DatasetReference
 
 
-class EvaluateRequest(Chosen, Request):
+class EvaluateRequest(ModelRef, Request):
     """Evaluate a version of a model on the rows of a dataset."""
 
     dataset: DatasetReference = Field(

@@ -20,20 +20,9 @@ from app.errors import Fault, InvalidRequest
 from app.ml.catalogue import catalogue
 from app.ml.contract.algorithm import Task
 from app.ml.contract.columns import ColumnKind, TableColumn
+from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Reporter
-from app.ml.job import (
-    Checked,
-    Chosen,
-    Inputs,
-    JobContext,
-    Kind,
-    Needs,
-    Outcome,
-    Request,
-    Result,
-    Sheet,
-    Table,
-)
+from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Table
 from app.ml.models.included_outputs import predict_with
 from app.ml.models.model import Header, Model, Predicted
 from app.ml.tables.casting import kinds_used, recast_columns, recast_table
@@ -46,7 +35,7 @@ CELLS = 1 << 19
 """Values of a batch: its rows times the columns of the model and of the result."""
 
 
-class PredictJobRequest(Chosen, Request):
+class PredictJobRequest(ModelRef, Request):
     """Predict every row of a dataset with a version of a model."""
 
     dataset: DatasetReference = Field(

@@ -11,9 +11,10 @@ from typing import Literal
 from pydantic import Field
 
 from app.errors import Fault, InvalidRequest
+from app.ml.contract.model_reference import Name
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.evaluation.validation import Validation
-from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Name, Needs, Outcome, Request, Result, Sheet
+from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet
 from app.ml.statistics.metric_value import MEASURES
 from app.ml.training.candidates import Candidate, SearchSpec, candidates
 from app.ml.training.cluster_criteria import CRITERIA, GROWING, criterion_fault, fits_per_fold

@@ -2,8 +2,9 @@
 
 from pydantic import Field
 
+from app.ml.contract.model_reference import Name
 from app.ml.contract.progress import Reporter
-from app.ml.job import Checked, Inputs, JobContext, Kind, Name, Needs, Outcome, Request
+from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request
 from app.ml.training.dry_run import TrainEstimate, estimate
 from app.ml.training.plan import plan
 from app.ml.training.train import train

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.ml.job import VersionRef
+from app.ml.contract.model_reference import VersionRef
 from app.schemas.open_inference import ModelMetadata
 
 JSON_BYTES = "Inference-Header-Content-Length"
