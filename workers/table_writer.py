@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from app.ingest.chunks import payload_of
 from app.ml.job import Table, WrittenTable
+from app.ml.tables.column_sheet import describe
 from app.ml.tables.data_sheet import Chunks, Remark
-from app.ml.tables.profile import describe
 from workers import frames
 from workers.mapped_dataset import spooled
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.lib import format as npy_format
 
 from app.errors import InvalidData
-from app.ingest.column_types import own_type
+from app.ingest.arrow_types import own_type
 from app.ingest.options import ReadOptions
 from app.ingest.reading import Reading, check_names
 from app.ingest.source import Limits, Source

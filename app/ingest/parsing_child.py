@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from app.disk import NO_ROOM
 from app.errors import InvalidData, StorageFull, ValiantError
-from app.ingest import columnar, delimited, jsonl, npy, workbook
+from app.ingest import arrow_and_parquet, delimited, jsonl, npy, workbook
+from app.ingest.arrow_types import Settled
 from app.ingest.chunks import write_chunks
-from app.ingest.column_types import Settled
 from app.ingest.options import ReadOptions
 from app.ingest.protocol import LENGTH, Order, Parsed, ParseResponse, Refusal, out_of_memory
 from app.ingest.reading import Reading
@@ -35,8 +35,8 @@ READERS: dict[FileFormat, Callable[[Source, Limits, ReadOptions], Reading]] = {
     FileFormat.CSV: delimited.read,
     FileFormat.JSONL: jsonl.read,
     FileFormat.JSON: jsonl.read,
-    FileFormat.PARQUET: columnar.read_parquet,
-    FileFormat.ARROW: columnar.read_arrow,
+    FileFormat.PARQUET: arrow_and_parquet.read_parquet,
+    FileFormat.ARROW: arrow_and_parquet.read_arrow,
     FileFormat.NPY: npy.read,
     FileFormat.XLSX: workbook.read,
     FileFormat.XLS: workbook.read,

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from app.errors import Fault, place
+from app.ingest.arrow_types import plain
 from app.ingest.column_reader import ColumnReader
-from app.ingest.column_types import plain
 from app.ingest.forms import Form
 from app.ingest.options import ReadOptions
 from app.ingest.reading import Reading, refuse

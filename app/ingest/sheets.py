@@ -6,14 +6,14 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from app.ingest.arrow_types import Settled
 from app.ingest.chunks import read_columns
-from app.ingest.column_types import Settled
 from app.ingest.protocol import ChunkPlace
 from app.ml.contract.columns import ColumnKind
 from app.ml.evaluation.splits import evenly
 from app.ml.tables import smoothness
+from app.ml.tables.column_sheet import describe
 from app.ml.tables.data_sheet import Chunks, Column
-from app.ml.tables.profile import describe
 from app.ml.tables.smoothness import SampledColumn
 
 CHUNKS = 16

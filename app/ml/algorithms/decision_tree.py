@@ -75,7 +75,7 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.numerics.trees.binning import binned, ranked
-from app.ml.numerics.trees.compiled.splits import ENTROPY, GINI, VARIANCE
+from app.ml.numerics.trees.compiled.column_split import ENTROPY, GINI, VARIANCE
 from app.ml.numerics.trees.cost import growing
 from app.ml.numerics.trees.explained_tree import ExplainedTree
 from app.ml.numerics.trees.forest import Trees, total

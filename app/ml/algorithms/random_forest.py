@@ -61,7 +61,7 @@ from app.ml.numerics.ensembles import calibration
 from app.ml.numerics.sampling.resampled_rows import times_drawn
 from app.ml.numerics.trees.binning import MOST, binned
 from app.ml.numerics.trees.column_importance import importances, permuted_increases, ranked
-from app.ml.numerics.trees.compiled.splits import ENTROPY, GINI, VARIANCE
+from app.ml.numerics.trees.compiled.column_split import ENTROPY, GINI, VARIANCE
 from app.ml.numerics.trees.cost import growing
 from app.ml.numerics.trees.forest import Trees, spread, stages, total
 from app.ml.numerics.trees.forest_builder import ForestBuilder

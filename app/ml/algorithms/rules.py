@@ -75,7 +75,7 @@ from app.ml.numerics.rules.conditions import (
     understood,
 )
 from app.ml.numerics.trees.binning import ranked
-from app.ml.numerics.trees.compiled.splits import GINI
+from app.ml.numerics.trees.compiled.column_split import GINI
 from app.ml.numerics.trees.growth import Grower, Grown, Rules
 from app.ml.numerics.trees.one_tree import ways
 

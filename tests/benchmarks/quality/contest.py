@@ -11,7 +11,7 @@ import pyarrow as pa
 from app.ml.contract.algorithm import Task
 from app.ml.contract.columns import TableColumn
 from app.ml.models.model import decode
-from app.ml.tables.profile import describe
+from app.ml.tables.column_sheet import describe
 from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from app.ml.contract.algorithm import Data, Task, Vector
 from app.ml.numerics.boosting.losses import batches
 from app.ml.numerics.trees.binning import MOST, binned, ranked
-from app.ml.numerics.trees.compiled.split_search import FLATTEST
-from app.ml.numerics.trees.compiled.splits import GINI, NEWTON, VARIANCE
+from app.ml.numerics.trees.compiled.column_split import GINI, NEWTON, VARIANCE
+from app.ml.numerics.trees.compiled.node_split import FLATTEST
 from app.ml.numerics.trees.forest import total
 from app.ml.numerics.trees.growth import Grower, Grown, Rules, planted
 

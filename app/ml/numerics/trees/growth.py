@@ -10,7 +10,7 @@ from app.lean import give_back
 from app.ml.contract.algorithm import Data, Labels, Task, Vector
 from app.ml.numerics.trees.binning import Binned
 from app.ml.numerics.trees.compiled.growth import grow, grow_ranked
-from app.ml.numerics.trees.compiled.split_search import BOTH, BRANCH, SIDE
+from app.ml.numerics.trees.compiled.node_split import BOTH, BRANCH, SIDE
 from app.ml.numerics.trees.forest import Trees
 from app.ml.numerics.trees.longer_arrays import cut, longer, room
 

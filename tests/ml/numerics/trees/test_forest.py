@@ -7,8 +7,8 @@ from app.errors import CorruptModel
 from app.ml.contract.algorithm import Data, Task
 from app.ml.models import state_format
 from app.ml.numerics.trees.binning import binned
+from app.ml.numerics.trees.compiled.column_split import VARIANCE
 from app.ml.numerics.trees.compiled.numeric_traversal import add_plain, add_plain_few
-from app.ml.numerics.trees.compiled.splits import VARIANCE
 from app.ml.numerics.trees.forest import LEAST_BLOCK, MANY, Trees, _one_by_one, _packed, each, total
 from app.ml.numerics.trees.forest_builder import together
 from app.ml.numerics.trees.growth import Grower, Rules, planted

@@ -10,7 +10,7 @@ from app.ml.catalogue import find
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.numerics.boosting.weak_trees import Weak
 from app.ml.numerics.trees.binning import binned
-from app.ml.numerics.trees.compiled.splits import ENTROPY, GINI, VARIANCE
+from app.ml.numerics.trees.compiled.column_split import ENTROPY, GINI, VARIANCE
 from app.ml.numerics.trees.forest import total
 from app.ml.numerics.trees.growth import Grower, Rules, planted
 

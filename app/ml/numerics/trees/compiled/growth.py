@@ -8,9 +8,9 @@ by its codes beforehand, which stays sorted when it is divided.
 import numpy as np
 
 from app.ml.numerics.jit import inner, kernel, seldom
+from app.ml.numerics.trees.compiled.column_split import GINI, NEWTON, VARIANCE, clear, quality, weigh
+from app.ml.numerics.trees.compiled.node_split import ASIDE, DE_BRUIJN, KNOWN, SUBSET, THRESHOLD, bend, entry, search
 from app.ml.numerics.trees.compiled.partition import deal, mark
-from app.ml.numerics.trees.compiled.split_search import ASIDE, DE_BRUIJN, KNOWN, SUBSET, THRESHOLD, bend, entry, search
-from app.ml.numerics.trees.compiled.splits import GINI, NEWTON, VARIANCE, clear, quality, weigh
 
 EPS = float(np.finfo(np.float64).eps)
 TIE = 1e-11

@@ -3,7 +3,7 @@
 import numpy as np
 
 from app.ml.numerics.jit import apart, inner
-from app.ml.numerics.trees.compiled.split_search import ASIDE, SUBSET, THRESHOLD
+from app.ml.numerics.trees.compiled.node_split import ASIDE, SUBSET, THRESHOLD
 
 
 @inner

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from app.ml.statistics import distribution as spread
 from app.ml.tables import column_statistics, identifiers
+from app.ml.tables.column_sheet import describe
 from app.ml.tables.data_sheet import Remark
-from app.ml.tables.profile import describe
 
 
 def column(values, of, *, size=None, name="x", notes=()):

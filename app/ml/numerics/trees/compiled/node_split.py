@@ -4,7 +4,7 @@ import numpy as np
 
 from app.ml.numerics.jit import inner, seldom
 from app.ml.numerics.sampling.compiled.draws import below
-from app.ml.numerics.trees.compiled.splits import (
+from app.ml.numerics.trees.compiled.column_split import (
     NEWTON,
     VARIANCE,
     add,

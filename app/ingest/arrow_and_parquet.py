@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from app.errors import Fault, InvalidData, place
-from app.ingest.column_types import own_type
+from app.ingest.arrow_types import own_type
 from app.ingest.options import ReadOptions
 from app.ingest.reading import Reading, check_names, refuse
 from app.ingest.source import Limits, Source
