@@ -38,6 +38,11 @@ SEARCH = {
 }  # fmt: skip
 MAP = {"model": "map", "dataset": "iris", "features": list(FLOWER), "algorithm": {"name": "pca"}}
 EVALUATE = {"model": "species", "dataset": "iris", "examples": 2}
+UPDATE = {"model": "online", "dataset": "diabetes"}
+ONLINE = {
+    "model": "online", "dataset": "diabetes", "target": "progression", "algorithm": {"name": "linear_sgd"},
+    "validation": {"test_fraction": 0.5},
+}  # fmt: skip
 PREDICT = {"model": "species", "dataset": "iris", "keep": ["petal_length_cm"]}
 BOOTSTRAP = {"model": "progression", "dataset": "diabetes", "resamples": 50}
 COMBINE = {"model": "both", "dataset": "iris", "members": [{"model": "species"}, {"model": "neighbours"}]}
@@ -146,6 +151,7 @@ def datasets(walk):
 
 
 def jobs(walk):
+    walk.job(("train_model", "training"), "train", ONLINE, "train-online")
     walk.job(("train_model", "training"), "train", TRAIN, "train-species")
     walk.job(("train_model", "training"), "train", TREE, "train-tree")
     walk.job(("train_model", "training"), "train", DENDROGRAM, "train-dendrogram")
@@ -155,6 +161,7 @@ def jobs(walk):
     walk.job(("search_models", "search"), "search", SEARCH, "compare")
     walk.job(("evaluate_model", "evaluation"), "evaluate", EVALUATE, "again")
     walk.job(("combine_models", "combination"), "combine", COMBINE, "together")
+    walk.job(("update_model", "update"), "update", UPDATE, "one-more-batch")
     walk.job(("predict_dataset", "dataset_prediction"), "predict", PREDICT, "score")
     walk.job(("bootstrap_model", "bootstrap"), "bootstrap", BOOTSTRAP, "spread")
     walk("get_job", "GET", "/v1/jobs/again")

@@ -60,7 +60,7 @@ class Job(Wire):
     """Job: a request that was accepted, and its state."""
 
     id: UUID = Field(description="Id of the job.")
-    kind: str = Field(description="Kind of job: train, search, evaluate, bootstrap or combine.")
+    kind: str = Field(description="Kind of job, such as train, search or evaluate.")
     name: str | None = Field(None, description="The name given at submission; null: none was given.")
     state: JobState = Field(description="State of the job.")
     progress: float = Field(ge=0, le=1, description="Share that is done, from 0 to 1.")

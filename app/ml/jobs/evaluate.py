@@ -16,8 +16,7 @@ from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Reporter
 from app.ml.evaluation.costs import Costs, cost_faults
 from app.ml.evaluation.evaluation import EXAMPLES, ClassOptions, Judgement
-from app.ml.evaluation.holdout_reuse import held_out, held_out_by_all, whole, without
-from app.ml.evaluation.report import IntervalReport, Reuse
+from app.ml.evaluation.report import IntervalReport
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Version
 from app.ml.models import seen_rows
 from app.ml.models.model import Header
@@ -30,7 +29,7 @@ from app.ml.training.table_evaluation import (
     trainings,
     warnings,
 )
-from app.ml.training.unseen_rows import NOT_KNOWN, Unseen, unseen
+from app.ml.training.unseen_rows import NOT_KNOWN, Unseen, reuse_of, unseen
 from app.references import DatasetReference
 
 
@@ -120,7 +119,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
         rows=evaluated.rows.size,
         **evaluated.evaluation.as_fields(evaluated.rows),
         intervals=evaluated.intervals,
-        reuse=_reuse(version, digest, name, sealed=chosen.sealed, left_out=left_out) if new or not own else None,
+        reuse=reuse_of(version.header.receipt, digest, name, chosen, left_out) if new or not own else None,
         warnings=[*messages, *warnings(evaluated, seen=bool(own) and not new)],
     )
     return Outcome(result=result)
@@ -166,15 +165,6 @@ def _nothing_left(chosen: Unseen) -> str:
         f"All {chosen.found.seen.size} rows with a truth equal training rows of the model: none is left to "
         "evaluate. Set rows to all to evaluate them all the same."
     )
-
-
-def _reuse(version: Version, digest: str, name: str | None, *, sealed: bool, left_out: int) -> Reuse:
-    if not sealed:
-        return without(digest, name, left_out) if left_out else whole(digest, name)
-    receipt = version.header.receipt
-    if "members" in receipt:
-        return held_out_by_all(digest, name)
-    return held_out(digest, name, receipt["spec"]["validation"], receipt["seed"])
 
 
 KIND = Kind(

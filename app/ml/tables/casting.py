@@ -31,7 +31,8 @@ def kinds_used(receipt: Mapping[str, JSON]) -> Mapping[str, KindName]:
     """The kinds of columns that a model, or the members of one, gave for its training."""
     if "members" in receipt:
         return {name: kind for member in receipt["members"] for name, kind in kinds_used(member["receipt"]).items()}
-    kinds: Mapping[str, KindName] = (receipt.get("spec") or {}).get("kinds") or {}
+    trained = receipt.get("training", receipt)  # that of the training, where batches were fed since
+    kinds: Mapping[str, KindName] = (trained.get("spec") or {}).get("kinds") or {}
     return kinds
 
 

@@ -23,10 +23,15 @@ Columns = Mapping[str, TableColumn]
 
 def value_faults(spec: TrainSpec, known: Columns) -> Iterator[Fault]:
     """Row weights, transformed targets and formulas that some row of the table has no value for."""
-    yield from _weight_faults(spec, known)
-    yield from _target_faults(spec, known)
+    yield from row_faults(spec, known)
     if spec.preprocessing.undefined == "refuse":
         yield from _formula_faults(spec, known)
+
+
+def row_faults(spec: TrainSpec, known: Columns) -> Iterator[Fault]:
+    """Row weights and targets that no fit can use."""
+    yield from _weight_faults(spec, known)
+    yield from _target_faults(spec, known)
 
 
 def _weight_faults(spec: TrainSpec, known: Columns) -> Iterator[Fault]:

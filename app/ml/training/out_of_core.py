@@ -26,7 +26,7 @@ from app.ml.contract.algorithm import Data, Labels, Matrix, Progress, Vector
 from app.ml.evaluation.splits import Split
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.row_hashes import Hashes, row_hashes
-from app.ml.preparation.target import Target, present
+from app.ml.preparation.target import present
 from app.ml.training.fit import Fitted
 from app.ml.training.plan import Plan
 from app.ml.training.train_spec import TrainSpec
@@ -121,7 +121,7 @@ class Stream:
 
         def batches(turn: int) -> Iterator[Data]:
             for part, order in self.source.batches(turn, self.kept):
-                yield _aligned(part, sample).data(preparation, order)
+                yield part.coded_as(sample.target.classes).data(preparation, order)
 
         data = sample.data(preparation, self.split.train)
         return Fitted(preparation, data, *sample.fit(data, self.source.spec.seed, progress, batches))
@@ -234,15 +234,6 @@ class _Firsts:
         there, first = np.unique(codes, return_index=True)
         found: Labels = rows[first[np.isin(there, new)]]
         return found
-
-
-def _aligned(part: TrainingSet, whole: TrainingSet) -> TrainingSet:
-    """With the class codes of the whole."""
-    if part.target.codes is None:
-        return part
-    places = {label: code for code, label in enumerate(whole.classes)}
-    codes = np.array([places[label] for label in part.classes])[part.target.codes]
-    return part._replace(target=Target(part.target.rows, codes.astype(np.float64), whole.target.classes))
 
 
 def _widened(preparation: Preparation, spans: Range) -> Preparation:

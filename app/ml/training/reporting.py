@@ -90,7 +90,7 @@ def report(
         duplicates=duplicates.duplicates(evaluated.equal, validated and validated.equal),
         reuse=_reuse(spec, data_digest) if split.test.size else None,
         residuals=[part for part in looked_at if part is not None],
-        curves=[*_curves(fit.curves), *evaluated.test.curves, *_line(training_set, evaluated, split)],
+        curves=[*monitor_curves(fit.curves), *evaluated.test.curves, *_line(training_set, evaluated, split)],
         conditioning=evaluated.conditioning,
         springs=evaluated.springs,
         converged=bool(fit.converged),
@@ -101,7 +101,7 @@ def report(
         summary=readable(summary(training_set.params, fit.state), evaluated.preparation, training_set.classes)
         if summary
         else None,
-        unscaled=_unscaled(training_set, evaluated),
+        unscaled=unscaled_summary(training_set, evaluated.fit, evaluated.preparation),
         warnings=[
             *planned.warnings,
             *_warnings(training_set, split),
@@ -126,14 +126,14 @@ def _prototypes(training_set: TrainingSet, evaluated: EvaluatedFit) -> list[Rest
     return restore(evaluated.preparation, prototypes(training_set.params, evaluated.fit.state)[:MAX_PROTOTYPES])
 
 
-def _unscaled(training_set: TrainingSet, evaluated: EvaluatedFit) -> UnscaledSummary | None:
+def unscaled_summary(training_set: TrainingSet, fit: Fit[Any], preparation: Preparation) -> UnscaledSummary | None:
     tell = training_set.algorithm.unscaled
     if tell is None:
         return None
-    result = tell(training_set.params, evaluated.fit.state, evaluated.preparation.scaling.affine())
+    result = tell(training_set.params, fit.state, preparation.scaling.affine())
     return UnscaledSummary(
-        columns=list(evaluated.preparation.layout.plain_names),
-        summary=readable(result, evaluated.preparation, training_set.classes),
+        columns=list(preparation.layout.plain_names),
+        summary=readable(result, preparation, training_set.classes),
     )
 
 
@@ -198,7 +198,7 @@ def _evidence(training_set: TrainingSet, split: Split, evaluated: EvaluatedFit, 
     )
 
 
-def _curves(curves: Mapping[str, Sequence[float]]) -> Iterator[ReportCurve]:
+def monitor_curves(curves: Mapping[str, Sequence[float]]) -> Iterator[ReportCurve]:
     """Thinned evenly; iterations, counted from 1, without a finite value are left out."""
     for name, values in curves.items():
         y = np.asarray(values, np.float64)

@@ -69,9 +69,15 @@ def column_faults(header: Header, target: str | None, columns: Sequence[TableCol
 
 
 def trainings(receipt: Mapping[str, JSON], data_digest: str) -> list[Mapping[str, JSON]]:
-    """The receipts of what has learned from this dataset: the model, or its members that were there before."""
+    """The receipts of what has learned from this dataset: the model, or its members that were there before.
+
+    Of a batch that was fed to a model, all rows with a target were learned: its receipt holds none out.
+    """
     if "members" in receipt:
         return [one for member in receipt["members"] for one in trainings(member["receipt"], data_digest)]
+    if "training" in receipt:
+        fed: list[Mapping[str, JSON]] = [{"data_digest": data_digest}] if data_digest in receipt["batches"] else []
+        return [*trainings(receipt["training"], data_digest), *fed]
     return [receipt] if receipt.get("data_digest") == data_digest else []
 
 

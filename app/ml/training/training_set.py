@@ -26,7 +26,7 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.data import Unlabelled
-from app.ml.contract.labels import Class
+from app.ml.contract.labels import Class, codes_of
 from app.ml.evaluation.group_splits import among, read_groups
 from app.ml.evaluation.splits import Split, holdout, kfold
 from app.ml.evaluation.time_splits import TimeOrder, expanding, latest, read_times
@@ -217,17 +217,30 @@ class TrainingSet(NamedTuple):
         """data: in the target's own units, as are the predictions. batches: to learn instead, all rows."""
         how, context = self.preprocessing.target, nested.context(seed, progress, self.each)
 
-        def turned(rows: Data) -> Data:
-            return transformed(how, weighted(self.class_weight, rows), errors_known=self.errors_known)
-
         if batches is None:
-            fit = self.algorithm.fit(self.params, turned(data), context)
+            fit = self.algorithm.fit(self.params, self._turned(data), context)
         else:
-            fit = fit_batches(self.algorithm, self.params, lambda turn: map(turned, batches(turn)), context)
+            fit = fit_batches(self.algorithm, self.params, lambda turn: map(self._turned, batches(turn)), context)
         learned = Learned(turned_back(how, self.algorithm), self.params, fit.state)
         if how != "none":
             fit = with_bias(how, fit, data, learned.algorithm.predict(self.params, fit.state, data.x))
         return fit, learned
+
+    def update(self, state: Any, data: Data, seed: int) -> Fit[Any]:
+        """These rows as one more batch, of an algorithm that learns so. data: in the target's own units."""
+        assert self.algorithm.update is not None  # noqa: S101 - the request was checked
+        return self.algorithm.update(self.params, state, self._turned(data), nested.context(seed, each=self.each))
+
+    def _turned(self, data: Data) -> Data:
+        """As the algorithm learns them: rows of classes weighted, the target transformed."""
+        return transformed(self.preprocessing.target, weighted(self.class_weight, data), errors_known=self.errors_known)
+
+    def coded_as(self, classes: tuple[Class, ...] | None) -> "TrainingSet":
+        """With the class codes of these classes, among which are all of the target."""
+        if self.target.codes is None or classes is None:
+            return self
+        places = codes_of(self.classes, classes)[self.target.codes]
+        return self._replace(target=Target(self.target.rows, places.astype(np.float64), classes))
 
 
 def _indicated(preparation: Preparation) -> int:

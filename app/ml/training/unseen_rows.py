@@ -7,9 +7,11 @@ import numpy as np
 import pyarrow as pa
 
 from app.ml.contract.algorithm import JSON
+from app.ml.evaluation.holdout_reuse import held_out, held_out_by_all, whole, without
+from app.ml.evaluation.report import Reuse
 from app.ml.models.seen_rows import Recognised, SeenRows, recognise
 from app.ml.preparation.target import Target
-from app.ml.training.table_evaluation import only, sealed_rows
+from app.ml.training.table_evaluation import only, sealed_rows, trainings
 
 NOT_KNOWN = (
     "Of versions of earlier releases, and of trainings on more than 10 million rows or more than memory had room for, "
@@ -48,3 +50,13 @@ def unseen(
     if not everything and found.seen.any():
         target = only(target, np.flatnonzero(~found.seen))
     return Unseen(target, sealed is not None, found)
+
+
+def reuse_of(receipt: Mapping[str, JSON], data_digest: str, target: str | None, chosen: Unseen, left_out: int) -> Reuse:
+    """receipt: of the model that these rows evaluate. left_out: rows that it has seen."""
+    if not chosen.sealed:
+        return without(data_digest, target, left_out) if left_out else whole(data_digest, target)
+    if "members" in receipt:
+        return held_out_by_all(data_digest, target)
+    (trained,) = trainings(receipt, data_digest)
+    return held_out(data_digest, target, trained["spec"]["validation"], trained["seed"])
