@@ -184,8 +184,8 @@ class NoInterval(ValiantError):
 
 
 class VersionInUse(ValiantError):
-    code, status, title = "version_in_use", 409, "An alias still points at this version"
-    remedy = "Move the alias to another version first, or delete the whole model."
+    code, status, title = "version_in_use", 409, "An alias or another version still needs this version"
+    remedy = "Move the alias to another version first, delete the whole model, or the versions that stand behind it."
 
 
 class GoldenMismatch(ValiantError):

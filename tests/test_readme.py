@@ -69,9 +69,11 @@ def queries():
     for name, entry in query_entries().items():
         query, algorithms = entry.query, list[str]()
         if query.refusal is NotOffered and query.offered is not any_model:
-            algorithms = [
-                one.name for one in catalogue().values() if query.offered(SimpleNamespace(algorithm=one.algorithm))
-            ]
+            usual = SimpleNamespace(restorable=True)
+            models = {
+                name: SimpleNamespace(algorithm=one.algorithm, preparation=usual) for name, one in catalogue().items()
+            }
+            algorithms = [name for name, model in models.items() if query.offered(model)]
         path = query.path or f"/v1/models/{{model}}/{name}"
         offered = ", ".join(f"`{one}`" for one in algorithms) or f"models that do not return `{query.refusal.code}`"
         if query.offered is any_model:

@@ -26,7 +26,7 @@ class Models:
             return w.models.get(model)
 
     def delete(self, model: str) -> None:
-        """All versions and aliases; the record of alias moves stays."""
+        """All versions and aliases; the record of alias moves stays. Raises VersionInUse as the store does."""
         with self._work() as w:
             w.models.delete(model)
             w.after_commit(lambda: self._pointers.deleted(model))
@@ -40,7 +40,7 @@ class Models:
             return w.models.report(model, version)
 
     def delete_version(self, model: str, version: int) -> None:
-        """Raises VersionInUse while an alias points at it."""
+        """Raises VersionInUse while an alias points at it, or a version stands behind it as its projection."""
         with self._work() as w:
             w.models.delete_version(model, version)
             w.after_commit(lambda: self._pointers.deleted(model, version))

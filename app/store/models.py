@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Integer, delete, literal, select
+from sqlalchemy import ColumnElement, Integer, delete, literal, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -24,6 +24,9 @@ from app.suggestions import no_such
 
 NEIGHBOURS = 500
 """Names before and after one that does not exist, among which the closest is looked for."""
+
+NAMED = 10
+"""Versions that an error names."""
 
 
 class ModelRepository:
@@ -100,7 +103,7 @@ class ModelRepository:
         return payload
 
     def delete_version(self, model: str, version: int) -> None:
-        """Raises VersionInUse while an alias points at it."""
+        """Raises VersionInUse while an alias points at it, or a version stands behind it as its projection."""
         self.lock(model)
         row = self.row(model, version)
         aliases = self.session.scalars(
@@ -108,8 +111,19 @@ class ModelRepository:
         ).all()
         if aliases:
             raise VersionInUse(f"Aliases that point at it: {', '.join(aliases)}.")
+        self._demand_unused(ModelVersionRow.receipt.contains({"projection": {"model": model, "version": version}}))
         self.session.delete(row)
         self.session.flush()
+
+    def _demand_unused(self, *behind: ColumnElement[bool]) -> None:
+        """behind: what versions that have it as their projection are known by."""
+        row = ModelVersionRow
+        found = self.session.execute(
+            select(row.model, row.version).where(*behind).order_by(row.model, row.version).limit(NAMED)
+        ).all()
+        if found:
+            names = ", ".join(f"{name}/{version}" for name, version in found)
+            raise VersionInUse(f"Versions that have it as their projection: {names}.")
 
     def row(self, model: str, version: int) -> ModelVersionRow:
         row = self.session.get(ModelVersionRow, (model, version))
@@ -137,8 +151,14 @@ class ModelRepository:
         return found[0]
 
     def delete(self, model: str) -> None:
-        """All versions and aliases. The record of alias moves stays, and so does the counter of versions."""
+        """All versions and aliases. The record of alias moves stays, and so does the counter of versions.
+
+        Raises VersionInUse while a version of another model stands behind one as its projection.
+        """
         self.lock(model)
+        self._demand_unused(
+            ModelVersionRow.receipt.contains({"projection": {"model": model}}), ModelVersionRow.model != model
+        )
         self.session.execute(delete(AliasRow).where(AliasRow.model == model))
         gone = self.session.execute(delete(ModelVersionRow).where(ModelVersionRow.model == model))
         if not gone.rowcount:  # type: ignore[attr-defined] # the result of a DELETE is a CursorResult

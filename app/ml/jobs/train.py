@@ -4,9 +4,10 @@ from pydantic import Field
 
 from app.ml.contract.model_reference import Name
 from app.ml.contract.progress import Reporter
-from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request
+from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Sheet
 from app.ml.training.dry_run import TrainEstimate, estimate
-from app.ml.training.plan import plan
+from app.ml.training.plan import Plan, plan
+from app.ml.training.projection import Projection
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from app.references import DatasetReference
@@ -22,26 +23,35 @@ class TrainRequest(TrainSpec, Request):
 
 
 def needs(request: TrainRequest) -> Needs:
-    return Needs(datasets=(request.dataset,))
+    wanted = request.preprocessing.projection
+    return Needs((request.dataset,), () if wanted is None else (wanted.wanted,))
 
 
 def check(request: TrainRequest, known: JobContext) -> Checked:
     (sheet,) = known.datasets
-    planned = plan(request, sheet.columns, sheet.rows, known.memory_bytes)
+    planned = _planned(request, sheet, known.memory_bytes, *(Projection(*version) for version in known.models))
     name = request.algorithm.name
-    return Checked(request.model, name, (name,), estimate(planned, sheet.rows))
+    names = dict.fromkeys([name, *(version.header.algorithm for version in known.models)])
+    return Checked(request.model, name, tuple(names), estimate(planned, sheet.rows))
 
 
 def run(request: TrainRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     (source,) = inputs.datasets
     source = source.used_as(request.kinds)
     sheet = source.sheet
-    planned = plan(request, sheet.columns, sheet.rows, inputs.memory_bytes)
+    fitted = (Projection(*loaded.version, loaded.model) for loaded in inputs.models)
+    planned = _planned(request, sheet, inputs.memory_bytes, *fitted)
     read = source.read_beside if planned.batch_rows else source.read
     trained = train(
         planned, read(), data_digest=sheet.digest, reading=sheet.reading, progress=progress, each=inputs.each
     )
     return Outcome(trained)
+
+
+def _planned(request: TrainRequest, sheet: Sheet, memory_bytes: float, projection: Projection | None = None) -> Plan:
+    planned = plan(request, sheet.columns, sheet.rows, memory_bytes, projection)
+    more = () if projection is None else projection.warnings(sheet.digest)
+    return planned._replace(warnings=(*planned.warnings, *more))
 
 
 KIND = Kind(

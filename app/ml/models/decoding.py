@@ -16,7 +16,8 @@ MOST_VALUES = 1_000_000
 
 def decodes(model: Model) -> bool:
     """True if there is a way from predictions back to rows."""
-    return model.algorithm.prototypes is not None or model.algorithm.inverse is not None
+    algorithm = model.algorithm
+    return model.preparation.restorable and (algorithm.prototypes is not None or algorithm.inverse is not None)
 
 
 def check_size(model: Model, rows: int, max_rows: int) -> None:

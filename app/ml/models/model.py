@@ -17,19 +17,22 @@ from app.ml.catalogue import find
 from app.ml.contract.algorithm import JSON, Algorithm, Labels, Matrix, Params, Task, Vector
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Class
-from app.ml.models import safetensors_format, state_format
+from app.ml.models import safetensors_format, state_format, stored_preparation
 from app.ml.models.conformal import EVERYWHERE, UNCALIBRATED, Calibration, has_own, with_intervals, within
-from app.ml.models.member_view import ENCODED, LINEARISING, described, inputs_of, is_, restored
+from app.ml.models.member_view import ENCODED, LINEARISING, inputs_of, is_
 from app.ml.preparation.flags import Flagged
 from app.ml.preparation.preparation import Preparation
+from app.ml.preparation.projected import Projected
 from app.ml.preparation.request import Linearising
-from app.ml.preparation.state import PreparationState
 from app.ml.preparation.target_transform import turned_back
 
 FORMAT = 6
 """Grows when bytes written before can no longer be read."""
 ENCODED_FORMAT = 7
 """That of models with categories encoded by the target, which readers of the other would misread."""
+PROJECTED_FORMAT = 8
+"""That of models behind a projection, likewise."""
+FORMATS = FORMAT, ENCODED_FORMAT, PROJECTED_FORMAT
 RETIRED = 1, 2, 3, 4, 5
 """Formats of earlier releases, whose parameters or arrays have other names."""
 
@@ -180,7 +183,7 @@ class Model:
         """(n, 2) for rows of the raw matrix, whose matrix is x. Ends by fits of folds are widened to the prediction."""
         if not self.calibration.folds:
             return self.interval(self.params, self.state, x, confidence)
-        lower, upper = self.interval(self.params, self.state, raw, confidence).T
+        lower, upper = self.interval(self.params, self.state, self.preparation.last_raw(raw), confidence).T
         held = np.clip(predicted, *self.limits)
         return np.column_stack([np.fmin(lower, held), np.fmax(upper, held)])
 
@@ -225,9 +228,7 @@ def decode(blob: bytes | memoryview, whose: str = "The model") -> Model:
             task=Task(header.task),
             params=entry.algorithm.params.model_validate(header.parameters),
             state=state_format.unpack(entry.algorithm.state, document["state"], arrays),
-            preparation=restored(
-                document, header.inputs, state_format.unpack(PreparationState, document["preparation"], arrays), arrays
-            ),
+            preparation=stored_preparation.unpack(document, arrays),
             target=header.target,
             classes=header.classes,
             receipt=header.receipt,
@@ -255,16 +256,17 @@ def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
         "parameters": model.params.model_dump(mode="json"),
         "target": model.target,
         "classes": None if model.classes is None else list(model.classes),
-        **described(model.preparation, "preparation", arrays),
+        **stored_preparation.pack(model.preparation, "preparation", arrays),
         "receipt": dict(model.receipt),
         "linearising": model.linearising,
-        "preparation": state_format.pack(model.preparation.learned, "preparation", arrays),
         "state": state_format.pack(model.state, "state", arrays),
     }
     if model.limits != EVERYWHERE:
         document["limits"] = [limit if math.isfinite(limit) else None for limit in model.limits]
     if any(ENCODED in name for name in arrays):
         document["format"] = ENCODED_FORMAT
+    if isinstance(model.preparation, Projected):
+        document["format"] = PROJECTED_FORMAT
     return document | model.calibration.packed(arrays), arrays
 
 
@@ -282,9 +284,9 @@ def _header(document: JSON, whose: str) -> Header:
         if document["format"] in RETIRED:
             raise RetiredFormat(
                 f"{whose} is stored in format {document['format']} of an earlier release, whose parameters or arrays "
-                f"had other names; this release reads the formats {FORMAT} and {ENCODED_FORMAT}. Train the model again."
+                f"had other names; this release reads the formats {FORMAT} to {FORMATS[-1]}. Train the model again."
             )
-        if document["format"] not in {FORMAT, ENCODED_FORMAT}:
+        if document["format"] not in FORMATS:
             raise CorruptModel("The stored model has a format this version does not know.")
         return Header(
             algorithm=is_(document["algorithm"], str),

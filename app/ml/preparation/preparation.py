@@ -20,7 +20,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from sys import intern
-from typing import Literal, Self, TypeAlias
+from typing import ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -63,6 +63,8 @@ class Preparation:
     """Categorical inputs that numbers stand for; their columns are the last of the matrix."""
     out_of_fold: OutOfFold | None = field(default=None, repr=False, compare=False)
     """Those columns of the training rows; not stored."""
+    restorable: ClassVar = True
+    """The inputs of a row can be read off its matrix."""
 
     @classmethod
     def fit(
@@ -154,6 +156,10 @@ class Preparation:
     def matrix(self, raw: Matrix) -> Matrix:
         """The matrix (n, d) of a raw matrix (n, p)."""
         return self._matrix(np.ascontiguousarray(raw))
+
+    def last_raw(self, raw: Matrix) -> Matrix:
+        """The raw matrix that the columns of the matrix are made of: the same, unless a projection comes between."""
+        return raw
 
     def _matrix(self, raw: Matrix, *, seen: bool = False) -> Matrix:
         """seen: all numbers are there, and within the range seen in training."""

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, model_validator
 from typing_extensions import TypeAliasType
 
+from app.ml.contract.model_reference import ModelRef
 from app.ml.preparation.formula import MAX_LENGTH
 from app.wire import Body
 
@@ -106,6 +107,11 @@ class Preprocessing(Body):
         "refuse",
         description="Training rows for which a function has no value, as the logarithm of 0: refuse them, or take the "
         "value for missing. In predictions it counts as missing, and is flagged.",
+    )
+    projection: ModelRef | None = Field(
+        None,
+        description="A version of a model that is a projection: its inputs are read, prepared as in its own training, "
+        "and its coordinates become the inputs of the algorithm. It is not fitted again. Only in training. Null: none.",
     )
     target: Linearising = Field(
         "none",

@@ -21,6 +21,7 @@ from app.ml.training.feature_choice import chosen_features
 from app.ml.training.groups import group_faults, group_warnings, streaming_fault, units_of
 from app.ml.training.items import item_faults
 from app.ml.training.plan_warnings import batch_warnings, plan_warnings
+from app.ml.training.projection import Projection, coordinates, projection_faults
 from app.ml.training.task_choice import chosen_task, classes_of
 from app.ml.training.time_order import time_faults, time_streaming_fault
 from app.ml.training.train_spec import TrainSpec
@@ -48,12 +49,20 @@ class Plan(NamedTuple):
     """What splits divide: rows, or groups of them."""
     memory_limit: float = math.inf
     """Bytes that the training process may take."""
+    projection: Projection | None = None
+    """Between the table and the columns to learn from."""
 
 
-def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_bytes: float = math.inf) -> Plan:
+def plan(
+    spec: TrainSpec,
+    columns: Sequence[TableColumn],
+    rows: int,
+    memory_bytes: float = math.inf,
+    projection: Projection | None = None,
+) -> Plan:
     """Decide what to do for a table of `rows` rows with these columns, within so much memory.
 
-    Raises InvalidRequest with every fault of the request.
+    projection: the version that the preprocessing names. Raises InvalidRequest with every fault of the request.
     """
     unread, warned = [*kind_faults(spec.kinds, columns)], [*kind_warnings(spec.kinds, columns)]
     columns = recast_columns(columns, spec.kinds)
@@ -68,8 +77,11 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
     faults += class_weight_faults(spec.class_weight, task)
     if spec.validation.method == "loo" and (spec.target is None if task is None else not task.supervised):
         faults.append(Fault("/validation/method", "Leave-one-out compares predictions with a target: take kfold."))
-    features, warnings = chosen_features(spec, columns, rows)
+    faults += projection_faults(spec, projection, known)
+    features, warnings = chosen_features(spec, columns, rows) if projection is None else (projection.features, [])
     chosen = [known[name] for name in features if name in known]
+    if projection is not None:
+        chosen = coordinates(sum(encoded_widths(spec, None, chosen)))  # as many as there can be
     size, found = _size(spec, task, chosen, classes_of(spec, known, task), rows)
     faults += [*found, *transform_faults(spec, task)]
     if not features and not faults:
@@ -99,6 +111,7 @@ def plan(spec: TrainSpec, columns: Sequence[TableColumn], rows: int, memory_byte
         batch_rows=cost.batch_rows,
         units=units,
         memory_limit=memory_bytes,
+        projection=projection,
     )
 
 

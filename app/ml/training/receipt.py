@@ -20,6 +20,7 @@ def receipt(planned: Plan, data_digest: str, reading: Mapping[str, JSON] | None)
         "spec": spec.model_dump(mode="json", include=set(TrainSpec.model_fields)),
         "libraries": libraries(),
         **({"batch_rows": planned.batch_rows} if planned.batch_rows else {}),
+        **({"projection": planned.projection.receipt} if planned.projection else {}),
     }
 
 

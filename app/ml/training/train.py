@@ -66,6 +66,8 @@ def train(
     hashes = drawn.hashes
     seen = [] if hashes is None else [SeenRows.of(hashes, data_digest, planned.features, spec.target)]
     intervals = held_out_report(model, training_set, fitted, split.test)
+    if planned.projection is not None:
+        model = planned.projection.before(model)
     result = result.model_copy(
         update={"intervals": intervals, "warnings": [*result.warnings, *interval_warnings(intervals)]}
     )

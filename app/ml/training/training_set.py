@@ -93,7 +93,9 @@ class TrainingSet(NamedTuple):
             algorithm=algorithm,
             params=_params(spec, algorithm),
             preprocessing=spec.preprocessing,
-            raw=Raw.read(table, [known[name] for name in planned.features]),
+            raw=Raw.read(table, [known[name] for name in planned.features])
+            if planned.projection is None
+            else planned.projection.raw(table),
             target=target,
             weights=weights,
             errors_known=spec.sigma is not None,
