@@ -69,17 +69,19 @@ def queries():
     for name, entry in query_entries().items():
         query, algorithms = entry.query, list[str]()
         if query.refusal is NotOffered and query.offered is not any_model:
-            usual = SimpleNamespace(restorable=True)
-            models = {
-                name: SimpleNamespace(algorithm=one.algorithm, preparation=usual) for name, one in catalogue().items()
-            }
-            algorithms = [name for name, model in models.items() if query.offered(model)]
+            algorithms = [one.name for one in catalogue().values() if query.offered(_fitted(one.algorithm))]
         path = query.path or f"/v1/models/{{model}}/{name}"
         offered = ", ".join(f"`{one}`" for one in algorithms) or f"models that do not return `{query.refusal.code}`"
         if query.offered is any_model:
             offered = "no model needed" if query.path else "every model"
         what = entry.description.split("\n\n")[0].replace("\n", " ")
         yield f"| `POST {path}` | {_cell(what)} | {offered} |"
+
+
+def _fitted(algorithm):
+    """A model of it by its defaults, as far as a query asks for one."""
+    usual = SimpleNamespace(restorable=True)
+    return SimpleNamespace(algorithm=algorithm, params=algorithm.params(), task=min(algorithm.tasks), preparation=usual)
 
 
 def _cell(text):

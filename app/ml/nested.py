@@ -83,6 +83,13 @@ def degrees(algorithm: Algorithm[Any, Any], params: Params) -> bool:
     return algorithm.degrees(params) or any(within)
 
 
+def offers(algorithm: Algorithm[Any, Any], params: Params, task: Task, query: str) -> bool:
+    """True if the algorithm, and every learner within it, has a function for this query."""
+    members = algorithm.members(params, task) if algorithm.members else ()
+    within = (offers(entry_of(one.spec).algorithm, one.spec, one.task, query) for one in members)
+    return query in algorithm.queries and all(within)
+
+
 class Meaning(NamedTuple):
     """The meaning of a model's predictions, so that no metric takes them for something else."""
 

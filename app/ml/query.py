@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from app.errors import NotOffered, ValiantError
 from app.ml.models.model import Model
+from app.ml.nested import offers
 from app.wire import Body, Wire
 
 R = TypeVar("R", bound=BaseModel)
@@ -64,5 +65,5 @@ class Query(Generic[R]):
 
 
 def declared(name: str) -> Callable[[Model], bool]:
-    """Offered by the models whose algorithm has a function for it among its `queries`."""
-    return lambda model: name in model.algorithm.queries
+    """Offered by the models whose algorithm has a function for it among its `queries`, as have all learners within."""
+    return lambda model: offers(model.algorithm, model.params, model.task, name)

@@ -58,6 +58,7 @@ from app.ml.contract.algorithm import (
     learner,
 )
 from app.ml.numerics.ensembles.member_predictions import error, explained
+from app.ml.numerics.trees.member_trees import MemberTrees
 from app.ml.numerics.trees.out_of_bag import always_seen
 
 
@@ -167,6 +168,7 @@ ALGORITHM = Algorithm(
         )
     ],
     summary=summary,
+    queries={"tree": lambda _, state: MemberTrees.of(state.members)},
     breaks={
         Symmetry.ROW_ORDER: "rows are drawn by their place",
         Symmetry.COLUMN_ORDER: "a tree fitted to few rows finds equally good columns, and takes the first",

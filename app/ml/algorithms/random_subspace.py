@@ -61,6 +61,7 @@ from app.ml.contract.algorithm import (
 from app.ml.contract.column_names import unknown
 from app.ml.contract.params import MaxFeatures, feature_count
 from app.ml.numerics.ensembles.member_predictions import explained
+from app.ml.numerics.trees.member_trees import MemberTrees
 
 HALF = 0.5
 
@@ -152,6 +153,7 @@ ALGORITHM = Algorithm(
     explain=explain,
     members=lambda params, task: [Member("/estimator", params.estimator, task, partial(_fits, params))],
     summary=summary,
+    queries={"tree": lambda _, state: MemberTrees.of(state.members, state.columns)},
     faults=faults,
     breaks={Symmetry.COLUMN_ORDER: "columns are drawn by their place"},
 )

@@ -1,4 +1,5 @@
-"""The nodes of a decision tree, or of one member of a forest or of boosted trees, from the root down.
+"""The nodes of a decision tree, or of one tree of a forest, of boosted trees, or of bagging and random subspaces of
+trees, from the root down.
 
 A node has the condition of its left branch in the units and categories of the table; a leaf has its value. At most
 10,000 nodes, fewer where they have many classes or categories; `max_depth` cuts a larger tree.
@@ -20,6 +21,7 @@ from app.ml.training.reporting import readable
 from app.wire import Body, Wire
 
 if TYPE_CHECKING:
+    from app.ml.numerics.trees.member_trees import MemberTrees
     from app.ml.numerics.trees.tree_nodes import TreeNodes
 
 MOST_NODES = 10_000
@@ -35,8 +37,9 @@ class TreeRequest(Body):
         0,
         ge=0,
         lt=2**31,
-        description="Tree of a forest or of boosted trees, counted from 0. Gradient boosting of more than two classes "
-        "has one tree for each class in every round, in the order of the classes.",
+        description="Tree of an ensemble, counted from 0. Gradient boosting of more than two classes has one tree for "
+        "each class in every round, in the order of the classes. Members that are ensembles of trees themselves have "
+        "theirs one after the other.",
     )
     max_depth: int | None = Field(
         None, ge=0, le=100_000, description="Splits between the root and the deepest nodes; null: the whole tree."
@@ -67,18 +70,22 @@ class TreeNode(Wire):
     parent: int | None = Field(None, description="Number of the node above; null at the root.")
     depth: int = Field(description="Splits between the root and this node.")
     rows: float | None = Field(
-        None, description="Weight of the training rows that reach the node; null: members of ensembles do not keep it."
+        None,
+        description="Weight of the training rows that reach the node; null: forests and boosting do not keep it.",
     )
     impurity: float | None = Field(
-        None, description="Variance, Gini index or entropy of these rows; null: members of ensembles do not keep it."
+        None,
+        description="Variance, Gini index or entropy of these rows; null: forests and boosting do not keep it.",
     )
     gain: float | None = Field(
-        None, description="Impurity times weight that the split takes away; null: members of ensembles do not keep it."
+        None,
+        description="Impurity times weight that the split takes away; null: forests and boosting do not keep it.",
     )
     value: list[float] | None = Field(
         None,
-        description="Mean target of these rows, or their share of each class, in a decision tree; in a leaf of a "
-        "member what it adds to the sum over all members: one number, or one for each class. Null: a member's split.",
+        description="Mean target of these rows, or their share of each class, in a decision tree, alone or in bagging "
+        "and random subspaces; in a leaf of a forest what it adds to the average over all trees, of boosting "
+        "to their sum: one number, or one for each class. Null: a split of a forest or of boosting.",
     )
     column: str | None = Field(None, description="Column of the split; null: a leaf, or a split of a weighted sum.")
     terms: list[TreeTerm] | None = Field(
@@ -135,10 +142,12 @@ class TreeRule(Wire):
     leaf: int = Field(description="Number of the node in `nodes`.")
     conditions: list[TreeCondition] = Field(description="Conditions from the root down, joined by AND.")
     rows: float | None = Field(
-        None, description="Weight of the training rows that meet them; null: members of ensembles do not keep it."
+        None,
+        description="Weight of the training rows that meet them; null: forests and boosting do not keep it.",
     )
     value: list[float] | None = Field(
-        None, description="Value of the node, as in `nodes`; null: a split of a member that `max_depth` cuts."
+        None,
+        description="Value of the node, as in `nodes`; null: a split of a forest or of boosting that `max_depth` cuts.",
     )
     linear: LinearLeaf | None = Field(None, description="Linear prediction of the leaf; null: it predicts its value.")
 
@@ -161,17 +170,18 @@ class Tree(ModelResponse):
 def tree(subject: Subject, request: TreeRequest) -> Tree:
     """Raises InvalidRequest for a member that is not there, BodyTooLarge for more nodes than fit into a response."""
     model = subject.model
-    found: TreeNodes = model.algorithm.queries["tree"](model.params, model.state)
+    found: TreeNodes | MemberTrees = model.algorithm.queries["tree"](model.params, model.state)
     if request.member >= found.members:
         raise InvalidRequest(faults=[Fault("/member", f"The model has {found.members} trees, counted from 0.")])
-    levels = found.reached(request.member, math.inf if request.max_depth is None else request.max_depth)
-    size, most = sum(level.size for level in levels), max(1, min(MOST_NODES, MOST_NUMBERS // found.width))
+    one = found.tree(request.member)
+    levels, width = one.reached(math.inf if request.max_depth is None else request.max_depth), one.trees.width
+    size, most = sum(level.size for level in levels), max(1, min(MOST_NODES, MOST_NUMBERS // width))
     if size > most:
         raise BodyTooLarge(f"The tree has {size} nodes down to this depth; one response holds {most}: lower max_depth.")
-    conditions = found.width * sum(depth * level.size for depth, level in enumerate(levels))
+    conditions = width * sum(depth * level.size for depth, level in enumerate(levels))
     if request.rules and conditions > MOST_NUMBERS:
         raise BodyTooLarge("The rules of this tree do not fit into a response: lower max_depth, or leave out rules.")
-    nodes = [_in_units(node, *model.preparation.scaling.units) for node in found.nodes(levels)]
+    nodes = [_in_units(node, *model.preparation.scaling.units) for node in one.nodes(levels)]
     named = readable(nodes, model.preparation, model.classes or ())
     return Tree(
         **subject.fields,

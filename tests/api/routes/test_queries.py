@@ -155,6 +155,13 @@ def test_a_tree_is_read_from_a_version(ask):
     assert pointers(ask("tree", {"member": 9}, "decision_tree"), 422) == {("/member", "invalid")}
 
 
+def test_a_tree_of_an_ensemble_is_read_in_the_columns_of_the_table(ask):
+    got = result_of(ask("tree", {"member": 24}, "random_subspace"))
+    assert (got["members"], len(got["classes"])) == (25, 3)
+    assert {node["column"] for node in got["nodes"] if "column" in node} <= {"length", "width", "size"}
+    assert pointers(ask("tree", {"member": 25}, "bagging"), 422) == {("/member", "invalid")}
+
+
 def test_neighbours_are_found_for_rows(ask):
     got = result_of(ask("neighbours", {"rows": [ROW, ROW | {"width": 2.2}], "n_neighbors": 3}, "knn"))
     first, second = got["neighbours"]

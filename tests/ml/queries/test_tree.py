@@ -129,6 +129,37 @@ def test_the_members_add_up_to_the_model(name):
         assert np.ptp(predicted - total) == pytest.approx(0, abs=1e-6)  # the constant
 
 
+INNER = [
+    pytest.param({"name": "decision_tree"}, 1, id="trees"),
+    pytest.param({"name": "decision_tree", "oblique": 2, "missing": "both"}, 1, id="oblique trees"),
+    pytest.param({"name": "decision_tree", "leaf_model": "linear", "min_samples_leaf": 30}, 1, id="linear leaves"),
+    pytest.param({"name": "random_forest", "n_estimators": 3}, 3, id="forests"),
+    pytest.param(
+        {"name": "random_subspace", "n_estimators": 2, "max_features": 0.7, "estimator": {"name": "decision_tree"}},
+        2,
+        id="random subspaces",
+    ),
+]
+
+
+@pytest.mark.parametrize("name", ["bagging", "random_subspace"])
+@pytest.mark.parametrize(("inner", "count"), INNER)
+def test_trees_of_members_make_the_predictions_of_the_model(name, inner, count):
+    """Each member is read in the columns, units and categories of the table, whatever columns it sees."""
+    features = ["size", "rooms", "place"] if "leaf_model" not in inner else ["rooms", "place"]
+    subject = fitted("price", {"name": name, "n_estimators": 3, "estimator": inner}, features=features)
+    trees = [read(subject, member=i) for i in range(3 * count)]
+    assert {one.members for one in trees} == {3 * count}
+    total = sum(by_hand(one.nodes)[:, 0] for one in trees)
+    assert total / (3 * count) == pytest.approx(subject.model.predict(TABLE).values, rel=1e-9)
+
+
+def test_members_that_are_no_trees_offer_no_tree():
+    for estimator, offered in (("linear", False), ("decision_tree", True), ("bagging", True)):
+        algorithm = {"name": "bagging", "n_estimators": 2, "estimator": {"name": estimator}}
+        assert tree.QUERY.offered(fitted("price", algorithm).model) is offered
+
+
 @pytest.mark.parametrize("name", ["adaboost", "logitboost", "boost_majority"])
 def test_members_of_boosting_can_be_read(name):
     subject = fitted("dear", {"name": name})

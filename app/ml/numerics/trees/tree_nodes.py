@@ -43,6 +43,10 @@ class TreeNodes(NamedTuple):
         """The most numbers or categories that a node has."""
         return max(1, int(self.trees.values.shape[1]), int(self.trees.levels.max(initial=0)))
 
+    def tree(self, member: int) -> "OneTree":
+        """One of the members, from 0."""
+        return OneTree(self, member)
+
     def reached(self, member: int, max_depth: float = math.inf) -> list[Labels]:
         """Nodes of a member, level by level from its root."""
         branches = np.stack([*branches_of(sound(self.trees)).values()])
@@ -89,3 +93,34 @@ class TreeNodes(NamedTuple):
             members = trees.members[int(threshold) : int(threshold) + levels]
             return tested | both | {"op": "in", "categories": np.flatnonzero(members).tolist()}
         return tested | both | {"op": "<=", "threshold": threshold + (self.sums.shift(form) if form >= 0 else 0.0)}
+
+
+class OneTree(NamedTuple):
+    """One tree of several, as the whole model sees it."""
+
+    trees: TreeNodes
+    member: int
+    """Its place among them."""
+    columns: Labels | None = None
+    """Places in the model's matrix of the columns that the trees see; None: they see all."""
+
+    def seeing(self, columns: Labels) -> "OneTree":
+        """The same tree, where what it takes for the whole matrix are these columns of another."""
+        return self._replace(columns=columns if self.columns is None else columns[self.columns])
+
+    def reached(self, max_depth: float = math.inf) -> list[Labels]:
+        """Its nodes, level by level from its root."""
+        return self.trees.reached(self.member, max_depth)
+
+    def nodes(self, levels: list[Labels]) -> Iterator[dict[str, JSON]]:
+        """Those nodes, as `TreeNodes` has them, with columns of the model's matrix."""
+        found = self.trees.nodes(levels)
+        return found if self.columns is None else (_moved(node, self.columns) for node in found)
+
+
+def _moved(part: dict[str, JSON], columns: Labels) -> dict[str, JSON]:
+    """With the places of these columns in `column`, there and in the terms of sums."""
+    moved = {name: _moved(value, columns) if isinstance(value, dict) else value for name, value in part.items()}
+    if "terms" in part:
+        moved["terms"] = [_moved(term, columns) for term in part["terms"]]
+    return moved | ({"column": int(columns[part["column"]])} if "column" in part else {})
