@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from app.ml.contract.algorithm import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
+from app.ml.numerics.effective_rows import effective_rows
 from app.ml.numerics.linear_algebra.solve import EPS, centred
 from app.ml.numerics.linear_models.coefficient_errors import as_json
 from app.ml.numerics.linear_models.local_regression import blocks, choose_width, local_fits, seconds
@@ -97,6 +98,8 @@ class Posterior(NamedTuple):
     """Variance of a row."""
     mass: Vector
     """Σ sᵢ² times row weights."""
+    rows: Vector
+    """Effective number of rows by these weights."""
 
 
 def fit(params: BayesianLocallyWeighted, data: Data, context: Context) -> Fit[State]:
@@ -129,7 +132,9 @@ def interval(params: BayesianLocallyWeighted, state: State, x: Matrix, confidenc
 
 
 def explain(params: BayesianLocallyWeighted, state: State, x: Matrix) -> list[JSON]:
-    """For each row its plane, the variances, and Σ sᵢ², the effective number of training rows."""
+    """For each row its plane, the variances, the effective number of training rows in its fit, and `total_weight`,
+    the sum of their weights, by which they count beside the prior.
+    """
     result: list[JSON] = []
     for posterior in _posteriors(params, state, x):
         coef = state.unit * posterior.coef
@@ -138,7 +143,8 @@ def explain(params: BayesianLocallyWeighted, state: State, x: Matrix) -> list[JS
             "variance": state.unit**2 * posterior.variance,
             "noise_variance": state.unit**2 * posterior.noise,
             "degrees_of_freedom": _freedom(params, posterior),
-            "effective_rows": posterior.mass,
+            "effective_rows": posterior.rows,
+            "total_weight": posterior.mass,
             "intercept": state.middle + coef[:, 0] - coef[:, 1:] @ state.centre,
             "coefficients": coef[:, 1:],
         }
@@ -171,7 +177,9 @@ def _posterior(params: BayesianLocallyWeighted, state: State, x: Matrix, squares
     noise = (2 * params.prior_rate + square) / (2 * params.prior_shape + mass)
     with np.errstate(over="ignore"):
         spread = (np.matmul(own[:, None, :], fits.factor)[:, 0] ** 2).sum(axis=1)
-    return Posterior(fits.coef, np.einsum("ij,ij->i", own, fits.coef), spread * noise, noise, mass)
+    return Posterior(
+        fits.coef, np.einsum("ij,ij->i", own, fits.coef), spread * noise, noise, mass, effective_rows(weights)
+    )
 
 
 def _alone(design: Matrix, y: Vector, weights: Vector, precision: Vector) -> tuple[Vector, NDArray[np.float64]]:

@@ -39,6 +39,7 @@ import numpy as np
 from pydantic import Field
 
 from app.ml.contract.algorithm import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task, Vector
+from app.ml.numerics.effective_rows import effective_rows
 from app.ml.numerics.linear_algebra.solve import EPS, centred, weighted_ridge
 from app.ml.numerics.linear_models.local_regression import blocks, choose_width, local_fits, relative_weights, seconds
 
@@ -93,19 +94,23 @@ def predict(params: LocallyWeighted, state: State, x: Matrix) -> Vector:
 
 
 def explain(params: LocallyWeighted, state: State, x: Matrix) -> list[JSON]:
-    """For each row its plane, and Σ sᵢ, the effective number of training rows; `far`: no sᵢ is more than rounding."""
+    """For each row its plane, and the effective number of training rows in its fit; `far`: no sᵢ is more than
+    rounding, and rows count relative to the nearest one.
+    """
     result: list[JSON] = []
     for planes in _planes_of(params, state, x):
         nearness = np.exp(-planes.squares / state.width)
+        counted = np.broadcast_to(state.weights, planes.squares.shape)
+        rows = effective_rows(_weights(params, planes.squares, counted, state.width))
         intercepts = planes.intercept - planes.slopes @ state.centre
         result += [
             {
                 "coefficients": slopes.tolist(),
                 "intercept": float(intercept),
-                "effective_rows": float(near.sum()),
+                "effective_rows": float(effective),
                 "far": bool(near.max() < EPS),
             }
-            for slopes, intercept, near in zip(planes.slopes, intercepts, nearness, strict=True)
+            for slopes, intercept, near, effective in zip(planes.slopes, intercepts, nearness, rows, strict=True)
         ]
     return result
 
@@ -124,7 +129,7 @@ def _planes(
     params: LocallyWeighted, state: State, squares: Matrix, counted: Matrix, width: float
 ) -> tuple[Vector, Matrix]:
     """Heights at the centre (q,) and slopes (q, d)."""
-    weights = relative_weights(squares, counted, width, 2 if params.weighting == "s2" else 1)
+    weights = _weights(params, squares, counted, width)
     design = np.column_stack([np.ones(len(state.rows)), state.rows - state.centre])
     fits = local_fits(design, state.targets, weights, np.zeros(design.shape[1]))
     for i in np.flatnonzero(~fits.sound):
@@ -132,6 +137,11 @@ def _planes(
         plane = weighted_ridge(design[kept, 1:], state.targets[kept, None], weights[i, kept], 0.0)
         fits.coef[i] = np.append(plane.intercept, plane.coef)
     return fits.coef[:, 0], fits.coef[:, 1:]
+
+
+def _weights(params: LocallyWeighted, squares: Matrix, counted: Matrix, width: float) -> Matrix:
+    """(q, n) of the training rows in the fit of each plane."""
+    return relative_weights(squares, counted, width, 2 if params.weighting == "s2" else 1)
 
 
 def _heights(x: Matrix, state: State, intercept: Vector, slopes: Matrix) -> Vector:

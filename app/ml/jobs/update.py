@@ -176,7 +176,7 @@ def _receipt(request: UpdateRequest, loaded: Loaded, digest: str) -> dict[str, J
     """data_digest: of the batch. batches: of all that were fed since the training, in their order."""
     before, version = loaded.version.header.receipt, loaded.version
     base = {"model": version.model, "version": version.version, "digest": version.digest}
-    unusual = {"reading": before["reading"]} if "reading" in before else {}
+    unusual = {name: before[name] for name in ("reading", "projection") if name in before}
     return unusual | {
         "seed": request.seed,
         "data_digest": digest,

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.numerics.effective_rows import effective_rows
 from app.ml.statistics.intervals import Resamples, mean_of_shares, ratio
 from app.ml.statistics.metric_value import Metric, bootstrapped, metric, proportion
 
@@ -45,7 +46,7 @@ class Rows(NamedTuple):
         return ratio(self.sums(values), self.sums(np.ones(values.size)))
 
     def worths(self, codes: Labels, k: int) -> Vector:
-        """(k,) the same of the rows of each code."""
+        """(k,) the effective number of the rows of each code."""
         if self.weights is None:
             return np.bincount(codes, minlength=k).astype(np.float64)
         return ratio(np.bincount(codes, self.weights, k) ** 2, np.bincount(codes, self.weights**2, k))
@@ -81,7 +82,7 @@ class Rows(NamedTuple):
         return bootstrapped(name, value, drawn, trials, label, trials=min(trials, self.worth()))
 
     def worth(self, kept: NDArray[np.bool_] | None = None) -> int:
-        """Rows of equal weight that would tell as much (Kish 1965, Survey Sampling, 11.7). kept: (n,) of these only."""
+        """Effective number of rows. kept: (n,) of these only."""
         w = np.ones(self.draws.group.size) if self.weights is None else self.weights
         w = w if kept is None else w[kept]
-        return int(w.sum() ** 2 / (w @ w))
+        return int(effective_rows(w))

@@ -109,7 +109,7 @@ def _unknown_columns(
     for place, name in enumerate(ignored):
         if name not in names:
             yield Fault(f"/ignored_columns/{place}", "The dataset has no such column.", "unknown_column")
-    if spec.features is not None:
+    if spec.features is not None or spec.preprocessing.projection is not None:
         return
     inputs = {column.name for column in header.inputs}
     for name in chosen_features(spec, columns, rows)[0]:

@@ -11,6 +11,7 @@ from app.ml.job import Inputs, JobContext, Source
 from app.ml.jobs import bootstrap, evaluate, update
 from app.ml.models.model import decode
 from app.ml.training.plan import plan
+from app.ml.training.projection import Projection
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from tests.ml.jobs.test_combine import flats, loaded
@@ -236,3 +237,23 @@ def test_a_version_that_learned_batches_is_not_bootstrapped(rents):
     request = bootstrap.BootstrapRequest.model_validate({"model": "m", "dataset": NOWHERE})
     with pytest.raises(InvalidRequest, match="further batches"):
         bootstrap.KIND.check(request, JobContext((sheet(full(30, 5)),), (version,)))
+
+
+def test_a_model_behind_a_projection_learns_its_coordinates():
+    table, batch = full(60, 0), full(25, 1)
+    front = trained(table, {"name": "pca", "n_components": 2}, None, features=["size", "rooms"], **ALL)
+    spec = ALL | {"preprocessing": {"scaling": "none", "projection": {"model": "m"}}, "features": None}
+    given = TrainSpec.model_validate({"algorithm": ONLINE, "target": "rent"} | spec)
+    between = Projection(*front.version, front.model)
+    planned = plan(given, sheet(table).columns, table.num_rows, projection=between)
+    base = loaded(train(planned, table, data_digest="sha256:first"), "m")
+    version = after(base, batch)
+    truth = np.concatenate([table["rent"].to_numpy(), batch["rent"].to_numpy()])
+    coef = np.zeros(3)
+    for step, (x, y) in enumerate(
+        zip(np.vstack([front.model.predict(one).values for one in (table, batch)]), truth, strict=True)
+    ):
+        row, rate = np.append(x, 1.0), 1e-5 / np.sqrt(1 + step / 1000)
+        coef = coef + rate * ((y - coef @ row) * row - 0.01 * coef * [1, 1, 0])
+    np.testing.assert_allclose(version.model.state.coef[0], coef[:2], rtol=1e-9)
+    assert version.version.header.receipt["projection"] == base.version.header.receipt["projection"]
