@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from app.errors import Fault
 from app.ml.contract.columns import ColumnKind
+from app.ml.preparation.date_checks import date_faults, date_names, part_count
+from app.ml.preparation.date_parts import by_date
 from app.ml.preparation.formula import Misread, columns, parse
 from app.ml.preparation.functions import MOST_COLUMNS, learned, term_count
 from app.ml.preparation.request import BasisFunction, Expression, Picture, Polynomial, Preprocessing
@@ -14,6 +16,7 @@ AT = "/preprocessing/basis"
 
 def function_faults(how: Preprocessing, features: Mapping[str, str]) -> Iterator[Fault]:
     """features: the kind of each column to learn from."""
+    yield from date_faults(how.dates, features)
     for place, one in enumerate(how.basis):
         if isinstance(one, Expression):
             yield from _formula_faults(one, f"{AT}/{place}", features)
@@ -22,18 +25,28 @@ def function_faults(how: Preprocessing, features: Mapping[str, str]) -> Iterator
         else:
             yield from _listed_faults(one.columns or (), f"{AT}/{place}", features)
     if (width := functions(how, features)) > MOST_COLUMNS:
-        yield Fault(AT, f"These functions make {width} columns; {MOST_COLUMNS} are allowed.", "too_many_columns")
+        at = AT if how.basis else "/preprocessing/dates"
+        yield Fault(at, f"These functions make {width} columns; {MOST_COLUMNS} are allowed.", "too_many_columns")
 
 
 def functions(how: Preprocessing, features: Mapping[str, str]) -> int:
     """Columns that the functions make."""
-    return sum(_width(one, features) for one in how.basis)
+    return part_count(how.dates, features) + sum(_width(one, features) for one in how.basis)
 
 
 def function_names(how: Preprocessing, features: Mapping[str, str]) -> list[str]:
     """Of functions without faults, as far as they are known before any row: scaled powers are named by the scale."""
     known = [one for one in how.basis if how.scaling == "none" or not isinstance(one, Polynomial)]
-    return [name for one in learned(known, _numeric(features), {}, scaled=False) for name in one.names]
+    made = [name for one in learned(known, _numeric(features), {}, scaled=False) for name in one.names]
+    return [*date_names(how.dates, features), *made]
+
+
+def named_kinds(how: Preprocessing, features: Mapping[str, str]) -> dict[str, str]:
+    """Kinds of the columns that parameters may name: of inputs, but dates that parts replace, and of functions."""
+    listed = {name for one in how.basis if isinstance(one, Polynomial) for name in one.columns or ()}
+    replaced = by_date(how.dates, features).keys() - listed
+    kept = {name: kind for name, kind in features.items() if name not in replaced}
+    return kept | dict.fromkeys(function_names(how, features), ColumnKind.NUMERIC)
 
 
 def _width(one: BasisFunction, features: Mapping[str, str]) -> int:

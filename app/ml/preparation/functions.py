@@ -1,8 +1,8 @@
 """Functions of the inputs as further columns of the raw matrix (LION 3, 4.2, 5.1).
 
 The wide matrix (n, p + f) is the raw one (n, p) with a column per function: the terms of polynomials in the order
-of their degree, then of the columns, the values of formulas, and the features of pictures. A function of a missing
-number is missing, and so is one without a value, as the logarithm of 0.
+of their degree, then of the columns, the values of formulas, the features of pictures, and the parts of dates. A
+function of a missing number is missing, and so is one without a value, as the logarithm of 0.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +20,7 @@ from pydantic import Field, model_validator
 from app.ml.contract.algorithm import Affine, Labels, Matrix
 from app.ml.numerics.linear_algebra.solve import near_one
 from app.ml.numerics.scaling import Spread
+from app.ml.preparation.date_parts import DateParts
 from app.ml.preparation.formula import Formula, columns, evaluate, parse, quoted
 from app.ml.preparation.images import Pixels
 from app.ml.preparation.request import MAX_DEGREE, BasisFunction, Expression, Picture
@@ -132,7 +133,7 @@ class Formulated(Body):
         return parse(self.expression)
 
 
-Function: TypeAlias = Powers | Formulated | Pixels
+Function: TypeAlias = Powers | Formulated | Pixels | DateParts
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,11 @@ class Basis:
     def plain_names(self) -> list[str]:
         """Of the wide matrix's columns in the table's own units, where powers are those of the values themselves."""
         return [*self.inputs, *(name for function in self.functions for name in function.plain_names)]
+
+    @cached_property
+    def partial(self) -> bool:
+        """True if a function may have no value where what it reads has one; every date has all its parts."""
+        return not all(isinstance(function, DateParts) for function in self.functions)
 
     def of(self, raw: Matrix) -> Matrix:
         """(n, f) from the raw matrix; NaN where a function has no value."""

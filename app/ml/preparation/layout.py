@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from app.ml.contract.algorithm import Labels
+from app.ml.preparation.date_parts import DateParts
 from app.ml.preparation.functions import Basis, Powers
 from app.ml.preparation.level_codes import LevelCodes
 from app.ml.preparation.state import Truths
@@ -90,7 +91,8 @@ class Layout:
         """(p + f,) columns of the wide matrix that the matrix has, itself or as indicators."""
         functions, inputs = self.basis.functions, self.basis.inputs
         kept = {name for one in functions if isinstance(one, Powers) for name in one.columns}
+        dated = {one.date for one in functions if isinstance(one, DateParts)}
         read = {name for one in functions if not isinstance(one, Powers) for name in one.columns}
-        dropped = set() if self.keeps_inputs else read - kept
+        dropped = (dated if self.keeps_inputs else read) - kept
         dropped |= {inputs[one.place] for one in self.encodings}
         return np.array([name not in dropped for name in inputs] + [True] * self.basis.width, np.bool_)

@@ -4,7 +4,7 @@ The raw matrix (n, p) has one column per input: numbers as they are, booleans 0 
 since 1970 in UTC, categories the code of their level; NaN is missing, and UNSEEN a category without a code.
 The matrix (n, d) is what the algorithm gets: missing numbers imputed, numbers scaled, a 0/1 column per level,
 in this order: all measured inputs, the functions of them (`app.ml.preparation.functions`), then the indicators of each
-categorical input. Row weights play no part.
+categorical input. Parts of a date replace the date itself. Row weights play no part.
 
 A categorical input keeps at most `max_levels` levels. If training had more, the most frequent stay (ties: the
 first by code point) and every other value, then and later, counts as one more level, `other`. Training rows
@@ -182,7 +182,7 @@ class Preparation:
 
     def _undefined(self, raw: Matrix) -> tuple[Flagged, ...]:
         """Functions without a value."""
-        if not self.functions:
+        if not self.basis.partial:
             return ()
         doubt = self.basis.undefined(raw, self.basis.of(raw))
         places = np.flatnonzero(doubt.any(axis=0)).tolist()

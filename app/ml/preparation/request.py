@@ -67,6 +67,11 @@ class Picture(Body):
 BasisFunction = TypeAliasType(
     "BasisFunction", Annotated[Polynomial | Expression | Picture, Field(discriminator="kind")]
 )
+DatePart: TypeAlias = Literal[
+    "year", "month", "weekday", "hour", "elapsed_days", "cyclic_month", "cyclic_weekday", "cyclic_hour"
+]
+Parts: TypeAlias = list[DatePart]
+Dates: TypeAlias = Parts | dict[str, Annotated[Parts, Field(min_length=1)]]
 Linearising: TypeAlias = Literal["none", "log", "log1p", "sqrt", "square", "reciprocal"]
 
 
@@ -101,6 +106,14 @@ class Preprocessing(Body):
     )
     basis: list[BasisFunction] = Field(
         [], max_length=100, description="Functions of numeric inputs, as further columns for the algorithm."
+    )
+    dates: Dates = Field(
+        [],
+        description="Parts of dates, as columns in place of the date itself: of every date, or by the name of a "
+        "column. Times are UTC: `month` is 1 to 12, `weekday` 0 (Monday) to 6, `hour` 0 to 23, `elapsed_days` counts "
+        "from 1970 with a fraction; `cyclic_month`, `cyclic_weekday` and `cyclic_hour` are the sine and cosine of "
+        "their place in the year, week or day. Where no row has a time of day, hours are left out for every date, and "
+        "refused for a named one. Empty: a date is one number, its seconds since 1970.",
     )
     keep_inputs: bool = Field(True, description="Keeps inputs that expressions and pictures read as columns too.")
     undefined: Literal["refuse", "impute"] = Field(

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from app.ml.contract.algorithm import JSON, Matrix, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
+from app.ml.preparation.date_parts import DAY, DateParts, part_names
 from app.ml.preparation.preparation import Preparation
 from app.wire import Wire
 
@@ -19,7 +20,8 @@ class RestoredRow(Wire):
     """A row in the units and categories of the table."""
 
     values: dict[str, Any] = Field(
-        description="Value of each input. Null: a missing value, or an input that the model reads in formulas only."
+        description="Value of each input. Null: a missing value, an input that the model reads in formulas only, "
+        "or a date of which it reads parts without `elapsed_days`."
     )
     shares: dict[str, float] = Field(
         {},
@@ -51,14 +53,25 @@ def _restored(preparation: Preparation, place: int, x: Matrix) -> tuple[list[JSO
         names = layout.codes.names(place)
         start = int(layout.starts[at])
         return _likeliest(names, x[:, start : start + len(names)])
-    if place not in layout.direct:
+    wide = place if place in layout.direct else _elapsed(preparation, place)
+    if wide is None:
         return [None] * len(x), None
-    at = int(np.flatnonzero(layout.direct == place)[0])
+    at = int(np.flatnonzero(layout.direct == wide)[0])
     if column.levels is not None:
         return _likeliest(layout.codes.names(place), x[:, at, None] == np.arange(len(layout.codes.names(place))))
     offset, scale = preparation.scaling.units
     with np.errstate(over="ignore"):  # what is not finite is null
-        return _measured(column, x[:, at] * scale[at] + offset[at])
+        return _measured(column, (x[:, at] * scale[at] + offset[at]) * (1.0 if wide == place else DAY))
+
+
+def _elapsed(preparation: Preparation, place: int) -> int | None:
+    """Column of the wide matrix with the elapsed days of a date; None where there is none."""
+    wide, name = len(preparation.inputs), preparation.inputs[place].name
+    for function in preparation.functions:
+        if isinstance(function, DateParts) and function.date == name and "elapsed_days" in function.parts:
+            return wide + function.names.index(part_names(name, ["elapsed_days"])[0])
+        wide += len(function.names)
+    return None
 
 
 def _likeliest(names: list[str], shares: NDArray[Any]) -> tuple[list[JSON], Vector]:

@@ -13,6 +13,7 @@ from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.numerics.scaling import FAR, Spread, spread
 from app.ml.preparation.arrow_columns import Raw, RawColumn
+from app.ml.preparation.date_parts import DateParts, learned_parts
 from app.ml.preparation.functions import Basis, learned
 from app.ml.preparation.request import Preprocessing
 from app.ml.preparation.target_encoding import MOST_LEVELS
@@ -65,7 +66,8 @@ def learn(
             inputs.append(InputColumn(**column._asdict(), levels=levels))
             facts.append(_Fact(0.0, 0.0, 1.0, other, bool(np.isnan(values).any())))
     numbers = [column.name for column in raw.columns if column.kind is ColumnKind.NUMERIC]
-    functions = learned(how.basis, numbers, found, scaled=how.scaling != "none" and centred)
+    parts = learned_parts(how.dates, raw)
+    functions = (*parts, *learned(how.basis, numbers, found, scaled=how.scaling != "none" and centred))
     basis = Basis(tuple(column.name for column in inputs), functions)
     if functions:
         table = basis.of(raw.values[rows])
@@ -79,6 +81,7 @@ def learn(
 
 def _defined(basis: Basis, raw: Matrix, values: Matrix, how: Preprocessing) -> None:
     missing = np.isnan(values).sum(axis=0)
+    missing[: sum(len(one.names) for one in basis.functions if isinstance(one, DateParts))] = 0  # missing as dates are
     undefined = basis.undefined(raw, values).sum(axis=0)
     messages = [f"{name}: {count}" for name, count in zip(basis.names, undefined.tolist(), strict=True) if count]
     if messages and how.undefined == "refuse":

@@ -87,6 +87,7 @@ def closed_form(spec: TrainSpec, chosen: Sequence[TableColumn]) -> bool:
         and spec.class_weight is None
         and form is not None
         and not how.basis
+        and not how.dates
         and how.target == "none"
         and (how.scaling == "none" or form.unscaled(spec.algorithm))
         and not any(column.missing for column in chosen if ColumnKind(column.kind).measured)

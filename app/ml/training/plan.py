@@ -10,8 +10,8 @@ from typing import NamedTuple
 from app.errors import Fault, InvalidRequest
 from app.ml import nested
 from app.ml.contract.algorithm import Accepts, Inputs, Size, Task
-from app.ml.contract.columns import ColumnKind, TableColumn
-from app.ml.preparation.function_checks import function_faults, function_names, functions
+from app.ml.contract.columns import TableColumn
+from app.ml.preparation.function_checks import function_faults, functions, named_kinds
 from app.ml.tables.casting import kind_faults, kind_warnings, recast_columns
 from app.ml.training.class_weights import class_weight_faults
 from app.ml.training.column_faults import column_faults, transform_faults
@@ -122,12 +122,12 @@ def _size(
     kinds: Mapping[str, str] = {column.name: column.kind for column in chosen}
     widths = encoded_widths(spec, task, chosen)
     size = Size(rows, sum(widths), classes, sum(width for width in widths if width > 1))
-    faults, made = [*(function_faults(spec.preprocessing, kinds) if kinds else ())], list[str]()
-    if not faults:
+    faults = [*(function_faults(spec.preprocessing, kinds) if kinds else ())]
+    if kinds and not faults:
         size = size._replace(columns=size.columns + functions(spec.preprocessing, kinds))
-        made = function_names(spec.preprocessing, kinds) if kinds else []
+        kinds = named_kinds(spec.preprocessing, kinds)
     if task is None:
         return size, faults
-    inputs = Inputs({**kinds, **dict.fromkeys(made, ColumnKind.NUMERIC)}, size)
+    inputs = Inputs(kinds, size)
     algorithm = nested.entry_of(spec.algorithm).algorithm
     return size, [*nested.faults(algorithm, spec.algorithm, task, "/algorithm", inputs), *faults]

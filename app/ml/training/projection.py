@@ -101,6 +101,8 @@ def projection_faults(
         yield Fault("/features", "The projection has its own inputs: leave features out.")
     if spec.preprocessing.basis:
         yield Fault("/preprocessing/basis", "Functions read columns of the dataset, which the projection replaces.")
+    if spec.preprocessing.dates:
+        yield Fault("/preprocessing/dates", "Dates are columns of the dataset, which the projection replaces.")
     if projection is None:
         yield Fault(AT, "Only a training takes a projection that was fitted before.")
         return
