@@ -148,6 +148,8 @@ def test_what_does_not_fit_is_named():
     basis = [{"kind": "polynomial"}]
     found = refusals(DIABETES, between, features=["bmi"], preprocessing={"projection": {"model": "m"}, "basis": basis})
     assert {pointer for pointer, _ in found} == {"/features", "/preprocessing/basis"}
+    dated = refusals(DIABETES, between, preprocessing={"projection": {"model": "m"}, "dates": ["year"]})
+    assert ("/preprocessing/dates", "Dates are columns of the dataset, which the projection replaces.") in dated
     other = between._replace(header=between.header._replace(task="clustering"))
     assert refusals(DIABETES, other) == {(at, "The model 'map' is no projection")}
     chained = between._replace(header=between.header._replace(receipt={"projection": {}}))
