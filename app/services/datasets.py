@@ -16,13 +16,13 @@ from app.ingest.options import ReadOptions
 from app.ingest.parser import Parser
 from app.ingest.protocol import Order, Parsed
 from app.ingest.source import Limits
+from app.ml.contract.column_names import no_column
 from app.ml.tables.column_statistics import iso
 from app.references import NAME_LENGTH, is_dataset_name
 from app.schemas.datasets import Dataset, DatasetPage, FileFormat, Rows
 from app.settings import Settings
 from app.store.new_ids import uuid7
 from app.store.work import Work, WorkFactory
-from app.suggestions import no_such
 
 UNNAMED = "dataset"
 MOST_CELLS = 1_000_000
@@ -203,11 +203,7 @@ def _chosen(names: list[str], requested: Sequence[str] | None) -> list[str]:
     if not requested:
         return names
     known = set(names)
-    faults = [
-        Fault(f"/query/columns/{at}", no_such("The dataset has no column", name, names), "unknown_column")
-        for at, name in enumerate(requested)
-        if name not in known
-    ]
+    faults = [no_column(f"/query/columns/{at}", name, names) for at, name in enumerate(requested) if name not in known]
     if faults:
         raise InvalidRequest("Some columns are unknown.", faults=faults)
     return list(dict.fromkeys(requested))

@@ -1,9 +1,17 @@
-"""Columns of the matrix that parameters name: what can be checked before any row is read."""
+"""Names of columns in a request: what can be checked before any row is read."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from app.errors import Fault
 from app.suggestions import no_such
+
+
+def no_column(at: str, name: str, known: Iterable[str]) -> Fault:
+    """The dataset has no column of this name; with the closest name that it has.
+
+    at: the pointer to the name. known: names of its columns.
+    """
+    return Fault(at, no_such("The dataset has no column", name, known), "unknown_column")
 
 
 def unknown(names: Iterable[str], at: str, kinds: Mapping[str, str]) -> Iterator[Fault]:

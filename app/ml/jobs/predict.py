@@ -19,6 +19,7 @@ from pydantic import Field, StringConstraints
 from app.errors import Fault, InvalidRequest
 from app.ml.catalogue import catalogue
 from app.ml.contract.algorithm import Task
+from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Reporter
@@ -89,7 +90,7 @@ def _keep_faults(request: PredictJobRequest, header: Header, sheet: Sheet) -> It
     made |= {f"probability_{label}" for label in header.classes or ()}
     for i, name in enumerate(request.keep):
         if name not in names:
-            yield Fault(f"/keep/{i}", no_such("The dataset has no column", name, names), "unknown_column")
+            yield no_column(f"/keep/{i}", name, names)
         elif name in request.keep[:i]:
             yield Fault(f"/keep/{i}", "This column is named twice.", "duplicate")
         elif name in made or name.rpartition("_")[0] in {"prediction", *request.include}:

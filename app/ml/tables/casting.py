@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from app.errors import Fault, place
 from app.ml.contract.algorithm import JSON
+from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.given_kinds import KINDS, KindName
 from app.ml.contract.notation import PLAIN, Notation, read
 from app.ml.preparation.arrow_columns import Cells
-from app.suggestions import no_such
 
 TEXTS = {ColumnKind.CATEGORICAL, ColumnKind.TEXT}
 _BETWEEN_NUMBERS = {(ColumnKind.BOOLEAN, ColumnKind.NUMERIC), (ColumnKind.NUMERIC, ColumnKind.DATETIME)}
@@ -42,7 +42,7 @@ def kind_faults(kinds: Mapping[str, KindName], columns: Sequence[TableColumn]) -
     for name, given in kinds.items():
         at, column, wanted = place("kinds", name), known.get(name), KINDS[given].kind
         if column is None:
-            yield Fault(at, no_such("The dataset has no column", name, known), "unknown_column")
+            yield no_column(at, name, known)
         elif not possible(ColumnKind(column.kind), wanted):
             yield Fault(at, f"A {column.kind} column cannot be used as a {wanted} one.", "wrong_kind")
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from app.errors import Fault
 from app.ml import nested
 from app.ml.contract.algorithm import TargetKind, Task
+from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.preparation.target_limits import limit_faults
 from app.ml.training.train_spec import TrainSpec
-from app.suggestions import no_such
 
 MAX_CLASSES = 1000
 """A target with more different values is not a set of classes."""
@@ -31,11 +31,6 @@ def transform_faults(spec: TrainSpec, task: Task | None) -> Iterator[Fault]:
     yield from limit_faults(spec.preprocessing, task)
 
 
-def _no_column(at: str, name: str, known: Mapping[str, TableColumn]) -> Fault:
-    """The dataset has no column of this name; with the closest name that it has."""
-    return Fault(at, no_such("The dataset has no column", name, known), "unknown_column")
-
-
 def _target_faults(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task | None, rows: int) -> Iterator[Fault]:
     at = "/target"
     if spec.target is None:
@@ -44,7 +39,7 @@ def _target_faults(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task
         return
     column = known.get(spec.target)
     if column is None:
-        yield _no_column(at, spec.target, known)
+        yield no_column(at, spec.target, known)
         return
     usable = rows - column.missing
     if usable == 0:
@@ -76,7 +71,7 @@ def _weight_faults(spec: TrainSpec, known: Mapping[str, TableColumn]) -> Iterato
             continue
         column = known.get(name)
         if column is None:
-            yield _no_column(at, name, known)
+            yield no_column(at, name, known)
         elif column.kind != ColumnKind.NUMERIC:
             yield Fault(at, f"Numbers are needed; this column is {column.kind}.")
         if name == spec.target:
@@ -91,7 +86,7 @@ def _feature_faults(spec: TrainSpec, known: Mapping[str, TableColumn], rows: int
         at = f"/features/{place}"
         column = known.get(name)
         if column is None:
-            yield _no_column(at, name, known)
+            yield no_column(at, name, known)
         elif name == spec.target:
             yield Fault(at, "The target cannot be a feature too.")
         elif name in {spec.weights, spec.sigma}:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from app.errors import Fault
+from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import TableColumn
 from app.ml.evaluation.validation import Validation
-from app.suggestions import no_such
 
 AT = "/validation/group"
 
@@ -15,7 +15,7 @@ def group_faults(how: Validation, known: Mapping[str, TableColumn], target: str 
         return
     column = known.get(how.group)
     if column is None:
-        yield Fault(AT, no_such("The dataset has no column", how.group, known), "unknown_column")
+        yield no_column(AT, how.group, known)
     elif how.group == target:
         yield Fault(AT, "The target cannot name the groups too: name another column.")
     elif column.distinct is not None and column.distinct + column.missing < 2:

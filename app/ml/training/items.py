@@ -7,8 +7,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from app.errors import Fault, InvalidData
+from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import TableColumn
-from app.suggestions import no_such
 
 AT = "/item"
 MOST_ITEMS = 100_000
@@ -21,7 +21,7 @@ def item_faults(name: str | None, known: dict[str, TableColumn], target: str | N
         return
     column = known.get(name)
     if column is None:
-        yield Fault(AT, no_such("The dataset has no column", name, known), "unknown_column")
+        yield no_column(AT, name, known)
     elif name == target:
         yield Fault(AT, "The target cannot name the rows too: name another column.")
     elif column.missing:

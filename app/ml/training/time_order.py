@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from app.errors import Fault
+from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.evaluation.validation import Validation
-from app.suggestions import no_such
 
 AT = "/validation/time"
 
@@ -15,7 +15,7 @@ def time_faults(how: Validation, known: Mapping[str, TableColumn], target: str |
         return
     column = known.get(how.time)
     if column is None:
-        yield Fault(AT, no_such("The dataset has no column", how.time, known), "unknown_column")
+        yield no_column(AT, how.time, known)
     elif column.kind not in {ColumnKind.DATETIME, ColumnKind.NUMERIC}:
         yield Fault(AT, f"Rows are ordered by dates or numbers; this column is {column.kind}.", "wrong_kind")
     elif how.time == target:
