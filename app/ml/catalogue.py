@@ -38,6 +38,10 @@ class Entry:
     use_when: str
     references: tuple[str, ...]
 
+    def learner(self, params: Params) -> Params:
+        """These parameters with the algorithm's name among them, as a learner inside another model has them."""
+        return self.spec.model_validate({"name": self.name, **params.model_dump()})
+
 
 @cache
 def catalogue() -> Mapping[str, Entry]:

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from app.errors import Fault, InvalidData, InvalidRequest
 from app.ml.catalogue import find
-from app.ml.contract.algorithm import JSON, Learned, Params, Task
+from app.ml.contract.algorithm import JSON, Learned, Task
 from app.ml.contract.labels import Class
 from app.ml.contract.model_reference import ModelRef, Name
 from app.ml.contract.params import MinMargin, MinProbability, Voting
@@ -175,8 +175,7 @@ def _committee(request: CombineRequest, members: Sequence[Loaded], digest: str) 
 def _learned(model: Model, team: Preparation, classes: tuple[Class, ...]) -> Learned:
     own = np.array([classes.index(label) for label in model.classes or ()], np.intp)
     view = View.of(model.preparation, model.linearising, team, own, len(classes))
-    params: Params = find(model.name).spec.model_validate({"name": model.name, **model.params.model_dump()})
-    return Learned(model.algorithm, params, model.state, view)
+    return Learned(model.algorithm, find(model.name).learner(model.params), model.state, view)
 
 
 def _receipt(request: CombineRequest, members: Sequence[Loaded], digest: str) -> dict[str, JSON]:

@@ -68,8 +68,7 @@ class Projection(NamedTuple):
     def before(self, model: Model) -> Model:
         """The model of the coordinates as one of the table."""
         front = self._model
-        params = find(front.name).spec.model_validate({"name": front.name, **front.params.model_dump()})
-        projection = Learned(front.algorithm, params, front.state)
+        projection = Learned(front.algorithm, find(front.name).learner(front.params), front.state)
         return replace(model, preparation=Projected.chained(front.preparation, projection, model.preparation))
 
     @property
