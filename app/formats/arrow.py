@@ -246,11 +246,7 @@ def as_arrow(
 def _predictions(model: Model, predicted: Predicted | None) -> pa.Array:
     """Of the good rows: as `Predicted.predictions`."""
     if model.classes is not None:
-        codes = np.zeros(0, np.intp) if predicted is None else predicted.values
-        unknown = np.zeros(codes.size, np.bool_)
-        if predicted is not None and predicted.unknown is not None:
-            unknown[predicted.unknown] = True
-        return pa.array(model.classes).take(pa.array(codes, mask=unknown))
+        return pa.array(model.classes).take(pa.array(np.zeros(0, np.intp))) if predicted is None else predicted.labels
     return _column(np.zeros(0) if predicted is None else np.ascontiguousarray(predicted.values))
 
 
@@ -273,10 +269,7 @@ def _placed(incoming: Incoming, values: pa.Array) -> pa.Array:
 
 def _flags(incoming: Incoming, predicted: Predicted | None) -> pa.Array:
     """A list of texts for each row."""
-    messages = [
-        (flag.code if flag.column is None else f"{flag.code}:{flag.column}", incoming.good[flag.rows])
-        for flag in (predicted.flags if predicted else ())
-    ]
+    messages = [(flag.text, incoming.good[flag.rows]) for flag in (predicted.flags if predicted else ())]
     messages += [(fault.code, np.array([int(fault.pointer.split("/")[2])])) for fault in incoming.faults]
     rows = np.concatenate([np.zeros(0, np.intp), *(rows for _, rows in messages)])
     which = np.repeat(np.arange(len(messages)), [rows.size for _, rows in messages])

@@ -7,7 +7,6 @@ rows it has stored.
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -140,29 +139,25 @@ def _batches(request: PredictJobRequest, inputs: Inputs, progress: Reporter) -> 
         done += len(table)
         yield table
     row = 0
-    for table in chain.from_iterable(map(_Parts(loaded.model), source.batches)):
+    for table in _parts(loaded.model, source.batches):
         row += len(table)
         if row > done:
             progress((row - len(table)) / source.sheet.rows, f"predicted {row - len(table)} rows", {})
             yield _predicted(request, loaded.model, table, recast_table(table, used))
 
 
-class _Parts:
-    """Divides a batch of the dataset into parts that are predicted at once, the same ones at every attempt."""
-
-    def __init__(self, model: Model) -> None:
-        width = len(model.inputs) + model.preparation.layout.width + len(model.classes or ())
-        self._rows = max(1, CELLS // width)
-
-    def __call__(self, table: pa.Table) -> Iterator[pa.Table]:
-        return (table.slice(start, self._rows) for start in range(0, len(table), self._rows))
+def _parts(model: Model, batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Parts of the batches that are predicted at once, the same ones at every attempt."""
+    rows = max(1, CELLS // (len(model.inputs) + model.preparation.layout.width + len(model.classes or ())))
+    for table in batches:
+        yield from (table.slice(start, rows) for start in range(0, len(table), rows))
 
 
 def _predicted(request: PredictJobRequest, model: Model, table: pa.Table, used: pa.Table) -> pa.Table:
     """table: rows of the dataset; used: the same, with columns as the model uses them."""
     predicted = predict_with(model, used, request.include, request.confidence)
     columns: dict[str, Any] = {name: table[name] for name in request.keep}
-    columns |= _of_predictions(model, predicted)
+    columns |= _columns("prediction", predicted.values) if model.classes is None else {"prediction": predicted.labels}
     if predicted.intervals is not None:
         columns |= zip(("lower", "upper"), map(_finite, predicted.intervals.T), strict=True)
     if predicted.probabilities is not None and model.classes is not None:
@@ -172,15 +167,6 @@ def _predicted(request: PredictJobRequest, model: Model, table: pa.Table, used: 
         columns |= _columns(name, values)
     columns["flags"] = _flags(predicted, len(table))
     return pa.table(columns)
-
-
-def _of_predictions(model: Model, predicted: Predicted) -> Mapping[str, pa.Array]:
-    if model.classes is None:
-        return _columns("prediction", predicted.values)
-    unknown = np.zeros(predicted.values.size, np.bool_)
-    if predicted.unknown is not None:
-        unknown[predicted.unknown] = True
-    return {"prediction": pa.array(model.classes).take(pa.array(predicted.values, mask=unknown))}
 
 
 def _columns(name: str, values: NDArray[Any]) -> Mapping[str, pa.Array]:
@@ -200,7 +186,7 @@ def _flags(predicted: Predicted, rows: int) -> pa.Array:
     """Codes of each row's flags, the column after a colon, separated by spaces; null without any."""
     texts: list[str | None] = [None] * rows
     for flag in predicted.flags:
-        text = flag.code if flag.column is None else f"{flag.code}:{flag.column}"
+        text = flag.text
         for row in flag.rows.tolist():
             texts[row] = text if texts[row] is None else f"{texts[row]} {text}"
     return pa.array(texts, pa.string())

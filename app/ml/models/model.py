@@ -72,6 +72,14 @@ class Predicted(NamedTuple):
         )
 
     @property
+    def labels(self) -> pa.Array:
+        """(n,) class labels in their type in the table; null: unknown. Only of a classification."""
+        unknown = np.zeros(self.values.size, np.bool_)
+        if self.unknown is not None:
+            unknown[self.unknown] = True
+        return pa.array(self.classes).take(pa.array(self.values, mask=unknown))
+
+    @property
     def predictions(self) -> list[Any]:
         """One JSON value a row: class labels in their type in the table (None: unknown), numbers, coordinates."""
         if self.classes is None:

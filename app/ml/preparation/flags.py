@@ -25,6 +25,11 @@ class Flagged(NamedTuple):
     """None: the row as a whole."""
     rows: Labels
 
+    @property
+    def text(self) -> str:
+        """Its code, and the column after a colon."""
+        return self.code if self.column is None else f"{self.code}:{self.column}"
+
 
 @dataclass(frozen=True, slots=True)
 class RowFlags:
