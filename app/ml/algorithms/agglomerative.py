@@ -54,6 +54,7 @@ from app.ml.numerics.clustering.linkage import (
     Linkage,
     Merges,
     cophenetic_correlation,
+    heights_beside,
     labels,
     linkage,
     merges_below,
@@ -145,12 +146,12 @@ def tree(params: Agglomerative, state: State) -> RowTree:
 def summary(params: Agglomerative, state: State) -> JSON:
     """Heights are in prepared (scaled) columns. `suggested_clusters`: as many as the widest gap of heights leaves."""
     sizes, correlation = np.bincount(state.labels), float(state.cophenetic[0])
-    merges = len(state.rows) - len(sizes)
+    below, above = heights_beside(state.heights, len(state.rows) - len(sizes))
     return {
         "clusters": len(sizes),
         "sizes": sizes[:MOST_SIZES].tolist(),
-        "highest_merge_below": float(state.heights[merges - 1]) if merges else None,
-        "lowest_merge_above": float(state.heights[merges]) if merges < len(state.heights) else None,
+        "highest_merge_below": below,
+        "lowest_merge_above": above,
         "suggested_clusters": len(state.rows) - widest_gap(state.heights),
         "cophenetic_correlation": None if math.isnan(correlation) else correlation,
     }

@@ -25,6 +25,11 @@ def unheard(fraction: float, message: str, measures: Mapping[str, float]) -> Non
     """A `Reporter` that nobody listens to."""
 
 
+def reporter(progress: Progress) -> Reporter:
+    """A `Reporter` that hands on fractions and measures; the message stays that of the stage."""
+    return lambda fraction, _, measures: progress(fraction, **measures)
+
+
 class Stages:
     """Keeps what is reported from going back, whatever a fit says of itself."""
 

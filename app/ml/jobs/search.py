@@ -12,7 +12,7 @@ from pydantic import Field
 
 from app.errors import Fault, InvalidRequest
 from app.ml.contract.model_reference import Name
-from app.ml.contract.progress import Reporter, Stages
+from app.ml.contract.progress import Reporter, Stages, reporter
 from app.ml.evaluation.validation import Validation
 from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet
 from app.ml.statistics.metric_value import MEASURES
@@ -176,7 +176,7 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         table,
         data_digest=source.sheet.digest,
         reading=source.sheet.reading,
-        progress=lambda fraction, _, measures: received(fraction, **measures),
+        progress=reporter(received),
         each=inputs.each,
     )
     return Outcome(trained, result)

@@ -15,7 +15,7 @@ from pydantic import Field
 from app.errors import InvalidRequest
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.model_reference import ModelRef
-from app.ml.contract.progress import Progress, Reporter, Stages
+from app.ml.contract.progress import Reporter, Stages, reporter
 from app.ml.evaluation.comparisons import gaps
 from app.ml.evaluation.evaluation import NO_OPTIONS, Evaluation
 from app.ml.evaluation.report import Report, Reuse
@@ -39,8 +39,8 @@ from app.ml.models.seen_rows import SeenRows
 from app.ml.preparation.row_hashes import row_hashes
 from app.ml.preparation.target import Target
 from app.ml.statistics.metric_value import Metric
-from app.ml.tables.casting import kinds_used, recast_columns
-from app.ml.training.fed_batch import FedBatch, batch_faults, feed, model_faults, read_batch, training_of
+from app.ml.tables.casting import kinds_used, recast_columns, training_of
+from app.ml.training.fed_batch import FedBatch, batch_faults, feed, model_faults, read_batch
 from app.ml.training.receipt import libraries
 from app.ml.training.reporting import monitor_curves, readable, unscaled_summary
 from app.ml.training.table_evaluation import EvaluatedModel, evaluate_table, only, split_columns, trainings, warnings
@@ -130,11 +130,11 @@ def run(request: UpdateRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     before = None
     if chosen.target.rows.size:
         received = stages.within(0.0, BEFORE, "evaluating the version before")
-        before = evaluate_table(model, table, chosen.target, NO_OPTIONS, request.seed, progress=_reporter(received))
+        before = evaluate_table(model, table, chosen.target, NO_OPTIONS, request.seed, progress=reporter(received))
     stages(BEFORE, "learning the batch")
     fed = feed(model, batch, request.seed, _receipt(request, loaded, digest))
     received = stages.within(FED, AFTER, "evaluating")
-    after = evaluate_table(fed.model, table, batch.target, NO_OPTIONS, request.seed, progress=_reporter(received))
+    after = evaluate_table(fed.model, table, batch.target, NO_OPTIONS, request.seed, progress=reporter(received))
     stages(AFTER, "writing the model")
     measured = _Measured(fed, chosen, before, after, reuse)
     report = _report(request.seed, loaded, measured, table)
@@ -154,10 +154,6 @@ def run(request: UpdateRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     parts = None if loaded.seen is None else [*loaded.seen, SeenRows.of(hashes, digest, inputs_of, model.target)]
     golden = record_golden(fed.model, shown)
     return Outcome(Trained(encode(fed.model), report, golden, seen_rows.encode(parts or [])), result)
-
-
-def _reporter(received: Progress) -> Reporter:
-    return lambda fraction, _, measures: received(fraction, **measures)
 
 
 def _unseen(loaded: Loaded, target: Target, table: pa.Table, digest: str) -> tuple[Unseen, Reuse | None]:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from app.errors import BodyTooLarge, Fault, InvalidRequest
 from app.ml.models.model_response import ModelResponse
-from app.ml.numerics.clustering.linkage import labels, merges_below, widest_gap
+from app.ml.numerics.clustering.linkage import heights_beside, labels, merges_below, widest_gap
 from app.ml.query import Query, Subject, declared
 from app.wire import Body, Wire
 
@@ -73,11 +73,12 @@ def cut(subject: Subject, request: CutRequest) -> Cut:
         raise BodyTooLarge(f"The tree has {n} rows; one response holds {MOST_ROWS}.")
     merges = _merges(request, heights)
     found = labels(tree.merges.children, merges)
+    below, above = heights_beside(heights, merges)
     return Cut(
         **subject.fields,
         n_clusters=n - merges,
-        highest_merge_below=float(heights[merges - 1]) if merges else None,
-        lowest_merge_above=float(heights[merges]) if merges < len(heights) else None,
+        highest_merge_below=below,
+        lowest_merge_above=above,
         sizes=np.bincount(found).tolist(),
         rows=tree.numbers.tolist(),
         items=None if tree.items is None else tree.items.tolist(),

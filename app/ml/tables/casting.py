@@ -27,12 +27,17 @@ def possible(given: ColumnKind, wanted: ColumnKind) -> bool:
     return given is wanted or not TEXTS.isdisjoint({given, wanted}) or (given, wanted) in _BETWEEN_NUMBERS
 
 
+def training_of(receipt: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    """The receipt of the training, whatever batches were fed since."""
+    trained: Mapping[str, JSON] = receipt.get("training", receipt)
+    return trained
+
+
 def kinds_used(receipt: Mapping[str, JSON]) -> Mapping[str, KindName]:
     """The kinds of columns that a model, or the members of one, gave for its training."""
     if "members" in receipt:
         return {name: kind for member in receipt["members"] for name, kind in kinds_used(member["receipt"]).items()}
-    trained = receipt.get("training", receipt)  # that of the training, where batches were fed since
-    kinds: Mapping[str, KindName] = (trained.get("spec") or {}).get("kinds") or {}
+    kinds: Mapping[str, KindName] = (training_of(receipt).get("spec") or {}).get("kinds") or {}
     return kinds
 
 

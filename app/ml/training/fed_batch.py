@@ -18,7 +18,7 @@ from app.ml.models.conformal import UNCALIBRATED
 from app.ml.models.model import Header, Model
 from app.ml.preparation.arrow_columns import pointer
 from app.ml.preparation.target import Target
-from app.ml.tables.casting import kinds_used, recast_columns
+from app.ml.tables.casting import kinds_used, recast_columns, training_of
 from app.ml.training.cost import cost_of, encoded_widths
 from app.ml.training.data_faults import row_faults
 from app.ml.training.feature_choice import chosen_features
@@ -39,12 +39,6 @@ class FedBatch(NamedTuple):
     fit: Fit[Any]
     rows: TrainingSet
     """Those that were learned."""
-
-
-def training_of(receipt: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """The receipt of the training, whatever batches were fed since."""
-    trained: Mapping[str, JSON] = receipt.get("training", receipt)
-    return trained
 
 
 def spec_of(receipt: Mapping[str, JSON]) -> TrainSpec | None:

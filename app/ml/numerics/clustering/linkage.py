@@ -76,6 +76,12 @@ def merges_below(heights: Vector, height: float) -> int:
     return int(np.searchsorted(heights, height, side="right"))
 
 
+def heights_beside(heights: Vector, merges: int) -> tuple[float | None, float | None]:
+    """Heights of the last of so many merges and of the first that is not made; None where there is none."""
+    below = float(heights[merges - 1]) if merges else None
+    return below, float(heights[merges]) if merges < len(heights) else None
+
+
 def widest_gap(heights: Vector) -> int:
     """Merges below the largest difference of two heights that follow each other; 0 where there are fewer than two."""
     return int(np.diff(heights).argmax()) + 1 if len(heights) > 1 else 0
