@@ -5,6 +5,8 @@ of their farthest rows (complete), the mean over all pairs of their rows (averag
 root of twice what joining them adds to the squared distances of the rows from their centroids. The merges, each with
 its height, are kept as a tree. It is cut into a number of clusters or at a height. Equal rows are never parted.
 A new row belongs to the cluster of the nearest training row, so a training row has its own label.
+Instead of distances between columns, a square table may give the dissimilarity of every pair of rows; then a new row
+has its dissimilarities to the training rows.
 The cophenetic correlation compares the distances of rows with the heights at which they join: near 1 the tree keeps
 the distances.
 
@@ -40,9 +42,11 @@ from app.ml.contract.algorithm import (
     Context,
     Data,
     Fit,
+    Form,
     Inputs,
     Labels,
     Matrix,
+    Meaning,
     Params,
     Size,
     Symmetry,
@@ -57,6 +61,7 @@ from app.ml.numerics.clustering.linkage import (
     heights_beside,
     labels,
     linkage,
+    linkage_of_square,
     merges_below,
     widest_gap,
 )
@@ -76,8 +81,8 @@ class Agglomerative(Params):
         None,
         ge=0,
         le=1e300,
-        description="Height of the cut, a distance in prepared (scaled) columns: clusters farther apart than this by "
-        "the linkage stay apart. Null: the tree is cut into `n_clusters`.",
+        description="Height of the cut, a distance in prepared (scaled) columns or a given dissimilarity: clusters "
+        "farther apart than this by the linkage stay apart. Null: the tree is cut into `n_clusters`.",
     )
     linkage: Linkage = Field(
         "ward",
@@ -86,13 +91,15 @@ class Agglomerative(Params):
         "take 4 bytes of memory times the squared number of rows.",
     )
     metric: Literal["euclidean", "manhattan", "chebyshev"] = Field(
-        "euclidean", description="How differences of the columns make up a distance; ward takes euclidean."
+        "euclidean",
+        description="How differences of the columns make up a distance; ward takes euclidean. Unused where "
+        "dissimilarities are given.",
     )
 
 
 class State(NamedTuple):
     rows: Matrix
-    """(n, d) training rows."""
+    """(n, d) training rows; (n, 0) where dissimilarities were given."""
     numbers: Labels
     """(n,) their numbers in the dataset, from 0, else among the training rows."""
     labels: Labels
@@ -111,13 +118,19 @@ class State(NamedTuple):
 
 def fit(params: Agglomerative, data: Data, context: Context) -> Fit[State]:
     n, p = len(data.x), POWERS[params.metric]
-    tree = linkage(data.x, data.weights, params.linkage, p)
+    given = data.relations is not None
+    if given:
+        tree = linkage_of_square(data.x, data.weights, params.linkage)
+    else:
+        tree = linkage(data.x, data.weights, params.linkage, p)
     context.progress(0.8)
     wanted, equal = _merges(params, tree.heights), merges_below(tree.heights, 0.0)
     merges = max(wanted, equal)
     numbers = np.arange(n) if data.numbers is None else data.numbers
-    cophenetic = np.array([cophenetic_correlation(data.x, tree, p)])
-    state = State(data.x, numbers, labels(tree.children, merges), *tree, cophenetic, data.items)
+    cophenetic = np.array([cophenetic_correlation(data.x, tree, 0.0 if given else p)])
+    state = State(
+        data.x[:, :0] if given else data.x, numbers, labels(tree.children, merges), *tree, cophenetic, data.items
+    )
     few = params.distance_threshold is None and n - merges < params.n_clusters
     warnings = [f"There are only {n - merges} distinct rows, so there are {n - merges} clusters."] if few else []
     return Fit(state, iterations=n - 1, warnings=warnings)
@@ -130,13 +143,12 @@ def _merges(params: Agglomerative, heights: Vector) -> int:
 
 
 def predict(params: Agglomerative, state: State, x: Matrix) -> Labels:
-    places, _ = neighbours(x, state.rows, 1, p=_power(params))
-    found: Labels = state.labels[places[:, 0]]
+    if state.rows.shape[1]:
+        nearest = neighbours(x, state.rows, 1, p=POWERS[params.metric])[0][:, 0]
+    else:
+        nearest = x.argmin(axis=1)
+    found: Labels = state.labels[nearest]
     return found
-
-
-def _power(params: Agglomerative) -> float:
-    return POWERS[params.metric]
 
 
 def tree(params: Agglomerative, state: State) -> RowTree:
@@ -160,6 +172,8 @@ def summary(params: Agglomerative, state: State) -> JSON:
 def _faults(params: Agglomerative, inputs: Inputs) -> Iterator[Fault]:
     if params.linkage == "ward" and params.metric != "euclidean":
         yield Fault("/metric", "Ward's linkage is of Euclidean distances: take euclidean, or another linkage.")
+    if params.linkage == "ward" and inputs.relations is not None:
+        yield Fault("/linkage", "Ward's linkage is of columns: take average, complete or single for dissimilarities.")
 
 
 def _memory(params: Agglomerative, size: Size) -> float:
@@ -182,6 +196,7 @@ ALGORITHM = Algorithm(
     memory=_memory,
     seconds=_seconds,
     rowwise=True,
+    relations={Form.SQUARE: {Meaning.DISSIMILARITY}},
     summary=summary,
     queries={"cut": tree},
     breaks={

@@ -5,7 +5,7 @@ of `(params, state, data)`, and states them in one `ALGORITHM` record. Everythin
 (request validation, storage, the contract tests, the documentation) follows from that record.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, NoReturn, Protocol, Self, TypeVar, cast
 
@@ -18,6 +18,7 @@ from app.ml.contract.members import Inputs, Member, Size
 from app.ml.contract.outputs import Output
 from app.ml.contract.params import Learner, Params, learner
 from app.ml.contract.progress import Progress, silent
+from app.ml.contract.relations import Form, Meaning
 from app.ml.contract.task import TargetKind, Task
 from app.ml.contract.traits import Accepts, Symmetry
 
@@ -30,6 +31,7 @@ __all__ = [
     "Data",
     "Each",
     "Fit",
+    "Form",
     "Inputs",
     "Labels",
     "Learned",
@@ -38,6 +40,7 @@ __all__ = [
     "Lesson",
     "LinearForm",
     "Matrix",
+    "Meaning",
     "Member",
     "Output",
     "Params",
@@ -194,6 +197,8 @@ class Algorithm(Generic[P, S]):
     """True if its shares of classes, with these parameters, are degrees that only say how clear a case is (LION 3), as
     votes and sums cut off at 0 and 1 are; others are estimates of P(class | x)."""
     accepts: frozenset[Accepts] | set[Accepts] = frozenset()
+    relations: Mapping[Form, Collection[Meaning]] = field(default_factory=dict)
+    """Forms and meanings of relations between rows that it can learn from, as `Data.relations`."""
     members: Callable[[P, Task], Sequence[Member]] | None = None
     """Of a learner made of learners: which, and for what. It then accepts what all of them accept, besides its own."""
     reads: bool = False

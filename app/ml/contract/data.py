@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from app.errors import InvalidData
+from app.ml.contract.relations import Relations
 from app.ml.contract.task import TargetKind, Task
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class Data:
     """Further rows, without a target; None: there are none, or the algorithm does not learn from them."""
     items: NDArray[np.str_] | None = None
     """(n,) names of the rows; None: they have none."""
+    relations: Relations | None = None
+    """Between the rows; None: none are given."""
 
     @classmethod
     def of(
@@ -101,6 +104,7 @@ class Data:
         numbers: Labels | None = None,
         unlabelled: Unlabelled | None = None,
         items: NDArray[np.str_] | None = None,
+        relations: Relations | None = None,
         target: TargetKind | None = None,
     ) -> Self:
         """Check and freeze.
@@ -141,7 +145,7 @@ class Data:
                 raise InvalidData(f"The unlabelled rows have {rest.shape[1]} columns, the others {d}.")
             unlabelled = unlabelled._replace(x=rest)
         meaning = tuple(names), tuple(words), tuple(labels), indicated
-        return cls(task, matrix, values, targets, row_weights, kinds, *meaning, numbers, unlabelled, items)
+        return cls(task, matrix, values, targets, row_weights, kinds, *meaning, numbers, unlabelled, items, relations)
 
     @property
     def codes(self) -> Labels:
@@ -174,7 +178,12 @@ class Data:
         numbers = None if self.numbers is None else self.numbers[rows]
         meaning = self.names, self.words, self.labels, self.indicated
         items = None if self.items is None else self.items[rows]
-        return Data(self.task, *picked, self.levels, *meaning, numbers, self.unlabelled, items)
+        taken = Data(self.task, *picked, self.levels, *meaning, numbers, self.unlabelled, items)
+        if self.relations is None:
+            return taken
+        places = np.arange(len(self.x))[rows]
+        taken = taken if self.relations.square is None else taken.columns(places)
+        return replace(taken, relations=self.relations.take(places, len(self.x)))
 
     def columns(self, places: Labels) -> "Data":
         """The same rows, only these columns."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from app.ml.contract.params import Learner
+from app.ml.contract.relations import Form
 from app.ml.contract.task import Task
 
 
@@ -28,6 +29,8 @@ class Inputs(NamedTuple):
     kinds: Mapping[str, str]
     """`ColumnKind` of each input, and of functions of inputs, by name."""
     size: Size
+    relations: Form | None = None
+    """Form in which relations between rows are given; None: there are none."""
 
 
 def _once(size: Size) -> tuple[float, Size]:

@@ -34,10 +34,20 @@ def clustering(x: Matrix, labels: Labels, centres: Matrix, draws: Resamples) -> 
     ]
 
 
-def _silhouette(x: Matrix, labels: Labels, draws: Resamples) -> Metric:
+def related(square: Matrix, labels: Labels, draws: Resamples) -> list[Metric]:
+    """Of a clustering by given dissimilarities (n, n) of its rows."""
+    sizes = np.bincount(labels)
+    return [
+        _silhouette(square, labels, draws, square),
+        *(counted("size", int(size), labels.size, str(j)) for j, size in enumerate(sizes)),
+    ]
+
+
+def _silhouette(x: Matrix, labels: Labels, draws: Resamples, square: Matrix | None = None) -> Metric:
     """The mean silhouette; of many rows that of a sample, each beside all rows."""
     rows = validity.sampled(labels.size)
-    return mean("silhouette", validity.silhouettes(x, labels, rows), draws._replace(group=draws.group[rows]))
+    found = validity.silhouettes(x, labels, rows, square)
+    return mean("silhouette", found, draws._replace(group=draws.group[rows]))
 
 
 def _calinski_harabasz(squares: Vector, between: Vector, k: int, draws: Resamples) -> Metric:

@@ -12,7 +12,7 @@ from app.ml.contract.labels import Class
 from app.ml.contract.task import PredictionKind
 from app.ml.evaluation import auc
 from app.ml.evaluation import metrics as measures
-from app.ml.evaluation.cluster_metrics import clustering
+from app.ml.evaluation.cluster_metrics import clustering, related
 from app.ml.evaluation.costs import CostReport, Costs, cost_report
 from app.ml.evaluation.plots import over_predictions
 from app.ml.evaluation.predictions import Predictions
@@ -117,14 +117,16 @@ def evaluate(
 
 
 def _without_target(data: Data, predicted: Predictions, draws: Resamples) -> list[Metric]:
+    relations, kind = data.relations, data.task.record.prediction
+    if kind is PredictionKind.LABEL and relations is not None and relations.square is not None:
+        return related(relations.square, predicted.values, draws)
     if predicted.centres is not None:
         return clustering(data.x, predicted.values, predicted.centres, draws)
     if predicted.restored is not None:
         return measures.projection(data.x, predicted.restored, predicted.origin, draws)
-    if data.targets.shape[1] and data.task.record.prediction is PredictionKind.COORDINATES:
+    if data.targets.shape[1] and kind is PredictionKind.COORDINATES:
         return [measures.separation(predicted.values, data.codes, data.targets.shape[1], draws)]
-    of_density = data.task.record.prediction is PredictionKind.LOG_DENSITY
-    return [measures.mean("log_density", predicted.values, draws)] if of_density else []
+    return [measures.mean("log_density", predicted.values, draws)] if kind is PredictionKind.LOG_DENSITY else []
 
 
 def _draws(data: Data, rng: np.random.Generator | None) -> Resamples:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from app.errors import Fault, InvalidRequest
 from app.ml import nested
-from app.ml.contract.algorithm import Accepts, Inputs, Size, Task
+from app.ml.contract.algorithm import Accepts, Form, Inputs, Size, Task
 from app.ml.contract.columns import TableColumn
 from app.ml.preparation.function_checks import function_faults, functions, named_kinds
 from app.ml.tables.casting import kind_faults, kind_warnings, recast_columns
@@ -22,6 +22,8 @@ from app.ml.training.groups import group_faults, group_warnings, streaming_fault
 from app.ml.training.items import item_faults
 from app.ml.training.plan_warnings import batch_warnings, plan_warnings
 from app.ml.training.projection import Projection, coordinates, projection_faults
+from app.ml.training.relation_faults import relation_faults
+from app.ml.training.square_table import unprepared
 from app.ml.training.task_choice import chosen_task, classes_of
 from app.ml.training.time_order import time_faults, time_streaming_fault
 from app.ml.training.train_spec import TrainSpec
@@ -78,6 +80,9 @@ def plan(
     if spec.validation.method == "loo" and (spec.target is None if task is None else not task.supervised):
         faults.append(Fault("/validation/method", "Leave-one-out compares predictions with a target: take kfold."))
     faults += projection_faults(spec, projection, known)
+    faults += relation_faults(spec, known, rows)
+    if spec.relations is not None and spec.relations.form == "square":
+        spec = unprepared(spec)
     features, warnings = chosen_features(spec, columns, rows) if projection is None else (projection.features, [])
     chosen = [known[name] for name in features if name in known]
     if projection is not None:
@@ -128,6 +133,6 @@ def _size(
         kinds = named_kinds(spec.preprocessing, kinds)
     if task is None:
         return size, faults
-    inputs = Inputs(kinds, size)
+    inputs = Inputs(kinds, size, None if spec.relations is None else Form(spec.relations.form))
     algorithm = nested.entry_of(spec.algorithm).algorithm
     return size, [*nested.faults(algorithm, spec.algorithm, task, "/algorithm", inputs), *faults]

@@ -10,6 +10,7 @@ from app.ml.contract.given_kinds import KindName
 from app.ml.evaluation.validation import Validation
 from app.ml.preparation.request import Preprocessing
 from app.ml.training.class_weights import ClassWeight
+from app.ml.training.relation_request import RelationRequest
 from app.wire import Body
 
 if TYPE_CHECKING:
@@ -39,6 +40,11 @@ class TrainSpec(Body):
         None,
         description="A column that names the rows, each by another value: neighbours and cuts of a dendrogram list "
         "these names beside row numbers. It is no feature unless `features` names it. Null: rows have numbers only.",
+    )
+    relations: RelationRequest | None = Field(
+        None,
+        description="Relations between the rows, for algorithms that learn from them. Null: rows are related by their "
+        "columns only.",
     )
     class_weight: ClassWeight | None = Field(
         None,

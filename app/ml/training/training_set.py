@@ -27,6 +27,7 @@ from app.ml.contract.algorithm import (
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.data import Unlabelled
 from app.ml.contract.labels import Class, codes_of
+from app.ml.contract.relations import Relations
 from app.ml.evaluation.group_splits import among, read_groups
 from app.ml.evaluation.splits import Split, holdout, kfold
 from app.ml.evaluation.time_splits import TimeOrder, expanding, latest, read_times
@@ -41,6 +42,7 @@ from app.ml.training.class_weights import ClassWeight, weighted
 from app.ml.training.incremental import Batches, fit_batches
 from app.ml.training.items import read_items
 from app.ml.training.plan import Plan
+from app.ml.training.related_rows import read_relations
 from app.ml.training.train_spec import TrainSpec
 
 
@@ -66,6 +68,8 @@ class TrainingSet(NamedTuple):
     """(rows,) the order of time in which splits keep them."""
     items: NDArray[np.str_] | None = None
     """(n,) names of all rows of the table."""
+    relations: Relations | None = None
+    """Between all rows of the table."""
     class_weight: ClassWeight | None = None
     each: Each = in_turn
     """Makes fits of these rows, or parts of one, perhaps at once."""
@@ -88,14 +92,18 @@ class TrainingSet(NamedTuple):
         if spec.sigma is not None:
             weights = read_weights(table.column(spec.sigma), spec.sigma, target.rows, exponent=-2)
         known = {c.name: RawColumn(c.name, ColumnKind(c.kind), c.notation, c.source_kind) for c in planned.columns}
+        raw = (
+            Raw.read(table, [known[name] for name in planned.features])
+            if planned.projection is None
+            else planned.projection.raw(table)
+        )
+        items = None if spec.item is None or planned.batch_rows else read_items(table, spec.item)
         return cls(
             task=planned.task,
             algorithm=algorithm,
             params=_params(spec, algorithm),
             preprocessing=spec.preprocessing,
-            raw=Raw.read(table, [known[name] for name in planned.features])
-            if planned.projection is None
-            else planned.projection.raw(table),
+            raw=raw,
             target=target,
             weights=weights,
             errors_known=spec.sigma is not None,
@@ -103,7 +111,8 @@ class TrainingSet(NamedTuple):
             without_target=np.setdiff1d(np.arange(table.num_rows), target.rows, assume_unique=True),
             groups=None if (group := spec.validation.group) is None else read_groups(table, group, target.rows),
             times=None if (time := spec.validation.time) is None else read_times(table, time, target.rows),
-            items=None if spec.item is None or planned.batch_rows else read_items(table, spec.item),
+            items=items,
+            relations=read_relations(spec, raw, items, gaps=Accepts.MISSING in algorithm.accepts),
             class_weight=spec.class_weight,
             each=each,
         )
@@ -176,11 +185,15 @@ class TrainingSet(NamedTuple):
             outcome = Outcome.of(carried(how.target, y) if self.task.of_numbers else y, self.classes)
         elif self.unlabelled.size:
             known = np.concatenate([known, self.unlabelled])
-        return Preparation.fit(self.raw, known, how, self.accepted, outcome, centred=centred)
+        raw = self.raw
+        if self.is_square:
+            raw = raw.named([raw.columns[row].name for row in known])
+        return Preparation.fit(raw, known, how, self.accepted, outcome, centred=centred)
 
     def raw_matrix(self, preparation: Preparation, rows: Labels) -> Matrix:
         """The raw matrix of these rows, in the codes of the preparation."""
-        return coded(self.raw, self.target.rows[rows], code_tables(preparation.codes, self.raw))
+        raw = self._raw_of(preparation)
+        return coded(raw, self.target.rows[rows], code_tables(preparation.codes, raw))
 
     def training_data(self, preparation: Preparation, rows: Labels) -> Data:
         """These rows, at least one, and the unlabelled ones, as a fit gets them."""
@@ -190,15 +203,25 @@ class TrainingSet(NamedTuple):
         return replace(data, unlabelled=Unlabelled(self._matrix(preparation, rest), rest))
 
     def _matrix(self, preparation: Preparation, table_rows: Labels) -> Matrix:
-        x = preparation.of(self.raw, table_rows)
+        x = preparation.of(self._raw_of(preparation), table_rows)
         x.setflags(write=False)  # so that it is taken as it is, not copied
         return x
 
+    @property
+    def is_square(self) -> bool:
+        """True if the table has a column for every row; fits then learn from the columns of their own rows."""
+        return self.relations is not None and self.relations.square is not None
+
+    def _raw_of(self, preparation: Preparation) -> Raw:
+        """With the columns of a preparation."""
+        return self.raw.named([column.name for column in preparation.inputs]) if self.is_square else self.raw
+
     def data(self, preparation: Preparation, rows: Labels) -> Data:
         """These rows, at least one, as the algorithm gets them."""
+        known = self.target.rows[rows]
         return Data.of(
             self.task,
-            self._matrix(preparation, self.target.rows[rows]),
+            self._matrix(preparation, known),
             self.target.y[rows] if self.target.y.size else None,
             classes=len(self.classes),
             weights=None if self.weights is None else self.weights[rows],
@@ -209,7 +232,8 @@ class TrainingSet(NamedTuple):
             labels=self.classes,
             indicated=_indicated(preparation),
             numbers=self.numbers[rows],
-            items=None if self.items is None else self.items[self.target.rows[rows]],
+            items=None if self.items is None else self.items[known],
+            relations=self.relations and self.relations.take(known, len(self.raw.values)),
             target=self.algorithm.target(self.task),
         )
 

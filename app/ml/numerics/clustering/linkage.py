@@ -18,6 +18,8 @@ from app.ml.numerics.clustering.compiled import agglomeration, dendrogram
 Linkage: TypeAlias = Literal["single", "complete", "average", "ward"]
 IN_TRIANGLE = {"complete": agglomeration.COMPLETE, "average": agglomeration.AVERAGE}
 """Linkages that keep the distances of all pairs."""
+OF_PAIRS = {"single": agglomeration.SINGLE, **IN_TRIANGLE}
+"""Linkages of given distances."""
 
 
 class Merges(NamedTuple):
@@ -44,6 +46,15 @@ def linkage(x: Matrix, weights: Vector, kind: Linkage, p: float) -> Merges:
         triangle = np.empty(len(x) * (len(x) - 1) // 2)
         agglomeration.triangle_of(rows, p, triangle)
         agglomeration.chain(triangle, sizes, IN_TRIANGLE[kind], *found)
+    return _tree(*found, scale)
+
+
+def linkage_of_square(square: Matrix, weights: Vector, kind: Linkage) -> Merges:
+    """Of given dissimilarities (n, n), symmetric. Not Ward's, which is of centroids."""
+    scale = unit(square)
+    found = _found(len(square))
+    triangle = np.concatenate([square[i, :i] for i in range(len(square))]) / scale
+    agglomeration.chain(triangle, weights.astype(np.float64), OF_PAIRS[kind], *found)
     return _tree(*found, scale)
 
 
@@ -88,8 +99,12 @@ def widest_gap(heights: Vector) -> int:
 
 
 def cophenetic_correlation(x: Matrix, tree: Merges, p: float) -> float:
-    """Correlation of the distances of rows with the heights at which they join; NaN where either does not vary."""
+    """Correlation of the distances of rows with the heights at which they join; NaN where either does not vary.
+
+    p: as in `linkage`, of rows x (n, d); 0: x (n, n) holds their distances.
+    """
     scale = unit(x)
     order, gaps = np.empty(len(x), np.intp), np.zeros(len(x))
     dendrogram.leaves(tree.children, tree.sizes, tree.heights / scale, order, gaps)
-    return float(dendrogram.correlation(np.ascontiguousarray(x[order] / scale), p, gaps))
+    rows = x[order] if p else x[np.ix_(order, order)]
+    return float(dendrogram.correlation(np.ascontiguousarray(rows / scale), p, gaps))

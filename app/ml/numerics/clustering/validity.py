@@ -24,21 +24,26 @@ def sampled(n: int) -> Labels:
     return np.arange(n) if n <= most else np.linspace(0, n - 1, most).round().astype(np.intp)
 
 
-def silhouettes(x: Matrix, labels: Labels, rows: Labels) -> Vector:
+def silhouettes(x: Matrix, labels: Labels, rows: Labels, square: Matrix | None = None) -> Vector:
     """(m,) for these rows (m,) of x (n, d): (b - a) / max(a, b), from -1 to 1, larger where a row is nearer to its own
     cluster. a: mean distance to the others of its cluster; b: that to the nearest other cluster. 0 for a row that is
     alone in its cluster; NaN where there is one cluster only.
+
+    square: (n, n) distances, instead of the Euclidean ones of x.
     """
     found, own = np.unique(labels, return_inverse=True)
     if found.size < 2:
         return np.full(rows.size, np.nan)
     order = np.argsort(own, kind="stable")
     counts = np.bincount(own)
-    starts, sorted_x = np.cumsum(counts) - counts, x[order]
+    starts, sorted_x = np.cumsum(counts) - counts, x[order] if square is None else x
     result, step = np.empty(rows.size), max(1, BLOCK // len(x))
     for start in range(0, rows.size, step):
         some = rows[start : start + step]
-        distances = np.sqrt(np.maximum(squared_distances(x[some], sorted_x), 0.0))
+        if square is None:
+            distances = np.sqrt(np.maximum(squared_distances(x[some], sorted_x), 0.0))
+        else:
+            distances = square[np.ix_(some, order)]
         sums, mine, places = np.add.reduceat(distances, starts, axis=1), own[some], np.arange(some.size)
         inside = sums[places, mine] / np.maximum(counts[mine] - 1, 1)
         means = sums / counts

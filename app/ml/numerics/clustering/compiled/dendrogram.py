@@ -64,7 +64,8 @@ def leaves(children: Labels, sizes: Labels, heights: Vector, order: Labels, gaps
 def correlation(x: Matrix, p: float, gaps: Vector) -> float:
     """Correlation of distances with the heights at which pairs of rows join; rows in the order of the leaves.
 
-    NaN where one of them is the same for all pairs.
+    p: of the distance of rows x (n, d); 0: x (n, n) holds the distances. NaN where one of them is the same for all
+    pairs.
     """
     n, shift = x.shape[0], gaps.max() / 2
     sums, squares = np.zeros(2), np.zeros(3)
@@ -72,7 +73,8 @@ def correlation(x: Matrix, p: float, gaps: Vector) -> float:
         height = 0.0
         for j in range(i + 1, n):
             height = max(height, gaps[j])
-            a, b = metric(x[i], x[j], p) - shift, height - shift
+            apart = metric(x[i], x[j], p) if p > 0 else x[i, j]
+            a, b = apart - shift, height - shift
             sums[0] += a
             sums[1] += b
             squares[0] += a * a
