@@ -48,8 +48,8 @@ def numeric(services):
 
 
 @pytest.fixture(scope="module")
-def done(client, worker):
-    """`done(kind, body)`: the job, when it has succeeded."""
+def ended(client, worker):
+    """`ended(kind, body)`: the job, when it has ended."""
 
     def run(kind, body):
         job = client.post(f"/v1/jobs/{kind}", json=body)
@@ -58,6 +58,17 @@ def done(client, worker):
         while (result := client.get(job.headers["location"]).json())["state"] in {"queued", "running"}:
             assert time.monotonic() < until
             time.sleep(0.1)
+        return result
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def done(ended):
+    """`done(kind, body)`: the job, when it has succeeded."""
+
+    def run(kind, body):
+        result = ended(kind, body)
         assert result["state"] == "succeeded", result
         return result
 

@@ -6,7 +6,8 @@ root of twice what joining them adds to the squared distances of the rows from t
 its height, are kept as a tree. It is cut into a number of clusters or at a height. Equal rows are never parted.
 A new row belongs to the cluster of the nearest training row, so a training row has its own label.
 Instead of distances between columns, a square table may give the dissimilarity of every pair of rows; then a new row
-has its dissimilarities to the training rows.
+has its dissimilarities to the training rows. Or edges give the dissimilarities of pairs that are known: single linkage
+takes any that connect all rows, complete and average linkage those of all pairs.
 The cophenetic correlation compares the distances of rows with the heights at which they join: near 1 the tree keeps
 the distances.
 
@@ -54,6 +55,7 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.numerics.clustering.linkage import (
+    GIVEN,
     IN_TRIANGLE,
     Linkage,
     Merges,
@@ -61,6 +63,7 @@ from app.ml.numerics.clustering.linkage import (
     heights_beside,
     labels,
     linkage,
+    linkage_of_edges,
     linkage_of_square,
     merges_below,
     widest_gap,
@@ -111,29 +114,35 @@ class State(NamedTuple):
     sizes: Labels
     """(n - 1,) rows of the cluster made."""
     cophenetic: Vector
-    """(1,) cophenetic correlation; NaN where distances or heights do not vary."""
+    """(1,) cophenetic correlation; NaN where distances or heights do not vary, or pairs are unknown."""
     items: NDArray[np.str_] | None = None
     """(n,) names of the rows; None: they have none."""
 
 
 def fit(params: Agglomerative, data: Data, context: Context) -> Fit[State]:
-    n, p = len(data.x), POWERS[params.metric]
-    given = data.relations is not None
-    if given:
-        tree = linkage_of_square(data.x, data.weights, params.linkage)
-    else:
-        tree = linkage(data.x, data.weights, params.linkage, p)
+    n = len(data.x)
+    tree, correlation = _tree(params, data)
     context.progress(0.8)
     wanted, equal = _merges(params, tree.heights), merges_below(tree.heights, 0.0)
     merges = max(wanted, equal)
     numbers = np.arange(n) if data.numbers is None else data.numbers
-    cophenetic = np.array([cophenetic_correlation(data.x, tree, 0.0 if given else p)])
-    state = State(
-        data.x[:, :0] if given else data.x, numbers, labels(tree.children, merges), *tree, cophenetic, data.items
-    )
+    rows = data.x if data.square is None else data.x[:, :0]
+    state = State(rows, numbers, labels(tree.children, merges), *tree, np.array([correlation]), data.items)
     few = params.distance_threshold is None and n - merges < params.n_clusters
     warnings = [f"There are only {n - merges} distinct rows, so there are {n - merges} clusters."] if few else []
     return Fit(state, iterations=n - 1, warnings=warnings)
+
+
+def _tree(params: Agglomerative, data: Data) -> tuple[Merges, float]:
+    """With its cophenetic correlation; NaN of edges, which leave pairs unknown."""
+    if data.square is not None:
+        tree = linkage_of_square(data.square, data.weights, params.linkage)
+        return tree, cophenetic_correlation(data.square, tree, GIVEN)
+    if data.relations is not None and data.relations.edges is not None:
+        return linkage_of_edges(data.relations.edges, data.weights, params.linkage), math.nan
+    p = POWERS[params.metric]
+    tree = linkage(data.x, data.weights, params.linkage, p)
+    return tree, cophenetic_correlation(data.x, tree, p)
 
 
 def _merges(params: Agglomerative, heights: Vector) -> int:
@@ -196,7 +205,7 @@ ALGORITHM = Algorithm(
     memory=_memory,
     seconds=_seconds,
     rowwise=True,
-    relations={Form.SQUARE: {Meaning.DISSIMILARITY}},
+    relations={form: {Meaning.DISSIMILARITY} for form in (Form.SQUARE, Form.EDGES)},
     summary=summary,
     queries={"cut": tree},
     breaks={

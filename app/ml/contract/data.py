@@ -148,6 +148,11 @@ class Data:
         return cls(task, matrix, values, targets, row_weights, kinds, *meaning, numbers, unlabelled, items, relations)
 
     @property
+    def square(self) -> Matrix | None:
+        """(n, n) given values of all pairs of rows; None: there are none."""
+        return None if self.relations is None else self.relations.square
+
+    @property
     def codes(self) -> Labels:
         """Class codes, shape (n,)."""
         return self.y.astype(np.intp)
@@ -182,7 +187,7 @@ class Data:
         if self.relations is None:
             return taken
         places = np.arange(len(self.x))[rows]
-        taken = taken if self.relations.square is None else taken.columns(places)
+        taken = taken if self.square is None else taken.columns(places)
         return replace(taken, relations=self.relations.take(places, len(self.x)))
 
     def columns(self, places: Labels) -> "Data":

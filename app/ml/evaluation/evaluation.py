@@ -117,9 +117,9 @@ def evaluate(
 
 
 def _without_target(data: Data, predicted: Predictions, draws: Resamples) -> list[Metric]:
-    relations, kind = data.relations, data.task.record.prediction
-    if kind is PredictionKind.LABEL and relations is not None and relations.square is not None:
-        return related(relations.square, predicted.values, draws)
+    kind = data.task.record.prediction
+    if kind is PredictionKind.LABEL and data.square is not None:
+        return related(data.square, predicted.values, draws)
     if predicted.centres is not None:
         return clustering(data.x, predicted.values, predicted.centres, draws)
     if predicted.restored is not None:

@@ -37,17 +37,12 @@ def predictions(learned: Learned, data: Data, train: Data) -> Predictions:
         return Predictions(values, meaning(algorithm, params, data.task), accepted)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is reported as undefined
         match data.task.record.prediction:
-            case PredictionKind.LABEL if not _of_square(train):
+            case PredictionKind.LABEL if train.square is None:
                 return Predictions(values, centres=_centroids(learned, train, int(values.max())))
             case PredictionKind.COORDINATES if algorithm.inverse:
                 restored = algorithm.inverse(params, state, values)
                 return Predictions(values, restored=restored, origin=train.x.mean(axis=0))
     return Predictions(values)
-
-
-def _of_square(train: Data) -> bool:
-    """True if columns are values beside the training rows, of which there is no mean."""
-    return train.relations is not None and train.relations.square is not None
 
 
 def _centroids(learned: Learned, train: Data, last: int) -> Matrix:

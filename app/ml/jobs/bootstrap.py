@@ -21,6 +21,7 @@ from app.ml.tables.rows import read_rows
 from app.ml.training.cost import BASE_SECONDS
 from app.ml.training.plan import Plan, plan
 from app.ml.training.refits import Numbers, Refits, refit
+from app.ml.training.relation_faults import repeated_rows
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 from app.references import DatasetReference
@@ -171,6 +172,8 @@ def _planned(request: BootstrapRequest, spec: TrainSpec, columns: tuple[TableCol
         faults = [f if f.pointer == "/dataset" else Fault(f"{root}{f.pointer}", f.detail, f.code) for f in error.faults]
         raise InvalidRequest(error.detail, faults=faults) from None
     faults = []
+    if spec.relations is not None:
+        faults.append(repeated_rows("/model" if request.training is None else "/training", "a model without relations"))
     if request.rows and not planned.task.supervised:
         faults.append(Fault("/rows", "Only models with a target predict something that can be compared."))
     if request.interval == "accelerated" and planned.units > MOST_LEFT_OUT:

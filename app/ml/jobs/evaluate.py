@@ -21,6 +21,7 @@ from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Reques
 from app.ml.models import seen_rows
 from app.ml.models.model import Header
 from app.ml.tables.casting import kinds_used
+from app.ml.training.relation_faults import evaluation_faults
 from app.ml.training.table_evaluation import (
     column_faults,
     evaluate_table,
@@ -128,6 +129,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
 def _faults(request: EvaluateRequest, version: Version, sheet: Sheet) -> Iterator[Fault]:
     header, name = version.header, _target(request, version)
     yield from request.choice_faults()
+    yield from evaluation_faults(Task(header.task), header.receipt)
     if request.rows == "held_out" and not trainings(version.header.receipt, sheet.digest):
         yield Fault("/rows", "The model has not learned from this dataset: it holds out none of its rows.")
     if request.rows == "held_out" and name != _truth_of(header):

@@ -109,6 +109,9 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
         raise InvalidRequest(faults=[Fault("/alternatives", "All candidates must do the same task: name it in task.")])
     if fault := criterion_fault(request.metric, clusters=plans[0].task.labels):
         raise InvalidRequest(faults=[Fault("/metric", fault)])
+    if request.metric == "gap" and request.relations is not None:
+        detail = "gap compares with rows drawn in their columns, not with relations: take silhouette or stability."
+        raise InvalidRequest(faults=[Fault("/metric", detail)])
     folds = 1 if request.metric == Q else request.validation.folds * fits_per_fold(request.metric)
     estimate = SearchEstimate(
         candidates=len(found),

@@ -4,31 +4,48 @@ from collections.abc import Iterator, Mapping
 
 from app.errors import Fault
 from app.ml import nested
-from app.ml.contract.algorithm import Form, Meaning
+from app.ml.contract.algorithm import JSON, Form, Meaning, Task
 from app.ml.contract.columns import TableColumn
+from app.ml.training.edge_table import EdgeTable, edge_faults
 from app.ml.training.square_table import square_faults
 from app.ml.training.train_spec import TrainSpec
 
 AT = "/relations"
 
 
-def relation_faults(spec: TrainSpec, known: Mapping[str, TableColumn], rows: int) -> Iterator[Fault]:
-    """known: columns of the dataset by name. rows: of the dataset."""
+def relation_faults(
+    spec: TrainSpec, known: Mapping[str, TableColumn], rows: int, edges: EdgeTable | None
+) -> Iterator[Fault]:
+    """known: columns of the dataset by name. rows: of the dataset. edges: the dataset that the relations name."""
     given = spec.relations
     if given is None:
         return
-    yield from _not_taken(spec)
+    yield from _not_taken(spec, Form(given.form), Meaning(given.meaning))
     if given.form == "square":
         yield from square_faults(spec, known, rows)
+    else:
+        yield from edge_faults(given, edges, spec.item)
+    if spec.validation.method == "bootstrap":
+        yield repeated_rows("/validation/method", "kfold")
 
 
-def _not_taken(spec: TrainSpec) -> Iterator[Fault]:
+def repeated_rows(at: str, instead: str) -> Fault:
+    return Fault(at, f"Resamples repeat rows, and relations are between different rows: take {instead}.")
+
+
+def _not_taken(spec: TrainSpec, form: Form, meaning: Meaning) -> Iterator[Fault]:
     """Relations that the algorithm does not learn from."""
-    assert spec.relations is not None  # noqa: S101 - the caller has looked
-    form, meaning, name = Form(spec.relations.form), Meaning(spec.relations.meaning), spec.algorithm.name
-    taken = nested.entry_of(spec.algorithm).algorithm.relations
+    name, taken = spec.algorithm.name, nested.entry_of(spec.algorithm).algorithm.relations
     if form not in taken:
         does = f"takes relations in the form {' or '.join(taken)} only" if taken else "takes no relations between rows"
         yield Fault(f"{AT}/form", f"{name} {does}.", "not_taken")
     elif meaning not in taken[form]:
         yield Fault(f"{AT}/meaning", f"{name} takes the meaning {' or '.join(taken[form])} only.", "not_taken")
+
+
+def evaluation_faults(task: Task, receipt: Mapping[str, JSON]) -> Iterator[Fault]:
+    """Of a model without a target that learned a square table: rows of another one say nothing of each other."""
+    relations = (receipt.get("spec") or {}).get("relations") or {}
+    if relations.get("form") == "square" and not task.supervised:
+        detail = "It was trained on a square table: metrics of other rows need their values beside each other."
+        yield Fault("/model", f"{detail} Hold rows out in the training instead.")

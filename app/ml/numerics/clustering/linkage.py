@@ -11,8 +11,12 @@ import math
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy
+from numpy.typing import NDArray
 
+from app.errors import InvalidData
 from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.contract.relations import Edges
 from app.ml.numerics.clustering.compiled import agglomeration, dendrogram
 
 Linkage: TypeAlias = Literal["single", "complete", "average", "ward"]
@@ -20,6 +24,8 @@ IN_TRIANGLE = {"complete": agglomeration.COMPLETE, "average": agglomeration.AVER
 """Linkages that keep the distances of all pairs."""
 OF_PAIRS = {"single": agglomeration.SINGLE, **IN_TRIANGLE}
 """Linkages of given distances."""
+GIVEN = 0.0
+"""Instead of the p of a distance: a matrix holds the distances themselves."""
 
 
 class Merges(NamedTuple):
@@ -51,14 +57,46 @@ def linkage(x: Matrix, weights: Vector, kind: Linkage, p: float) -> Merges:
 
 def linkage_of_square(square: Matrix, weights: Vector, kind: Linkage) -> Merges:
     """Of given dissimilarities (n, n), symmetric. Not Ward's, which is of centroids."""
-    scale = unit(square)
-    found = _found(len(square))
-    triangle = np.concatenate([square[i, :i] for i in range(len(square))]) / scale
-    agglomeration.chain(triangle, weights.astype(np.float64), OF_PAIRS[kind], *found)
+    return _of_triangle(np.concatenate([square[i, :i] for i in range(len(square))]), weights, kind)
+
+
+def linkage_of_edges(edges: Edges, weights: Vector, kind: Linkage) -> Merges:
+    """Of known dissimilarities: single linkage where edges connect all rows, another where every pair has one.
+
+    Raises InvalidData where they do not.
+    """
+    n = len(weights)
+    if len(edges.values) == n * (n - 1) // 2:
+        triangle = np.empty(len(edges.values))
+        triangle[edges.second * (edges.second - 1) // 2 + edges.first] = edges.values
+        return _of_triangle(triangle, weights, kind)
+    if kind != "single":
+        lacking = n * (n - 1) // 2 - len(edges.values)
+        raise InvalidData(f"{kind} linkage needs a value for every pair of rows; {lacking} have none: take single.")
+    return _of_forest(edges, n)
+
+
+def _of_triangle(triangle: Vector, weights: Vector, kind: Linkage) -> Merges:
+    scale = unit(triangle)
+    found = _found(len(weights))
+    agglomeration.chain(triangle / scale, weights.astype(np.float64), OF_PAIRS[kind], *found)
     return _tree(*found, scale)
 
 
-def unit(x: Matrix) -> float:
+def _of_forest(edges: Edges, n: int) -> Merges:
+    """By the minimum spanning tree. Ranks stand for values, of which a sparse matrix would lose those of 0."""
+    order = np.argsort(edges.values, kind="stable")
+    ranks = np.empty(len(order))
+    ranks[order] = np.arange(1, len(order) + 1)
+    graph = scipy.sparse.csr_array((ranks, (edges.first, edges.second)), (n, n))
+    kept = np.sort(scipy.sparse.csgraph.minimum_spanning_tree(graph).data).astype(np.intp)
+    if len(kept) < n - 1:
+        raise InvalidData(f"The edges leave the rows in {n - len(kept)} groups without an edge between them.")
+    used = order[kept - 1]
+    return _tree(edges.first[used], edges.second[used], edges.values[used], 1.0)
+
+
+def unit(x: NDArray[np.float64]) -> float:
     """A power of two that brings the largest number near 1, so that squares neither overflow nor vanish."""
     return math.ldexp(1.0, max(-1021, math.frexp(float(np.abs(x).max(initial=0.0)))[1]))
 
@@ -101,10 +139,10 @@ def widest_gap(heights: Vector) -> int:
 def cophenetic_correlation(x: Matrix, tree: Merges, p: float) -> float:
     """Correlation of the distances of rows with the heights at which they join; NaN where either does not vary.
 
-    p: as in `linkage`, of rows x (n, d); 0: x (n, n) holds their distances.
+    p: as in `linkage`, of rows x (n, d); GIVEN: x (n, n) holds their distances.
     """
     scale = unit(x)
     order, gaps = np.empty(len(x), np.intp), np.zeros(len(x))
     dendrogram.leaves(tree.children, tree.sizes, tree.heights / scale, order, gaps)
-    rows = x[order] if p else x[np.ix_(order, order)]
+    rows = x[np.ix_(order, order)] if p == GIVEN else x[order]
     return float(dendrogram.correlation(np.ascontiguousarray(rows / scale), p, gaps))
