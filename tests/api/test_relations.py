@@ -102,7 +102,7 @@ def test_edges_of_another_dataset_join_the_rows_they_name(client, done, cities, 
     np.testing.assert_array_equal(together(cut["labels"]), together(fcluster(tree, 4, "maxclust")))
     np.testing.assert_allclose([merge["height"] for merge in cut["merges"]], tree[:, 2], rtol=1e-9)
     receipt = client.get("/v1/models/roads/versions/1").json()["receipt"]
-    assert receipt["edges_digest"] == client.get(f"/v1/datasets/{roads}").json()["digest"]
+    assert receipt["relations_digest"] == client.get(f"/v1/datasets/{roads}").json()["digest"]
 
 
 @pytest.mark.parametrize(
@@ -124,3 +124,26 @@ def test_relations_that_do_not_fit_are_refused_by_name(client, square, more, fau
     response = client.post("/v1/jobs/train:validate", json=request)
     assert response.status_code == 422
     assert sorted((error["pointer"], error["code"]) for error in response.json()["errors"]) == faults
+
+
+def test_pairs_of_another_dataset_keep_rows_together_and_apart(client, done, ended, cities, upload):
+    truth = np.arange(24) // 8
+    rows = [
+        [NAMES[i], NAMES[j], "must" if truth[i] == truth[j] else "cannot"]
+        for i, j in [(i, i + 1) for i in range(23)] + [(0, 9), (1, 17), (8, 20)]
+    ]
+    named = {"form": "pairs", "first": "one", "second": "other", "kind": "kind"}
+    pairs = upload(["one", "other", "kind"], rows)
+    params = {"name": "pck_means", "n_clusters": 3, "must_link_weight": 1e6, "cannot_link_weight": 1e6}
+    request = {"model": "kept", "dataset": cities, "item": "city", "algorithm": params}
+    done("train", request | {"relations": named | {"dataset": pairs}})
+    summary = client.get("/v1/models/kept/versions/1/report").json()["summary"]
+    assert (summary["must_link_pairs"], summary["cannot_link_pairs"]) == (21, 5)
+    assert (summary["must_link_violated"], summary["cannot_link_violated"]) == (0, 0)
+    assert sorted(summary["sizes"]) == [8, 8, 8]
+    odd = upload(["one", "other", "kind"], [*rows, [NAMES[0], NAMES[5], "cannot"]])
+    error = ended("train", request | {"relations": named | {"dataset": odd}})["error"]
+    assert [fault["pointer"] for fault in error["errors"]] == ["/relations/rows/26/kind"]
+    without = {key: value for key, value in request.items() if key != "item"}
+    refused = client.post("/v1/jobs/train:validate", json=without | {"relations": named | {"dataset": pairs}})
+    assert [error["pointer"] for error in refused.json()["errors"]] == ["/item"]

@@ -8,10 +8,9 @@ from app.ml.contract.model_reference import Name
 from app.ml.contract.progress import Reporter
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Sheet
 from app.ml.training.dry_run import TrainEstimate, estimate
-from app.ml.training.edge_table import EdgeTable
 from app.ml.training.plan import Plan, plan
 from app.ml.training.projection import Projection
-from app.ml.training.relation_request import EdgeRelations
+from app.ml.training.related_table import RelatedTable
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from app.references import DatasetReference
@@ -28,26 +27,26 @@ class TrainRequest(TrainSpec, Request):
 
 def needs(request: TrainRequest) -> Needs:
     wanted, relations = request.preprocessing.projection, request.relations
-    edges = (relations.dataset,) if isinstance(relations, EdgeRelations) else ()
-    return Needs((request.dataset, *edges), () if wanted is None else (wanted.wanted,))
+    related = () if relations is None or relations.form == "square" else (relations.dataset,)
+    return Needs((request.dataset, *related), () if wanted is None else (wanted.wanted,))
 
 
 def check(request: TrainRequest, known: JobContext) -> Checked:
-    sheet, *edges = known.datasets
-    named = [EdgeTable(one.digest, one.columns) for one in edges]
-    planned = _planned(request, sheet, named, known.memory_bytes, *(Projection(*one) for one in known.models))
+    sheet, *others = known.datasets
+    related = [RelatedTable(one.digest, one.columns) for one in others]
+    planned = _planned(request, sheet, related, known.memory_bytes, *(Projection(*one) for one in known.models))
     name = request.algorithm.name
     names = dict.fromkeys([name, *(version.header.algorithm for version in known.models)])
     return Checked(request.model, name, tuple(names), estimate(planned, sheet.rows))
 
 
 def run(request: TrainRequest, inputs: Inputs, progress: Reporter) -> Outcome:
-    source, *edges = inputs.datasets
+    source, *others = inputs.datasets
     source = source.used_as(request.kinds)
     sheet = source.sheet
     fitted = (Projection(*loaded.version, loaded.model) for loaded in inputs.models)
-    named = [EdgeTable(one.sheet.digest, one.sheet.columns, one.read) for one in edges]
-    planned = _planned(request, sheet, named, inputs.memory_bytes, *fitted)
+    related = [RelatedTable(one.sheet.digest, one.sheet.columns, one.read) for one in others]
+    planned = _planned(request, sheet, related, inputs.memory_bytes, *fitted)
     read = source.read_beside if planned.batch_rows else source.read
     trained = train(
         planned, read(), data_digest=sheet.digest, reading=sheet.reading, progress=progress, each=inputs.each
@@ -58,13 +57,13 @@ def run(request: TrainRequest, inputs: Inputs, progress: Reporter) -> Outcome:
 def _planned(
     request: TrainRequest,
     sheet: Sheet,
-    edges: Sequence[EdgeTable],
+    related: Sequence[RelatedTable],
     memory_bytes: float,
     projection: Projection | None = None,
 ) -> Plan:
-    planned = plan(
-        request, sheet.columns, sheet.rows, memory_bytes, projection=projection, edges=next(iter(edges), None)
-    )
+    """related: the dataset that the relations name, if they name one."""
+    named = next(iter(related), None)
+    planned = plan(request, sheet.columns, sheet.rows, memory_bytes, projection=projection, related=named)
     more = () if projection is None else projection.warnings(sheet.digest)
     return planned._replace(warnings=(*planned.warnings, *more))
 

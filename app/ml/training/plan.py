@@ -17,12 +17,12 @@ from app.ml.training.class_weights import class_weight_faults
 from app.ml.training.column_faults import column_faults, transform_faults
 from app.ml.training.cost import cost_of, encoded_widths, memory_faults
 from app.ml.training.data_faults import value_faults
-from app.ml.training.edge_table import EdgeTable
 from app.ml.training.feature_choice import chosen_features
 from app.ml.training.groups import group_faults, group_warnings, streaming_fault, units_of
 from app.ml.training.items import item_faults
 from app.ml.training.plan_warnings import batch_warnings, plan_warnings
 from app.ml.training.projection import Projection, coordinates, projection_faults
+from app.ml.training.related_table import RelatedTable
 from app.ml.training.relation_faults import relation_faults
 from app.ml.training.square_table import unprepared
 from app.ml.training.task_choice import chosen_task, classes_of
@@ -54,8 +54,8 @@ class Plan(NamedTuple):
     """Bytes that the training process may take."""
     projection: Projection | None = None
     """Between the table and the columns to learn from."""
-    edges: EdgeTable | None = None
-    """The dataset of edges between the rows."""
+    related: RelatedTable | None = None
+    """The dataset that the relations name."""
 
 
 def plan(
@@ -65,11 +65,11 @@ def plan(
     memory_bytes: float = math.inf,
     *,
     projection: Projection | None = None,
-    edges: EdgeTable | None = None,
+    related: RelatedTable | None = None,
 ) -> Plan:
     """Decide what to do for a table of `rows` rows with these columns, within so much memory.
 
-    projection: the version that the preprocessing names. edges: the dataset that the relations name. Raises
+    projection: the version that the preprocessing names. related: the dataset that the relations name. Raises
     InvalidRequest with every fault of the request.
     """
     unread, warned = [*kind_faults(spec.kinds, columns)], [*kind_warnings(spec.kinds, columns)]
@@ -86,7 +86,7 @@ def plan(
     if spec.validation.method == "loo" and (spec.target is None if task is None else not task.supervised):
         faults.append(Fault("/validation/method", "Leave-one-out compares predictions with a target: take kfold."))
     faults += projection_faults(spec, projection, known)
-    faults += relation_faults(spec, known, rows, edges)
+    faults += relation_faults(spec, known, rows, related)
     if spec.relations is not None and spec.relations.form == "square":
         spec = unprepared(spec)
     features, warnings = chosen_features(spec, columns, rows) if projection is None else (projection.features, [])
@@ -123,7 +123,7 @@ def plan(
         units=units,
         memory_limit=memory_bytes,
         projection=projection,
-        edges=edges,
+        related=related,
     )
 
 

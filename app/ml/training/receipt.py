@@ -21,7 +21,7 @@ def receipt(planned: Plan, data_digest: str, reading: Mapping[str, JSON] | None)
         "libraries": libraries(),
         **({"batch_rows": planned.batch_rows} if planned.batch_rows else {}),
         **({"projection": planned.projection.receipt} if planned.projection else {}),
-        **({"edges_digest": planned.edges.digest} if planned.edges else {}),
+        **({"relations_digest": planned.related.digest} if planned.related else {}),
     }
 
 

@@ -6,7 +6,9 @@ from app.errors import Fault
 from app.ml import nested
 from app.ml.contract.algorithm import JSON, Form, Meaning, Task
 from app.ml.contract.columns import TableColumn
-from app.ml.training.edge_table import EdgeTable, edge_faults
+from app.ml.training.edge_table import edge_faults
+from app.ml.training.pair_table import pair_faults
+from app.ml.training.related_table import RelatedTable, related_faults
 from app.ml.training.square_table import square_faults
 from app.ml.training.train_spec import TrainSpec
 
@@ -14,9 +16,11 @@ AT = "/relations"
 
 
 def relation_faults(
-    spec: TrainSpec, known: Mapping[str, TableColumn], rows: int, edges: EdgeTable | None
+    spec: TrainSpec, known: Mapping[str, TableColumn], rows: int, related: RelatedTable | None
 ) -> Iterator[Fault]:
-    """known: columns of the dataset by name. rows: of the dataset. edges: the dataset that the relations name."""
+    """known: columns of the dataset by name. rows: of the dataset. related: the dataset that the relations
+    name.
+    """
     given = spec.relations
     if given is None:
         return
@@ -24,7 +28,9 @@ def relation_faults(
     if given.form == "square":
         yield from square_faults(spec, known, rows)
     else:
-        yield from edge_faults(given, edges, spec.item)
+        yield from related_faults(given, related, spec.item)
+        columns = {column.name: column for column in (related.columns if related else ())}
+        yield from edge_faults(given, columns) if given.form == "edges" else pair_faults(given, columns)
     if spec.validation.method == "bootstrap":
         yield repeated_rows("/validation/method", "kfold")
 

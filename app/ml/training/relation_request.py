@@ -20,6 +20,14 @@ MeaningName: TypeAlias = Annotated[
 ]
 
 
+RelatedDataset: TypeAlias = Annotated[
+    DatasetReference,
+    Field(description="The id of the dataset of pairs, or its name: the newest dataset of that name."),
+]
+First: TypeAlias = Annotated[str, Field(description="Column with the name of one row.")]
+Second: TypeAlias = Annotated[str, Field(description="Column with the name of the other row.")]
+
+
 class SquareRelations(Body):
     """The dataset is a square table, with a column for every row."""
 
@@ -38,19 +46,49 @@ class EdgeRelations(Body):
         description="`edges`: another dataset lists pairs of rows, by their names in the column `item`, with a value "
         "each. Every pair stands there once, or twice with one value; pairs that are not there are unknown."
     )
-    dataset: DatasetReference = Field(
-        description="The id of the dataset of pairs, or its name: the newest dataset of that name."
-    )
-    first: str = Field(description="Column with the name of one row.")
-    second: str = Field(description="Column with the name of the other row.")
-    value: str = Field(description="Numeric column with the value of the pair.")
+    dataset: RelatedDataset
+    first: First
+    second: Second
+    value: str = Field(description="Numeric column with the value of the pair; null: unknown.")
     meaning: MeaningName
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Columns of the other dataset by the field that names them."""
+        return {"first": self.first, "second": self.second, "value": self.value}
+
+
+class PairRelations(Body):
+    """Another dataset lists pairs of rows that must belong together, or cannot."""
+
+    form: Literal["pairs"] = Field(
+        description="`pairs`: another dataset lists pairs of rows, by their names in the column `item`, that must "
+        "belong together or cannot. Rows that must be with the same row must be together; pairs that contradict each "
+        "other are refused."
+    )
+    dataset: RelatedDataset
+    first: First
+    second: Second
+    kind: str = Field(description="Column whose cells are `must` or `cannot`.")
+    weight: str | None = Field(
+        None, description="Numeric column with the weight of the pair, above 0; null: every pair has the weight 1."
+    )
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Columns of the other dataset by the field that names them."""
+        named = {"first": self.first, "second": self.second, "kind": self.kind}
+        return named if self.weight is None else named | {"weight": self.weight}
+
+    @property
+    def meaning(self) -> Literal["constraint"]:
+        return "constraint"
 
 
 if TYPE_CHECKING:
-    RelationRequest: TypeAlias = SquareRelations | EdgeRelations
+    RelationRequest: TypeAlias = SquareRelations | EdgeRelations | PairRelations
 else:
     RelationRequest = TypeAliasType(
-        "Relations", Annotated[SquareRelations | EdgeRelations, Field(discriminator="form")]
+        "Relations", Annotated[SquareRelations | EdgeRelations | PairRelations, Field(discriminator="form")]
     )
 """One member per form."""

@@ -112,7 +112,7 @@ class TrainingSet(NamedTuple):
             groups=None if (group := spec.validation.group) is None else read_groups(table, group, target.rows),
             times=None if (time := spec.validation.time) is None else read_times(table, time, target.rows),
             items=items,
-            relations=read_relations(spec, raw, items, planned.edges, gaps=Accepts.MISSING in algorithm.accepts),
+            relations=read_relations(spec, raw, items, planned.related, gaps=Accepts.MISSING in algorithm.accepts),
             class_weight=spec.class_weight,
             each=each,
         )

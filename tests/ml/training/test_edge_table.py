@@ -12,8 +12,9 @@ from app.ml.contract.columns import TableColumn
 from app.ml.contract.relations import Edges
 from app.ml.models.model import decode
 from app.ml.numerics.clustering.linkage import linkage_of_edges
-from app.ml.training.edge_table import EdgeTable, read_edges
+from app.ml.training.edge_table import read_edges
 from app.ml.training.plan import plan
+from app.ml.training.related_table import RelatedTable
 from app.ml.training.relation_request import EdgeRelations
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
@@ -112,16 +113,16 @@ def spec_of(**more):
 
 def edges_of(table, kind="numeric", minimum=1.0):
     columns = [TableColumn(name, "categorical", 0, None) for name in "ab"]
-    return EdgeTable("sha256:1", (*columns, TableColumn("km", kind, 0, None, minimum=minimum)), lambda: table)
+    return RelatedTable("sha256:1", (*columns, TableColumn("km", kind, 0, None, minimum=minimum)), lambda: table)
 
 
 def test_a_training_joins_rows_by_their_edges_and_its_receipt_names_both_datasets():
     edges = edges_of(roads(("Bonn", "Husum", 1), ("Husum", "Aachen", 9), ("Aachen", "Kiel", 2)))
-    planned = plan(spec_of(), COLUMNS, 4, edges=edges)
+    planned = plan(spec_of(), COLUMNS, 4, related=edges)
     model = decode(train(planned, TABLE, data_digest="sha256:0").blob)
     assert model.state.labels.tolist() == [0, 1, 1, 0]
     assert model.state.heights.tolist() == [1.0, 2.0, 9.0]
-    assert model.receipt["edges_digest"] == "sha256:1"
+    assert model.receipt["relations_digest"] == "sha256:1"
     assert planned.features == ("x",)
 
 
@@ -138,5 +139,5 @@ def test_a_training_joins_rows_by_their_edges_and_its_receipt_names_both_dataset
 )
 def test_requests_that_do_not_fit_are_refused_before_a_row_is_read(more, edges, faults):
     with pytest.raises(InvalidRequest) as refused:
-        plan(spec_of(**more), COLUMNS, 4, edges=edges)
+        plan(spec_of(**more), COLUMNS, 4, related=edges)
     assert {(fault.pointer, fault.code) for fault in refused.value.faults} == faults

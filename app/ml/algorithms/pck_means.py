@@ -1,0 +1,218 @@
+r"""k-means with pairs: rows that must be in one cluster, and rows that cannot.
+
+The objective adds to the squared distances of the rows from their centres a penalty for every violated pair:
+
+    E = Σᵢ wᵢ‖xᵢ − c(lᵢ)‖² + Σ_must a·vᵢⱼ [lᵢ ≠ lⱼ] + Σ_cannot b·vᵢⱼ [lᵢ = lⱼ]
+
+with the weights v of the pairs, a = `must_link_weight` and b = `cannot_link_weight`. The first centres are the means of
+the largest groups of rows that must be together, far from each other, and then rows as k-means++ draws them. In turn,
+every such group gets the label that costs least while all others keep theirs, so does every row, and centres move to
+the means of their rows: E never rises. Without pairs it is k-means. Whether pairs that cannot be together can all be
+kept apart is a question of colouring a graph, which no fast method always solves: more starts help. A new row belongs
+to the nearest centre.
+
+In short: k-means that heeds what is known of some pairs of rows. The larger the weights, the fewer pairs are violated.
+
+Use when: for some rows it is known that they belong together, or do not, and the columns alone would group them
+otherwise.
+
+Two rows of a rectangle that 2-means would part must be together:
+
+>>> import numpy as np
+>>> from app.ml.contract.relations import Edges, Meaning, Relations
+>>> corners = np.array([[0.0, 0], [0, 1], [3, 0], [3, 1]])
+>>> across = Relations(Meaning.CONSTRAINT, edges=Edges(np.array([0, 1]), np.array([2, 3]), np.array([100.0, 100.0])))
+>>> data = Data.of(Task.CLUSTERING, corners, relations=across)
+>>> state = fit(PCKMeans(n_clusters=2), data, Context.of(0)).state
+>>> predict(PCKMeans(), state, corners).tolist()[0] == 0, state.centres.tolist()
+(True, [[1.5, 0.0], [1.5, 1.0]])
+
+References: Basu, Banerjee & Mooney (2004), Active semi-supervision for pairwise constrained clustering, SDM: 333;
+LION 17.8.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from app.ml.contract.algorithm import (
+    JSON,
+    Algorithm,
+    Context,
+    Data,
+    Fit,
+    Form,
+    Labels,
+    Matrix,
+    Meaning,
+    Output,
+    Params,
+    Size,
+    Symmetry,
+    Task,
+    Vector,
+)
+from app.ml.contract.relations import Edges
+from app.ml.numerics.clustering.constrained import Pairs, Problem, Run, constrained_lloyd, first_centres
+from app.ml.numerics.clustering.seeding import canonical_order
+from app.ml.numerics.neighbours.distances import nearest, nearest_labels
+
+MOST_VIOLATED = 1000
+"""Violated pairs that the state keeps."""
+
+
+class PCKMeans(Params):
+    """k-means with pairs of rows that must be together or cannot."""
+
+    n_clusters: int = Field(8, ge=1, le=10_000, description="Number of clusters.")
+    must_link_weight: float = Field(
+        1.0,
+        ge=0,
+        le=1e12,
+        description="Penalty of a pair that must be together and is not, times the weight of the pair, beside "
+        "squared distances in prepared (scaled) columns. 0: such pairs do not count.",
+    )
+    cannot_link_weight: float = Field(
+        1.0,
+        ge=0,
+        le=1e12,
+        description="Penalty of a pair that cannot be together and is, times the weight of the pair, beside "
+        "squared distances in prepared (scaled) columns. 0: such pairs do not count.",
+    )
+    n_init: int = Field(10, ge=1, le=1000, description="Number of starts, of which the best is kept.")
+    max_iter: int = Field(300, ge=1, le=100_000, description="Maximum number of moves of the centres in each start.")
+
+
+class State(NamedTuple):
+    centres: Matrix
+    """(k, d)"""
+    sizes: Labels
+    """(k,) training rows of each."""
+    pairs: Labels
+    """(2,) pairs that must be together, and that cannot."""
+    violated: Labels
+    """(2,) of these, the violated ones."""
+    examples: Labels
+    """(v, 2) numbers in the dataset of the rows of violated pairs, else among the training rows; the first ones."""
+    must: NDArray[np.bool_]
+    """(v,) of these: true where they must be together."""
+    items: NDArray[np.str_] | None = None
+    """(2 v,) names of these rows, those of a pair side by side; None: they have none."""
+
+
+def fit(params: PCKMeans, data: Data, context: Context) -> Fit[State]:
+    data = data.take(canonical_order(data.x))
+    edges = _edges(data)
+    pairs = Pairs.of(edges._replace(values=_penalties(params, edges.values)), len(data.x))
+    problem = Problem(data.x, data.weights, pairs)
+    best: Run | None = None
+    for start in range(params.n_init):
+        first = first_centres(problem, params.n_clusters, context.rng)
+        run = constrained_lloyd(problem, first, params.max_iter, context.rng)
+        best = run if best is None or run.objective[-1] < best.objective[-1] else best
+        context.progress((start + 1) / params.n_init, objective=best.objective[-1])
+    assert best is not None  # noqa: S101 - there is at least one start
+    state = _state(data, edges, best)
+    return Fit(
+        state,
+        best.converged,
+        len(best.objective) - 1,
+        curves={"objective": best.objective},
+        warnings=_warnings(params, state),
+    )
+
+
+def _edges(data: Data) -> Edges:
+    nothing = np.zeros(0, np.intp)
+    given = None if data.relations is None else data.relations.edges
+    return Edges(nothing, nothing, np.zeros(0)) if given is None else given
+
+
+def _penalties(params: PCKMeans, signed: Vector) -> Vector:
+    return signed * np.where(signed > 0, params.must_link_weight, params.cannot_link_weight)
+
+
+def _state(data: Data, edges: Edges, run: Run) -> State:
+    kept, labels = np.unique(run.labels, return_inverse=True)
+    must, same = edges.values > 0, labels[edges.first] == labels[edges.second]
+    bad = np.where(must, ~same, same)
+    rows = np.stack([edges.first, edges.second], axis=1)[bad]
+    numbers = np.arange(len(data.x)) if data.numbers is None else data.numbers
+    order = np.lexsort(np.sort(numbers[rows], axis=1).T[::-1])[:MOST_VIOLATED]
+    shown = rows[order]
+    return State(
+        centres=run.centres[kept],
+        sizes=np.bincount(labels),
+        pairs=np.array([must.sum(), (~must).sum()], np.intp),
+        violated=np.array([(bad & must).sum(), (bad & ~must).sum()], np.intp),
+        examples=numbers[shown],
+        must=must[bad][order],
+        items=None if data.items is None else data.items[shown.ravel()],
+    )
+
+
+def _warnings(params: PCKMeans, state: State) -> list[str]:
+    found, wanted = len(state.centres), params.n_clusters
+    few = [f"{found} of {wanted} clusters have rows."] if found < wanted else []
+    count, pairs = int(state.violated.sum()), int(state.pairs.sum())
+    return [*few, *([f"{count} of {pairs} pairs are violated: the summary lists them."] if count else [])]
+
+
+def predict(params: PCKMeans, state: State, x: Matrix) -> Labels:
+    return nearest_labels(x, state.centres)
+
+
+def distance(params: PCKMeans, state: State, x: Matrix) -> Vector:
+    return np.sqrt(nearest(x, state.centres)[1])
+
+
+def objective(params: PCKMeans, state: State, data: Data) -> float:
+    """Without the penalties of pairs, whose rows need not belong to the nearest centre."""
+    return float(data.weights @ nearest(data.x, state.centres)[1])
+
+
+def summary(params: PCKMeans, state: State) -> JSON:
+    """Counts of pairs, and the violated ones by numbers and names of rows. Centres are in prepared (scaled) columns."""
+    violated = [
+        {"rows": rows, "kind": "must" if must else "cannot"}
+        for rows, must in zip(state.examples.tolist(), state.must.tolist(), strict=True)
+    ]
+    if state.items is not None:
+        for pair, items in zip(violated, state.items.reshape(-1, 2).tolist(), strict=True):
+            pair["items"] = items
+    return {
+        "sizes": state.sizes.tolist(),
+        "centres": state.centres.tolist(),
+        "must_link_pairs": int(state.pairs[0]),
+        "must_link_violated": int(state.violated[0]),
+        "cannot_link_pairs": int(state.pairs[1]),
+        "cannot_link_violated": int(state.violated[1]),
+        "violated_pairs": violated,
+    }
+
+
+def _seconds(params: PCKMeans, size: Size) -> float:
+    each = 1e-6 + 8e-9 * size.columns
+    return params.n_clusters * params.n_init * each * size.rows * 20 / 8
+
+
+ALGORITHM = Algorithm(
+    tasks={Task.CLUSTERING},
+    params=PCKMeans,
+    state=State,
+    fit=fit,
+    predict=predict,
+    seconds=_seconds,
+    objective=objective,
+    relations={Form.PAIRS: {Meaning.CONSTRAINT}},
+    outputs={
+        "distance": Output("Euclidean distance to the nearest centre, in the prepared (scaled) columns.", distance)
+    },
+    prototypes=lambda _, state: state.centres,
+    summary=summary,
+    breaks={
+        Symmetry.SCALE: "Euclidean distance gives a column the weight of its unit; scale the columns alike first.",
+    },
+)
