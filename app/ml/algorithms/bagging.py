@@ -45,12 +45,12 @@ from app.ml.contract.algorithm import (
     Context,
     Data,
     Fit,
+    FittedLearner,
     Labels,
-    Learned,
     Learner,
-    Lesson,
     Matrix,
     Member,
+    NestedFit,
     Params,
     Symmetry,
     Task,
@@ -74,7 +74,7 @@ class Bagging(Params):
 
 
 class State(NamedTuple):
-    members: tuple[Learned, ...]
+    members: tuple[FittedLearner, ...]
     out_of_bag: float
     """Root mean square error, or error rate, by members that had not seen the row; NaN without such rows."""
     evaluated_rows: int
@@ -88,8 +88,8 @@ def fit(params: Bagging, data: Data, context: Context) -> Fit[State]:
     result = np.zeros(data.prediction_shape)
     seen = np.zeros(n)
     members, curve = [], []
-    lessons = [Lesson(params.estimator, partial(_drawn, data, seed, size)) for seed in seeds]
-    for seed, member in zip(seeds, context.fit_all(lessons), strict=True):
+    fits = [NestedFit(params.estimator, partial(_drawn, data, seed, size)) for seed in seeds]
+    for seed, member in zip(seeds, context.fit_all(fits), strict=True):
         members.append(member)
         out = np.setdiff1d(np.arange(n), draw(seed, n, size))
         if out.size:
@@ -134,7 +134,7 @@ def summary(params: Bagging, state: State) -> JSON:
     }
 
 
-def _votes(params: Bagging, member: Learned, x: Matrix) -> NDArray[Any]:
+def _votes(params: Bagging, member: FittedLearner, x: Matrix) -> NDArray[Any]:
     """(n,) numbers, or (n, k) probabilities or votes."""
     predicted = member.predict(x)
     return (

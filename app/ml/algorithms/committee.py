@@ -48,12 +48,12 @@ from app.ml.contract.algorithm import (
     Context,
     Data,
     Fit,
+    FittedLearner,
     Labels,
-    Learned,
     Learner,
-    Lesson,
     Matrix,
     Member,
+    NestedFit,
     Params,
     Size,
     Symmetry,
@@ -99,10 +99,10 @@ class Committee(Params):
 
 
 class State(NamedTuple):
-    members: tuple[Learned, ...]
+    members: tuple[FittedLearner, ...]
     weights: Vector
     """(M,) adding up to 1."""
-    fallback: Learned | None
+    fallback: FittedLearner | None
     errors: Vector = np.zeros(0)
     """(M,) root mean square error, or error rate, of each member on the fold it has not seen; NaN without folds."""
 
@@ -110,8 +110,8 @@ class State(NamedTuple):
 def fit(params: Committee, data: Data, context: Context) -> Fit[State]:
     own = np.ones(len(params.estimators)) if params.estimator_weights is None else np.array(params.estimator_weights)
     parts = _parts(params, data, context)
-    lessons = [Lesson(spec, partial(data.take, rows)) for spec in params.estimators for rows in parts]
-    members = tuple(context.fit_all(lessons))
+    fits = [NestedFit(spec, partial(data.take, rows)) for spec in params.estimators for rows in parts]
+    members = tuple(context.fit_all(fits))
     spread = np.repeat(own, len(parts))
     lacking = [np.setdiff1d(np.arange(len(data.x)), rows) for rows in parts] * len(params.estimators)
     errors = [

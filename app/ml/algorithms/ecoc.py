@@ -46,12 +46,12 @@ from app.ml.contract.algorithm import (
     Context,
     Data,
     Fit,
+    FittedLearner,
     Inputs,
-    Learned,
     Learner,
-    Lesson,
     Matrix,
     Member,
+    NestedFit,
     Params,
     Size,
     Symmetry,
@@ -101,20 +101,20 @@ class ECOC(Params):
 
 
 class State(NamedTuple):
-    members: tuple[Learned, ...]
+    members: tuple[FittedLearner, ...]
     """One for each bit."""
     code: Code
 
 
 def fit(params: ECOC, data: Data, context: Context) -> Fit[State]:
     code = _code(params, data.targets.shape[1], context.rng)
-    members = tuple(context.fit_all([Lesson(params.estimator, partial(_of_bit, data, bit)) for bit in code.T]))
+    members = tuple(context.fit_all([NestedFit(params.estimator, partial(_of_bit, data, bit)) for bit in code.T]))
     return Fit(State(members, code), iterations=len(members))
 
 
 def _of_bit(data: Data, bit: NDArray[Any]) -> Data:
     """The rows with the bit of their class as the target."""
-    return data.answering(Task.CLASSIFICATION, bit[data.codes] * 1.0, classes=2)
+    return data.with_target(Task.CLASSIFICATION, bit[data.codes] * 1.0, classes=2)
 
 
 def predict(params: ECOC, state: State, x: Matrix) -> Matrix:

@@ -39,8 +39,8 @@ from app.ml.contract.algorithm import (
     Context,
     Data,
     Fit,
+    FittedLearner,
     Labels,
-    Learned,
     Learner,
     Matrix,
     Member,
@@ -71,7 +71,7 @@ class FeatureWeightedStacking(Params):
 
 
 class State(NamedTuple):
-    members: tuple[Learned, ...]
+    members: tuple[FittedLearner, ...]
     meta: Labels
     """Places of the meta-features in the matrix."""
     v: Matrix

@@ -176,7 +176,7 @@ def _grown(params: RandomForest, data: Data, context: Context) -> tuple[Trees, O
     size = min(FEW, -(-params.n_estimators // POINTS))
     counts = [min(size, params.n_estimators - before) for before in range(0, params.n_estimators, size)]
     rngs = context.rng.spawn(len(counts))
-    works = [partial(_batch, ground, count, rng) for count, rng in zip(counts, rngs, strict=True)]
+    tasks = [partial(_batch, ground, count, rng) for count, rng in zip(counts, rngs, strict=True)]
     votes = OutOfBag(data, params.n_estimators, counted=classes is not None)
     builder, curve = ForestBuilder(params.n_estimators), list[float]()
 
@@ -188,7 +188,7 @@ def _grown(params: RandomForest, data: Data, context: Context) -> tuple[Trees, O
         return batch.increases
 
     increases = []
-    for number, rises in enumerate(map(kept, context.each(GrownForest, works)), 1):  # where no batch outlives its turn
+    for number, rises in enumerate(map(kept, context.each(GrownForest, tasks)), 1):  # where no batch outlives its turn
         increases.append(rises)
         if number % -(-len(counts) // POINTS) == 0 or number == len(counts):
             error, _ = votes.error(-(-n // MOST_ROWS))

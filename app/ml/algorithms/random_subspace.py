@@ -45,13 +45,13 @@ from app.ml.contract.algorithm import (
     Context,
     Data,
     Fit,
+    FittedLearner,
     Inputs,
     Labels,
-    Learned,
     Learner,
-    Lesson,
     Matrix,
     Member,
+    NestedFit,
     Params,
     Size,
     Symmetry,
@@ -84,7 +84,7 @@ class RandomSubspace(Params):
 
 
 class State(NamedTuple):
-    members: tuple[Learned, ...]
+    members: tuple[FittedLearner, ...]
     columns: tuple[Labels, ...]
     """Places in the matrix that each member sees, ascending."""
 
@@ -94,7 +94,7 @@ def fit(params: RandomSubspace, data: Data, context: Context) -> Fit[State]:
         seen = [subset(context.rng, data.x.shape[1], params.max_features or HALF) for _ in range(params.n_estimators)]
     else:
         seen = [_named(group, data.names) for group in params.groups]
-    members = tuple(context.fit_all([Lesson(params.estimator, partial(data.columns, places)) for places in seen]))
+    members = tuple(context.fit_all([NestedFit(params.estimator, partial(data.columns, places)) for places in seen]))
     return Fit(State(members, tuple(seen)), iterations=len(members))
 
 

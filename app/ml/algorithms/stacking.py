@@ -45,7 +45,7 @@ from app.ml.contract.algorithm import (
     Context,
     Data,
     Fit,
-    Learned,
+    FittedLearner,
     Learner,
     Matrix,
     Member,
@@ -70,10 +70,10 @@ class Stacking(Params):
 
 
 class State(NamedTuple):
-    members: tuple[Learned, ...]
+    members: tuple[FittedLearner, ...]
     weights: Vector
     """(m,) of the members; all zero where another learner stands on top."""
-    second: Learned | None
+    second: FittedLearner | None
     errors: Vector
     """(m,) squared error of each member, out of fold: of numbers, or of probabilities (Brier)."""
 

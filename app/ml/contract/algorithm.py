@@ -30,15 +30,15 @@ __all__ = [
     "Data",
     "Each",
     "Fit",
+    "FittedLearner",
     "Inputs",
     "Labels",
-    "Learned",
     "Learner",
     "LeaveOneOut",
-    "Lesson",
     "LinearForm",
     "Matrix",
     "Member",
+    "NestedFit",
     "Output",
     "Params",
     "Progress",
@@ -70,8 +70,8 @@ class View(Protocol):
     def packed(self, path: str, arrays: dict[str, NDArray[Any]], /) -> JSON: ...
 
 
-class Learned(NamedTuple):
-    """A fit made on behalf of another learner: predict and state, ready to use."""
+class FittedLearner(NamedTuple):
+    """A learner that was fitted for another one: its algorithm, parameters and state, ready to predict."""
 
     algorithm: "Algorithm[Any, Any]"
     params: Params
@@ -91,25 +91,25 @@ class Learned(NamedTuple):
         return self.view.predictions(self.algorithm.predict(self.params, self.state, self.view.matrix(x)))
 
 
-class Lesson(NamedTuple):
-    """A learner and what it is to learn from."""
+class NestedFit(NamedTuple):
+    """A learner, and the rows that it is fitted to."""
 
     spec: Learner
     data: Callable[[], Data]
-    """Made when its turn comes: together, the rows of all lessons may be too many."""
+    """Makes the rows when the fit begins: those of all fits together may not fit into memory."""
 
 
 class Each(Protocol):
-    def __call__(self, kind: type[T], works: Sequence[Callable[[], T]], /) -> Iterator[T]:
+    def __call__(self, kind: type[T], tasks: Sequence[Callable[[], T]], /) -> Iterator[T]:
         """The result of each task, in their order, however many are done at once.
 
-        kind: Learned, or a NamedTuple that could be part of a state. Works know nothing of each other.
+        kind: FittedLearner, or a NamedTuple that could be part of a state. Tasks are independent of each other.
         """
 
 
-def in_turn(_kind: type[T], works: Sequence[Callable[[], T]]) -> Iterator[T]:
+def in_turn(_kind: type[T], tasks: Sequence[Callable[[], T]]) -> Iterator[T]:
     """An `Each` that does one after the other."""
-    return (work() for work in works)
+    return (task() for task in tasks)
 
 
 def _no_nested_fits(*_: object) -> NoReturn:
@@ -122,7 +122,7 @@ class Context:
 
     rng: np.random.Generator
     progress: Progress = silent
-    fit_all: Callable[[Sequence[Lesson]], Iterator[Learned]] = _no_nested_fits
+    fit_all: Callable[[Sequence[NestedFit]], Iterator[FittedLearner]] = _no_nested_fits
     """Fits learners, perhaps at once, each with a generator of its own: what one draws changes nothing for the next.
     They come in their order, and the progress is reported."""
     each: Each = in_turn
@@ -132,9 +132,9 @@ class Context:
     def of(cls, seed: int, progress: Progress = silent) -> Self:
         return cls(np.random.Generator(np.random.PCG64(seed)), progress)
 
-    def fit(self, spec: Learner, data: Data) -> Learned:
+    def fit(self, spec: Learner, data: Data) -> FittedLearner:
         """One learner, as `fit_all`; the progress is the caller's."""
-        return next(self.fit_all([Lesson(spec, lambda: data)]))
+        return next(self.fit_all([NestedFit(spec, lambda: data)]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class Evaluation(NamedTuple):
         return [f"To {self.rejected} {rows} {messages}"] if self.rejected else []
 
     def as_fields(self, rows: Labels) -> dict[str, Any]:
-        """Its fields in a `Judgement`. rows: (n,) the names of the rows."""
+        """Its fields in a `EvaluationReport`. rows: (n,) the names of the rows."""
         return {
             "metrics": self.metrics,
             "confusion_matrix": self.confusion_matrix,
@@ -55,7 +55,7 @@ class Evaluation(NamedTuple):
         }
 
 
-class Judgement(Wire):
+class EvaluationReport(Wire):
     """Evaluation of predictions on rows."""
 
     task: str = Field(description="Task: regression, classification, clustering, projection or density.")

@@ -71,7 +71,8 @@ class Reuse(Wire):
     data_digest: str = Field(description="SHA-256 of the dataset.")
     rows: str = Field(description="Which of the dataset's rows.")
     uses: int | None = Field(
-        None, description="Judgements that rested on these rows, this one included: the more, the more optimistic."
+        None,
+        description="Number of evaluations on these rows, with this one. The more, the more optimistic the metrics.",
     )
 
 

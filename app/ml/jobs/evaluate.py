@@ -15,7 +15,7 @@ from app.ml.contract.algorithm import Task
 from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Reporter
 from app.ml.evaluation.costs import Costs, cost_faults
-from app.ml.evaluation.evaluation import EXAMPLES, ClassOptions, Judgement
+from app.ml.evaluation.evaluation import EXAMPLES, ClassOptions, EvaluationReport
 from app.ml.evaluation.report import IntervalReport
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Version
 from app.ml.models import seen_rows
@@ -60,7 +60,7 @@ class EvaluateRequest(ModelRef, Request):
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of the bootstrap intervals.")
 
 
-class EvaluateResult(Judgement, Result):
+class EvaluateResult(EvaluationReport, Result):
     """Evaluation of a version on the rows of a dataset."""
 
     kind: Literal["evaluate"] = Field(description="Kind, which tells the variants of this schema apart.")

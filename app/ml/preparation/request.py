@@ -79,7 +79,7 @@ Limit: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Preprocessing(Body):
-    """How columns become numbers. Learned on the training rows, kept with the model, applied alike ever after."""
+    """Preparation of columns as numbers. Learned on the training rows, kept with the model, and applied unchanged."""
 
     scaling: Literal["standard", "minmax", "none"] = Field(
         "standard",

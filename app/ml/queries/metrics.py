@@ -14,7 +14,7 @@ from app.errors import Fault, InvalidRequest
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import NO_LABEL, UNKNOWN, Class, Label, Unchecked, codes_of, different, unknown_labels
 from app.ml.evaluation.costs import Costs, cost_faults
-from app.ml.evaluation.evaluation import ClassOptions, Evaluation, Judgement, of_classes, of_numbers
+from app.ml.evaluation.evaluation import ClassOptions, Evaluation, EvaluationReport, of_classes, of_numbers
 from app.ml.evaluation.rejection import decided_by
 from app.ml.query import Query
 from app.ml.statistics.intervals import Resamples
@@ -87,7 +87,7 @@ class MetricsRequest(RootModel[Annotated[NumberPairs | ClassPairs, Field(discrim
     """Pairs of truth and prediction."""
 
 
-class Metrics(Judgement):
+class Metrics(EvaluationReport):
     """Metrics of pairs of truth and prediction. A metric that is undefined (0/0) is null."""
 
 

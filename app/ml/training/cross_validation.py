@@ -84,10 +84,10 @@ class Fits(NamedTuple):
         """Of places among `rows`."""
         return fit_rows(self.training_set, self.rows[rows], self.seed)
 
-    def each(self, kind: type[T], works: Sequence[Callable[[], T]], what: str) -> Iterator[T]:
-        self.step(0.0, f"fitting {what} 1 of {len(works)}")
-        for done, made in enumerate(self.training_set.each(kind, works), 1):
-            self.step(done / len(works), f"fitted {what} {done} of {len(works)}")
+    def each(self, kind: type[T], tasks: Sequence[Callable[[], T]], what: str) -> Iterator[T]:
+        self.step(0.0, f"fitting {what} 1 of {len(tasks)}")
+        for done, made in enumerate(self.training_set.each(kind, tasks), 1):
+            self.step(done / len(tasks), f"fitted {what} {done} of {len(tasks)}")
             yield made
 
     def evaluated(
@@ -95,8 +95,8 @@ class Fits(NamedTuple):
     ) -> Iterator[tuple[Fold, Vector, ScoredFold | None]]:
         """The metrics of each split, the residuals of its test rows, and its fit where `whole` is given."""
         own = self.rng.spawn(len(splits)) if bars else [None] * len(splits)
-        works = [partial(self._fold_result, split, rng, whole) for split, rng in zip(splits, own, strict=True)]
-        for place, result in enumerate(self.each(_FoldResult, works, what)):
+        tasks = [partial(self._fold_result, split, rng, whole) for split, rng in zip(splits, own, strict=True)]
+        for place, result in enumerate(self.each(_FoldResult, tasks, what)):
             metrics = _METRICS.validate_json(result.metrics)
             yield Fold(fold=place + 1, rows=splits[place].test.size, metrics=metrics), result.residuals, result.kept
 
@@ -193,8 +193,8 @@ def _loo(fits: Fits) -> Validated:
     if predictions is None:
         predictions = np.full((rows.size, len(training_set.classes)) if training_set.classes else rows.size, np.nan)
     missing = np.flatnonzero(np.isnan(predictions.reshape(rows.size, -1)).any(axis=1))
-    works = [partial(fits.predicted, np.array([row])) for row in missing.tolist()]
-    for row, made in zip(missing, fits.each(_Predicted, works, "without a row,"), strict=True):
+    tasks = [partial(fits.predicted, np.array([row])) for row in missing.tolist()]
+    for row, made in zip(missing, fits.each(_Predicted, tasks, "without a row,"), strict=True):
         predictions[row] = made.value[0]
     ways = {rows.size: "by a fit for each", 0: "in closed form"}
     result = (
@@ -209,8 +209,8 @@ def _without_groups(fits: Fits, groups: Labels) -> Validated | None:
     left_out = members(groups)
     if len(left_out) < 2:
         return None
-    works = [partial(fits.predicted, rows) for rows in left_out]
-    predictions = np.concatenate([made.value for made in fits.each(_Predicted, works, "without a group,")])
+    tasks = [partial(fits.predicted, rows) for rows in left_out]
+    predictions = np.concatenate([made.value for made in fits.each(_Predicted, tasks, "without a group,")])
     result = f"Leave-one-group-out predicts each of {len(left_out)} groups of these by a fit of all the others."
     equal = fits.equal([Split(np.flatnonzero(groups != group), rows) for group, rows in enumerate(left_out)])
     return _compared(fits, predictions[np.argsort(np.concatenate(left_out))], result, equal)

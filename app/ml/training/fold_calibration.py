@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.catalogue import find
-from app.ml.contract.algorithm import Labels, Learned, Vector
+from app.ml.contract.algorithm import FittedLearner, Labels, Vector
 from app.ml.evaluation.splits import Split
 from app.ml.models import state_format
 from app.ml.models.conformal import ADAPTIVE, ENOUGH, Calibration, has_own
@@ -47,7 +47,7 @@ def scored(training_set: TrainingSet, name: str, whole: Preparation, fitted: Fit
     if not _known(whole, fitted.preparation):
         return None
     view = View.of(fitted.preparation, "none", whole, np.zeros(0, np.intp), 0)
-    learned = Learned(training_set.algorithm, find(name).learner(training_set.params), fitted.fit.state, view)
+    learned = FittedLearner(training_set.algorithm, find(name).learner(training_set.params), fitted.fit.state, view)
     data = training_set.data(fitted.preparation, rows)
     with np.errstate(all="ignore"):
         spread = _spread(training_set, fitted)

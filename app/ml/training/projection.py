@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from app.errors import Fault
 from app.ml.catalogue import find
-from app.ml.contract.algorithm import JSON, Learned, Task
+from app.ml.contract.algorithm import JSON, FittedLearner, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.task import PredictionKind
 from app.ml.models.model import Header, Model
@@ -68,7 +68,7 @@ class Projection(NamedTuple):
     def before(self, model: Model) -> Model:
         """The model of the coordinates as one of the table."""
         front = self._model
-        projection = Learned(front.algorithm, find(front.name).learner(front.params), front.state)
+        projection = FittedLearner(front.algorithm, find(front.name).learner(front.params), front.state)
         return replace(model, preparation=Projected.chained(front.preparation, projection, model.preparation))
 
     @property

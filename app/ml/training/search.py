@@ -117,8 +117,8 @@ def rank(
     comparison, kept = Comparison(training_set, rows, splits, name), list[Contender]()
     scores: list[_Scores] = []
     stages(0.0, f"candidate 1 of {len(found)}")
-    works = [partial(_scores, comparison, candidate.spec) for candidate in found]
-    for place, score in enumerate(training_set.each(_Scores, works)):
+    tasks = [partial(_scores, comparison, candidate.spec) for candidate in found]
+    for place, score in enumerate(training_set.each(_Scores, tasks)):
         contender = Contender(place, found[place].spec, _cost(name, score.validation), score.predictions)
         kept = with_one_more(kept, contender, comparison.room)
         scores.append(score._replace(predictions=np.zeros(0)))

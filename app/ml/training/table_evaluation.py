@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.errors import Fault
-from app.ml.contract.algorithm import JSON, Data, Labels, Learned, Matrix, Task, Vector
+from app.ml.contract.algorithm import JSON, Data, FittedLearner, Labels, Matrix, Task, Vector
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.labels import UNKNOWN, Class, codes_of
 from app.ml.contract.progress import Reporter, Stages
@@ -132,7 +132,7 @@ def evaluate_table(
     if not model.task.supervised:
         stages(0.1, "predicting")
         data = Data.of(model.task, model.preparation.matrix(model.preparation.raw(table)), missing=True)
-        learned = Learned(model.algorithm, model.params, model.state)
+        learned = FittedLearner(model.algorithm, model.params, model.state)
         return EvaluatedModel(evaluate(data, predictions(learned, data, data), (), rng), target.rows, {})
     values, probabilities, accepted, ends = _predicted(model, table, stages)
     stages(0.8, "measuring")

@@ -15,8 +15,8 @@ from app.ml.contract.algorithm import (
     Data,
     Each,
     Fit,
+    FittedLearner,
     Labels,
-    Learned,
     Matrix,
     Params,
     Progress,
@@ -215,7 +215,7 @@ class TrainingSet(NamedTuple):
 
     def fit(
         self, data: Data, seed: int, progress: Progress, batches: Batches | None = None
-    ) -> tuple[Fit[Any], Learned]:
+    ) -> tuple[Fit[Any], FittedLearner]:
         """data: in the target's own units, as are the predictions. batches: to learn instead, all rows."""
         how, context = self.preprocessing.target, nested.context(seed, progress, self.each)
 
@@ -223,7 +223,7 @@ class TrainingSet(NamedTuple):
             fit = self.algorithm.fit(self.params, self._turned(data), context)
         else:
             fit = fit_batches(self.algorithm, self.params, lambda turn: map(self._turned, batches(turn)), context)
-        learned = Learned(turned_back(how, self.algorithm), self.params, fit.state)
+        learned = FittedLearner(turned_back(how, self.algorithm), self.params, fit.state)
         if how != "none":
             fit = with_bias(how, fit, data, learned.algorithm.predict(self.params, fit.state, data.x))
         return fit, learned
