@@ -232,7 +232,7 @@ def explain(params: DecisionTree, state: State, x: Matrix) -> list[JSON]:
     """For each row the splits on its path with their results, and the leaf: its training rows and its prediction.
 
     A column is given by its number, categories by their codes, rows by their weight; of a weighted sum the columns with
-    their coefficients. Where a row goes both ways the path ends, and the prediction is that of all leaves below.
+    their coefficients. Where a row goes to both children the path ends, and the prediction is that of all leaves below.
     """
     wide = np.column_stack([x, state.splits.project(x)])
     tree = ExplainedTree(state.trees, state.splits, state.leaves, state.weight)

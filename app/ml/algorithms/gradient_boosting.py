@@ -5,7 +5,8 @@ and curvature H of the rows in a leaf the tree says -learning_rate · G / (H + l
 of a number, or minus the log-likelihood of a class: of two by the logistic function of the sum, of more by the softmax
 of one sum each. Trees grow leaf by leaf, the split that gains most first, on columns put into bins; gradients are in
 steps fine enough to choose a split, and the values of leaves are computed from the gradients themselves. A missing
-value goes to the side where it helped in training; where none was seen it goes both ways by the training rows' shares.
+value goes to the side where it helped in training; where none was seen it goes to both children by the training rows'
+shares.
 
 A split of categories names some of them: of the leaf's categories in order of G / (H + smoothing) the first or
 the last so many, at most 32 and half of all. If nothing is smoothed, no other subset gains more in one step. As chance

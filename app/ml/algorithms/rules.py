@@ -77,7 +77,7 @@ from app.ml.numerics.rules.conditions import (
 from app.ml.numerics.trees.binning import ranked
 from app.ml.numerics.trees.compiled.column_split import GINI
 from app.ml.numerics.trees.growth import Grower, Grown, Rules
-from app.ml.numerics.trees.one_tree import ways
+from app.ml.numerics.trees.one_tree import branches
 
 CONFIDENCE = 0.75
 """Of the upper limit of an error, as in C4.5."""
@@ -201,7 +201,7 @@ def _written(rule: Rule) -> dict[str, JSON]:
 
 def _read_off(tree: Grown, levels: Labels) -> Iterator[tuple[Condition, ...]]:
     """The tests on each way to a leaf; the last of several on one side of one column says it all."""
-    below = ways(tree)
+    below = branches(tree)
     waiting: list[tuple[int, tuple[Condition, ...]]] = [(0, ())]
     while waiting:
         node, tests = waiting.pop()

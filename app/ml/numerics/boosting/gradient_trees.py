@@ -130,7 +130,7 @@ def gathered(gains: list[Vector], trees: list[Trees], d: int) -> NDArray[np.floa
     """Share of each column (d,) in the gain of all splits."""
     taken = np.zeros(d)
     for gain, tree in zip(gains, trees, strict=True):
-        asks = tree.column >= 0
-        taken += np.bincount(tree.column[asks], gain[asks], d)
+        is_split = tree.column >= 0
+        taken += np.bincount(tree.column[is_split], gain[is_split], d)
     shares: Vector = taken / (taken.sum() or 1.0)
     return shares

@@ -27,7 +27,7 @@ class Unseen(NamedTuple):
     rows: NDArray[np.uint8]
     """(⌈n/8⌉,) a bit for each row."""
     ends: NDArray[np.int32]
-    """Of each of them the leaf it ends in; -1 - node where it goes both ways."""
+    """Of each of them the leaf it ends in; -1 - node where it goes to both children."""
 
 
 def unseen(data: Data, tree: Trees, rows: NDArray[np.int32]) -> Unseen:

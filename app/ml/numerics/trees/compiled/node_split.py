@@ -177,18 +177,18 @@ def sides_of_cells(held, cells, bins, levels, total, least, slack, options, sums
             held, cells, levels + 1, total, before, least, slack, options, left, right, share, pick, state
         )
         return best, SUBSET, -1, -1, LEFT if pick[levels] else RIGHT
-    best, last, following, way = -np.inf, -1, -1, RIGHT
+    best, last, following, toward = -np.inf, -1, -1, RIGHT
     for side in range(2):
         gain, here, there = best_cell(held, cells[:m], total, before, least, criterion, slack, left, right)
         if gain > best + slack:
-            best, last, following, way = gain, min(here, there), max(here, there), LEFT if side else RIGHT
+            best, last, following, toward = gain, min(here, there), max(here, there), LEFT if side else RIGHT
         for t in range(m // 2):
             cells[t], cells[m - 1 - t] = cells[m - 1 - t], cells[t]
     for s in range(total.size):
         known[s] = total[s] - held[bins, s]
     heavy, before = weigh(held[bins], criterion) >= least, before - quality(held[bins], criterion)
     best, test = or_known(best, THRESHOLD, known, before, heavy, least, slack, criterion)
-    return best, test, last, following, ASIDE if test == KNOWN else way
+    return best, test, last, following, ASIDE if test == KNOWN else toward
 
 
 @inner

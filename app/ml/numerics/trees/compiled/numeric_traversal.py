@@ -25,8 +25,8 @@ def key(value):
 @inner
 def onward(keys, row, nodes, node):
     """The node after this one; of a leaf itself."""
-    way = nodes[node, U(1)]
-    return (way & LOW) + U(keys[row, way >> U(32)] > nodes[node, U(0)])
+    test = nodes[node, U(1)]
+    return (test & LOW) + U(keys[row, test >> U(32)] > nodes[node, U(0)])
 
 
 @inner
