@@ -34,7 +34,7 @@ class Entry:
     gist: str
     """In three sentences at most."""
     method: str
-    """How it works, in full: paragraphs with an empty line between them."""
+    """Description of the method in full: paragraphs with an empty line between them."""
     use_when: str
     references: tuple[str, ...]
 

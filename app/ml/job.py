@@ -75,7 +75,7 @@ class Sheet(NamedTuple):
     rows: int
     columns: tuple[TableColumn, ...]
     reading: Mapping[str, JSON] = {}
-    """How its file was read, where not the usual way: the `encoding` of its text, markers of `missing` values."""
+    """Options with which its file was read, where not the default: its `encoding`, markers of `missing` values."""
 
 
 class Version(NamedTuple):
@@ -176,7 +176,7 @@ class Table(NamedTuple):
     """A table on its way to become a dataset: its batches are written, one after the other, when `run` has returned."""
 
     name: str
-    """Of the dataset."""
+    """Name of the dataset."""
     batches: Iterator[pa.Table]
     """Deterministic, boundaries too: those that an earlier attempt has written come first, from `Inputs.written`."""
     remarks: Mapping[str, Remark] = {}

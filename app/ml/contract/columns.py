@@ -45,9 +45,9 @@ class TableColumn(NamedTuple):
     """Smallest number; None of other kinds and where nothing is known."""
     maximum: float | None = None
     notation: Notation | None = None
-    """How its cells were written as text; None: the plain way."""
+    """Notation of its cells in text; None: the plain one."""
     mostly_numbers: str | None = None
-    """Of a column of texts most of which are numbers: the sentence of the data sheet that says so."""
+    """Sentence of the data sheet about a column of texts most of which are numbers; None for any other."""
     source_kind: str | None = None
     """The kind that the dataset has it as, where it is used as another; None: as it is."""
 

@@ -32,7 +32,7 @@ class Affine(NamedTuple):
     """(d,)."""
 
     def coef(self, coef: Matrix) -> Matrix:
-        """Of z, from those of x: (d,) or (d, k). The same linear map takes factors of their covariance."""
+        """Coefficients of z from those of x: (d,) or (d, k). The same linear map takes factors of their covariance."""
         return np.asarray(self.matrix.T @ coef)
 
     def constant(self, coef: Matrix) -> Matrix:

@@ -70,7 +70,7 @@ MinMargin = Annotated[
 
 
 def feature_count(wanted: float, columns: float) -> int:
-    """How many of the columns a `MaxFeatures` means: at least one, at most all."""
+    """Number of columns that a `MaxFeatures` stands for: at least one, at most all."""
     count = wanted if isinstance(wanted, int) else round(wanted * columns)
     return int(min(max(1, count), columns))
 

@@ -126,7 +126,7 @@ def run(request: PredictJobRequest, inputs: Inputs, progress: Reporter) -> Outco
 
 
 def _remark(column: TableColumn) -> Remark:
-    """As the dataset has it."""
+    """Remark on the column, as the dataset has it."""
     return Remark(notation=column.notation, kind=ColumnKind(column.kind), mostly_numbers=column.mostly_numbers)
 
 

@@ -122,7 +122,7 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
 
 
 def _plans(found: Sequence[Candidate], sheet: Sheet) -> list[Plan]:
-    """Of each candidate. Raises InvalidRequest with every fault of any."""
+    """Plan of each candidate. Raises InvalidRequest with every fault of any."""
     plans: list[Plan] = []
     faults: dict[Fault, None] = {}
     for one in found:

@@ -48,7 +48,7 @@ from app.ml.training.unseen_rows import NOT_KNOWN, Unseen, reuse_of, unseen
 from app.references import DatasetReference
 
 BEFORE, FED, AFTER = 0.4, 0.6, 0.95
-"""How far a job is when these are done."""
+"""Shares of a job that are complete after each of these stages."""
 DROPPED = (
     "The prediction intervals of the version before rest on errors that it made: they do not hold for this version, "
     "which has none. Train a new version for intervals."

@@ -107,7 +107,7 @@ class Model:
     """A fitted algorithm with the preparation it was fitted behind. Immutable; safe to share between threads."""
 
     name: str
-    """Of the algorithm, in the catalogue."""
+    """Name of the algorithm in the catalogue."""
     task: Task
     params: Params
     state: Any
@@ -120,9 +120,9 @@ class Model:
     linearising: Linearising = "none"
     """The function of the target that was fitted."""
     calibration: Calibration = UNCALIBRATED
-    """Of a regression: errors of that function on rows that the fit has not seen."""
+    """Errors of a regression on rows that the fit has not seen."""
     limits: tuple[float, float] = EVERYWHERE
-    """Of a regression: the least and the greatest target that there can be; intervals end there."""
+    """Least and greatest possible target of a regression; intervals end there."""
 
     @cached_property
     def algorithm(self) -> Algorithm[Any, Any]:
@@ -132,7 +132,9 @@ class Model:
 
     @property
     def reading(self) -> Mapping[str, JSON]:
-        """How the training data was read, where not the usual way: its `encoding`, markers of `missing` values."""
+        """Options with which the training data was read, where not the default: its `encoding`, markers of `missing`
+        values.
+        """
         return self.receipt.get("reading") or {}
 
     @cached_property
@@ -143,7 +145,7 @@ class Model:
 
     @property
     def interval(self) -> Callable[[Any, Any, Matrix, float], Matrix]:
-        """As in `Algorithm`, of a regression. Raises NoInterval where there is none."""
+        """The function of intervals, as in `Algorithm`, of a regression. Raises NoInterval where there is none."""
         found = self.algorithm.interval
         if found is None or not self.task.of_numbers:
             raise NoInterval
@@ -151,7 +153,7 @@ class Model:
 
     @property
     def interval_name(self) -> str:
-        """How intervals are found."""
+        """Method of the intervals."""
         return "algorithm" if has_own(find(self.name).algorithm, self.params) else self.calibration.name
 
     @property
@@ -175,7 +177,7 @@ class Model:
         return self.predict_raw(table if isinstance(table, np.ndarray) else self.preparation.raw(table), confidence)
 
     def predict_raw(self, raw: Matrix, confidence: float | None = None) -> Predicted:
-        """As `predict`, from the raw matrix (n, p): a column per input; NaN is missing, categories are level codes."""
+        """Predictions from the raw matrix (n, p): a column per input; NaN is missing, categories are level codes."""
         prepared, predict, known, params, state, classifies, classes = self._used
         flags, x = prepared(raw)
         result = predict(params, state, x)
