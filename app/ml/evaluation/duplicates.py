@@ -90,7 +90,7 @@ class Copies(NamedTuple):
         return Equal(same.size, float(self.chance[same].sum()), split.test.size)
 
     def across(self, splits: Sequence[Split]) -> Equal:
-        """As `equal`, over all splits."""
+        """Equal rows as of `equal`, over all splits."""
         rows, expected, evaluated = (sum(part) for part in zip(Equal(0, 0.0, 0), *map(self.equal, splits), strict=True))
         return Equal(int(rows), expected, int(evaluated))
 

@@ -83,7 +83,7 @@ class ClassOptions(NamedTuple):
     """(n,) what the rows are called; absent: 0 … n-1."""
     costs: Costs | None = None
     threshold: float | None = None
-    """Of two classes: the second is assigned above this probability of it."""
+    """Probability above which the second of two classes is predicted; None: the most probable class."""
 
 
 NO_OPTIONS = ClassOptions()
@@ -132,7 +132,7 @@ def _draws(data: Data, rng: np.random.Generator | None) -> Resamples:
 
 
 def of_numbers(truth: Vector, predicted: Vector, rows: Rows, means: Meaning = PLAIN) -> Evaluation:
-    """Of predictions (n,) of a regression."""
+    """Evaluation of predictions (n,) of a regression."""
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is reported as undefined
         metrics = measures.regression(truth, predicted, rows.draws, rows.weights)
         if means.through_origin:
@@ -152,7 +152,7 @@ def of_classes(
     accepted: NDArray[np.bool_] | None = None,
     means: Meaning = PLAIN,
 ) -> Evaluation:
-    """Of assigned class codes (n,), and of the probabilities (n, k) where there are any.
+    """Evaluation of assigned class codes (n,), and of the probabilities (n, k) where there are any.
 
     accepted: (n,) false where the model rejects the row; the metrics take its most probable class, and two
     more tell of the others.

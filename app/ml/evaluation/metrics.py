@@ -244,7 +244,7 @@ def _examples(cells: Labels, counts: Labels, numbers: Labels | None, k: int, exa
 
 
 def _correlation(hits: Matrix, given: Matrix, there: Matrix) -> Matrix:
-    """Of right, assigned and true counts (…, k): the correlation of assigned and true classes."""
+    """Correlation of assigned and true classes, from right, assigned and true counts (…, k)."""
     total = there.sum(axis=-1)
     cross = hits.sum(axis=-1) * total - (given * there).sum(axis=-1)
     spreads = [total**2 - (counts**2).sum(axis=-1) for counts in (given, there)]

@@ -26,7 +26,7 @@ class Predictions(NamedTuple):
 
 
 def predictions(learned: FittedLearner, data: Data, train: Data) -> Predictions:
-    """Of the rows of `data`, prepared as for the fit. train: the rows that the fit has seen."""
+    """Predictions for the rows of `data`, prepared as for the fit. train: the rows that the fit has seen."""
     if not len(data.x):
         return Predictions(np.zeros(0))
     algorithm, params, state = learned.algorithm, learned.params, learned.state

@@ -59,7 +59,7 @@ class Residuals(Wire):
 
 
 def residuals(part: Part, rows: Labels, values: Vector) -> Residuals | None:
-    """Of residuals (n,) of these rows of the dataset; None without rows, or where they are not finite."""
+    """Report on residuals (n,) of these rows of the dataset; None without rows, or where they are not finite."""
     if not values.size or not np.isfinite(values).all():
         return None
     five = np.quantile(values, [0, 0.25, 0.5, 0.75, 1])

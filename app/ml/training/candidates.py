@@ -76,7 +76,7 @@ class Candidate(NamedTuple):
     """Value by pointer."""
     spec: TrainSpec
     root: str
-    """Where its algorithm stands in the request."""
+    """Pointer to its algorithm in the request."""
 
 
 A = TypeVar("A", Grid, Draw)
@@ -109,7 +109,7 @@ def _tried(spec: SearchSpec) -> Iterator[Candidate]:
 
 
 def _concerned(axes: Sequence[A], place: int) -> list[A]:
-    """What is tried with the algorithm at this place: 0 is `algorithm`, then the alternatives."""
+    """The axes that vary the algorithm at this place: 0 is `algorithm`, then the alternatives."""
     roots = "/preprocessing/", _root(place)
     return [axis for axis in axes if axis.pointer.startswith(roots)]
 

@@ -50,12 +50,12 @@ class Validated(NamedTuple):
 
 
 class _FoldResult(NamedTuple):
-    """Of one fit by rows it has not seen."""
+    """Result of one fit, on rows that it has not seen."""
 
     metrics: str
     """In JSON."""
     residuals: NDArray[np.float64]
-    """As in `Evaluation`."""
+    """Residuals of these rows, as in `Evaluation`."""
     kept: ScoredFold | None = None
 
 
@@ -67,7 +67,7 @@ class _Predicted(NamedTuple):
 
 
 class Fits(NamedTuple):
-    """What the fits have in common. They may be made at once."""
+    """Inputs that all fits share. They may be made at once."""
 
     training_set: TrainingSet
     rows: Labels
@@ -76,12 +76,12 @@ class Fits(NamedTuple):
     rng: np.random.Generator
     step: Step
     copies: Copies | None = None
-    """Of all rows of the training_set."""
+    """Duplicates among all rows of the training set."""
     kept_as: str | None = None
     """The name of the algorithm, if the fits of folds shall be kept where they may."""
 
     def of(self, rows: Labels) -> Fitted:
-        """Of places among `rows`."""
+        """The fit of these places among `rows`."""
         return fit_rows(self.training_set, self.rows[rows], self.seed)
 
     def each(self, kind: type[T], tasks: Sequence[Callable[[], T]], what: str) -> Iterator[T]:
@@ -107,7 +107,7 @@ class Fits(NamedTuple):
         return _FoldResult(_METRICS.dump_json(result.metrics).decode(), result.residuals, kept)
 
     def predicted(self, rows: Labels) -> _Predicted:
-        """What a fit of all other rows predicts for these."""
+        """Predictions for these rows by a fit of all others."""
         fitted = self.of(np.delete(np.arange(self.rows.size), rows))
         data = self.training_set.data(fitted.preparation, self.rows[rows])
         return _Predicted(fitted.learned.predict(data.x))
@@ -125,7 +125,7 @@ class Fits(NamedTuple):
 
 
 def validate(fits: Fits, how: Validation) -> Validated | None:
-    """Of two training rows at least; None where only the test rows evaluate."""
+    """Validation on at least two training rows; None where only the test rows evaluate."""
     if fits.rows.size < 2:
         return None
     match how.method:

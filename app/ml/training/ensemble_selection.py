@@ -30,7 +30,7 @@ from app.wire import Wire
 MOST = 50
 """Candidates whose predictions are kept, the best so far: as many as may sit on a committee."""
 NUMBERS = 1 << 22
-"""Of all predictions kept (32 MiB)."""
+"""Limit on the numbers of all predictions that are kept (32 MiB)."""
 
 
 class EnsembleMember(Wire):
@@ -112,7 +112,7 @@ class Comparison(NamedTuple):
 
 
 def value(evaluation: Evaluation, metric: str) -> float:
-    """Of all rows; NaN where undefined."""
+    """The metric of all rows; NaN where undefined."""
     values = [one.value for one in evaluation.metrics if one.name == metric and one.label is None]
     return np.nan if not values or values[0] is None else values[0]
 

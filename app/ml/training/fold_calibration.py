@@ -28,7 +28,7 @@ class ScoredFold(NamedTuple):
 
 
 def small(training_set: TrainingSet, rows: Labels, splits: Sequence[Split]) -> bool:
-    """Whether fits of these folds may be kept. Rows of a group are not alike by themselves: no guarantee is known."""
+    """True if fits of these folds may be kept. Rows of a group are dependent: no guarantee is known for them."""
     return (
         training_set.task.of_numbers
         and training_set.groups is None
@@ -82,7 +82,7 @@ def _spread(training_set: TrainingSet, fitted: Fitted) -> NDArray[np.float64]:
 
 
 def _known(whole: Preparation, part: Preparation) -> bool:
-    """Whether every level of the part is one of the whole: where levels are many, the most frequent may differ."""
+    """True if every level of the part is one of the whole: where levels are many, the most frequent may differ."""
     levels = {column.name: column.levels for column in whole.inputs}
     return all(
         set(column.levels or ()) <= set(levels[column.name] or ()) if column.name in levels else False

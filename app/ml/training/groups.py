@@ -42,7 +42,7 @@ def group_warnings(how: Validation, known: Mapping[str, TableColumn], features: 
 
 
 def units_of(how: Validation, known: Mapping[str, TableColumn], rows: int) -> int:
-    """What splits divide: the rows, or their groups."""
+    """Number of units that splits divide: the rows, or their groups."""
     return rows if how.group is None else min(rows, groups_of(known[how.group], rows))
 
 

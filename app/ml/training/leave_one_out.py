@@ -39,7 +39,7 @@ def closed_form(training_set: TrainingSet, rows: Labels) -> NDArray[Any] | None:
 
 
 def steady(training_set: TrainingSet, preparation: Preparation, rows: Labels, *, unscaled: bool) -> bool:
-    """Whether the preparation without any one row gives the same predictions as that of all of them."""
+    """True if the preparation without any one row gives the same predictions as that of all of them."""
     how = training_set.preprocessing
     if how.model_dump(exclude=UNDERSTOOD, exclude_defaults=True):
         return False

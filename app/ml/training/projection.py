@@ -35,7 +35,7 @@ class Projection(NamedTuple):
 
     @property
     def receipt(self) -> dict[str, JSON]:
-        """What it adds to the receipt of a training."""
+        """Its part of the receipt of a training."""
         return {
             "model": self.model,
             "version": self.version,

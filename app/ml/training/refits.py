@@ -16,7 +16,7 @@ from app.ml.training.training_set import TrainingSet
 
 
 class Number(NamedTuple):
-    """What a number is of."""
+    """Meaning of a number that refits compare."""
 
     group: str
     """coefficient, prediction or measure."""
@@ -24,7 +24,7 @@ class Number(NamedTuple):
     label: str | None = None
     row: int | None = None
     average: str | None = None
-    """How a measure of all classes is made of those of each: "macro"."""
+    """Average over classes by which a metric is made of theirs: "macro"."""
 
 
 Numbers: TypeAlias = dict[Number, float]

@@ -154,7 +154,7 @@ def _scores(comparison: Comparison, spec: TrainSpec) -> _Scores:
 
 
 def _in_order(predictions: Sequence[NDArray[np.float64]], comparison: Comparison) -> NDArray[np.float64]:
-    """Of all rows, where there is room."""
+    """Predictions of all rows in their order, where there is room."""
     if comparison.room < 2 or not predictions:
         return np.zeros(0)
     back = np.argsort(np.concatenate([split.test for split in comparison.splits]))

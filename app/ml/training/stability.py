@@ -28,7 +28,7 @@ ALARMING = 10.0
 
 
 def look(training_set: TrainingSet, fitted: Fitted, seed: int) -> Conditioning | None:
-    """Of a model that is linear in the columns; None for any other, or too many columns."""
+    """Conditioning of a model that is linear in the columns; None for any other, or too many columns."""
     data, algorithm = fitted.data, training_set.algorithm
     if algorithm.linear is None or not 1 <= data.x.shape[1] <= MOST_COLUMNS:
         return None

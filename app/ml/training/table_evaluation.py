@@ -206,7 +206,7 @@ def _fits(given: ColumnKind, wanted: ColumnKind) -> bool:
 
 
 def _kind_of(header: Header) -> ColumnKind:
-    """Of the target, as the model learned it."""
+    """Kind of the target in training."""
     first = (header.classes or (0.0,))[0]
     if isinstance(first, bool):
         return ColumnKind.BOOLEAN

@@ -148,7 +148,7 @@ class TrainingSet(NamedTuple):
 
     @property
     def left_alone(self) -> frozenset[Accepts]:
-        """What the table has of what the algorithm takes as it is."""
+        """Inputs of the table that preparation leaves unchanged for the algorithm."""
         there = {
             Accepts.MISSING: bool(np.isnan(self.raw.values).any()),
             Accepts.CATEGORIES: any(words is not None for words in self.raw.vocabularies),
@@ -158,7 +158,7 @@ class TrainingSet(NamedTuple):
 
     @property
     def accepted(self) -> frozenset[Accepts]:
-        """What the algorithm takes as it is, with all learners within it."""
+        """Inputs that the algorithm accepts, with all learners within it."""
         return nested.accepts(self.algorithm, self.params, self.task)
 
     @property
@@ -234,7 +234,7 @@ class TrainingSet(NamedTuple):
         return self.algorithm.update(self.params, state, self._turned(data), nested.context(seed, each=self.each))
 
     def _turned(self, data: Data) -> Data:
-        """As the algorithm learns them: rows of classes weighted, the target transformed."""
+        """The rows as the algorithm is fitted to them: classes weighted, the target transformed."""
         return transformed(self.preprocessing.target, weighted(self.class_weight, data), errors_known=self.errors_known)
 
     def coded_as(self, classes: tuple[Class, ...] | None) -> "TrainingSet":
