@@ -71,20 +71,20 @@ def _framed(ink: Matrix) -> Matrix:
 
 
 def _barycentre(ink: Matrix) -> Vector:
-    """Of ink (n, m) in pixels from 0 to m."""
+    """Barycentre of ink (n, m) in pixels from 0 to m."""
     at: Vector = ink @ (np.arange(ink.shape[1]) + 0.5) / ink.sum(axis=1)
     return at
 
 
 def _reach(black: Matrix, origin: Vector) -> Vector:
-    """How far the black pixels (n, m) reach from the origin."""
+    """Largest distance of the black pixels (n, m) from the origin."""
     first, last = black.argmax(axis=1), black.shape[1] - black[:, ::-1].argmax(axis=1)
     reach: Vector = np.maximum(origin - first, last - origin)
     return reach
 
 
 def _shares(ink: Matrix, origin: Vector, unit: Vector, strips: int) -> Matrix:
-    """Of the ink (n, m), in equal strips of one unit to either side of the origin."""
+    """Shares of the ink (n, m), in equal strips of one unit to either side of the origin."""
     m = ink.shape[1]
     upto = np.pad(np.cumsum(ink, axis=1), ((0, 0), (1, 0)))
     ends = np.clip(origin[:, None] + unit[:, None] * np.linspace(-1, 1, strips + 1), 0, m)

@@ -35,7 +35,7 @@ class Encoding(NamedTuple):
     """Numbers that stand for the categories of an input."""
 
     place: int
-    """Of the input."""
+    """Place of the input."""
     suffixes: tuple[str, ...]
     """(k,) what follows the input's name in those of the columns."""
     values: Matrix

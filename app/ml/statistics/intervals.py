@@ -199,7 +199,7 @@ class Resamples(NamedTuple):
 
     @classmethod
     def none(cls, n: int) -> Self:
-        """Where many evaluations follow each other, and their spread is the error bar."""
+        """No draws: for many evaluations in a row, whose spread is the standard error."""
         return cls(np.zeros(n, np.intp), np.zeros((0, 1)))
 
     def sums(self, values: Vector) -> Vector:
@@ -207,7 +207,7 @@ class Resamples(NamedTuple):
         return self.counts @ np.bincount(self.group, values, self.counts.shape[1])
 
     def tallies(self, codes: Labels, k: int) -> Matrix:
-        """How often each code 0 … k-1 is in each draw, shape (draws, k). Codes below 0 do not count."""
+        """Count of each code 0 … k-1 in each draw, shape (draws, k). Codes below 0 do not count."""
         kept = codes >= 0
         cells = self.group[kept] * k + codes[kept]
         table = np.bincount(cells, minlength=self.counts.shape[1] * k).reshape(-1, k)

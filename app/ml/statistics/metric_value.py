@@ -103,7 +103,7 @@ def proportion(name: str, successes: int, trials: int, label: str | None = None)
 
 
 def counted(name: str, successes: int, trials: int, label: str | None = None) -> Metric:
-    """How many of a sample, with the interval of the share scaled to the sample."""
+    """Count among a sample, with the interval of the share scaled to the sample."""
     share = clopper_pearson(successes, trials)
     bounds = Bounds(trials * share.lower, trials * share.upper) if share else None
     return metric(name, successes, bounds, "clopper-pearson", n=trials, label=label)
@@ -152,7 +152,7 @@ def macro(result: Metric) -> Metric:
 
 
 def root_mean_squared(name: str, errors: Vector) -> Metric:
-    """Of errors (n,), with the interval that their tails allow."""
+    """Root mean square of errors (n,), with the interval that their tails allow."""
     size = float(np.abs(errors).max(initial=0.0))
     value = size * math.sqrt(np.mean((errors / size) ** 2)) if 0 < size < math.inf else size
     found = metric(name, value, root_mean_square(errors), "chi-square (by kurtosis)", n=errors.size, label=None)

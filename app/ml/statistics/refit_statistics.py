@@ -73,7 +73,9 @@ class Ellipse(Wire):
 def distribution(
     estimate: float, draws: Vector, left_out: Vector | None, confidence: float, **labels: str | int | None
 ) -> Distribution:
-    """Of one number: the fit of all rows, of every resample, and, if known, without each row in turn; NaN undefined."""
+    """Distribution of one number: the fit of all rows, of every resample, and, if known, without each row; NaN
+    undefined.
+    """
     values = draws[np.isfinite(draws)]
     bounds, how = percentile(values, confidence, fewest=FEWEST), "percentile"
     if left_out is not None and np.isfinite(estimate) and values.size >= FEWEST:
@@ -98,7 +100,7 @@ def distribution(
 
 
 def rectangle(draws: Matrix, confidence: float) -> Rectangle | None:
-    """Of numbers (R, m): the percentiles, the same share cut off on either side of each, that hold enough refits whole.
+    """Percentiles of numbers (R, m), the same share cut off on either side of each, that hold enough refits whole.
 
     Refits in which a number is undefined do not count.
     """
@@ -119,7 +121,7 @@ def rectangle(draws: Matrix, confidence: float) -> Rectangle | None:
 
 
 def ellipses(names: Sequence[str], draws: Matrix, confidence: float) -> list[Ellipse]:
-    """Of every pair among the first numbers (R, m); none of pairs that do not spread in two directions."""
+    """Ellipse of every pair among the first numbers (R, m); none of pairs that do not spread in two directions."""
     few = min(len(names), MOST_IN_PAIRS)
     found = (_ellipse([names[i], names[j]], draws[:, [i, j]], confidence) for i, j in combinations(range(few), 2))
     return [ellipse for ellipse in found if ellipse is not None]

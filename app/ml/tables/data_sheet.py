@@ -87,7 +87,7 @@ class Column(Wire):
 
 
 class Remark(NamedTuple):
-    """How the file wrote a column, for its data sheet."""
+    """Notation of a column in its file, for the data sheet."""
 
     warnings: Sequence[str] = ()
     offers: Sequence[Offer] = ()
@@ -95,4 +95,4 @@ class Remark(NamedTuple):
     kind: ColumnKind | None = None
     """The kind that was chosen for a column of strings; None: its values decide."""
     mostly_numbers: str | None = None
-    """Of a column that was not read as numbers, though most of its values are: the sentence that says so."""
+    """Sentence about a column that was not read as numbers, though most of its values are; None for any other."""

@@ -56,7 +56,7 @@ class SampledColumn(NamedTuple):
 
 
 def of(columns: Mapping[str, SampledColumn]) -> dict[str, Metric]:
-    """Of every column with enough values that vary, if another one varies too. All are of the same rows."""
+    """Smoothness of every column with enough values that vary, if another one varies too. All are of the same rows."""
     varying = {name: column for name, column in columns.items() if _varies(column.values)}
     if len(varying) < 2:
         return {}
@@ -107,7 +107,7 @@ def _metric(apart: Matrix, total: Matrix) -> Metric:
 
 
 def _variance(pull: Vector, nearest: Labels) -> float:
-    """Of the mean of values (n,), each of the pair of a row and its nearest: pairs that share a row vary together."""
+    """Variance of the mean of values (n,), each of a row and its nearest: pairs that share a row vary together."""
     n = pull.size
     at_row = pull + np.bincount(nearest, pull, n)
     mutual = nearest[nearest] == np.arange(n)

@@ -35,7 +35,7 @@ def fetch() -> None:
 
 @kernel("i8(f8[:,::1], f8[::1], f8[::1], b1[:,::1])", writes=["inside"], keep_gil=True)
 def outside(values, first, last, inside):
-    """How many of (n, p) are not from `first` to `last` of their column, as NaN is; `inside`: which are.
+    """Number of values (n, p) beyond `first` … `last` of their column, as NaN is; `inside`: the mask of the rest.
 
     What has a number for each column is `repeated`.
     """
