@@ -76,7 +76,7 @@ class Kernel(Generic[P, R]):
 
     @property
     def ready(self) -> bool:
-        """Whether a call begins at once."""
+        """True if a call begins at once."""
         return self._compiled is not None
 
     @property
@@ -123,7 +123,7 @@ class Kernel(Generic[P, R]):
                 yield name, function.__globals__[name]
 
     def digest(self) -> str:
-        """Of all that the compiled form depends on: this code, its constants, the functions it calls."""
+        """Digest of all that the compiled form depends on: this code, its constants, the functions it calls."""
         function: Any = self.python
         parts = [*parts_of(function.__code__), repr(self._options)]
         for name, value in self._named():
@@ -181,7 +181,7 @@ def apart(python: Callable[P, R]) -> Kernel[P, R]:
 
 
 def made() -> int:
-    """How many kernels are compiled."""
+    """Number of compiled kernels."""
     return sum(each.ready for each in _kernels)
 
 
@@ -254,7 +254,7 @@ def _places() -> Iterator[Path]:
 
 
 def parts_of(code: CodeType) -> Iterator[str]:
-    """What code is, the same in every process: that of functions within it says where in memory they are."""
+    """Parts of code that are the same in every process; code within it would show its address in memory."""
     plain = [each for each in code.co_consts if not isinstance(each, CodeType)]
     yield from (code.co_code.hex(), repr((plain, code.co_names, code.co_varnames)))
     for each in code.co_consts:
@@ -263,7 +263,7 @@ def parts_of(code: CodeType) -> Iterator[str]:
 
 
 def digest_of(parts: Sequence[str]) -> str:
-    """Sixteen characters that tell such parts from others."""
+    """Sixteen characters that identify such parts."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

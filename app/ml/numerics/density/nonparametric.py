@@ -69,7 +69,7 @@ class Kernels(NamedTuple):
     """(m,) logarithms of the share of each row in its class."""
     centre: Vector
     scale: Vector
-    """As in `Normals`."""
+    """Scale of the columns, as in `Normals`."""
     inverse: Matrix
     """(k, d) one over the width of the kernel."""
     constants: Vector

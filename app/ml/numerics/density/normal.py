@@ -49,7 +49,7 @@ class Normals(NamedTuple):
 
 
 class Poverty(NamedTuple):
-    """What the rows did not tell."""
+    """Parameters that the rows did not determine."""
 
     constant: int
     """Columns of one value."""
@@ -154,7 +154,7 @@ def relative_log_densities(normals: Normals, x: Matrix) -> Matrix:
 
 
 def linear_form(normals: Normals) -> tuple[Matrix, Vector]:
-    """Of a shared covariance: coefficients (d, k) and constants (k,) of the relative log densities."""
+    """Coefficients (d, k) and constants (k,) of the relative log densities under a shared covariance."""
     coef, constants = _standard_form(normals)
     coef = coef / normals.scale[:, None]
     return coef, constants - normals.centre @ coef

@@ -21,7 +21,7 @@ def chi_square_q(chi2: float, freedom: int) -> float:
 
 
 def as_json(values: ArrayLike) -> JSON:
-    """As JSON; what is not a finite number is null."""
+    """The values as JSON; a number that is not finite is null."""
     array = np.asarray(values, np.float64)
     cells = array.astype(object)
     cells[~np.isfinite(array)] = None
@@ -106,7 +106,7 @@ class Inference(NamedTuple):
         return np.asarray(errors)
 
     def _shifted(self, units: Affine | None) -> bool:
-        """Whether there is an intercept, if only from telling the coefficients of other columns."""
+        """True if there is an intercept, if only by shifting the columns of other coefficients."""
         return self.intercept is not None or (units is not None and bool(units.shift.any()))
 
     def p_values(self, t: NDArray[np.float64]) -> NDArray[np.float64]:

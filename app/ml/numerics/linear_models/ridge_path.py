@@ -31,7 +31,7 @@ class Spectrum(NamedTuple):
     middle: Vector
     rows: int
     free: bool
-    """Whether there is an intercept besides."""
+    """True if there is an intercept besides."""
 
     @classmethod
     def of(cls, x: Matrix, y: Matrix, weights: Vector, *, intercept: bool) -> Self:

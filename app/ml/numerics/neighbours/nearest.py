@@ -171,7 +171,7 @@ def _smallest(scores: Matrix, k: int) -> tuple[Labels, Matrix]:
 
 
 class _Kept(Generic[T]):
-    """What is made of rows, once, and kept as long as they are."""
+    """A cache of values that are made of rows, as long as the rows exist."""
 
     def __init__(self, make: Callable[[Matrix], T]) -> None:
         self.make = make

@@ -26,7 +26,7 @@ class Condition(NamedTuple):
     """Place in OPS."""
     value: float
     among: Truths
-    """Of categories: which; else it is empty."""
+    """Mask of the categories for which it is true; empty for numbers."""
 
     def holds(self, x: Matrix) -> Truths:
         """For each row (n, d). Of a missing value nothing holds but that it is missing."""
@@ -60,7 +60,7 @@ class Rule(NamedTuple):
     rows: float
     """Weight of the training rows on which it fires."""
     errors: float
-    """Of these, the weight of those of another class."""
+    """Weight of those rows that are of another class."""
 
     def fires(self, x: Matrix) -> Truths:
         return together(self.tests, x)

@@ -46,5 +46,5 @@ def out_of_fold(
 
 
 def out_of_fold_fits(folds: int, size: Size) -> tuple[float, Size]:
-    """How many fits `out_of_fold` makes of each learner, and of how much."""
+    """Number of fits that `out_of_fold` makes of each learner, and their size."""
     return folds + 1, size._replace(rows=size.rows * folds / (folds + 1))

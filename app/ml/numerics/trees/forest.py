@@ -19,13 +19,13 @@ from app.ml.numerics.trees.compiled.traversal import add_values
 MANY = 6
 """Rows for which eight side by side cost less than each by itself, in eight trees at a time."""
 PREDICTIONS = 2**20
-"""Of single trees, held at a time."""
+"""Limit on the predictions of single trees in memory at a time."""
 LEAST_BLOCK, MOST_CELLS = 1024, 2**20
 """Rows that stay near the processor, and numbers, at most, of those that go together."""
 
 
 WORDS = 2
-"""Of a packed node."""
+"""Words of a packed node."""
 Nodes: TypeAlias = NDArray[np.uint64]
 
 
@@ -114,7 +114,7 @@ def _side_by_side(trees: Trees, nodes: Nodes, x: Matrix, *, apart: bool) -> Matr
 
 _KINDS = (np.int32, np.int32, np.float64, np.int32, np.int8, np.float64, np.int64, np.bool_, np.float64)
 _NONE: Nodes = np.zeros((0, WORDS), np.uint64)
-"""Of trees with splits of categories."""
+"""Packed nodes of trees with splits of categories, which are not packed."""
 
 
 class _Known:

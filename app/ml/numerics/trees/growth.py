@@ -25,7 +25,7 @@ MUCH = 2**19
 NODE = 33
 """Bytes of a node, with a value of one number."""
 ONCE = np.uint8(1)
-"""How often a row counts."""
+"""Multiplicity of a row that is drawn once."""
 
 
 class Rules(NamedTuple):

@@ -16,7 +16,7 @@ class MemberTrees(NamedTuple):
 
     @classmethod
     def of(cls, members: Iterable[FittedLearner], columns: Sequence[Labels] = ()) -> Self:
-        """Of members that offer the query `tree`."""
+        """Trees of members that offer the query `tree`."""
         return cls(tuple(one.algorithm.queries["tree"](one.params, one.state) for one in members), tuple(columns))
 
     @property

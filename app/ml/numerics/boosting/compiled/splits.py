@@ -46,7 +46,7 @@ def gather_cells(histogram, j, start, size, cells):
 
 @seldom
 def best_subset(cells, rows, whole, before, best, least, scales, l2, grouping, seen, ratio, sides):
-    """What the best subset of a column's categories gains, if that is more than `best`: then `sides` has it.
+    """The gain of the best subset of a column's categories, if it is more than `best`: then `sides` has the subset.
 
     Missing values are a category too. In order of gradient over curvature the subset is the first or the last so many:
     the gain is convex in both sums, so that a line through the origin cuts off the best of all subsets. A category of

@@ -40,7 +40,7 @@ def bend(slope):
 
 @inner
 def entry(i, target, mean, pairs):
-    """What row i adds: weight and weighted distance from the mean; of two classes the weight of each; of more its
+    """Terms of row i: weight and weighted distance from the mean; of two classes the weight of each; of more its
     weight, and its class.
     """
     y, weight, times, criterion = target

@@ -31,7 +31,7 @@ def onward(keys, row, nodes, node):
 
 @inner
 def ends_of(keys, row, apart, nodes, a, b, c, d, e, f, g, h):
-    """Where eight nodes lead: each for a row of its own, if these are 1 apart, or all for the same one."""
+    """Ends of eight nodes: each for a row of its own, if these are 1 apart, or all for the same one."""
     two, four = apart + apart, U(4) * apart
     moved = U(1)
     while moved:

@@ -47,7 +47,7 @@ def part(row, node, column, threshold, left, missing, share, levels, members, va
 
 @inner
 def leaf(row, node, column, threshold, left, missing, levels, members):
-    """Where a row ends that starts at `node`; or where it goes to both children, as -1 - node."""
+    """End of a row that starts at `node`; or the node where it goes to both children, as -1 - node."""
     while column[node] >= 0:
         to = step(row[column[node]], node, column[node], threshold, left, missing, levels, members)
         if to < 0:
