@@ -117,7 +117,7 @@ class State(NamedTuple):
     factors: Vector = np.zeros(0)
     """Stagewise: (m,) by what each is multiplied, learning_rate·β."""
     curves: Curves = NO_CURVES
-    """Of splines."""
+    """Curves of splines."""
 
 
 def fit(params: Additive, data: Data, context: Context) -> Fit[State]:
@@ -189,7 +189,7 @@ def _column(data: Data, rest: Vector, j: int) -> Data:
 
 
 def _centred(column: Data, member: FittedLearner) -> tuple[Vector, float]:
-    """What a component says of the training rows, of mean zero; and the mean."""
+    """Values of a component on the training rows, of mean zero; and the mean."""
     curve = member.predict(column.x)
     offset = float(np.average(curve, weights=column.weights))
     return curve - offset, offset

@@ -145,7 +145,7 @@ def _votes(params: Bagging, member: FittedLearner, x: Matrix) -> NDArray[Any]:
 
 
 def _error(data: Data, result: NDArray[Any], seen: Vector) -> float:
-    """Of the rows that some member had not seen."""
+    """Error on the rows that some member has not seen."""
     evaluated = seen > 0
     predictions = result[evaluated]
     return error(data, evaluated, predictions if predictions.ndim == 2 else predictions / seen[evaluated])

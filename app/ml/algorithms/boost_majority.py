@@ -70,7 +70,7 @@ from app.ml.numerics.trees.tree_nodes import TreeNodes
 EDGES = 0.1, 0.05, 0.02
 """Edges that are tried, where none is given."""
 ROUNDING = 1e-9
-"""Of an edge that is γ exactly."""
+"""Tolerance for an edge that is γ exactly."""
 
 
 class BoostMajority(Params):

@@ -139,7 +139,7 @@ def known(params: Committee, probabilities: Matrix) -> NDArray[np.bool_]:
 
 
 def majority_error(members: int, error: float) -> float:
-    """How often the majority of an odd number of independent members is wrong."""
+    """Probability that the majority of an odd number of independent members is wrong."""
     return float(scipy.stats.binom.sf(members // 2, members, error))
 
 

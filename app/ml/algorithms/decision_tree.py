@@ -162,7 +162,7 @@ class State(NamedTuple):
     gain: Vector
     """(N,) impurity × weight that the split takes away."""
     splits: Forms = NONE
-    """What nodes ask about whose column is beyond the last."""
+    """Weighted sums of columns; nodes test them as columns beyond the last."""
     leaves: Bounded = MEANS
 
 

@@ -214,7 +214,7 @@ def _kind(params: ECOC, k: int) -> str:
 
 
 def _bits(params: ECOC, k: int) -> int:
-    """Of a random code."""
+    """Length of a random code."""
     return max(params.bits or math.ceil(10 * math.log2(k)), math.ceil(math.log2(k)))
 
 
@@ -228,7 +228,7 @@ def _fits(params: ECOC, size: Size) -> tuple[float, Size]:
 
 
 def _random(k: int, bits: int, rng: np.random.Generator) -> Code:
-    """Of some draws of different columns, the one whose nearest codewords are farthest apart."""
+    """The one of some draws of different columns whose nearest codewords are farthest apart."""
     ways = 2 ** (k - 1) - 1
     if bits >= ways and k <= MOST_CLASSES:
         return exhaustive(k)

@@ -119,7 +119,7 @@ class Design(NamedTuple):
 
     moments: Moments
     means: Point
-    """Of inputs and target; zero if there is no free intercept."""
+    """Means of inputs and target; zero if there is no free intercept."""
     weight: float
     """Sum of the row weights."""
 
@@ -204,12 +204,12 @@ def _design(params: Lasso, origin: Point, parts: Sequence[Sums]) -> Design:
 
 
 def _free(params: Lasso) -> bool:
-    """Whether there is an intercept without a penalty."""
+    """True if there is an intercept without a penalty."""
     return params.fit_intercept and not params.penalise_intercept
 
 
 def _pulled(params: Lasso) -> bool:
-    """Whether there is an intercept that counts as a coefficient."""
+    """True if there is an intercept that counts as a coefficient."""
     return params.fit_intercept and params.penalise_intercept
 
 

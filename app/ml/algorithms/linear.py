@@ -113,7 +113,7 @@ def predict(params: Linear, state: State, x: Matrix) -> Vector | Matrix:
 
 
 def interval(params: Linear, state: State, x: Matrix, confidence: float) -> Matrix:
-    """Of the mean at x, or of a new row with its noise; unbounded where the noise cannot be estimated."""
+    """Interval of the mean at x, or of a new row with its noise; unbounded where the noise cannot be estimated."""
     own = 1.0 if params.interval_of == "observation" else 0.0
     reach = _inference(params, state).reach(x - state.mean, confidence, own)
     middle = predict(params, state, x)

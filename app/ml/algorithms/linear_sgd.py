@@ -113,7 +113,7 @@ class State(NamedTuple):
     seen: NDArray[np.bool_]
     """(k,) whether there were rows of the class; (0,) for numbers."""
     rate: float
-    """Of the first online step."""
+    """Learning rate of the first online step."""
     weight: float
     """Mean weight of the first rows: what counts as one row."""
     steps: int

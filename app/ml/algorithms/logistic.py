@@ -61,8 +61,8 @@ SEPARABLE = (
 PART, RARE = 8192, 50
 """Rows to start with, and how many of each class there have to be among them."""
 FEW_UNKNOWNS, WIDE, ROUGH_STEPS, DEAR = 100, 2000, 8, 0.8
-"""Of more than two classes: up to here Newton at once; inputs up to here have a spectrum that is soon found.
-Then a Hessian costs some dozens of steps: it serves while these bring the gradient to this share."""
+"""Limits for more than two classes: up to the first Newton at once; inputs up to the second have a spectrum that is
+soon found. Then a Hessian costs some dozens of steps: it serves while these bring the gradient to the last share."""
 NEWTON_UNKNOWNS = 1000
 """Up to here ten Newton steps cost about what some hundred L-BFGS steps do, and end at the minimum more surely."""
 
@@ -186,7 +186,7 @@ def _exp(values: Matrix) -> Matrix:
 
 
 def _separates(state: State, data: Data) -> bool:
-    """Whether every row is on the right side of the planes."""
+    """True if every row is on the right side of the planes."""
     if len(data.x) > 2 * PART and not _separates(state, data.take(np.arange(PART))):
         return False
     targets, scores = _targets(data.targets, state.seen), _scores(state, data.x)
@@ -258,7 +258,7 @@ class _Watch:
     progress: Progress
     curves: dict[str, list[float]] = field(default_factory=lambda: {"loss": []})
     best: Vector | None = None
-    """Where the held-out rows are predicted best; None without such rows."""
+    """Parameters at which the held-out rows are predicted best; None without such rows."""
     stopped: bool = False
 
     def __call__(self, point: Vector, value: float) -> bool:

@@ -70,7 +70,7 @@ from app.ml.numerics.trees.out_of_bag import MOST_ROWS, OutOfBag, Unseen, always
 from app.ml.numerics.trees.tree_nodes import TreeNodes
 
 POINTS = 50
-"""Of the curve of the out-of-bag error, at most."""
+"""Largest number of points of the curve of the out-of-bag error."""
 FEW = 4
 """Trees, at most, that grow as one task: it keeps where their rows end."""
 
