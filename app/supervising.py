@@ -16,7 +16,7 @@ STABLE_SECONDS = 60.0  # alive for so long, a child's earlier deaths are forgott
 
 @dataclass
 class Silence:
-    """How long a child has not touched its file.
+    """Time since a child has touched its file.
 
     Only time in which we looked counts: when the machine or this process slept, the child did, too.
     """

@@ -170,7 +170,7 @@ class _Fork(Generic[T]):
         return self._pipe
 
     def news(self, kind: type[T]) -> Iterator[tuple[int, T]]:
-        """What it has done since, as far as it has reported."""
+        """Results since the last call, as far as it has reported."""
         with suppress(BlockingIOError):
             while chunk := os.read(self._pipe, _DONE.size):
                 place, begin, size = _DONE.unpack(chunk)

@@ -119,7 +119,7 @@ class Child:
                 return
 
     def kill(self) -> None:
-        """As a crash would."""
+        """End the process without warning, like a crash."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()

@@ -87,7 +87,8 @@ class Folder:
             path.unlink()
 
     def capability(self, program: Path) -> int | None:
-        """What the servers' account needs to reach `program` and this folder; None where plain permissions do.
+        """The capability that the servers' account needs to reach `program` and this folder; None where plain
+        permissions do.
 
         Changing the permissions of, say, /root would be worse than lending the one right to look inside.
         """

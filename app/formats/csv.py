@@ -28,7 +28,7 @@ DELIMITERS = ",;\t|"
 HEAD = 1 << 20
 """Characters among which the header is looked for."""
 MARK = b"\xef\xbb\xbf"
-"""Of UTF-8, which some programs write first."""
+"""Byte order mark of UTF-8, which some programs write first."""
 REFUSALS = (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeDecodeError)
 
 

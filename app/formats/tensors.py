@@ -22,7 +22,7 @@ DTYPES = {
     **{f"INT{bits}": np.dtype(f"<i{bits // 8}") for bits in (8, 16, 32, 64)},
     **{f"FP{bits}": np.dtype(f"<f{bits // 8}") for bits in (16, 32, 64)},
 }
-"""Of numbers."""
+"""Types of numbers by their names in the protocol."""
 LENGTH = struct.Struct("<I")
 ENCODED = frozenset({"base64", "pd_json"})
 """Content types of MLServer's codecs whose strings stand for other values."""

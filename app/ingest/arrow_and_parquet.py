@@ -19,7 +19,7 @@ from app.ingest.source import Limits, Source
 
 BATCH_ROWS = 1 << 16
 BATCH_CELLS = 1 << 22
-"""Of a wide table; Arrow holds several batches at a time."""
+"""Cells of a batch of a wide table; Arrow holds several batches at a time."""
 
 Batches = Iterator[pa.RecordBatch]
 

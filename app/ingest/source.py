@@ -30,7 +30,7 @@ class Source(NamedTuple):
     packed: bool
     unpacked_bytes: int
     encoding: str = UTF8
-    """Of a text file; what is read is UTF-8 in any case."""
+    """Encoding of a text file; its text is read as UTF-8 in any case."""
 
     @classmethod
     def of(cls, descriptor: int, unpacked_bytes: int) -> "Source":

@@ -16,7 +16,7 @@ class OutputCard(Wire):
 
 
 def output_cards(algorithm: str) -> list[OutputCard]:
-    """Of an algorithm of the catalogue; none of one that a later release has dropped."""
+    """Outputs of an algorithm of the catalogue; none of one that a later release has dropped."""
     entry = catalogue().get(algorithm)
     outputs = entry.algorithm.outputs if entry else {}
     return [OutputCard(name=name, description=outputs[name].description) for name in sorted(outputs)]

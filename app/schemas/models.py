@@ -77,7 +77,7 @@ class ModelVersion(Wire):
 
 
 class AliasMove(Body):
-    """Where an alias shall point."""
+    """The version to which an alias shall point."""
 
     version: int = Field(ge=1, lt=2**31, description="Version that the alias shall point at.")
 

@@ -46,7 +46,7 @@ class Seen:
     attempt: int = 0
     points: Mapping[str, int] = field(default_factory=dict)
     least_points: int = 0
-    """Of a curve that `points` does not name."""
+    """Least number of points of a curve that `points` does not name."""
     progress: JobProgress | None = None
 
     @classmethod

@@ -126,7 +126,7 @@ class DirectRoute(APIRoute):
         return found
 
     def _parameters(self, path: Mapping[str, str], query: bytes, sent: Headers) -> Mapping[str, Any]:
-        """As declared, by name. Raises RequestValidationError."""
+        """The parameters as declared, by name. Raises RequestValidationError."""
         values: dict[str, Any] = {}
         errors: list[Any] = []
         for fields, given in (

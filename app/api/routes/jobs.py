@@ -32,7 +32,7 @@ def list_jobs(
 
 @router.get("/{job_id}")
 def get_job(job_id: JobPath, services: ServicesDep) -> Job:
-    """Where a job stands."""
+    """State and progress of a job."""
     return services.jobs.get(job_id)
 
 

@@ -43,7 +43,7 @@ class _MediaTypes(NamedTuple):
     body: str
     response: str
     encoding: str | None
-    """Of a CSV body that declares one other than UTF-8."""
+    """Encoding of a CSV body that declares one other than UTF-8."""
 
 
 class _RowsRoute(DirectRoute):
@@ -150,7 +150,7 @@ def _names(include: str | None) -> tuple[str, ...]:
 
 
 class _PredictionRequest(NamedTuple):
-    """Of bodies sent to one address."""
+    """Options of a prediction, shared by bodies to one address."""
 
     reference: VersionRef
     least: int
