@@ -46,7 +46,8 @@ UNBOUNDED = (
 
 
 def interval_report(model: Model, predicted: Vector, ends: Matrix, truth: Vector) -> IntervalReport | None:
-    """Report on predictions (n,), ends of their 95 % intervals (n, 2) and targets (n,). None beyond finite predictions."""
+    """Report on predictions (n,), ends of their 95 % intervals (n, 2) and targets (n,). None beyond finite predictions.
+    """
     if not np.isfinite(predicted).all():
         return None
     inside = (ends[:, 0] <= truth) & (truth <= ends[:, 1])

@@ -26,7 +26,8 @@ class Conditioning(NamedTuple):
 
 
 def conditioning(x: Matrix, weights: Vector, *, intercept: bool = True) -> Conditioning:
-    """Conditioning of inputs (n, d), d at least 1, with row weights (n,), less their means where there is an intercept."""
+    """Conditioning of inputs (n, d), d at least 1, with row weights (n,), less their means where there is an intercept.
+    """
     triangle = _triangle(centred(x, weights).x if intercept else x, np.sqrt(weights))
     n, d = x.shape
     length = np.sqrt((triangle * triangle).sum(axis=0))
