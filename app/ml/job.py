@@ -200,7 +200,7 @@ class Outcome(NamedTuple):
     trained: Trained | None = None
     result: Result | None = None
     table: Table | None = None
-    """To be written; the result's field `result_dataset` will say where."""
+    """To be written; the result's field `result_dataset` will hold its id."""
     written: WrittenTable | None = None
 
     @property

@@ -8,7 +8,7 @@ member has not seen, give an error estimate for nothing, the out-of-bag error.
 
 Trees have at least 3 rows a leaf by default. Beside leaves of one row, scikit-learn's default, the error is the same
 (0.085 on 5,000 rows of two classes), lower (0.394 for 0.409 of three) or higher (0.053 for 0.047 on 569 rows that
-fine leaves tell apart). The log loss is lower (0.415 for 0.492, and 0.921 for 1.140), as leaves of one row are certain
+fine leaves distinguish). The log loss is lower (0.415 for 0.492, and 0.921 for 1.140), as leaves of one row are certain
 of their class.
 
 On the benchmark table `rare_class` the log loss is 0.493, scikit-learn's with the same leaf size 0.418, and 0.330 with
@@ -123,7 +123,7 @@ def _drawn(data: Data, seed: int, size: int) -> Data:
 
 
 def explain(params: Bagging, state: State, x: Matrix) -> list[JSON]:
-    """For each row what every member says."""
+    """For each row the prediction of every member."""
     return explained([(member, x) for member in state.members])
 
 

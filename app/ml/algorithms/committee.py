@@ -7,7 +7,7 @@ members err independently with probability e < 1/2, their majority errs with
     P = Σ_{k > M/2} C(M, k) eᵏ (1 − e)^{M−k},
 
 which falls to zero as M grows; members that err together gain less. Cross-validated, every member is trained once
-without each of K disjoint folds, and all K stay (section 11.2); the fold that each lacks tells how well it does, so
+without each of K disjoint folds, and all K stay (section 11.2); the fold that each lacks shows how well it does, so
 that cross-validation takes no other fits. A class is predicted only where the best one has at least `min_probability`
 and leads the second by `min_margin`: a probability of 1 by majority is unanimity. Rows that are rejected go to a
 `fallback_estimator`, where one is named, or else are unknown.

@@ -11,8 +11,8 @@ comes first.
 
 With `oblique` a split may test a weighted sum of so many numeric columns, where that gains more than any of one
 column. At each node columns are chosen one by one that follow the target together, and the ridge on the first 2, 4,
-8, … of them gives the weights: for each class those that tell it from the others. A node weighs at least two rows for
-each column of its sum. If one of these columns is missing, so is the sum.
+8, … of them gives the weights: for each class those that separate it from the others. A node weighs at least two rows
+for each column of its sum. If one of these columns is missing, so is the sum.
 
 That a value is missing may mean something, or nothing. A missing value has a third branch of its own if the node saw
 missing values of that column (at least `min_samples_leaf` of them). Otherwise, or with `missing` set to both, a row
@@ -89,7 +89,7 @@ from app.ml.numerics.trees.tree_nodes import TreeNodes
 from app.suggestions import no_such
 
 EXACT = 50_000
-"""Up to so many rows every value may divide a column, unless `bins` says otherwise."""
+"""Up to so many rows every value may divide a column, unless `bins` states otherwise."""
 
 
 class DecisionTree(Params):
@@ -141,7 +141,7 @@ class DecisionTree(Params):
     missing_exceptions: list[str] = Field(
         [],
         max_length=10_000,
-        description="Inputs by name for which it is the other way round than `missing` says.",
+        description="Inputs by name for which the opposite of `missing` holds.",
     )
     splits: Literal["auto", "exact", "binned"] = Field(
         "auto",

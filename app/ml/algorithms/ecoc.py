@@ -238,7 +238,7 @@ def _random(k: int, bits: int, rng: np.random.Generator) -> Code:
         if (distance := min_distance(code)) > farthest:
             best, farthest = code, distance
     if not farthest:
-        raise InvalidData(f"A random code of {bits} bits cannot tell {k} classes apart: take more bits.")
+        raise InvalidData(f"A random code of {bits} bits cannot distinguish {k} classes: take more bits.")
     return best
 
 
@@ -248,7 +248,7 @@ def _columns(k: int, bits: int, rng: np.random.Generator) -> Code:
         every = exhaustive(k)
         return every[:, rng.choice(every.shape[1], bits, replace=False)]
     drawn = rng.integers(0, 2, (k, 2 * bits), dtype=np.int8)
-    code = np.unique(drawn ^ drawn[:1] ^ 1, axis=1)  # the first class has a 1, as a complement asks the same
+    code = np.unique(drawn ^ drawn[:1] ^ 1, axis=1)  # the first class has a 1, as a complement is the same problem
     code = code[:, ~code.all(axis=0)]
     return code[:, rng.permutation(code.shape[1])[:bits]]
 

@@ -103,7 +103,7 @@ def combination(g: Matrix, f: Matrix, y: Vector, rows: Vector) -> Matrix:
 
 
 def explain(params: FeatureWeightedStacking, state: State, x: Matrix) -> list[JSON]:
-    """For each row what every member says."""
+    """For each row the prediction of every member."""
     return explained([(member, x) for member in state.members])
 
 

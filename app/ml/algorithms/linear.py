@@ -3,7 +3,7 @@ r"""Linear regression: a weighted sum of the inputs, with the error of every coe
 Minimises  Σ wᵢ(yᵢ − xᵢβ − b)²  by orthogonal factorisations, never by inverting XᵀX; where many coefficients fit
 equally well it takes the shortest. A row of weight w has noise of standard deviation σ/√w: a measured error σᵢ per row
 is given as the weight 1/σᵢ² with `sigma` 1, and then the sum is χ², its size against the ν = N − M degrees of freedom
-tells whether model and errors are plausible (Q), and the coefficient covariance is (XᵀWX)⁻¹. Without `sigma` the
+shows whether model and errors are plausible (Q), and the coefficient covariance is (XᵀWX)⁻¹. Without `sigma` the
 weights count only relative to each other, σ² is estimated as χ²/ν, and there is nothing left to test the fit by. All
 of it assumes independent normal errors.
 

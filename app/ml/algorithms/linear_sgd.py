@@ -8,7 +8,7 @@ of the others, (1 + z)/2 cut off at 0 and made to sum to 1. A class without rows
 `batch` follows the slope of all rows: without a `learning_rate`, in standardised coordinates with Nesterov's momentum;
 with one, it is w ← w − rate·∇E as written, which for the squared loss converges just below a rate of 2/λ, λ the largest
 eigenvalue of the mean of xxᵀ. Absolute and hinge have no slope at their corner, where their minimum lies: without a
-`learning_rate` an interior point method goes there, and the curve `duality_gap` says what share of the loss it can be
+`learning_rate` an interior point method goes there, and the curve `duality_gap` is the share of the loss that it can be
 too high by at most. `online` takes a step per row (or `batch_size` rows): with the squared loss and a constant rate r
 it is the rule of Widrow and Hoff, w ← w + r·(y − w·x)x. Without a `learning_rate` one is taken from the lengths of the
 rows, and no step overshoots its own row. `search` needs no slopes. A rate that is too large is detected and reported,

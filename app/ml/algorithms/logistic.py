@@ -241,7 +241,7 @@ def _thorough(params: Logistic, loss: CrossEntropy, start: Vector, max_iter: int
 
 
 def _head_start(part: CrossEntropy, start: Vector) -> Vector:
-    """The minimum of a part of the rows: of many, few tell where to look (Byrd et al. 2011)."""
+    """The minimum of a part of the rows: of many, few show where to look (Byrd et al. 2011)."""
     if (np.minimum(part.targets.sum(axis=0), (1 - part.targets).sum(axis=0)) < RARE).any():
         return start
     return newton(part, part.hessian, start, tol=1e-2, max_iter=20, watch=lambda _point, _value: False).x
@@ -249,7 +249,7 @@ def _head_start(part: CrossEntropy, start: Vector) -> Vector:
 
 @dataclass
 class _Watch:
-    """Records the losses, tells the progress, and stops when the held-out loss rises."""
+    """Records the losses, reports the progress, and stops when the held-out loss rises."""
 
     params: Logistic
     loss: CrossEntropy

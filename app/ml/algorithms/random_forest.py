@@ -13,18 +13,18 @@ Of numbers each node tries half of the columns: beside a third (Breiman's choice
 six tables and 0.4 to 0.7 % higher on four, for 9 to 32 % more time. All columns (scikit-learn's default) gain up to
 8 % where most columns mean nothing, and lose up to 3.7 % where columns are redundant or errors have heavy tails.
 
-That majorities of trees that differ are surer than they look, or less sure, the rows that they have not seen can tell:
+That majorities of trees that differ are surer than they look, or less sure, the rows that they have not seen can show:
 `calibrated` probabilities are those that had the best likelihood among them. The likeliest class remains the same.
 
 The rows that a tree has not drawn, a share of 1/e of them, are new to it: their votes give the out-of-bag error, and
-its growth when a column is permuted among them says how much that column matters.
+its growth when a column is permuted among them is a measure of how much that column matters.
 
 In short: Many deep trees are fitted to random resamples of the rows, and each split chooses among a few random columns.
 The prediction is their average or vote. The rows that a tree has not seen give the error and the importance of columns.
 
 Use when: the best prediction without tuning is wanted, columns are many or of mixed kinds, and reasons matter less.
 
-The forest's probability is the share of its trees: of 1000 trees of which 300 say sun and 700 say rain, rain has 0.7.
+The forest's probability is the share of its trees: of 1000 trees of which 300 predict sun and 700 rain, rain has 0.7.
 
 >>> votes = np.repeat([[1.0, 0.0], [0.0, 1.0]], [300, 700], axis=0)
 >>> (votes.sum(axis=0) / len(votes)).tolist()
@@ -255,7 +255,7 @@ def interval(params: RandomForest, state: State, x: Matrix, confidence: float) -
 
 
 def explain(params: RandomForest, state: State, x: Matrix) -> list[JSON]:
-    """For each row what every tree says: a number, or its votes for the classes."""
+    """For each row the prediction of every tree: a number, or its votes for the classes."""
     result = stages(state.trees, x)
     return [{"trees": row} for row in (result if state.classes else result[:, :, 0]).swapaxes(0, 1).tolist()]
 

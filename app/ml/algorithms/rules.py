@@ -156,7 +156,7 @@ def _learned(params: RuleSet, data: Data, context: Context) -> Fit[State]:
 
 def predict(params: RuleSet, state: State, x: Matrix) -> Matrix:
     predicted = np.tile(state.otherwise, (len(x), 1))
-    for rule in reversed(state.rules):  # so that the first has the last say
+    for rule in reversed(state.rules):  # so that the first rule decides
         predicted[rule.fires(x)] = rule.shares
     return predicted
 
@@ -200,7 +200,7 @@ def _written(rule: Rule) -> dict[str, JSON]:
 
 
 def _read_off(tree: Grown, levels: Labels) -> Iterator[tuple[Condition, ...]]:
-    """The tests on each way to a leaf; the last of several on one side of one column says it all."""
+    """The tests on each path to a leaf; of several on one side of one column the last is enough."""
     below = branches(tree)
     waiting: list[tuple[int, tuple[Condition, ...]]] = [(0, ())]
     while waiting:

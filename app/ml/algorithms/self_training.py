@@ -143,7 +143,7 @@ def predict(params: SelfTraining, state: State, x: Matrix) -> Matrix:
 
 
 def explain(params: SelfTraining, state: State, x: Matrix) -> list[JSON]:
-    """For each row what the classifier of the last round says."""
+    """For each row the explanation of the classifier of the last round."""
     return explained([(state.member, x)])
 
 

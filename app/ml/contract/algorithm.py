@@ -191,8 +191,8 @@ class Algorithm(Generic[P, S]):
     generative: bool = False
     """True if a classifier models the density of each class, not only the boundaries between classes (LION 3.1)."""
     degrees: Callable[[P], bool] = lambda _: False
-    """True if its shares of classes, with these parameters, are degrees that only say how clear a case is (LION 3), as
-    votes and sums cut off at 0 and 1 are; others are estimates of P(class | x)."""
+    """True if its shares of classes, with these parameters, are degrees that only state how clear a case is (LION 3),
+    as votes and sums cut off at 0 and 1 are; others are estimates of P(class | x)."""
     accepts: frozenset[Accepts] | set[Accepts] = frozenset()
     members: Callable[[P, Task], Sequence[Member]] | None = None
     """Learners inside a learner, each with its task. It then accepts what all of them accept, besides its own."""
@@ -208,8 +208,8 @@ class Algorithm(Generic[P, S]):
     memory: Callable[[P, Size], float] = lambda _, __: 0.0
     """Bytes that a fit takes besides its rows and what is linear in them, as distances of all pairs are."""
     rowwise: bool = False
-    """Each row is predicted with the same bits in any company: rows of different callers may be predicted together.
-    Sums over products of matrices are not so, `app.ml.numerics.linear_algebra.solve.each_row` is."""
+    """Each row is predicted with the same bits among any other rows: rows of different callers may be predicted
+    together. Sums over products of matrices are not so, `app.ml.numerics.linear_algebra.solve.each_row` is."""
     breaks: Mapping[Symmetry, str] = field(default_factory=dict)
     """Symmetries that do not hold, each with the reason."""
 

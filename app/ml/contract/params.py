@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
     Learner = ForwardRef("Learner")
 """The type of a parameter that is itself an algorithm with its parameters: `{"name": "ridge", "l2": 2.0}`.
-The catalogue says which there are, once all files are known."""
+The catalogue names them, once all files are known."""
 
 
 def _one_fault(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:

@@ -31,7 +31,7 @@ def reporter(progress: Progress) -> Reporter:
 
 
 class Stages:
-    """Keeps what is reported from going back, whatever a fit says of itself."""
+    """Keeps what is reported from going back, whatever a fit reports of itself."""
 
     def __init__(self, reporter: Reporter) -> None:
         self._report = reporter

@@ -36,11 +36,11 @@ class Evaluation(NamedTuple):
     rejection: RejectionCurve | None = None
     cost: CostReport | None = None
     rejected: int = 0
-    """Rows to which the model says that it does not know; the metrics take its most probable class."""
+    """Number of rows that the model rejects; the metrics take its most probable class."""
 
     def doubts(self, rows: str) -> list[str]:
         """Warnings about them. rows: their name in the sentences."""
-        messages = "the model says that it does not know; its most probable class was taken."
+        messages = "the model assigns no class; its most probable class was taken."
         return [f"To {self.rejected} {rows} {messages}"] if self.rejected else []
 
     def as_fields(self, rows: Labels) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def of_classes(
     """Evaluation of assigned class codes (n,), and of the probabilities (n, k) where there are any.
 
     accepted: (n,) false where the model rejects the row; the metrics take its most probable class, and two
-    more tell of the others.
+    more are of the others.
     """
     draws, weights, costs = rows.draws, rows.weights, options.costs
     seen = measures.confusion(truth, assigned, classes, numbers=options.numbers, examples=options.examples)

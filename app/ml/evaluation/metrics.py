@@ -1,7 +1,7 @@
 """Metrics of predictions, task by task: every metric a function of sums over rows, with its error bar.
 
-In a report all rows count once: row weights say what the fit shall care about, a metric shows what a new row
-meets. Weights are for those who ask for metrics of their own pairs.
+In a report all rows count once: row weights state what matters to the fit, a metric shows what a new row
+meets. Weights are for metrics of a client's own pairs.
 A metric that is 0/0 is null, never 0 (LION 3.3).
 """
 

@@ -16,7 +16,7 @@ class Predictions(NamedTuple):
     """(n, …) as the task has them."""
     means: Meaning = PLAIN
     accepted: NDArray[np.bool_] | None = None
-    """(n,) of classes: false where the model says that it does not know; None: it always does."""
+    """(n,) of classes: false where the model rejects the row; None: it rejects none."""
     centres: Matrix | None = None
     """(k, d) of a clustering: means of the training rows of each cluster."""
     restored: Matrix | None = None

@@ -2,7 +2,7 @@
 
 A residual is √w·(y − prediction) for a row of weight w, so that rows measured with different care can be compared.
 Residuals that are not normal hint at a missing input, a model too simple, or one too powerful; and the errors that a
-linear model tells of its coefficients assume them normal.
+linear model reports of its coefficients assume them normal.
 """
 
 from collections.abc import Callable, Mapping
@@ -55,7 +55,7 @@ class Residuals(Wire):
     outlier_rows: list[int] = Field(
         description="Their rows in the dataset, from 0, largest residual first; at most 100."
     )
-    reading: str = Field(description="One sentence: what the tests say.")
+    reading: str = Field(description="Result of the tests in one sentence.")
 
 
 def residuals(part: Part, rows: Labels, values: Vector) -> Residuals | None:
@@ -97,7 +97,7 @@ def _reading(tests: list[NormalityTest]) -> str:
     if p is None:
         return "Too few residuals, or all alike: nothing is known of their distribution."
     if p >= ALPHA:
-        return f"Nothing speaks against normal residuals (Anderson-Darling, p = {p:.2g})."
+        return f"No evidence against normal residuals (Anderson-Darling, p = {p:.2g})."
     return (
         f"The residuals are not normal (Anderson-Darling, p = {p:.1g}): an input may be missing, or the model too "
         "simple or too powerful; errors and intervals that assume normal noise are only rough."

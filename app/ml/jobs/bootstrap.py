@@ -72,7 +72,7 @@ class BootstrapEstimate(Estimate):
 class Bootstrap(Result):
     """Distributions over the refits."""
 
-    kind: Literal["bootstrap"] = Field(description="Kind, which tells the variants of this schema apart.")
+    kind: Literal["bootstrap"] = Field(description="Kind of the job; it identifies the variant of this schema.")
     evidence: str = Field(description="Evidence behind the estimates: one sentence with rows, resamples and seed.")
     confidence: float = Field(description="Share of the refits that the intervals hold, from 0 to 1.")
     coefficients: list[Distribution] = Field(

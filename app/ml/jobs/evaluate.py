@@ -63,7 +63,7 @@ class EvaluateRequest(ModelRef, Request):
 class EvaluateResult(EvaluationReport, Result):
     """Evaluation of a version on the rows of a dataset."""
 
-    kind: Literal["evaluate"] = Field(description="Kind, which tells the variants of this schema apart.")
+    kind: Literal["evaluate"] = Field(description="Kind of the job; it identifies the variant of this schema.")
     model: str = Field(description="Name of the model.")
     version: int = Field(description="Version of the model, counted from 1.")
     digest: str = Field(description="sha256: of the version's bytes.")

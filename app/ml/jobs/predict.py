@@ -61,7 +61,7 @@ class PredictJobRequest(ModelRef, Request):
 class PredictJobResult(Result):
     """Dataset of the predictions."""
 
-    kind: Literal["predict"] = Field(description="Kind, which tells the variants of this schema apart.")
+    kind: Literal["predict"] = Field(description="Kind of the job; it identifies the variant of this schema.")
     model: str = Field(description="Name of the model.")
     version: int = Field(description="Version of the model, counted from 1.")
     digest: str = Field(description="sha256: of the version's bytes.")

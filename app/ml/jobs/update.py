@@ -75,7 +75,7 @@ class UpdateRequest(ModelRef, Request):
 class UpdateResult(Result):
     """Metrics of a batch before and after it was learned."""
 
-    kind: Literal["update"] = Field(description="Kind, which tells the variants of this schema apart.")
+    kind: Literal["update"] = Field(description="Kind of the job; it identifies the variant of this schema.")
     model: str = Field(description="Name of the model.")
     base_version: int = Field(description="Version that learned the batch, counted from 1.")
     base_digest: str = Field(description="sha256: of the bytes of this version.")

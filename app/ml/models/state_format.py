@@ -41,7 +41,7 @@ def pack(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
 
 
 def beside(value: Any) -> int:
-    """Bytes that parts of a state may keep beside their arrays, as far as they say so by `beside`."""
+    """Bytes that parts of a state may keep beside their arrays, as far as `beside` declares them."""
     if isinstance(value, FittedLearner):
         return beside(value.state)
     if not isinstance(value, tuple | list):

@@ -8,12 +8,12 @@ without data. Arrays it does not write may be read-only. What a kernel calls is 
 
 A call takes a microsecond, most of it to look up what the arguments are. For kernels that take no longer themselves
 there is `add.lean(values, total)`: the compiled form itself, which looks at next to nothing and takes 0.1 µs and 0.02
-for each array. An argument is of the type that is stated then, or what it says is undefined. A `bytes` is stated as
+for each array. An argument is of the type that is stated then, or the result is undefined. A `bytes` is stated as
 `TEXT`. With `keep_gil=True` other threads wait meanwhile: who gives the GIL up for a microsecond may get it back after
 five milliseconds.
 
 numba is imported with the first call and not before: it takes 65 MB. What was compiled is kept on disk, by whoever
-`cache_folder` says, so that it is compiled once for a machine and version.
+`cache_folder` states, so that it is compiled once for a machine and version.
 """
 
 import fcntl
@@ -105,7 +105,7 @@ class Kernel(Generic[P, R]):
     def _bare(self) -> FunctionType:
         """The function with compiled ones in place of the kernels it calls.
 
-        Its name on disk tells apart what it would do with other constants or other functions within.
+        Its name on disk depends on its constants and on the functions within.
         """
         function = self.python
         assert isinstance(function, FunctionType)  # noqa: S101 - what `def` makes; for the type checker

@@ -153,8 +153,7 @@ class Basis:
 
     @cached_property
     def plain_names(self) -> list[str]:
-        """Names of the wide matrix's columns in the table's own units, where powers are those of the values themselves.
-        """
+        """Names of the wide matrix's columns in the table's own units: powers are those of the values themselves."""
         return [*self.inputs, *(name for function in self.functions for name in function.plain_names)]
 
     @cached_property

@@ -2,7 +2,7 @@
 
 Gray values less the least of them are ink, which is taken for mass: its barycentre is the origin, and the farthest
 reach of the black part (what is more than half as dark as the darkest), up or down, left or right, is the unit. The
-shares of the ink in equal strips of [-1, 1] along the rows and along the columns say what the drawing looks like; of
+shares of the ink in equal strips of [-1, 1] along the rows and along the columns describe the drawing; of
 the edges between gray values, how many are upright, and how long they all are beside the edge of a square of the same
 ink. A pixel is a square of even gray, so that moving a drawing, or doubling its pixels, changes no digit.
 

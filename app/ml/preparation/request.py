@@ -17,7 +17,7 @@ class Polynomial(Body):
     """Powers of columns and, by default, their products: all terms up to a total degree.
 
     With scaling they are powers of (value - middle) / unit, about the middle of the training range: the same
-    polynomials, and columns that a fit can tell apart. Without scaling they are powers of the values.
+    polynomials, and columns that a fit can distinguish. Without scaling they are powers of the values.
     """
 
     kind: Literal["polynomial"] = Field(description="`polynomial`.")
@@ -94,8 +94,8 @@ class Preprocessing(Body):
         64,
         ge=2,
         le=MAX_LEVELS,
-        description="Maximum number of categories of a column that are kept apart; `categories` says what becomes of "
-        "a column that has more.",
+        description="Maximum number of categories of a column that are kept apart; `categories` is the treatment of a "
+        "column that has more.",
     )
     categories: Literal["levels", "target"] = Field(
         "levels",

@@ -1,6 +1,6 @@
 """Target encoding: a category as the mean of the target among the training rows that have it, shrunk to that of all.
 
-A mean of few rows says little. Each is a weighted average of the category's own mean, of n rows, and that of all rows,
+A mean of few rows is uncertain. Each is a weighted average of the category's own mean, of n rows, and that of all rows,
 
     (n τ² · own + σ² · all) / (n τ² + σ²),
 

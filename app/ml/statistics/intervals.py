@@ -137,7 +137,7 @@ def accelerated(
 ) -> Bounds | None:
     """Percentiles of bootstrap replicates, moved for bias, skewness and few rows (BCa); None if hardly any is defined.
 
-    value: the metric itself. left_out: the metric without each of the rows in turn, whose skewness tells how its
+    value: the metric itself. left_out: the metric without each of the rows in turn, whose skewness shows how its
     error grows with it. Quantiles are those of Student's t, for rows drawn from n rows vary by √((n−1)/n) too little.
     """
     drawn, jackknife = _defined(replicates), _defined(left_out)
@@ -178,7 +178,7 @@ def _between(replicates: Vector, shares: Vector, fewest: int = FEWEST) -> Bounds
 class Resamples(NamedTuple):
     """Draws of n rows with replacement, then all rows but one, shared by all metrics of one evaluation.
 
-    Every metric is a function of sums over rows, so a draw needs only to say how often each row counts.
+    Every metric is a function of sums over rows, so a draw is the number of times that each row counts.
     Many rows are first dealt at random into equal groups, and groups are drawn: sums over random groups
     are as independent as rows are, so the spread comes out the same for a bounded amount of work.
     """

@@ -48,8 +48,8 @@ class Metric(Wire):
     label: str | None = Field(None, description="Class of the metric; null: it is of all classes or of none.")
     note: str | None = Field(
         None,
-        description="Definition of the metric, limit of its interval, or reason why there is none. Null: the name says "
-        "it.",
+        description="Definition of the metric, limit of its interval, or reason why there is none. Null: none is "
+        "needed.",
     )
 
 
@@ -144,7 +144,7 @@ def like(one: Metric, other: Metric) -> Metric:
 
 
 def macro(result: Metric) -> Metric:
-    """A mean over classes, which its name does not say."""
+    """A mean over classes, which its name does not state."""
     if result.average:
         return result
     display = result.display if result.value is None else f"{result.display}, macro"

@@ -20,7 +20,7 @@ from app.ml.statistics.metric_value import rounded
 from app.wire import Wire
 
 FEWEST = 20
-"""Refits in which a number must be defined, to say anything of its spread."""
+"""Refits in which a number must be defined, to estimate its spread."""
 MOST_IN_PAIRS = 10
 """Numbers of which every pair gets an ellipse."""
 

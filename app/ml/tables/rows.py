@@ -23,7 +23,7 @@ from app.ml.tables.cells import Flaw, flaw, read_cells
 from app.suggestions import closest, quoted
 
 MAX_FAULTS = 100
-"""Faults listed in one refusal; its detail says how many there are."""
+"""Faults listed in one refusal; its detail counts all of them."""
 MAX_NAMES = 10
 """Columns named in the fault of one row."""
 

@@ -1,4 +1,4 @@
-"""Groups of rows that belong together: what a plan says about the column that names them."""
+"""Groups of rows that belong together: faults and facts of the column that names them."""
 
 from collections.abc import Iterator, Mapping
 

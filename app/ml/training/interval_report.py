@@ -24,7 +24,7 @@ FEWEST = 10
 SHORT = 0.05
 """A fifth is warned of where its coverage is surely this far below the confidence."""
 GUARANTEES = {
-    "algorithm": "The algorithm computes the intervals: they cover as many targets as the confidence says if its model "
+    "algorithm": "The algorithm computes the intervals: they cover the stated share of targets if its model "
     "of the noise is right.",
     "split-conformal": "Errors on rows held out set the widths: on average over rows, the intervals cover at least the "
     "confidence of new targets, whatever their distribution, if new rows are like those held out.",
@@ -46,8 +46,7 @@ UNBOUNDED = (
 
 
 def interval_report(model: Model, predicted: Vector, ends: Matrix, truth: Vector) -> IntervalReport | None:
-    """Report on predictions (n,), ends of their 95 % intervals (n, 2) and targets (n,). None beyond finite predictions.
-    """
+    """Report on predictions (n,), their 95 % intervals (n, 2) and targets (n,). None beyond finite predictions."""
     if not np.isfinite(predicted).all():
         return None
     inside = (ends[:, 0] <= truth) & (truth <= ends[:, 1])

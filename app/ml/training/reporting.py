@@ -127,10 +127,10 @@ def _prototypes(training_set: TrainingSet, evaluated: EvaluatedFit) -> list[Rest
 
 
 def unscaled_summary(training_set: TrainingSet, fit: Fit[Any], preparation: Preparation) -> UnscaledSummary | None:
-    tell = training_set.algorithm.unscaled
-    if tell is None:
+    summarise = training_set.algorithm.unscaled
+    if summarise is None:
         return None
-    result = tell(training_set.params, fit.state, preparation.scaling.affine())
+    result = summarise(training_set.params, fit.state, preparation.scaling.affine())
     return UnscaledSummary(
         columns=list(preparation.layout.plain_names),
         summary=readable(result, preparation, training_set.classes),

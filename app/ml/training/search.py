@@ -1,7 +1,7 @@
 """Choosing among candidates: all on the same folds, compared pair by pair (LION 3.1, 3.2, 5.2.1, 5.2.3, 8.3).
 
 The folds divide the training rows; the test rows see the chosen one only. Preparation is learned anew in every fold.
-The metrics of many candidates on the same folds flatter the best of them: its test metrics tell what to expect.
+The metrics of many candidates on the same folds flatter the best of them: its test metrics show what to expect.
 
 The interval of a difference is Student's t of the differences fold by fold, which share their rows: approximate, but
 free of what makes a fold easy or hard for everyone.

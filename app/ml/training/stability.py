@@ -1,7 +1,8 @@
 """Would slightly different data give other coefficients? (LION 4.7)
 
-Two ways to ask: how nearly the inputs depend on each other, and fits of inputs that are a little off. Of two inputs
-that say the same, one coefficient may grow at the cost of the other without any change of the predictions.
+Two measures: how nearly the inputs depend on each other, and fits of inputs that are a little off. Of two inputs
+that carry the same information, one coefficient may grow at the cost of the other without any change of the
+predictions.
 """
 
 from collections.abc import Callable, Iterator

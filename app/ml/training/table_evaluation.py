@@ -88,7 +88,8 @@ def split_columns(receipts: Sequence[Mapping[str, JSON]]) -> list[str]:
 
 
 def sealed_rows(receipts: Sequence[Mapping[str, JSON]], target: Target, table: pa.Table) -> Labels | None:
-    """Places within `target.rows` that all of these trainings held out of their table; None if one does not say.
+    """Places within `target.rows` that all of these trainings held out of their table; None if one does not record
+    them.
 
     One that read its table in parts does not: what became of a row hung on its neighbours.
     """

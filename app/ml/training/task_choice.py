@@ -10,7 +10,7 @@ from app.ml.training.train_spec import TrainSpec
 
 
 def chosen_task(spec: TrainSpec, known: Mapping[str, TableColumn]) -> tuple[Task | None, list[Fault]]:
-    """The task, or none if it cannot be determined; and what speaks against it."""
+    """The task, or none if it cannot be determined; and the faults of the choice."""
     algorithm = nested.entry_of(spec.algorithm).algorithm
     name, offered = spec.algorithm.name, sorted(algorithm.tasks)
     given = spec.target is not None

@@ -19,7 +19,7 @@ class RowSums(NamedTuple):
     data: Data
     classes: int
     raw: Matrix | NDArray[np.float32]
-    """(k, n) the sums of the trees so far; of more than two classes less a number of the row, as `begin` says."""
+    """(k, n) the sums of the trees so far; of more than two classes less a number of the row, as `begin` states."""
     gradients: NDArray[np.float32]
     """(n,) the slopes of one sum at a time."""
     unit: float

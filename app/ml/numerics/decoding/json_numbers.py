@@ -209,7 +209,7 @@ TYPES = f"UniTuple(i8, 4)({TEXT}, u8, i8, f8[:,::1], ByteArray(u1, 1, 'C'))"
 
 @kernel(TYPES, writes=["values"])
 def scan(text: bytes, at: Any, form: int, values: Matrix, names: bytearray) -> tuple[int, int, int, int]:
-    """Rows, columns, where the table ends, and the bytes of `names`; no rows where it is not as `read_table` says."""
+    """Rows, columns, where the table ends, and the bytes of `names`; no rows where it is not as `read_table` states."""
     none = 0, 0, 0, 0
     out = values.reshape(values.size)
     sizes = np.empty(min(len(names), WIDEST), np.uint64)

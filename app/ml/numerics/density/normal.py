@@ -144,7 +144,7 @@ def comparable_log_densities(normals: Normals, x: Matrix) -> Matrix:
 
 
 def relative_log_densities(normals: Normals, x: Matrix) -> Matrix:
-    """(n, k): log p(x | c) less `common_log_density`, so that far rows keep what tells the classes apart.
+    """(n, k): log p(x | c) less `common_log_density`, so that far rows keep the difference between the classes.
 
     A column is contiguous: what is done with the classes of a row is done to columns.
     """

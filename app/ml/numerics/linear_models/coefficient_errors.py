@@ -58,7 +58,7 @@ class Inference(NamedTuple):
     """Weighted sum of squared residuals."""
     rows: int
     sigma: float | None
-    """Noise of a row of weight 1, or None if only the residuals tell."""
+    """Noise of a row of weight 1, or None if only the residuals show it."""
 
     @property
     def freedom(self) -> int:
@@ -67,7 +67,7 @@ class Inference(NamedTuple):
 
     @property
     def noise(self) -> float:
-        """Standard deviation of a row of weight 1; NaN where nothing tells it."""
+        """Standard deviation of a row of weight 1; NaN where nothing determines it."""
         if self.sigma is not None:
             return self.sigma
         return float(np.sqrt(self.square / self.freedom)) if self.freedom > 0 else float("nan")

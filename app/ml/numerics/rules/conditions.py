@@ -111,7 +111,7 @@ def _test_faults(test: GivenTest, at: str, kinds: Mapping[str, str]) -> Iterator
         yield Fault(f"{at}/column", no_such("The inputs have no column", test.column, kinds), "unknown_column")
     elif ColumnKind(kinds[test.column]).measured:
         if several:
-            yield Fault(f"{at}/op", "Numbers are compared: a list of categories says nothing about them.")
+            yield Fault(f"{at}/op", "Numbers are compared: a list of categories does not apply to them.")
         elif isinstance(test.value, str):
             yield Fault(f"{at}/value", "This column is compared with a number; times are seconds since 1970 in UTC.")
     elif single and test.op not in {"==", "!="}:

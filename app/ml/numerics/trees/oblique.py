@@ -25,7 +25,7 @@ from app.ml.numerics.trees.growth import Grower, Grown, Rules
 from app.ml.numerics.trees.linear_forms import NONE, NOTHING, Bounded, Form, Forms, joined, reached
 
 ROWS_PER_COLUMN = 2.0
-"""A node of less weight for each column that it combines would tell noise apart (Murthy et al.)."""
+"""A node of less weight for each column that it combines would fit noise (Murthy et al.)."""
 ONE_ROW = 1.0
 """The ridge of a direction: columns have deviation 1, so that it counts as one row without a slope."""
 LITTLE = 1e-9

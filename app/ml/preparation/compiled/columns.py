@@ -29,7 +29,7 @@ def is_outside(values, first, last, inside, j):
 
 
 def fetch() -> None:
-    """All, from disk or compiled: what asks whether they are ready finds them so."""
+    """All kernels, from disk or compiled: `ready` is true of each afterwards."""
     _ = outside.compiled, standardise.compiled, grouped.compiled
 
 

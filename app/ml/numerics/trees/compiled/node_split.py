@@ -21,7 +21,7 @@ from app.ml.numerics.trees.compiled.column_split import (
 FEW = 128
 """Up to so many rows mark the cells they are counted in, so that empty ones are passed over."""
 DE_BRUIJN = 0x03F79D71B4CB0A89
-"""Its 64 runs of 6 bits differ: times a power of two, the top 6 bits tell which (Leiserson, Prokop & Randall 1998)."""
+"""Its 64 runs of 6 bits differ: times a power of two, the top 6 bits identify it (Leiserson, Prokop & Randall 1998)."""
 THRESHOLD, SUBSET, KNOWN = 0, 1, 2
 """Test of a split: `code <= cut`, whether the level is a member, whether the value is known."""
 NOWHERE, LEFT, RIGHT, ASIDE = -1, 0, 1, 2

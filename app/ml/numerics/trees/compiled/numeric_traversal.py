@@ -46,7 +46,7 @@ def ends_of(keys, row, apart, nodes, a, b, c, d, e, f, g, h):
 
 @inner
 def written(x, i, keys, row):
-    """Write the keys of a row, and say whether a value is missing."""
+    """Write the keys of a row, and return True if a value is missing."""
     gap = False
     for j in range(x.shape[1]):
         gap |= np.isnan(x[i, j])
