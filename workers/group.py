@@ -152,7 +152,7 @@ class _Fork(Generic[T]):
             while (slot := _granted(grants, turns)) is not None:
                 self._help(tasks, turns, result)
                 os.close(slot)
-        except BaseException:  # noqa: BLE001 - the trainer meets it too, and says so
+        except BaseException:  # noqa: BLE001 - the trainer meets it too, and reports it
             traceback.print_exc()
         finally:
             os._exit(0)

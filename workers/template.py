@@ -156,7 +156,7 @@ def _train(template: int, control: socket.socket, descriptors: Sequence[int], be
 
 
 def _written() -> int:
-    """Bytes of this process that RLIMIT_DATA counts; 0 where nobody says."""
+    """Bytes of this process that RLIMIT_DATA counts; 0 where it is not known."""
     with suppress(OSError):
         return int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     return 0

@@ -144,7 +144,7 @@ class Child:
         if self.to_terminal:
             return "Its messages are above."
         lines = self.logfile.read_text(errors="replace").splitlines()
-        return f"The end of {self.logfile} says:\n" + "\n".join(lines[-5:])
+        return f"The end of {self.logfile}:\n" + "\n".join(lines[-5:])
 
 
 def end_leftovers(folder: Path) -> None:

@@ -33,7 +33,7 @@ class WrittenPrediction(NamedTuple):
 
 
 class Extras(NamedTuple):
-    """Parts of a response that only some requests ask for."""
+    """Parts of a response that only some requests include."""
 
     policy: Policy | None = None
     confidence: float | None = None

@@ -99,7 +99,7 @@ def _of_json(tensor: InferInput, data: list[Any], pointer: str) -> Tensor:
     width = _width(tensor)
     if nested:
         if not all(type(row) is list and len(row) == width for row in data):
-            raise refused(f"{pointer}/data", f"Nested rows are lists of {width}, as the shape says.")
+            raise refused(f"{pointer}/data", f"Nested rows are lists of {width}, as the shape states.")
         data = list(chain.from_iterable(data))
     if len(data) != math.prod(tensor.shape):
         raise refused(f"{pointer}/data", "The number of values is not the product of the shape.")

@@ -82,7 +82,7 @@ def _rows_of(columns: int) -> int:
 
 @contextmanager
 def _named(form: str) -> Iterator[None]:
-    """Arrow's complaints quote what they read: say only what it was not."""
+    """Arrow's messages quote what they read: report only what it was not."""
     try:
         yield
     except MemoryError:

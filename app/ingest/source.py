@@ -23,7 +23,7 @@ class Limits(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A file by its descriptor; gzip is known by its first bytes, whatever the name says."""
+    """A file by its descriptor; gzip is known by its first bytes, whatever its name."""
 
     descriptor: int
     size: int

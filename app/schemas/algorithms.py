@@ -36,13 +36,13 @@ class AlgorithmCard(Wire):
     references: list[str] = Field(description="Books and papers that describe the algorithm.")
     family: str | None = Field(
         None,
-        description="Family of a classifier: generative learns how each class makes its rows, discriminative "
-        "only how to tell classes apart. Null: it does not classify.",
+        description="Family of a classifier: generative learns the density of each class, discriminative "
+        "only the boundaries between classes. Null: it does not classify.",
     )
     scores: str | None = Field(
         None,
         description="Meaning of `probabilities` with default parameters. `probability`: estimates of P(class | row); "
-        "`membership`: degrees between 0 and 1 that only say how clear a case is, for which reports give no log loss "
+        "`membership`: degrees between 0 and 1 that only state how clear a case is, for which reports give no log loss "
         "and no Brier score. Null: not a classifier.",
     )
     outputs: list[OutputCard] = Field(

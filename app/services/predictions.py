@@ -92,7 +92,7 @@ class Predictions:
         """The model as of `ready`, if a body of so many bytes can be processed without waiting for anything or anybody.
 
         seconds: the caller's deadline, if there is one: such a request may wait. plain: whether it is numbers and
-        nothing else, so that its size says how much there is to do.
+        nothing else, so that its size shows how much there is to do.
         """
         self._compiling.came(size)
         found = self.pointers.at_hand(reference, least) if seconds is None else None

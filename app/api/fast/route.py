@@ -143,7 +143,7 @@ class DirectRoute(APIRoute):
 
 
 async def _unless_gone(reply: Coroutine[Any, Any, Reply], receive: Receive) -> Reply:
-    """Once the body is there, the next message says that the caller is gone: who waits in a queue then leaves it."""
+    """Once the body is there, the next message means that the caller is gone: its request then leaves the queue."""
     answering, gone = asyncio.create_task(reply), asyncio.ensure_future(receive())
     try:
         await asyncio.wait({answering, gone}, return_when=asyncio.FIRST_COMPLETED)
