@@ -111,7 +111,7 @@ class Connection(HttpToolsProtocol):
             self.cycle.keep_alive = False
 
     def shutdown(self) -> None:
-        self._tell()  # and it is waited for
+        self._pass_on()  # and it is waited for
         if self._responding is not None:
             self._ending = True
         else:
@@ -204,9 +204,9 @@ class Connection(HttpToolsProtocol):
             arriving.seen = arriving.came
             arriving.clock = self.loop.call_later(PATIENCE, self._look)
         else:
-            self._tell()
+            self._pass_on()
 
-    def _tell(self) -> None:
+    def _pass_on(self) -> None:
         """Pass what has arrived of a request to uvicorn."""
         arriving, self._arriving = self._arriving, None
         if arriving is not None:

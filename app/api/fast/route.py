@@ -144,12 +144,12 @@ class DirectRoute(APIRoute):
 
 async def _unless_gone(reply: Coroutine[Any, Any, Reply], receive: Receive) -> Reply:
     """Once the body is there, the next message means that the caller is gone: its request then leaves the queue."""
-    answering, gone = asyncio.create_task(reply), asyncio.ensure_future(receive())
+    replying, gone = asyncio.create_task(reply), asyncio.ensure_future(receive())
     try:
-        await asyncio.wait({answering, gone}, return_when=asyncio.FIRST_COMPLETED)
-        return answering.result() if answering.done() else Reply(b"", b"text/plain", status=GONE)
+        await asyncio.wait({replying, gone}, return_when=asyncio.FIRST_COMPLETED)
+        return replying.result() if replying.done() else Reply(b"", b"text/plain", status=GONE)
     finally:
-        answering.cancel()
+        replying.cancel()
         gone.cancel()
 
 

@@ -136,7 +136,7 @@ def predict(params: ECOC, state: State, x: Matrix) -> Matrix:
 
 
 def _ones(state: State, x: Matrix) -> Matrix:
-    """(n, L) how probable each bit's learner thinks a 1."""
+    """(n, L) the probability of a 1 by each bit's learner."""
     return np.column_stack([np.zeros((len(x), 0)), *(member.predict(x)[:, 1] for member in state.members)])
 
 
@@ -155,7 +155,7 @@ def distances(words: NDArray[np.intp], code: NDArray[np.int_] | Code) -> NDArray
 
 
 def explain(params: ECOC, state: State, x: Matrix) -> list[JSON]:
-    """For each row how probable every bit's learner thinks a 1, and in how many bits the word misses each class's."""
+    """For each row the probability of a 1 by every bit's learner, and in how many bits the word misses each class's."""
     ones = _ones(state, x)
     apart = distances((ones > 0.5) * 1, state.code)
     return [{"bits": p, "distances": far} for p, far in zip(ones.tolist(), apart.tolist(), strict=True)]

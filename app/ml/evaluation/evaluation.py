@@ -9,6 +9,7 @@ from pydantic import Field
 
 from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
 from app.ml.contract.labels import Class
+from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.contract.task import PredictionKind
 from app.ml.evaluation import auc
 from app.ml.evaluation import metrics as measures
@@ -58,7 +59,7 @@ class Evaluation(NamedTuple):
 class EvaluationReport(Wire):
     """Evaluation of predictions on rows."""
 
-    task: str = Field(description="Task: regression, classification, clustering, projection or density.")
+    task: str = Field(description=TASK)
     rows: int = Field(description="Number of evaluated rows.")
     metrics: list[Metric] = Field(description="Metrics, each with its confidence interval.")
     confusion_matrix: ConfusionMatrix | None = Field(

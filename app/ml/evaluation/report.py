@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from app.ml.contract.labels import Label
+from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.evaluation.residuals import Residuals
 from app.ml.preparation.restoring import RestoredRow
 from app.ml.statistics.metric_value import Metric
@@ -197,7 +198,7 @@ class IntervalReport(Wire):
 class Report(Wire):
     """Everything learned at fit time."""
 
-    task: str = Field(description="Task: regression, classification, clustering, projection or density.")
+    task: str = Field(description=TASK)
     evidence: str = Field(description="Evidence behind the metrics: one sentence with rows, folds and seed.")
     rows_train: int = Field(description="Number of training rows.")
     rows_test: int = Field(description="Number of test rows.")

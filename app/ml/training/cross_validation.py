@@ -1,4 +1,4 @@
-"""Judging a kind of fit by many fits of the training rows: folds, leave-one-out, bootstrap (LION 3.2, 5.2.3).
+"""Validation of a kind of fit by many fits of the training rows: folds, leave-one-out, bootstrap (LION 3.2, 5.2.3).
 
 Everything is learned anew in every fit, preparation too.
 """
@@ -32,7 +32,7 @@ from app.ml.training.training_set import TrainingSet
 T = TypeVar("T")
 _METRICS = TypeAdapter(list[Metric])
 Step = Callable[[float, str], None]
-"""Hears how far it is, 0 to 1, and what is being done."""
+"""Receives how far it is, 0 to 1, and what is being done."""
 
 
 class Validated(NamedTuple):

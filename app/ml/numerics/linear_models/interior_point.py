@@ -31,7 +31,7 @@ DEPENDENT = 1e-10
 """Share of the largest eigenvalue of the columns' products below which columns are looked at more closely."""
 
 Watch = Callable[[float, float], None]
-"""Hears the value and its gap after every iteration."""
+"""Receives the value and its gap after every iteration."""
 
 
 class Corners(NamedTuple):
