@@ -20,7 +20,8 @@ from app.ml.contract.model_reference import VersionRef
 from app.ml.contract.progress import Reporter
 from app.ml.evaluation.holdout_reuse import optimism
 from app.ml.evaluation.report import Report, Reuse
-from app.ml.models.model import Header, Model
+from app.ml.models.header import Header
+from app.ml.models.model import Model
 from app.ml.models.seen_rows import SeenRows
 from app.ml.tables.casting import recast_columns, recast_table
 from app.ml.tables.data_sheet import Column, Remark

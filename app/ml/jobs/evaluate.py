@@ -19,7 +19,7 @@ from app.ml.evaluation.evaluation import EXAMPLES, ClassOptions, EvaluationRepor
 from app.ml.evaluation.report import IntervalReport
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Version
 from app.ml.models import seen_rows
-from app.ml.models.model import Header
+from app.ml.models.header import Header
 from app.ml.tables.casting import kinds_used
 from app.ml.training.table_evaluation import (
     column_faults,

@@ -23,8 +23,9 @@ from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Reporter
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Table
+from app.ml.models.header import Header
 from app.ml.models.included_outputs import predict_with
-from app.ml.models.model import Header, Model, Predicted
+from app.ml.models.model import Model, Predicted
 from app.ml.tables.casting import kinds_used, recast_columns, recast_table
 from app.ml.tables.data_sheet import Remark
 from app.ml.training.table_evaluation import column_faults

@@ -12,29 +12,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import AlgorithmNotFound, CorruptModel, NoInterval, RetiredFormat
+from app.errors import AlgorithmNotFound, CorruptModel, NoInterval
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import JSON, Algorithm, Labels, Matrix, Params, Task, Vector
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Class
 from app.ml.models import safetensors_format, state_format, stored_preparation
 from app.ml.models.conformal import EVERYWHERE, UNCALIBRATED, Calibration, has_own, with_intervals, within
-from app.ml.models.member_view import ENCODED, LINEARISING, inputs_of, is_
+from app.ml.models.header import ENCODED_FORMAT, FORMAT, PROJECTED_FORMAT, header_of
+from app.ml.models.member_view import ENCODED, LINEARISING, is_
 from app.ml.preparation.flags import Flagged
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.projected import Projected
 from app.ml.preparation.request import Linearising
 from app.ml.preparation.target_transform import turned_back
-
-FORMAT = 6
-"""Grows when bytes written before can no longer be read."""
-ENCODED_FORMAT = 7
-"""That of models with categories encoded by the target, which readers of the other would misread."""
-PROJECTED_FORMAT = 8
-"""That of models behind a projection, likewise."""
-FORMATS = FORMAT, ENCODED_FORMAT, PROJECTED_FORMAT
-RETIRED = 1, 2, 3, 4, 5
-"""Formats of earlier releases, whose parameters or arrays have other names."""
 
 
 class Predicted(NamedTuple):
@@ -88,18 +79,6 @@ class Predicted(NamedTuple):
         for row in () if self.unknown is None else self.unknown.tolist():
             result[row] = None
         return result
-
-
-class Header(NamedTuple):
-    """The header of a blob, without its arrays."""
-
-    algorithm: str
-    task: str
-    parameters: dict[str, Any]
-    target: str | None
-    classes: tuple[Class, ...] | None
-    inputs: tuple[InputColumn, ...]
-    receipt: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -230,7 +209,7 @@ def decode(blob: bytes | memoryview, whose: str = "The model") -> Model:
     models of earlier releases.
     """
     document, arrays = safetensors_format.read(blob)
-    header = _header(document, whose)
+    header = header_of(document, whose)
     try:
         entry = find(header.algorithm)
         return Model(
@@ -250,11 +229,6 @@ def decode(blob: bytes | memoryview, whose: str = "The model") -> Model:
         raise CorruptModel("The stored model is of an algorithm this version does not have.") from None
     except (KeyError, TypeError, ValueError, RecursionError):
         raise CorruptModel("The stored model does not fit this version's format.") from None
-
-
-def read_header(blob: bytes | memoryview, whose: str = "The model") -> Header:
-    """The header of the model, without touching its arrays. Raises CorruptModel and RetiredFormat."""
-    return _header(safetensors_format.read_document(blob), whose)
 
 
 def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
@@ -287,31 +261,3 @@ def _limits(stored: JSON) -> tuple[float, float]:
     if not limits[0] < limits[1]:
         raise ValueError("limits")
     return limits
-
-
-def _header(document: JSON, whose: str) -> Header:
-    try:
-        if document["format"] in RETIRED:
-            raise RetiredFormat(
-                f"{whose} is stored in format {document['format']} of an earlier release, whose parameters or arrays "
-                f"had other names; this release reads the formats {FORMAT} to {FORMATS[-1]}. Train the model again."
-            )
-        if document["format"] not in FORMATS:
-            raise CorruptModel("The stored model has a format this version does not know.")
-        return Header(
-            algorithm=is_(document["algorithm"], str),
-            task=Task(document["task"]).value,
-            parameters=is_(document["parameters"], dict),
-            target=is_(document["target"], str | None),
-            classes=_classes(document["classes"]),
-            inputs=inputs_of(document),
-            receipt=is_(document["receipt"], dict),
-        )
-    except (KeyError, TypeError, ValueError):  # of pydantic too
-        raise CorruptModel("The stored model does not fit this version's format.") from None
-
-
-def _classes(labels: JSON) -> tuple[Class, ...] | None:
-    if labels is None:
-        return None
-    return tuple(is_(label, bool | int | float | str) for label in is_(labels, list))

@@ -12,7 +12,8 @@ from app.ml.catalogue import find
 from app.ml.contract.algorithm import JSON, FittedLearner, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.task import PredictionKind
-from app.ml.models.model import Header, Model
+from app.ml.models.header import Header
+from app.ml.models.model import Model
 from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.preparation.projected import Projected
 from app.ml.training.train_spec import TrainSpec

@@ -19,7 +19,8 @@ from app.ml.evaluation.rejection import decided_by
 from app.ml.evaluation.report import IntervalReport
 from app.ml.evaluation.splits import holdout
 from app.ml.evaluation.time_splits import latest, read_times
-from app.ml.models.model import Header, Model
+from app.ml.models.header import Header
+from app.ml.models.model import Model
 from app.ml.nested import meaning
 from app.ml.preparation.target import Target, read_target
 from app.ml.statistics.intervals import CONFIDENCE, Resamples
