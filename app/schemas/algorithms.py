@@ -28,11 +28,13 @@ class AlgorithmCard(Wire):
     name: str = Field(description="Name of the algorithm, as a request gives it.")
     title: str = Field(description="Name and idea of the algorithm in one sentence.")
     tasks: list[str] = Field(description="Tasks that the algorithm can do.")
-    gist: str = Field(description="How it works, in three sentences at most.")
+    gist: str = Field(description="Summary of the method in three sentences at most.")
     method: str | None = Field(
-        None, description="How it works in full, with equations and conventions; only in `GET /v1/algorithms/{name}`."
+        None,
+        description="Description of the method in full, with equations and conventions; only in "
+        "`GET /v1/algorithms/{name}`.",
     )
-    use_when: str = Field(description="When to choose it.")
+    use_when: str = Field(description="Cases in which to choose it.")
     references: list[str] = Field(description="Books and papers that describe the algorithm.")
     family: str | None = Field(
         None,

@@ -82,7 +82,7 @@ MOST_COLUMNS = 4000
 class Additive(Params):
     fit: Literal["splines", "backfitting", "stagewise"] = Field(
         "splines",
-        description="How curves are fitted. `splines`: penalised splines, all at once, without "
+        description="Fit of the curves. `splines`: penalised splines, all at once, without "
         "`estimator`; `backfitting`: every component again in turn; `stagewise`: add the component that helps most and "
         "keep the others.",
     )

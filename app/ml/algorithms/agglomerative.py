@@ -86,7 +86,7 @@ class Agglomerative(Params):
         "take 4 bytes of memory times the squared number of rows.",
     )
     metric: Literal["euclidean", "manhattan", "chebyshev"] = Field(
-        "euclidean", description="How differences of the columns make up a distance; ward takes euclidean."
+        "euclidean", description="Distance made of the differences of the columns; ward takes euclidean."
     )
 
 

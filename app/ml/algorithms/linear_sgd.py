@@ -93,7 +93,7 @@ class LinearSGD(Params):
         None, gt=0, le=1e12, description="Length of a step, by which a slope is multiplied; null: chosen from the rows."
     )
     schedule: Literal["constant", "root", "inverse"] = Field(
-        "root", description="How the online rate falls with steps t: not, by √(1 + t/settling) or by 1 + t/settling."
+        "root", description="Decrease of the online rate with steps t: none, by √(1 + t/settling) or by 1 + t/settling."
     )
     settling: float = Field(1000.0, gt=0, le=1e12, description="Steps before the online rate falls.")
     batch_size: int = Field(1, ge=1, le=1_000_000, description="Number of rows of an online step.")

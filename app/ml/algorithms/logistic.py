@@ -77,7 +77,9 @@ class Logistic(Params):
         description="Penalty beside the mean (not the sum) of the losses: minimises (Σ weight·log loss)/(Σ weight) + "
         "½·l2·‖coefficients‖². Null: 1/(Σ weight), which is a penalty of 1 beside the sum.",
     )
-    solver: Literal["auto", "newton", "lbfgs"] = Field("auto", description="How to minimise; auto goes by size.")
+    solver: Literal["auto", "newton", "lbfgs"] = Field(
+        "auto", description="Method of the minimisation; `auto` chooses by size."
+    )
     tol: float = Field(1e-8, gt=0, le=1, description="Stop when no slope of the mean loss exceeds this share of it.")
     max_iter: int = Field(1000, ge=1, le=1_000_000, description="Maximum number of iterations.")
     early_stopping: bool = Field(

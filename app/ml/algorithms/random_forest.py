@@ -81,7 +81,7 @@ class RandomForest(Params):
         "gini", description="Impurity of classes; numbers always use the variance."
     )
     subsets: Literal["best", "random"] = Field(
-        "best", description="Which subset of its categories a drawn column offers."
+        "best", description="Subset of its categories that a drawn column offers."
     )
     missing: Literal["side", "branch", "both"] = Field(
         "side",

@@ -70,7 +70,7 @@ class Reuse(Wire):
     """Rows that were evaluated, and how often."""
 
     data_digest: str = Field(description="SHA-256 of the dataset.")
-    rows: str = Field(description="Which of the dataset's rows.")
+    rows: str = Field(description="Name of the part of the dataset's rows.")
     uses: int | None = Field(
         None,
         description="Number of evaluations on these rows, with this one. The more, the more optimistic the metrics.",
@@ -136,7 +136,9 @@ class Conditioning(Wire):
         description="Ratio of the largest to the smallest singular value; null: infinite, since columns "
         "depend on each other."
     )
-    scaled_condition_number: float | None = Field(description="With columns of unit length: units play no part.")
+    scaled_condition_number: float | None = Field(
+        description="Condition number with columns of unit length: units play no part."
+    )
     rank: int = Field(description="Numerical rank of the matrix.")
     variance_inflation: list[float | None] = Field(
         description="Factor for each column by which its dependence on the others multiplies the variance of "
@@ -160,8 +162,8 @@ class Springs(Wire):
     at_rest: bool = Field(description="True where nothing but the springs pulls: the fit is that of least squares.")
     rows: list[int] = Field(description="Some of the rows in the dataset, from 0; the lists below are of these.")
     strengths: list[float] = Field(description="Their weights: 1/σ² where errors are known.")
-    fitted: list[float] = Field(description="Where the spring holds the fit.")
-    observed: list[float] = Field(description="Where it pulls to.")
+    fitted: list[float] = Field(description="Point at which the spring holds the fit.")
+    observed: list[float] = Field(description="Point to which it pulls.")
     energies: list[float] = Field(description="Energy of each spring of a coefficient.")
 
 
@@ -179,7 +181,7 @@ class IntervalReport(Wire):
     """Prediction intervals of a regression, measured on rows with a known target."""
 
     interval: str = Field(
-        description="How the intervals were found, as in a prediction: algorithm, split-conformal, cv-plus or "
+        description="Method of the intervals, as in a prediction: algorithm, split-conformal, cv-plus or "
         "cross-validation."
     )
     guarantee: str = Field(description="One sentence on what the intervals promise, and under which condition.")

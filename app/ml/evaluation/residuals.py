@@ -45,7 +45,9 @@ class Residuals(Wire):
     part: Part = Field(description="Rows of the residuals: training rows, test rows, or the rows of an evaluation.")
     rows: int = Field(description="Number of rows.")
     mean: float | None = Field(description="Arithmetic mean.")
-    standard_deviation: float | None = Field(description="With n - 1; null for one row.")
+    standard_deviation: float | None = Field(
+        description="Standard deviation, with n - 1 in the denominator; null for one row."
+    )
     five_numbers: list[float] = Field(description="Minimum, first quartile, median, third quartile, maximum.")
     normality: list[NormalityTest] = Field(description="Tests of normality.")
     normality_without_outliers: list[NormalityTest] | None = Field(

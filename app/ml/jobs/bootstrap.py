@@ -43,7 +43,9 @@ class BootstrapRequest(Request):
         description="Training to repeat, where no model is given. Of its validation only `group` counts: "
         "whole groups are drawn. Null: that of `model`.",
     )
-    resamples: int = Field(1000, ge=50, le=10_000, description="How often rows are drawn and the model is fitted.")
+    resamples: int = Field(
+        1000, ge=50, le=10_000, description="Number of times that rows are drawn and the model is fitted."
+    )
     draw: Literal["rows", "noise"] = Field(
         "rows",
         description="Difference between refits. rows: they are drawn with replacement. noise: the rows stay, "

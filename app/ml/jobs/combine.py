@@ -52,7 +52,7 @@ RULES = {"voting", "min_probability", "min_margin"}
 class CombinedMember(ModelRef):
     """A version of a model."""
 
-    weight: float = Field(1.0, gt=0, le=1e9, description="How much it counts.")
+    weight: float = Field(1.0, gt=0, le=1e9, description="Weight of the member.")
 
 
 class CombineRequest(Request):

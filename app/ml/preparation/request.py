@@ -83,7 +83,7 @@ class Preprocessing(Body):
 
     scaling: Literal["standard", "minmax", "none"] = Field(
         "standard",
-        description="How numeric inputs and functions of them are scaled: `standard` to mean 0 and standard deviation "
+        description="Scaling of numeric inputs and functions of them: `standard` to mean 0 and standard deviation "
         "1, `minmax` to the range from 0 to 1, `none` not at all. For a model without an intercept no column is "
         "shifted: `standard` divides by the root mean square, `minmax` by the largest absolute value.",
     )

@@ -37,7 +37,7 @@ Number: TypeAlias = Annotated[float, Field(ge=-1e150, le=1e150)]
 class Pairs(Body):
     """Fields of all kinds of pairs."""
 
-    weights: list[Weight] | None = Field(None, max_length=MOST, description="How much each pair counts.")
+    weights: list[Weight] | None = Field(None, max_length=MOST, description="Weight of each pair.")
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of the bootstrap intervals.")
 
 

@@ -28,7 +28,7 @@ class Metric(Wire):
     name: str = Field(description="Name of the metric.")
     average: Literal["macro"] | None = Field(
         None,
-        description="How the metric of several classes is averaged: `macro` is the unweighted mean over the classes "
+        description="Average of the metric over several classes: `macro` is the unweighted mean over the classes "
         "for which it is defined. Null: the metric is of one class, or of all rows at once.",
     )
     value: float | None = Field(
@@ -39,7 +39,7 @@ class Metric(Wire):
     confidence: float = Field(0.95, description="Confidence level of the interval, from 0 to 1.")
     interval: str | None = Field(
         None,
-        description="How the bounds were found: clopper-pearson (exact: covers at least its confidence), "
+        description="Method of the bounds: clopper-pearson (exact: covers at least its confidence), "
         "chi-square (by kurtosis), bootstrap (accelerated), bootstrap (approximate), student-t (approximate), "
         "student-t (of the logit) or score (of independent shares).",
     )

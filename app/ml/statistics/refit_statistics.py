@@ -32,7 +32,7 @@ class Distribution(Wire):
     label: str | None = Field(None, description="The class, for numbers of one class.")
     average: str | None = Field(
         None,
-        description="How a metric of several classes is averaged: `macro` is the unweighted mean over the classes for "
+        description="Average of a metric over several classes: `macro` is the unweighted mean over the classes for "
         "which it is defined. Null: the number is of one class, or no metric of classes.",
     )
     row: int | None = Field(None, description="Index of the requested row, from 0.")
@@ -62,7 +62,7 @@ class Ellipse(Wire):
     names: list[str] = Field(description="Names of the two numbers.")
     centre: list[float] = Field(description="Centre: the two estimates.")
     covariance: list[list[float]] = Field(description="Covariance matrix of the two numbers over the refits.")
-    radius: float = Field(description="So that the stated share of the refits is inside.")
+    radius: float = Field(description="Radius with which the stated share of the refits is inside.")
     normal_radius: float = Field(
         description="Radius that normally distributed refits would have: the root of a χ² quantile."
     )

@@ -53,7 +53,7 @@ class Column(Wire):
     third_quartile: float | None = Field(None, description="Third quartile; null where the column has no numbers.")
     maximum: Extreme | None = Field(None, description="Largest value: a number, or a time as ISO 8601 in UTC.")
     mean: float | None = Field(None, description="Arithmetic mean; null where the column has no numbers.")
-    standard_deviation: float | None = Field(None, description="With n - 1 in the denominator.")
+    standard_deviation: float | None = Field(None, description="Standard deviation, with n - 1 in the denominator.")
     lower_whisker: float | None = Field(None, description="Smallest value within 1.5 interquartile ranges of the box.")
     upper_whisker: float | None = Field(None, description="Largest value that is no outlier; null without numbers.")
     outliers: int | None = Field(None, description="Values beyond the whiskers.")
@@ -75,7 +75,7 @@ class Column(Wire):
     )
     notation: Notation | None = Field(
         None,
-        description="How the text cells of the file were written; null: the plain way, 1234.5 and 2024-12-31.",
+        description="Notation of the text cells of the file; null: the plain one, 1234.5 and 2024-12-31.",
     )
     mostly_numbers: str | None = Field(
         None,

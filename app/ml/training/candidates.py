@@ -68,7 +68,7 @@ class SearchSpec(TrainSpec):
     alternatives: list[AlgorithmSpec] = Field([], max_length=50, description="Algorithms to compare with `algorithm`.")
     grid: list[Grid] = Field([], max_length=10, description="Settings with lists of values, all combined.")
     draws: list[Draw] = Field([], max_length=20, description="Settings that are drawn at random.")
-    draw_count: int = Field(20, ge=1, le=MOST, description="How often to draw, for each combination of the grids.")
+    draw_count: int = Field(20, ge=1, le=MOST, description="Number of draws for each combination of the grids.")
 
 
 class Candidate(NamedTuple):

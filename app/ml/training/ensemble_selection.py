@@ -37,7 +37,7 @@ class EnsembleMember(Wire):
     """Member of an ensemble."""
 
     candidate: int = Field(description="Place in the list of candidates, from 0.")
-    weight: int = Field(description="How often it was chosen.")
+    weight: int = Field(description="Number of times that it was chosen.")
 
 
 class Ensemble(Wire):
@@ -54,7 +54,7 @@ class Ensemble(Wire):
     validation: Metric = Field(description="Mean over the folds; the same rows have chosen the members: it flatters.")
     expected: Metric = Field(description="The same of ensembles chosen by the other folds alone: what to expect.")
     gain: Metric = Field(
-        description="How much better these are than the one candidate that the other folds would have chosen, fold by "
+        description="Gain over the one candidate that the other folds would have chosen, fold by "
         "fold, with the interval of the difference."
     )
     evidence: str = Field(description="Evidence behind the metrics: one sentence with rows, folds and seed.")

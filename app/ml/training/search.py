@@ -56,7 +56,7 @@ class CandidateResult(Wire):
     train: Metric | None = Field(None, description="The same on the rows that were learned from: never a promise.")
     folds: list[float | None] = Field([], description="Value of the metric, fold by fold.")
     behind: Metric | None = Field(
-        None, description="How much worse than the first in rank, fold by fold, with the interval of the difference."
+        None, description="Difference from the first in rank, fold by fold, with the interval of the difference."
     )
     error: str | None = Field(
         None, description="Reason why the candidate could not be evaluated; null: it was evaluated."
