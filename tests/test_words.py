@@ -20,7 +20,7 @@ SPOKEN = {
     *("tell", "tells", "telling", "say", "says", "saying", "ask", "asks", "asking", "hear", "hears", "speak", "speaks"),
     *("judging", "judgement", "judgements", "lesson", "lessons", "answering", "company", "teach", "teaches"),
 }
-"""What programs do not do: they report, state, request, receive, distinguish and evaluate. Tests may use the words."""
+"""Verbs of people: programs report, state, request, receive, distinguish and evaluate. Tests may use the words."""
 OPENINGS = {"Of", "What", "Whether", "How", "Who", "Where", "As", "If"}
 """Words that begin half a sentence: a docstring is a noun phrase or a sentence that stands alone."""
 SHIPPED = "app", "workers", "migrations"
