@@ -277,4 +277,4 @@ class TrainerCrashed(ValiantError):
 
 
 class StartFailed(Exception):
-    """A command of the console cannot do its work; the sentence says why and what to do. Never seen by a client."""
+    """A command of the console cannot do its work; the sentence states why and what to do. Never seen by a client."""

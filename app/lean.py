@@ -60,7 +60,7 @@ def let_files_go() -> None:
 
 
 def _copies() -> Iterator[tuple[int, int]]:
-    """Where files are mapped for reading, and no page was ever changed: neither in memory nor swapped out."""
+    """Start and end of the maps of files for reading of which no page was ever changed, in memory or swapped out."""
     place, changed = (0, 0), 0
     for line in [*SMAPS.read_text("utf-8", "replace").splitlines(), "0-0 end"]:
         name, value, *_ = [*line.split(), ""]

@@ -58,7 +58,7 @@ def configure(level: str = "INFO") -> None:
         library.handlers, library.propagate = [], True
 
 
-def tells_requests() -> bool:
+def logs_requests() -> bool:
     """True if requests have lines at all."""
     return _own[0] is not None and _edge.isEnabledFor(logging.INFO)
 

@@ -38,7 +38,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address(settings: Settings) -> str:
-    """How a client on this machine reaches the API."""
+    """Address at which a client on this machine reaches the API."""
     host = ANYWHERE.get(settings.host, settings.host)
     return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
 

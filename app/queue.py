@@ -31,7 +31,7 @@ def make_celery(settings: Settings) -> Celery:
 
 
 def publish(celery: Celery, job_id: UUID, task: str = RUN, queue: str = QUEUE) -> bool:
-    """Tell the workers of a queued job: a hint. False, within 2 seconds, if the broker does not take it."""
+    """Notify the workers of a queued job: a hint. False, within 2 seconds, if the broker does not take it."""
     try:
         celery.send_task(task, args=[str(job_id)], queue=queue, ignore_result=True)
     except Exception as error:  # noqa: BLE001 - a hint has no right to fail what it hints at

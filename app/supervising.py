@@ -16,7 +16,7 @@ STABLE_SECONDS = 60.0  # alive for so long, a child's earlier deaths are forgott
 
 @dataclass
 class Silence:
-    """How long a child has not touched its file.
+    """Time since a child has touched its file.
 
     Only time in which we looked counts: when the machine or this process slept, the child did, too.
     """
@@ -48,7 +48,7 @@ class Watched:
         if self._child.alive:
             self._check(now)
         elif self._due is None:
-            say(f"{self._child.name} ended by itself; starting it again in {self._pause} s.")
+            report(f"{self._child.name} ended by itself; starting it again in {self._pause} s.")
             self._due = now + self._pause
         elif now >= self._due:
             self._start_again(now)
@@ -57,13 +57,15 @@ class Watched:
         if now - self._since > STABLE_SECONDS:
             self._pause = FIRST_PAUSE
         if self._silence.look(now) > self._patience:
-            say(f"{self._child.name} is frozen: it has given no sign of life for {self._patience:g} s. It is replaced.")
+            report(
+                f"{self._child.name} is frozen: it has given no sign of life for {self._patience:g} s. It is replaced."
+            )
             self._child.kill()
             self._start_again(now)
 
     def _start_again(self, now: float) -> None:
         if self._reserve.release():
-            say(f"The disk of {self._reserve.folder} is full: the reserved room is given to the database.")
+            report(f"The disk of {self._reserve.folder} is full: the reserved room is given to the database.")
         with suppress(OSError):  # a full disk: the child is still dead at the next look
             self._child.spawn()
         self._since, self._due, self._pause = now, None, min(2 * self._pause, LONGEST_PAUSE)
@@ -79,6 +81,6 @@ def keep(children: Sequence[Child], reserve: Reserve, *, patience: float) -> Non
         time.sleep(LOOK_SECONDS)
 
 
-def say(sentence: str) -> None:
+def report(sentence: str) -> None:
     with suppress(OSError):  # the terminal may be a file on a full disk
         print(sentence, file=sys.stderr, flush=True)

@@ -17,7 +17,7 @@ from app.errors import StartFailed
 from app.ports import address, listen
 from app.settings import MiB, Settings
 from app.store.engine import pool_size
-from app.supervising import LOOK_SECONDS, keep, say
+from app.supervising import LOOK_SECONDS, keep, report
 from migrations import upgrade
 
 SPARE_CONNECTIONS = 20
@@ -121,7 +121,7 @@ def _stop(children: Sequence[Child]) -> None:
 def _wait_for_room(reserve: Reserve) -> None:
     reserve.release()
     if reserve.short:
-        say(
+        report(
             f"The disk of {reserve.folder} is full: {free(reserve.folder) // MiB} MiB are free, and a start needs "
             f"{reserve.needed // MiB} MiB. Waiting for room; Ctrl-C ends."
         )

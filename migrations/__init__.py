@@ -50,7 +50,7 @@ def head() -> str:
 
 
 def current(engine: Engine) -> bool:
-    """Whether the schema is as new as this code needs. Raises what the database raises.
+    """True if the schema is as new as this code needs. Raises what the database raises.
 
     A newer one will do: during an upgrade the replicas of the release before serve on it. Hence a migration never takes
     away what that release uses; the release after may.

@@ -11,9 +11,13 @@ DOCUMENT = json.loads((Path(__file__).parents[1] / "app" / "openapi.json").read_
 AVOIDED = (
     *("told", "asked", "said", "heard", "lot", "lots", "piece", "pieces", "taught", "judge", "judges", "judged"),
     *("strangers", "voices", "figure", "figures", "question", "questions", "answer", "answers", "answered"),
+    *("tell", "tells", "say", "says", "ask", "asks", "hear", "hears", "speak", "speaks", "judgement", "judgements"),
 )
 """Words of a private dialect, as `docs` of the field do not use them in these meanings."""
-OPENINGS = ("Of", "What", "Who", "As", "Absent", "Whether", "By", "In", "On", "For", "Null", "If")
+OPENINGS = (
+    *("Of", "What", "Who", "As", "Absent", "Whether", "By", "In", "On", "For", "Null", "If"),
+    *("How", "Where", "Which", "When", "So"),
+)
 """Words that begin half a sentence, whose other half is the name of the field."""
 METHODS = {"get", "put", "post", "delete"}
 

@@ -21,7 +21,7 @@ _PLACE = struct.Struct(">QQQ")
 
 
 class Place(NamedTuple):
-    """Where a chunk belongs in the table that a job makes."""
+    """Place of a chunk in the table that a job makes."""
 
     seq: int
     first_row: int

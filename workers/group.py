@@ -152,7 +152,7 @@ class _Fork(Generic[T]):
             while (slot := _granted(grants, turns)) is not None:
                 self._help(tasks, turns, result)
                 os.close(slot)
-        except BaseException:  # noqa: BLE001 - the trainer meets it too, and says so
+        except BaseException:  # noqa: BLE001 - the trainer meets it too, and reports it
             traceback.print_exc()
         finally:
             os._exit(0)
@@ -170,7 +170,7 @@ class _Fork(Generic[T]):
         return self._pipe
 
     def news(self, kind: type[T]) -> Iterator[tuple[int, T]]:
-        """What it has done since, as far as it has reported."""
+        """Results since the last call, as far as it has reported."""
         with suppress(BlockingIOError):
             while chunk := os.read(self._pipe, _DONE.size):
                 place, begin, size = _DONE.unpack(chunk)

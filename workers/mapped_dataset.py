@@ -45,8 +45,8 @@ def _write(file: IO[bytes], batches: Iterator[pa.Table]) -> None:
 
 
 def give_large_arrays_back() -> None:
-    """As soon as they are free. Otherwise glibc keeps them on its heap, among small ones that are still held, and the
-    heap grows with every batch.
+    """Return large arrays to the system as soon as they are free. Otherwise glibc keeps them on its heap, among small
+    ones that are still held, and the heap grows with every batch.
     """
     with suppress(AttributeError):  # another C library
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, LARGE)

@@ -12,7 +12,8 @@ from app.ml.contract.notation import Notation
 from app.ml.evaluation.report import Report
 from app.ml.job import Inputs, Loaded, Outcome, Sheet, Source, Trained, Version, WrittenTable
 from app.ml.models import seen_rows
-from app.ml.models.model import decode, digest, read_header
+from app.ml.models.header import read_header
+from app.ml.models.model import decode, digest
 from app.ml.operations import kinds
 from workers import frames
 from workers.mapped_dataset import spooled

@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 
 
 class Runner:
-    """As many attempts at a time as there are slots."""
+    """Runner of as many attempts at a time as there are slots."""
 
     def __init__(self, services: Services, trainers: Trainers, own_queue: str) -> None:
         """own_queue: of messages that come back to this worker and to no other."""
@@ -41,7 +41,7 @@ class Runner:
             return len(self._attempts) + self._lent >= self._services.settings.worker_concurrency
 
     def slots(self) -> dict[str, int]:
-        """How many slots run attempts, are lent to attempts of other slots, and are idle."""
+        """Number of slots that run attempts, are lent to attempts of other slots, and are idle."""
         with self._lock:
             running, lent = len(self._attempts), self._lent
         return {"running": running, "lent": lent, "idle": self._services.settings.worker_concurrency - running - lent}

@@ -42,7 +42,7 @@ log = structlog.get_logger(__name__)
 
 PIPE_CHUNK = 1 << 20
 LOOK_SECONDS = 1.0
-"""A trainer that says nothing is looked after so often."""
+"""Seconds between two looks at a trainer that reports nothing."""
 RETURN_SECONDS = 0.1
 """So often whoever lends a slot looks whether there is still a use for it."""
 TAKE_SECONDS = 5.0
@@ -225,7 +225,7 @@ class Attempt:
         """Store a chunk of the table that the trainer makes; it waits meanwhile."""
         try:
             self._services.attempts.keep(self._claim, *place, payload=payload)
-        except LeaseLost:  # or a cancel came: the next beat says which
+        except LeaseLost:  # or a cancel came: the next beat reports which
             return
         except SQLAlchemyError:
             log.exception("rows_not_stored")

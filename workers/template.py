@@ -29,7 +29,7 @@ from workers.protocol import ALIVE, END, REQUEST, RESPONSE, RUNNING, START
 LAZY = "scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.spatial.distance", "scipy.special"
 """Modules that scipy imports with their first use."""
 PIPES = 4
-"""What a trainer gets: its inlet, its outlet, where it prints, and the socket of slots."""
+"""Pipes of a trainer: its inlet, its outlet, its output, and the socket of slots."""
 IDLE_SECONDS = 0.5
 """Without a trainer and without a request for so long, there is time for kernels."""
 
@@ -48,7 +48,7 @@ class Template:
         self._compiler: int | None = None
         self._loading: Iterator[None] | None = None
         self._loaded = cache_folder() is None
-        """Whether kernels are left to trainers: all are loaded, or there is no place to keep them."""
+        """True if kernels are left to trainers: all are loaded, or there is no place to keep them."""
 
     def serve(self) -> None:
         """Until the worker is gone."""
@@ -156,7 +156,7 @@ def _train(template: int, control: socket.socket, descriptors: Sequence[int], be
 
 
 def _written() -> int:
-    """Bytes of this process that RLIMIT_DATA counts; 0 where nobody says."""
+    """Bytes of this process that RLIMIT_DATA counts; 0 where it is not known."""
     with suppress(OSError):
         return int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     return 0

@@ -25,7 +25,7 @@ UNHEARD_SWEEPS = 3
 
 
 def name(settings: Settings) -> str:
-    """Of this worker, and of the one that takes its place: whoever has the same heartbeat, or pid, on the same host."""
+    """Name of this worker, and of the one that takes its place, with the same heartbeat, or pid, on the same host."""
     return f"{socket.gethostname()}:{settings.beat_file or os.getpid()}"
 
 

@@ -53,7 +53,7 @@ class Template:
         return self._process.poll() is None
 
     def request(self, operation: bytes, pid: int = 0, descriptors: Sequence[int] = ()) -> int:
-        """What the template responds. Raises OSError when it is gone, or does not respond in time."""
+        """Response of the template. Raises OSError when it is gone, or does not respond in time."""
         with self._lock:
             try:
                 socket.send_fds(self._control, [REQUEST.pack(operation, pid)], descriptors)

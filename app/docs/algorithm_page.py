@@ -1,4 +1,4 @@
-"""The page of an algorithm, as Markdown, made of what its own file says."""
+"""The page of an algorithm, as Markdown, made from its own file."""
 
 import json
 import re

@@ -24,7 +24,7 @@ def policy(*, form: str = "'none'", **sources: str) -> str:
 
 
 POLICY = policy(style=digest(STYLE), form="'self'")
-"""Of pages that `framed` makes."""
+"""Content-security policy of pages that `framed` makes."""
 
 
 def framed(title: str, body: str) -> str:

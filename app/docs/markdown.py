@@ -10,7 +10,7 @@ from markdown_it.token import Token
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 _MARKS = re.compile(r"<!--.*?-->\n")
-"""Of tables that a test generates."""
+"""Marks of tables that a test generates."""
 
 
 class Heading(NamedTuple):

@@ -119,7 +119,7 @@ class Child:
                 return
 
     def kill(self) -> None:
-        """As a crash would."""
+        """End the process without warning, like a crash."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -144,7 +144,7 @@ class Child:
         if self.to_terminal:
             return "Its messages are above."
         lines = self.logfile.read_text(errors="replace").splitlines()
-        return f"The end of {self.logfile} says:\n" + "\n".join(lines[-5:])
+        return f"The end of {self.logfile}:\n" + "\n".join(lines[-5:])
 
 
 def end_leftovers(folder: Path) -> None:

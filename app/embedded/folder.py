@@ -3,7 +3,7 @@
 var/valiant.lock   held while a stack runs on this folder
 var/postgres/      the database cluster
 var/broker/ cache/ working folders of the two Redis
-var/log/           what each of them says
+var/log/           the output of each of them
 var/run/           sockets; working folder of the API and the workers
 """
 
@@ -87,9 +87,10 @@ class Folder:
             path.unlink()
 
     def capability(self, program: Path) -> int | None:
-        """What the servers' account needs to reach `program` and this folder; None where plain permissions do.
+        """The capability that the servers' account needs to reach `program` and this folder; None where plain
+        permissions do.
 
-        Changing the permissions of, say, /root would be worse than lending the one right to look inside.
+        Changing the permissions of /root, for instance, would be worse than lending the one right to look inside.
         """
         program = program.resolve()
         passable = all(path.stat().st_mode & 0o001 for path in {*self.root.parents, self.root, *program.parents})

@@ -146,13 +146,13 @@ def _demand_types(table: pa.Table) -> None:
 
 
 def _value_type(kind: pa.DataType) -> pa.DataType:
-    """Of a dictionary of texts: text; a dictionary of anything else is not read."""
+    """Type of the values of a dictionary of texts: text; a dictionary of anything else is not read."""
     packed = pa.types.is_dictionary(kind) and any(of(kind.value_type) for of in TEXTS)
     return kind.value_type if packed else kind
 
 
 def _text_bytes(column: pa.ChunkedArray) -> int:
-    """Of all its texts, each written out."""
+    """Bytes of all its texts, each written out."""
     if not any(of(_value_type(column.type)) for of in TEXTS):
         return 0
     return sum(pc.sum(_lengths(chunk)).as_py() or 0 for chunk in column.chunks)
@@ -197,7 +197,7 @@ def _cells(column: pa.ChunkedArray, name: str) -> list[Any]:
 
 
 def _moments(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """As texts in ISO 8601, in UTC; a time without a zone is taken to be."""
+    """The times as texts in ISO 8601, in UTC; a time without a zone is taken to be."""
     try:
         if pa.types.is_date(column.type) or column.type.tz is None:
             return column.cast(MICROSECONDS).cast(pa.string())
@@ -244,14 +244,14 @@ def as_arrow(
 
 
 def _predictions(model: Model, predicted: Predicted | None) -> pa.Array:
-    """Of the good rows: as `Predicted.predictions`."""
+    """Predictions of the good rows, as in `Predicted.predictions`."""
     if model.classes is not None:
         return pa.array(model.classes).take(pa.array(np.zeros(0, np.intp))) if predicted is None else predicted.labels
     return _column(np.zeros(0) if predicted is None else np.ascontiguousarray(predicted.values))
 
 
 def _column(values: NDArray[Any]) -> pa.Array:
-    """Of (n,) numbers, or of (n, k) as lists."""
+    """A column of (n,) numbers, or of (n, k) as lists."""
     if values.ndim == 1:
         return pa.array(values)
     ends = np.arange(len(values) + 1, dtype=np.int32) * np.int32(values.size // len(values))

@@ -26,12 +26,12 @@ def refuse_unpacking(message: pa.Message) -> None:
 
 
 def _table_at(text: memoryview, at: int) -> int:
-    """Where the table begins that a flatbuffer refers to from here."""
+    """Start of the table to which a flatbuffer refers from here."""
     return at + int(struct.unpack_from("<I", text, at)[0])
 
 
 def _field(text: memoryview, table: int, number: int) -> int:
-    """Where a field of a flatbuffer's table is; 0 if it is left out."""
+    """Place of a field of a flatbuffer's table; 0 if it is left out."""
     entries = table - int(struct.unpack_from("<i", text, table)[0])
     size, at = int(struct.unpack_from("<H", text, entries)[0]), 4 + 2 * number
     offset = int(struct.unpack_from("<H", text, entries + at)[0]) if at < size else 0

@@ -1,4 +1,4 @@
-"""Rows that come as CSV: by Arrow's reader where all is numbers, else cell by cell as the JSON that says the same.
+"""Rows that come as CSV: by Arrow's reader where all is numbers, else cell by cell as the equivalent JSON.
 
 Whatever is in the least unusual takes the second path, which reports what is wrong with it. Both give the same numbers.
 """
@@ -28,7 +28,7 @@ DELIMITERS = ",;\t|"
 HEAD = 1 << 20
 """Characters among which the header is looked for."""
 MARK = b"\xef\xbb\xbf"
-"""Of UTF-8, which some programs write first."""
+"""Byte order mark of UTF-8, which some programs write first."""
 REFUSALS = (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeDecodeError)
 
 
@@ -83,11 +83,11 @@ def csv_document(
     encoding: str | None = None,
     reading: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The document of columns and data that says the same: cells as the kind of their column, missing ones null.
+    """The equivalent document of columns and data: cells as the kind of their column, missing ones null.
 
-    Cells are in the notations of their columns. encoding: as the request says, if it does; else UTF-8 or, what is no
-    UTF-8, as the training data, whose `reading` also has markers of missing values. Fields are separated by what finds
-    most inputs in the header. Of more rows than `max_rows` one too many is read.
+    Cells are in the notations of their columns. encoding: that of the request, if it names one; else UTF-8 or, what is
+    no UTF-8, as the training data, whose `reading` also has markers of missing values. Fields are separated by what
+    finds most inputs in the header. Of more rows than `max_rows` one too many is read.
     """
     if b"\0" in body and encoding is None:
         raise NulCharacter

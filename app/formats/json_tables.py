@@ -45,7 +45,7 @@ class Cut(NamedTuple, Generic[T]):
     values: Matrix
     """(n, p) in the order of the text, NaN for null; a flat list is one row."""
     names: tuple[str, ...]
-    """Of the columns, if the rows are objects."""
+    """Names of the columns, if the rows are objects."""
 
 
 def cut(
@@ -125,7 +125,7 @@ def _read(text: bytes, at: int, form: int, most: int) -> Table | None:
 
 
 def interpreted(text: bytes, at: int, form: int, most: int) -> Table | None:
-    """As `read_table`, by objects of Python."""
+    """The table as of `read_table`, by objects of Python."""
     found = ENDS[form].search(text, at)
     if found is None:
         return None
@@ -164,7 +164,7 @@ def _large(values: Matrix) -> bool:
 
 @lru_cache(maxsize=256)
 def order_of(header: tuple[str, ...], names: tuple[str, ...]) -> Labels | None:
-    """Where each name stands in a header that has these names, each once, and no other."""
+    """Position of each name in a header that has these names, each once, and no other."""
     place = {name: i for i, name in enumerate(header)}
     found = [place.get(name, -1) for name in names]
     return None if len(header) != len(names) or min(found) < 0 else np.array(found, np.intp)

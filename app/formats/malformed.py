@@ -4,4 +4,4 @@ from app.errors import ValiantError
 
 
 class MalformedTable(ValiantError):
-    code, status, title = "malformed_table", 400, "The body is no table of the kind it says"
+    code, status, title = "malformed_table", 400, "The body is no table of its declared kind"

@@ -33,7 +33,7 @@ class WrittenPrediction(NamedTuple):
 
 
 class Extras(NamedTuple):
-    """Parts of a response that only some requests ask for."""
+    """Parts of a response that only some requests include."""
 
     policy: Policy | None = None
     confidence: float | None = None
@@ -68,7 +68,7 @@ def outputs_of(predicted: Predicted | None, extras: Extras) -> Iterator[tuple[st
 
 
 def numbers_of(model: Model, predicted: Predicted | None) -> NDArray[np.float64]:
-    """Of the good rows."""
+    """Predictions of the good rows as numbers."""
     if predicted is None:
         return np.empty((0, len(model.classes or ())) if model.classes is not None else 0)
     values = predicted.values if predicted.probabilities is None else predicted.probabilities

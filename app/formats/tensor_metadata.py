@@ -26,7 +26,7 @@ def inputs_of(model: Model) -> list[TensorMetadata]:
 
 
 def outputs_of(model: Model) -> list[TensorMetadata]:
-    """As `infer` returns them: read off the prediction of a row of missing values."""
+    """Outputs as `infer` returns them: read off the prediction of a row of missing values."""
     raw = np.full((1, len(model.inputs)), np.nan)
     given = outputs(model, with_outputs(model, raw, model.predict_raw(raw), list(model.algorithm.outputs)))
     return [_described(output) for output in given]

@@ -30,15 +30,15 @@ class Output(NamedTuple):
     datatype: str
     values: NDArray[Any]
     labels: Sequence[Any] = ()
-    """Of BYTES: the labels that the values index."""
+    """Labels that the values of a tensor of BYTES index."""
     classes: Sequence[Any] = ()
-    """Of the columns, where these are probabilities."""
+    """Classes of the columns, where these are probabilities."""
 
 
 class Inferred(NamedTuple):
     body: bytes
     json_bytes: int | None
-    """Where the JSON ends and binary tensors begin; None without any."""
+    """Length of the JSON, after which binary tensors begin; None without any."""
     rows: int
     """That were predicted."""
 

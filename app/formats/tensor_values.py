@@ -39,7 +39,7 @@ def cells_of(tensor: Tensor, column: InputColumn) -> pa.Array:
 
 
 def _json_values(numbers: NDArray[Any]) -> list[Any]:
-    """As they would be in a row: missing is None."""
+    """The values as they would be in a row: missing is None."""
     values: list[Any] = numbers.tolist()
     return [None if value != value else value for value in values]  # noqa: PLR0124  only NaN is unlike itself
 

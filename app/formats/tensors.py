@@ -22,7 +22,7 @@ DTYPES = {
     **{f"INT{bits}": np.dtype(f"<i{bits // 8}") for bits in (8, 16, 32, 64)},
     **{f"FP{bits}": np.dtype(f"<f{bits // 8}") for bits in (16, 32, 64)},
 }
-"""Of numbers."""
+"""Types of numbers by their names in the protocol."""
 LENGTH = struct.Struct("<I")
 ENCODED = frozenset({"base64", "pd_json"})
 """Content types of MLServer's codecs whose strings stand for other values."""
@@ -99,7 +99,7 @@ def _of_json(tensor: InferInput, data: list[Any], pointer: str) -> Tensor:
     width = _width(tensor)
     if nested:
         if not all(type(row) is list and len(row) == width for row in data):
-            raise refused(f"{pointer}/data", f"Nested rows are lists of {width}, as the shape says.")
+            raise refused(f"{pointer}/data", f"Nested rows are lists of {width}, as the shape states.")
         data = list(chain.from_iterable(data))
     if len(data) != math.prod(tensor.shape):
         raise refused(f"{pointer}/data", "The number of values is not the product of the shape.")

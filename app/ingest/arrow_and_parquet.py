@@ -19,7 +19,7 @@ from app.ingest.source import Limits, Source
 
 BATCH_ROWS = 1 << 16
 BATCH_CELLS = 1 << 22
-"""Of a wide table; Arrow holds several batches at a time."""
+"""Cells of a batch of a wide table; Arrow holds several batches at a time."""
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -82,7 +82,7 @@ def _rows_of(columns: int) -> int:
 
 @contextmanager
 def _named(form: str) -> Iterator[None]:
-    """Arrow's complaints quote what they read: say only what it was not."""
+    """Arrow's messages quote what they read: report only what it was not."""
     try:
         yield
     except MemoryError:

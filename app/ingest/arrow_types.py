@@ -52,13 +52,13 @@ class Settled:
         self.schema = pa.schema(list(zip(reading.names, reading.types, strict=True)))
         self.rows = 0
         self.sizes = [0] * len(reading.names)
-        """Of the columns so far, in bytes of memory."""
+        """Sizes of the columns so far, in bytes of memory."""
         self.index = reading.index
         self._reading, self._limits, self._remarks = reading, limits, cache(reading.remarks)
         self._warnings: dict[str, Counter[str]] = {name: Counter() for name in reading.names}
 
     def remark(self, name: str) -> Remark:
-        """Of a column, once all batches are read."""
+        """Remark on a column, once all batches are read."""
         remark = self._remarks().get(name, Remark())
         warnings = [sentence.format(count) for sentence, count in self._warnings[name].items()]
         return remark._replace(warnings=[*remark.warnings, *warnings])

@@ -17,7 +17,7 @@ NAMED = 5
 
 @dataclass
 class ColumnReader:
-    """How a column is read, and the result of reading it."""
+    """Reader of a column, with the result of reading it."""
 
     name: str
     form: Form
@@ -28,7 +28,7 @@ class ColumnReader:
     applied: bool = True
     """True if the reading is used; if not, its misfits are counted and the column is text."""
     kind: ColumnKind | None = None
-    """Of a column of strings, where one is given."""
+    """Kind of a column of strings, where one is given."""
     others: tuple[Way, ...] = ()
     """Readings that fit as well."""
     markers: dict[str, int] = field(default_factory=dict)

@@ -43,7 +43,7 @@ class Layout(NamedTuple):
 
 
 def find_layout(head: bytes, limits: Limits, options: ReadOptions, delimiters: str) -> Layout:
-    """Of the first HEADER_BYTES of a file; its offset is their end if no row follows the names."""
+    """Layout of the first HEADER_BYTES of a file; its offset is their end if no row follows the names."""
     text = head.removeprefix(BOM).decode("utf-8", "surrogateescape")
     delimiter = max(delimiters, key=lambda d: (_agreement(text[:HEAD], d), -delimiters.index(d)))
     first, behind, line = _first_row(text, delimiter)
@@ -61,7 +61,7 @@ def find_layout(head: bytes, limits: Limits, options: ReadOptions, delimiters: s
 
 
 def _agreement(text: str, delimiter: str) -> tuple[float, int]:
-    """How well the first rows split into as many fields as the header, more than one; and into how many."""
+    """Share of the first rows with as many fields as the header, if these are several; and the number of fields."""
     rows = _rows(text, delimiter)
     width = len(rows[0]) if rows else 0
     return (sum(len(row) == width for row in rows) / len(rows), width) if width > 1 else (0.0, 0)

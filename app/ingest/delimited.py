@@ -40,7 +40,7 @@ class Text(Protocol):
 
     @property
     def encoding(self) -> str:
-        """Of the file."""
+        """Encoding of the file."""
 
     def open(self) -> BinaryIO:
         """From the start."""
@@ -88,7 +88,7 @@ _UNREADABLE = Fault("", f"The file is not readable as CSV, or a row is longer th
 
 
 def _survey(source: Text, layout: Layout, limits: Limits, options: ReadOptions) -> tuple[list[ColumnReader], set[int]]:
-    """How every column is read, and the columns without a name and without values.
+    """A reader of every column, and the columns without a name and without values.
 
     It takes one pass over the whole file, and one more over doubtful columns.
     """

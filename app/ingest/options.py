@@ -40,7 +40,7 @@ class ReadOptions(Wire):
         "column_1, column_2, …; `detect`: it holds values if all of its cells are numbers or missing.",
     )
     encoding: str | None = Field(
-        None, description="Encoding of a text file; null: UTF-8, or UTF-16 if a byte order mark says so."
+        None, description="Encoding of a text file; null: UTF-8, or UTF-16 if it begins with that byte order mark."
     )
     missing: list[str] = Field([], description="Cells that stand for a missing value, beside the usual markers.")
     kinds: dict[str, str] = Field(

@@ -26,7 +26,7 @@ class Order(Wire):
 
 
 class ChunkPlace(Wire):
-    """Where a payload lies in the file of chunks."""
+    """Place of a payload in the file of chunks."""
 
     first_row: int
     rows: int

@@ -21,12 +21,12 @@ class Reading:
     names: Sequence[str]
     types: Sequence[pa.DataType]
     batches: Iterator[Sequence[pa.Array]]
-    """Of any type that `columns.settle` turns into the column's own."""
+    """Batches of any type that `columns.settle` turns into the column's own."""
     warnings: list[str] = field(default_factory=list)
     delimiter: str | None = None
-    """Of a CSV file."""
+    """Delimiter of a CSV file."""
     encoding: str | None = None
-    """Of a text file."""
+    """Encoding of a text file."""
     index: str | None = None
     """A column that counts the rows, and had no name."""
     header: bool | None = None

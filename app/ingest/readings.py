@@ -62,7 +62,7 @@ class Evidence:
             self.orders.setdefault(way.mark, set()).add(way.notation.dates)
 
     def decides(self, ways: list[Way]) -> Way | None:
-        """None where nothing speaks for one of the orders of a date."""
+        """The reading; None where nothing decides between the orders of a date."""
         if len(ways) == 1:
             return ways[0]
         if ways[0].kind is ColumnKind.DATETIME:

@@ -1,7 +1,7 @@
 """Kinds and markers that an upload gives, for a table whose columns come with types of their own.
 
 A column that has another type than its kind is written as text and read again. No notation is guessed there: numbers
-are 1234.5 and dates ISO 8601 unless the kind says otherwise.
+are 1234.5 and dates ISO 8601 unless the kind states otherwise.
 """
 
 from collections.abc import Iterator, Sequence

@@ -121,7 +121,7 @@ def padded(values: pa.Array) -> bool:
 
 
 def _letters(values: pa.Array) -> "tuple[NDArray[np.int32], NDArray[np.uint8]]":
-    """Where each cell begins, and the last ends, in the bytes of all."""
+    """Offsets of all cells, with the end of the last, and the bytes of all."""
     _, offsets, data = values.buffers()
     ends = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
     return ends, np.frombuffer(data or b"", np.uint8)

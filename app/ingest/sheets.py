@@ -36,7 +36,7 @@ def sheets(settled: Settled, chunks: BinaryIO, places: list[ChunkPlace]) -> Iter
 
 
 def compared(columns: Sequence[Column], chunks: BinaryIO, places: Sequence[ChunkPlace]) -> list[Column]:
-    """The same sheets, with what a sample of rows says of each column beside the others."""
+    """The same sheets, with the smoothness of each column beside the others, from a sample of rows."""
     chosen = [at for at, column in enumerate(columns) if column.kind != ColumnKind.TEXT and not column.identifier_like]
     chosen = chosen[: smoothness.COLUMNS]
     if len(chosen) < 2:

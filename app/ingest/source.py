@@ -23,14 +23,14 @@ class Limits(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A file by its descriptor; gzip is known by its first bytes, whatever the name says."""
+    """A file by its descriptor; gzip is known by its first bytes, whatever its name."""
 
     descriptor: int
     size: int
     packed: bool
     unpacked_bytes: int
     encoding: str = UTF8
-    """Of a text file; what is read is UTF-8 in any case."""
+    """Encoding of a text file; its text is read as UTF-8 in any case."""
 
     @classmethod
     def of(cls, descriptor: int, unpacked_bytes: int) -> "Source":

@@ -24,7 +24,7 @@ _EXAMPLES = re.compile(r"[.:]?(\s*>>>.*?(?=\n\s*\n|\Z))+", re.DOTALL)
 
 @dataclass(frozen=True)
 class Entry:
-    """An algorithm under its name, with what its file's docstring says of it."""
+    """An algorithm under its name, with the parts of its file's docstring."""
 
     name: str
     algorithm: Algorithm[Any, Any]
@@ -34,7 +34,7 @@ class Entry:
     gist: str
     """In three sentences at most."""
     method: str
-    """How it works, in full: paragraphs with an empty line between them."""
+    """Description of the method in full: paragraphs with an empty line between them."""
     use_when: str
     references: tuple[str, ...]
 

@@ -20,7 +20,8 @@ from app.ml.contract.model_reference import VersionRef
 from app.ml.contract.progress import Reporter
 from app.ml.evaluation.holdout_reuse import optimism
 from app.ml.evaluation.report import Report, Reuse
-from app.ml.models.model import Header, Model
+from app.ml.models.header import Header
+from app.ml.models.model import Model
 from app.ml.models.seen_rows import SeenRows
 from app.ml.tables.casting import recast_columns, recast_table
 from app.ml.tables.data_sheet import Column, Remark
@@ -75,7 +76,7 @@ class Sheet(NamedTuple):
     rows: int
     columns: tuple[TableColumn, ...]
     reading: Mapping[str, JSON] = {}
-    """How its file was read, where not the usual way: the `encoding` of its text, markers of `missing` values."""
+    """Options with which its file was read, where not the default: its `encoding`, markers of `missing` values."""
 
 
 class Version(NamedTuple):
@@ -176,7 +177,7 @@ class Table(NamedTuple):
     """A table on its way to become a dataset: its batches are written, one after the other, when `run` has returned."""
 
     name: str
-    """Of the dataset."""
+    """Name of the dataset."""
     batches: Iterator[pa.Table]
     """Deterministic, boundaries too: those that an earlier attempt has written come first, from `Inputs.written`."""
     remarks: Mapping[str, Remark] = {}
@@ -200,7 +201,7 @@ class Outcome(NamedTuple):
     trained: Trained | None = None
     result: Result | None = None
     table: Table | None = None
-    """To be written; the result's field `result_dataset` will say where."""
+    """To be written; the result's field `result_dataset` will hold its id."""
     written: WrittenTable | None = None
 
     @property

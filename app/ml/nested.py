@@ -13,10 +13,10 @@ from app.ml.contract.algorithm import (
     Algorithm,
     Context,
     Each,
+    FittedLearner,
     Inputs,
-    Learned,
     Learner,
-    Lesson,
+    NestedFit,
     Params,
     Progress,
     Size,
@@ -38,19 +38,19 @@ def context(seed: int, progress: Progress = silent, each: Each = in_turn) -> Con
 def _context(rng: np.random.Generator, progress: Progress = silent, each: Each = in_turn) -> Context:
     """Learners within the outermost do one thing after the other: their neighbours are done at once already."""
 
-    def fit_all(lessons: Sequence[Lesson]) -> Iterator[Learned]:
-        own = rng.spawn(len(lessons))
-        fits = [partial(_learned, lesson, generator) for lesson, generator in zip(lessons, own, strict=True)]
-        for place, learned in enumerate(each(Learned, fits), 1):
+    def fit_all(fits: Sequence[NestedFit]) -> Iterator[FittedLearner]:
+        own = rng.spawn(len(fits))
+        tasks = [partial(_learned, one, generator) for one, generator in zip(fits, own, strict=True)]
+        for place, learned in enumerate(each(FittedLearner, tasks), 1):
             yield learned
-            progress(place / len(fits))
+            progress(place / len(tasks))
 
     return Context(rng, progress, fit_all, each)
 
 
-def _learned(lesson: Lesson, rng: np.random.Generator) -> Learned:
-    algorithm = entry_of(lesson.spec).algorithm
-    return Learned(algorithm, lesson.spec, algorithm.fit(lesson.spec, lesson.data(), _context(rng)).state)
+def _learned(one: NestedFit, rng: np.random.Generator) -> FittedLearner:
+    algorithm = entry_of(one.spec).algorithm
+    return FittedLearner(algorithm, one.spec, algorithm.fit(one.spec, one.data(), _context(rng)).state)
 
 
 def entry_of(spec: Learner) -> Entry:

@@ -23,7 +23,7 @@ class Subject(NamedTuple):
     """The model version that a query is about."""
 
     name: str
-    """Of the model."""
+    """Name of the model."""
     version: int
     digest: str
     model: Model
@@ -60,7 +60,7 @@ class Query(Generic[R]):
     refusal: type[ValiantError] = NotOffered
     """Raised for a model that does not offer it."""
     path: str | None = None
-    """Of a query without a model: /v1/<group>/<name>; None: /v1/models/{model}/<name>."""
+    """Path of a query without a model: /v1/<group>/<name>; None: /v1/models/{model}/<name>."""
     tag: str = "predictions"
 
 

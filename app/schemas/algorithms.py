@@ -16,7 +16,7 @@ class OutputCard(Wire):
 
 
 def output_cards(algorithm: str) -> list[OutputCard]:
-    """Of an algorithm of the catalogue; none of one that a later release has dropped."""
+    """Outputs of an algorithm of the catalogue; none of one that a later release has dropped."""
     entry = catalogue().get(algorithm)
     outputs = entry.algorithm.outputs if entry else {}
     return [OutputCard(name=name, description=outputs[name].description) for name in sorted(outputs)]
@@ -28,21 +28,23 @@ class AlgorithmCard(Wire):
     name: str = Field(description="Name of the algorithm, as a request gives it.")
     title: str = Field(description="Name and idea of the algorithm in one sentence.")
     tasks: list[str] = Field(description="Tasks that the algorithm can do.")
-    gist: str = Field(description="How it works, in three sentences at most.")
+    gist: str = Field(description="Summary of the method in three sentences at most.")
     method: str | None = Field(
-        None, description="How it works in full, with equations and conventions; only in `GET /v1/algorithms/{name}`."
+        None,
+        description="Description of the method in full, with equations and conventions; only in "
+        "`GET /v1/algorithms/{name}`.",
     )
-    use_when: str = Field(description="When to choose it.")
+    use_when: str = Field(description="Cases in which to choose it.")
     references: list[str] = Field(description="Books and papers that describe the algorithm.")
     family: str | None = Field(
         None,
-        description="Family of a classifier: generative learns how each class makes its rows, discriminative "
-        "only how to tell classes apart. Null: it does not classify.",
+        description="Family of a classifier: generative learns the density of each class, discriminative "
+        "only the boundaries between classes. Null: it does not classify.",
     )
     scores: str | None = Field(
         None,
         description="Meaning of `probabilities` with default parameters. `probability`: estimates of P(class | row); "
-        "`membership`: degrees between 0 and 1 that only say how clear a case is, for which reports give no log loss "
+        "`membership`: degrees between 0 and 1 that only state how clear a case is, for which reports give no log loss "
         "and no Brier score. Null: not a classifier.",
     )
     outputs: list[OutputCard] = Field(

@@ -53,7 +53,7 @@ class Dataset(Wire):
     digest: str = Field(description="sha256: of the uploaded bytes.")
     columns: list[Column] = Field(description="Data sheet of each column.")
     reading: FileReading | None = Field(
-        None, description="How the file was read; null for datasets of earlier releases."
+        None, description="Options with which the file was read; null for datasets of earlier releases."
     )
     warnings: list[str] = Field(
         [], description="Sentences on what a careful reader should know; empty where there is none."

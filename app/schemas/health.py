@@ -17,7 +17,7 @@ class Check(Wire):
     name: str = Field(description="Part that was checked.")
     ok: bool = Field(description="True if the dependency responds.")
     required: bool = Field(description="True where the process is not ready without this part.")
-    detail: str | None = Field(None, description="Finding of the check; null where `ok` says it all.")
+    detail: str | None = Field(None, description="Finding of the check; null where `ok` is enough.")
 
 
 class Readiness(Wire):

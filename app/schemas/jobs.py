@@ -31,7 +31,7 @@ class Transition(Wire):
     at: datetime = Field(description="Time of the change.")
     state: JobState = Field(description="State after it.")
     attempt: int = Field(description="Number of attempts begun by then.")
-    reason: str | None = Field(None, description="A stable code, where there is more to say than the state.")
+    reason: str | None = Field(None, description="A stable code, where there is more to report than the state.")
 
 
 class Curve(Wire):

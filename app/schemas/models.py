@@ -8,6 +8,7 @@ from pydantic import Field
 
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Label
+from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.evaluation.report import Report
 from app.ml.statistics.metric_value import Metric
 from app.schemas.algorithms import OutputCard
@@ -48,7 +49,7 @@ class ModelVersion(Wire):
     version: int = Field(description="Version of the model, counted from 1.")
     created_at: datetime = Field(description="Time of creation, in UTC.")
     algorithm: str = Field(description="Name of the algorithm.")
-    task: str = Field(description="Task: regression, classification, clustering, projection or density.")
+    task: str = Field(description=TASK)
     parameters: dict[str, Any] = Field(
         description="Parameters of the algorithm, with those that were chosen by default."
     )
@@ -77,7 +78,7 @@ class ModelVersion(Wire):
 
 
 class AliasMove(Body):
-    """Where an alias shall point."""
+    """The version to which an alias shall point."""
 
     version: int = Field(ge=1, lt=2**31, description="Version that the alias shall point at.")
 

@@ -23,11 +23,11 @@ class Prediction(ModelResponse):
         None, description="Probabilities of each row, in the order of `classes`; null for other tasks."
     )
     intervals: list[list[float | None] | None] | None = Field(
-        None, description="Where `confidence` was given: lower and upper end of each; null where nothing bounds it."
+        None, description="Lower and upper end of each interval, with `confidence` only; null where nothing bounds it."
     )
     interval: str | None = Field(
         None,
-        description="How the intervals were found: `algorithm` (from its own model of the noise), `split-conformal` "
+        description="Method of the intervals: `algorithm` (from its own model of the noise), `split-conformal` "
         "(from errors on the rows held out in training: intervals cover new targets with this confidence, on average "
         "over rows), `cv-plus` (from the fits of the folds of cross-validation, where too few rows were held out: the "
         "report states the guaranteed coverage) or `cross-validation` (from errors of these folds about the prediction "

@@ -1,7 +1,7 @@
 """Small predictions that arrive together are computed together, and no caller notices.
 
-Only for algorithms that predict a row with the same bits in any company (`Algorithm.rowwise`). What is read, refused,
-written, timed and returned is each caller's own: a batch is rows, nothing else.
+Only for algorithms that predict a row with the same bits among any other rows (`Algorithm.rowwise`). What is read,
+refused, written, timed and returned is each caller's own: a batch is rows, nothing else.
 """
 
 import asyncio

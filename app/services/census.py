@@ -49,11 +49,11 @@ class Census:
         self._finished = Metric(work, lambda w: w.census.finished(), COUNTED_SECONDS)
         self._flights: SingleFlight[int, None] = SingleFlight(2, "census")
         self.queue: Queue | None = None
-        """As of the last refresh; None if the database did not respond."""
+        """Queue at the last refresh; None if the database did not respond."""
 
     @property
     def workers(self) -> Workers | None:
-        """As of the last refresh; None if the database did not respond."""
+        """Workers at the last refresh; None if the database did not respond."""
         return None if self._workers.due else self._workers.value
 
     @property

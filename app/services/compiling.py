@@ -11,7 +11,7 @@ from app.ml.preparation.compiled import columns
 from app.settings import MiB
 
 PATIENCE = MiB
-"""Of bodies that are processed without."""
+"""Bytes of bodies that are processed without compiled code."""
 
 
 class Compiling:

@@ -14,7 +14,7 @@ class ModelMemory:
         self._lock = Lock()
         self._models: OrderedDict[str, Model] = OrderedDict()
         self.nbytes = 0
-        """Of all models kept."""
+        """Size of all models kept."""
 
     def get(self, digest: str) -> Model | None:
         model = self._models.get(digest)

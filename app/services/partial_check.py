@@ -33,7 +33,7 @@ def further_faults(
         place = "/dataset" if isinstance(error, DatasetNotFound) else "/model"
         further = [Fault(place, error.detail, error.code)]
     except (ValidationError, ValiantError):
-        return []  # too little is left to say more
+        return []  # too little is left to report more
     else:
         return []
     known = {fault.pointer for fault in found}

@@ -74,7 +74,7 @@ class Pointers:
         return stale
 
     async def current(self, reference: VersionRef, least: int = 0) -> Found:
-        """As `at_hand`, else from the database.
+        """The version as of `at_hand`, else from the database.
 
         Raises ModelNotFound, VersionNotFound, AliasNotFound, RevisionNotReached, DatabaseUnavailable.
         """

@@ -77,7 +77,7 @@ class Predictions:
         return await self.ready(wanted_of(model, version, alias, least), least)
 
     async def ready(self, reference: VersionRef, least: int = 0) -> Served:
-        """As `serve`."""
+        """The model as of `serve`."""
         found = await self.pointers.current(reference, least)
         model = self.memory.get(found.pointer.digest)
         if model is None:
@@ -89,10 +89,10 @@ class Predictions:
     def at_hand(
         self, reference: VersionRef, size: int, seconds: float | None, least: int = 0, *, plain: bool = False
     ) -> Served | None:
-        """As `ready`, if a body of so many bytes can be processed without waiting for anything or anybody.
+        """The model as of `ready`, if a body of so many bytes can be processed without waiting for anything or anybody.
 
         seconds: the caller's deadline, if there is one: such a request may wait. plain: whether it is numbers and
-        nothing else, so that its size says how much there is to do.
+        nothing else, so that its size shows how much there is to do.
         """
         self._compiling.came(size)
         found = self.pointers.at_hand(reference, least) if seconds is None else None

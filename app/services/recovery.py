@@ -65,5 +65,5 @@ class Recovery:
 
     @property
     def _grace(self) -> float:
-        """Seconds a database must have been up before an expired lease says anything about its holder."""
+        """Seconds a database must have been up before an expired lease is evidence about its holder."""
         return 5 * self._settings.beat_seconds

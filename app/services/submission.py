@@ -13,7 +13,7 @@ from app.errors import Fault, IdempotencyConflict, InvalidRequest, QueueFull
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.columns import TableColumn
 from app.ml.job import Checked, Estimate, JobContext, Request, Sheet, Version
-from app.ml.models.model import Header
+from app.ml.models.header import Header
 from app.ml.operations import kind_of
 from app.ml.tables.data_sheet import Column
 from app.schemas.datasets import Dataset, FileReading

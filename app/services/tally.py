@@ -12,7 +12,7 @@ OTHER = "other models"
 
 
 class Level(StrEnum):
-    """Where a model is looked up, in this order."""
+    """Places where a model is looked up, in this order."""
 
     MEMORY = "memory"
     REDIS = "redis"

@@ -63,7 +63,7 @@ class AliasRepository:
         return Pointer._make(found)
 
     def lock(self, model: str, alias: str) -> Alias | None:
-        """Where the alias points, held against other movers until the end of the transaction; None if it is not set."""
+        """The alias, locked against other movers until the end of the transaction; None if it is not set."""
         self._models.lock(model)
         row = self.session.get(AliasRow, (model, alias), populate_existing=True)
         return None if row is None else alias_of(row)

@@ -17,7 +17,7 @@ class Pinned(NamedTuple):
     """A worker that lacks one of them leaves the job to others."""
 
     def written(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The claim as JSON."""
         return {**self._asdict(), "datasets": [str(dataset) for dataset in self.datasets]}
 
     @classmethod

@@ -63,7 +63,7 @@ class LeaseRepository:
     def beat(
         self, claim: Claim, lease_seconds: float, progress: float, message: str, curves: dict[str, list[float]]
     ) -> JobState:
-        """Renew the lease and say how far it is. Returns running or cancelling; raises LeaseLost."""
+        """Renew the lease and report its progress. Returns running or cancelling; raises LeaseLost."""
         renewed = (
             update(JobRow)
             .where(*_lease(claim.job_id, claim.token))

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from app.errors import ModelNotFound, VersionInUse, VersionNotFound
 from app.ml.evaluation.report import Report
-from app.ml.models.model import read_header
+from app.ml.models.header import read_header
 from app.schemas.algorithms import output_cards
 from app.schemas.models import Alias, Model, ModelPage, ModelVersion
 from app.store.tables import AliasRow, ModelChunkRow, ModelRow, ModelVersionRow

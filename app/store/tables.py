@@ -94,7 +94,7 @@ class JobRow(Base):
     request: Mapped[dict[str, Any]]
     """The validated request, as it was accepted."""
     request_id: Mapped[str | None]
-    """Of the HTTP request, so that one id joins the logs."""
+    """Id of the HTTP request, so that one id joins the logs."""
     traceparent: Mapped[str | None]
     """W3C trace context of the HTTP request; null: it had none."""
     idempotency_key: Mapped[str | None] = mapped_column(unique=True)
@@ -108,7 +108,7 @@ class JobRow(Base):
     model: Mapped[str | None]
     version: Mapped[int | None]
     algorithm: Mapped[str | None]
-    """Of a training. Releases that know no other kind claim by it alone, so other kinds have none."""
+    """Algorithm of a training. Releases that know no other kind claim by it alone, so other kinds have none."""
     result: Mapped[dict[str, Any] | None] = mapped_column(deferred=True)
     progress: Mapped[float] = mapped_column(server_default=text("0"))
     message: Mapped[str] = mapped_column(server_default=text("''"))
@@ -142,7 +142,7 @@ class JobTransitionRow(Base):
 
 
 class UseRow(Base):
-    """How often the same rows have evaluated a model. It outlives the dataset: the same file has the same digest."""
+    """Number of evaluations of a model on the same rows. It outlives the dataset: the same file has the same digest."""
 
     __tablename__ = "uses"
 

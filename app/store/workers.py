@@ -19,7 +19,7 @@ class Workers(NamedTuple):
     alive: int
     silent: int
     longest_silence_seconds: float
-    """Of the silent ones; 0 if there is none."""
+    """Longest silence of the silent ones; 0 if there is none."""
 
 
 class WorkerRepository:

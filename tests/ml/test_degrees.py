@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 from app.ml import nested
 from app.ml.catalogue import any_algorithm, catalogue, find
-from app.ml.contract.algorithm import Context, Data, Learned, Task
+from app.ml.contract.algorithm import Context, Data, FittedLearner, Task
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import Stages, unheard
 from app.ml.evaluation.costs import Costs
@@ -66,7 +66,7 @@ def evaluated(name):
     x, y = table()
     data, algorithm = Data.of(Task.CLASSIFICATION, x, y * 1.0, classes=2), find(name).algorithm
     params = algorithm.params()
-    learned = Learned(algorithm, params, algorithm.fit(params, data, Context.of(0)).state)
+    learned = FittedLearner(algorithm, params, algorithm.fit(params, data, Context.of(0)).state)
     metrics = evaluate(data, predictions(learned, data, data), ("no", "yes"), np.random.default_rng(0)).metrics
     return {metric.name: metric for metric in metrics if metric.label is None}
 

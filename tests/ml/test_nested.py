@@ -7,7 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 from app.errors import InvalidRequest
 from app.ml import nested
 from app.ml.catalogue import any_algorithm, catalogue, find
-from app.ml.contract.algorithm import Accepts, Data, Learned, Lesson, Task, in_turn
+from app.ml.contract.algorithm import Accepts, Data, FittedLearner, NestedFit, Task, in_turn
 from app.ml.contract.columns import TableColumn
 from app.ml.models import state_format
 from app.ml.training.plan import plan
@@ -46,7 +46,7 @@ LEARNERS = [
 
 @pytest.mark.parametrize(("name", "task"), LEARNERS)
 def test_any_learner_of_the_catalogue_may_stand_in_another(data, name, task):
-    rows = data if task is Task.REGRESSION else data.answering(task, (data.y > 0) * 1.0, classes=2)
+    rows = data if task is Task.REGRESSION else data.with_target(task, (data.y > 0) * 1.0, classes=2)
     outer = parsed(name="committee", estimators=[{"name": name}, {"name": name}])
     fitted = nested.context(0).fit(outer, rows)
     members = [member.predict(rows.x) for member in fitted.state.members]
@@ -73,7 +73,7 @@ def test_inner_learners_are_stored_with_their_parameters(data):
     state = nested.context(0).fit(spec, data).state
     arrays = {}
     again = state_format.unpack(find("bagging").algorithm.state, state_format.pack(state, "state", arrays), arrays)
-    assert [type(one) for one in again.members] == [Learned, Learned]
+    assert [type(one) for one in again.members] == [FittedLearner, FittedLearner]
     assert again.members[0].params.l2 == 3.0
     np.testing.assert_array_equal(again.members[1].predict(data.x), state.members[1].predict(data.x))
 
@@ -172,14 +172,14 @@ def test_groups_and_meta_features_name_inputs_levels_or_functions():
 def test_one_learner_is_fitted_as_several_are(data):
     """There is one way to fit members: a single one draws what the first of several would, and reports no progress."""
     spec = parsed(name="random_forest", n_estimators=3)
-    seen, works = [], []
+    seen, kinds = [], []
 
     def each(kind, tasks):
-        works.append(kind)
+        kinds.append(kind)
         return in_turn(kind, tasks)
 
     one = nested.context(5, lambda *messages, **_: seen.append(messages), each).fit(spec, data)
-    assert (works, seen) == ([Learned], [])
-    (first,) = nested.context(5, lambda *messages, **_: seen.append(messages)).fit_all([Lesson(spec, lambda: data)])
+    assert (kinds, seen) == ([FittedLearner], [])
+    (first,) = nested.context(5, lambda *messages, **_: seen.append(messages)).fit_all([NestedFit(spec, lambda: data)])
     assert seen == [(1.0,)]
     np.testing.assert_array_equal(one.predict(data.x), first.predict(data.x))

@@ -87,8 +87,8 @@ def lender(monkeypatch):
     assert psutil.Process().children() == before, "a fork was left behind"
 
 
-def together(lender, works, forks=2):
-    return list(lender.group(forks)(Made, works))
+def together(lender, tasks, forks=2):
+    return list(lender.group(forks)(Made, tasks))
 
 
 def same(result, count):
@@ -136,7 +136,7 @@ def test_so_many_that_their_numbers_would_not_fit_are_shared_part_by_part(lender
     monkeypatch.setattr(group, "MOST", 5)
     lends = lender(1)
     same(together(lends, [work(place, seconds=0.001) for place in range(12)]), 12)
-    assert lends.requested == [2, 0, 2, 0]  # of 12 works the first and the last are done alone
+    assert lends.requested == [2, 0, 2, 0]  # of 12 tasks the first and the last are done alone
 
 
 def test_a_slot_that_nobody_waits_with_any_more_is_not_used(lender):
@@ -181,10 +181,10 @@ def test_what_fails_everywhere_fails_as_in_turn(lender, capfd):
     def fails():
         raise ValueError("the reason")
 
-    works = [work(0), work(1), fails, *(work(place) for place in range(3, 6))]
+    tasks = [work(0), work(1), fails, *(work(place) for place in range(3, 6))]
     result = []
     with pytest.raises(ValueError, match="the reason"):
-        result.extend(lender(1).group(1)(Made, works))
+        result.extend(lender(1).group(1)(Made, tasks))
     assert len(result) <= 2
 
 

@@ -16,7 +16,7 @@ from app.settings import Settings
 T = TypeVar("T")
 Headers = Mapping[bytes, bytes]
 BY_NAME = "valiant.headers"
-"""Where `app.api.edge.middleware` leaves what `headers_of` gives, in the scope."""
+"""Key of the scope under which `app.api.edge.middleware` leaves the result of `headers_of`."""
 
 
 def headers_of(scope: Scope) -> Headers:

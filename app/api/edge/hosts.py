@@ -36,7 +36,7 @@ class Hosts:
         self._listed = frozenset(name.strip().lower() for name in listed) - {""}
 
     def check(self, headers: Sequence[tuple[bytes, bytes]], version: str = "1.1") -> None:
-        """Raises MalformedRequest, HostUnknown, OriginForeign. HTTP/1.0 needs no Host, and no browser speaks it."""
+        """Raises MalformedRequest, HostUnknown, OriginForeign. HTTP/1.0 needs no Host, and no browser uses it."""
         hosts, origins = _values(headers, b"host"), _values(headers, b"origin")
         if len(hosts) > 1 or len(origins) > 1 or (not hosts and version != "1.0"):
             raise MalformedRequest("A request has one Host header, and at most one Origin header.")

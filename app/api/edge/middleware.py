@@ -45,7 +45,7 @@ class Reply(NamedTuple):
 
 
 def line(header: tuple[bytes, bytes]) -> bytes:
-    """As HTTP/1.1 writes it."""
+    """The header as a line of HTTP/1.1."""
     return b"%s: %s\r\n" % header
 
 
@@ -122,7 +122,7 @@ class Own(NamedTuple):
     request_id: str | None
     """The caller's, if it sent a sane one."""
     trace_id: str | None
-    """Of the caller's trace, if there is one."""
+    """Id of the caller's trace, if there is one."""
 
     @classmethod
     def of(cls, headers: Sequence[tuple[bytes, bytes]]) -> Self:
@@ -191,7 +191,7 @@ class CachedRequest:
 
 
 class _Outcome:
-    """Where requests to a route are counted, and what their lines say of it."""
+    """Metrics and log line of a request to a route."""
 
     def __init__(self, surroundings: Surroundings, scope: Scope) -> None:
         route = surroundings.templates.get(id(scope.get("route")), "unknown")
@@ -202,7 +202,7 @@ class _Outcome:
     def __call__(self, status: int, seconds: float, code: str | None = None) -> None:
         """code: of the problem that was the response, if any."""
         self._times.observe(status, seconds)
-        if logs.tells_requests():
+        if logs.logs_requests():
             facts = self._facts if code is None else {**self._facts, "code": code}
             logs.request(**facts, status=status, ms=round(1e3 * seconds, 3))
 

@@ -28,7 +28,7 @@ def kind_of(headers: Headers) -> str:
 
 
 def encoding_of(headers: Headers) -> str | None:
-    """The encoding that a CSV body says it has; None where it says none, or UTF-8. Raises UnsupportedMediaType."""
+    """The declared encoding of a CSV body; None where it declares none, or UTF-8. Raises UnsupportedMediaType."""
     kind, _, parameters = headers.get(b"content-type", b"").decode("latin-1").lower().partition(";")
     name, _, charset = parameters.strip().partition("=")
     if kind.strip() != CSV or name != "charset" or (charset := charset.strip('" ')) in {"utf-8", "us-ascii"}:
@@ -68,7 +68,7 @@ def _liking(requested: str, kind: str) -> float:
 
 
 def demand_json(headers: Headers) -> None:
-    """Raises UnsupportedMediaType unless the body says it is JSON in UTF-8."""
+    """Raises UnsupportedMediaType unless the body is declared as JSON in UTF-8."""
     if headers.get(b"content-type") == b"application/json":
         return
     kind, _, parameters = headers.get(b"content-type", b"").decode("latin-1").lower().partition(";")

@@ -75,7 +75,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
         schemas.pop(unwanted, None)
     for name, schema in schemas.items():
         _without_field_titles(schema)
-        if name.startswith("Body_"):  # a form, which cannot say null
+        if name.startswith("Body_"):  # a form, which cannot hold null
             schema["properties"] = {field: without_null(of) for field, of in schema["properties"].items()}
         make_portable(schema)
     for operation in operations(made):

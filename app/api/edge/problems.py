@@ -28,7 +28,7 @@ from app.validation import validation_faults
 
 MEDIA_TYPE = "application/problem+json"
 CODE = "valiant.code"
-"""Where the code of a problem is left in the scope, for the log."""
+"""Key of the scope that holds the code of a problem, for the log."""
 log = structlog.get_logger(__name__)
 
 

@@ -14,7 +14,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 
 
 class Times:
-    """Of one kind of request."""
+    """Times of one kind of request."""
 
     __slots__ = ("counts", "responses", "total")
 

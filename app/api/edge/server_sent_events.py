@@ -1,6 +1,6 @@
 """A job's progress as server-sent events.
 
-`DATA` says what each event carries. Each batch ends with an id that says what was sent, so that `Last-Event-ID`
+`DATA` states what each event carries. Each batch ends with an id that states what was sent, so that `Last-Event-ID`
 continues where the stream was cut, on any replica: nothing is remembered here.
 """
 
@@ -46,7 +46,7 @@ class Seen:
     attempt: int = 0
     points: Mapping[str, int] = field(default_factory=dict)
     least_points: int = 0
-    """Of a curve that `points` does not name."""
+    """Least number of points of a curve that `points` does not name."""
     progress: JobProgress | None = None
 
     @classmethod
@@ -83,7 +83,7 @@ def news(job: Job, seen: Seen) -> tuple[list[tuple[str, Wire]], Seen]:
 async def stream(
     job: Job, seen: Seen, read: Callable[[], Awaitable[Job]], stopping: Callable[[], Awaitable[bool]]
 ) -> AsyncIterator[bytes]:
-    """The events until the job is over or `stopping` says so. Between reads it holds nothing, only the line."""
+    """The events until the job is over or `stopping` is set. Between reads it holds nothing, only the line."""
     pause, quiet = FIRST_PAUSE, 0.0
     while True:
         result, seen = news(job, seen)

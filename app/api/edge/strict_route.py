@@ -16,7 +16,8 @@ from app.settings import MiB, Settings
 from app.validation import in_document_order, validation_faults
 
 FORM_BYTES = MiB
-"""Of a body with a schema: it holds settings, not data, and may have a fault every few bytes, which are all listed."""
+"""Limit on a body with a schema: it holds settings, not data, and may have a fault every few bytes, all of which are
+listed."""
 
 
 class _Read(Request):

@@ -34,7 +34,7 @@ READ, AHEAD = 256 * KiB, 16
 
 @lru_cache(maxsize=1)
 def _buffer_of(_loop: asyncio.AbstractEventLoop) -> bytearray:
-    """Where all connections read to: what is there is used before the next one reads."""
+    """The buffer into which all connections read: its contents are used before the next one reads."""
     return bytearray(READ)
 
 
@@ -111,7 +111,7 @@ class Connection(HttpToolsProtocol):
             self.cycle.keep_alive = False
 
     def shutdown(self) -> None:
-        self._tell()  # and it is waited for
+        self._pass_on()  # and it is waited for
         if self._responding is not None:
             self._ending = True
         else:
@@ -204,9 +204,9 @@ class Connection(HttpToolsProtocol):
             arriving.seen = arriving.came
             arriving.clock = self.loop.call_later(PATIENCE, self._look)
         else:
-            self._tell()
+            self._pass_on()
 
-    def _tell(self) -> None:
+    def _pass_on(self) -> None:
         """Pass what has arrived of a request to uvicorn."""
         arriving, self._arriving = self._arriving, None
         if arriving is not None:
@@ -248,13 +248,13 @@ class Connection(HttpToolsProtocol):
             self._set_clock()
 
     def _set_clock(self) -> None:
-        """Of an idle connection. It is not set anew with every response: it finds one or two of its times idle."""
+        """Set the clock of an idle connection. It is not set anew with every response."""
         self._used = False
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
 
 class Receiver(asyncio.BufferedProtocol):
-    """Where bytes come in, for a `Connection`: those of a large body are put where they shall be, and nowhere else."""
+    """Receiver of bytes for a `Connection`: those of a large body are written to their final place at once."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._connection = Connection(*args, **kwargs)

@@ -12,7 +12,7 @@ LONGEST = 2048
 
 
 class Head(NamedTuple):
-    """Of a POST that keeps its connection, and gives the length of its body."""
+    """Head of a POST that keeps its connection, and gives the length of its body."""
 
     url: bytes
     headers: list[tuple[bytes, bytes]]

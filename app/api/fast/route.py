@@ -126,7 +126,7 @@ class DirectRoute(APIRoute):
         return found
 
     def _parameters(self, path: Mapping[str, str], query: bytes, sent: Headers) -> Mapping[str, Any]:
-        """As declared, by name. Raises RequestValidationError."""
+        """The parameters as declared, by name. Raises RequestValidationError."""
         values: dict[str, Any] = {}
         errors: list[Any] = []
         for fields, given in (
@@ -143,13 +143,13 @@ class DirectRoute(APIRoute):
 
 
 async def _unless_gone(reply: Coroutine[Any, Any, Reply], receive: Receive) -> Reply:
-    """Once the body is there, the next message says that the caller is gone: who waits in a queue then leaves it."""
-    answering, gone = asyncio.create_task(reply), asyncio.ensure_future(receive())
+    """Once the body is there, the next message means that the caller is gone: its request then leaves the queue."""
+    replying, gone = asyncio.create_task(reply), asyncio.ensure_future(receive())
     try:
-        await asyncio.wait({answering, gone}, return_when=asyncio.FIRST_COMPLETED)
-        return answering.result() if answering.done() else Reply(b"", b"text/plain", status=GONE)
+        await asyncio.wait({replying, gone}, return_when=asyncio.FIRST_COMPLETED)
+        return replying.result() if replying.done() else Reply(b"", b"text/plain", status=GONE)
     finally:
-        answering.cancel()
+        replying.cancel()
         gone.cancel()
 
 

@@ -83,7 +83,7 @@ RequestTimeout = Annotated[
     Header(description="Seconds within which the response must begin: more than 0, at most 86400."),
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST_TIMEOUT}),
 ]
-"""Of the header X-Request-Timeout, as `seconds` reads it."""
+"""Value of the header X-Request-Timeout, as `seconds` reads it."""
 IfMatch = Annotated[
     str | None, Header(pattern=r"^[\x20-\x7e]{1,255}$", description="Do it only if the ETag is still this one.")
 ]

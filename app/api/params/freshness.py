@@ -1,4 +1,4 @@
-"""Headers that say how new an alias must be, and how old the knowledge of it is."""
+"""Headers for the least revision of an alias, and for the age of the replica's copy of it."""
 
 from typing import Annotated
 

@@ -17,7 +17,7 @@ HEADER = (
 )
 ENCODING = (
     "Encoding of a text file, such as latin-1, windows-1252 or utf-16. null: UTF-8, or UTF-16 if the file "
-    "begins with a byte order mark that says so."
+    "begins with its byte order mark."
 )
 MISSING = (
     "A cell that stands for a missing value, such as `-` or `unknown`, beside the usual markers (an empty cell, NA, "

@@ -43,7 +43,12 @@ CostRows: TypeAlias = Annotated[
 ]
 RejectCost: TypeAlias = Annotated[
     float | None,
-    Query(ge=-1e15, le=1e15, description="With costs: reject rows whose cheapest class is expected to cost more."),
+    Query(
+        ge=-1e15,
+        le=1e15,
+        description="Largest expected cost of an accepted row, with `costs` only: rows whose cheapest class costs more "
+        "are rejected.",
+    ),
 ]
 Threshold: TypeAlias = Annotated[
     float | None,

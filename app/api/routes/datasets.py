@@ -47,7 +47,10 @@ FORMAT = (
 ROWS = 100
 
 Name = Annotated[str | None, Query(min_length=1, max_length=NAME_LENGTH, description=NAME)]
-Columns = Annotated[list[str] | None, Query(max_length=1000, description="Only these, in this order; absent: all.")]
+Columns = Annotated[
+    list[str] | None,
+    Query(max_length=1000, description="Names of the columns that are returned, in this order; null: all."),
+]
 RowLimit = Annotated[int, Query(ge=1, le=1000, description="Largest number of rows on a page.")]
 
 
@@ -132,7 +135,8 @@ def list_datasets(
     limit: Limit = PAGE,
     cursor: Cursor = None,
     name: Annotated[
-        str | None, Query(max_length=NAME_LENGTH, description="Only datasets of this name; null: all datasets.")
+        str | None,
+        Query(max_length=NAME_LENGTH, description="Name of the datasets that are listed; null: all datasets."),
     ] = None,
 ) -> DatasetPage:
     """Newest first."""

@@ -1,4 +1,4 @@
-"""Asking for work: a route for every kind there is, and one for its dry run."""
+"""Submission of jobs: a route for every kind of job, and one for its dry run."""
 
 from collections.abc import Callable, Sequence
 

@@ -21,9 +21,9 @@ def list_jobs(
     services: ServicesDep,
     limit: Limit = PAGE,
     cursor: Cursor = None,
-    state: Annotated[JobState | None, Query(description="Only jobs in this state; null: in any state.")] = None,
+    state: Annotated[JobState | None, Query(description="State of the jobs that are listed; null: any state.")] = None,
     name: Annotated[
-        str | None, Query(pattern=JOB_NAME, description="Only jobs of this name; null: of any name and of none.")
+        str | None, Query(pattern=JOB_NAME, description="Name of the jobs that are listed; null: any name and none.")
     ] = None,
 ) -> JobPage:
     """Newest first."""
@@ -32,7 +32,7 @@ def list_jobs(
 
 @router.get("/{job_id}")
 def get_job(job_id: JobPath, services: ServicesDep) -> Job:
-    """Where a job stands."""
+    """State and progress of a job."""
     return services.jobs.get(job_id)
 
 

@@ -44,7 +44,7 @@ def delete_model(model: ModelPath, services: ServicesDep) -> None:
 
 @router.get("/{model}/versions/{version}")
 def get_model_version(model: ModelPath, version: VersionPath, services: ServicesDep) -> ModelVersion:
-    """One immutable version: what it was made of, what it wants, how good it is."""
+    """One immutable version: its training data, its inputs and its metrics."""
     return services.models.version(model, version)
 
 

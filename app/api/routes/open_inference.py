@@ -1,4 +1,4 @@
-"""The Open Inference Protocol v2: what clients of KServe, Triton and MLServer already speak."""
+"""The Open Inference Protocol v2: the protocol of clients of KServe, Triton and MLServer."""
 
 import re
 from collections.abc import Coroutine, Mapping, Sequence
@@ -63,7 +63,7 @@ BINARY_TOO: dict[str, Any] = {
 
 
 class _TensorRoute(DirectRoute):
-    """Also takes binary bodies, and bodies that do not say what they are: common clients do not."""
+    """Also takes binary bodies, and bodies without a media type: common clients send none."""
 
     @staticmethod
     def demand(sent: Headers) -> Mapping[str, Any]:

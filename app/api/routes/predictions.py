@@ -43,7 +43,7 @@ class _MediaTypes(NamedTuple):
     body: str
     response: str
     encoding: str | None
-    """Of a CSV body that declares one other than UTF-8."""
+    """Encoding of a CSV body that declares one other than UTF-8."""
 
 
 class _RowsRoute(DirectRoute):
@@ -114,7 +114,7 @@ def predict_rows(  # noqa: PLR0917  passed by name
     table of `prediction`, the probabilities and `flags`), or npy: the probabilities of a classification, else the
     predictions.
 
-    With `confidence` every prediction of a regression has an interval: `intervals` in JSON, where `interval` says
+    With `confidence` every prediction of a regression has an interval: `intervals` in JSON, where `interval` states
     how they were found, the columns `lower` and `upper` in Arrow, and an npy response has rows of prediction, lower,
     upper.
     An interval bounds a new row's target. `linear` and `bayesian_locally_weighted` compute it from their model of the
@@ -128,7 +128,7 @@ def predict_rows(  # noqa: PLR0917  passed by name
 
     With `include` the response has further outputs of the model: `outputs` in JSON, a column each in Arrow and npy.
 
-    A classifier can reject uncertain rows; `decisions` then says which. The report's `rejection` curve says
+    A classifier can reject uncertain rows; `decisions` then names them. The report's `rejection` curve shows
     what each threshold leaves. Of two classes `threshold` moves the border between the classes.
     """
     band, prices = (reject_low, reject_high), (costs, reject_cost)
@@ -150,7 +150,7 @@ def _names(include: str | None) -> tuple[str, ...]:
 
 
 class _PredictionRequest(NamedTuple):
-    """Of bodies sent to one address."""
+    """Options of a prediction, shared by bodies to one address."""
 
     reference: VersionRef
     least: int

@@ -60,13 +60,13 @@ from app.ml.contract.algorithm import (
     Context,
     Data,
     Fit,
+    FittedLearner,
     Inputs,
     Labels,
-    Learned,
     Learner,
-    Lesson,
     Matrix,
     Member,
+    NestedFit,
     Params,
     Size,
     Task,
@@ -82,7 +82,7 @@ MOST_COLUMNS = 4000
 class Additive(Params):
     fit: Literal["splines", "backfitting", "stagewise"] = Field(
         "splines",
-        description="How curves are fitted. `splines`: penalised splines, all at once, without "
+        description="Fit of the curves. `splines`: penalised splines, all at once, without "
         "`estimator`; `backfitting`: every component again in turn; `stagewise`: add the component that helps most and "
         "keep the others.",
     )
@@ -108,7 +108,7 @@ class Additive(Params):
 
 class State(NamedTuple):
     mean: float
-    members: tuple[Learned | None, ...]
+    members: tuple[FittedLearner | None, ...]
     """(d,) of the columns; None where a component never helped. Stagewise: (m,) of the steps."""
     offsets: Vector
     """(d,) the mean of each component on the training rows, which is taken off; or (m,)."""
@@ -117,7 +117,7 @@ class State(NamedTuple):
     factors: Vector = np.zeros(0)
     """Stagewise: (m,) by what each is multiplied, learning_rate·β."""
     curves: Curves = NO_CURVES
-    """Of splines."""
+    """Curves of splines."""
 
 
 def fit(params: Additive, data: Data, context: Context) -> Fit[State]:
@@ -136,7 +136,7 @@ def _smooth(data: Data, mean: float) -> Fit[State]:
 def _backfitted(params: Additive, data: Data, mean: float, context: Context) -> Fit[State]:
     d = data.x.shape[1]
     left, curves = data.y - mean, np.zeros((d, len(data.x)))
-    members: list[Learned | None] = [None] * d
+    members: list[FittedLearner | None] = [None] * d
     offsets, errors = np.zeros(d), [_sse(data, left)]
     for sweep in range(params.max_iter):
         for j in range(d):
@@ -156,12 +156,12 @@ def _backfitted(params: Additive, data: Data, mean: float, context: Context) -> 
 
 
 def _stagewise(params: Additive, data: Data, mean: float, context: Context) -> Fit[State]:
-    left, taken = data.y - mean, list[tuple[Learned, float, int, float]]()
+    left, taken = data.y - mean, list[tuple[FittedLearner, float, int, float]]()
     errors = [_sse(data, left)]
     for step in range(params.max_iter):
         columns = [partial(_column, data, left, j) for j in range(data.x.shape[1])]
         best, least = None, errors[-1] * (1 - params.tol)
-        members = context.fit_all([Lesson(params.estimator, column) for column in columns])
+        members = context.fit_all([NestedFit(params.estimator, column) for column in columns])
         for j, (member, column) in enumerate(zip(members, columns, strict=True)):
             curve, offset = _centred(column(), member)
             factor = params.learning_rate * float(data.weights @ (left * curve)) / (_sse(data, curve) or 1.0)
@@ -176,7 +176,7 @@ def _stagewise(params: Additive, data: Data, mean: float, context: Context) -> F
     return Fit(_state(mean, taken), converged=False, iterations=params.max_iter, curves={"sse": errors})
 
 
-def _state(mean: float, taken: list[tuple[Learned, float, int, float]]) -> State:
+def _state(mean: float, taken: list[tuple[FittedLearner, float, int, float]]) -> State:
     members, offsets, columns, factors = zip(*taken, strict=True) if taken else ((),) * 4
     return State(
         mean, members, np.array(offsets, np.float64), np.array(columns, np.intp), np.array(factors, np.float64)
@@ -188,8 +188,8 @@ def _column(data: Data, rest: Vector, j: int) -> Data:
     return replace(data.columns(np.array([j])), y=_frozen(rest), targets=_frozen(rest[:, None]))
 
 
-def _centred(column: Data, member: Learned) -> tuple[Vector, float]:
-    """What a component says of the training rows, of mean zero; and the mean."""
+def _centred(column: Data, member: FittedLearner) -> tuple[Vector, float]:
+    """Values of a component on the training rows, of mean zero; and the mean."""
     curve = member.predict(column.x)
     offset = float(np.average(curve, weights=column.weights))
     return curve - offset, offset

@@ -95,7 +95,7 @@ class Agglomerative(Params):
     )
     metric: Literal["euclidean", "manhattan", "chebyshev"] = Field(
         "euclidean",
-        description="How differences of the columns make up a distance; ward takes euclidean. Unused where "
+        description="Distance made of the differences of the columns; ward takes euclidean. Unused where "
         "dissimilarities are given.",
     )
 

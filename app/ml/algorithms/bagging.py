@@ -8,7 +8,7 @@ member has not seen, give an error estimate for nothing, the out-of-bag error.
 
 Trees have at least 3 rows a leaf by default. Beside leaves of one row, scikit-learn's default, the error is the same
 (0.085 on 5,000 rows of two classes), lower (0.394 for 0.409 of three) or higher (0.053 for 0.047 on 569 rows that
-fine leaves tell apart). The log loss is lower (0.415 for 0.492, and 0.921 for 1.140), as leaves of one row are certain
+fine leaves distinguish). The log loss is lower (0.415 for 0.492, and 0.921 for 1.140), as leaves of one row are certain
 of their class.
 
 On the benchmark table `rare_class` the log loss is 0.493, scikit-learn's with the same leaf size 0.418, and 0.330 with
@@ -45,12 +45,12 @@ from app.ml.contract.algorithm import (
     Context,
     Data,
     Fit,
+    FittedLearner,
     Labels,
-    Learned,
     Learner,
-    Lesson,
     Matrix,
     Member,
+    NestedFit,
     Params,
     Symmetry,
     Task,
@@ -74,7 +74,7 @@ class Bagging(Params):
 
 
 class State(NamedTuple):
-    members: tuple[Learned, ...]
+    members: tuple[FittedLearner, ...]
     out_of_bag: float
     """Root mean square error, or error rate, by members that had not seen the row; NaN without such rows."""
     evaluated_rows: int
@@ -88,8 +88,8 @@ def fit(params: Bagging, data: Data, context: Context) -> Fit[State]:
     result = np.zeros(data.prediction_shape)
     seen = np.zeros(n)
     members, curve = [], []
-    lessons = [Lesson(params.estimator, partial(_drawn, data, seed, size)) for seed in seeds]
-    for seed, member in zip(seeds, context.fit_all(lessons), strict=True):
+    fits = [NestedFit(params.estimator, partial(_drawn, data, seed, size)) for seed in seeds]
+    for seed, member in zip(seeds, context.fit_all(fits), strict=True):
         members.append(member)
         out = np.setdiff1d(np.arange(n), draw(seed, n, size))
         if out.size:
@@ -123,7 +123,7 @@ def _drawn(data: Data, seed: int, size: int) -> Data:
 
 
 def explain(params: Bagging, state: State, x: Matrix) -> list[JSON]:
-    """For each row what every member says."""
+    """For each row the prediction of every member."""
     return explained([(member, x) for member in state.members])
 
 
@@ -134,7 +134,7 @@ def summary(params: Bagging, state: State) -> JSON:
     }
 
 
-def _votes(params: Bagging, member: Learned, x: Matrix) -> NDArray[Any]:
+def _votes(params: Bagging, member: FittedLearner, x: Matrix) -> NDArray[Any]:
     """(n,) numbers, or (n, k) probabilities or votes."""
     predicted = member.predict(x)
     return (
@@ -145,7 +145,7 @@ def _votes(params: Bagging, member: Learned, x: Matrix) -> NDArray[Any]:
 
 
 def _error(data: Data, result: NDArray[Any], seen: Vector) -> float:
-    """Of the rows that some member had not seen."""
+    """Error on the rows that some member has not seen."""
     evaluated = seen > 0
     predictions = result[evaluated]
     return error(data, evaluated, predictions if predictions.ndim == 2 else predictions / seen[evaluated])

@@ -88,7 +88,7 @@ class State(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    """Of q queries, in the units of the prior."""
+    """Posterior of q queries, in the units of the prior."""
 
     coef: Matrix
     """(q, d + 1), the intercept first."""

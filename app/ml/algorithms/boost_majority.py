@@ -10,7 +10,7 @@ which is how many rounds there are by default (odd, so that votes of two classes
 short of γ ends it: the summary names the round, and the model is that of the rounds before it. If that is the first
 tree, and γ is given, the fit fails.
 
-By default γ is the largest of 0.1, 0.05 and 0.02 with which no tree falls short; if even 0.02 is too much to ask for,
+By default γ is the largest of 0.1, 0.05 and 0.02 with which no tree falls short; if even 0.02 is too large,
 as where classes overlap, the rounds before the first such tree are the model, and nothing is guaranteed. Trees have 3
 splits one after the other for two classes, and one more each time the classes double, as a tree must be right on half
 of the weight whatever the number of classes. Beside γ = 0.1 and depth 2 in all cases the test error is 0.104, not
@@ -70,7 +70,7 @@ from app.ml.numerics.trees.tree_nodes import TreeNodes
 EDGES = 0.1, 0.05, 0.02
 """Edges that are tried, where none is given."""
 ROUNDING = 1e-9
-"""Of an edge that is γ exactly."""
+"""Tolerance for an edge that is γ exactly."""
 
 
 class BoostMajority(Params):

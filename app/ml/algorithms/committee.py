@@ -7,7 +7,7 @@ members err independently with probability e < 1/2, their majority errs with
     P = Σ_{k > M/2} C(M, k) eᵏ (1 − e)^{M−k},
 
 which falls to zero as M grows; members that err together gain less. Cross-validated, every member is trained once
-without each of K disjoint folds, and all K stay (section 11.2); the fold that each lacks tells how well it does, so
+without each of K disjoint folds, and all K stay (section 11.2); the fold that each lacks shows how well it does, so
 that cross-validation takes no other fits. A class is predicted only where the best one has at least `min_probability`
 and leads the second by `min_margin`: a probability of 1 by majority is unanimity. Rows that are rejected go to a
 `fallback_estimator`, where one is named, or else are unknown.
@@ -48,12 +48,12 @@ from app.ml.contract.algorithm import (
     Context,
     Data,
     Fit,
+    FittedLearner,
     Labels,
-    Learned,
     Learner,
-    Lesson,
     Matrix,
     Member,
+    NestedFit,
     Params,
     Size,
     Symmetry,
@@ -99,10 +99,10 @@ class Committee(Params):
 
 
 class State(NamedTuple):
-    members: tuple[Learned, ...]
+    members: tuple[FittedLearner, ...]
     weights: Vector
     """(M,) adding up to 1."""
-    fallback: Learned | None
+    fallback: FittedLearner | None
     errors: Vector = np.zeros(0)
     """(M,) root mean square error, or error rate, of each member on the fold it has not seen; NaN without folds."""
 
@@ -110,8 +110,8 @@ class State(NamedTuple):
 def fit(params: Committee, data: Data, context: Context) -> Fit[State]:
     own = np.ones(len(params.estimators)) if params.estimator_weights is None else np.array(params.estimator_weights)
     parts = _parts(params, data, context)
-    lessons = [Lesson(spec, partial(data.take, rows)) for spec in params.estimators for rows in parts]
-    members = tuple(context.fit_all(lessons))
+    fits = [NestedFit(spec, partial(data.take, rows)) for spec in params.estimators for rows in parts]
+    members = tuple(context.fit_all(fits))
     spread = np.repeat(own, len(parts))
     lacking = [np.setdiff1d(np.arange(len(data.x)), rows) for rows in parts] * len(params.estimators)
     errors = [
@@ -139,7 +139,7 @@ def known(params: Committee, probabilities: Matrix) -> NDArray[np.bool_]:
 
 
 def majority_error(members: int, error: float) -> float:
-    """How often the majority of an odd number of independent members is wrong."""
+    """Probability that the majority of an odd number of independent members is wrong."""
     return float(scipy.stats.binom.sf(members // 2, members, error))
 
 

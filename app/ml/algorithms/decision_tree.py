@@ -11,8 +11,8 @@ comes first.
 
 With `oblique` a split may test a weighted sum of so many numeric columns, where that gains more than any of one
 column. At each node columns are chosen one by one that follow the target together, and the ridge on the first 2, 4,
-8, … of them gives the weights: for each class those that tell it from the others. A node weighs at least two rows for
-each column of its sum. If one of these columns is missing, so is the sum.
+8, … of them gives the weights: for each class those that separate it from the others. A node weighs at least two rows
+for each column of its sum. If one of these columns is missing, so is the sum.
 
 That a value is missing may mean something, or nothing. A missing value has a third branch of its own if the node saw
 missing values of that column (at least `min_samples_leaf` of them). Otherwise, or with `missing` set to both, a row
@@ -89,7 +89,7 @@ from app.ml.numerics.trees.tree_nodes import TreeNodes
 from app.suggestions import no_such
 
 EXACT = 50_000
-"""Up to so many rows every value may divide a column, unless `bins` says otherwise."""
+"""Up to so many rows every value may divide a column, unless `bins` states otherwise."""
 
 
 class DecisionTree(Params):
@@ -141,7 +141,7 @@ class DecisionTree(Params):
     missing_exceptions: list[str] = Field(
         [],
         max_length=10_000,
-        description="Inputs by name for which it is the other way round than `missing` says.",
+        description="Inputs by name for which the opposite of `missing` holds.",
     )
     splits: Literal["auto", "exact", "binned"] = Field(
         "auto",
@@ -162,7 +162,7 @@ class State(NamedTuple):
     gain: Vector
     """(N,) impurity × weight that the split takes away."""
     splits: Forms = NONE
-    """What nodes ask about whose column is beyond the last."""
+    """Weighted sums of columns; nodes test them as columns beyond the last."""
     leaves: Bounded = MEANS
 
 
@@ -232,7 +232,7 @@ def explain(params: DecisionTree, state: State, x: Matrix) -> list[JSON]:
     """For each row the splits on its path with their results, and the leaf: its training rows and its prediction.
 
     A column is given by its number, categories by their codes, rows by their weight; of a weighted sum the columns with
-    their coefficients. Where a row goes both ways the path ends, and the prediction is that of all leaves below.
+    their coefficients. Where a row goes to both children the path ends, and the prediction is that of all leaves below.
     """
     wide = np.column_stack([x, state.splits.project(x)])
     tree = ExplainedTree(state.trees, state.splits, state.leaves, state.weight)

@@ -46,12 +46,12 @@ from app.ml.contract.algorithm import (
     Context,
     Data,
     Fit,
+    FittedLearner,
     Inputs,
-    Learned,
     Learner,
-    Lesson,
     Matrix,
     Member,
+    NestedFit,
     Params,
     Size,
     Symmetry,
@@ -101,20 +101,20 @@ class ECOC(Params):
 
 
 class State(NamedTuple):
-    members: tuple[Learned, ...]
+    members: tuple[FittedLearner, ...]
     """One for each bit."""
     code: Code
 
 
 def fit(params: ECOC, data: Data, context: Context) -> Fit[State]:
     code = _code(params, data.targets.shape[1], context.rng)
-    members = tuple(context.fit_all([Lesson(params.estimator, partial(_of_bit, data, bit)) for bit in code.T]))
+    members = tuple(context.fit_all([NestedFit(params.estimator, partial(_of_bit, data, bit)) for bit in code.T]))
     return Fit(State(members, code), iterations=len(members))
 
 
 def _of_bit(data: Data, bit: NDArray[Any]) -> Data:
     """The rows with the bit of their class as the target."""
-    return data.answering(Task.CLASSIFICATION, bit[data.codes] * 1.0, classes=2)
+    return data.with_target(Task.CLASSIFICATION, bit[data.codes] * 1.0, classes=2)
 
 
 def predict(params: ECOC, state: State, x: Matrix) -> Matrix:
@@ -136,7 +136,7 @@ def predict(params: ECOC, state: State, x: Matrix) -> Matrix:
 
 
 def _ones(state: State, x: Matrix) -> Matrix:
-    """(n, L) how probable each bit's learner thinks a 1."""
+    """(n, L) the probability of a 1 by each bit's learner."""
     return np.column_stack([np.zeros((len(x), 0)), *(member.predict(x)[:, 1] for member in state.members)])
 
 
@@ -155,7 +155,7 @@ def distances(words: NDArray[np.intp], code: NDArray[np.int_] | Code) -> NDArray
 
 
 def explain(params: ECOC, state: State, x: Matrix) -> list[JSON]:
-    """For each row how probable every bit's learner thinks a 1, and in how many bits the word misses each class's."""
+    """For each row the probability of a 1 by every bit's learner, and in how many bits the word misses each class's."""
     ones = _ones(state, x)
     apart = distances((ones > 0.5) * 1, state.code)
     return [{"bits": p, "distances": far} for p, far in zip(ones.tolist(), apart.tolist(), strict=True)]
@@ -214,7 +214,7 @@ def _kind(params: ECOC, k: int) -> str:
 
 
 def _bits(params: ECOC, k: int) -> int:
-    """Of a random code."""
+    """Length of a random code."""
     return max(params.bits or math.ceil(10 * math.log2(k)), math.ceil(math.log2(k)))
 
 
@@ -228,7 +228,7 @@ def _fits(params: ECOC, size: Size) -> tuple[float, Size]:
 
 
 def _random(k: int, bits: int, rng: np.random.Generator) -> Code:
-    """Of some draws of different columns, the one whose nearest codewords are farthest apart."""
+    """The one of some draws of different columns whose nearest codewords are farthest apart."""
     ways = 2 ** (k - 1) - 1
     if bits >= ways and k <= MOST_CLASSES:
         return exhaustive(k)
@@ -238,7 +238,7 @@ def _random(k: int, bits: int, rng: np.random.Generator) -> Code:
         if (distance := min_distance(code)) > farthest:
             best, farthest = code, distance
     if not farthest:
-        raise InvalidData(f"A random code of {bits} bits cannot tell {k} classes apart: take more bits.")
+        raise InvalidData(f"A random code of {bits} bits cannot distinguish {k} classes: take more bits.")
     return best
 
 
@@ -248,7 +248,7 @@ def _columns(k: int, bits: int, rng: np.random.Generator) -> Code:
         every = exhaustive(k)
         return every[:, rng.choice(every.shape[1], bits, replace=False)]
     drawn = rng.integers(0, 2, (k, 2 * bits), dtype=np.int8)
-    code = np.unique(drawn ^ drawn[:1] ^ 1, axis=1)  # the first class has a 1, as a complement asks the same
+    code = np.unique(drawn ^ drawn[:1] ^ 1, axis=1)  # the first class has a 1, as a complement is the same problem
     code = code[:, ~code.all(axis=0)]
     return code[:, rng.permutation(code.shape[1])[:bits]]
 

@@ -39,8 +39,8 @@ from app.ml.contract.algorithm import (
     Context,
     Data,
     Fit,
+    FittedLearner,
     Labels,
-    Learned,
     Learner,
     Matrix,
     Member,
@@ -71,7 +71,7 @@ class FeatureWeightedStacking(Params):
 
 
 class State(NamedTuple):
-    members: tuple[Learned, ...]
+    members: tuple[FittedLearner, ...]
     meta: Labels
     """Places of the meta-features in the matrix."""
     v: Matrix
@@ -103,7 +103,7 @@ def combination(g: Matrix, f: Matrix, y: Vector, rows: Vector) -> Matrix:
 
 
 def explain(params: FeatureWeightedStacking, state: State, x: Matrix) -> list[JSON]:
-    """For each row what every member says."""
+    """For each row the prediction of every member."""
     return explained([(member, x) for member in state.members])
 
 

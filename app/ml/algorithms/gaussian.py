@@ -6,7 +6,7 @@ likelihood. A row of d columns has the log density
     log f(x) = −½ (d log 2π + log |Σ| + (x − μ)ᵀ Σ⁻¹ (x − μ)),
 
 by a Cholesky factor of Σ, never an inverse. It is per unit of the prepared columns: of two densities compare those with
-the same preparation. `covariance` says what Σ may be: `full`; `diagonal`, columns independent of each other; or
+the same preparation. `covariance` is the form of Σ: `full`; `diagonal`, columns independent of each other; or
 `spherical`, one variance for all.
 
 With few rows for its columns, the covariance of the rows is uncertain, or singular. It is therefore shrunk to the mean

@@ -8,8 +8,8 @@ each column, which are taken as independent; a normal kernel about each row. Eve
 Variances are of maximum likelihood: a row of weight w counts as w rows. Variances that the rows leave at zero are
 settled without regard to units: what less than 1e-12 of the standardised variance of all rows lies in is no dimension
 at all; where a class varies by less than 1e-9 of what all rows do, it takes the pooled variance of the classes, and
-where that is no more, 1e-9 of the variance of all rows. Warnings say so. A class without rows has probability 0. Where
-no class could have made a row (histograms without smoothing), the priors are the prediction.
+where that is no more, 1e-9 of the variance of all rows. Warnings report it. A class without rows has probability 0.
+Where no class could have made a row (histograms without smoothing), the priors are the prediction.
 
 The default takes columns as independent. On `wohnungen` (target `teuer`) its error is 0.042; with a shared
 or a full covariance it is 0.025, as of scikit-learn's GaussianNB. Why the two independent densities differ is

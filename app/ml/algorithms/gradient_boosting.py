@@ -1,11 +1,12 @@
 r"""Gradient boosting: a sum of small trees, each fitted to what those before it got wrong.
 
 Adds one tree after the other (for more than two classes: one a class), each a Newton step on the loss: with gradient G
-and curvature H of the rows in a leaf the tree says -learning_rate · G / (H + l2) there. The loss is the squared error
-of a number, or minus the log-likelihood of a class: of two by the logistic function of the sum, of more by the softmax
-of one sum each. Trees grow leaf by leaf, the split that gains most first, on columns put into bins; gradients are in
-steps fine enough to choose a split, and the values of leaves are computed from the gradients themselves. A missing
-value goes to the side where it helped in training; where none was seen it goes both ways by the training rows' shares.
+and curvature H of the rows in a leaf the tree predicts -learning_rate · G / (H + l2) there. The loss is the squared
+error of a number, or minus the log-likelihood of a class: of two by the logistic function of the sum, of more by the
+softmax of one sum each. Trees grow leaf by leaf, the split that gains most first, on columns put into bins; gradients
+are in steps fine enough to choose a split, and the values of leaves are computed from the gradients themselves. A
+missing value goes to the side where it helped in training; where none was seen it goes to both children by the training
+rows' shares.
 
 A split of categories names some of them: of the leaf's categories in order of G / (H + smoothing) the first or
 the last so many, at most 32 and half of all. If nothing is smoothed, no other subset gains more in one step. As chance
@@ -25,7 +26,7 @@ smaller `learning_rate`, or `early_stopping`, which ends before the trees fit no
 On `diabetes` the RMSE is 59.0, LightGBM's with as many trees 58.0, and 57.0 with 50 trees; `l2` 0, as LightGBM has it,
 gives 59.5. The difference at 100 trees is measured, and unexplained.
 
-In short: Many small trees are added up, each fitted to what is still wrong. A part of the rows may say when to stop.
+In short: Many small trees are added up, each fitted to what is still wrong. A part of the rows may show when to stop.
 
 Use when: accuracy on tables counts most and there is time to choose a rate, a size and a number of trees.
 

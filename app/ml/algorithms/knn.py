@@ -73,7 +73,7 @@ class KNN(Params):
         5, ge=1, le=10_000, description="Number of neighbours; with fewer training rows, all of them."
     )
     metric: Literal["euclidean", "manhattan", "chebyshev", "minkowski"] = Field(
-        "euclidean", description="How differences of the columns make up a distance."
+        "euclidean", description="Distance made of the differences of the columns."
     )
     p: float = Field(3.0, ge=1, le=100, description="Power of the differences, for the metric minkowski only.")
     weights: Literal["uniform", "distance"] = Field(

@@ -13,7 +13,7 @@ scikit-learn's LassoCV, which chooses its penalty, 1.79: `selection` lowest_erro
 In short: A weighted sum of the inputs, with a penalty on the sizes of the weights that makes many of them exactly
 zero. The whole path of penalties is shown, and cross-validation can choose.
 
-Use when: only some of many inputs matter and the model shall say which. Scale the inputs: the penalty counts in
+Use when: only some of many inputs matter and the model shall select them. Scale the inputs: the penalty counts in
 their units. Among inputs that move together the choice is unstable; `ridge` keeps all of them.
 
 References: Tibshirani (1996), J. Roy. Statist. Soc. B 58:267; Friedman, Hastie & Tibshirani (2010), J. Stat.
@@ -56,7 +56,7 @@ from app.ml.numerics.linear_models.strength_choice import by_rule
 STEPS, REACH = 40, 1e-3
 """Penalties on the path, and the last of them as a share of the first."""
 FOLD_TOL = 1e-7
-"""Gap enough to tell which penalty is best."""
+"""Duality gap at which the best penalty is known."""
 
 
 class Lasso(Params):
@@ -119,7 +119,7 @@ class Design(NamedTuple):
 
     moments: Moments
     means: Point
-    """Of inputs and target; zero if there is no free intercept."""
+    """Means of inputs and target; zero if there is no free intercept."""
     weight: float
     """Sum of the row weights."""
 
@@ -204,12 +204,12 @@ def _design(params: Lasso, origin: Point, parts: Sequence[Sums]) -> Design:
 
 
 def _free(params: Lasso) -> bool:
-    """Whether there is an intercept without a penalty."""
+    """True if there is an intercept without a penalty."""
     return params.fit_intercept and not params.penalise_intercept
 
 
 def _pulled(params: Lasso) -> bool:
-    """Whether there is an intercept that counts as a coefficient."""
+    """True if there is an intercept that counts as a coefficient."""
     return params.fit_intercept and params.penalise_intercept
 
 

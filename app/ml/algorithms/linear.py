@@ -3,7 +3,7 @@ r"""Linear regression: a weighted sum of the inputs, with the error of every coe
 Minimises  Σ wᵢ(yᵢ − xᵢβ − b)²  by orthogonal factorisations, never by inverting XᵀX; where many coefficients fit
 equally well it takes the shortest. A row of weight w has noise of standard deviation σ/√w: a measured error σᵢ per row
 is given as the weight 1/σᵢ² with `sigma` 1, and then the sum is χ², its size against the ν = N − M degrees of freedom
-tells whether model and errors are plausible (Q), and the coefficient covariance is (XᵀWX)⁻¹. Without `sigma` the
+shows whether model and errors are plausible (Q), and the coefficient covariance is (XᵀWX)⁻¹. Without `sigma` the
 weights count only relative to each other, σ² is estimated as χ²/ν, and there is nothing left to test the fit by. All
 of it assumes independent normal errors.
 
@@ -113,7 +113,7 @@ def predict(params: Linear, state: State, x: Matrix) -> Vector | Matrix:
 
 
 def interval(params: Linear, state: State, x: Matrix, confidence: float) -> Matrix:
-    """Of the mean at x, or of a new row with its noise; unbounded where the noise cannot be estimated."""
+    """Interval of the mean at x, or of a new row with its noise; unbounded where the noise cannot be estimated."""
     own = 1.0 if params.interval_of == "observation" else 0.0
     reach = _inference(params, state).reach(x - state.mean, confidence, own)
     middle = predict(params, state, x)

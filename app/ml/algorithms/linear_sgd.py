@@ -8,7 +8,7 @@ of the others, (1 + z)/2 cut off at 0 and made to sum to 1. A class without rows
 `batch` follows the slope of all rows: without a `learning_rate`, in standardised coordinates with Nesterov's momentum;
 with one, it is w ← w − rate·∇E as written, which for the squared loss converges just below a rate of 2/λ, λ the largest
 eigenvalue of the mean of xxᵀ. Absolute and hinge have no slope at their corner, where their minimum lies: without a
-`learning_rate` an interior point method goes there, and the curve `duality_gap` says what share of the loss it can be
+`learning_rate` an interior point method goes there, and the curve `duality_gap` is the share of the loss that it can be
 too high by at most. `online` takes a step per row (or `batch_size` rows): with the squared loss and a constant rate r
 it is the rule of Widrow and Hoff, w ← w + r·(y − w·x)x. Without a `learning_rate` one is taken from the lengths of the
 rows, and no step overshoots its own row. `search` needs no slopes. A rate that is too large is detected and reported,
@@ -93,7 +93,7 @@ class LinearSGD(Params):
         None, gt=0, le=1e12, description="Length of a step, by which a slope is multiplied; null: chosen from the rows."
     )
     schedule: Literal["constant", "root", "inverse"] = Field(
-        "root", description="How the online rate falls with steps t: not, by √(1 + t/settling) or by 1 + t/settling."
+        "root", description="Decrease of the online rate with steps t: none, by √(1 + t/settling) or by 1 + t/settling."
     )
     settling: float = Field(1000.0, gt=0, le=1e12, description="Steps before the online rate falls.")
     batch_size: int = Field(1, ge=1, le=1_000_000, description="Number of rows of an online step.")
@@ -113,7 +113,7 @@ class State(NamedTuple):
     seen: NDArray[np.bool_]
     """(k,) whether there were rows of the class; (0,) for numbers."""
     rate: float
-    """Of the first online step."""
+    """Learning rate of the first online step."""
     weight: float
     """Mean weight of the first rows: what counts as one row."""
     steps: int

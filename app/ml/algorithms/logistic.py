@@ -61,8 +61,8 @@ SEPARABLE = (
 PART, RARE = 8192, 50
 """Rows to start with, and how many of each class there have to be among them."""
 FEW_UNKNOWNS, WIDE, ROUGH_STEPS, DEAR = 100, 2000, 8, 0.8
-"""Of more than two classes: up to here Newton at once; inputs up to here have a spectrum that is soon found.
-Then a Hessian costs some dozens of steps: it serves while these bring the gradient to this share."""
+"""Limits for more than two classes: up to the first Newton at once; inputs up to the second have a spectrum that is
+soon found. Then a Hessian costs some dozens of steps: it serves while these bring the gradient to the last share."""
 NEWTON_UNKNOWNS = 1000
 """Up to here ten Newton steps cost about what some hundred L-BFGS steps do, and end at the minimum more surely."""
 
@@ -77,7 +77,9 @@ class Logistic(Params):
         description="Penalty beside the mean (not the sum) of the losses: minimises (Σ weight·log loss)/(Σ weight) + "
         "½·l2·‖coefficients‖². Null: 1/(Σ weight), which is a penalty of 1 beside the sum.",
     )
-    solver: Literal["auto", "newton", "lbfgs"] = Field("auto", description="How to minimise; auto goes by size.")
+    solver: Literal["auto", "newton", "lbfgs"] = Field(
+        "auto", description="Method of the minimisation; `auto` chooses by size."
+    )
     tol: float = Field(1e-8, gt=0, le=1, description="Stop when no slope of the mean loss exceeds this share of it.")
     max_iter: int = Field(1000, ge=1, le=1_000_000, description="Maximum number of iterations.")
     early_stopping: bool = Field(
@@ -186,7 +188,7 @@ def _exp(values: Matrix) -> Matrix:
 
 
 def _separates(state: State, data: Data) -> bool:
-    """Whether every row is on the right side of the planes."""
+    """True if every row is on the right side of the planes."""
     if len(data.x) > 2 * PART and not _separates(state, data.take(np.arange(PART))):
         return False
     targets, scores = _targets(data.targets, state.seen), _scores(state, data.x)
@@ -241,7 +243,7 @@ def _thorough(params: Logistic, loss: CrossEntropy, start: Vector, max_iter: int
 
 
 def _head_start(part: CrossEntropy, start: Vector) -> Vector:
-    """The minimum of a part of the rows: of many, few tell where to look (Byrd et al. 2011)."""
+    """The minimum of a part of the rows: of many, few show where to look (Byrd et al. 2011)."""
     if (np.minimum(part.targets.sum(axis=0), (1 - part.targets).sum(axis=0)) < RARE).any():
         return start
     return newton(part, part.hessian, start, tol=1e-2, max_iter=20, watch=lambda _point, _value: False).x
@@ -249,7 +251,7 @@ def _head_start(part: CrossEntropy, start: Vector) -> Vector:
 
 @dataclass
 class _Watch:
-    """Records the losses, tells the progress, and stops when the held-out loss rises."""
+    """Records the losses, reports the progress, and stops when the held-out loss rises."""
 
     params: Logistic
     loss: CrossEntropy
@@ -258,7 +260,7 @@ class _Watch:
     progress: Progress
     curves: dict[str, list[float]] = field(default_factory=lambda: {"loss": []})
     best: Vector | None = None
-    """Where the held-out rows are predicted best; None without such rows."""
+    """Parameters at which the held-out rows are predicted best; None without such rows."""
     stopped: bool = False
 
     def __call__(self, point: Vector, value: float) -> bool:

@@ -64,7 +64,7 @@ from app.ml.numerics.trees.growth import planted
 from app.ml.numerics.trees.tree_nodes import TreeNodes
 
 LARGEST = 4.0
-"""Of a step."""
+"""Largest step."""
 
 
 class LogitBoost(Params):
@@ -127,7 +127,7 @@ def _begin(scores: Sums) -> None:
 
 
 def _probability(score: Vector, k: int) -> Vector:
-    """Of the class, when a round has begun."""
+    """Probability of the class at the start of a round."""
     if k == 1:
         return np.ones(score.size)
     return share(score) if k == 2 else np.exp(score)

@@ -95,7 +95,7 @@ def lost(params: PCA, state: State, x: Matrix) -> Vector:
 
 
 def objective(params: PCA, state: State, data: Data) -> float:
-    """What the projection loses of each row, squared: Σ wᵢ‖xᵢ − x̂ᵢ‖².
+    """Squared reconstruction error of each row, summed: Σ wᵢ‖xᵢ − x̂ᵢ‖².
 
     Only the space that the loadings span counts, so that loadings which are not orthonormal gain nothing.
     """

@@ -8,7 +8,7 @@ with the weights v of the pairs, a = `must_link_weight` and b = `cannot_link_wei
 the largest groups of rows that must be together, far from each other, and then rows as k-means++ draws them. In turn,
 every such group gets the label that costs least while all others keep theirs, so does every row, and centres move to
 the means of their rows: E never rises. Without pairs it is k-means. Whether pairs that cannot be together can all be
-kept apart is a question of colouring a graph, which no fast method always solves: more starts help. A new row belongs
+kept apart is the colouring of a graph, which no fast method always solves: more starts help. A new row belongs
 to the nearest centre.
 
 In short: k-means that heeds what is known of some pairs of rows. The larger the weights, the fewer pairs are violated.

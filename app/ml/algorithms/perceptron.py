@@ -128,7 +128,7 @@ def update(params: Perceptron, state: State, data: Data, context: Context) -> Fi
 
 def predict(params: Perceptron, state: State, x: Matrix) -> Matrix:
     probabilities = np.zeros((len(x), len(state.seen)))
-    weights = _answering(params, state)
+    weights = _weights(params, state)
     largest = np.abs(weights).max()
     if largest > 0:
         weights = weights / largest / state.radius / np.linalg.norm(weights / largest, axis=1).max()
@@ -137,7 +137,7 @@ def predict(params: Perceptron, state: State, x: Matrix) -> Matrix:
 
 
 def summary(params: Perceptron, state: State, units: Affine | None = None) -> JSON:
-    weights = _answering(params, state)
+    weights = _weights(params, state)
     return {
         **forms(weights[:, :-1], weights[:, -1], units),
         "averaged": weights is not state.coef,
@@ -198,7 +198,7 @@ def _with_margin(state: State, gaps: Vector, counts: Labels, *, equal: bool) -> 
     return state._replace(margin=margin, bound=float((hinge + reach * np.sqrt(hinge) + reach**2).min()))
 
 
-def _answering(params: Perceptron, state: State) -> Matrix:
+def _weights(params: Perceptron, state: State) -> Matrix:
     last = params.average == "never" or (params.average == "auto" and state.margin > 0)
     return state.coef if last or state.rounds == 0 else state.coef - state.drift / state.rounds
 

@@ -13,18 +13,18 @@ Of numbers each node tries half of the columns: beside a third (Breiman's choice
 six tables and 0.4 to 0.7 % higher on four, for 9 to 32 % more time. All columns (scikit-learn's default) gain up to
 8 % where most columns mean nothing, and lose up to 3.7 % where columns are redundant or errors have heavy tails.
 
-That majorities of trees that differ are surer than they look, or less sure, the rows that they have not seen can tell:
+That majorities of trees that differ are surer than they look, or less sure, the rows that they have not seen can show:
 `calibrated` probabilities are those that had the best likelihood among them. The likeliest class remains the same.
 
 The rows that a tree has not drawn, a share of 1/e of them, are new to it: their votes give the out-of-bag error, and
-its growth when a column is permuted among them says how much that column matters.
+its growth when a column is permuted among them is a measure of how much that column matters.
 
 In short: Many deep trees are fitted to random resamples of the rows, and each split chooses among a few random columns.
 The prediction is their average or vote. The rows that a tree has not seen give the error and the importance of columns.
 
 Use when: the best prediction without tuning is wanted, columns are many or of mixed kinds, and reasons matter less.
 
-The forest's probability is the share of its trees: of 1000 trees of which 300 say sun and 700 say rain, rain has 0.7.
+The forest's probability is the share of its trees: of 1000 trees of which 300 predict sun and 700 rain, rain has 0.7.
 
 >>> votes = np.repeat([[1.0, 0.0], [0.0, 1.0]], [300, 700], axis=0)
 >>> (votes.sum(axis=0) / len(votes)).tolist()
@@ -35,7 +35,6 @@ Boström (2008), ICMLA: 121 (calibrated).
 """
 
 import math
-from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -58,21 +57,15 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.contract.params import MaxFeatures, feature_count
 from app.ml.numerics.ensembles import calibration
-from app.ml.numerics.sampling.resampled_rows import times_drawn
+from app.ml.numerics.trees.bagged_trees import BaggedTrees, GrowthInputs, grown
 from app.ml.numerics.trees.binning import MOST, binned
-from app.ml.numerics.trees.column_importance import importances, permuted_increases, ranked
+from app.ml.numerics.trees.column_importance import importances, ranked
 from app.ml.numerics.trees.compiled.column_split import ENTROPY, GINI, VARIANCE
 from app.ml.numerics.trees.cost import growing
 from app.ml.numerics.trees.forest import Trees, spread, stages, total
-from app.ml.numerics.trees.forest_builder import ForestBuilder
-from app.ml.numerics.trees.growth import DEEPEST, Grower, Rules, chosen, planted
-from app.ml.numerics.trees.out_of_bag import MOST_ROWS, OutOfBag, Unseen, always_seen, unseen
+from app.ml.numerics.trees.growth import DEEPEST, Grower, Rules
+from app.ml.numerics.trees.out_of_bag import always_seen
 from app.ml.numerics.trees.tree_nodes import TreeNodes
-
-POINTS = 50
-"""Of the curve of the out-of-bag error, at most."""
-FEW = 4
-"""Trees, at most, that grow as one task: it keeps where their rows end."""
 
 
 class RandomForest(Params):
@@ -88,7 +81,7 @@ class RandomForest(Params):
         "gini", description="Impurity of classes; numbers always use the variance."
     )
     subsets: Literal["best", "random"] = Field(
-        "best", description="Which subset of its categories a drawn column offers."
+        "best", description="Subset of its categories that a drawn column offers."
     )
     missing: Literal["side", "branch", "both"] = Field(
         "side",
@@ -132,26 +125,6 @@ class State(NamedTuple):
     """(2,) by which votes become probabilities; empty if these are the shares."""
 
 
-class GrowthInputs(NamedTuple):
-    """Inputs that all trees grow from."""
-
-    params: RandomForest
-    data: Data
-    grower: Grower
-    rules: Rules
-    classes: Matrix | None
-    """(k, k) the votes there are; None where every leaf has a value of its own."""
-
-
-class GrownForest(NamedTuple):
-    """Some of the trees, without the votes that they share, with their leaves of rows that they have not seen."""
-
-    trees: tuple[Trees, ...]
-    unseen: tuple[Unseen, ...]
-    increases: Matrix
-    """(t, 1 + d), a row for each tree; see `permuted_increases`. NaN if there are no such rows."""
-
-
 def fit(params: RandomForest, data: Data, context: Context) -> Fit[State]:
     trees, votes, increases, curve = _grown(params, data, context)
     error, deviation = votes.error()
@@ -164,64 +137,13 @@ def fit(params: RandomForest, data: Data, context: Context) -> Fit[State]:
     return Fit(state, iterations=params.n_estimators, curves={"out_of_bag": curve}, warnings=warnings)
 
 
-def _grown(params: RandomForest, data: Data, context: Context) -> tuple[Trees, OutOfBag, Matrix, list[float]]:
-    """The trees, and their votes for rows they have not seen: `increases` as in `GrownForest`, and the curve."""
-    n, d = data.x.shape
+def _grown(params: RandomForest, data: Data, context: Context) -> BaggedTrees:
     numbers = data.task is Task.REGRESSION
     classes = None if numbers or params.voting == "soft" else np.eye(data.targets.shape[1])
     if classes is not None:
         classes.setflags(write=False)
-    grower, rules = Grower(data, binned(data, params.max_bins)), _rules(params, d, numbers=numbers)
-    ground = GrowthInputs(params, data, grower, rules, classes)
-    size = min(FEW, -(-params.n_estimators // POINTS))
-    counts = [min(size, params.n_estimators - before) for before in range(0, params.n_estimators, size)]
-    rngs = context.rng.spawn(len(counts))
-    works = [partial(_batch, ground, count, rng) for count, rng in zip(counts, rngs, strict=True)]
-    votes = OutOfBag(data, params.n_estimators, counted=classes is not None)
-    builder, curve = ForestBuilder(params.n_estimators), list[float]()
-
-    def kept(batch: GrownForest) -> Matrix:
-        for tree, part in zip(batch.trees, batch.unseen, strict=True):
-            whole = tree if classes is None else tree._replace(values=classes)
-            votes.add(whole, part)
-            builder.add(whole, kept=False)
-        return batch.increases
-
-    increases = []
-    for number, rises in enumerate(map(kept, context.each(GrownForest, works)), 1):  # where no batch outlives its turn
-        increases.append(rises)
-        if number % -(-len(counts) // POINTS) == 0 or number == len(counts):
-            error, _ = votes.error(-(-n // MOST_ROWS))
-            curve.append(error)
-            done = sum(counts[:number]) / params.n_estimators
-            context.progress(done, **({} if math.isnan(error) else {"out_of_bag": error}))
-    return builder.trees(), votes, np.concatenate(increases), curve
-
-
-def _batch(ground: GrowthInputs, count: int, rng: np.random.Generator) -> GrownForest:
-    trees, parts, increases = zip(*(_tree(ground, rng) for _ in range(count)), strict=True)
-    return GrownForest(trees, parts, np.array(increases))
-
-
-def _tree(ground: GrowthInputs, rng: np.random.Generator) -> tuple[Trees, Unseen, Vector]:
-    params, data, _, _, classes = ground
-    tree, rows = _with_unseen(ground, rng)
-    rises = (
-        permuted_increases(data, tree, rows, rng)
-        if params.importance and rows.size
-        else np.full(1 + data.x.shape[1], np.nan)
-    )
-    return tree if classes is None else tree._replace(values=classes[:0]), unseen(data, tree, rows), rises
-
-
-def _with_unseen(ground: GrowthInputs, rng: np.random.Generator) -> tuple[Trees, NDArray[np.int32]]:
-    """A tree, and the rows that it has not seen."""
-    _, data, grower, rules, classes = ground
-    times = times_drawn(len(data.x), rng)
-    vote = classes is not None
-    grown = grower.grow(data.weights, rules, int(rng.integers(2**63)), times, bare=True, vote=vote)
-    tree = planted(grown, data.levels, grown.value if classes is None else classes, kept=False)
-    return tree, chosen(times.size, lambda some: times[some] == 0)
+    grower, rules = Grower(data, binned(data, params.max_bins)), _rules(params, data.x.shape[1], numbers=numbers)
+    return grown(GrowthInputs(data, grower, rules, classes, params.importance), params.n_estimators, context)
 
 
 def _rules(params: RandomForest, d: int, *, numbers: bool) -> Rules:
@@ -255,7 +177,7 @@ def interval(params: RandomForest, state: State, x: Matrix, confidence: float) -
 
 
 def explain(params: RandomForest, state: State, x: Matrix) -> list[JSON]:
-    """For each row what every tree says: a number, or its votes for the classes."""
+    """For each row the prediction of every tree: a number, or its votes for the classes."""
     result = stages(state.trees, x)
     return [{"trees": row} for row in (result if state.classes else result[:, :, 0]).swapaxes(0, 1).tolist()]
 
@@ -284,8 +206,8 @@ def _finite(value: float) -> float | None:
 
 def _seconds(params: RandomForest, size: Size) -> float:
     drawn = _drawn_columns(params, size.columns, numbers=not size.classes)
-    grown = growing(size._replace(columns=drawn), depth=params.max_depth)
-    return params.n_estimators * (grown + 1e-7 * size.rows)
+    each = growing(size._replace(columns=drawn), depth=params.max_depth)
+    return params.n_estimators * (each + 1e-7 * size.rows)
 
 
 ALGORITHM = Algorithm(

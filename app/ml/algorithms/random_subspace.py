@@ -6,9 +6,9 @@ rows, so the average errs less than they do, provided that a part of the columns
 columns are redundant.
 
 A categorical column that the members take as it is, as trees do, is seen whole or not at all; of indicators a member
-sees some of the categories. Where one such column says most, members without it are poor, and a larger `max_features`
-is better. On 5,000 rows with three categorical columns of eight the error with half of the columns is 0.409, with half
-of the indicators 0.416, and with five of the eight columns 0.399.
+sees some of the categories. Where one such column matters most, members without it are poor, and a larger
+`max_features` is better. On 5,000 rows with three categorical columns of eight the error with half of the columns is
+0.409, with half of the indicators 0.416, and with five of the eight columns 0.399.
 
 On the benchmark table `heavy_tails`, with 6 columns, the RMSE is 4.056 and scikit-learn's, with as many columns a
 member, 3.965; it is 3.971 with `max_features` 0.6 (4 columns), 3.993 with 10 rows a leaf and 4.017 with 200 members. On
@@ -45,13 +45,13 @@ from app.ml.contract.algorithm import (
     Context,
     Data,
     Fit,
+    FittedLearner,
     Inputs,
     Labels,
-    Learned,
     Learner,
-    Lesson,
     Matrix,
     Member,
+    NestedFit,
     Params,
     Size,
     Symmetry,
@@ -84,7 +84,7 @@ class RandomSubspace(Params):
 
 
 class State(NamedTuple):
-    members: tuple[Learned, ...]
+    members: tuple[FittedLearner, ...]
     columns: tuple[Labels, ...]
     """Places in the matrix that each member sees, ascending."""
 
@@ -94,7 +94,7 @@ def fit(params: RandomSubspace, data: Data, context: Context) -> Fit[State]:
         seen = [subset(context.rng, data.x.shape[1], params.max_features or HALF) for _ in range(params.n_estimators)]
     else:
         seen = [_named(group, data.names) for group in params.groups]
-    members = tuple(context.fit_all([Lesson(params.estimator, partial(data.columns, places)) for places in seen]))
+    members = tuple(context.fit_all([NestedFit(params.estimator, partial(data.columns, places)) for places in seen]))
     return Fit(State(members, tuple(seen)), iterations=len(members))
 
 
@@ -114,7 +114,7 @@ def subset(rng: np.random.Generator, columns: int, max_features: float) -> Label
 
 
 def explain(params: RandomSubspace, state: State, x: Matrix) -> list[JSON]:
-    """For each row what every member says."""
+    """For each row the prediction of every member."""
     return explained(
         [(m, np.ascontiguousarray(x[:, places])) for m, places in zip(state.members, state.columns, strict=True)]
     )

@@ -80,7 +80,7 @@ class Ridge(Params):
 
 
 class Path(NamedTuple):
-    """What is expected of m penalties in descending order; of none if the penalty was given."""
+    """Expected errors for m penalties in descending order; empty if the penalty was given."""
 
     penalties: NDArray[np.float64]
     errors: NDArray[np.float64]

@@ -77,10 +77,10 @@ from app.ml.numerics.rules.conditions import (
 from app.ml.numerics.trees.binning import ranked
 from app.ml.numerics.trees.compiled.column_split import GINI
 from app.ml.numerics.trees.growth import Grower, Grown, Rules
-from app.ml.numerics.trees.one_tree import ways
+from app.ml.numerics.trees.one_tree import branches
 
 CONFIDENCE = 0.75
-"""Of the upper limit of an error, as in C4.5."""
+"""Confidence of the upper limit of an error, as in C4.5."""
 
 
 class RuleSet(Params):
@@ -117,7 +117,7 @@ def fit(params: RuleSet, data: Data, context: Context) -> Fit[State]:
 
 
 def _given(params: RuleSet, given: Sequence[GivenRule], data: Data) -> Fit[State]:
-    """As they stand; the rows tell how often each fires and errs, and who contradicts whom."""
+    """The rules unchanged; the rows give how often each fires and errs, and which contradict each other."""
     found, warnings = understood(given, data)
     last = None if params.otherwise is None else code_of(params.otherwise, data)
     if params.otherwise is not None and last is None:
@@ -156,7 +156,7 @@ def _learned(params: RuleSet, data: Data, context: Context) -> Fit[State]:
 
 def predict(params: RuleSet, state: State, x: Matrix) -> Matrix:
     predicted = np.tile(state.otherwise, (len(x), 1))
-    for rule in reversed(state.rules):  # so that the first has the last say
+    for rule in reversed(state.rules):  # so that the first rule decides
         predicted[rule.fires(x)] = rule.shares
     return predicted
 
@@ -200,8 +200,8 @@ def _written(rule: Rule) -> dict[str, JSON]:
 
 
 def _read_off(tree: Grown, levels: Labels) -> Iterator[tuple[Condition, ...]]:
-    """The tests on each way to a leaf; the last of several on one side of one column says it all."""
-    below = ways(tree)
+    """The tests on each path to a leaf; of several on one side of one column the last is enough."""
+    below = branches(tree)
     waiting: list[tuple[int, tuple[Condition, ...]]] = [(0, ())]
     while waiting:
         node, tests = waiting.pop()
@@ -215,7 +215,7 @@ def _read_off(tree: Grown, levels: Labels) -> Iterator[tuple[Condition, ...]]:
 
 
 def _tests(tree: Grown, node: int, levels: Labels) -> tuple[Condition, Condition, Condition]:
-    """What is true to the left, to the right, and on the way of the missing."""
+    """Conditions of the left, the right and the missing branch."""
     column, threshold, nothing = int(tree.column[node]), float(tree.threshold[node]), np.zeros(0, np.bool_)
     missing = Condition(column, OPS.index("missing"), 0.0, nothing)
     if np.isinf(threshold):

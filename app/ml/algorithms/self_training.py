@@ -42,8 +42,8 @@ from app.ml.contract.algorithm import (
     Context,
     Data,
     Fit,
+    FittedLearner,
     Labels,
-    Learned,
     Learner,
     Matrix,
     Member,
@@ -76,7 +76,7 @@ class SelfTraining(Params):
 
 
 class State(NamedTuple):
-    member: Learned
+    member: FittedLearner
     """The classifier of the last round."""
     codes: Labels
     """(m,) classes given to the unlabelled rows; of those without a label 0."""
@@ -143,7 +143,7 @@ def predict(params: SelfTraining, state: State, x: Matrix) -> Matrix:
 
 
 def explain(params: SelfTraining, state: State, x: Matrix) -> list[JSON]:
-    """For each row what the classifier of the last round says."""
+    """For each row the explanation of the classifier of the last round."""
     return explained([(state.member, x)])
 
 

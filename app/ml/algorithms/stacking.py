@@ -45,7 +45,7 @@ from app.ml.contract.algorithm import (
     Context,
     Data,
     Fit,
-    Learned,
+    FittedLearner,
     Learner,
     Matrix,
     Member,
@@ -70,10 +70,10 @@ class Stacking(Params):
 
 
 class State(NamedTuple):
-    members: tuple[Learned, ...]
+    members: tuple[FittedLearner, ...]
     weights: Vector
     """(m,) of the members; all zero where another learner stands on top."""
-    second: Learned | None
+    second: FittedLearner | None
     errors: Vector
     """(m,) squared error of each member, out of fold: of numbers, or of probabilities (Brier)."""
 
@@ -107,7 +107,7 @@ def predict(params: Stacking, state: State, x: Matrix) -> NDArray[Any]:
 def weights(predictions: Matrix, target: Vector, rows: Vector) -> Vector:
     """(m,) the non-negative w that minimises Σ rows·(target − predictions w)². predictions: (n, m)."""
     root, m = np.sqrt(rows), predictions.shape[1]
-    # The triangular factor says all that the rows say, in m + 1 of them.
+    # The triangular factor holds all the information of the rows, in m + 1 of them.
     factor: Matrix = scipy.linalg.qr(np.column_stack([predictions * root[:, None], target * root]), mode="r")[0][
         : m + 1
     ]
@@ -116,7 +116,7 @@ def weights(predictions: Matrix, target: Vector, rows: Vector) -> Vector:
 
 
 def explain(params: Stacking, state: State, x: Matrix) -> list[JSON]:
-    """For each row what every member says."""
+    """For each row the prediction of every member."""
     return explained([(member, x) for member in state.members])
 
 

@@ -31,17 +31,17 @@ __all__ = [
     "Data",
     "Each",
     "Fit",
+    "FittedLearner",
     "Form",
     "Inputs",
     "Labels",
-    "Learned",
     "Learner",
     "LeaveOneOut",
-    "Lesson",
     "LinearForm",
     "Matrix",
     "Meaning",
     "Member",
+    "NestedFit",
     "Output",
     "Params",
     "Progress",
@@ -73,19 +73,19 @@ class View(Protocol):
     def packed(self, path: str, arrays: dict[str, NDArray[Any]], /) -> JSON: ...
 
 
-class Learned(NamedTuple):
-    """A fit made on behalf of another learner: predict and state, ready to use."""
+class FittedLearner(NamedTuple):
+    """A learner that was fitted for another one: its algorithm, parameters and state, ready to predict."""
 
     algorithm: "Algorithm[Any, Any]"
     params: Params
     """Stored inside another learner: with the algorithm's `name` among them, as a `Learner`."""
     state: Any
     view: View | None = None
-    """Of one that was there before, with columns and classes of its own."""
+    """Maps the columns and classes of another model; None: it was fitted on these columns."""
 
     @property
     def name(self) -> str:
-        """Of the algorithm, where this is stored inside another learner."""
+        """Name of the algorithm; only where this is stored inside another learner."""
         return cast("Learner", self.params).name
 
     def predict(self, x: Matrix) -> NDArray[Any]:
@@ -94,25 +94,25 @@ class Learned(NamedTuple):
         return self.view.predictions(self.algorithm.predict(self.params, self.state, self.view.matrix(x)))
 
 
-class Lesson(NamedTuple):
-    """A learner and what it is to learn from."""
+class NestedFit(NamedTuple):
+    """A learner, and the rows that it is fitted to."""
 
     spec: Learner
     data: Callable[[], Data]
-    """Made when its turn comes: together, the rows of all lessons may be too many."""
+    """Makes the rows when the fit begins: those of all fits together may not fit into memory."""
 
 
 class Each(Protocol):
-    def __call__(self, kind: type[T], works: Sequence[Callable[[], T]], /) -> Iterator[T]:
+    def __call__(self, kind: type[T], tasks: Sequence[Callable[[], T]], /) -> Iterator[T]:
         """The result of each task, in their order, however many are done at once.
 
-        kind: Learned, or a NamedTuple that could be part of a state. Works know nothing of each other.
+        kind: FittedLearner, or a NamedTuple that could be part of a state. Tasks are independent of each other.
         """
 
 
-def in_turn(_kind: type[T], works: Sequence[Callable[[], T]]) -> Iterator[T]:
+def in_turn(_kind: type[T], tasks: Sequence[Callable[[], T]]) -> Iterator[T]:
     """An `Each` that does one after the other."""
-    return (work() for work in works)
+    return (task() for task in tasks)
 
 
 def _no_nested_fits(*_: object) -> NoReturn:
@@ -125,7 +125,7 @@ class Context:
 
     rng: np.random.Generator
     progress: Progress = silent
-    fit_all: Callable[[Sequence[Lesson]], Iterator[Learned]] = _no_nested_fits
+    fit_all: Callable[[Sequence[NestedFit]], Iterator[FittedLearner]] = _no_nested_fits
     """Fits learners, perhaps at once, each with a generator of its own: what one draws changes nothing for the next.
     They come in their order, and the progress is reported."""
     each: Each = in_turn
@@ -135,9 +135,9 @@ class Context:
     def of(cls, seed: int, progress: Progress = silent) -> Self:
         return cls(np.random.Generator(np.random.PCG64(seed)), progress)
 
-    def fit(self, spec: Learner, data: Data) -> Learned:
+    def fit(self, spec: Learner, data: Data) -> FittedLearner:
         """One learner, as `fit_all`; the progress is the caller's."""
-        return next(self.fit_all([Lesson(spec, lambda: data)]))
+        return next(self.fit_all([NestedFit(spec, lambda: data)]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +170,9 @@ class LeaveOneOut(NamedTuple):
     """A closed form for what each row is predicted by a fit of all the others."""
 
     predict: Callable[[Any, Data], NDArray[np.float64]]
-    """Of (params, data): predictions as those of `Algorithm.predict`, NaN in rows of which only a fit can tell."""
+    """Maps (params, data) to predictions as those of `Algorithm.predict`; NaN in rows that need a fit without them."""
     unscaled: Callable[[Any], bool]
-    """Of params: whether shifting and scaling the columns, each by itself, leaves predictions alone."""
+    """Maps params to True if shifting and scaling single columns leaves the predictions unchanged."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,17 +192,17 @@ class Algorithm(Generic[P, S]):
     targets: Mapping[Task, TargetKind] = field(default_factory=dict)
     """Kind of the target that a task without one of its own needs here, as a projection that separates classes does."""
     generative: bool = False
-    """Of a classifier: it learns how each class makes its rows, not only how to tell classes apart (LION 3.1)."""
+    """True if a classifier models the density of each class, not only the boundaries between classes (LION 3.1)."""
     degrees: Callable[[P], bool] = lambda _: False
-    """True if its shares of classes, with these parameters, are degrees that only say how clear a case is (LION 3), as
-    votes and sums cut off at 0 and 1 are; others are estimates of P(class | x)."""
+    """True if its shares of classes, with these parameters, are degrees that only state how clear a case is (LION 3),
+    as votes and sums cut off at 0 and 1 are; others are estimates of P(class | x)."""
     accepts: frozenset[Accepts] | set[Accepts] = frozenset()
     relations: Mapping[Form, Collection[Meaning]] = field(default_factory=dict)
     """Forms and meanings of relations between rows that it can learn from, as `Data.relations`."""
     members: Callable[[P, Task], Sequence[Member]] | None = None
-    """Of a learner made of learners: which, and for what. It then accepts what all of them accept, besides its own."""
+    """Learners inside a learner, each with its task. It then accepts what all of them accept, besides its own."""
     reads: bool = False
-    """Of such a learner: it computes with columns itself, and accepts nothing but full numbers."""
+    """True if such a learner computes with columns itself, and accepts nothing but full numbers."""
     through_origin: Callable[[P], bool] = lambda _: False
     """True if these parameters fix the prediction to 0 where all columns are 0: scaling then moves no column's 0."""
     faults: Callable[[P, Inputs], Iterable[Fault]] | None = None
@@ -213,8 +213,8 @@ class Algorithm(Generic[P, S]):
     memory: Callable[[P, Size], float] = lambda _, __: 0.0
     """Bytes that a fit takes besides its rows and what is linear in them, as distances of all pairs are."""
     rowwise: bool = False
-    """Each row is predicted with the same bits in any company: rows of different callers may be predicted together.
-    Sums over products of matrices are not so, `app.ml.numerics.linear_algebra.solve.each_row` is."""
+    """Each row is predicted with the same bits among any other rows: rows of different callers may be predicted
+    together. Sums over products of matrices are not so, `app.ml.numerics.linear_algebra.solve.each_row` is."""
     breaks: Mapping[Symmetry, str] = field(default_factory=dict)
     """Symmetries that do not hold, each with the reason."""
 
@@ -233,24 +233,24 @@ class Algorithm(Generic[P, S]):
     interval_of_mean: Callable[[P], bool] = lambda _: False
     """True if `interval` bounds the expected value, not a new row."""
     known: Callable[[P, Matrix], NDArray[np.bool_]] | None = None
-    """Of predicted probabilities (n, k): the rows (n,) that are accepted; the others are reported as unknown."""
+    """Maps predicted probabilities (n, k) to the rows (n,) that are accepted; the others are reported as unknown."""
     outputs: Mapping[str, Output] = field(default_factory=dict)
     """Further values of a row, which a prediction includes on request, by name."""
     inverse: Callable[[P, S, Matrix], Matrix] | None = None
     """From coordinates (n, p) back to inputs (n, d)."""
     prototypes: Callable[[P, S], Matrix] | None = None
-    """Of a clustering: rows (k, d) that stand for its labels 0 … k-1, as centres do."""
+    """Rows (k, d) that represent the clusters 0 … k-1, as centres do."""
     explain: Callable[[P, S, Matrix], Sequence[JSON]] | None = None
     """One JSON value a row: why this prediction."""
     queries: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """Functions of (params, state, …) behind the queries of these names that it offers, as `app/ml/queries/` calls
     them."""
     leave_one_out: LeaveOneOut | None = None
-    """Where it is exact."""
+    """The closed form of leave-one-out; None where it would not be exact."""
     update: Callable[[P, S, Data, Context], Fit[S]] | None = None
     """One more batch. `converged`: it changed nothing."""
     passes: Callable[[P], int] = lambda _: 1
-    """How often `update` goes over the batches of a table that does not fit into memory, unless it converges."""
+    """Passes of `update` over the batches of a table that does not fit into memory, unless it converges earlier."""
     summary: Callable[[P, S], JSON] | None = None
     """Summary of the fitted model, for the report."""
     unscaled: Callable[[P, S, Affine], JSON] | None = None

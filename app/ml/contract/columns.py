@@ -1,6 +1,6 @@
 """Columns of a table, for the core and for everyone who sends it rows.
 
-A table is a `pyarrow.Table` whose column types say the kind:
+A table is a `pyarrow.Table` whose column types give the kind:
 
     numeric      int64 or float64 (a NaN in the file is a missing value: Arrow null)
     boolean      bool
@@ -45,25 +45,25 @@ class TableColumn(NamedTuple):
     """Smallest number; None of other kinds and where nothing is known."""
     maximum: float | None = None
     notation: Notation | None = None
-    """How its cells were written as text; None: the plain way."""
+    """Notation of its cells in text; None: the plain one."""
     mostly_numbers: str | None = None
-    """Of a column of texts most of which are numbers: the sentence of the data sheet that says so."""
+    """Sentence of the data sheet about a column of texts most of which are numbers; None for any other."""
     source_kind: str | None = None
     """The kind that the dataset has it as, where it is used as another; None: as it is."""
 
 
 class InputColumn(Wire):
-    """One column a model wants, as it was at training time."""
+    """One input column of a model, as it was at training time."""
 
     name: str = Field(description="Name of the column.")
     kind: str = Field(description="Kind of the column: numeric, categorical, boolean, datetime or text.")
     minimum: float | None = Field(None, description="Smallest training value; smaller ones are flagged.")
     maximum: float | None = Field(None, description="Largest training value; datetimes in seconds since 1970, UTC.")
-    levels: list[str] | None = Field(None, description="Categories the model tells apart; others are flagged.")
+    levels: list[str] | None = Field(None, description="Categories that the model distinguishes; others are flagged.")
     nullable: bool = Field(True, description="True where a row may leave it null (missing).")
     notation: Notation | None = Field(
         None,
-        description="How the text cells of the training data were written, and those of a CSV body are; null: the "
+        description="Notation of the text cells of the training data, and of those of a CSV body; null: the "
         "plain way, as in 1234.5 and 2024-12-31.",
     )
     source_kind: str | None = Field(

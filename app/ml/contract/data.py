@@ -33,7 +33,7 @@ class Affine(NamedTuple):
     """(d,)."""
 
     def coef(self, coef: Matrix) -> Matrix:
-        """Of z, from those of x: (d,) or (d, k). The same linear map takes factors of their covariance."""
+        """Coefficients of z from those of x: (d,) or (d, k). The same linear map takes factors of their covariance."""
         return np.asarray(self.matrix.T @ coef)
 
     def constant(self, coef: Matrix) -> Matrix:
@@ -199,7 +199,7 @@ class Data:
         rest = self.unlabelled and self.unlabelled._replace(x=self.unlabelled.x.take(places, axis=1))
         return replace(self, x=x, levels=levels, names=names, words=words, indicated=0, unlabelled=rest)
 
-    def answering(self, task: Task, y: Vector, *, classes: int = 0, weights: Vector | None = None) -> "Data":
+    def with_target(self, task: Task, y: Vector, *, classes: int = 0, weights: Vector | None = None) -> "Data":
         """The same inputs with another target, for another task. A weight of zero leaves the row out."""
         kept = slice(None) if weights is None else weights > 0
         levels, missing = self.levels, bool(np.isnan(self.x).any())

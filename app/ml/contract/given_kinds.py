@@ -21,7 +21,7 @@ KindName: TypeAlias = Literal[
 
 
 class GivenKind(NamedTuple):
-    """A kind of column, and as much of its notation as its name says."""
+    """A kind of column, and the part of its notation that its name states."""
 
     kind: ColumnKind
     decimal: Literal[".", ","] | None = None

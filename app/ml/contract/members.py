@@ -14,7 +14,7 @@ class Size(NamedTuple):
     rows: float
     columns: float
     classes: int = 0
-    """Of classification."""
+    """Number of classes in classification; 0 in other tasks."""
     indicators: float = 0.0
     """Columns that are indicators of categories."""
 
@@ -41,7 +41,7 @@ class Member(NamedTuple):
     """A learner inside a learner."""
 
     pointer: str
-    """Where it stands among the parameters: "/estimator", "/estimators/2"."""
+    """Its place among the parameters: "/estimator", "/estimators/2"."""
     spec: Learner
     task: Task
     """Its purpose."""

@@ -21,7 +21,7 @@ class VersionRef(NamedTuple):
 
 
 class ModelRef(Body):
-    """A version, as a request asks for it."""
+    """A version, as a request names it."""
 
     model: Name = Field(description="Name of the model.")
     version: int | None = Field(None, ge=1, lt=2**31, description="This version.")

@@ -45,7 +45,7 @@ Separator: TypeAlias = Annotated[Literal[",", ".", " ", "'"], WithJsonSchema({"t
 
 
 class Notation(Wire):
-    """How the cells of a column are written as text; the defaults are the plain way (1234.5 and 2024-12-31)."""
+    """Notation of the cells of a column in text; the defaults are the plain one (1234.5 and 2024-12-31)."""
 
     decimal: Literal[".", ","] = Field(".", description="Mark between the whole and the decimal digits of a number.")
     thousands: Separator | None = Field(

@@ -16,4 +16,4 @@ class Output:
     description: str
     """A sentence with the unit."""
     compute: Callable[[Any, Any, Matrix], NDArray[Any]]
-    """Of (params, state, x): (n,) or (n, k) floats, whole numbers or booleans."""
+    """Maps (params, state, x) to (n,) or (n, k) floats, whole numbers or booleans."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
     Learner = ForwardRef("Learner")
 """The type of a parameter that is itself an algorithm with its parameters: `{"name": "ridge", "l2": 2.0}`.
-The catalogue says which there are, once all files are known."""
+The catalogue names them, once all files are known."""
 
 
 def _one_fault(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
@@ -70,7 +70,7 @@ MinMargin = Annotated[
 
 
 def feature_count(wanted: float, columns: float) -> int:
-    """How many of the columns a `MaxFeatures` means: at least one, at most all."""
+    """Number of columns that a `MaxFeatures` stands for: at least one, at most all."""
     count = wanted if isinstance(wanted, int) else round(wanted * columns)
     return int(min(max(1, count), columns))
 

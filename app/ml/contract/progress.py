@@ -7,7 +7,7 @@ from typing import Protocol
 
 class Progress(Protocol):
     def __call__(self, fraction: float, **measures: float) -> None:
-        """Say how far the fit is, 0 to 1, and what the named measures are now (a point of each curve)."""
+        """Report how far the fit is, 0 to 1, and what the named measures are now (a point of each curve)."""
 
 
 def silent(fraction: float, **measures: float) -> None:
@@ -31,7 +31,7 @@ def reporter(progress: Progress) -> Reporter:
 
 
 class Stages:
-    """Keeps what is reported from going back, whatever a fit says of itself."""
+    """Keeps what is reported from going back, whatever a fit reports of itself."""
 
     def __init__(self, reporter: Reporter) -> None:
         self._report = reporter

@@ -83,3 +83,7 @@ RECORDS: Mapping[Task, TaskRecord] = {
     Task.PROJECTION: TaskRecord(None, PredictionKind.COORDINATES, "reconstruction_error", test_fraction=0.0),
     Task.DENSITY: TaskRecord(None, PredictionKind.LOG_DENSITY, "log_density"),
 }
+
+*_FIRST, _LAST = Task
+DESCRIPTION = f"Task: {', '.join(_FIRST)} or {_LAST}."
+"""Description of a field that holds a task."""

@@ -33,7 +33,7 @@ def across_folds(folds: Sequence[Sequence[Metric]]) -> list[Metric]:
 
 
 def across_resamples(resamples: Sequence[Sequence[Metric]]) -> list[Metric]:
-    """As `across_folds`, with the middle of the resamples as the interval."""
+    """Metrics as of `across_folds`, with the middle of the resamples as the interval."""
     return [like(resample_mean(one.name, values, one.label), one) for one, values in _gathered(resamples)]
 
 

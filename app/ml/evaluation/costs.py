@@ -77,7 +77,7 @@ def cheapest(probabilities: Matrix, cost: Matrix, reject: float | None = None) -
 
 
 def threshold(cost: Matrix) -> float | None:
-    """Of two classes: the probability of the second above which it is cheaper; None if none is."""
+    """The probability of the second of two classes above which it is cheaper; None if none is."""
     if len(cost) != 2:
         return None
     false_alarm, miss = cost[0, 1] - cost[0, 0], cost[1, 0] - cost[1, 1]

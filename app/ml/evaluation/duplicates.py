@@ -90,7 +90,7 @@ class Copies(NamedTuple):
         return Equal(same.size, float(self.chance[same].sum()), split.test.size)
 
     def across(self, splits: Sequence[Split]) -> Equal:
-        """As `equal`, over all splits."""
+        """Equal rows as of `equal`, over all splits."""
         rows, expected, evaluated = (sum(part) for part in zip(Equal(0, 0.0, 0), *map(self.equal, splits), strict=True))
         return Equal(int(rows), expected, int(evaluated))
 
@@ -112,7 +112,7 @@ def duplicates(test: Equal, validation: Equal | None) -> Duplicates:
 
 def warnings(test: Equal | None, validation: Equal | None, train: int, *, grouped: bool) -> Iterator[str]:
     """test: None where another report counts them. train: training rows. grouped: whether rows are split by groups."""
-    other = "" if grouped else ", or name the column that says which rows belong together in validation.group"
+    other = "" if grouped else ", or name the column of such groups in validation.group"
     advice = f"If these are copies, the metrics are optimistic: remove copies from the dataset{other}."
     if test is not None and test.notable(test.compared):
         chance = f"; {test.expected:.0f} are expected by chance" if test.expected >= 1 else ""

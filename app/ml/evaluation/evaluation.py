@@ -9,6 +9,7 @@ from pydantic import Field
 
 from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
 from app.ml.contract.labels import Class
+from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.contract.task import PredictionKind
 from app.ml.evaluation import auc
 from app.ml.evaluation import metrics as measures
@@ -36,15 +37,15 @@ class Evaluation(NamedTuple):
     rejection: RejectionCurve | None = None
     cost: CostReport | None = None
     rejected: int = 0
-    """Rows to which the model says that it does not know; the metrics take its most probable class."""
+    """Number of rows that the model rejects; the metrics take its most probable class."""
 
     def doubts(self, rows: str) -> list[str]:
         """Warnings about them. rows: their name in the sentences."""
-        messages = "the model says that it does not know; its most probable class was taken."
+        messages = "the model assigns no class; its most probable class was taken."
         return [f"To {self.rejected} {rows} {messages}"] if self.rejected else []
 
     def as_fields(self, rows: Labels) -> dict[str, Any]:
-        """Its fields in a `Judgement`. rows: (n,) the names of the rows."""
+        """Its fields in a `EvaluationReport`. rows: (n,) the names of the rows."""
         return {
             "metrics": self.metrics,
             "confusion_matrix": self.confusion_matrix,
@@ -55,10 +56,10 @@ class Evaluation(NamedTuple):
         }
 
 
-class Judgement(Wire):
+class EvaluationReport(Wire):
     """Evaluation of predictions on rows."""
 
-    task: str = Field(description="Task: regression, classification, clustering, projection or density.")
+    task: str = Field(description=TASK)
     rows: int = Field(description="Number of evaluated rows.")
     metrics: list[Metric] = Field(description="Metrics, each with its confidence interval.")
     confusion_matrix: ConfusionMatrix | None = Field(
@@ -83,7 +84,7 @@ class ClassOptions(NamedTuple):
     """(n,) what the rows are called; absent: 0 … n-1."""
     costs: Costs | None = None
     threshold: float | None = None
-    """Of two classes: the second is assigned above this probability of it."""
+    """Probability above which the second of two classes is predicted; None: the most probable class."""
 
 
 NO_OPTIONS = ClassOptions()
@@ -134,7 +135,7 @@ def _draws(data: Data, rng: np.random.Generator | None) -> Resamples:
 
 
 def of_numbers(truth: Vector, predicted: Vector, rows: Rows, means: Meaning = PLAIN) -> Evaluation:
-    """Of predictions (n,) of a regression."""
+    """Evaluation of predictions (n,) of a regression."""
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is reported as undefined
         metrics = measures.regression(truth, predicted, rows.draws, rows.weights)
         if means.through_origin:
@@ -154,10 +155,10 @@ def of_classes(
     accepted: NDArray[np.bool_] | None = None,
     means: Meaning = PLAIN,
 ) -> Evaluation:
-    """Of assigned class codes (n,), and of the probabilities (n, k) where there are any.
+    """Evaluation of assigned class codes (n,), and of the probabilities (n, k) where there are any.
 
     accepted: (n,) false where the model rejects the row; the metrics take its most probable class, and two
-    more tell of the others.
+    more are of the others.
     """
     draws, weights, costs = rows.draws, rows.weights, options.costs
     seen = measures.confusion(truth, assigned, classes, numbers=options.numbers, examples=options.examples)

@@ -1,7 +1,7 @@
 """Metrics of predictions, task by task: every metric a function of sums over rows, with its error bar.
 
-In a report all rows count once: row weights say what the fit shall care about, a metric shows what a new row
-meets. Weights are for those who ask for metrics of their own pairs.
+In a report all rows count once: row weights state what matters to the fit, a metric shows what a new row
+meets. Weights are for metrics of a client's own pairs.
 A metric that is 0/0 is null, never 0 (LION 3.3).
 """
 
@@ -244,7 +244,7 @@ def _examples(cells: Labels, counts: Labels, numbers: Labels | None, k: int, exa
 
 
 def _correlation(hits: Matrix, given: Matrix, there: Matrix) -> Matrix:
-    """Of right, assigned and true counts (…, k): the correlation of assigned and true classes."""
+    """Correlation of assigned and true classes, from right, assigned and true counts (…, k)."""
     total = there.sum(axis=-1)
     cross = hits.sum(axis=-1) * total - (given * there).sum(axis=-1)
     spreads = [total**2 - (counts**2).sum(axis=-1) for counts in (given, there)]

@@ -31,7 +31,7 @@ class AveragePrecision(NamedTuple):
 
 
 def average_precision(ranked: Steps) -> AveragePrecision:
-    """As scikit-learn's `average_precision_score`."""
+    """Average precision with its curve, defined as in scikit-learn's `average_precision_score`."""
     precision, up, whole = _precision(ranked), ranked.positives, ranked.positives.sum()
     value = float(ratio((up * precision).sum(), whole))
     if not np.isfinite(value):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract.algorithm import Data, Learned, Matrix, Vector
+from app.ml.contract.algorithm import Data, FittedLearner, Matrix, Vector
 from app.ml.contract.task import PredictionKind
 from app.ml.nested import PLAIN, Meaning, meaning
 from app.ml.statistics.intervals import ratio
@@ -16,7 +16,7 @@ class Predictions(NamedTuple):
     """(n, …) as the task has them."""
     means: Meaning = PLAIN
     accepted: NDArray[np.bool_] | None = None
-    """(n,) of classes: false where the model says that it does not know; None: it always does."""
+    """(n,) of classes: false where the model rejects the row; None: it rejects none."""
     centres: Matrix | None = None
     """(k, d) of a clustering: means of the training rows of each cluster."""
     restored: Matrix | None = None
@@ -25,8 +25,8 @@ class Predictions(NamedTuple):
     """(d,) mean of the training rows."""
 
 
-def predictions(learned: Learned, data: Data, train: Data) -> Predictions:
-    """Of the rows of `data`, prepared as for the fit. train: the rows that the fit has seen."""
+def predictions(learned: FittedLearner, data: Data, train: Data) -> Predictions:
+    """Predictions for the rows of `data`, prepared as for the fit. train: the rows that the fit has seen."""
     if not len(data.x):
         return Predictions(np.zeros(0))
     algorithm, params, state = learned.algorithm, learned.params, learned.state
@@ -45,7 +45,7 @@ def predictions(learned: Learned, data: Data, train: Data) -> Predictions:
     return Predictions(values)
 
 
-def _centroids(learned: Learned, train: Data, last: int) -> Matrix:
+def _centroids(learned: FittedLearner, train: Data, last: int) -> Matrix:
     """Mean of the training rows of each cluster; a cluster without any is at the mean of all."""
     labels = learned.algorithm.predict(learned.params, learned.state, train.x)
     k = max(int(labels.max()), last) + 1

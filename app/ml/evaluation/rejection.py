@@ -26,13 +26,13 @@ class Policy(NamedTuple):
     min_margin: float | None = None
     """Its smallest accepted lead over the second."""
     band: tuple[float, float] | None = None
-    """Of two classes: probabilities of the second from the first to the second of these numbers are doubt."""
+    """Probabilities of the second of two classes between which a row is rejected."""
     costs: Matrix | None = None
     """(k, k), costs[i, j] of assigning class j to a row of class i: the cheapest class is assigned."""
     reject_cost: float | None = None
     """Rows whose cheapest class is expected to cost more are rejected."""
     threshold: float | None = None
-    """Of two classes: the second is assigned above this probability of it."""
+    """Probability above which the second of two classes is predicted; None: the most probable class."""
 
     def faults(self, k: int) -> Iterator[tuple[str, str]]:
         """Rules that do not fit k classes, with the reason."""

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from app.ml.contract.labels import Label
+from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.evaluation.residuals import Residuals
 from app.ml.preparation.restoring import RestoredRow
 from app.ml.statistics.metric_value import Metric
@@ -69,9 +70,10 @@ class Reuse(Wire):
     """Rows that were evaluated, and how often."""
 
     data_digest: str = Field(description="SHA-256 of the dataset.")
-    rows: str = Field(description="Which of the dataset's rows.")
+    rows: str = Field(description="Name of the part of the dataset's rows.")
     uses: int | None = Field(
-        None, description="Judgements that rested on these rows, this one included: the more, the more optimistic."
+        None,
+        description="Number of evaluations on these rows, with this one. The more, the more optimistic the metrics.",
     )
 
 
@@ -134,7 +136,9 @@ class Conditioning(Wire):
         description="Ratio of the largest to the smallest singular value; null: infinite, since columns "
         "depend on each other."
     )
-    scaled_condition_number: float | None = Field(description="With columns of unit length: units play no part.")
+    scaled_condition_number: float | None = Field(
+        description="Condition number with columns of unit length: units play no part."
+    )
     rank: int = Field(description="Numerical rank of the matrix.")
     variance_inflation: list[float | None] = Field(
         description="Factor for each column by which its dependence on the others multiplies the variance of "
@@ -158,8 +162,8 @@ class Springs(Wire):
     at_rest: bool = Field(description="True where nothing but the springs pulls: the fit is that of least squares.")
     rows: list[int] = Field(description="Some of the rows in the dataset, from 0; the lists below are of these.")
     strengths: list[float] = Field(description="Their weights: 1/σ² where errors are known.")
-    fitted: list[float] = Field(description="Where the spring holds the fit.")
-    observed: list[float] = Field(description="Where it pulls to.")
+    fitted: list[float] = Field(description="Point at which the spring holds the fit.")
+    observed: list[float] = Field(description="Point to which it pulls.")
     energies: list[float] = Field(description="Energy of each spring of a coefficient.")
 
 
@@ -177,7 +181,7 @@ class IntervalReport(Wire):
     """Prediction intervals of a regression, measured on rows with a known target."""
 
     interval: str = Field(
-        description="How the intervals were found, as in a prediction: algorithm, split-conformal, cv-plus or "
+        description="Method of the intervals, as in a prediction: algorithm, split-conformal, cv-plus or "
         "cross-validation."
     )
     guarantee: str = Field(description="One sentence on what the intervals promise, and under which condition.")
@@ -196,7 +200,7 @@ class IntervalReport(Wire):
 class Report(Wire):
     """Everything learned at fit time."""
 
-    task: str = Field(description="Task: regression, classification, clustering, projection or density.")
+    task: str = Field(description=TASK)
     evidence: str = Field(description="Evidence behind the metrics: one sentence with rows, folds and seed.")
     rows_train: int = Field(description="Number of training rows.")
     rows_test: int = Field(description="Number of test rows.")

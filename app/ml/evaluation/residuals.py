@@ -2,7 +2,7 @@
 
 A residual is √w·(y − prediction) for a row of weight w, so that rows measured with different care can be compared.
 Residuals that are not normal hint at a missing input, a model too simple, or one too powerful; and the errors that a
-linear model tells of its coefficients assume them normal.
+linear model reports of its coefficients assume them normal.
 """
 
 from collections.abc import Callable, Mapping
@@ -45,7 +45,9 @@ class Residuals(Wire):
     part: Part = Field(description="Rows of the residuals: training rows, test rows, or the rows of an evaluation.")
     rows: int = Field(description="Number of rows.")
     mean: float | None = Field(description="Arithmetic mean.")
-    standard_deviation: float | None = Field(description="With n - 1; null for one row.")
+    standard_deviation: float | None = Field(
+        description="Standard deviation, with n - 1 in the denominator; null for one row."
+    )
     five_numbers: list[float] = Field(description="Minimum, first quartile, median, third quartile, maximum.")
     normality: list[NormalityTest] = Field(description="Tests of normality.")
     normality_without_outliers: list[NormalityTest] | None = Field(
@@ -55,11 +57,11 @@ class Residuals(Wire):
     outlier_rows: list[int] = Field(
         description="Their rows in the dataset, from 0, largest residual first; at most 100."
     )
-    reading: str = Field(description="One sentence: what the tests say.")
+    reading: str = Field(description="Result of the tests in one sentence.")
 
 
 def residuals(part: Part, rows: Labels, values: Vector) -> Residuals | None:
-    """Of residuals (n,) of these rows of the dataset; None without rows, or where they are not finite."""
+    """Report on residuals (n,) of these rows of the dataset; None without rows, or where they are not finite."""
     if not values.size or not np.isfinite(values).all():
         return None
     five = np.quantile(values, [0, 0.25, 0.5, 0.75, 1])
@@ -97,7 +99,7 @@ def _reading(tests: list[NormalityTest]) -> str:
     if p is None:
         return "Too few residuals, or all alike: nothing is known of their distribution."
     if p >= ALPHA:
-        return f"Nothing speaks against normal residuals (Anderson-Darling, p = {p:.2g})."
+        return f"No evidence against normal residuals (Anderson-Darling, p = {p:.2g})."
     return (
         f"The residuals are not normal (Anderson-Darling, p = {p:.1g}): an input may be missing, or the model too "
         "simple or too powerful; errors and intervals that assume normal noise are only rough."

@@ -31,7 +31,7 @@ def steps(scores: Vector, positive: NDArray[np.bool_], weights: Vector | None = 
 
 
 def placements(ranked: Steps) -> Vector:
-    """How well each row is placed: the share of rows of the other kind on its right side, ties counting half.
+    """Placement of each row: the share of rows of the other kind on its right side, ties counting half.
 
     The mean over the positives, and that over the negatives, is the area under the curve,
     P(score of a positive > score of a negative). NaN if there are no rows of the other kind.

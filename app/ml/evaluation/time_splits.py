@@ -33,7 +33,7 @@ class TimeOrder(NamedTuple):
 
 
 def read_times(table: pa.Table, name: str, rows: Labels) -> TimeOrder:
-    """Of these rows (n,) by a column of dates or numbers. Raises InvalidData where one lacks a value."""
+    """Order of these rows (n,) by a column of dates or numbers. Raises InvalidData where one lacks a value."""
     cells = table.column(name).take(pa.array(rows))
     if not present(cells).all():
         raise InvalidData(f"Rows lack a value in {name!r}, by which they are to be ordered.")

@@ -55,6 +55,6 @@ class Validation(Body):
         return self.model_copy(update={"test_fraction": share})
 
     def fits(self, rows: int) -> int:
-        """How many models are fitted on a table of so many rows, at most. rows: or groups, where these are split."""
+        """Largest number of models fitted on a table of so many rows. rows: or groups, where these are split."""
         trained = round(rows * (1 - self.held_out))
         return 1 + {"holdout": 0, "kfold": self.folds, "loo": trained, "bootstrap": self.resamples}[self.method]

@@ -44,7 +44,9 @@ class BootstrapRequest(Request):
         description="Training to repeat, where no model is given. Of its validation only `group` counts: "
         "whole groups are drawn. Null: that of `model`.",
     )
-    resamples: int = Field(1000, ge=50, le=10_000, description="How often rows are drawn and the model is fitted.")
+    resamples: int = Field(
+        1000, ge=50, le=10_000, description="Number of times that rows are drawn and the model is fitted."
+    )
     draw: Literal["rows", "noise"] = Field(
         "rows",
         description="Difference between refits. rows: they are drawn with replacement. noise: the rows stay, "
@@ -73,7 +75,7 @@ class BootstrapEstimate(Estimate):
 class Bootstrap(Result):
     """Distributions over the refits."""
 
-    kind: Literal["bootstrap"] = Field(description="Kind, which tells the variants of this schema apart.")
+    kind: Literal["bootstrap"] = Field(description="Kind of the job; it identifies the variant of this schema.")
     evidence: str = Field(description="Evidence behind the estimates: one sentence with rows, resamples and seed.")
     confidence: float = Field(description="Share of the refits that the intervals hold, from 0 to 1.")
     coefficients: list[Distribution] = Field(

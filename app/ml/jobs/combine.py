@@ -13,7 +13,7 @@ from pydantic import Field
 
 from app.errors import Fault, InvalidData, InvalidRequest
 from app.ml.catalogue import find
-from app.ml.contract.algorithm import JSON, Learned, Task
+from app.ml.contract.algorithm import JSON, FittedLearner, Task
 from app.ml.contract.labels import Class
 from app.ml.contract.model_reference import ModelRef, Name
 from app.ml.contract.params import MinMargin, MinProbability, Voting
@@ -52,7 +52,7 @@ RULES = {"voting", "min_probability", "min_margin"}
 class CombinedMember(ModelRef):
     """A version of a model."""
 
-    weight: float = Field(1.0, gt=0, le=1e9, description="How much it counts.")
+    weight: float = Field(1.0, gt=0, le=1e9, description="Weight of the member.")
 
 
 class CombineRequest(Request):
@@ -172,10 +172,10 @@ def _committee(request: CombineRequest, members: Sequence[Loaded], digest: str) 
     )
 
 
-def _learned(model: Model, team: Preparation, classes: tuple[Class, ...]) -> Learned:
+def _learned(model: Model, team: Preparation, classes: tuple[Class, ...]) -> FittedLearner:
     own = np.array([classes.index(label) for label in model.classes or ()], np.intp)
     view = View.of(model.preparation, model.linearising, team, own, len(classes))
-    return Learned(model.algorithm, find(model.name).learner(model.params), model.state, view)
+    return FittedLearner(model.algorithm, find(model.name).learner(model.params), model.state, view)
 
 
 def _receipt(request: CombineRequest, members: Sequence[Loaded], digest: str) -> dict[str, JSON]:

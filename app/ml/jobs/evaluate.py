@@ -15,11 +15,11 @@ from app.ml.contract.algorithm import Task
 from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Reporter
 from app.ml.evaluation.costs import Costs, cost_faults
-from app.ml.evaluation.evaluation import EXAMPLES, ClassOptions, Judgement
+from app.ml.evaluation.evaluation import EXAMPLES, ClassOptions, EvaluationReport
 from app.ml.evaluation.report import IntervalReport
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Version
 from app.ml.models import seen_rows
-from app.ml.models.model import Header
+from app.ml.models.header import Header
 from app.ml.tables.casting import kinds_used
 from app.ml.training.relation_faults import evaluation_faults
 from app.ml.training.table_evaluation import (
@@ -61,10 +61,10 @@ class EvaluateRequest(ModelRef, Request):
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of the bootstrap intervals.")
 
 
-class EvaluateResult(Judgement, Result):
+class EvaluateResult(EvaluationReport, Result):
     """Evaluation of a version on the rows of a dataset."""
 
-    kind: Literal["evaluate"] = Field(description="Kind, which tells the variants of this schema apart.")
+    kind: Literal["evaluate"] = Field(description="Kind of the job; it identifies the variant of this schema.")
     model: str = Field(description="Name of the model.")
     version: int = Field(description="Version of the model, counted from 1.")
     digest: str = Field(description="sha256: of the version's bytes.")

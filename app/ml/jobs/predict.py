@@ -23,8 +23,9 @@ from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Reporter
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Table
+from app.ml.models.header import Header
 from app.ml.models.included_outputs import predict_with
-from app.ml.models.model import Header, Model, Predicted
+from app.ml.models.model import Model, Predicted
 from app.ml.tables.casting import kinds_used, recast_columns, recast_table
 from app.ml.tables.data_sheet import Remark
 from app.ml.training.table_evaluation import column_faults
@@ -61,7 +62,7 @@ class PredictJobRequest(ModelRef, Request):
 class PredictJobResult(Result):
     """Dataset of the predictions."""
 
-    kind: Literal["predict"] = Field(description="Kind, which tells the variants of this schema apart.")
+    kind: Literal["predict"] = Field(description="Kind of the job; it identifies the variant of this schema.")
     model: str = Field(description="Name of the model.")
     version: int = Field(description="Version of the model, counted from 1.")
     digest: str = Field(description="sha256: of the version's bytes.")
@@ -126,7 +127,7 @@ def run(request: PredictJobRequest, inputs: Inputs, progress: Reporter) -> Outco
 
 
 def _remark(column: TableColumn) -> Remark:
-    """As the dataset has it."""
+    """Remark on the column, as the dataset has it."""
     return Remark(notation=column.notation, kind=ColumnKind(column.kind), mostly_numbers=column.mostly_numbers)
 
 

@@ -77,7 +77,7 @@ class SearchEstimate(Estimate):
 class SearchResult(Result):
     """Candidates with their metrics, in the order of the request."""
 
-    kind: Literal["search"] = Field(description="Kind, which tells the variants of this schema apart.")
+    kind: Literal["search"] = Field(description="Kind of the job; it identifies the variant of this schema.")
     metric: str = Field(description="Metric that ranks the candidates.")
     better: Literal["lower", "higher"] = Field(description="Direction of the metric: lower or higher is better.")
     chosen: int = Field(description="Place in the list, from 0.")
@@ -125,7 +125,7 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
 
 
 def _plans(found: Sequence[Candidate], sheet: Sheet) -> list[Plan]:
-    """Of each candidate. Raises InvalidRequest with every fault of any."""
+    """Plan of each candidate. Raises InvalidRequest with every fault of any."""
     plans: list[Plan] = []
     faults: dict[Fault, None] = {}
     for one in found:

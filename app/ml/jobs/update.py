@@ -48,7 +48,7 @@ from app.ml.training.unseen_rows import NOT_KNOWN, Unseen, reuse_of, unseen
 from app.references import DatasetReference
 
 BEFORE, FED, AFTER = 0.4, 0.6, 0.95
-"""How far a job is when these are done."""
+"""Shares of a job that are complete after each of these stages."""
 DROPPED = (
     "The prediction intervals of the version before rest on errors that it made: they do not hold for this version, "
     "which has none. Train a new version for intervals."
@@ -75,7 +75,7 @@ class UpdateRequest(ModelRef, Request):
 class UpdateResult(Result):
     """Metrics of a batch before and after it was learned."""
 
-    kind: Literal["update"] = Field(description="Kind, which tells the variants of this schema apart.")
+    kind: Literal["update"] = Field(description="Kind of the job; it identifies the variant of this schema.")
     model: str = Field(description="Name of the model.")
     base_version: int = Field(description="Version that learned the batch, counted from 1.")
     base_digest: str = Field(description="sha256: of the bytes of this version.")

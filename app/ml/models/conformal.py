@@ -84,7 +84,7 @@ class Calibration(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As in a prediction."""
+        """Name of the method, as a prediction reports it."""
         if self.folds:
             return "cv-plus"
         return "cross-validation" if self.crossed else "split-conformal"

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.ml.contract.algorithm import Labels, Learned, Matrix, Vector
+from app.ml.contract.algorithm import FittedLearner, Labels, Matrix, Vector
 from app.ml.models.member_view import View
 from app.ml.numerics.row_blocks import blocks
 from app.ml.statistics.error_spread import at
@@ -40,7 +40,7 @@ ROUNDING = 1e-12
 class FoldFit(NamedTuple):
     """The fit of all folds but one."""
 
-    learned: Learned
+    learned: FittedLearner
     """Predicts the function of the target that is fitted; its view takes the raw matrix of the model."""
     spread: Matrix
     """(2, k) as of `error_spread`, of mean 1 over the rows of the fit."""

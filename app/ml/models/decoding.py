@@ -40,7 +40,7 @@ def decoded(model: Model, predictions: NDArray[Any]) -> Matrix:
 
 
 def prediction_faults(model: Model, predictions: Sequence[int | list[float]]) -> Iterator[Fault]:
-    """What the model cannot have predicted."""
+    """Faults of predictions that the model cannot have made."""
     if model.algorithm.prototypes:
         k = len(model.algorithm.prototypes(model.params, model.state))
         wrong = [not isinstance(one, int) or not 0 <= one < k for one in predictions]

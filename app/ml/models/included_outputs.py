@@ -13,7 +13,7 @@ from app.ml.models.model import Model, Predicted
 def predict_with(
     model: Model, table: pa.Table | Matrix, names: Sequence[str], confidence: float | None = None
 ) -> Predicted:
-    """As `Model.predict`, with the outputs of these names, which the model offers."""
+    """Predictions as of `Model.predict`, with the outputs of these names, which the model offers."""
     if not names:
         return model.predict(table, confidence)
     raw = table if isinstance(table, np.ndarray) else model.preparation.raw(table)
@@ -31,6 +31,6 @@ def with_outputs(model: Model, raw: Matrix, predicted: Predicted, names: Sequenc
 
 
 def _plain(values: NDArray[np.generic]) -> NDArray[np.generic]:
-    """As formats write them: booleans, 64-bit whole numbers or floats."""
+    """The values in the types that formats write: booleans, 64-bit whole numbers or floats."""
     dtype = np.bool_ if values.dtype == np.bool_ else np.int64 if values.dtype.kind in "iu" else np.float64
     return np.ascontiguousarray(values, dtype)

@@ -71,7 +71,7 @@ class View:
         return named
 
     def packed(self, path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
-        """As JSON; its arrays go into `arrays` under this path."""
+        """The view as JSON; its arrays go into `arrays` under this path."""
         own = {**self.preparation.learned._asdict(), "places": self.places, "classes": self.classes}
         own |= {f"codes.{place}": codes for place, codes in enumerate(self.codes)}
         arrays |= {f"{path}.{name}": array for name, array in own.items()}

@@ -12,29 +12,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import AlgorithmNotFound, CorruptModel, NoInterval, RetiredFormat
+from app.errors import AlgorithmNotFound, CorruptModel, NoInterval
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import JSON, Algorithm, Labels, Matrix, Params, Task, Vector
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Class
 from app.ml.models import safetensors_format, state_format, stored_preparation
 from app.ml.models.conformal import EVERYWHERE, UNCALIBRATED, Calibration, has_own, with_intervals, within
-from app.ml.models.member_view import ENCODED, LINEARISING, inputs_of, is_
+from app.ml.models.header import ENCODED_FORMAT, FORMAT, PROJECTED_FORMAT, header_of
+from app.ml.models.member_view import ENCODED, LINEARISING, is_
 from app.ml.preparation.flags import Flagged
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.projected import Projected
 from app.ml.preparation.request import Linearising
 from app.ml.preparation.target_transform import turned_back
-
-FORMAT = 6
-"""Grows when bytes written before can no longer be read."""
-ENCODED_FORMAT = 7
-"""That of models with categories encoded by the target, which readers of the other would misread."""
-PROJECTED_FORMAT = 8
-"""That of models behind a projection, likewise."""
-FORMATS = FORMAT, ENCODED_FORMAT, PROJECTED_FORMAT
-RETIRED = 1, 2, 3, 4, 5
-"""Formats of earlier releases, whose parameters or arrays have other names."""
 
 
 class Predicted(NamedTuple):
@@ -90,24 +81,12 @@ class Predicted(NamedTuple):
         return result
 
 
-class Header(NamedTuple):
-    """The header of a blob, without its arrays."""
-
-    algorithm: str
-    task: str
-    parameters: dict[str, Any]
-    target: str | None
-    classes: tuple[Class, ...] | None
-    inputs: tuple[InputColumn, ...]
-    receipt: dict[str, Any]
-
-
 @dataclass(frozen=True)
 class Model:
     """A fitted algorithm with the preparation it was fitted behind. Immutable; safe to share between threads."""
 
     name: str
-    """Of the algorithm, in the catalogue."""
+    """Name of the algorithm in the catalogue."""
     task: Task
     params: Params
     state: Any
@@ -120,9 +99,9 @@ class Model:
     linearising: Linearising = "none"
     """The function of the target that was fitted."""
     calibration: Calibration = UNCALIBRATED
-    """Of a regression: errors of that function on rows that the fit has not seen."""
+    """Errors of a regression on rows that the fit has not seen."""
     limits: tuple[float, float] = EVERYWHERE
-    """Of a regression: the least and the greatest target that there can be; intervals end there."""
+    """Least and greatest possible target of a regression; intervals end there."""
 
     @cached_property
     def algorithm(self) -> Algorithm[Any, Any]:
@@ -132,7 +111,9 @@ class Model:
 
     @property
     def reading(self) -> Mapping[str, JSON]:
-        """How the training data was read, where not the usual way: its `encoding`, markers of `missing` values."""
+        """Options with which the training data was read, where not the default: its `encoding`, markers of `missing`
+        values.
+        """
         return self.receipt.get("reading") or {}
 
     @cached_property
@@ -143,7 +124,7 @@ class Model:
 
     @property
     def interval(self) -> Callable[[Any, Any, Matrix, float], Matrix]:
-        """As in `Algorithm`, of a regression. Raises NoInterval where there is none."""
+        """The function of intervals, as in `Algorithm`, of a regression. Raises NoInterval where there is none."""
         found = self.algorithm.interval
         if found is None or not self.task.of_numbers:
             raise NoInterval
@@ -151,7 +132,7 @@ class Model:
 
     @property
     def interval_name(self) -> str:
-        """How intervals are found."""
+        """Method of the intervals."""
         return "algorithm" if has_own(find(self.name).algorithm, self.params) else self.calibration.name
 
     @property
@@ -175,7 +156,7 @@ class Model:
         return self.predict_raw(table if isinstance(table, np.ndarray) else self.preparation.raw(table), confidence)
 
     def predict_raw(self, raw: Matrix, confidence: float | None = None) -> Predicted:
-        """As `predict`, from the raw matrix (n, p): a column per input; NaN is missing, categories are level codes."""
+        """Predictions from the raw matrix (n, p): a column per input; NaN is missing, categories are level codes."""
         prepared, predict, known, params, state, classifies, classes = self._used
         flags, x = prepared(raw)
         result = predict(params, state, x)
@@ -228,7 +209,7 @@ def decode(blob: bytes | memoryview, whose: str = "The model") -> Model:
     models of earlier releases.
     """
     document, arrays = safetensors_format.read(blob)
-    header = _header(document, whose)
+    header = header_of(document, whose)
     try:
         entry = find(header.algorithm)
         return Model(
@@ -248,11 +229,6 @@ def decode(blob: bytes | memoryview, whose: str = "The model") -> Model:
         raise CorruptModel("The stored model is of an algorithm this version does not have.") from None
     except (KeyError, TypeError, ValueError, RecursionError):
         raise CorruptModel("The stored model does not fit this version's format.") from None
-
-
-def read_header(blob: bytes | memoryview, whose: str = "The model") -> Header:
-    """The header of the model, without touching its arrays. Raises CorruptModel and RetiredFormat."""
-    return _header(safetensors_format.read_document(blob), whose)
 
 
 def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
@@ -285,31 +261,3 @@ def _limits(stored: JSON) -> tuple[float, float]:
     if not limits[0] < limits[1]:
         raise ValueError("limits")
     return limits
-
-
-def _header(document: JSON, whose: str) -> Header:
-    try:
-        if document["format"] in RETIRED:
-            raise RetiredFormat(
-                f"{whose} is stored in format {document['format']} of an earlier release, whose parameters or arrays "
-                f"had other names; this release reads the formats {FORMAT} to {FORMATS[-1]}. Train the model again."
-            )
-        if document["format"] not in FORMATS:
-            raise CorruptModel("The stored model has a format this version does not know.")
-        return Header(
-            algorithm=is_(document["algorithm"], str),
-            task=Task(document["task"]).value,
-            parameters=is_(document["parameters"], dict),
-            target=is_(document["target"], str | None),
-            classes=_classes(document["classes"]),
-            inputs=inputs_of(document),
-            receipt=is_(document["receipt"], dict),
-        )
-    except (KeyError, TypeError, ValueError):  # of pydantic too
-        raise CorruptModel("The stored model does not fit this version's format.") from None
-
-
-def _classes(labels: JSON) -> tuple[Class, ...] | None:
-    if labels is None:
-        return None
-    return tuple(is_(label, bool | int | float | str) for label in is_(labels, list))

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.models.model import Predicted
 from app.wire import Wire
 
@@ -20,7 +21,7 @@ class ModelResponse(Wire):
     model: str = Field(description="Name of the model.")
     version: int = Field(description="Version of the model, counted from 1.")
     digest: str = Field(description="SHA-256 of the bytes of the model version.")
-    task: str = Field(description="Task: regression, classification, clustering, projection or density.")
+    task: str = Field(description=TASK)
 
 
 def flags_of(predicted: Predicted) -> list[Flag]:

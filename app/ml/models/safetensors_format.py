@@ -98,7 +98,7 @@ def _header(view: memoryview) -> tuple[JSON, list[_Place]]:
     for place in places:
         _require(place.begin == edge, "its parts overlap or leave holes")
         edge = place.end
-    _require(edge == view.nbytes, "its length is not what the header says")
+    _require(edge == view.nbytes, "its length is not that of the header")
     return _parsed(metadata[KEY]), places
 
 

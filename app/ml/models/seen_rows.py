@@ -36,7 +36,7 @@ class SeenRows(NamedTuple):
     """The rows that one training has learned from."""
 
     data_digest: str
-    """Of their dataset."""
+    """SHA-256 of their dataset."""
     features: tuple[str, ...]
     target: str | None
     rows: int
@@ -76,7 +76,7 @@ class Recognised(NamedTuple):
 
 
 def encode(parts: Sequence[SeenRows]) -> bytes:
-    """As bytes; the same rows give the same bytes. Empty where they are too many, or none are known."""
+    """The parts as bytes; the same rows give the same bytes. Empty where they are too many, or none are known."""
     if not parts:
         return b""
     different = {(part[:-1], hashlib.sha256(part.hashes.data).digest()): part for part in parts}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from app.errors import AlgorithmNotFound
 from app.ml.catalogue import find
-from app.ml.contract.algorithm import JSON, Learned
+from app.ml.contract.algorithm import JSON, FittedLearner
 from app.ml.models.member_view import View
 from app.ml.preparation.target_transform import turned_back
 
@@ -29,7 +29,7 @@ def pack(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
     """`value` as JSON; every array goes into `arrays` under its path. Raises TypeError for what is not stored."""
     if isinstance(value, np.ndarray):
         return _packed_array(value, path, arrays)
-    if isinstance(value, Learned):
+    if isinstance(value, FittedLearner):
         result = {"learner": value.params.model_dump(mode="json"), "state": pack(value.state, path, arrays)}
         return result if value.view is None else result | {"view": value.view.packed(f"{path}.view", arrays)}
     if hasattr(value, "_fields"):
@@ -41,8 +41,8 @@ def pack(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
 
 
 def beside(value: Any) -> int:
-    """Bytes that parts of a state may keep beside their arrays, as far as they say so by `beside`."""
-    if isinstance(value, Learned):
+    """Bytes that parts of a state may keep beside their arrays, as far as `beside` declares them."""
+    if isinstance(value, FittedLearner):
         return beside(value.state)
     if not isinstance(value, tuple | list):
         return 0
@@ -76,7 +76,7 @@ def _unpack(hint: Any, packed: JSON, arrays: dict[str, NDArray[Any]]) -> Any:
         if kind not in (None, type(None), Any):
             raise TypeError("a value is missing")
         return None
-    if kind is Learned:
+    if kind is FittedLearner:
         return _learned(packed, arrays)
     if isinstance(kind, type) and hasattr(kind, "_fields"):
         fields, hints = packed["fields"], get_type_hints(kind)
@@ -90,7 +90,7 @@ def _unpack(hint: Any, packed: JSON, arrays: dict[str, NDArray[Any]]) -> Any:
     return _scalar(kind, packed)
 
 
-def _learned(packed: JSON, arrays: dict[str, NDArray[Any]]) -> Learned:
+def _learned(packed: JSON, arrays: dict[str, NDArray[Any]]) -> FittedLearner:
     try:
         entry = find(packed["learner"]["name"])
     except AlgorithmNotFound:
@@ -98,9 +98,9 @@ def _learned(packed: JSON, arrays: dict[str, NDArray[Any]]) -> Learned:
     params = entry.spec.model_validate(packed["learner"])
     state = _unpack(entry.algorithm.state, packed["state"], arrays)
     if "view" not in packed:
-        return Learned(entry.algorithm, params, state)
+        return FittedLearner(entry.algorithm, params, state)
     view = View.unpacked(packed["view"], arrays)
-    return Learned(turned_back(view.linearising, entry.algorithm), params, state, view)
+    return FittedLearner(turned_back(view.linearising, entry.algorithm), params, state, view)
 
 
 def _chosen(hint: Any, packed: JSON) -> Any:

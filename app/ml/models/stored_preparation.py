@@ -4,7 +4,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from app.ml.contract.algorithm import JSON, Learned
+from app.ml.contract.algorithm import JSON, FittedLearner
 from app.ml.models import state_format
 from app.ml.models.member_view import described, inputs_of, restored
 from app.ml.preparation.preparation import Preparation
@@ -28,5 +28,5 @@ def unpack(document: JSON, arrays: dict[str, NDArray[Any]]) -> Preparation:
     front = restored(document, inputs_of(document), learned, arrays)
     if "projection" not in document:
         return front
-    projection = state_format.unpack(Learned, document["projection"]["fitted"], arrays)
+    projection = state_format.unpack(FittedLearner, document["projection"]["fitted"], arrays)
     return Projected.chained(front, projection, unpack(document["projection"]["behind"], arrays))

@@ -84,7 +84,7 @@ def tangent(model: Model, base: Matrix, places: Labels, *, relative_step: float,
 
 
 def _ranges(model: Model, places: Labels, at: Vector) -> tuple[Vector, Vector]:
-    """Of each input in training, widened to hold the point."""
+    """Range of each input in training, widened to hold the point."""
     columns = [model.inputs[place] for place in places]
     low = [c.minimum if c.minimum is not None else x for c, x in zip(columns, at, strict=True)]
     high = [c.maximum if c.maximum is not None else x for c, x in zip(columns, at, strict=True)]

@@ -1,4 +1,4 @@
-"""Effective number of rows: so many rows of equal weight would tell as much as the weighted ones (Kish).
+"""Effective number of rows: so many rows of equal weight would be worth as much as the weighted ones (Kish).
 
 Reference: Kish (1965), Survey Sampling, section 11.7.
 """

@@ -8,12 +8,12 @@ without data. Arrays it does not write may be read-only. What a kernel calls is 
 
 A call takes a microsecond, most of it to look up what the arguments are. For kernels that take no longer themselves
 there is `add.lean(values, total)`: the compiled form itself, which looks at next to nothing and takes 0.1 µs and 0.02
-for each array. An argument is of the type that is stated then, or what it says is undefined. A `bytes` is stated as
+for each array. An argument is of the type that is stated then, or the result is undefined. A `bytes` is stated as
 `TEXT`. With `keep_gil=True` other threads wait meanwhile: who gives the GIL up for a microsecond may get it back after
 five milliseconds.
 
 numba is imported with the first call and not before: it takes 65 MB. What was compiled is kept on disk, by whoever
-`cache_folder` says, so that it is compiled once for a machine and version.
+`cache_folder` states, so that it is compiled once for a machine and version.
 """
 
 import fcntl
@@ -76,7 +76,7 @@ class Kernel(Generic[P, R]):
 
     @property
     def ready(self) -> bool:
-        """Whether a call begins at once."""
+        """True if a call begins at once."""
         return self._compiled is not None
 
     @property
@@ -105,7 +105,7 @@ class Kernel(Generic[P, R]):
     def _bare(self) -> FunctionType:
         """The function with compiled ones in place of the kernels it calls.
 
-        Its name on disk tells apart what it would do with other constants or other functions within.
+        Its name on disk depends on its constants and on the functions within.
         """
         function = self.python
         assert isinstance(function, FunctionType)  # noqa: S101 - what `def` makes; for the type checker
@@ -123,7 +123,7 @@ class Kernel(Generic[P, R]):
                 yield name, function.__globals__[name]
 
     def digest(self) -> str:
-        """Of all that the compiled form depends on: this code, its constants, the functions it calls."""
+        """Digest of all that the compiled form depends on: this code, its constants, the functions it calls."""
         function: Any = self.python
         parts = [*parts_of(function.__code__), repr(self._options)]
         for name, value in self._named():
@@ -181,7 +181,7 @@ def apart(python: Callable[P, R]) -> Kernel[P, R]:
 
 
 def made() -> int:
-    """How many kernels are compiled."""
+    """Number of compiled kernels."""
     return sum(each.ready for each in _kernels)
 
 
@@ -254,7 +254,7 @@ def _places() -> Iterator[Path]:
 
 
 def parts_of(code: CodeType) -> Iterator[str]:
-    """What code is, the same in every process: that of functions within it says where in memory they are."""
+    """Parts of code that are the same in every process; code within it would show its address in memory."""
     plain = [each for each in code.co_consts if not isinstance(each, CodeType)]
     yield from (code.co_code.hex(), repr((plain, code.co_names, code.co_varnames)))
     for each in code.co_consts:
@@ -263,7 +263,7 @@ def parts_of(code: CodeType) -> Iterator[str]:
 
 
 def digest_of(parts: Sequence[str]) -> str:
-    """Sixteen characters that tell such parts from others."""
+    """Sixteen characters that identify such parts."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

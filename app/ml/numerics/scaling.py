@@ -15,7 +15,7 @@ _EPS = float(np.finfo(float).eps)
 
 
 class Spread(NamedTuple):
-    """Of the numbers that are not NaN; all 0 when there are none."""
+    """Moments of the numbers that are not NaN; all 0 when there are none."""
 
     low: float
     high: float
@@ -26,7 +26,7 @@ class Spread(NamedTuple):
 
 
 def spread(values: Vector) -> Spread:
-    """Of values (n,), NaN left out.
+    """Moments of values (n,), NaN left out.
 
     >>> spread(np.array([1e9 + 1, 1e9 + 2, np.nan, 1e9 + 3])).deviation  # the square root of 2/3
     0.816496580927726

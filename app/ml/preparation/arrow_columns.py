@@ -33,7 +33,7 @@ class Raw(NamedTuple):
     values: Matrix
     """(n, p) in column order (Fortran): statistics go column by column."""
     vocabularies: tuple[pa.Array | None, ...]
-    """Of each categorical column: its different values by code, ascending by code point."""
+    """Vocabulary of each categorical column: its different values by code, ascending by code point."""
 
     @classmethod
     def read(cls, table: pa.Table, columns: Sequence[RawColumn]) -> "Raw":

@@ -5,7 +5,7 @@ Monday, which is 0. Elapsed days are those since the start of 1970, with a fract
 cosine of month, weekday and hour are a point on a circle, where December is as near to January as June to July. All
 parts of a missing date are missing.
 
-The numbers of a raw matrix are 64-bit floats, which tell microseconds apart up to the year 2242.
+The numbers of a raw matrix are 64-bit floats, which distinguish microseconds up to the year 2242.
 """
 
 import math

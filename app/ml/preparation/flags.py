@@ -58,7 +58,7 @@ class RowFlags:
         return cls(inputs, np.array(absent, np.float64), np.array(missing, np.bool_), imputes, first, last)
 
     def flags(self, raw: Matrix) -> tuple[Flagged, ...]:
-        """Of a contiguous raw matrix (n, p): in the order of `CODES`, then by column, which rows, ascending."""
+        """Flags of a contiguous raw matrix (n, p): in the order of `CODES`, then by column, the rows ascending."""
         inside = np.empty(raw.shape, bool)
         if outside.ready:
             found = outside.lean(raw, self.first, self.last, inside)
@@ -69,7 +69,7 @@ class RowFlags:
         return self.of(raw, inside, found) if found else ()
 
     def of(self, raw: Matrix, inside: Truths, found: int) -> tuple[Flagged, ...]:
-        """As `flags`. inside: (n, p) which are where they should be, and need no look; all but `found`."""
+        """Flags as of `flags`. inside: (n, p) values within range, which need no look; all but `found`."""
         width, inputs = len(self.inputs), self.inputs
         if grouped.ready:
             rows, groups = np.empty(found, np.intp), np.empty((2, min(found, 3 * width)), np.intp)

@@ -63,7 +63,7 @@ def columns(formula: Formula) -> list[str]:
 
 
 def evaluate(formula: Formula, values: Mapping[str, Vector]) -> Vector:
-    """Of contiguous columns (n,), the values (n,), each row's the same in any company; NaN where there is none."""
+    """Values (n,) of contiguous columns (n,), each row's the same among any other rows; NaN where there is none."""
     stack: list[Any] = []
     with np.errstate(all="ignore"):
         for step in formula:

@@ -35,7 +35,7 @@ def functions(how: Preprocessing, features: Mapping[str, str]) -> int:
 
 
 def function_names(how: Preprocessing, features: Mapping[str, str]) -> list[str]:
-    """Of functions without faults, as far as they are known before any row: scaled powers are named by the scale."""
+    """Names of functions without faults that are known before any row: scaled powers are named by the scale."""
     known = [one for one in how.basis if how.scaling == "none" or not isinstance(one, Polynomial)]
     made = [name for one in learned(known, _numeric(features), {}, scaled=False) for name in one.names]
     return [*date_names(how.dates, features), *made]

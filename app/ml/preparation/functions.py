@@ -62,7 +62,7 @@ class Powers(Body):
 
     @cached_property
     def names(self) -> list[str]:
-        """As formulas of the language."""
+        """Names of the terms as formulas of the language."""
         parts = zip(self.columns, self.middle, self.unit, strict=True)
         factors = [
             quoted(name) if (middle, unit) == (0, 1) else f"(({quoted(name)} {_less(middle)}) / {_short(unit)})"
@@ -72,7 +72,7 @@ class Powers(Body):
 
     @cached_property
     def plain_names(self) -> list[str]:
-        """Of the same terms of x."""
+        """Names of the same terms of x."""
         return [_named(term, [quoted(name) for name in self.columns]) for term in self.terms]
 
     def values(self, x: Matrix) -> Matrix:
@@ -148,12 +148,12 @@ class Basis:
 
     @cached_property
     def names(self) -> list[str]:
-        """Of the functions, as formulas."""
+        """Names of the functions, as formulas."""
         return [name for function in self.functions for name in function.names]
 
     @cached_property
     def plain_names(self) -> list[str]:
-        """Of the wide matrix's columns in the table's own units, where powers are those of the values themselves."""
+        """Names of the wide matrix's columns in the table's own units: powers are those of the values themselves."""
         return [*self.inputs, *(name for function in self.functions for name in function.plain_names)]
 
     @cached_property

@@ -2,7 +2,7 @@
 
 Gray values less the least of them are ink, which is taken for mass: its barycentre is the origin, and the farthest
 reach of the black part (what is more than half as dark as the darkest), up or down, left or right, is the unit. The
-shares of the ink in equal strips of [-1, 1] along the rows and along the columns say what the drawing looks like; of
+shares of the ink in equal strips of [-1, 1] along the rows and along the columns describe the drawing; of
 the edges between gray values, how many are upright, and how long they all are beside the edge of a square of the same
 ink. A pixel is a square of even gray, so that moving a drawing, or doubling its pixels, changes no digit.
 
@@ -71,20 +71,20 @@ def _framed(ink: Matrix) -> Matrix:
 
 
 def _barycentre(ink: Matrix) -> Vector:
-    """Of ink (n, m) in pixels from 0 to m."""
+    """Barycentre of ink (n, m) in pixels from 0 to m."""
     at: Vector = ink @ (np.arange(ink.shape[1]) + 0.5) / ink.sum(axis=1)
     return at
 
 
 def _reach(black: Matrix, origin: Vector) -> Vector:
-    """How far the black pixels (n, m) reach from the origin."""
+    """Largest distance of the black pixels (n, m) from the origin."""
     first, last = black.argmax(axis=1), black.shape[1] - black[:, ::-1].argmax(axis=1)
     reach: Vector = np.maximum(origin - first, last - origin)
     return reach
 
 
 def _shares(ink: Matrix, origin: Vector, unit: Vector, strips: int) -> Matrix:
-    """Of the ink (n, m), in equal strips of one unit to either side of the origin."""
+    """Shares of the ink (n, m), in equal strips of one unit to either side of the origin."""
     m = ink.shape[1]
     upto = np.pad(np.cumsum(ink, axis=1), ((0, 0), (1, 0)))
     ends = np.clip(origin[:, None] + unit[:, None] * np.linspace(-1, 1, strips + 1), 0, m)

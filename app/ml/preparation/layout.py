@@ -23,7 +23,7 @@ class Layout:
     encodings: tuple[Encoding, ...]
     keeps_categories: bool
     keeps_inputs: bool
-    """As in `Preparation`."""
+    """True if the inputs stay as columns, as in `Preparation`."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -32,7 +32,7 @@ class Layout:
 
     @cached_property
     def plain_names(self) -> tuple[str, ...]:
-        """As `names`, of the columns z of `Scaling.affine`: powers are those of the inputs themselves."""
+        """Names of the columns z of `Scaling.affine`: powers are those of the inputs themselves."""
         return self._named(self.basis.plain_names)
 
     def _named(self, wide: Sequence[str]) -> tuple[str, ...]:

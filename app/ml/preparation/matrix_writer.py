@@ -16,7 +16,7 @@ class MatrixWriter:
     layout: Layout
     scaling: Scaling
     keeps_missing: bool
-    """As in `Preparation`."""
+    """True if missing values stay missing, as in `Preparation`."""
 
     def write(self, raw: Matrix, x: Matrix, *, seen: bool = False) -> None:
         """The matrix of `raw` into `x`, which holds zeros where there are indicators."""

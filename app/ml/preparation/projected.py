@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from functools import cached_property
 
-from app.ml.contract.algorithm import Labels, Learned, Matrix
+from app.ml.contract.algorithm import FittedLearner, Labels, Matrix
 from app.ml.preparation.arrow_columns import Raw
 from app.ml.preparation.flags import Flagged
 from app.ml.preparation.layout import Layout
@@ -17,13 +17,13 @@ class Projected(Preparation):
 
     front: Preparation
     """The one that the projection was fitted behind."""
-    projection: Learned
+    projection: FittedLearner
     behind: Preparation
     """That of the coordinates: their scaling, as the algorithm wants it."""
     restorable = False
 
     @classmethod
-    def chained(cls, front: Preparation, projection: Learned, behind: Preparation) -> "Projected":
+    def chained(cls, front: Preparation, projection: FittedLearner, behind: Preparation) -> "Projected":
         own = {field.name: getattr(front, field.name) for field in fields(Preparation)}
         return cls(**own, front=front, projection=projection, behind=behind)
 

@@ -17,7 +17,7 @@ class Polynomial(Body):
     """Powers of columns and, by default, their products: all terms up to a total degree.
 
     With scaling they are powers of (value - middle) / unit, about the middle of the training range: the same
-    polynomials, and columns that a fit can tell apart. Without scaling they are powers of the values.
+    polynomials, and columns that a fit can distinguish. Without scaling they are powers of the values.
     """
 
     kind: Literal["polynomial"] = Field(description="`polynomial`.")
@@ -79,11 +79,11 @@ Limit: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Preprocessing(Body):
-    """How columns become numbers. Learned on the training rows, kept with the model, applied alike ever after."""
+    """Preparation of columns as numbers. Learned on the training rows, kept with the model, and applied unchanged."""
 
     scaling: Literal["standard", "minmax", "none"] = Field(
         "standard",
-        description="How numeric inputs and functions of them are scaled: `standard` to mean 0 and standard deviation "
+        description="Scaling of numeric inputs and functions of them: `standard` to mean 0 and standard deviation "
         "1, `minmax` to the range from 0 to 1, `none` not at all. For a model without an intercept no column is "
         "shifted: `standard` divides by the root mean square, `minmax` by the largest absolute value.",
     )
@@ -94,8 +94,8 @@ class Preprocessing(Body):
         64,
         ge=2,
         le=MAX_LEVELS,
-        description="Maximum number of categories of a column that are kept apart; `categories` says what becomes of "
-        "a column that has more.",
+        description="Maximum number of categories of a column that are kept apart; `categories` is the treatment of a "
+        "column that has more.",
     )
     categories: Literal["levels", "target"] = Field(
         "levels",

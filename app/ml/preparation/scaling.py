@@ -13,7 +13,7 @@ from app.ml.preparation.state import PreparationState
 
 @dataclass(frozen=True)
 class Scaling:
-    """Of the m numbers of a matrix (n, d), its first columns."""
+    """Scaling of the first m columns of a matrix (n, d)."""
 
     layout: Layout
     learned: PreparationState

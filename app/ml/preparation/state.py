@@ -34,7 +34,7 @@ class PreparationState(NamedTuple):
 
 
 class _Fact(NamedTuple):
-    """Of one column, as in `PreparationState`."""
+    """Facts of one column, as in `PreparationState`."""
 
     fill: float
     offset: float

@@ -63,7 +63,7 @@ def present(cells: Cells) -> NDArray[np.bool_]:
 
 
 def labels(words: pa.Array) -> tuple[Class, ...]:
-    """Class labels as JSON says them."""
+    """Class labels as JSON."""
     found = words.to_pylist()
     if pa.types.is_floating(words.type) and all(value.is_integer() and abs(value) <= EXACT for value in found):
         return tuple(map(int, found))

@@ -1,6 +1,6 @@
 """Target encoding: a category as the mean of the target among the training rows that have it, shrunk to that of all.
 
-A mean of few rows says little. Each is a weighted average of the category's own mean, of n rows, and that of all rows,
+A mean of few rows is uncertain. Each is a weighted average of the category's own mean, of n rows, and that of all rows,
 
     (n τ² · own + σ² · all) / (n τ² + σ²),
 
@@ -35,7 +35,7 @@ class Encoding(NamedTuple):
     """Numbers that stand for the categories of an input."""
 
     place: int
-    """Of the input."""
+    """Place of the input."""
     suffixes: tuple[str, ...]
     """(k,) what follows the input's name in those of the columns."""
     values: Matrix

@@ -23,7 +23,7 @@ MOST_ROWS = 100_000
 
 
 class CutRequest(Body):
-    """Where to cut the tree of merges. With neither number it is cut in the widest gap between two heights."""
+    """The place at which the tree of merges is cut. With neither number it is the widest gap between two heights."""
 
     n_clusters: int | None = Field(
         None, ge=1, le=MOST_ROWS, description="Number of clusters, at most the training rows; null: by height or gap."

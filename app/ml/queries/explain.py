@@ -32,7 +32,7 @@ class Explanations(ModelResponse):
         None, description="Explanations describe this function of the target, which was fitted; predictions do not."
     )
     explanations: list[Any] = Field(
-        description="Neighbours, the path through a tree, what members or stages say, local coefficients, …"
+        description="Neighbours, the path through a tree, the predictions of members or stages, local coefficients, …"
     )
     columns: list[str] = Field(description="Names of the columns of the matrix that the algorithm sees.")
     offsets: list[float] = Field(description="There, a number of the table is (number - offset) / scale.")

@@ -30,8 +30,7 @@ class Intervals(ModelResponse):
     upper: list[float | None] = Field(description="Upper end of each interval; null where nothing limits it.")
     confidence: float = Field(description="Confidence level of the intervals, from 0 to 1.")
     interval: str = Field(
-        description="How the bounds were found, as in a prediction: algorithm, split-conformal, cv-plus or "
-        "cross-validation."
+        description="Method of the bounds, as in a prediction: algorithm, split-conformal, cv-plus or cross-validation."
     )
     display: list[str] = Field(description="Each prediction, rounded to its error bar.")
     flags: list[Flag] = Field([], description="Rows whose prediction deserves doubt, by reason.")

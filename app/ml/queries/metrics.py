@@ -14,7 +14,7 @@ from app.errors import Fault, InvalidRequest
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import NO_LABEL, UNKNOWN, Class, Label, Unchecked, codes_of, different, unknown_labels
 from app.ml.evaluation.costs import Costs, cost_faults
-from app.ml.evaluation.evaluation import ClassOptions, Evaluation, Judgement, of_classes, of_numbers
+from app.ml.evaluation.evaluation import ClassOptions, Evaluation, EvaluationReport, of_classes, of_numbers
 from app.ml.evaluation.rejection import decided_by
 from app.ml.query import Query
 from app.ml.statistics.intervals import Resamples
@@ -37,7 +37,7 @@ Number: TypeAlias = Annotated[float, Field(ge=-1e150, le=1e150)]
 class Pairs(Body):
     """Fields of all kinds of pairs."""
 
-    weights: list[Weight] | None = Field(None, max_length=MOST, description="How much each pair counts.")
+    weights: list[Weight] | None = Field(None, max_length=MOST, description="Weight of each pair.")
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of the bootstrap intervals.")
 
 
@@ -87,7 +87,7 @@ class MetricsRequest(RootModel[Annotated[NumberPairs | ClassPairs, Field(discrim
     """Pairs of truth and prediction."""
 
 
-class Metrics(Judgement):
+class Metrics(EvaluationReport):
     """Metrics of pairs of truth and prediction. A metric that is undefined (0/0) is null."""
 
 

@@ -1,6 +1,6 @@
 """Rows as the model keeps them: predicted, and decoded again, in the units and categories of the table.
 
-The error says how much of a row is lost: large for a row that is unlike the training rows.
+The error shows how much of a row is lost: large for a row that is unlike the training rows.
 """
 
 from typing import Any

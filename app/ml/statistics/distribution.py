@@ -43,7 +43,7 @@ class Whiskers(Wire):
 
 
 def histogram(values: Vector) -> list[Bin]:
-    """Of finite values (n,), at least one."""
+    """Histogram of finite values (n,), at least one."""
     edges = _edges(float(values.min()), float(values.max()), values.size)
     counts = np.histogram(values, edges)[0] if edges.size > 1 and edges[0] < edges[-1] else [values.size]
     return _bins(edges, counts)

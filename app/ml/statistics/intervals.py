@@ -137,7 +137,7 @@ def accelerated(
 ) -> Bounds | None:
     """Percentiles of bootstrap replicates, moved for bias, skewness and few rows (BCa); None if hardly any is defined.
 
-    value: the metric itself. left_out: the metric without each of the rows in turn, whose skewness tells how its
+    value: the metric itself. left_out: the metric without each of the rows in turn, whose skewness shows how its
     error grows with it. Quantiles are those of Student's t, for rows drawn from n rows vary by √((n−1)/n) too little.
     """
     drawn, jackknife = _defined(replicates), _defined(left_out)
@@ -178,7 +178,7 @@ def _between(replicates: Vector, shares: Vector, fewest: int = FEWEST) -> Bounds
 class Resamples(NamedTuple):
     """Draws of n rows with replacement, then all rows but one, shared by all metrics of one evaluation.
 
-    Every metric is a function of sums over rows, so a draw needs only to say how often each row counts.
+    Every metric is a function of sums over rows, so a draw is the number of times that each row counts.
     Many rows are first dealt at random into equal groups, and groups are drawn: sums over random groups
     are as independent as rows are, so the spread comes out the same for a bounded amount of work.
     """
@@ -199,7 +199,7 @@ class Resamples(NamedTuple):
 
     @classmethod
     def none(cls, n: int) -> Self:
-        """Where many evaluations follow each other, and their spread is the error bar."""
+        """No draws: for many evaluations in a row, whose spread is the standard error."""
         return cls(np.zeros(n, np.intp), np.zeros((0, 1)))
 
     def sums(self, values: Vector) -> Vector:
@@ -207,7 +207,7 @@ class Resamples(NamedTuple):
         return self.counts @ np.bincount(self.group, values, self.counts.shape[1])
 
     def tallies(self, codes: Labels, k: int) -> Matrix:
-        """How often each code 0 … k-1 is in each draw, shape (draws, k). Codes below 0 do not count."""
+        """Count of each code 0 … k-1 in each draw, shape (draws, k). Codes below 0 do not count."""
         kept = codes >= 0
         cells = self.group[kept] * k + codes[kept]
         table = np.bincount(cells, minlength=self.counts.shape[1] * k).reshape(-1, k)

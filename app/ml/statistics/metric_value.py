@@ -28,7 +28,7 @@ class Metric(Wire):
     name: str = Field(description="Name of the metric.")
     average: Literal["macro"] | None = Field(
         None,
-        description="How the metric of several classes is averaged: `macro` is the unweighted mean over the classes "
+        description="Average of the metric over several classes: `macro` is the unweighted mean over the classes "
         "for which it is defined. Null: the metric is of one class, or of all rows at once.",
     )
     value: float | None = Field(
@@ -39,7 +39,7 @@ class Metric(Wire):
     confidence: float = Field(0.95, description="Confidence level of the interval, from 0 to 1.")
     interval: str | None = Field(
         None,
-        description="How the bounds were found: clopper-pearson (exact: covers at least its confidence), "
+        description="Method of the bounds: clopper-pearson (exact: covers at least its confidence), "
         "chi-square (by kurtosis), bootstrap (accelerated), bootstrap (approximate), student-t (approximate), "
         "student-t (of the logit) or score (of independent shares).",
     )
@@ -48,8 +48,8 @@ class Metric(Wire):
     label: str | None = Field(None, description="Class of the metric; null: it is of all classes or of none.")
     note: str | None = Field(
         None,
-        description="Definition of the metric, limit of its interval, or reason why there is none. Null: the name says "
-        "it.",
+        description="Definition of the metric, limit of its interval, or reason why there is none. Null: none is "
+        "needed.",
     )
 
 
@@ -103,7 +103,7 @@ def proportion(name: str, successes: int, trials: int, label: str | None = None)
 
 
 def counted(name: str, successes: int, trials: int, label: str | None = None) -> Metric:
-    """How many of a sample, with the interval of the share scaled to the sample."""
+    """Count among a sample, with the interval of the share scaled to the sample."""
     share = clopper_pearson(successes, trials)
     bounds = Bounds(trials * share.lower, trials * share.upper) if share else None
     return metric(name, successes, bounds, "clopper-pearson", n=trials, label=label)
@@ -144,7 +144,7 @@ def like(one: Metric, other: Metric) -> Metric:
 
 
 def macro(result: Metric) -> Metric:
-    """A mean over classes, which its name does not say."""
+    """A mean over classes, which its name does not state."""
     if result.average:
         return result
     display = result.display if result.value is None else f"{result.display}, macro"
@@ -152,7 +152,7 @@ def macro(result: Metric) -> Metric:
 
 
 def root_mean_squared(name: str, errors: Vector) -> Metric:
-    """Of errors (n,), with the interval that their tails allow."""
+    """Root mean square of errors (n,), with the interval that their tails allow."""
     size = float(np.abs(errors).max(initial=0.0))
     value = size * math.sqrt(np.mean((errors / size) ** 2)) if 0 < size < math.inf else size
     found = metric(name, value, root_mean_square(errors), "chi-square (by kurtosis)", n=errors.size, label=None)

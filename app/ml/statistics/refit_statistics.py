@@ -20,7 +20,7 @@ from app.ml.statistics.metric_value import rounded
 from app.wire import Wire
 
 FEWEST = 20
-"""Refits in which a number must be defined, to say anything of its spread."""
+"""Refits in which a number must be defined, to estimate its spread."""
 MOST_IN_PAIRS = 10
 """Numbers of which every pair gets an ellipse."""
 
@@ -32,7 +32,7 @@ class Distribution(Wire):
     label: str | None = Field(None, description="The class, for numbers of one class.")
     average: str | None = Field(
         None,
-        description="How a metric of several classes is averaged: `macro` is the unweighted mean over the classes for "
+        description="Average of a metric over several classes: `macro` is the unweighted mean over the classes for "
         "which it is defined. Null: the number is of one class, or no metric of classes.",
     )
     row: int | None = Field(None, description="Index of the requested row, from 0.")
@@ -62,7 +62,7 @@ class Ellipse(Wire):
     names: list[str] = Field(description="Names of the two numbers.")
     centre: list[float] = Field(description="Centre: the two estimates.")
     covariance: list[list[float]] = Field(description="Covariance matrix of the two numbers over the refits.")
-    radius: float = Field(description="So that the stated share of the refits is inside.")
+    radius: float = Field(description="Radius with which the stated share of the refits is inside.")
     normal_radius: float = Field(
         description="Radius that normally distributed refits would have: the root of a χ² quantile."
     )
@@ -73,7 +73,9 @@ class Ellipse(Wire):
 def distribution(
     estimate: float, draws: Vector, left_out: Vector | None, confidence: float, **labels: str | int | None
 ) -> Distribution:
-    """Of one number: the fit of all rows, of every resample, and, if known, without each row in turn; NaN undefined."""
+    """Distribution of one number: the fit of all rows, of every resample, and, if known, without each row; NaN
+    undefined.
+    """
     values = draws[np.isfinite(draws)]
     bounds, how = percentile(values, confidence, fewest=FEWEST), "percentile"
     if left_out is not None and np.isfinite(estimate) and values.size >= FEWEST:
@@ -98,7 +100,7 @@ def distribution(
 
 
 def rectangle(draws: Matrix, confidence: float) -> Rectangle | None:
-    """Of numbers (R, m): the percentiles, the same share cut off on either side of each, that hold enough refits whole.
+    """Percentiles of numbers (R, m), the same share cut off on either side of each, that hold enough refits whole.
 
     Refits in which a number is undefined do not count.
     """
@@ -119,7 +121,7 @@ def rectangle(draws: Matrix, confidence: float) -> Rectangle | None:
 
 
 def ellipses(names: Sequence[str], draws: Matrix, confidence: float) -> list[Ellipse]:
-    """Of every pair among the first numbers (R, m); none of pairs that do not spread in two directions."""
+    """Ellipse of every pair among the first numbers (R, m); none of pairs that do not spread in two directions."""
     few = min(len(names), MOST_IN_PAIRS)
     found = (_ellipse([names[i], names[j]], draws[:, [i, j]], confidence) for i, j in combinations(range(few), 2))
     return [ellipse for ellipse in found if ellipse is not None]

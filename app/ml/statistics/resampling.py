@@ -12,7 +12,7 @@ from app.ml.statistics.metric_value import Metric, bootstrapped, metric, proport
 
 
 class Tally(NamedTuple):
-    """How often each code 0 … k-1 is among the rows."""
+    """Counts of each code 0 … k-1 among the rows."""
 
     rows: Labels
     """(k,)"""
@@ -22,7 +22,7 @@ class Tally(NamedTuple):
     """(draws, k) by weight, in every draw."""
 
     def from_last(self) -> "Tally":
-        """Of each code and all after it."""
+        """Counts of each code and all after it."""
         return Tally(*(np.flip(np.flip(part, -1).cumsum(axis=-1), -1) for part in self))
 
 
@@ -59,7 +59,7 @@ class Rows(NamedTuple):
         return metric(name, float(shares.mean()), bounds, "score (of independent shares)", n=codes.size, label=None)
 
     def standard_error(self, slopes: Vector) -> float:
-        """Of a metric whose derivatives with respect to the weights of rows are `slopes` (n,); NaN without draws."""
+        """Standard error of a metric with derivatives `slopes` (n,) by the weights of rows; NaN without draws."""
         pull = slopes if self.weights is None else slopes * self.weights
         return float(np.sqrt(pull @ pull)) if self.draws.counts.size else np.nan
 

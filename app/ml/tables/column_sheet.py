@@ -2,7 +2,7 @@
 
 A column comes in chunks that can be passed over several times, so that its length does not matter.
 Every statistic is exact and independent of where the chunks end, but for rounding in the mean and the
-standard deviation. Two rules call for judgement:
+standard deviation. Two rules are a choice:
 
 - A string column is *text* if it has more than `COUNTED` different values, or over 20 of them and
   more than half of all, or more than 64 characters on average; else it is *categorical*.

@@ -53,7 +53,7 @@ class Column(Wire):
     third_quartile: float | None = Field(None, description="Third quartile; null where the column has no numbers.")
     maximum: Extreme | None = Field(None, description="Largest value: a number, or a time as ISO 8601 in UTC.")
     mean: float | None = Field(None, description="Arithmetic mean; null where the column has no numbers.")
-    standard_deviation: float | None = Field(None, description="With n - 1 in the denominator.")
+    standard_deviation: float | None = Field(None, description="Standard deviation, with n - 1 in the denominator.")
     lower_whisker: float | None = Field(None, description="Smallest value within 1.5 interquartile ranges of the box.")
     upper_whisker: float | None = Field(None, description="Largest value that is no outlier; null without numbers.")
     outliers: int | None = Field(None, description="Values beyond the whiskers.")
@@ -75,7 +75,7 @@ class Column(Wire):
     )
     notation: Notation | None = Field(
         None,
-        description="How the text cells of the file were written; null: the plain way, 1234.5 and 2024-12-31.",
+        description="Notation of the text cells of the file; null: the plain one, 1234.5 and 2024-12-31.",
     )
     mostly_numbers: str | None = Field(
         None,
@@ -87,7 +87,7 @@ class Column(Wire):
 
 
 class Remark(NamedTuple):
-    """How the file wrote a column, for its data sheet."""
+    """Notation of a column in its file, for the data sheet."""
 
     warnings: Sequence[str] = ()
     offers: Sequence[Offer] = ()
@@ -95,4 +95,4 @@ class Remark(NamedTuple):
     kind: ColumnKind | None = None
     """The kind that was chosen for a column of strings; None: its values decide."""
     mostly_numbers: str | None = None
-    """Of a column that was not read as numbers, though most of its values are: the sentence that says so."""
+    """Sentence about a column that was not read as numbers, though most of its values are; None for any other."""

@@ -23,7 +23,7 @@ from app.ml.tables.cells import Flaw, flaw, read_cells
 from app.suggestions import closest, quoted
 
 MAX_FAULTS = 100
-"""Faults listed in one refusal; its detail says how many there are."""
+"""Faults listed in one refusal; its detail counts all of them."""
 MAX_NAMES = 10
 """Columns named in the fault of one row."""
 
@@ -34,7 +34,7 @@ class Incoming(NamedTuple):
     table: pa.Table | Matrix
     """The good rows: all of them, unless bad ones were let pass. A raw matrix if it came as one."""
     rows: int
-    """How many were sent."""
+    """Number of rows in the request."""
     good: NDArray[np.intp]
     """Indices of the body's rows that `table` holds, in order."""
     faults: list[Fault]
@@ -94,12 +94,12 @@ def read_rows(
 
 
 class _Places(NamedTuple):
-    """Where the faults are, in reading order. `column` is -1 where the whole row is at fault."""
+    """Places of the faults, in reading order. `column` is -1 where the whole row is at fault."""
 
     row: NDArray[np.intp]
     column: NDArray[np.intp]
     position: NDArray[np.intp]
-    """Of the value within its column."""
+    """Number of the value within its column."""
 
     @classmethod
     def of(cls, sent: _Sent, flawed: Sequence[list[int]]) -> "_Places":
@@ -229,7 +229,7 @@ def _unbroken(rows: int, broken: dict[int, Flaw]) -> NDArray[np.intp]:
 
 
 def _positions(header: object) -> dict[str, int]:
-    """Where each name stands. Raises InvalidRequest for what is no name, and for a name given twice."""
+    """Position of each name. Raises InvalidRequest for what is no name, and for a name given twice."""
     if not isinstance(header, list) or not header:
         raise _refused("/columns", "A list of column names is needed.")
     position: dict[str, int] = {}

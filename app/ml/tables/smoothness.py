@@ -1,14 +1,14 @@
 """Nature makes no leaps, or does she: have rows that are near each other like values? (LION 2)
 
-Every method here leans on it. For each column the others say which row is nearest, and the difference from its value is
-compared with that from any row:
+Every method here leans on it. For each column the others determine which row is nearest, and the difference from its
+value is compared with that from any row:
 
     smoothness = 1 − mean |yᵢ − y_nearest(i)| / mean |yᵢ − yⱼ|,
 
 1 where near rows agree, 0 where they are no more alike than any two; of categories |yᵢ − yⱼ| is 0 or 1. Distances are
 sums of squared differences, each column's divided by their mean over all pairs, so that units play no part; a missing
 value is at that mean distance from everything. Equally near rows are drawn from. Only a sample of the rows is compared,
-so that what is small or needs many columns may escape it: where 2 of 20 columns, or 10 of 100, tell classes apart with
+so that what is small or needs many columns may escape it: where 2 of 20 columns, or 10 of 100, separate classes with
 an AUC of .90 and .80 the interval holds 0 (`make_classification` of scikit-learn, 3,000 rows, `class_sep` 0.5). A value
 near 0 is therefore no sign that there is little to learn, and no plan warns of it.
 
@@ -56,7 +56,7 @@ class SampledColumn(NamedTuple):
 
 
 def of(columns: Mapping[str, SampledColumn]) -> dict[str, Metric]:
-    """Of every column with enough values that vary, if another one varies too. All are of the same rows."""
+    """Smoothness of every column with enough values that vary, if another one varies too. All are of the same rows."""
     varying = {name: column for name, column in columns.items() if _varies(column.values)}
     if len(varying) < 2:
         return {}
@@ -107,7 +107,7 @@ def _metric(apart: Matrix, total: Matrix) -> Metric:
 
 
 def _variance(pull: Vector, nearest: Labels) -> float:
-    """Of the mean of values (n,), each of the pair of a row and its nearest: pairs that share a row vary together."""
+    """Variance of the mean of values (n,), each of a row and its nearest: pairs that share a row vary together."""
     n = pull.size
     at_row = pull + np.bincount(nearest, pull, n)
     mutual = nearest[nearest] == np.arange(n)

@@ -68,7 +68,7 @@ class SearchSpec(TrainSpec):
     alternatives: list[AlgorithmSpec] = Field([], max_length=50, description="Algorithms to compare with `algorithm`.")
     grid: list[Grid] = Field([], max_length=10, description="Settings with lists of values, all combined.")
     draws: list[Draw] = Field([], max_length=20, description="Settings that are drawn at random.")
-    draw_count: int = Field(20, ge=1, le=MOST, description="How often to draw, for each combination of the grids.")
+    draw_count: int = Field(20, ge=1, le=MOST, description="Number of draws for each combination of the grids.")
 
 
 class Candidate(NamedTuple):
@@ -76,7 +76,7 @@ class Candidate(NamedTuple):
     """Value by pointer."""
     spec: TrainSpec
     root: str
-    """Where its algorithm stands in the request."""
+    """Pointer to its algorithm in the request."""
 
 
 A = TypeVar("A", Grid, Draw)
@@ -109,7 +109,7 @@ def _tried(spec: SearchSpec) -> Iterator[Candidate]:
 
 
 def _concerned(axes: Sequence[A], place: int) -> list[A]:
-    """What is tried with the algorithm at this place: 0 is `algorithm`, then the alternatives."""
+    """The axes that vary the algorithm at this place: 0 is `algorithm`, then the alternatives."""
     roots = "/preprocessing/", _root(place)
     return [axis for axis in axes if axis.pointer.startswith(roots)]
 

@@ -10,9 +10,9 @@ from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.training.train_spec import TrainSpec
 
 BASE_BYTES, BASE_SECONDS = 150 << 20, 0.25
-"""What the training process costs before the first row."""
+"""Memory and time of the training process before the first row."""
 SECONDS_PER_CELL = 8e-8
-"""Of reading, preparation and metrics, per number of the matrix and for every fit."""
+"""Time of reading, preparation and metrics, per number of the matrix and for every fit."""
 
 BATCH_CELLS = 1 << 19
 """Numbers learned at a time where memory does not hold all."""
@@ -21,11 +21,11 @@ FEWEST = 1000
 HELD = 5
 """Batches held at once: rows held out, the sample, the batch, and copies on the way."""
 SECONDS_PER_STREAMED_CELL = 4e-8
-"""Of one pass over what memory does not hold: mostly reading and preparing."""
+"""Time of one pass over a table that memory does not hold: mostly reading and preparing."""
 
 
 class Cost(NamedTuple):
-    """Of a training, roughly."""
+    """Estimated cost of a training."""
 
     memory_bytes: int
     seconds: float
@@ -79,7 +79,7 @@ def memory_faults(spec: TrainSpec, cost: Cost, size: Size, memory_bytes: float) 
 
 
 def closed_form(spec: TrainSpec, chosen: Sequence[TableColumn]) -> bool:
-    """Whether leave-one-out will hardly need a fit: see `app.ml.training.leave_one_out`."""
+    """True if leave-one-out will hardly need a fit: see `app.ml.training.leave_one_out`."""
     form, how = nested.entry_of(spec.algorithm).algorithm.leave_one_out, spec.preprocessing
     return (
         spec.validation.method == "loo"

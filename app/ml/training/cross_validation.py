@@ -1,4 +1,4 @@
-"""Judging a kind of fit by many fits of the training rows: folds, leave-one-out, bootstrap (LION 3.2, 5.2.3).
+"""Validation of a kind of fit by many fits of the training rows: folds, leave-one-out, bootstrap (LION 3.2, 5.2.3).
 
 Everything is learned anew in every fit, preparation too.
 """
@@ -32,7 +32,7 @@ from app.ml.training.training_set import TrainingSet
 T = TypeVar("T")
 _METRICS = TypeAdapter(list[Metric])
 Step = Callable[[float, str], None]
-"""Hears how far it is, 0 to 1, and what is being done."""
+"""Receives how far it is, 0 to 1, and what is being done."""
 
 
 class Validated(NamedTuple):
@@ -50,12 +50,12 @@ class Validated(NamedTuple):
 
 
 class _FoldResult(NamedTuple):
-    """Of one fit by rows it has not seen."""
+    """Result of one fit, on rows that it has not seen."""
 
     metrics: str
     """In JSON."""
     residuals: NDArray[np.float64]
-    """As in `Evaluation`."""
+    """Residuals of these rows, as in `Evaluation`."""
     kept: ScoredFold | None = None
 
 
@@ -67,7 +67,7 @@ class _Predicted(NamedTuple):
 
 
 class Fits(NamedTuple):
-    """What the fits have in common. They may be made at once."""
+    """Inputs that all fits share. They may be made at once."""
 
     training_set: TrainingSet
     rows: Labels
@@ -76,18 +76,18 @@ class Fits(NamedTuple):
     rng: np.random.Generator
     step: Step
     copies: Copies | None = None
-    """Of all rows of the training_set."""
+    """Duplicates among all rows of the training set."""
     kept_as: str | None = None
     """The name of the algorithm, if the fits of folds shall be kept where they may."""
 
     def of(self, rows: Labels) -> Fitted:
-        """Of places among `rows`."""
+        """The fit of these places among `rows`."""
         return fit_rows(self.training_set, self.rows[rows], self.seed)
 
-    def each(self, kind: type[T], works: Sequence[Callable[[], T]], what: str) -> Iterator[T]:
-        self.step(0.0, f"fitting {what} 1 of {len(works)}")
-        for done, made in enumerate(self.training_set.each(kind, works), 1):
-            self.step(done / len(works), f"fitted {what} {done} of {len(works)}")
+    def each(self, kind: type[T], tasks: Sequence[Callable[[], T]], what: str) -> Iterator[T]:
+        self.step(0.0, f"fitting {what} 1 of {len(tasks)}")
+        for done, made in enumerate(self.training_set.each(kind, tasks), 1):
+            self.step(done / len(tasks), f"fitted {what} {done} of {len(tasks)}")
             yield made
 
     def evaluated(
@@ -95,8 +95,8 @@ class Fits(NamedTuple):
     ) -> Iterator[tuple[Fold, Vector, ScoredFold | None]]:
         """The metrics of each split, the residuals of its test rows, and its fit where `whole` is given."""
         own = self.rng.spawn(len(splits)) if bars else [None] * len(splits)
-        works = [partial(self._fold_result, split, rng, whole) for split, rng in zip(splits, own, strict=True)]
-        for place, result in enumerate(self.each(_FoldResult, works, what)):
+        tasks = [partial(self._fold_result, split, rng, whole) for split, rng in zip(splits, own, strict=True)]
+        for place, result in enumerate(self.each(_FoldResult, tasks, what)):
             metrics = _METRICS.validate_json(result.metrics)
             yield Fold(fold=place + 1, rows=splits[place].test.size, metrics=metrics), result.residuals, result.kept
 
@@ -107,7 +107,7 @@ class Fits(NamedTuple):
         return _FoldResult(_METRICS.dump_json(result.metrics).decode(), result.residuals, kept)
 
     def predicted(self, rows: Labels) -> _Predicted:
-        """What a fit of all other rows predicts for these."""
+        """Predictions for these rows by a fit of all others."""
         fitted = self.of(np.delete(np.arange(self.rows.size), rows))
         data = self.training_set.data(fitted.preparation, self.rows[rows])
         return _Predicted(fitted.learned.predict(data.x))
@@ -125,7 +125,7 @@ class Fits(NamedTuple):
 
 
 def validate(fits: Fits, how: Validation) -> Validated | None:
-    """Of two training rows at least; None where only the test rows evaluate."""
+    """Validation on at least two training rows; None where only the test rows evaluate."""
     if fits.rows.size < 2:
         return None
     match how.method:
@@ -193,8 +193,8 @@ def _loo(fits: Fits) -> Validated:
     if predictions is None:
         predictions = np.full((rows.size, len(training_set.classes)) if training_set.classes else rows.size, np.nan)
     missing = np.flatnonzero(np.isnan(predictions.reshape(rows.size, -1)).any(axis=1))
-    works = [partial(fits.predicted, np.array([row])) for row in missing.tolist()]
-    for row, made in zip(missing, fits.each(_Predicted, works, "without a row,"), strict=True):
+    tasks = [partial(fits.predicted, np.array([row])) for row in missing.tolist()]
+    for row, made in zip(missing, fits.each(_Predicted, tasks, "without a row,"), strict=True):
         predictions[row] = made.value[0]
     ways = {rows.size: "by a fit for each", 0: "in closed form"}
     result = (
@@ -209,8 +209,8 @@ def _without_groups(fits: Fits, groups: Labels) -> Validated | None:
     left_out = members(groups)
     if len(left_out) < 2:
         return None
-    works = [partial(fits.predicted, rows) for rows in left_out]
-    predictions = np.concatenate([made.value for made in fits.each(_Predicted, works, "without a group,")])
+    tasks = [partial(fits.predicted, rows) for rows in left_out]
+    predictions = np.concatenate([made.value for made in fits.each(_Predicted, tasks, "without a group,")])
     result = f"Leave-one-group-out predicts each of {len(left_out)} groups of these by a fit of all the others."
     equal = fits.equal([Split(np.flatnonzero(groups != group), rows) for group, rows in enumerate(left_out)])
     return _compared(fits, predictions[np.argsort(np.concatenate(left_out))], result, equal)

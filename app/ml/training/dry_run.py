@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.job import Estimate
 from app.ml.training.plan import Plan
 
@@ -9,7 +10,7 @@ from app.ml.training.plan import Plan
 class TrainEstimate(Estimate):
     """Estimate of a training."""
 
-    task: str = Field(description="Task: regression, classification, clustering, projection or density.")
+    task: str = Field(description=TASK)
     features: list[str] = Field(description="Columns to learn from.")
     rows: int = Field(description="Number of rows.")
     memory_bytes: int = Field(description="Rough peak of the training process.")

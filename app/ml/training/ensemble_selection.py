@@ -30,14 +30,14 @@ from app.wire import Wire
 MOST = 50
 """Candidates whose predictions are kept, the best so far: as many as may sit on a committee."""
 NUMBERS = 1 << 22
-"""Of all predictions kept (32 MiB)."""
+"""Limit on the numbers of all predictions that are kept (32 MiB)."""
 
 
 class EnsembleMember(Wire):
     """Member of an ensemble."""
 
     candidate: int = Field(description="Place in the list of candidates, from 0.")
-    weight: int = Field(description="How often it was chosen.")
+    weight: int = Field(description="Number of times that it was chosen.")
 
 
 class Ensemble(Wire):
@@ -54,7 +54,7 @@ class Ensemble(Wire):
     validation: Metric = Field(description="Mean over the folds; the same rows have chosen the members: it flatters.")
     expected: Metric = Field(description="The same of ensembles chosen by the other folds alone: what to expect.")
     gain: Metric = Field(
-        description="How much better these are than the one candidate that the other folds would have chosen, fold by "
+        description="Gain over the one candidate that the other folds would have chosen, fold by "
         "fold, with the interval of the difference."
     )
     evidence: str = Field(description="Evidence behind the metrics: one sentence with rows, folds and seed.")
@@ -112,7 +112,7 @@ class Comparison(NamedTuple):
 
 
 def value(evaluation: Evaluation, metric: str) -> float:
-    """Of all rows; NaN where undefined."""
+    """The metric of all rows; NaN where undefined."""
     values = [one.value for one in evaluation.metrics if one.name == metric and one.label is None]
     return np.nan if not values or values[0] is None else values[0]
 

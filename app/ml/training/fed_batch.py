@@ -15,7 +15,8 @@ from app.ml.contract.columns import TableColumn
 from app.ml.contract.labels import UNKNOWN, Class, codes_of
 from app.ml.evaluation.validation import Validation
 from app.ml.models.conformal import UNCALIBRATED
-from app.ml.models.model import Header, Model
+from app.ml.models.header import Header
+from app.ml.models.model import Model
 from app.ml.preparation.arrow_columns import pointer
 from app.ml.preparation.target import Target
 from app.ml.tables.casting import kinds_used, recast_columns, training_of

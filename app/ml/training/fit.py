@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.ml.contract.algorithm import Data, Fit, Labels, Learned, Progress, Vector, silent
+from app.ml.contract.algorithm import Data, Fit, FittedLearner, Labels, Progress, Vector, silent
 from app.ml.evaluation.evaluation import Evaluation, evaluate
 from app.ml.evaluation.predictions import predictions
 from app.ml.evaluation.splits import evenly
@@ -22,7 +22,7 @@ class Fitted(NamedTuple):
     """Learned from the same rows."""
     data: Data
     fit: Fit[Any]
-    learned: Learned
+    learned: FittedLearner
 
 
 def fit_rows(training_set: TrainingSet, rows: Labels, seed: int, progress: Progress = silent) -> Fitted:

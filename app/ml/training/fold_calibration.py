@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.catalogue import find
-from app.ml.contract.algorithm import Labels, Learned, Vector
+from app.ml.contract.algorithm import FittedLearner, Labels, Vector
 from app.ml.evaluation.splits import Split
 from app.ml.models import state_format
 from app.ml.models.conformal import ADAPTIVE, ENOUGH, Calibration, has_own
@@ -28,7 +28,7 @@ class ScoredFold(NamedTuple):
 
 
 def small(training_set: TrainingSet, rows: Labels, splits: Sequence[Split]) -> bool:
-    """Whether fits of these folds may be kept. Rows of a group are not alike by themselves: no guarantee is known."""
+    """True if fits of these folds may be kept. Rows of a group are dependent: no guarantee is known for them."""
     return (
         training_set.task.of_numbers
         and training_set.groups is None
@@ -47,7 +47,7 @@ def scored(training_set: TrainingSet, name: str, whole: Preparation, fitted: Fit
     if not _known(whole, fitted.preparation):
         return None
     view = View.of(fitted.preparation, "none", whole, np.zeros(0, np.intp), 0)
-    learned = Learned(training_set.algorithm, find(name).learner(training_set.params), fitted.fit.state, view)
+    learned = FittedLearner(training_set.algorithm, find(name).learner(training_set.params), fitted.fit.state, view)
     data = training_set.data(fitted.preparation, rows)
     with np.errstate(all="ignore"):
         spread = _spread(training_set, fitted)
@@ -82,7 +82,7 @@ def _spread(training_set: TrainingSet, fitted: Fitted) -> NDArray[np.float64]:
 
 
 def _known(whole: Preparation, part: Preparation) -> bool:
-    """Whether every level of the part is one of the whole: where levels are many, the most frequent may differ."""
+    """True if every level of the part is one of the whole: where levels are many, the most frequent may differ."""
     levels = {column.name: column.levels for column in whole.inputs}
     return all(
         set(column.levels or ()) <= set(levels[column.name] or ()) if column.name in levels else False

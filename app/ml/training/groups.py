@@ -1,4 +1,4 @@
-"""Groups of rows that belong together: what a plan says about the column that names them."""
+"""Groups of rows that belong together: faults and facts of the column that names them."""
 
 from collections.abc import Iterator, Mapping
 
@@ -42,7 +42,7 @@ def group_warnings(how: Validation, known: Mapping[str, TableColumn], features: 
 
 
 def units_of(how: Validation, known: Mapping[str, TableColumn], rows: int) -> int:
-    """What splits divide: the rows, or their groups."""
+    """Number of units that splits divide: the rows, or their groups."""
     return rows if how.group is None else min(rows, groups_of(known[how.group], rows))
 
 

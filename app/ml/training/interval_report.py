@@ -24,7 +24,7 @@ FEWEST = 10
 SHORT = 0.05
 """A fifth is warned of where its coverage is surely this far below the confidence."""
 GUARANTEES = {
-    "algorithm": "The algorithm computes the intervals: they cover as many targets as the confidence says if its model "
+    "algorithm": "The algorithm computes the intervals: they cover the stated share of targets if its model "
     "of the noise is right.",
     "split-conformal": "Errors on rows held out set the widths: on average over rows, the intervals cover at least the "
     "confidence of new targets, whatever their distribution, if new rows are like those held out.",
@@ -46,7 +46,7 @@ UNBOUNDED = (
 
 
 def interval_report(model: Model, predicted: Vector, ends: Matrix, truth: Vector) -> IntervalReport | None:
-    """Of rows: predictions (n,), ends of their 95 % intervals (n, 2), targets (n,). None beyond finite predictions."""
+    """Report on predictions (n,), their 95 % intervals (n, 2) and targets (n,). None beyond finite predictions."""
     if not np.isfinite(predicted).all():
         return None
     inside = (ends[:, 0] <= truth) & (truth <= ends[:, 1])
@@ -78,13 +78,13 @@ def _condition(model: Model) -> str:
 
 
 def bounds_observations(model: Model) -> bool:
-    """Whether the model has intervals of new targets, not of their mean."""
+    """True if the model has intervals of new targets, not of their mean."""
     bounds_mean = model.algorithm.interval_of_mean(model.params)
     return model.task.of_numbers and model.algorithm.interval is not None and not bounds_mean
 
 
 def held_out_report(model: Model, training_set: TrainingSet, fitted: Fitted, rows: Labels) -> IntervalReport | None:
-    """Of rows held out in training; None without rows, or without intervals of new targets."""
+    """Report on rows held out in training; None without rows, or without intervals of new targets."""
     if not rows.size or not bounds_observations(model):
         return None
     rows = rows[evenly(rows.size, MOST_ERRORS)]

@@ -1,4 +1,4 @@
-"""Names of rows: what a plan says about the column of items, and the names as a model keeps them."""
+"""Names of rows: faults of the column of items, and the names as a model keeps them."""
 
 from collections.abc import Iterator
 

@@ -3,7 +3,7 @@
 The fit of all rows but one learns its own preparation. The closed form has but one, of all rows. The two agree if
 
 - columns are not scaled, or it does not change the predictions (least squares with an intercept);
-- no missing number is filled in by what the other rows say;
+- no missing number is filled in from the other rows;
 - no category is rare enough to count as `other`, which another row may change;
 - classes have no weights, which would change with the row;
 - a row is not the only one of its category: these rows are left to a fit of their own, as are those that the
@@ -23,7 +23,7 @@ UNDERSTOOD = {"scaling", "imputation", "max_levels", "target_minimum", "target_m
 
 
 def closed_form(training_set: TrainingSet, rows: Labels) -> NDArray[Any] | None:
-    """Predictions for each of these rows by a fit of the others, NaN where only that fit can tell; None: everywhere."""
+    """Predictions for each of these rows by a fit of the others, NaN where that fit is needed; None: everywhere."""
     form = training_set.algorithm.leave_one_out
     if form is None or training_set.class_weight is not None:
         return None
@@ -39,7 +39,7 @@ def closed_form(training_set: TrainingSet, rows: Labels) -> NDArray[Any] | None:
 
 
 def steady(training_set: TrainingSet, preparation: Preparation, rows: Labels, *, unscaled: bool) -> bool:
-    """Whether the preparation without any one row gives the same predictions as that of all of them."""
+    """True if the preparation without any one row gives the same predictions as that of all of them."""
     how = training_set.preprocessing
     if how.model_dump(exclude=UNDERSTOOD, exclude_defaults=True):
         return False

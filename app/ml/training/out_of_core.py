@@ -43,7 +43,7 @@ FIRSTS = 4096
 
 
 class Draw(NamedTuple):
-    """What becomes of each row of a table."""
+    """The part of each row of a table: training or held out, in the sample or not."""
 
     seed: int
     test: float
@@ -52,7 +52,7 @@ class Draw(NamedTuple):
     """Share of the others that are in the sample too."""
 
     def of(self, first: int, count: int) -> tuple[Truths, Truths]:
-        """Of `count` rows from number `first` on: whether they are held out, and whether they are in the sample."""
+        """Two masks of `count` rows from number `first` on: those held out, and those in the sample."""
         held, sampled = (self._numbers(place, first, count) < share for place, share in enumerate(self[1:]))
         return held, held | sampled
 
@@ -79,9 +79,9 @@ class Stream:
     source: "_Source"
     sample: pa.Table
     split: Split
-    """Of the sample's rows."""
+    """Split of the sample's rows."""
     numbers: Labels
-    """Where the sample's rows are in the table."""
+    """Numbers of the sample's rows in the table."""
     kept: Labels
     """Rows of the table that are not held out whatever the draw, ascending."""
     spans: Range
@@ -133,7 +133,7 @@ class _Look(NamedTuple):
     sample: pa.Table
     numbers: Labels
     held: Truths
-    """Of the sample's rows: whether they are held out."""
+    """Mask of the sample's rows that are held out."""
     kept: Labels
     spans: Range
     rows: int
@@ -210,7 +210,7 @@ class _Source(NamedTuple):
 
 
 class _Firsts:
-    """Where classes and categories are met first."""
+    """First rows of classes and categories."""
 
     def __init__(self) -> None:
         self._met: defaultdict[int, set[Any]] = defaultdict(set)

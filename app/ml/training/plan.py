@@ -31,7 +31,7 @@ from app.ml.training.train_spec import TrainSpec
 
 
 class Plan(NamedTuple):
-    """What a request without faults means for one table. It is made once and handed on."""
+    """A request without faults, resolved for one table. It is made once and handed on."""
 
     spec: TrainSpec
     """The request, with what follows from the task."""
@@ -49,7 +49,7 @@ class Plan(NamedTuple):
     batch_rows: int | None
     """Rows learned at a time, where memory does not hold all: see `app.ml.training.out_of_core`."""
     units: int
-    """What splits divide: rows, or groups of them."""
+    """Number of units that splits divide: rows, or groups of them."""
     memory_limit: float = math.inf
     """Bytes that the training process may take."""
     projection: Projection | None = None

@@ -41,7 +41,7 @@ def _many_categories(column: TableColumn, spec: TrainSpec) -> str:
         return f"{lead}: each is replaced by a mean of the target."
     more = "" if limit == MAX_LEVELS else f"raise preprocessing.max_levels (at most {MAX_LEVELS}), or "
     encode = 'set preprocessing.categories to "target", which encodes every category by the mean of the target'
-    return f"{lead}: the rarest count as one, other. To tell them apart, {more}{encode}."
+    return f"{lead}: the rarest count as one, other. To keep them apart, {more}{encode}."
 
 
 def batch_warnings(batch: int | None) -> Iterator[str]:

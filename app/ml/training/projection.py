@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from app.errors import Fault
 from app.ml.catalogue import find
-from app.ml.contract.algorithm import JSON, Learned, Task
+from app.ml.contract.algorithm import JSON, FittedLearner, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.task import PredictionKind
-from app.ml.models.model import Header, Model
+from app.ml.models.header import Header
+from app.ml.models.model import Model
 from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.preparation.projected import Projected
 from app.ml.training.train_spec import TrainSpec
@@ -35,7 +36,7 @@ class Projection(NamedTuple):
 
     @property
     def receipt(self) -> dict[str, JSON]:
-        """What it adds to the receipt of a training."""
+        """Its part of the receipt of a training."""
         return {
             "model": self.model,
             "version": self.version,
@@ -68,7 +69,7 @@ class Projection(NamedTuple):
     def before(self, model: Model) -> Model:
         """The model of the coordinates as one of the table."""
         front = self._model
-        projection = Learned(front.algorithm, find(front.name).learner(front.params), front.state)
+        projection = FittedLearner(front.algorithm, find(front.name).learner(front.params), front.state)
         return replace(model, preparation=Projected.chained(front.preparation, projection, model.preparation))
 
     @property

@@ -16,7 +16,7 @@ from app.ml.training.training_set import TrainingSet
 
 
 class Number(NamedTuple):
-    """What a number is of."""
+    """Meaning of a number that refits compare."""
 
     group: str
     """coefficient, prediction or measure."""
@@ -24,7 +24,7 @@ class Number(NamedTuple):
     label: str | None = None
     row: int | None = None
     average: str | None = None
-    """How a measure of all classes is made of those of each: "macro"."""
+    """Average over classes by which a metric is made of theirs: "macro"."""
 
 
 Numbers: TypeAlias = dict[Number, float]
@@ -91,10 +91,10 @@ def refit(
     def without(rows: Labels) -> _Refit:
         return _Refit.of(_numbers_of(training_set, fit_rows(training_set, np.delete(every, rows), seed), options))
 
-    works = [partial(simulated if noise else drawn, own) for own in rng.spawn(resamples)]
-    works += [partial(without, rows) for rows in units]
+    tasks = [partial(simulated if noise else drawn, own) for own in rng.spawn(resamples)]
+    tasks += [partial(without, rows) for rows in units]
     refits = []
-    for made in training_set.each(_Refit, works):
+    for made in training_set.each(_Refit, tasks):
         refits.append(made.by_number)
         step(1 + len(refits), fits, refits[-1] if len(refits) <= resamples else {})
     draws, left_out = refits[:resamples], refits[resamples:]

@@ -46,7 +46,7 @@ class EvaluatedFit(NamedTuple):
     equal: Equal
     """Test rows that equal training rows."""
     preparation: Preparation
-    """What made the matrix that the algorithm saw."""
+    """The preparation that made the matrix of the algorithm."""
     conditioning: Conditioning | None
     springs: Springs | None
     rows: int
@@ -127,10 +127,10 @@ def _prototypes(training_set: TrainingSet, evaluated: EvaluatedFit) -> list[Rest
 
 
 def unscaled_summary(training_set: TrainingSet, fit: Fit[Any], preparation: Preparation) -> UnscaledSummary | None:
-    tell = training_set.algorithm.unscaled
-    if tell is None:
+    summarise = training_set.algorithm.unscaled
+    if summarise is None:
         return None
-    result = tell(training_set.params, fit.state, preparation.scaling.affine())
+    result = summarise(training_set.params, fit.state, preparation.scaling.affine())
     return UnscaledSummary(
         columns=list(preparation.layout.plain_names),
         summary=readable(result, preparation, training_set.classes),
@@ -142,7 +142,7 @@ def _reuse(spec: TrainSpec, data_digest: str) -> Reuse:
 
 
 def finite(value: Any) -> JSON:
-    """As JSON has it: no numpy, and null for what is not a finite number."""
+    """The value as JSON: no numpy, and null for a number that is not finite."""
     match value:
         case np.ndarray() | np.generic():
             return finite(value.tolist())
@@ -156,7 +156,7 @@ def finite(value: Any) -> JSON:
 
 
 def readable(result: Any, preparation: Preparation, classes: Sequence[Class]) -> JSON:
-    """As `finite`; columns, categories and classes by name where the algorithm, which knows none, tells numbers."""
+    """The value as `finite` returns it, with names for the numbers of columns, categories and classes."""
     return _named(finite(result), preparation, classes)
 
 
@@ -208,7 +208,7 @@ def monitor_curves(curves: Mapping[str, Sequence[float]]) -> Iterator[ReportCurv
 
 
 def _line(training_set: TrainingSet, evaluated: EvaluatedFit, split: Split) -> Iterable[ReportCurve]:
-    """Of a regression on one input: what is fitted, over the input."""
+    """The fitted function over the input, of a regression on one input."""
     if not training_set.task.of_numbers or len(evaluated.preparation.inputs) > 1:
         return ()
     algorithm = turned_back(training_set.preprocessing.target, training_set.algorithm)

@@ -1,7 +1,7 @@
 """Choosing among candidates: all on the same folds, compared pair by pair (LION 3.1, 3.2, 5.2.1, 5.2.3, 8.3).
 
 The folds divide the training rows; the test rows see the chosen one only. Preparation is learned anew in every fold.
-The metrics of many candidates on the same folds flatter the best of them: its test metrics tell what to expect.
+The metrics of many candidates on the same folds flatter the best of them: its test metrics show what to expect.
 
 The interval of a difference is Student's t of the differences fold by fold, which share their rows: approximate, but
 free of what makes a fold easy or hard for everyone.
@@ -56,7 +56,7 @@ class CandidateResult(Wire):
     train: Metric | None = Field(None, description="The same on the rows that were learned from: never a promise.")
     folds: list[float | None] = Field([], description="Value of the metric, fold by fold.")
     behind: Metric | None = Field(
-        None, description="How much worse than the first in rank, fold by fold, with the interval of the difference."
+        None, description="Difference from the first in rank, fold by fold, with the interval of the difference."
     )
     error: str | None = Field(
         None, description="Reason why the candidate could not be evaluated; null: it was evaluated."
@@ -117,8 +117,8 @@ def rank(
     comparison, kept = Comparison(training_set, rows, splits, name), list[Contender]()
     scores: list[_Scores] = []
     stages(0.0, f"candidate 1 of {len(found)}")
-    works = [partial(_scores, comparison, candidate.spec) for candidate in found]
-    for place, score in enumerate(training_set.each(_Scores, works)):
+    tasks = [partial(_scores, comparison, candidate.spec) for candidate in found]
+    for place, score in enumerate(training_set.each(_Scores, tasks)):
         contender = Contender(place, found[place].spec, _cost(name, score.validation), score.predictions)
         kept = with_one_more(kept, contender, comparison.room)
         scores.append(score._replace(predictions=np.zeros(0)))
@@ -154,7 +154,7 @@ def _scores(comparison: Comparison, spec: TrainSpec) -> _Scores:
 
 
 def _in_order(predictions: Sequence[NDArray[np.float64]], comparison: Comparison) -> NDArray[np.float64]:
-    """Of all rows, where there is room."""
+    """Predictions of all rows in their order, where there is room."""
     if comparison.room < 2 or not predictions:
         return np.zeros(0)
     back = np.argsort(np.concatenate([split.test for split in comparison.splits]))

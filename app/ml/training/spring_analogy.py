@@ -17,11 +17,11 @@ from app.ml.training.training_set import TrainingSet
 
 SHOWN = 200
 RESTS = 1e-8
-"""Of the forces that there would be if none of them cancelled another."""
+"""Tolerance, as a share of the forces that there would be if none of them cancelled another."""
 
 
 def springs(training_set: TrainingSet, fitted: Fitted, rows: Labels) -> Springs | None:
-    """Of a regression by least squares, else None. rows: fitted on, as numbers of the dataset."""
+    """Forces of a regression by least squares, else None. rows: fitted on, as numbers of the dataset."""
     if not training_set.task.of_numbers or not training_set.algorithm.least_squares:
         return None
     data = transformed(training_set.preprocessing.target, fitted.data, errors_known=training_set.errors_known)

@@ -1,7 +1,8 @@
 """Would slightly different data give other coefficients? (LION 4.7)
 
-Two ways to ask: how nearly the inputs depend on each other, and fits of inputs that are a little off. Of two inputs
-that say the same, one coefficient may grow at the cost of the other without any change of the predictions.
+Two measures: how nearly the inputs depend on each other, and fits of inputs that are a little off. Of two inputs
+that carry the same information, one coefficient may grow at the cost of the other without any change of the
+predictions.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ ALARMING = 10.0
 
 
 def look(training_set: TrainingSet, fitted: Fitted, seed: int) -> Conditioning | None:
-    """Of a model that is linear in the columns; None for any other, or too many columns."""
+    """Conditioning of a model that is linear in the columns; None for any other, or too many columns."""
     data, algorithm = fitted.data, training_set.algorithm
     if algorithm.linear is None or not 1 <= data.x.shape[1] <= MOST_COLUMNS:
         return None

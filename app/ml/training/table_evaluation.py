@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.errors import Fault
-from app.ml.contract.algorithm import JSON, Data, Labels, Learned, Matrix, Task, Vector
+from app.ml.contract.algorithm import JSON, Data, FittedLearner, Labels, Matrix, Task, Vector
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.labels import UNKNOWN, Class, codes_of
 from app.ml.contract.progress import Reporter, Stages
@@ -19,7 +19,8 @@ from app.ml.evaluation.rejection import decided_by
 from app.ml.evaluation.report import IntervalReport
 from app.ml.evaluation.splits import holdout
 from app.ml.evaluation.time_splits import latest, read_times
-from app.ml.models.model import Header, Model
+from app.ml.models.header import Header
+from app.ml.models.model import Model
 from app.ml.nested import meaning
 from app.ml.preparation.target import Target, read_target
 from app.ml.statistics.intervals import CONFIDENCE, Resamples
@@ -88,7 +89,8 @@ def split_columns(receipts: Sequence[Mapping[str, JSON]]) -> list[str]:
 
 
 def sealed_rows(receipts: Sequence[Mapping[str, JSON]], target: Target, table: pa.Table) -> Labels | None:
-    """Places within `target.rows` that all of these trainings held out of their table; None if one does not say.
+    """Places within `target.rows` that all of these trainings held out of their table; None if one does not record
+    them.
 
     One that read its table in parts does not: what became of a row hung on its neighbours.
     """
@@ -132,7 +134,7 @@ def evaluate_table(
     if not model.task.supervised:
         stages(0.1, "predicting")
         data = Data.of(model.task, model.preparation.matrix(model.preparation.raw(table)), missing=True)
-        learned = Learned(model.algorithm, model.params, model.state)
+        learned = FittedLearner(model.algorithm, model.params, model.state)
         return EvaluatedModel(evaluate(data, predictions(learned, data, data), (), rng), target.rows, {})
     values, probabilities, accepted, ends = _predicted(model, table, stages)
     stages(0.8, "measuring")
@@ -206,7 +208,7 @@ def _fits(given: ColumnKind, wanted: ColumnKind) -> bool:
 
 
 def _kind_of(header: Header) -> ColumnKind:
-    """Of the target, as the model learned it."""
+    """Kind of the target in training."""
     first = (header.classes or (0.0,))[0]
     if isinstance(first, bool):
         return ColumnKind.BOOLEAN

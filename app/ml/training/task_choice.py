@@ -10,7 +10,7 @@ from app.ml.training.train_spec import TrainSpec
 
 
 def chosen_task(spec: TrainSpec, known: Mapping[str, TableColumn]) -> tuple[Task | None, list[Fault]]:
-    """The task, or none if it cannot be determined; and what speaks against it."""
+    """The task, or none if it cannot be determined; and the faults of the choice."""
     algorithm = nested.entry_of(spec.algorithm).algorithm
     name, offered = spec.algorithm.name, sorted(algorithm.tasks)
     given = spec.target is not None
@@ -26,7 +26,7 @@ def chosen_task(spec: TrainSpec, known: Mapping[str, TableColumn]) -> tuple[Task
 
 
 def _natural(target: str | None, known: Mapping[str, TableColumn], fitting: Sequence[Task]) -> Task | None:
-    """What follows from the target's kind; nothing from a column that is not there."""
+    """The task that follows from the target's kind; None for a column that does not exist."""
     if not any(task.supervised for task in fitting):
         return fitting[0]
     if target is None or target not in known:
@@ -43,7 +43,7 @@ def _not_offered(spec: TrainSpec, name: str, task: Task, offered: Sequence[Task]
 
 
 def classes_of(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task | None) -> int:
-    """Of the target; 0 where there are none, or nothing is known of them."""
+    """Number of classes of the target; 0 where there are none, or they are not known."""
     target = known.get(spec.target or "")
     if target is None or task is None:
         return 0

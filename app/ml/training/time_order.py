@@ -1,4 +1,4 @@
-"""Splits in order of time: what a plan says about the column of times."""
+"""Splits in order of time: faults and facts of the column of times."""
 
 from collections.abc import Iterator, Mapping
 

@@ -26,7 +26,7 @@ from app.ml.training.reporting import EvaluatedFit, report
 from app.ml.training.spring_analogy import springs
 
 READ, FOLDED, FITTED, EVALUATED = 0.05, 0.7, 0.9, 0.97
-"""How far a training is when these are done."""
+"""Shares of a training that are complete after each of these stages."""
 
 
 def train(
@@ -75,7 +75,7 @@ def train(
 
 
 def _validated(drawn: DrawnRows, planned: Plan, rng: np.random.Generator, stages: Stages) -> Validated | None:
-    """What other fits of the training rows say, where the request wants them."""
+    """Validation by other fits of the training rows, where the request has one."""
 
     def step(fraction: float, message: str) -> None:
         stages(READ + (FOLDED - READ) * fraction, message)

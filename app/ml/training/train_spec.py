@@ -62,9 +62,10 @@ class TrainSpec(Body):
     task: Task | None = Field(None, description="Task; null: regression for a numeric target, else classification.")
     algorithm: AlgorithmSpec = Field(description="Algorithm with its parameters.")
     preprocessing: Preprocessing = Field(
-        Preprocessing(), description="How columns become numbers; by default each of its fields has its own default."
+        Preprocessing(),
+        description="Preparation of columns as numbers; by default each of its fields has its own default.",
     )
     validation: Validation = Field(
-        Validation(), description="How the model is validated; by default each of its fields has its own default."
+        Validation(), description="Validation of the model; by default each of its fields has its own default."
     )
     seed: int = Field(0, ge=0, lt=2**63, description="Same seed, same bytes.")

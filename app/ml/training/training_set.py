@@ -15,8 +15,8 @@ from app.ml.contract.algorithm import (
     Data,
     Each,
     Fit,
+    FittedLearner,
     Labels,
-    Learned,
     Matrix,
     Params,
     Progress,
@@ -157,7 +157,7 @@ class TrainingSet(NamedTuple):
 
     @property
     def left_alone(self) -> frozenset[Accepts]:
-        """What the table has of what the algorithm takes as it is."""
+        """Inputs of the table that preparation leaves unchanged for the algorithm."""
         there = {
             Accepts.MISSING: bool(np.isnan(self.raw.values).any()),
             Accepts.CATEGORIES: any(words is not None for words in self.raw.vocabularies),
@@ -167,7 +167,7 @@ class TrainingSet(NamedTuple):
 
     @property
     def accepted(self) -> frozenset[Accepts]:
-        """What the algorithm takes as it is, with all learners within it."""
+        """Inputs that the algorithm accepts, with all learners within it."""
         return nested.accepts(self.algorithm, self.params, self.task)
 
     @property
@@ -239,7 +239,7 @@ class TrainingSet(NamedTuple):
 
     def fit(
         self, data: Data, seed: int, progress: Progress, batches: Batches | None = None
-    ) -> tuple[Fit[Any], Learned]:
+    ) -> tuple[Fit[Any], FittedLearner]:
         """data: in the target's own units, as are the predictions. batches: to learn instead, all rows."""
         how, context = self.preprocessing.target, nested.context(seed, progress, self.each)
 
@@ -247,7 +247,7 @@ class TrainingSet(NamedTuple):
             fit = self.algorithm.fit(self.params, self._turned(data), context)
         else:
             fit = fit_batches(self.algorithm, self.params, lambda turn: map(self._turned, batches(turn)), context)
-        learned = Learned(turned_back(how, self.algorithm), self.params, fit.state)
+        learned = FittedLearner(turned_back(how, self.algorithm), self.params, fit.state)
         if how != "none":
             fit = with_bias(how, fit, data, learned.algorithm.predict(self.params, fit.state, data.x))
         return fit, learned
@@ -258,7 +258,7 @@ class TrainingSet(NamedTuple):
         return self.algorithm.update(self.params, state, self._turned(data), nested.context(seed, each=self.each))
 
     def _turned(self, data: Data) -> Data:
-        """As the algorithm learns them: rows of classes weighted, the target transformed."""
+        """The rows as the algorithm is fitted to them: classes weighted, the target transformed."""
         return transformed(self.preprocessing.target, weighted(self.class_weight, data), errors_known=self.errors_known)
 
     def coded_as(self, classes: tuple[Class, ...] | None) -> "TrainingSet":

@@ -392,7 +392,7 @@ def test_shares_are_of_the_classes_own_bits(wine):
     np.testing.assert_allclose(predicted, ones / ones.sum(axis=1, keepdims=True), rtol=1e-9)
     product = ecoc.predict(ecoc.ECOC.model_validate(spec), state, wine.x)
     np.testing.assert_array_equal(predicted.argmax(axis=1), product.argmax(axis=1))
-    two = wine.take(wine.codes < 2).answering(Task.CLASSIFICATION, wine.y[wine.codes < 2], classes=2)
+    two = wine.take(wine.codes < 2).with_target(Task.CLASSIFICATION, wine.y[wine.codes < 2], classes=2)
     single = ecoc.fit(params, two, nested.context(0)).state
     (member,) = single.members
     np.testing.assert_allclose(ecoc.predict(params, single, two.x)[:, 0], member.predict(two.x)[:, 1], rtol=1e-9)
@@ -448,7 +448,7 @@ def test_a_given_code_is_learned_bit_by_bit(wine):
     state = ecoc.fit(params, wine, nested.context(0)).state
     assert state.code.tolist() == words
     for bit, member in zip(state.code.T, state.members, strict=True):
-        alone = nested.context(0).fit(params.estimator, wine.answering(wine.task, bit[wine.codes] * 1.0, classes=2))
+        alone = nested.context(0).fit(params.estimator, wine.with_target(wine.task, bit[wine.codes] * 1.0, classes=2))
         np.testing.assert_array_equal(member.predict(wine.x), alone.predict(wine.x))
     assert (ecoc.predict(params, state, wine.x).argmax(axis=1) == wine.codes).mean() > 0.9
 

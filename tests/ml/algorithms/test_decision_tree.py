@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from app.ml.algorithms.decision_tree import EXACT, DecisionTree, explain, fit, predict, summary
 from app.ml.contract.algorithm import Context, Data, Task
-from app.ml.numerics.trees.one_tree import depth, path, ways
+from app.ml.numerics.trees.one_tree import branches, depth, path
 
 NAN = np.nan
 C, R = Task.CLASSIFICATION, Task.REGRESSION
@@ -29,7 +29,7 @@ def grown(data, *, exact=True, **params):
     """The state, and its parts by name."""
     params = DecisionTree(**{"min_samples_leaf": 1, "splits": "exact" if exact else "binned", **params})
     state = fit(params, data, Context.of(0)).state
-    below = dict(zip(("left", "right", "missing"), ways(state.trees), strict=True))
+    below = dict(zip(("left", "right", "missing"), branches(state.trees), strict=True))
     return SimpleNamespace(**(state.trees._asdict() | state._asdict() | below), value=state.trees.values, state=state)
 
 
@@ -73,9 +73,9 @@ def best_gain(data, criterion, least=1):
             right = ~left & ~missing
             if data.weights[left].sum() < least or (data.weights[right].sum() < least and (right.any() or not branch)):
                 continue
-            ways = [left, right, missing] if branch else [left, right]
+            below = [left, right, missing] if branch else [left, right]
             before = impurity_of(data, everything if branch else ~missing, criterion)
-            found = max(found, before - sum(impurity_of(data, way, criterion) for way in ways))
+            found = max(found, before - sum(impurity_of(data, rows, criterion) for rows in below))
     return found
 
 
@@ -114,7 +114,7 @@ def test_the_root_has_the_best_split(task, classes, criterion, seed):
     tree = grown(data, criterion=criterion, max_depth=1, min_samples_leaf=least)
     name = criterion if task is C else "variance"
     assert tree.gain[0] == pytest.approx(best_gain(data, name, least), rel=1e-9)
-    below = [int(way[0]) for way in (tree.left, tree.right, tree.missing) if way[0] >= 0]
+    below = [int(side[0]) for side in (tree.left, tree.right, tree.missing) if side[0] >= 0]
     ends = leaves(tree, data.x)
     assert {*ends.tolist()} <= {0, *below}
     for node in below:
@@ -205,7 +205,7 @@ def noisy(task):
 
 @pytest.mark.parametrize("task", [C, R])
 def test_the_same_predictions_as_scikit_learn_on_new_rows(task):
-    """Thresholds lie half-way as theirs do, so rows in between go the same way."""
+    """Thresholds lie half-way as theirs do, so rows in between go to the same side."""
     data, new = noisy(task), rng(3).normal(size=(500, 5)).astype(np.float32)
     rival = DecisionTreeClassifier if task is C else DecisionTreeRegressor
     theirs = rival(max_depth=4, min_samples_leaf=10, random_state=0).fit(data.x, data.y)
@@ -276,8 +276,8 @@ def test_limits_are_kept():
     split = grown(data, min_samples_split=50)
     assert split.weight[split.column >= 0].min() >= 50
     gained = grown(data, min_impurity_decrease=100.0)
-    asks = gained.column >= 0
-    assert (gained.gain / gained.weight[0])[asks].min() >= 100
+    is_split = gained.column >= 0
+    assert (gained.gain / gained.weight[0])[is_split].min() >= 100
 
 
 def test_by_default_leaves_have_three_rows():
@@ -304,11 +304,11 @@ def test_up_to_a_size_any_value_may_divide_by_default():
     assert EXACT == 50_000, "as the parameter says"
 
 
-def test_gain_is_what_the_ways_have_less():
+def test_gain_is_what_the_children_have_less():
     tree = grown(real("wine"), max_depth=3)
     for node in np.flatnonzero(tree.column >= 0):
-        ways = [way[node] for way in (tree.left, tree.right, tree.missing) if way[node] >= 0]
-        left = sum(tree.weight[way] * tree.impurity[way] for way in ways)
+        below = [side[node] for side in (tree.left, tree.right, tree.missing) if side[node] >= 0]
+        left = sum(tree.weight[child] * tree.impurity[child] for child in below)
         assert tree.gain[node] == pytest.approx(tree.weight[node] * tree.impurity[node] - left)
     assert sum(summary(DecisionTree(), tree.state)["importances"][i]["importance"] for i in range(3)) <= 1
     assert (np.diff([part["importance"] for part in summary(DecisionTree(), tree.state)["importances"]]) <= 0).all()
@@ -484,7 +484,7 @@ def twin(data, rows, depth, least):
 def nested(tree, node=0):
     if tree.column[node] < 0:
         return (tree.weight[node],)
-    below = (nested(tree, way[node]) for way in (tree.left, tree.right))
+    below = (nested(tree, side[node]) for side in (tree.left, tree.right))
     return tree.column[node], tree.threshold[node], *below
 
 
@@ -541,9 +541,9 @@ def test_each_column_may_have_its_own_mode_for_the_missing(missing, exact):
     data = of(R, x, y, names=["age", "pay", "rest"])
     other = {"branch": ["age", "gone"], "both": ["pay", "rest"]}[missing]
     tree = grown(data, missing=missing, missing_exceptions=other, min_samples_leaf=5, exact=exact)
-    ways = {j: set((tree.missing[tree.column == j] > 0).tolist()) for j in range(3)}
-    assert ways[0] == {False}
-    assert True in ways[1]
+    below = {j: set((tree.missing[tree.column == j] > 0).tolist()) for j in range(3)}
+    assert below[0] == {False}
+    assert True in below[1]
     sums = grown(data, missing=missing, missing_exceptions=other, min_samples_leaf=5, oblique=3)
     for node in np.flatnonzero(sums.column >= 0):
         about = sums.column[node] - 3
@@ -553,7 +553,7 @@ def test_each_column_may_have_its_own_mode_for_the_missing(missing, exact):
 
 def test_bins_cost_little():
     data = noisy(R)
-    exact, bins = (grown(data, exact=way, min_samples_leaf=10) for way in (True, False))
+    exact, bins = (grown(data, exact=exact, min_samples_leaf=10) for exact in (True, False))
     assert risk(bins) == pytest.approx(risk(exact), rel=0.1)
 
 

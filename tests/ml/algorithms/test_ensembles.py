@@ -13,7 +13,7 @@ from app.ml import nested
 from app.ml.algorithms import additive, committee, random_subspace, stacking
 from app.ml.algorithms import feature_weighted_stacking as weighted
 from app.ml.catalogue import catalogue, find
-from app.ml.contract.algorithm import Context, Data, Learned, Task
+from app.ml.contract.algorithm import Context, Data, FittedLearner, Task
 from app.ml.models.model import decode
 from app.ml.numerics.sampling.folds import dealt, out_of_fold
 from tests.ml.training.test_train import run
@@ -46,7 +46,7 @@ def fitted(module, params_class, data, **spec):
 
 
 def one_by_one(fit):
-    return lambda lessons: (fit(lesson.spec, lesson.data()) for lesson in lessons)
+    return lambda fits: (fit(one.spec, one.data()) for one in fits)
 
 
 # stacking
@@ -68,7 +68,7 @@ def test_at_no_level_does_a_learner_predict_a_row_it_has_seen(module):
             assert not seen & set(x[:, 0])
             return algorithm.predict(params, state, x)
 
-        return Learned(replace(algorithm, predict=predict), spec, state)
+        return FittedLearner(replace(algorithm, predict=predict), spec, state)
 
     inner = {"name": module.ALGORITHM.fit.__module__.rpartition(".")[2], "estimators": [RIDGE, KNN], "cv": 4}
     params = module.ALGORITHM.params.model_validate({"estimators": [inner, RIDGE]})
@@ -93,7 +93,9 @@ def test_no_row_is_predicted_by_a_learner_that_has_seen_it():
             assert len(x) == n or not seen & set(x[:, 0]), "a row was predicted by a fit that had seen it"
             return learned.predict(x)
 
-        return Learned(type(learned.algorithm)(**{**vars(learned.algorithm), "predict": predict}), spec, learned.state)
+        return FittedLearner(
+            type(learned.algorithm)(**{**vars(learned.algorithm), "predict": predict}), spec, learned.state
+        )
 
     params = stacking.Stacking.model_validate({"estimators": [RIDGE, KNN]})
     stacking.fit(params, data, Context(np.random.default_rng(0), fit_all=one_by_one(watched)))
@@ -274,7 +276,7 @@ def test_the_average_is_no_worse_than_its_members_on_average(diabetes, wine):
 def stubs(predictions):
     """Learners that predict these, whatever the rows."""
     algorithm = replace(find("ridge").algorithm, predict=lambda _, state, __: state)
-    return tuple(Learned(algorithm, None, one) for one in predictions)
+    return tuple(FittedLearner(algorithm, None, one) for one in predictions)
 
 
 def test_the_mean_of_independent_members_has_an_mth_of_their_variance():

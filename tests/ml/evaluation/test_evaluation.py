@@ -12,7 +12,7 @@ from sklearn.metrics import r2_score
 from app.errors import InvalidData
 from app.ml import evaluation
 from app.ml.catalogue import find
-from app.ml.contract.algorithm import Algorithm, Context, Data, Fit, Learned, Params, Task
+from app.ml.contract.algorithm import Algorithm, Context, Data, Fit, FittedLearner, Params, Task
 from app.ml.evaluation.comparisons import across_folds, gaps
 from app.ml.evaluation.evaluation import evaluate
 from app.ml.evaluation.predictions import Predictions, predictions
@@ -29,7 +29,7 @@ def learned(task, predict, **more):
         predict=lambda _params, _state, x: predict(x),
         **more,
     )
-    return Learned(algorithm, Params(), ())
+    return FittedLearner(algorithm, Params(), ())
 
 
 def rng():
@@ -159,7 +159,7 @@ def without_intercept(x, y, name="linear", **params):
     algorithm = find(name).algorithm
     given = algorithm.params(fit_intercept=False, **params)
     data = Data.of(Task.REGRESSION, x, y)
-    return Learned(algorithm, given, algorithm.fit(given, data, Context.of(0)).state), data
+    return FittedLearner(algorithm, given, algorithm.fit(given, data, Context.of(0)).state), data
 
 
 def test_r2_without_an_intercept_is_named_and_that_of_nist():
@@ -176,7 +176,7 @@ def test_r2_without_an_intercept_is_named_and_that_of_nist():
 
 def test_r2_with_an_intercept_is_the_only_one():
     algorithm, data = find("linear").algorithm, Data.of(Task.REGRESSION, COLUMN, [1.0, 2.0, 4.0, 5.0])
-    model = Learned(algorithm, algorithm.params(), algorithm.fit(algorithm.params(), data, Context.of(0)).state)
+    model = FittedLearner(algorithm, algorithm.params(), algorithm.fit(algorithm.params(), data, Context.of(0)).state)
     assert {metric.name for metric in evaluated(model, data, data, (), rng()).metrics} == {"rmse", "mae", "r2"}
 
 

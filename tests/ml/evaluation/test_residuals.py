@@ -24,7 +24,7 @@ def test_of_the_book():
     assert tests["dagostino-k2"].p_value is None
     assert (found.outliers, found.normality_without_outliers) == (0, None)
     assert found.five_numbers == pytest.approx([-1.2, -0.2875, -0.025, 0.35, 1.1])
-    assert found.reading.startswith("Nothing speaks against")
+    assert found.reading.startswith("No evidence against")
 
 
 def test_outliers_are_named_largest_first_and_can_be_left_out():

@@ -10,7 +10,8 @@ from app.ml.job import Inputs, JobContext, Loaded, Source, Version
 from app.ml.jobs import combine, evaluate
 from app.ml.models import safetensors_format, seen_rows
 from app.ml.models.conformal import Calibration
-from app.ml.models.model import decode, digest, read_header
+from app.ml.models.header import read_header
+from app.ml.models.model import decode, digest
 from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec

@@ -11,7 +11,8 @@ from app.ml.contract.progress import unheard
 from app.ml.job import Inputs, JobContext, Loaded, Sheet, Source, Version
 from app.ml.jobs.evaluate import KIND, EvaluateRequest
 from app.ml.models import seen_rows
-from app.ml.models.model import decode, digest, read_header
+from app.ml.models.header import read_header
+from app.ml.models.model import decode, digest
 from app.ml.training import cost, out_of_core
 from app.ml.training.plan import plan
 from app.ml.training.train import train

@@ -8,7 +8,8 @@ from app.ml.contract.columns import TableColumn
 from app.ml.job import Inputs, Loaded, Sheet, Source, Version
 from app.ml.jobs import predict
 from app.ml.jobs.predict import PredictJobRequest
-from app.ml.models.model import decode, read_header
+from app.ml.models.header import read_header
+from app.ml.models.model import decode
 from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec

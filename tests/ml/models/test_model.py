@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from app.errors import CorruptModel, InvalidData, RetiredFormat
 from app.ml.contract.columns import TableColumn
 from app.ml.models import safetensors_format
-from app.ml.models.model import Predicted, decode, digest, encode, read_header
+from app.ml.models.header import read_header
+from app.ml.models.model import Predicted, decode, digest, encode
 from app.ml.preparation.flags import Flagged
 from app.ml.training.plan import plan
 from app.ml.training.train import train

@@ -7,8 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from app.errors import CorruptModel, InvalidRequest
 from app.ml.contract.columns import ColumnKind, InputColumn, TableColumn
+from app.ml.models.header import read_header
 from app.ml.models.member_view import View, common
-from app.ml.models.model import decode, encode, read_header
+from app.ml.models.model import decode, encode
 from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.request import Preprocessing

@@ -14,7 +14,8 @@ from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.progress import unheard
 from app.ml.job import Inputs, JobContext, Loaded, Sheet, Source, Version
 from app.ml.jobs import evaluate, search
-from app.ml.models.model import decode, digest, read_header
+from app.ml.models.header import read_header
+from app.ml.models.model import decode, digest
 from app.ml.tables.casting import recast_cells
 from app.ml.tables.rows import read_rows
 from app.ml.training.plan import plan

@@ -7,7 +7,8 @@ from sklearn.datasets import load_diabetes, load_iris
 
 from app.errors import CorruptModel, InvalidRequest
 from app.ml.models.golden import check_golden
-from app.ml.models.model import decode, encode, read_header
+from app.ml.models.header import read_header
+from app.ml.models.model import decode, encode
 from app.ml.training import cost, out_of_core
 from app.ml.training.plan import plan
 from app.ml.training.projection import Projection

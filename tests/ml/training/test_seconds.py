@@ -95,7 +95,7 @@ def test_fits_within_are_counted_as_they_are_made(spec, task):
         train_mask.append(rows.x.size)
         return context.fit(inner, rows)
 
-    watched = dataclasses.replace(context, fit_all=lambda lessons: (fit(one.spec, one.data()) for one in lessons))
+    watched = dataclasses.replace(context, fit_all=lambda fits: (fit(one.spec, one.data()) for one in fits))
     entry = find(spec["name"])
     params = entry.spec.model_validate(spec)
     entry.algorithm.fit(params, data, watched)

@@ -21,7 +21,8 @@ from app.ml.contract.progress import Stages
 from app.ml.evaluation.splits import holdout
 from app.ml.models.conformal import UNCALIBRATED
 from app.ml.models.golden import check_golden
-from app.ml.models.model import decode, encode, read_header
+from app.ml.models.header import read_header
+from app.ml.models.model import decode, encode
 from app.ml.numerics import jit
 from app.ml.training.plan import plan
 from app.ml.training.train import train

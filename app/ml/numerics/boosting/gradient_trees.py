@@ -23,7 +23,7 @@ from app.ml.numerics.trees.forest import Trees
 SUMS, FINEST = 61, 20
 """Bits for the sums of gradients and of curvatures over all rows; and, at most, for one row's curvature."""
 LEAST_CURVATURE = 1e-3
-"""Of a leaf: below it the step G/H would be taken on nothing. What is less is taken for it."""
+"""Least curvature of a leaf: below it the step G/H would rest on nothing, and this value takes its place."""
 BATCH, NUMBERS = 2048, 8192
 """Rows of one batch, and numbers that are computed of them, at most: they take little memory."""
 PARTS = 16
@@ -57,7 +57,7 @@ class Slopes(NamedTuple):
     """(n,) in `unit`; those of classes, p or p - 1, give the curvature p (1 - p); that of numbers is 1."""
     numbers: bool
     unit: float
-    """What brings the gradients near 1, so that four bytes are enough."""
+    """Factor that brings the gradients near 1, so that four bytes are enough."""
     weights: Vector
     """(n,), to be counted in units of `weight`; or none, of rows that all weigh as much."""
     weight: float
@@ -117,7 +117,7 @@ class Booster:
 
 
 def _steps(rows: int) -> int:
-    """Of a curvature, where they differ: as many as leave the same number for gradients."""
+    """Number of steps of a curvature, where they differ: it leaves the same number for gradients."""
     return 1 << max(0, min(FINEST, (SUMS - 2 * rows.bit_length()) // 2))
 
 
@@ -130,7 +130,7 @@ def gathered(gains: list[Vector], trees: list[Trees], d: int) -> NDArray[np.floa
     """Share of each column (d,) in the gain of all splits."""
     taken = np.zeros(d)
     for gain, tree in zip(gains, trees, strict=True):
-        asks = tree.column >= 0
-        taken += np.bincount(tree.column[asks], gain[asks], d)
+        is_split = tree.column >= 0
+        taken += np.bincount(tree.column[is_split], gain[is_split], d)
     shares: Vector = taken / (taken.sum() or 1.0)
     return shares

@@ -19,15 +19,15 @@ class RowSums(NamedTuple):
     data: Data
     classes: int
     raw: Matrix | NDArray[np.float32]
-    """(k, n) the sums of the trees so far; of more than two classes less a number of the row, as `begin` says."""
+    """(k, n) the sums of the trees so far; of more than two classes less a number of the row, as `begin` states."""
     gradients: NDArray[np.float32]
     """(n,) the slopes of one sum at a time."""
     unit: float
-    """What brings them near 1, so that four bytes are enough."""
+    """Factor that brings the gradients near 1, so that four bytes are enough."""
     weights: Vector
     """(n,); none if they do not differ."""
     weight: float
-    """Of all rows; of those that differ about the largest, to count in."""
+    """Weight of all rows; of rows that differ, about the largest, to count in."""
 
     @classmethod
     def of(cls, data: Data, base: Vector, classes: int) -> "RowSums":
@@ -54,7 +54,7 @@ class RowSums(NamedTuple):
             self.raw[:, batch] = raw
 
     def slopes(self, k: int) -> Slopes:
-        """Of one sum, where the rows stand now."""
+        """Slopes of one sum at the current scores of the rows."""
         largest, numbers = (0.0, 0.0), not self.classes
         for batch in batches(len(self.gradients)):
             weighed = self.weights[batch], 1 / self.weight
@@ -100,7 +100,7 @@ def batches(rows: int, each: int = 1) -> list[slice]:
 
 
 def others(train_mask: NDArray[np.bool_], each: int) -> Iterator[Labels]:
-    """Where the false ones are, some at a time."""
+    """Places of the false ones, some at a time."""
     for batch in batches(train_mask.size, each):
         yield np.flatnonzero(~train_mask[batch]) + batch.start
 

@@ -43,7 +43,7 @@ class Weak:
             self._table, self._order = binned(data, len(data.x) if few else MOST), np.zeros((0, 0), np.int32)
         self._rules = Rules(GINI, max_depth=max_depth, missing_branch=False, missing_side=True)
         self.real = np.dtype(np.float64 if few else np.float32)
-        """What sums over trees are kept in beside the codes."""
+        """Type of the sums over trees beside the codes."""
 
     def grown(self, weights: Vector) -> tuple[Grown, Codes]:
         """The tree for weights (n,) that add up to 1, and the class of each row by it."""

@@ -48,7 +48,7 @@ def lloyd(x: Matrix, weights: Vector, centres: Matrix, max_iter: int) -> Run:
 class _Moves(NamedTuple):
     centres: Matrix
     labels: Labels
-    """(n,) nearest of the centres, as far as bounds tell."""
+    """(n,) nearest of the centres, as far as bounds decide."""
     inertia: list[float]
     """After each move."""
     settled: bool

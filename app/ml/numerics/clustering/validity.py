@@ -1,4 +1,4 @@
-"""How compact and how separate clusters are: silhouettes, and the indices of Calinski-Harabasz and Davies-Bouldin.
+"""Compactness and separation of clusters: silhouettes, and the indices of Calinski-Harabasz and Davies-Bouldin.
 
 None of them needs a target, and none must grow with the number of clusters, as the scatter within clusters falls.
 

@@ -20,7 +20,7 @@ class Wall(NamedTuple):
     points: list[list[float]]
     """Its two ends, or its only one."""
     direction: list[float] | None = None
-    """Where it runs from its only end, for ever."""
+    """Direction of a wall with one end, which is unbounded."""
 
 
 def neighbours(centres: Matrix) -> Pairs:

@@ -48,7 +48,7 @@ TENS = 10.0 ** np.arange(23)
 
 @inner
 def exponent_of(q: Any) -> Any:
-    """What 10^q adds to the exponent in a float's bits."""
+    """The term that 10^q adds to the exponent in a float's bits."""
     return U((217706 * q >> 16) + 1085)
 
 
@@ -124,7 +124,7 @@ def powered(text: bytes, at: Any, w: Any, behind: Any) -> Any:
 
 @inner
 def quick_digits(text: bytes, at: Any) -> Any:
-    """Of a number with up to 23 digits, without an exponent: the digits, how many are behind the point, its sign.
+    """The digits of a number (at most 23, no exponent), how many of them are behind the point, and its sign.
 
     Then where they end, and whether this is such a number.
     """

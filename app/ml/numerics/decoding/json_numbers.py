@@ -15,16 +15,16 @@ LONGEST_NAMES = 1 << 16
 SMALL, MODEST = 1 << 16, 1 << 13
 """Bytes of a text that is read, in 0.1 ms, without giving up the GIL; numbers for which room is made unasked."""
 LISTS, OBJECTS, FLAT = range(3)
-"""What a table is made of: `[[1, 2], [3, 4]]`, `[{"a": 1}, {"a": 2}]`, `[1, 2, 3]`."""
+"""Form of a table: `[[1, 2], [3, 4]]`, `[{"a": 1}, {"a": 2}]`, `[1, 2, 3]`."""
 
 
 class Table(NamedTuple):
     values: Matrix
     """(n, p) in the order of the text, NaN for null; a flat list is one row."""
     names: bytes | None
-    """Of the columns of objects: a JSON list."""
+    """Names of the columns of objects: a JSON list."""
     end: int
-    """Where the text goes on."""
+    """Place at which the text continues."""
 
 
 def read_table(text: bytes, at: int, form: int, most: int) -> Table | None:
@@ -51,7 +51,7 @@ def read_table(text: bytes, at: int, form: int, most: int) -> Table | None:
 
 _NO_NAMES = bytearray()
 _shapes = [(1, 1)] * 3
-"""Of the last table of each form: who asks again mostly asks for as much, and room of that shape need not be cut."""
+"""Shape of the last table of each form: clients mostly repeat it, and memory of that shape need not be cut."""
 
 
 NULL = 0x7FF8 << 48
@@ -78,7 +78,7 @@ def past_name(text: bytes, at: Any) -> Any:
 
 @inner
 def same(text: bytes, at: Any, names: bytearray, place: Any, size: Any) -> Any:
-    """Whether the characters from two places are the same."""
+    """True if the characters from two places are the same."""
     end = at + size
     while at + U(8) <= end:
         if eight_bytes(text, at) != eight_bytes(names, place):
@@ -112,7 +112,7 @@ def signed(w: Any, behind: Any, negative: Any) -> Any:
 
 @inner
 def new_name(text: bytes, at: Any, names: bytearray, named: Any, sizes: Words, column: Any) -> Any:  # noqa: PLR0917
-    """Where the name at `at` ends, and the bytes of `names` there are now; 0 where it is none or finds no room."""
+    """End of the name at `at`, and the bytes of `names` there are now; 0 where it is none or finds no room."""
     end = past_name(text, at)
     if end >= U(len(text)) or column >= U(sizes.size) or named + (end - at) >= U(len(names)):
         return U(0), named
@@ -128,7 +128,7 @@ def new_name(text: bytes, at: Any, names: bytearray, named: Any, sizes: Words, c
 def past_key(  # noqa: PLR0917 - as `row`
     text: bytes, at: Any, first: Any, names: bytearray, named: Any, sizes: Words, column: Any, place: Any
 ) -> Any:
-    """Where the value begins whose name is at `at`, the bytes of `names`, and of them those before the next name.
+    """Place of the value whose name is at `at`, the bytes of `names`, and of them those before the next name.
 
     first: whether it is a name of the first row, else it has to be that of this column. 0 where it is something else.
     """
@@ -209,7 +209,7 @@ TYPES = f"UniTuple(i8, 4)({TEXT}, u8, i8, f8[:,::1], ByteArray(u1, 1, 'C'))"
 
 @kernel(TYPES, writes=["values"])
 def scan(text: bytes, at: Any, form: int, values: Matrix, names: bytearray) -> tuple[int, int, int, int]:
-    """Rows, columns, where the table ends, and the bytes of `names`; no rows where it is not as `read_table` says."""
+    """Rows, columns, where the table ends, and the bytes of `names`; no rows where it is not as `read_table` states."""
     none = 0, 0, 0, 0
     out = values.reshape(values.size)
     sizes = np.empty(min(len(names), WIDEST), np.uint64)

@@ -69,7 +69,7 @@ class Kernels(NamedTuple):
     """(m,) logarithms of the share of each row in its class."""
     centre: Vector
     scale: Vector
-    """As in `Normals`."""
+    """Scale of the columns, as in `Normals`."""
     inverse: Matrix
     """(k, d) one over the width of the kernel."""
     constants: Vector
@@ -77,7 +77,7 @@ class Kernels(NamedTuple):
 
 
 def kernels(data: Data, normals: Normals, bandwidth: float) -> Kernels:
-    """Kernels as wide as Scott's rule says for the normal densities of independent columns, times `bandwidth`.
+    """Kernels as wide as by Scott's rule for the normal densities of independent columns, times `bandwidth`.
 
     A row of weight w counts as w rows.
     """

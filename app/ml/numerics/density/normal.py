@@ -49,7 +49,7 @@ class Normals(NamedTuple):
 
 
 class Poverty(NamedTuple):
-    """What the rows did not tell."""
+    """Parameters that the rows did not determine."""
 
     constant: int
     """Columns of one value."""
@@ -144,7 +144,7 @@ def comparable_log_densities(normals: Normals, x: Matrix) -> Matrix:
 
 
 def relative_log_densities(normals: Normals, x: Matrix) -> Matrix:
-    """(n, k): log p(x | c) less `common_log_density`, so that far rows keep what tells the classes apart.
+    """(n, k): log p(x | c) less `common_log_density`, so that far rows keep the difference between the classes.
 
     A column is contiguous: what is done with the classes of a row is done to columns.
     """
@@ -154,7 +154,7 @@ def relative_log_densities(normals: Normals, x: Matrix) -> Matrix:
 
 
 def linear_form(normals: Normals) -> tuple[Matrix, Vector]:
-    """Of a shared covariance: coefficients (d, k) and constants (k,) of the relative log densities."""
+    """Coefficients (d, k) and constants (k,) of the relative log densities under a shared covariance."""
     coef, constants = _standard_form(normals)
     coef = coef / normals.scale[:, None]
     return coef, constants - normals.centre @ coef

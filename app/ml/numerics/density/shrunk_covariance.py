@@ -31,7 +31,7 @@ class Covariance(NamedTuple):
 
 
 def covariance_of(centred: Matrix, share: Vector, form: Form, shrinkage: float | None) -> Covariance:
-    """Of rows (n, d) less their mean, whose weights (n,) add up to 1. shrinkage: None to estimate it."""
+    """Covariance of rows (n, d) less their mean, whose weights (n,) add up to 1. shrinkage: None to estimate it."""
     d = centred.shape[1]
     variances = share @ np.square(centred)
     mean = float(variances.mean())

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract.algorithm import JSON, Data, Learned, Matrix, Task
+from app.ml.contract.algorithm import JSON, Data, FittedLearner, Matrix, Task
 
 
-def explained(members: Sequence[tuple[Learned, Matrix]]) -> list[JSON]:
+def explained(members: Sequence[tuple[FittedLearner, Matrix]]) -> list[JSON]:
     """For each row the prediction of every member, from its own matrix (n, ·): a number, or the shares of classes."""
     result = [(member.name, member.predict(x).tolist()) for member, x in members]
     return [

@@ -26,7 +26,7 @@ class Conditioning(NamedTuple):
 
 
 def conditioning(x: Matrix, weights: Vector, *, intercept: bool = True) -> Conditioning:
-    """Of inputs (n, d), d at least 1, with row weights (n,), as a fit sees them: with an intercept less their means."""
+    """Conditioning of inputs (n, d), d at least 1, with row weights (n,); with an intercept less their means."""
     triangle = _triangle(centred(x, weights).x if intercept else x, np.sqrt(weights))
     n, d = x.shape
     length = np.sqrt((triangle * triangle).sum(axis=0))

@@ -41,7 +41,7 @@ def covariance_factor(a: Matrix, condition: float = np.inf) -> Matrix:
     """F (d, r) with FFᵀ = (aᵀa)⁺, the pseudo-inverse, for a (n, d) of rank r.
 
     From a triangular factor of `a`, whose singular values are those of `a`: the product aᵀa would lose half the digits,
-    and is taken only where the condition number says that there are digits to spare.
+    and is taken only where the condition number shows that there are digits to spare.
     """
     n, d = a.shape
     length = np.sqrt((a * a).sum(axis=0))

@@ -16,7 +16,7 @@ from app.ml.contract.algorithm import Matrix, Vector
 BLOCK = 1024
 """Rows worked on at a time."""
 SAMPLE = 256
-"""Rows that tell where the columns lie."""
+"""Number of rows that show where the columns lie."""
 SMALL = 20_000
 """Numbers in a table up to which residuals are found with all the digits the processor has (mostly 64 bits, not 53)."""
 NEAR = 1e3

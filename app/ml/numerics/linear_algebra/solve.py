@@ -111,7 +111,7 @@ def solve_ridge(a: Matrix, b: Matrix, penalty: float) -> tuple[Matrix, int, floa
 
 
 def positive_solver(a: Matrix) -> Callable[[Vector], Vector]:
-    """What solves ax = b for b, with a positive definite a (m, m): by Cholesky.
+    """A function that solves ax = b for b, with a positive definite a (m, m): by Cholesky.
 
     Where rounding has made `a` indefinite, the directions at fault get the smallest curvature that is not rounding.
     """

@@ -21,7 +21,7 @@ def chi_square_q(chi2: float, freedom: int) -> float:
 
 
 def as_json(values: ArrayLike) -> JSON:
-    """As JSON; what is not a finite number is null."""
+    """The values as JSON; a number that is not finite is null."""
     array = np.asarray(values, np.float64)
     cells = array.astype(object)
     cells[~np.isfinite(array)] = None
@@ -58,7 +58,7 @@ class Inference(NamedTuple):
     """Weighted sum of squared residuals."""
     rows: int
     sigma: float | None
-    """Noise of a row of weight 1, or None if only the residuals tell."""
+    """Noise of a row of weight 1, or None if only the residuals show it."""
 
     @property
     def freedom(self) -> int:
@@ -67,7 +67,7 @@ class Inference(NamedTuple):
 
     @property
     def noise(self) -> float:
-        """Standard deviation of a row of weight 1; NaN where nothing tells it."""
+        """Standard deviation of a row of weight 1; NaN where nothing determines it."""
         if self.sigma is not None:
             return self.sigma
         return float(np.sqrt(self.square / self.freedom)) if self.freedom > 0 else float("nan")
@@ -106,7 +106,7 @@ class Inference(NamedTuple):
         return np.asarray(errors)
 
     def _shifted(self, units: Affine | None) -> bool:
-        """Whether there is an intercept, if only from telling the coefficients of other columns."""
+        """True if there is an intercept, if only by shifting the columns of other coefficients."""
         return self.intercept is not None or (units is not None and bool(units.shift.any()))
 
     def p_values(self, t: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -29,7 +29,7 @@ def mean_point(data: Data) -> Point:
 
 
 class Sums(NamedTuple):
-    """Of aᵢ = xᵢ − origin and bᵢ = yᵢ − origin of the target, with weights."""
+    """Weighted sums of aᵢ = xᵢ − origin and bᵢ = yᵢ − origin of the target."""
 
     gram: Matrix
     """(d, d) Σ wᵢaᵢaᵢᵀ."""
@@ -45,7 +45,7 @@ class Sums(NamedTuple):
 
     @classmethod
     def of(cls, data: Data, origin: Point, rows: Labels | None = None) -> Self:
-        """Of all rows, or of these."""
+        """Sums of all rows, or of these."""
         d, n = data.x.shape[1], len(data.x) if rows is None else len(rows)
         gram, product, inputs, square, target, weight = np.zeros((d, d)), np.zeros(d), np.zeros(d), 0.0, 0.0, 0.0
         for start in range(0, n, BLOCK):
@@ -65,7 +65,7 @@ class Sums(NamedTuple):
 
     @classmethod
     def union(cls, parts: Sequence[Self]) -> Self:
-        """Of rows in any of these, all about one origin."""
+        """Sums of rows in any of these, all about one origin."""
         return cls(*(sum(column[1:], column[0]) for column in zip(*parts, strict=True)))
 
     def centred(self, origin: Point) -> tuple[Moments, Point]:

@@ -13,7 +13,7 @@ from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
 from app.ml.numerics.linear_algebra.solve import EPS
 
 DEPENDENT = 1e-8
-"""A column of which less than this share of its squares is its own says nothing that the chosen ones do not."""
+"""A column of which less than this share of its squares is its own adds nothing to the chosen ones."""
 
 SMALLEST = 1e-280
 """A column of smaller numbers counts as constant: coefficients would be too large for a number."""

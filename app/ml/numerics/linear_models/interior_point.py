@@ -31,7 +31,7 @@ DEPENDENT = 1e-10
 """Share of the largest eigenvalue of the columns' products below which columns are looked at more closely."""
 
 Watch = Callable[[float, float], None]
-"""Hears the value and its gap after every iteration."""
+"""Receives the value and its gap after every iteration."""
 
 
 class Corners(NamedTuple):
@@ -103,7 +103,7 @@ def _basis(problem: Corners) -> Matrix | None:
 
 
 def proven(function: MeanLoss, tol: float, max_iter: int, watch: Watch) -> Bottom:
-    """The minimum of a loss with a corner, score by score. `watch` hears the sums; what has not begun may fall to 0."""
+    """The minimum of a loss with a corner, score by score. `watch` receives the sums; the others may fall to 0."""
     weights, point, iterations = function.weights, function.zero, 0
     kept = np.square(function.x).any(axis=0)  # the others are too short to be divided by
     values = weights @ np.abs(function.targets)  # at zero
@@ -113,11 +113,11 @@ def proven(function: MeanLoss, tol: float, max_iter: int, watch: Watch) -> Botto
         lower, upper = (-weights, weights) if absolute else weights * [np.minimum(target, 0), np.maximum(target, 0)]
         problem = Corners(function.x[:, kept], target, lower, upper, function.penalty[kept, 0])
 
-        def hear(value: float, gap: float, c: int = c) -> None:
+        def watch_one(value: float, gap: float, c: int = c) -> None:
             values[c], gaps[c] = value, gap
             watch(float(values.sum()), float(gaps.sum()))
 
-        found = minimise(problem, tol, max_iter - iterations, hear)
+        found = minimise(problem, tol, max_iter - iterations, watch_one)
         point[kept, c], gaps[c] = found.point, found.gap
         iterations += found.iterations
     return Bottom(point, converged=bool(gaps.sum() <= tol * values.sum()), iterations=iterations)
@@ -158,7 +158,7 @@ def _measured(problem: Corners, iterate: _Iterate) -> tuple[float, float]:
 
 
 def _step(problem: Corners, at: _Iterate) -> _Iterate:
-    """Mehrotra's predictor, which tells how far the bounds let a step go, and his corrector."""
+    """Mehrotra's predictor, which finds how far the bounds let a step go, and his corrector."""
     room, depth = problem.upper - at.dual, at.dual - problem.lower
     curvature = 1 / (at.above / room + at.below / depth)
     r = problem.target - problem.a @ at.point

@@ -1,6 +1,6 @@
 """Least squares with a penalty on absolute coefficients: cyclic coordinate descent on the normal equations, compiled.
 
-Coordinates that are not zero are cycled over; the others enter where the gradient says that it pays. As often as it
+Coordinates that are not zero are cycled over; the others enter where the gradient shows that it pays. As often as it
 costs no more than the cycles, the equations of the coefficients that are not zero are solved: where their signs stay,
 that is the minimum, however slowly the cycles would have come to it.
 

@@ -39,7 +39,7 @@ class LocalFits(NamedTuple):
 
 
 def seconds(size: Size) -> float:
-    """Of choosing a width, and answering a quarter as many rows: each query weighs all rows, and solves for a plane."""
+    """Time to choose a width and to predict a quarter as many rows: each weighs all rows and solves for a plane."""
     n, p = size.rows, size.columns + 1
     each = n * (2e-8 + 2e-9 * p + 1.5e-10 * p * p) + 3e-10 * p**3
     return (1.4 * len(WIDTHS) * probe_count(n) + n / 4) * each

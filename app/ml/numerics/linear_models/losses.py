@@ -29,7 +29,7 @@ class Loss(IntEnum):
 
 
 def losses(kind: Loss, scores: Matrix, targets: Matrix) -> Vector:
-    """Of each row, summed over its scores: (n,)."""
+    """Loss of each row, summed over its scores: (n,)."""
     match kind:
         case Loss.SQUARED:
             each = 0.5 * np.square(scores - targets)

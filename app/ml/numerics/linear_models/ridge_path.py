@@ -31,7 +31,7 @@ class Spectrum(NamedTuple):
     middle: Vector
     rows: int
     free: bool
-    """Whether there is an intercept besides."""
+    """True if there is an intercept besides."""
 
     @classmethod
     def of(cls, x: Matrix, y: Matrix, weights: Vector, *, intercept: bool) -> Self:
@@ -67,7 +67,7 @@ class Spectrum(NamedTuple):
         return np.asarray(self.shrunk(penalties).sum(axis=1) + self.free)
 
     def generalised(self, penalties: Vector) -> Vector:
-        """(m,) mean squared error expected of new rows, from those at hand; infinite where nothing is left to tell."""
+        """(m,) mean squared error expected of new rows, from those at hand; infinite without freedom left."""
         missed = (1 - self.shrunk(penalties)) ** 2 @ (self.product**2).sum(axis=1) + self.rest
         left = 1 - self.degrees(penalties) / self.rows
         return np.asarray(np.where(left > 0, missed / self.rows / np.where(left > 0, left, 1.0) ** 2, np.inf))

@@ -137,7 +137,7 @@ class CrossEntropy:
         return cls(x, np.asfortranarray(targets), share, np.append(ridge / unit / unit, 0.0), offset, mean, unit)
 
     def every(self, step: int) -> "CrossEntropy":
-        """Of every so many rows, in the same coordinates."""
+        """The cross-entropy of every `step`-th row, in the same coordinates."""
         share = self.weights[::step]
         return replace(self, x=self.x[::step], targets=self.targets[::step], weights=share / share.sum())
 

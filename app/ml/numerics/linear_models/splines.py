@@ -23,7 +23,7 @@ from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.numerics.row_blocks import blocks
 
 MOST_KNOTS, FEWEST_KNOTS = 16, 5
-"""Of a curve; where columns are too many for the fewest, they have lines."""
+"""Numbers of knots of a curve; where columns are too many for the fewest, they have lines."""
 WIDEST = 1000
 """Columns of the ridge regression that curves may take, all together, and at most as many as rows: the time of a step
 grows as their cube."""
@@ -38,7 +38,7 @@ STILL = 1e-3
 
 
 class Curves(NamedTuple):
-    """Of d columns."""
+    """Spline bases of d columns."""
 
     knots: Matrix
     """(d, m) ascending; NaN behind the last, and everywhere where there is no curve."""
@@ -72,7 +72,7 @@ def curve_columns(rows: float, curves: float) -> float:
 
 
 def _most_knots(rows: float, curves: float) -> int:
-    """Of one curve of so many."""
+    """Largest number of knots of one of so many curves."""
     return int(min(MOST_KNOTS, rows / ROWS_A_KNOT, min(WIDEST, rows) / max(1, curves) + 1))
 
 

@@ -14,7 +14,7 @@ from app.ml.numerics.jit import inner, kernel
 
 @inner
 def row_loss(kind: int, scores: Vector, targets: Vector, slopes: Vector) -> float:
-    """Of one row, as `linear_loss.losses` and `slopes` have it; `slopes` (s,) is written."""
+    """Loss of one row, as `linear_loss.losses` and `slopes` have it; `slopes` (s,) is written."""
     if kind == 4:
         return _softmax(scores, targets, slopes)
     return _each(kind, scores, targets, slopes)

@@ -39,7 +39,7 @@ def nearest(x: Matrix, centres: Matrix) -> tuple[Labels, Vector]:
 
 
 def nearest_labels(x: Matrix, centres: Matrix) -> Labels:
-    """As `nearest`, without the distances."""
+    """Labels as of `nearest`, without the distances."""
     x, labels = np.ascontiguousarray(x), np.empty(len(x), np.intp)
     scores, rows = Scores(centres, len(x)), np.arange(len(x))
     for block in scores.blocks(len(x)):

@@ -1,10 +1,10 @@
 """The k nearest rows, exactly: the same ones by KD-tree as by looking at all, whatever the metric.
 
-A quick way (a tree, single precision, a matrix product over blocks) proposes k rows or more and says where it is
+A quick proposal (a tree, single precision, a matrix product over blocks) gives k rows or more and marks where it is
 certain that the k nearest are among them: where what it leaves out is farther than the k-th by more than rounding can
-tell. What one way leaves open the next one tries; in the end all distances are computed one by one. Distances returned
-are always computed from the differences, by one function, scaled so that powers neither overflow nor vanish. Of rows
-equally far the lowest is nearer.
+change. What one proposal leaves open the next one tries; in the end all distances are computed one by one. Distances
+returned are always computed from the differences, by one function, scaled so that powers neither overflow nor vanish.
+Of rows equally far the lowest is nearer.
 
 Memory is O(n + BLOCK) besides the result; a block holds BLOCK numbers. What is made of the rows is kept with them.
 Source: Bentley (1975), Comm. ACM 18:509; Friedman, Bentley & Finkel (1977), ACM Trans. Math. Softw. 3:209.
@@ -62,7 +62,7 @@ def neighbours(x: Matrix, rows: Matrix, k: int, *, p: float = 2.0, index: Index 
     step = max(1, BLOCK // ((k + SPARE) * 8))
     for start in range(0, len(x), step):
         block = slice(start, start + step)
-        places[block], far[block] = _nearest(x[block], rows, k, p, _ways(rows, k, p, index))
+        places[block], far[block] = _nearest(x[block], rows, k, p, _proposals(rows, k, p, index))
     return places, far
 
 
@@ -73,8 +73,8 @@ def distances(x: Matrix, rows: Matrix, places: Labels, p: float) -> Matrix:
     return far
 
 
-def _ways(rows: Matrix, k: int, p: float, index: Index) -> list[Proposal]:
-    """What is tried, in turn."""
+def _proposals(rows: Matrix, k: int, p: float, index: Index) -> list[Proposal]:
+    """The proposals in the order in which they are tried."""
     if k == len(rows):
         return [partial(_all_of_them, k=k)]
     if index == "kdtree" or (index == "auto" and rows.shape[1] <= TREE_COLUMNS):
@@ -83,10 +83,10 @@ def _ways(rows: Matrix, k: int, p: float, index: Index) -> list[Proposal]:
     return [partial(_screens.of(rows).propose, k=k), everything] if p == 2 else [everything]
 
 
-def _nearest(x: Matrix, rows: Matrix, k: int, p: float, ways: list[Proposal]) -> tuple[Labels, Matrix]:
+def _nearest(x: Matrix, rows: Matrix, k: int, p: float, proposals: list[Proposal]) -> tuple[Labels, Matrix]:
     places, far = np.empty((len(x), k), np.intp), np.empty((len(x), k))
     left = np.arange(len(x))
-    for propose in ways:
+    for propose in proposals:
         if not left.size:
             break
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is not certain
@@ -171,7 +171,7 @@ def _smallest(scores: Matrix, k: int) -> tuple[Labels, Matrix]:
 
 
 class _Kept(Generic[T]):
-    """What is made of rows, once, and kept as long as they are."""
+    """A cache of values that are made of rows, as long as the rows exist."""
 
     def __init__(self, make: Callable[[Matrix], T]) -> None:
         self.make = make
@@ -190,7 +190,7 @@ class _Kept(Generic[T]):
 
 
 def _grown(rows: Matrix) -> "scipy.spatial.cKDTree":
-    """Split in the middle of ranges: quicker to build than by medians, and no slower to ask."""
+    """Split in the middle of ranges: quicker to build than by medians, and no slower to query."""
     return scipy.spatial.cKDTree(rows, leafsize=32, balanced_tree=False, compact_nodes=False, copy_data=True)
 
 

@@ -9,7 +9,7 @@ from app.ml.contract.algorithm import Matrix
 from app.ml.numerics.linear_algebra.solve import EPS
 
 Watch: TypeAlias = Callable[[float], None]
-"""Hears the value after every iteration."""
+"""Receives the value after every iteration."""
 RUNAWAY = 1e6
 """A value this many times the first has left for good."""
 SHORTEST = 1e-8

@@ -27,7 +27,7 @@ Solve: TypeAlias = Callable[[Vector], Vector]
 MEMORY = 20
 """Steps that are remembered."""
 SLOW = 0.1
-"""What a step has to leave of the gradient at most for its Hessian to be used again."""
+"""Largest share of the gradient that a step may leave for its Hessian to be used again."""
 SUFFICIENT = 1e-4
 """Share of the decrease promised by the slope that a step has to keep (Armijo)."""
 

@@ -26,7 +26,7 @@ class Condition(NamedTuple):
     """Place in OPS."""
     value: float
     among: Truths
-    """Of categories: which; else it is empty."""
+    """Mask of the categories for which it is true; empty for numbers."""
 
     def holds(self, x: Matrix) -> Truths:
         """For each row (n, d). Of a missing value nothing holds but that it is missing."""
@@ -60,7 +60,7 @@ class Rule(NamedTuple):
     rows: float
     """Weight of the training rows on which it fires."""
     errors: float
-    """Of these, the weight of those of another class."""
+    """Weight of those rows that are of another class."""
 
     def fires(self, x: Matrix) -> Truths:
         return together(self.tests, x)
@@ -111,7 +111,7 @@ def _test_faults(test: GivenTest, at: str, kinds: Mapping[str, str]) -> Iterator
         yield Fault(f"{at}/column", no_such("The inputs have no column", test.column, kinds), "unknown_column")
     elif ColumnKind(kinds[test.column]).measured:
         if several:
-            yield Fault(f"{at}/op", "Numbers are compared: a list of categories says nothing about them.")
+            yield Fault(f"{at}/op", "Numbers are compared: a list of categories does not apply to them.")
         elif isinstance(test.value, str):
             yield Fault(f"{at}/value", "This column is compared with a number; times are seconds since 1970 in UTC.")
     elif single and test.op not in {"==", "!="}:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract.algorithm import Context, Data, Labels, Learned, Learner, Lesson, Size
+from app.ml.contract.algorithm import Context, Data, FittedLearner, Labels, Learner, NestedFit, Size
 
 
 def dealt(n: int, folds: int, rng: np.random.Generator, codes: Labels | None = None) -> Labels:
@@ -29,7 +29,7 @@ def shuffled(strata: Labels, rng: np.random.Generator) -> tuple[Labels, Labels]:
 
 def out_of_fold(
     data: Data, fold: Labels, specs: Sequence[Learner], context: Context
-) -> Iterator[tuple[Learned, NDArray[Any]]]:
+) -> Iterator[tuple[FittedLearner, NDArray[Any]]]:
     """Each learner, fitted on all rows, and the predictions of its likes, fitted on the rows of other folds only.
 
     Regression: (n,), classification: (n, k). Where all rows are in one fold there are no others to learn from: the
@@ -37,7 +37,7 @@ def out_of_fold(
     """
     folds = [fold == k for k in range(int(fold.max()) + 1)]
     rests = [partial(data.take, ~rows) for rows in folds] if len(folds) > 1 else [lambda: data]
-    learned = context.fit_all([Lesson(spec, part) for spec in specs for part in (*rests, lambda: data)])
+    learned = context.fit_all([NestedFit(spec, part) for spec in specs for part in (*rests, lambda: data)])
     for _ in specs:
         predictions = np.empty(data.prediction_shape)
         for rows in folds:
@@ -46,5 +46,5 @@ def out_of_fold(
 
 
 def out_of_fold_fits(folds: int, size: Size) -> tuple[float, Size]:
-    """How many fits `out_of_fold` makes of each learner, and of how much."""
+    """Number of fits that `out_of_fold` makes of each learner, and their size."""
     return folds + 1, size._replace(rows=size.rows * folds / (folds + 1))

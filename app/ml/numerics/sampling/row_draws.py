@@ -1,4 +1,4 @@
-"""Random numbers that belong to a row: drawn from its bits, so that in any company it gets the same.
+"""Random numbers that belong to a row: drawn from its bits, so that it gets the same among any other rows.
 
 Reference: Steele, Lea & Flood (2014), Fast splittable pseudorandom number generators, OOPSLA: 453 (SplitMix64).
 """

@@ -32,7 +32,7 @@ def importances(rises: Matrix) -> tuple[float, Vector, Vector]:
 
 
 def ranked(importance: Vector, errors: Vector, alone: float) -> list[JSON]:
-    """As JSON, the most important column first. errors: (d,) standard errors. alone: the trees' own error."""
+    """Importances as JSON, the largest first. errors: (d,) standard errors. alone: the trees' own error."""
     percent = 100 / alone if alone > 0 else None
     return [
         {

@@ -5,11 +5,11 @@ import math
 from app.ml.contract.algorithm import Size
 
 PER_CELL = 1.4e-8
-"""Of one tree, each time that a level of it divides the rows again."""
+"""Time of one tree per number, each time that a level of it divides the rows again."""
 
 
 def growing(size: Size, *, depth: float | None = None) -> float:
-    """Of a tree that tries all columns at every split, with at most so many splits on a path.
+    """Time of a tree that tries all columns at every split, with at most so many splits on a path.
 
     Fully grown it is about log₂ n deep; rows of many classes come apart later.
     """

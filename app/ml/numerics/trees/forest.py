@@ -19,13 +19,13 @@ from app.ml.numerics.trees.compiled.traversal import add_values
 MANY = 6
 """Rows for which eight side by side cost less than each by itself, in eight trees at a time."""
 PREDICTIONS = 2**20
-"""Of single trees, held at a time."""
+"""Limit on the predictions of single trees in memory at a time."""
 LEAST_BLOCK, MOST_CELLS = 1024, 2**20
 """Rows that stay near the processor, and numbers, at most, of those that go together."""
 
 
 WORDS = 2
-"""Of a packed node."""
+"""Words of a packed node."""
 Nodes: TypeAlias = NDArray[np.uint64]
 
 
@@ -34,7 +34,7 @@ class Trees(NamedTuple):
 
     The test of a node is `x[column] <= threshold`, or, of a column of categories, whether the level x[column] is among
     the node's members. If it is true the row goes to `left`, else to the node after it. A missing value goes to the
-    node `missing` places after `left`; where that is -1 it goes both ways, and the values count by `share`.
+    node `missing` places after `left`; where that is -1 it goes to both children, and the values count by `share`.
     """
 
     root: NDArray[np.int32]
@@ -114,7 +114,7 @@ def _side_by_side(trees: Trees, nodes: Nodes, x: Matrix, *, apart: bool) -> Matr
 
 _KINDS = (np.int32, np.int32, np.float64, np.int32, np.int8, np.float64, np.int64, np.bool_, np.float64)
 _NONE: Nodes = np.zeros((0, WORDS), np.uint64)
-"""Of trees with splits of categories."""
+"""Packed nodes of trees with splits of categories, which are not packed."""
 
 
 class _Known:
@@ -147,19 +147,21 @@ def _packed(trees: Trees) -> Nodes:
 
 def _pack(trees: Trees) -> Nodes:
     column, d = trees.column, trees.levels.size
-    asks = column >= 0
-    if trees.levels[column[asks]].any():
+    is_split = column >= 0
+    if trees.levels[column[is_split]].any():
         return _NONE
     bits = (trees.threshold + 0.0).view(np.uint64)
     keys = np.where(np.signbit(trees.threshold + 0.0), ~bits, bits | SIGN)
     keys[~np.isfinite(trees.threshold)] = np.iinfo(np.uint64).max  # no key is greater, not even that of NaN
     left = trees.left.astype(np.uint64)
-    ways = np.where(asks, column, d).astype(np.uint64) << np.uint64(32)
-    return np.stack([np.where(asks, keys, left), ways | np.where(asks, left, np.arange(left.size, dtype=np.uint64))], 1)
+    tests = np.where(is_split, column, d).astype(np.uint64) << np.uint64(32)
+    return np.stack(
+        [np.where(is_split, keys, left), tests | np.where(is_split, left, np.arange(left.size, dtype=np.uint64))], 1
+    )
 
 
 def sound(trees: Trees) -> Trees:
-    """The same, once it is certain that they are what they should be, and no way leads out of them or back.
+    """The same trees, once it is certain that they are well formed, and no branch leads out of them or back.
 
     Compiled code does not look.
     """
@@ -182,21 +184,21 @@ def _is_sound(trees: Trees) -> bool:
     if any(array.dtype != kind or not array.flags.c_contiguous for array, kind in zip(arrays, _KINDS, strict=True)):
         return False
     column, left, n = trees.column, trees.left.astype(np.int64), trees.column.size
-    asks = column >= 0
+    is_split = column >= 0
     rows = (trees.threshold, left, trees.missing, trees.share)
     if any(array.shape != (n,) for array in rows) or trees.values.ndim != 2 or trees.levels.ndim != 1:
         return False
     if not ((trees.root >= 0) & (trees.root < n)).all() or (column >= trees.levels.size).any():
         return False
-    if not ((left >= 0) & (left < np.where(asks, n, len(trees.values)))).all():
+    if not ((left >= 0) & (left < np.where(is_split, n, len(trees.values)))).all():
         return False
-    levels = np.where(asks, trees.levels[column] if trees.levels.size else 0, 0)
+    levels = np.where(is_split, trees.levels[column] if trees.levels.size else 0, 0)
     only_known = np.isposinf(trees.threshold)
     farthest = left + np.maximum(trees.missing, np.where(only_known, 0, 1))
     forward = (left > np.arange(n)) & (trees.missing >= -1) & (farthest < n)
     truths = np.where((levels > 0) & ~only_known, trees.threshold, 0.0)
     within = (truths >= 0) & (truths + np.where(only_known, 0, levels) <= trees.members.size)
-    return bool((levels >= 0).all() and (forward & within)[asks].all())
+    return bool((levels >= 0).all() and (forward & within)[is_split].all())
 
 
 def spread(trees: Trees, x: Matrix, confidence: float) -> Matrix:

@@ -51,10 +51,10 @@ class ForestBuilder:
                 self._freed = 0
         for first in range(0, len(new["column"]), BLOCK):
             column, left, threshold = (new[name][first : first + BLOCK] for name in ("column", "left", "threshold"))
-            asks = column >= 0
-            left += np.where(asks, np.int32(sizes["column"]), np.int32(rows))
+            is_split = column >= 0
+            left += np.where(is_split, np.int32(sizes["column"]), np.int32(rows))
             if sizes["members"]:
-                threshold[asks & (tree.levels > 0)[column]] += sizes["members"]
+                threshold[is_split & (tree.levels > 0)[column]] += sizes["members"]
 
     def trees(self) -> Trees:
         """All of them. No tree can be added afterwards."""

@@ -103,7 +103,7 @@ def predictions(trees: Trees, splits: Forms, leaves: Bounded, x: Matrix) -> Matr
 
 
 def reached(trees: Trees, splits: Forms, x: Matrix) -> Labels:
-    """The leaf where each row (n, d) ends; -1 if it goes both ways on its way there."""
+    """The leaf where each row (n, d) ends; -1 if it goes to both children on its way there."""
     out = np.empty(len(x), np.intp)
     kernels.reach(x, *trees[1:-1], *splits[:4], out)
     return out

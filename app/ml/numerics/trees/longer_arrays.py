@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 def room(size: int, share: float) -> int:
-    """How long to make an array of this size. share: how many times as much there will be in the end, as it seems."""
+    """New length of an array of this size. share: estimate of how many times as long it will be in the end."""
     return math.ceil(size * share * 1.1) + 3
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Self
 
-from app.ml.contract.algorithm import Labels, Learned
+from app.ml.contract.algorithm import FittedLearner, Labels
 from app.ml.numerics.trees.tree_nodes import OneTree, TreeNodes
 
 
@@ -15,8 +15,8 @@ class MemberTrees(NamedTuple):
     """Places in the matrix of the columns that each member sees; none: all see all."""
 
     @classmethod
-    def of(cls, members: Iterable[Learned], columns: Sequence[Labels] = ()) -> Self:
-        """Of members that offer the query `tree`."""
+    def of(cls, members: Iterable[FittedLearner], columns: Sequence[Labels] = ()) -> Self:
+        """Trees of members that offer the query `tree`."""
         return cls(tuple(one.algorithm.queries["tree"](one.params, one.state) for one in members), tuple(columns))
 
     @property

@@ -25,7 +25,7 @@ from app.ml.numerics.trees.growth import Grower, Grown, Rules
 from app.ml.numerics.trees.linear_forms import NONE, NOTHING, Bounded, Form, Forms, joined, reached
 
 ROWS_PER_COLUMN = 2.0
-"""A node of less weight for each column that it combines would tell noise apart (Murthy et al.)."""
+"""A node of less weight for each column that it combines would fit noise (Murthy et al.)."""
 ONE_ROW = 1.0
 """The ridge of a direction: columns have deviation 1, so that it counts as one row without a slope."""
 LITTLE = 1e-9
@@ -37,11 +37,11 @@ class Stump(NamedTuple):
     """A node and its best split."""
 
     tree: Grown
-    """Of one split at most."""
+    """The tree, with one split at most."""
     form: Forms
     """The weighted sum that it tests, if that is no column."""
-    ways: tuple[Labels, ...]
-    """Rows that go left, right and the way of the missing, as far as there are such ways."""
+    branches: tuple[Labels, ...]
+    """Rows of the left, the right and the missing branch, of those that there are."""
     depth: int
 
 
@@ -53,17 +53,17 @@ def grow(data: Data, rules: Rules, most: int, *, exact: bool, report: Callable[[
     """
     stumps = [_stump(data, np.arange(len(data.x)), 0, rules, most, exact=exact)]
     left, settled, leaves = [-1], 0, 1
-    waiting = [(0.0, 0)] if stumps[0].ways else []
+    waiting = [(0.0, 0)] if stumps[0].branches else []
     while waiting:
         _, node = heapq.heappop(waiting)
-        ways, depth = stumps[node].ways, stumps[node].depth + 1
-        if rules.max_leaves and leaves + len(ways) - 1 > rules.max_leaves:
+        branches, depth = stumps[node].branches, stumps[node].depth + 1
+        if rules.max_leaves and leaves + len(branches) - 1 > rules.max_leaves:
             continue
-        leaves += len(ways) - 1
+        leaves += len(branches) - 1
         left[node] = len(stumps)
-        for rows in ways:
+        for rows in branches:
             below = _stump(data, rows, depth, rules, most, exact=exact)
-            if below.ways:
+            if below.branches:
                 gain = float(below.tree.gain[0])
                 heapq.heappush(waiting, (-gain if rules.max_leaves else -len(stumps), len(stumps)))
             else:
@@ -81,19 +81,19 @@ def _stump(data: Data, rows: Labels, depth: int, rules: Rules, most: int, *, exa
     wide = _widened(own, forms)
     table = ranked(wide) if exact else (binned(wide),)
     alone = rules._replace(
-        max_depth=int(may_split), max_leaves=0, missing_branch=_branches(rules, forms, data.levels.size)
+        max_depth=int(may_split), max_leaves=0, missing_branch=_missing_branches(rules, forms, data.levels.size)
     )
     tree = Grower(wide, *table).grow(wide.weights, alone)
     column = int(tree.column[0])
     if column < 0:
         return Stump(tree, NONE, (), depth)
     form = forms.take([column - data.levels.size] if column >= data.levels.size else [])
-    ways = (way for way in _ways(tree, wide.x[:, column], int(wide.levels[column])) if way is not None)
-    return Stump(tree, form, tuple(rows[way] for way in ways), depth)
+    masks = (mask for mask in _masks(tree, wide.x[:, column], int(wide.levels[column])) if mask is not None)
+    return Stump(tree, form, tuple(rows[mask] for mask in masks), depth)
 
 
-def _ways(tree: Grown, values: Vector, levels: int) -> Iterator[Truths | None]:
-    """Which rows go left, right, and the way of the missing; None: there is no such way."""
+def _masks(tree: Grown, values: Vector, levels: int) -> Iterator[Truths | None]:
+    """Masks of the rows that go left, right, and to the branch of the missing; None: there is no such branch."""
     threshold = float(tree.threshold[0])
     missing: Truths = np.isnan(values)
     left: Truths = values <= threshold
@@ -105,8 +105,8 @@ def _ways(tree: Grown, values: Vector, levels: int) -> Iterator[Truths | None]:
     yield missing if tree.missing[0] > 0 else None
 
 
-def _branches(rules: Rules, forms: Forms, d: int) -> Truths:
-    """Whether missing values of each column may have a way of their own; of a form, if they may of all its columns."""
+def _missing_branches(rules: Rules, forms: Forms, d: int) -> Truths:
+    """(d,) true where missing values may have a branch of their own; of a form, where they may in all its columns."""
     own = np.broadcast_to(rules.missing_branch, d)
     return np.append(own, [own[forms.one(place).column].all() for place in range(forms.size)]).astype(np.bool_)
 
@@ -163,9 +163,9 @@ def _tree(stumps: list[Stump], left: list[int], d: int) -> tuple[Grown, Forms]:
     value, weight, impurity = (
         np.array([getattr(s.tree, of)[0] for s in stumps]) for of in ("value", "weight", "impurity")
     )
-    asks = column >= 0
-    lefts = np.where(asks, weight[left], 1.0)  # of the rows with a value, those that went left
-    rights = np.where(asks & np.isfinite(threshold), weight[np.minimum(np.array(left) + 1, n - 1)], 0.0)
+    is_split = column >= 0
+    lefts = np.where(is_split, weight[left], 1.0)  # of the rows with a value, those that went left
+    rights = np.where(is_split & np.isfinite(threshold), weight[np.minimum(np.array(left) + 1, n - 1)], 0.0)
     shape = column, threshold, np.array(left, np.int32), missing, lefts / (lefts + rights)
     return Grown(*shape, value, weight, impurity, gain, np.concatenate(members)), joined(forms)
 

@@ -11,12 +11,12 @@ from app.ml.numerics.trees.growth import Grown
 from app.ml.numerics.trees.linear_forms import NONE, Forms
 
 
-def ways(tree: Trees | Grown) -> NDArray[np.intp]:
-    """The nodes (3, N) that lie to the left, to the right and on the way of the missing; -1: no such way."""
-    asks, left = tree.column >= 0, tree.left.astype(np.intp)
-    right = np.where(asks & np.isfinite(tree.threshold), left + 1, -1)
-    missing = np.where(asks & (tree.missing > 0), left + tree.missing, -1)
-    return np.stack([np.where(asks, left, -1), right, missing])
+def branches(tree: Trees | Grown) -> NDArray[np.intp]:
+    """The nodes (3, N) of the left, the right and the missing branch of each split; -1: there is none."""
+    is_split, left = tree.column >= 0, tree.left.astype(np.intp)
+    right = np.where(is_split & np.isfinite(tree.threshold), left + 1, -1)
+    missing = np.where(is_split & (tree.missing > 0), left + tree.missing, -1)
+    return np.stack([np.where(is_split, left, -1), right, missing])
 
 
 def depth(tree: Trees) -> int:
@@ -29,8 +29,8 @@ def importances(tree: Trees, gain: Vector, splits: Forms = NONE) -> dict[int, fl
 
     The share of a form is divided among its columns, by their `part`.
     """
-    asks, d = tree.column >= 0, tree.levels.size - splits.size
-    alone, formed = asks & (tree.column < d), np.flatnonzero(tree.column >= d)
+    is_split, d = tree.column >= 0, tree.levels.size - splits.size
+    alone, formed = is_split & (tree.column < d), np.flatnonzero(tree.column >= d)
     entries = splits.take(tree.column[formed] - d)
     tested = np.append(tree.column[alone], entries.column)
     won = np.append(gain[alone], entries.part * np.repeat(gain[formed], np.diff(entries.start)))
@@ -41,7 +41,7 @@ def importances(tree: Trees, gain: Vector, splits: Forms = NONE) -> dict[int, fl
 
 
 def path(tree: Trees, row: Vector) -> list[int]:
-    """The nodes that one row (d,) visits, from the root to a leaf, or to where it goes both ways."""
+    """The nodes that one row (d,) visits, from the root to a leaf, or to where it goes to both children."""
     visited = [0]
     while tree.column[visited[-1]] >= 0:
         to = next_node(row, visited[-1], *tree[1:5], *tree[6:8])

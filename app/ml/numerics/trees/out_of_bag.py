@@ -27,7 +27,7 @@ class Unseen(NamedTuple):
     rows: NDArray[np.uint8]
     """(⌈n/8⌉,) a bit for each row."""
     ends: NDArray[np.int32]
-    """Of each of them the leaf it ends in; -1 - node where it goes both ways."""
+    """Leaf of each of them; -1 - node where it goes to both children."""
 
 
 def unseen(data: Data, tree: Trees, rows: NDArray[np.int32]) -> Unseen:
@@ -38,7 +38,7 @@ def unseen(data: Data, tree: Trees, rows: NDArray[np.int32]) -> Unseen:
 
 
 def _bits(packed: NDArray[np.uint8], some: slice) -> NDArray[np.bool_]:
-    """Of whole bytes."""
+    """Bits of whole bytes."""
     return np.unpackbits(packed[some.start // 8 : some.stop // 8]).view(np.bool_)
 
 
@@ -74,7 +74,7 @@ class OutOfBag:
         return calibration.learned(self._votes, self._seen, self._data.targets, self._data.weights)
 
     def error(self, step: int = 1) -> tuple[float, float]:
-        """Of these, among every `step`-th row: error rate or mean squared error, and its standard error."""
+        """Error on every `step`-th of these rows: error rate or mean squared error, and its standard error."""
         whole = error = squares = 0.0
         for weights, errors in self._errors(step):
             whole += float(weights.sum())

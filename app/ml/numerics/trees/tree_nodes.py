@@ -14,11 +14,11 @@ from app.ml.numerics.trees.linear_forms import MEANS, NONE, Bounded, Forms
 
 def branches_of(trees: Trees) -> dict[str, Labels]:
     """The nodes (N,) that rows go to by the result of the split; -1: none. A missing value may go left or right."""
-    asks, left = trees.column >= 0, trees.left.astype(np.intp)
+    is_split, left = trees.column >= 0, trees.left.astype(np.intp)
     return {
-        "left": np.where(asks, left, -1),
-        "right": np.where(asks & np.isfinite(trees.threshold), left + 1, -1),
-        "missing": np.where(asks & (trees.missing >= 0), left + trees.missing, -1),
+        "left": np.where(is_split, left, -1),
+        "right": np.where(is_split & np.isfinite(trees.threshold), left + 1, -1),
+        "missing": np.where(is_split & (trees.missing >= 0), left + trees.missing, -1),
     }
 
 

@@ -29,13 +29,13 @@ def is_outside(values, first, last, inside, j):
 
 
 def fetch() -> None:
-    """All, from disk or compiled: what asks whether they are ready finds them so."""
+    """All kernels, from disk or compiled: `ready` is true of each afterwards."""
     _ = outside.compiled, standardise.compiled, grouped.compiled
 
 
 @kernel("i8(f8[:,::1], f8[::1], f8[::1], b1[:,::1])", writes=["inside"], keep_gil=True)
 def outside(values, first, last, inside):
-    """How many of (n, p) are not from `first` to `last` of their column, as NaN is; `inside`: which are.
+    """Number of values (n, p) beyond `first` … `last` of their column, as NaN is; `inside`: the mask of the rest.
 
     What has a number for each column is `repeated`.
     """

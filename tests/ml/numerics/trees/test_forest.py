@@ -57,10 +57,10 @@ def test_is_its_definition(trees):
     expected = [[traced(trees, row, root)[0] for root in trees.root] for row in x]
     np.testing.assert_allclose(each(trees, x), expected, rtol=1e-13)
     np.testing.assert_allclose(total(trees, x)[:, 0], np.sum(expected, axis=1), rtol=1e-13)
-    asks = trees.column >= 0
-    assert (asks & (trees.levels[trees.column] > 0)).any(), "a split of categories"
-    assert (asks & (trees.missing > 0)).any(), "a way for the missing"
-    assert (asks & (trees.missing < 0)).any(), "a node without one"
+    is_split = trees.column >= 0
+    assert (is_split & (trees.levels[trees.column] > 0)).any(), "a split of categories"
+    assert (is_split & (trees.missing > 0)).any(), "a way for the missing"
+    assert (is_split & (trees.missing < 0)).any(), "a node without one"
 
 
 def test_company_changes_no_bit(trees):

@@ -163,7 +163,7 @@ def boost(
         older = leading(lead, leaves)
         if lead[older] <= 0:
             break
-        j, last, way, fewer = plan[older, 0], plan[older, 1], plan[older, 2], plan[older, 3]
+        j, last, missing_to, fewer = plan[older, 0], plan[older, 1], plan[older, 2], plan[older, 3]
         younger, lo, hi = leaves, begin[older], end[older]
         leaves += 1
         one, other = (older, younger) if fewer == LEFT else (younger, older)
@@ -190,11 +190,18 @@ def boost(
             held,
             pool[at],
         )
-        asks = node[older]
-        column[asks], left[asks], missing[asks], gain[asks] = j, nodes, way, lead[older]
-        share[asks] = (cut - lo) / (hi - lo)
+        parent_node = node[older]
+        column[parent_node], left[parent_node], missing[parent_node], gain[parent_node] = (
+            j,
+            nodes,
+            missing_to,
+            lead[older],
+        )
+        share[parent_node] = (cut - lo) / (hi - lo)
         if not levels[j]:
-            threshold[asks] = np.inf if last + 1 >= bins[j] else middle(high[start[j] + last], low[start[j] + last + 1])
+            threshold[parent_node] = (
+                np.inf if last + 1 >= bins[j] else middle(high[start[j] + last], low[start[j] + last + 1])
+            )
         begin[younger], end[younger], end[older] = cut, hi, cut
         penalty[older] = penalty[younger] = l2 + (extra if levels[j] else 0.0)
         depth[older] += 1

@@ -46,7 +46,7 @@ def gather_cells(histogram, j, start, size, cells):
 
 @seldom
 def best_subset(cells, rows, whole, before, best, least, scales, l2, grouping, seen, ratio, sides):
-    """What the best subset of a column's categories gains, if that is more than `best`: then `sides` has it.
+    """The gain of the best subset of a column's categories, if it is more than `best`: then `sides` has the subset.
 
     Missing values are a category too. In order of gradient over curvature the subset is the first or the last so many:
     the gain is convex in both sums, so that a line through the origin cuts off the best of all subsets. A category of
@@ -106,7 +106,7 @@ def best_split(histogram, further, bins, levels, rows, scales, limits, grouping,
         np.ceil(min(max(least_rows * (total_h / rows) * (1 - 1e-12), least_curvature * curvatures), 2.0**62))
     )
     steep, bent = 1 / gradients, 1 / curvatures
-    best, column, last, way, fewer = 0.0, -1, -1, -1, LEFT
+    best, column, last, missing_to, fewer = 0.0, -1, -1, -1, LEFT
     for j in range(bins.size):
         cells = histogram[j * CELLS : (j + 1) * CELLS]
         if further[1, j]:
@@ -119,7 +119,7 @@ def best_split(histogram, further, bins, levels, rows, scales, limits, grouping,
             )
             if found > best:
                 best, column, last, fewer = found, j, -1, LEFT
-                way = np.int64(sides[bins[j]]) if gone else -1
+                missing_to = np.int64(sides[bins[j]]) if gone else -1
             continue
         for aside in range(2 if gone else 1):  # the missing to the right, then to the left
             size = bins[j] if gone and not aside else bins[j] - 1
@@ -136,10 +136,10 @@ def best_split(histogram, further, bins, levels, rows, scales, limits, grouping,
             for b in range(size):
                 if gains[np.uintp(b)] - before > best:
                     best, column, last = gains[np.uintp(b)] - before, j, b
-                    way = (0 if aside else 1) if gone else -1
+                    missing_to = (0 if aside else 1) if gone else -1
                     fewer = RIGHT if 2 * (sums[np.uintp(b)] & mask) > total_h else LEFT
     if column >= 0 and not levels[column]:
         for code in range(CELLS):
             sides[code] = RIGHT if code > last else LEFT
-        sides[bins[column]] = LEFT if way == 0 else RIGHT
-    return best, column, last, way, fewer
+        sides[bins[column]] = LEFT if missing_to == 0 else RIGHT
+    return best, column, last, missing_to, fewer

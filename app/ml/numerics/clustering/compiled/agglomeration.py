@@ -177,7 +177,7 @@ def chain(triangle: Vector, sizes: Vector, linkage: int, first: Labels, second: 
     "void(f8[:,::1], f8[::1], i8[::1], i8[::1], f8[::1])", writes=["centroids", "sizes", "first", "second", "heights"]
 )
 def ward_chain(centroids: Matrix, sizes: Vector, first: Labels, second: Labels, heights: Vector) -> None:
-    """As `chain` by Ward's linkage, from rows in O(n) memory. The rows become centroids."""
+    """Merges as of `chain` by Ward's linkage, from rows in O(n) memory. The rows become centroids."""
     n = sizes.size
     rows, path = np.arange(n), np.zeros(n, np.int64)
     places, length = n, 0
@@ -214,5 +214,5 @@ def ward_chain(centroids: Matrix, sizes: Vector, first: Labels, second: Labels, 
 
 @inner
 def increase(centroids: Matrix, sizes: Vector, a: int, b: int) -> float:
-    """What a merge adds to the squared distances of rows from the centroids of their clusters."""
+    """Increase of the squared distances of rows from the centroids of their clusters by a merge."""
     return float(square(centroids[a], centroids[b]) * (sizes[a] * sizes[b] / (sizes[a] + sizes[b])))

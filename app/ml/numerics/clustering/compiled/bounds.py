@@ -69,7 +69,7 @@ def settle(
     doubt: Vector,
     slack: float,
 ) -> tuple[int, float]:
-    """Give the listed rows the centres of their lowest scores; scores too close to tell apart are computed again by
+    """Give the listed rows the centres of their lowest scores; scores too close to distinguish are computed again by
     difference.
     """
     changed, fall = 0, 0.0

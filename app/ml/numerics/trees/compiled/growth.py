@@ -187,15 +187,15 @@ def grow(
     pick, best_pick = np.zeros(widest + 1, np.bool_), np.zeros(widest + 1, np.bool_)
     levelled = np.empty((widest, k)), np.empty(widest, np.int64), np.empty(widest + 1)
     work = sums, levelled, pick, drawn, near, held, seen, bit, cells
-    total, ways = np.empty(k), np.empty(3, np.int64)
+    total, sizes = np.empty(k), np.empty(3, np.int64)
     side, spare = np.empty(n if ranked else 0, np.uint8), np.empty(m if ranked else -(-m // PARTS), np.int32)
     least = min_leaf * (1 - LEEWAY)
     nodes, open_, leaves, named = at[0], at[1], at[2], at[3]
     whole, keeps, parent, lefts = gain.size > 1, len(value) > 1, 0, 0.0
     begin, end, depth, fresh = np.zeros(3, np.int64), np.full(3, m), np.int64(0), np.int64(nodes == 0)
     while True:
-        for way in range(fresh):
-            node, lo, hi = nodes, begin[way], end[way]
+        for branch in range(fresh):
+            node, lo, hi = nodes, begin[branch], end[branch]
             nodes += 1
             rows = order[0, lo:hi]
             node_value = value[node if keeps else 0]
@@ -204,9 +204,9 @@ def grow(
             left[node] = -1 if keeps else likeliest(node_value)
             note = node if whole else 0
             mass[note], impurity[note], gain[note] = weighs, impure, 0.0
-            if way == 0:
+            if branch == 0:
                 lefts = weighs
-            elif way == 1 and np.isfinite(threshold[parent]):
+            elif branch == 1 and np.isfinite(threshold[parent]):
                 share[parent] = lefts / (lefts + weighs)
             if impure == 0 or depth >= max_depth or weighs < min_split * (1 - LEEWAY):
                 continue
@@ -268,17 +268,17 @@ def grow(
         split = bins[j], gap, test, last, members[truths:]
         if ranked:
             mark(order[0, lo:hi], codes[j], split, side)
-            deal(order, lo, hi, side, None, spare, ways)
+            deal(order, lo, hi, side, None, spare, sizes)
         else:
-            deal(order, lo, hi, codes[j], split, spare, ways)
+            deal(order, lo, hi, codes[j], split, spare, sizes)
         parent, column[node], left[node] = node, j, nodes
         missing[node] = more if gap == ASIDE else gap
         depth += 1
-        for way in range(3):
-            if way == 0 or (way == 1 and test != KNOWN) or (way == 2 and gap == ASIDE):
-                begin[fresh], end[fresh] = lo, lo + ways[way]
+        for branch in range(3):
+            if branch == 0 or (branch == 1 and test != KNOWN) or (branch == 2 and gap == ASIDE):
+                begin[fresh], end[fresh] = lo, lo + sizes[branch]
                 fresh += 1
-            lo += ways[way]
+            lo += sizes[branch]
     at[0], at[1], at[2], at[3] = nodes, open_, leaves, named
 
 

@@ -96,7 +96,7 @@ def add_formed(
 
 @kernel(f"void(f8[:,::1], {TREE}, {FORMS}, i8[::1])", writes=["out"])
 def reach(x, column, threshold, left, missing, _share, levels, members, start, entry, coef, centre, out):
-    """The node at which each row of x (n, d) ends; -1 if it goes both ways before."""
+    """The node at which each row of x (n, d) ends; -1 if it goes to both children before."""
     d = x.shape[1]
     for i in range(x.shape[0]):
         at = np.int64(0)

@@ -21,7 +21,7 @@ from app.ml.numerics.trees.compiled.column_split import (
 FEW = 128
 """Up to so many rows mark the cells they are counted in, so that empty ones are passed over."""
 DE_BRUIJN = 0x03F79D71B4CB0A89
-"""Its 64 runs of 6 bits differ: times a power of two, the top 6 bits tell which (Leiserson, Prokop & Randall 1998)."""
+"""Its 64 runs of 6 bits differ: times a power of two, the top 6 bits identify it (Leiserson, Prokop & Randall 1998)."""
 THRESHOLD, SUBSET, KNOWN = 0, 1, 2
 """Test of a split: `code <= cut`, whether the level is a member, whether the value is known."""
 NOWHERE, LEFT, RIGHT, ASIDE = -1, 0, 1, 2
@@ -40,7 +40,7 @@ def bend(slope):
 
 @inner
 def entry(i, target, mean, pairs):
-    """What row i adds: weight and weighted distance from the mean; of two classes the weight of each; of more its
+    """Terms of row i: weight and weighted distance from the mean; of two classes the weight of each; of more its
     weight, and its class.
     """
     y, weight, times, criterion = target
@@ -177,18 +177,18 @@ def sides_of_cells(held, cells, bins, levels, total, least, slack, options, sums
             held, cells, levels + 1, total, before, least, slack, options, left, right, share, pick, state
         )
         return best, SUBSET, -1, -1, LEFT if pick[levels] else RIGHT
-    best, last, following, way = -np.inf, -1, -1, RIGHT
+    best, last, following, toward = -np.inf, -1, -1, RIGHT
     for side in range(2):
         gain, here, there = best_cell(held, cells[:m], total, before, least, criterion, slack, left, right)
         if gain > best + slack:
-            best, last, following, way = gain, min(here, there), max(here, there), LEFT if side else RIGHT
+            best, last, following, toward = gain, min(here, there), max(here, there), LEFT if side else RIGHT
         for t in range(m // 2):
             cells[t], cells[m - 1 - t] = cells[m - 1 - t], cells[t]
     for s in range(total.size):
         known[s] = total[s] - held[bins, s]
     heavy, before = weigh(held[bins], criterion) >= least, before - quality(held[bins], criterion)
     best, test = or_known(best, THRESHOLD, known, before, heavy, least, slack, criterion)
-    return best, test, last, following, ASIDE if test == KNOWN else way
+    return best, test, last, following, ASIDE if test == KNOWN else toward
 
 
 @inner

@@ -25,13 +25,13 @@ def key(value):
 @inner
 def onward(keys, row, nodes, node):
     """The node after this one; of a leaf itself."""
-    way = nodes[node, U(1)]
-    return (way & LOW) + U(keys[row, way >> U(32)] > nodes[node, U(0)])
+    test = nodes[node, U(1)]
+    return (test & LOW) + U(keys[row, test >> U(32)] > nodes[node, U(0)])
 
 
 @inner
 def ends_of(keys, row, apart, nodes, a, b, c, d, e, f, g, h):
-    """Where eight nodes lead: each for a row of its own, if these are 1 apart, or all for the same one."""
+    """Ends of eight nodes: each for a row of its own, if these are 1 apart, or all for the same one."""
     two, four = apart + apart, U(4) * apart
     moved = U(1)
     while moved:
@@ -46,7 +46,7 @@ def ends_of(keys, row, apart, nodes, a, b, c, d, e, f, g, h):
 
 @inner
 def written(x, i, keys, row):
-    """Write the keys of a row, and say whether a value is missing."""
+    """Write the keys of a row, and return True if a value is missing."""
     gap = False
     for j in range(x.shape[1]):
         gap |= np.isnan(x[i, j])

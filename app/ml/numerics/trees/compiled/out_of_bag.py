@@ -19,7 +19,7 @@ TREE = "i4[::1], f8[::1], i4[::1], i1[::1], f8[::1], i8[::1], b1[::1], f8[:,::1]
     writes=["ends"],
 )
 def reach(x, rows, column, threshold, left, missing, levels, members, ends):
-    """Where in the tree that begins at node 0 these rows of x (n, d) end; -1 - node where one goes both ways."""
+    """Ends of these rows of x (n, d) in the tree that begins at node 0; -1 - node where one goes to both children."""
     for p in range(rows.size):
         ends[p] = leaf(x[rows[p]], 0, column, threshold, left, missing, levels, members)
 

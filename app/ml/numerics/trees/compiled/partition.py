@@ -7,7 +7,7 @@ from app.ml.numerics.trees.compiled.node_split import ASIDE, SUBSET, THRESHOLD
 
 
 @inner
-def way(c, split):
+def branch_of(c, split):
     """Branch of a row of code c: 0 left, 1 right, 2 neither. Without a split the code is the branch."""
     if split is None:
         return c
@@ -25,7 +25,7 @@ def way(c, split):
 def mark(rows, code, split, side):
     """The branch of each row into `side` (n,), by which other columns' rows are divided."""
     for i in rows:
-        side[i] = way(np.int64(code[i]), split)
+        side[i] = branch_of(np.int64(code[i]), split)
 
 
 @inner
@@ -44,14 +44,14 @@ def exchange(rows, kept, first, stay, spare):
 
 @inner
 def part(rows, code, split, least, spare):
-    """Bring the rows whose way is less than that to the front, stably: how many; and the last way that any goes."""
+    """Bring the rows of branches before `least` to the front, stably: how many; and the last branch of any row."""
     kept, first, farthest = 0, 0, np.int64(0)
     while first < rows.size:
         some = rows[first : first + spare.size]
         stay, moved = np.uintp(0), np.uintp(0)
         for p in range(some.size):
             i = some[np.uintp(p)]
-            goes = way(np.int64(code[np.uintp(i)]), split)
+            goes = branch_of(np.int64(code[np.uintp(i)]), split)
             farthest = max(farthest, goes)
             beyond = np.uintp(goes >= least)
             spare[moved] = i
@@ -66,13 +66,13 @@ def part(rows, code, split, least, spare):
 
 
 @apart
-def deal(order, lo, hi, code, split, spare, ways):
+def deal(order, lo, hi, code, split, spare, sizes):
     """Bring the rows lo … hi of each of `order` that go left to the front, then those that go right, then the others,
-    stably; how many go each way into `ways`.
+    stably; the number of rows of each branch into `sizes`.
     """
     for r in range(order.shape[0]):
         rows = order[r, lo:hi]
         left, farthest = part(rows, code, split, 1, spare)
         others = rows[left:]
         right = part(others, code, split, 2, spare)[0] if farthest > 1 else others.size
-        ways[0], ways[1], ways[2] = left, right, others.size - right
+        sizes[0], sizes[1], sizes[2] = left, right, others.size - right

@@ -12,7 +12,7 @@ BLOCK = 256
 
 @inner
 def step(value, node, column, threshold, left, missing, levels, members):
-    """The next node of a row with this value of the node's column; -1 if it goes both ways."""
+    """The next node of a row with this value of the node's column; -1 if it goes to both children."""
     if np.isnan(value):
         return left[node] + missing[node] if missing[node] >= 0 else -1
     if levels[column]:
@@ -24,7 +24,7 @@ def step(value, node, column, threshold, left, missing, levels, members):
 
 @seldom
 def part(row, node, column, threshold, left, missing, share, levels, members, values, out):
-    """Add to `out` (k,) the values of all leaves that a row reaches from a node where it goes both ways.
+    """Add to `out` (k,) the values of all leaves that a row reaches from a node where it goes to both children.
 
     The parts multiply on the way and sum to 1 (Quinlan 1993, C4.5, ch. 3).
     """
@@ -47,7 +47,7 @@ def part(row, node, column, threshold, left, missing, share, levels, members, va
 
 @inner
 def leaf(row, node, column, threshold, left, missing, levels, members):
-    """Where a row ends that starts at `node`; or where it goes both ways, as -1 - node."""
+    """End of a row that starts at `node`; or the node where it goes to both children, as -1 - node."""
     while column[node] >= 0:
         to = step(row[column[node]], node, column[node], threshold, left, missing, levels, members)
         if to < 0:
@@ -78,5 +78,5 @@ def add_values(x, root, column, threshold, left, missing, share, levels, members
 
 @kernel("i8(f8[::1], i8, i4[::1], f8[::1], i4[::1], i1[::1], i8[::1], b1[::1])")
 def next_node(row, node, column, threshold, left, missing, levels, members):
-    """The node after this one for a row (d,); -1 if it goes both ways."""
+    """The node after this one for a row (d,); -1 if it goes to both children."""
     return step(row[column[node]], node, column[node], threshold, left, missing, levels, members)
