@@ -62,8 +62,8 @@ def test_a_square_of_dissimilarities_is_clustered_as_scipy_does(client, done, sq
     assert client.post(url, json={"rows": [new]}).json()["predictions"] == [own]
     matrix = io.BytesIO()
     np.save(matrix, SQUARE)
-    answered = client.post(url, content=matrix.getvalue(), headers={"Content-Type": "application/x-npy"}).json()
-    np.testing.assert_array_equal(together(answered["predictions"]), together(fcluster(tree, 3, "maxclust")))
+    found = client.post(url, content=matrix.getvalue(), headers={"Content-Type": "application/x-npy"}).json()
+    np.testing.assert_array_equal(together(found["predictions"]), together(fcluster(tree, 3, "maxclust")))
 
 
 def test_the_number_of_clusters_is_found_by_the_silhouette_of_the_square(client, done, square):

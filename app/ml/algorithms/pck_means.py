@@ -55,7 +55,7 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.relations import Edges
-from app.ml.numerics.clustering.constrained import Pairs, Problem, Run, constrained_lloyd, first_centres
+from app.ml.numerics.clustering.pair_constraints import Pairs, Problem, Run, constrained_lloyd, first_centres
 from app.ml.numerics.clustering.seeding import canonical_order
 from app.ml.numerics.neighbours.distances import nearest, nearest_labels
 

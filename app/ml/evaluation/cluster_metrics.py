@@ -35,7 +35,7 @@ def clustering(x: Matrix, labels: Labels, centres: Matrix, draws: Resamples) -> 
 
 
 def related(square: Matrix, labels: Labels, draws: Resamples) -> list[Metric]:
-    """Of a clustering by given dissimilarities (n, n) of its rows."""
+    """Metrics of a clustering by given dissimilarities (n, n) of its rows."""
     sizes = np.bincount(labels)
     return [
         _silhouette(square, labels, draws, square),

@@ -50,7 +50,7 @@ def _not_taken(spec: TrainSpec, form: Form, meaning: Meaning) -> Iterator[Fault]
 
 
 def evaluation_faults(task: Task, receipt: Mapping[str, JSON]) -> Iterator[Fault]:
-    """Of a model without a target that learned a square table: rows of another one say nothing of each other."""
+    """A model without a target that learned a square table lacks the values of other rows beside each other."""
     relations = (receipt.get("spec") or {}).get("relations") or {}
     if relations.get("form") == "square" and not task.supervised:
         detail = "It was trained on a square table: metrics of other rows need their values beside each other."

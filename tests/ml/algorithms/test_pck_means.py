@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from app.ml.algorithms.pck_means import ALGORITHM, PCKMeans, fit, predict
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.contract.relations import Edges, Meaning, Relations
-from app.ml.numerics.clustering.constrained import Pairs, Problem, constrained_lloyd, first_centres
+from app.ml.numerics.clustering.pair_constraints import Pairs, Problem, constrained_lloyd, first_centres
 
 X = np.random.default_rng(1).normal(size=(120, 3)) + 2 * (np.arange(120) % 4)[:, None]
 

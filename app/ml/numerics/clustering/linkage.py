@@ -56,12 +56,12 @@ def linkage(x: Matrix, weights: Vector, kind: Linkage, p: float) -> Merges:
 
 
 def linkage_of_square(square: Matrix, weights: Vector, kind: Linkage) -> Merges:
-    """Of given dissimilarities (n, n), symmetric. Not Ward's, which is of centroids."""
+    """Merges by given dissimilarities (n, n), symmetric. Not Ward's, which is of centroids."""
     return _of_triangle(np.concatenate([square[i, :i] for i in range(len(square))]), weights, kind)
 
 
 def linkage_of_edges(edges: Edges, weights: Vector, kind: Linkage) -> Merges:
-    """Of known dissimilarities: single linkage where edges connect all rows, another where every pair has one.
+    """Merges by known dissimilarities: single linkage where edges connect all rows, another where every pair has one.
 
     Raises InvalidData where they do not.
     """

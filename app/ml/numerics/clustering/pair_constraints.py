@@ -12,7 +12,7 @@ import scipy
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.relations import Edges
-from app.ml.numerics.clustering.compiled.constrained import assign_groups, assign_rows
+from app.ml.numerics.clustering.compiled.penalised_labels import assign_groups, assign_rows
 from app.ml.numerics.clustering.lloyd import means
 from app.ml.numerics.neighbours.distances import nearest, norms, squared_distances
 
