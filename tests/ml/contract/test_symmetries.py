@@ -94,5 +94,5 @@ def test_exemptions_are_needed(entry, all_cases, symmetry):
     if symmetry not in entry.algorithm.breaks:
         return
     own = [case for case in all_cases if case.entry is entry]
-    differences = [apart(case, symmetry, seed) for case in own for seed in range(1, 9)]
-    assert max(differences) >= TOLERANCE, f"{symmetry} holds: take it out of `breaks`"
+    broken = (apart(case, symmetry, seed) >= TOLERANCE for case in own for seed in range(1, 9))
+    assert any(broken), f"{symmetry} holds: take it out of `breaks`"
