@@ -57,6 +57,18 @@ def requests(draw: Any, case: Any) -> Requested:
     return Requested(TrainSpec.model_validate(body | ({} if kind is None else {"target": "y"})), table)
 
 
+def plain(case: Any) -> Requested:
+    """A request without any role but that of the target."""
+    target: dict[str, Any] = {} if case.algorithm.target(case.task) is None else {"target": "y"}
+    body: dict[str, Any] = {
+        "algorithm": {"name": case.entry.name},
+        "features": ["x0", "x1", "x2"],
+        "task": case.task,
+        **target,
+    }
+    return Requested(TrainSpec.model_validate(body), drawn_table(case))
+
+
 def drawn_table(case: Any, seed: int = 0, *, gaps: bool = False) -> pa.Table:
     rng = np.random.default_rng(seed)
     data = case.data(rows=ROWS, columns=FEATURES, seed=seed)

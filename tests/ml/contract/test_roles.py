@@ -13,9 +13,8 @@ from app.ml.contract.algorithm import Accepts, silent
 from app.ml.models.golden import check_golden
 from app.ml.models.model import decode
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
-from tests.ml.contract.drawn_tables import Requested, drawn_table, requests
+from tests.ml.contract.drawn_tables import plain, requests
 
 
 def read(request):
@@ -86,13 +85,6 @@ LACKED = {
     "target": ("y", lambda case: case.algorithm.target(case.task) is not None, "{name} learns without a target"),
 }
 """By field of a request: a value, whether a case takes it, and the detail of its fault where not."""
-
-
-def plain(case):
-    """A request without any role but that of the target."""
-    target = {} if case.algorithm.target(case.task) is None else {"target": "y"}
-    body = {"algorithm": {"name": case.entry.name}, "features": ["x0", "x1", "x2"], "task": case.task, **target}
-    return Requested(TrainSpec.model_validate(body), drawn_table(case))
 
 
 @pytest.mark.parametrize("field", LACKED)
