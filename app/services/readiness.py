@@ -30,19 +30,25 @@ class Dependencies:
             "broker": lambda: reachable(celery),
         }
         self._flights: SingleFlight[str, bool] = SingleFlight(len(self._calls), "readiness")
+        self._late = True
+        """The database did not respond in time to the check before, or there was none."""
 
     async def check(self) -> list[Check]:
         """All of them, `CHECK_SECONDS` from now at the latest."""
+        late_before = self._late
         flights = {name: self._flights.join(name, call) for name, call in self._calls.items()}
         await asyncio.gather(*(within(flight, CHECK_SECONDS) for flight in flights.values()))
+        self._late = not flights["database"].done()
         others = [
             Check(name=name, ok=_holds(flights[name]), required=False, detail=_trouble(flights[name]))
             for name in ("cache", "broker")
         ]
-        return [*self._database(flights["database"]), *others]
+        return [*self._database(flights["database"], late_before=late_before), *others]
 
-    def _database(self, flight: Future[bool]) -> list[Check]:
-        """The database itself, and its schema. Neither is required while warm models can predict without them."""
+    def _database(self, flight: Future[bool], *, late_before: bool) -> list[Check]:
+        """The database itself, and its schema. Neither is required while warm models can predict without them, nor
+        where the database is late for the first time: one slow moment takes no process out of a load balancer.
+        """
         if flight.done() and flight.exception() is None:
             detail = None if flight.result() else "The schema is not the one of this release: run `valiant migrate`."
             return [
@@ -50,10 +56,13 @@ class Dependencies:
                 Check(name="schema", ok=flight.result(), required=True, detail=detail),
             ]
         left, trouble = self._pointers.seconds_left(), _trouble(flight)
+        late_once = not (flight.done() or late_before)
         if left:
             trouble = f"{trouble} Warm models predict for up to {left:.0f} s more."
+        elif late_once:
+            trouble = f"{trouble} This process is not ready if that happens again at the next check."
         return [
-            Check(name="database", ok=False, required=not left, detail=trouble),
+            Check(name="database", ok=False, required=not (left or late_once), detail=trouble),
             Check(name="schema", ok=False, required=False, detail="Unknown while the database is away."),
         ]
 

@@ -1,5 +1,6 @@
 """Outputs beside the predictions, in every format of a response, over HTTP."""
 
+import csv
 import io
 
 import numpy as np
@@ -13,7 +14,7 @@ ROWS = np.vstack([IRIS[[0, 70, 120]], [[9.0, 1.0, 1.0, 9.0]]])
 DENSITY = "/v1/models/output-flowers/predict"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def models(client, done):
     table = "\n".join([",".join(NAMES), *(",".join(map(str, row)) for row in IRIS)])
     dataset = client.post("/v1/datasets", content=table).json()["id"]
@@ -81,6 +82,31 @@ def test_arrow_npy_and_tensors_hold_the_same(client):
     assert {one["name"]: one["datatype"] for one in metadata} == {
         "predict": "FP64", "distance": "FP64", "anomaly": "BOOL"
     }  # fmt: skip
+
+
+def test_rows_as_csv_or_npy_have_the_same_outputs(client):
+    include = {"include": "distance,anomaly"}
+    expected = client.post(DENSITY, params=include, json=body()).json()
+    matrix = io.BytesIO()
+    np.save(matrix, ROWS)
+    lines = "\n".join([",".join(NAMES), *(",".join(map(str, row)) for row in ROWS.tolist())])
+    for content, kind in ((lines, "text/csv"), (matrix.getvalue(), "application/x-npy")):
+        headers = {"Content-Type": kind, "Accept": "application/json"}
+        found = client.post(DENSITY, params=include, content=content, headers=headers).json()
+        assert (found["predictions"], found["outputs"]) == (expected["predictions"], expected["outputs"])
+
+
+def test_a_downloaded_table_of_predictions_has_them_as_columns(client, done):
+    table = "\n".join([",".join(NAMES), *(",".join(map(str, row)) for row in ROWS.tolist())])
+    dataset = client.post("/v1/datasets", content=table).json()["id"]
+    request = {"model": "output-flowers", "dataset": dataset, "include": ["anomaly", "distance"]}
+    scored = done("predict", request)["result"]["result_dataset"]
+    text = client.get(f"/v1/datasets/{scored}/file", headers={"Accept": "text/csv"}).text
+    rows = list(csv.DictReader(text.splitlines()))
+    expected = client.post(DENSITY, params={"include": "anomaly,distance"}, json=body()).json()
+    assert [row["anomaly"] == "true" for row in rows] == expected["outputs"]["anomaly"]
+    assert [float(row["distance"]) for row in rows] == expected["outputs"]["distance"]
+    assert [float(row["prediction"]) for row in rows] == expected["predictions"]
 
 
 def test_bad_rows_are_null_in_every_output(client):

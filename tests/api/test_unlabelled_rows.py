@@ -37,6 +37,12 @@ def test_rows_without_a_target_are_labelled_round_by_round(client, dataset, done
     assert (
         sum(part["labelled_rows"] for part in summary["rounds"]) == summary["labelled_rows"] == len(summary["labels"])
     )
+    assert [part["round"] for part in summary["rounds"]] == list(range(1, len(summary["rounds"]) + 1))
+    for part in summary["rounds"]:
+        own = [label for label in summary["labels"] if label["round"] == part["round"]]
+        assert len(own) == part["labelled_rows"] <= NEAREST["k_best"]
+        lowest = min(label["probability"] for label in own)
+        assert lowest == part["lowest_probability"] >= summary["min_probability"] == 0.75
     labels = {label["row"]: label["class"] for label in summary["labels"]}
     assert not set(labels) & set(np.flatnonzero(known).tolist())
     right = [(label == "upper") == (y[row] == 0) for row, label in labels.items()]

@@ -1,5 +1,6 @@
 """A dataset larger than the memory of a job, through a real worker: learned by what learns batch by batch."""
 
+from pathlib import Path
 from uuid import uuid4
 
 import numpy as np
@@ -65,19 +66,23 @@ def test_what_needs_all_rows_at_once_runs_out_of_memory(fleet, worker, large):
 
 
 @pytest.mark.slow
-def test_millions_of_rows_are_predicted_into_a_dataset_and_survive_a_kill(fleet, worker, large):
-    """None is lost, doubled or different from what `predict` returns, and all do not fit into memory."""
+def test_millions_of_rows_are_predicted_into_a_dataset_and_survive_kills(fleet, worker, large):
+    """None is lost, doubled or different from what `predict` returns, and the memory of the job does not grow."""
     small = {"algorithm": {"name": "linear_sgd", "epochs": 1}, "target": "score"}
     trained, _ = fleet.services.submission.submit(train_request(large, **small))
     done = fleet.ended(trained.id)
     request = {"model": done.model, "version": done.version, "dataset": large, "keep": ["x0", "x7"]}
     job, _ = fleet.services.submission.submit(PredictJobRequest.model_validate(request))
     fleet.until(lambda: kept(fleet, job.id) >= 5, "the first rows")
-    (template,) = psutil.Process(worker.pid).children()
-    for trainer in template.children():
+    for trainer in trainers(worker):
         trainer.kill()
+    early = fleet.until(lambda: kept(fleet, job.id) >= 20 and highest(worker), "rows of a second attempt")
+    late = fleet.until(lambda: kept(fleet, job.id) >= 80 and highest(worker), "more of them")
+    assert late - early < 16 << 20
+    worker.kill()
+    fleet.start(job_memory_bytes=MEMORY)
     done = fleet.ended(job.id)
-    assert (done.state, done.error, done.attempt) == (JobState.SUCCEEDED, None, 2)
+    assert (done.state, done.error, done.attempt) == (JobState.SUCCEEDED, None, 3)
     assert done.result.rows == ROWS * TIMES
     datasets, tested = fleet.services.datasets, 0
     pointer = fleet.services.models.pointer(done.model, request["version"])
@@ -91,6 +96,17 @@ def test_millions_of_rows_are_predicted_into_a_dataset_and_survive_a_kill(fleet,
         tested += part.num_rows
     assert tested == ROWS * TIMES
     assert kept(fleet, job.id) == 0
+
+
+def trainers(worker):
+    (template,) = psutil.Process(worker.pid).children()
+    return template.children()
+
+
+def highest(worker):
+    """Bytes that were resident at most, of the process of the job; 0 where there is none."""
+    (status, *_) = [*(Path(f"/proc/{one.pid}/status").read_text() for one in trainers(worker)), "VmHWM: 0"]
+    return int(status.partition("VmHWM:")[2].split()[0]) << 10
 
 
 def kept(fleet, job_id):

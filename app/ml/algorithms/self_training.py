@@ -157,10 +157,10 @@ def summary(params: SelfTraining, state: State) -> JSON:
         "rounds": [_round(state, turn) for turn in range(1, int(state.rounds.max(initial=0)) + 1)],
         "labels": [
             {
-                "row": state.numbers[place],
+                "row": int(state.numbers[place]),
                 "class": int(state.codes[place]),
-                "round": state.rounds[place],
-                "probability": state.probability[place],
+                "round": int(state.rounds[place]),
+                "probability": float(state.probability[place]),
             }
             for place in listed
         ],
@@ -173,7 +173,7 @@ def _round(state: State, turn: int) -> JSON:
     return {
         "round": turn,
         "labelled_rows": int(rows.sum()),
-        "lowest_probability": state.probability[rows].min(),
+        "lowest_probability": float(state.probability[rows].min()),
         "by_class": [{"class": code, "rows": count} for code, count in enumerate(counts.tolist()) if count],
     }
 

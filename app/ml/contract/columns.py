@@ -57,7 +57,11 @@ class InputColumn(Wire):
 
     name: str = Field(description="Name of the column.")
     kind: str = Field(description="Kind of the column: numeric, categorical, boolean, datetime or text.")
-    minimum: float | None = Field(None, description="Smallest training value; smaller ones are flagged.")
+    minimum: float | None = Field(
+        None,
+        description="Smallest training value; smaller ones are flagged, but not of a date of which only months, "
+        "weekdays or hours are read, all of which the training rows had.",
+    )
     maximum: float | None = Field(None, description="Largest training value; datetimes in seconds since 1970, UTC.")
     levels: list[str] | None = Field(None, description="Categories that the model distinguishes; others are flagged.")
     nullable: bool = Field(True, description="True where a row may leave it null (missing).")

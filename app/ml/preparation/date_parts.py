@@ -40,6 +40,15 @@ LABELS: Mapping[DatePart, tuple[str, ...]] = {
 """Names of the columns of each part, after that of the date."""
 TIMED: frozenset[DatePart] = frozenset({"hour", "cyclic_hour"})
 """Parts of the time of day."""
+PERIODS: Mapping[DatePart, float] = {
+    "month": 366 * DAY,
+    "cyclic_month": 366 * DAY,
+    "weekday": 7 * DAY,
+    "cyclic_weekday": 7 * DAY,
+    "hour": DAY,
+    "cyclic_hour": DAY,
+}
+"""Seconds after which the values of a part come again; the others never come again."""
 
 
 class DateParts(Body):
@@ -59,6 +68,11 @@ class DateParts(Body):
     @property
     def plain_names(self) -> list[str]:
         return self.names
+
+    @property
+    def period(self) -> float:
+        """Seconds after which the values of all parts come again; infinite where they never do."""
+        return max(PERIODS.get(part, math.inf) for part in self.parts)
 
     def values(self, x: Matrix) -> Matrix:
         """(n, f) of seconds (n, 1)."""

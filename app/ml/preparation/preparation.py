@@ -31,6 +31,7 @@ from app.ml.numerics.row_blocks import blocks
 from app.ml.numerics.scaling import spread
 from app.ml.preparation.arrow_columns import Raw, codes, measured
 from app.ml.preparation.compiled.columns import EMPTY, repeated, standardise
+from app.ml.preparation.date_ranges import ranged
 from app.ml.preparation.flags import CODES, Flagged, RowFlags
 from app.ml.preparation.functions import Basis, Function
 from app.ml.preparation.layout import Layout
@@ -191,7 +192,8 @@ class Preparation:
     @cached_property
     def _usual(self) -> tuple[RowFlags, Way, int, Vector, Vector]:
         """The parts that a prediction needs, together: to look up one takes as long as to compare a hundred numbers."""
-        flags = RowFlags.about(self.inputs, self.codes.absent, self.codes.missing, imputes=not self.keeps_missing)
+        inputs = ranged(self.inputs, self.functions)
+        flags = RowFlags.about(inputs, self.codes.absent, self.codes.missing, imputes=not self.keeps_missing)
         offset, scale = repeated(self.scaling.offset[0]), repeated(self.scaling.scale[0])
         return flags, self._way, len(self.inputs), offset, scale
 

@@ -18,7 +18,7 @@ MAX_CLASSES = 1000
 def column_faults(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task | None, rows: int) -> Iterator[Fault]:
     """known: columns by name. task: None if it could not be chosen. rows: of the table."""
     yield from _target_faults(spec, known, task, rows)
-    yield from _weight_faults(spec, known)
+    yield from _weight_faults(spec, known, task)
     yield from _feature_faults(spec, known, rows)
 
 
@@ -65,7 +65,7 @@ def _kind_of_target_faults(column: TableColumn, kind: TargetKind | None) -> Iter
         yield Fault(at, f"The target has more than {MAX_CLASSES} different values: too many classes.")
 
 
-def _weight_faults(spec: TrainSpec, known: Mapping[str, TableColumn]) -> Iterator[Fault]:
+def _weight_faults(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task | None) -> Iterator[Fault]:
     for at, name in (("/weights", spec.weights), ("/sigma", spec.sigma)):
         if name is None:
             continue
@@ -76,6 +76,8 @@ def _weight_faults(spec: TrainSpec, known: Mapping[str, TableColumn]) -> Iterato
             yield Fault(at, f"Numbers are needed; this column is {column.kind}.")
         if name == spec.target:
             yield Fault(at, "The target cannot weigh the rows too.")
+    if spec.sigma is not None and task is not None and not task.of_numbers:
+        yield Fault("/sigma", f"Only a numeric target has known errors; this is {task}. Weigh its rows by weights.")
     if spec.weights is not None and spec.sigma is not None:
         yield Fault("/sigma", "Rows have weights or errors, not both: a row of error sigma weighs 1/sigma².")
 

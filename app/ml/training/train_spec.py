@@ -33,8 +33,9 @@ class TrainSpec(Body):
     weights: str | None = Field(None, description="A numeric column of positive row weights.")
     sigma: str | None = Field(
         None,
-        description="A numeric column with the error (standard deviation) of each row's target: instead of weights, a "
-        "row counts as 1/sigma². Algorithms with a test of goodness of fit (linear) take them as known.",
+        description="A numeric column with the error (standard deviation) of each row's target, in a regression: "
+        "instead of weights, a row counts as 1/sigma². Algorithms with a test of goodness of fit (linear) take them "
+        "as known.",
     )
     item: str | None = Field(
         None,

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from app.ml import nested
 from app.ml.catalogue import Entry, catalogue
 from app.ml.contract.algorithm import Accepts, Data, Fit, Params, TargetKind, Task
+from app.ml.contract.data import Unlabelled
 from app.ml.models import state_format
 
 settings.register_profile(
@@ -31,6 +32,9 @@ settings.register_profile(
 NAMED = {"null": st.none(), "boolean": st.booleans()}
 ITERATIONS = frozenset({"tol", "max_iter"})
 """Parameters that say how exactly to solve, not what: the minimum is looked for with their defaults."""
+
+UNLABELLED = 20
+"""Rows without a target beside the others."""
 
 DEMANDS = frozenset({"edge"})
 """Parameters by which a fit fails unless the data meets them: they keep their defaults."""
@@ -75,16 +79,23 @@ class Case:
         return Data.of(self.task, x, None if kind is None else y, classes=k, target=kind, **change)
 
     def mixed(self, rows: int = 60, seed: int = 1) -> Data:
-        """As much of missing values and categories as the algorithm says it accepts."""
-        x, y = drawn(self.task, rows, 4, 3, seed)
+        """Weighted rows with names, and as much of missing values, categories and unlabelled rows as the algorithm
+        says it accepts.
+        """
+        x, y = drawn(self.task, rows + UNLABELLED, 4, 3, seed)
         rng = np.random.default_rng(seed)
         levels = np.zeros(4, np.intp)
         if Accepts.CATEGORIES in self.accepts:
             levels[1] = 5
-            x[:, 1] = rng.integers(0, 5, rows)
+            x[:, 1] = rng.integers(0, 5, len(x))
         if Accepts.MISSING in self.accepts:
             x[rng.random(x.shape) < 0.2] = np.nan
-        return self.of(x, y, levels=levels, missing=bool(self.accepts))
+        rest = Unlabelled(x[rows:], np.arange(rows, len(x))) if Accepts.UNLABELLED in self.accepts else None
+        named: dict[str, Any] = {"numbers": np.arange(rows), "items": np.array([f"row {i}" for i in range(rows)])}
+        for array in named.values():
+            array.setflags(write=False)
+        more = named | {"weights": rng.uniform(0.5, 2, rows), "unlabelled": rest}
+        return self.of(x[:rows], y[:rows], levels=levels, missing=bool(self.accepts), **more)
 
     def drawn_params(self, *, solving: bool = True) -> st.SearchStrategy[Params]:
         """Parameters within their bounds, found from the JSON schema; without `solving`, how exactly stays."""

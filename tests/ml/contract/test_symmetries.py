@@ -15,6 +15,8 @@ from app.ml.contract.algorithm import Symmetry, Task
 ROWS, COLUMNS, CLASSES = 60, 4, 3
 QUERY = 25
 TOLERANCE = 1e-7
+FITTED: dict[tuple[Any, ...], Any] = {}
+"""Predictions of the rows as they are."""
 
 
 def _row_order(case, data, query):
@@ -50,7 +52,11 @@ def _repeated(case, data, query):
 
 
 def _unchanged(case, data, query):
-    return case.predict(case.fit(data).state, query)
+    """Fitted once for all symmetries: the same bytes give the same fit."""
+    key = str(case), data.x.tobytes(), data.y.tobytes(), query.tobytes()
+    if key not in FITTED:
+        FITTED[key] = case.predict(case.fit(data).state, query)
+    return FITTED[key]
 
 
 CHANGES: dict[Symmetry, tuple[Callable[..., Any], Callable[..., Any]]] = {
@@ -94,5 +100,5 @@ def test_exemptions_are_needed(entry, all_cases, symmetry):
     if symmetry not in entry.algorithm.breaks:
         return
     own = [case for case in all_cases if case.entry is entry]
-    differences = [apart(case, symmetry, seed) for case in own for seed in range(1, 9)]
-    assert max(differences) >= TOLERANCE, f"{symmetry} holds: take it out of `breaks`"
+    broken = (apart(case, symmetry, seed) >= TOLERANCE for case in own for seed in range(1, 9))
+    assert any(broken), f"{symmetry} holds: take it out of `breaks`"

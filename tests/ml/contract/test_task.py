@@ -10,7 +10,7 @@ from app.ml.statistics.metric_value import MEASURES
 ROOT = Path(app.__file__).parent
 OWN = "ml/algorithms", "ml/numerics", "ml/contract/task.py", "docs/algorithm_page.py"
 """The records themselves, and an example for each task, are data."""
-NAMED = re.compile(r"\bTask\.[A-Z]+\b|\btask\b.{0,20}[=!]= *[\"']")
+NAMED = re.compile(r"\bTask\.[A-Z]+\b|\btask\b.{0,20}([=!]=|\bin) *[\[({]*[\"']")
 
 
 def test_every_task_has_a_record():
@@ -34,5 +34,6 @@ def test_the_rule_recognises_a_name():
     assert NAMED.search("if task is Task.REGRESSION:")
     assert NAMED.search("return Task.REGRESSION if numeric else Task.CLASSIFICATION")
     assert NAMED.search('if header.task == "regression":')
+    assert NAMED.search('if task in {"regression", "density"}:')
     assert not NAMED.search("if model.task.of_numbers:")
     assert not NAMED.search("Task(header.task).of_classes")

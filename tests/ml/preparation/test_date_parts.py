@@ -118,6 +118,30 @@ def test_hours_are_left_out_or_refused_where_there_is_no_time_of_day():
         assert refused.value.faults[0].pointer == at
 
 
+@pytest.mark.parametrize(
+    ("parts", "days", "more", "flagged"),
+    [
+        (["weekday", "cyclic_weekday"], 8, {}, False),
+        (["weekday"], 7, {}, True),  # six days apart: one weekday may be new
+        (["cyclic_month", "hour"], 367, {}, False),
+        (["cyclic_month", "hour"], 300, {}, True),
+        (["cyclic_weekday", "elapsed_days"], 900, {}, True),
+        (["cyclic_weekday"], 900, {"basis": [{"kind": "expression", "expression": "d / 86400"}]}, True),
+        ([], 900, {}, True),
+    ],
+)
+def test_a_date_after_those_of_the_training_is_flagged_unless_all_that_is_read_of_it_comes_again(
+    parts, days, more, flagged
+):
+    first = datetime(2023, 1, 2, 6, tzinfo=UTC)
+    rows = table(d=[first + timedelta(days=day) for day in range(days)], n=[1.0] * days)
+    preparation = fit(rows, {"d": parts} if parts else [], **more)
+    later = table(d=[first + timedelta(days=3650), None], n=[1.0, 2.0])
+    flags = {(flag.code, flag.column) for flag in preparation.prepared(preparation.raw(later))[0]}
+    expected = {("outside_range", "n"), ("imputed", "d")} | ({("outside_range", "d")} if flagged else set())
+    assert {flag for flag in flags if flag[0] != "undefined"} == expected
+
+
 @pytest.mark.parametrize("scaling", ["none", "standard", "minmax"])
 @pytest.mark.parametrize("accepts", [(), TREE])
 def test_elapsed_days_bring_a_date_back(accepts, scaling):

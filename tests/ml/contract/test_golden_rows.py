@@ -1,0 +1,28 @@
+"""Golden rows hold the outputs beside the predictions: a version whose outputs changed does not go live."""
+
+import copy
+
+import pytest
+
+from app.errors import GoldenMismatch
+from app.ml.models.golden import ROWS, check_golden
+from app.ml.models.model import decode
+from app.ml.training.train import train
+from tests.ml.contract.drawn_tables import plain
+
+
+def test_a_changed_output_is_noticed(case):
+    if not case.algorithm.outputs:
+        return
+    request = plain(case)
+    made = train(request.planned(), request.table, data_digest="sha256:0")
+    model, recorded = decode(made.blob), made.golden["outputs"]
+    assert recorded.keys() <= case.algorithm.outputs.keys()
+    assert recorded, "an output that is a number or several is recorded"
+    for name, values in recorded.items():
+        assert len(values) == ROWS
+        changed = copy.deepcopy(made.golden)
+        changed["outputs"][name][0] = values[0] + 1e-6
+        with pytest.raises(GoldenMismatch):
+            check_golden(model, changed)
+    check_golden(model, made.golden)
