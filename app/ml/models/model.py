@@ -19,7 +19,7 @@ from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Class
 from app.ml.models import safetensors_format, state_format, stored_preparation
 from app.ml.models.conformal import EVERYWHERE, UNCALIBRATED, Calibration, has_own, with_intervals, within
-from app.ml.models.member_view import ENCODED, LINEARISING, inputs_of, is_
+from app.ml.models.member_view import ENCODED, FILLS, LINEARISING, inputs_of, is_
 from app.ml.preparation.flags import Flagged
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.projected import Projected
@@ -32,7 +32,9 @@ ENCODED_FORMAT = 7
 """That of models with categories encoded by the target, which readers of the other would misread."""
 PROJECTED_FORMAT = 8
 """That of models behind a projection, likewise."""
-FORMATS = FORMAT, ENCODED_FORMAT, PROJECTED_FORMAT
+FILLED_FORMAT = 9
+"""That of models with a value for missing ones of named columns, likewise."""
+FORMATS = FORMAT, ENCODED_FORMAT, PROJECTED_FORMAT, FILLED_FORMAT
 RETIRED = 1, 2, 3, 4, 5
 """Formats of earlier releases, whose parameters or arrays have other names."""
 
@@ -275,6 +277,8 @@ def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
         document["format"] = ENCODED_FORMAT
     if isinstance(model.preparation, Projected):
         document["format"] = PROJECTED_FORMAT
+    if any(name.endswith(FILLS) for name in arrays):
+        document["format"] = FILLED_FORMAT
     return document | model.calibration.packed(arrays), arrays
 
 

@@ -88,6 +88,7 @@ def closed_form(spec: TrainSpec, chosen: Sequence[TableColumn]) -> bool:
         and form is not None
         and not how.basis
         and not how.dates
+        and isinstance(how.imputation, str)
         and how.target == "none"
         and (how.scaling == "none" or form.unscaled(spec.algorithm))
         and not any(column.missing for column in chosen if ColumnKind(column.kind).measured)
