@@ -244,6 +244,9 @@ class Algorithm(Generic[P, S]):
     """Where it is exact."""
     update: Callable[[P, S, Data, Context], Fit[S]] | None = None
     """One more batch. `converged`: it changed nothing."""
+    in_stages: Callable[[P], Iterable[Fault]] | None = None
+    """Of a learner that learns `Data.stages` one after the other: faults of parameters with which it does not. None: it
+    learns all rows at once."""
     passes: Callable[[P], int] = lambda _: 1
     """How often `update` goes over the batches of a table that does not fit into memory, unless it converges."""
     summary: Callable[[P, S], JSON] | None = None

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from app.errors import InvalidData
+from app.ml.contract.curriculum import Curriculum
 from app.ml.contract.task import TargetKind, Task
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class Data:
     """Further rows, without a target; None: there are none, or the algorithm does not learn from them."""
     items: NDArray[np.str_] | None = None
     """(n,) names of the rows; None: they have none."""
+    curriculum: Curriculum | None = None
+    """In which stages rows are learned; None: all at once."""
 
     @classmethod
     def of(
@@ -149,6 +152,11 @@ class Data:
         return self.y.astype(np.intp)
 
     @property
+    def stages(self) -> list[Labels]:
+        """Rows of each stage of a fit, each among those of the next; the last stage has all rows."""
+        return [np.arange(len(self.x))] if self.curriculum is None else self.curriculum.stages()
+
+    @property
     def prediction_shape(self) -> tuple[int, ...]:
         """Shape of supervised predictions: (n,) numbers, or (n, k) probabilities."""
         return self.targets.shape if self.task.of_classes else self.y.shape
@@ -174,7 +182,8 @@ class Data:
         numbers = None if self.numbers is None else self.numbers[rows]
         meaning = self.names, self.words, self.labels, self.indicated
         items = None if self.items is None else self.items[rows]
-        return Data(self.task, *picked, self.levels, *meaning, numbers, self.unlabelled, items)
+        curriculum = None if self.curriculum is None else self.curriculum.take(rows)
+        return Data(self.task, *picked, self.levels, *meaning, numbers, self.unlabelled, items, curriculum)
 
     def columns(self, places: Labels) -> "Data":
         """The same rows, only these columns."""

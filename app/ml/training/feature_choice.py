@@ -11,7 +11,8 @@ def chosen_features(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) 
     if spec.features is not None:
         named = [column.name for column in columns if column.identifier_like and column.name in spec.features]
         return tuple(spec.features), _reasons(named, "looks like an identifier: it may not mean anything for new rows")
-    others = {spec.target, spec.weights, spec.sigma, spec.item, spec.validation.group, spec.validation.time}
+    roles = spec.target, spec.weights, spec.sigma, spec.item, spec.difficulty
+    others = {*roles, spec.validation.group, spec.validation.time}
     left = [column for column in columns if column.name not in others]
     reasons = {
         "is free text and was left out": [c.name for c in left if c.kind == ColumnKind.TEXT],

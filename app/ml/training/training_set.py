@@ -25,6 +25,7 @@ from app.ml.contract.algorithm import (
     in_turn,
 )
 from app.ml.contract.columns import ColumnKind
+from app.ml.contract.curriculum import Curriculum
 from app.ml.contract.data import Unlabelled
 from app.ml.contract.labels import Class, codes_of
 from app.ml.evaluation.group_splits import among, read_groups
@@ -38,6 +39,7 @@ from app.ml.preparation.target_encoding import Outcome
 from app.ml.preparation.target_transform import carried, check_domain, transformed, turned_back, with_bias
 from app.ml.preparation.training_rows import code_tables, coded
 from app.ml.training.class_weights import ClassWeight, weighted
+from app.ml.training.difficulty import read_curriculum
 from app.ml.training.incremental import Batches, fit_batches
 from app.ml.training.items import read_items
 from app.ml.training.plan import Plan
@@ -67,6 +69,8 @@ class TrainingSet(NamedTuple):
     items: NDArray[np.str_] | None = None
     """(n,) names of all rows of the table."""
     class_weight: ClassWeight | None = None
+    curriculum: Curriculum | None = None
+    """Of the rows."""
     each: Each = in_turn
     """Makes fits of these rows, or parts of one, perhaps at once."""
 
@@ -105,6 +109,7 @@ class TrainingSet(NamedTuple):
             times=None if (time := spec.validation.time) is None else read_times(table, time, target.rows),
             items=None if spec.item is None or planned.batch_rows else read_items(table, spec.item),
             class_weight=spec.class_weight,
+            curriculum=read_curriculum(table, spec, target.rows),
             each=each,
         )
 
@@ -196,7 +201,7 @@ class TrainingSet(NamedTuple):
 
     def data(self, preparation: Preparation, rows: Labels) -> Data:
         """These rows, at least one, as the algorithm gets them."""
-        return Data.of(
+        data = Data.of(
             self.task,
             self._matrix(preparation, self.target.rows[rows]),
             self.target.y[rows] if self.target.y.size else None,
@@ -212,6 +217,7 @@ class TrainingSet(NamedTuple):
             items=None if self.items is None else self.items[self.target.rows[rows]],
             target=self.algorithm.target(self.task),
         )
+        return data if self.curriculum is None else replace(data, curriculum=self.curriculum.take(rows))
 
     def fit(
         self, data: Data, seed: int, progress: Progress, batches: Batches | None = None
