@@ -60,7 +60,8 @@ class Picture(Body):
     @model_validator(mode="after")
     def _whole(self) -> "Picture":
         if len(self.columns) % self.width:
-            raise ValueError("The last row is cut off: columns are rows of so many pixels.")
+            whole = f"{len(self.columns)} columns are no whole number of rows of {self.width} pixels"
+            raise ValueError(f"{whole}: the last row is cut off.")
         return self
 
 

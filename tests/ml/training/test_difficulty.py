@@ -35,8 +35,8 @@ D = TABLE["d"].to_numpy()
 ONLINE = {"name": "linear_sgd", "solver": "online"}
 LITERAL = {"learning_rate": RATE, "schedule": "constant", "l2": 0.0, "epochs": 1, "shuffle": False}
 LACKING = (
-    "2 rows have no value in 'e', and every row that is learned from needs one: fill them in, or leave these rows out of "
-    "the dataset."
+    "2 rows have no value in 'e', and every row that is learned from needs one: fill them in, or leave these rows out "
+    "of the dataset."
 )
 AT_ONCE = "Only the solver online learns rows in an order of difficulty: set solver to online."
 AS_IS = {"preprocessing": {"scaling": "none"}, "validation": {"test_fraction": 0.0}}
