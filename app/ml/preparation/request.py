@@ -77,13 +77,13 @@ Linearising: TypeAlias = Literal["none", "log", "log1p", "sqrt", "square", "reci
 
 
 Limit: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
-Word: TypeAlias = Annotated[str, Field(min_length=1, max_length=1000)]
+ConstantValue = TypeAliasType("ConstantValue", bool | float | Annotated[str, Field(min_length=1, max_length=1000)])
 
 
 class Constant(Body):
     """One value for all missing values of a column."""
 
-    constant: bool | float | Word = Field(
+    constant: ConstantValue = Field(
         description="Value of the column's kind: a number, true or false, a category, or a date in ISO 8601 (UTC "
         "without an offset). A category that no row has becomes one where training rows lack a value."
     )
