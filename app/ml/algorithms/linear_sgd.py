@@ -32,12 +32,14 @@ Mehrotra (1992), SIAM J. Optim. 2:575; Bottou (2012), LNCS 7700:421; Battiti & B
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from app.errors import Fault
 from app.ml.contract.algorithm import (
     JSON,
     Affine,
@@ -53,6 +55,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.staged_fit import fit_in_stages
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models.class_scores import class_probabilities
 from app.ml.numerics.linear_models.coefficient_errors import forms
@@ -65,6 +68,7 @@ from app.ml.numerics.optimise.loss_curves import LossCurves
 LIMITS = {Loss.SQUARED: 1.0, Loss.LOGISTIC: 4.0, Loss.SOFTMAX: 2.0}
 """One over the curvature: a step of this over ‖x‖² does not overshoot its row."""
 POWERS = {"constant": 0.0, "root": 0.5, "inverse": 1.0}
+AT_ONCE = Fault("/solver", "Only the solver online learns rows in an order of difficulty: set solver to online.")
 START = 0.1
 """The first rate, as a share of the largest sensible one."""
 
@@ -124,7 +128,7 @@ def fit(params: LinearSGD, data: Data, context: Context) -> Fit[State]:
     state = _start(params, data)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found out
         if params.solver == "online":
-            return _online(params, state, data, context)
+            return fit_in_stages(partial(_online, params), state, data, context)
         if state.seen.sum() == 1:
             return Fit(state, warnings=("There is only one class.",))
         return _offline(params, state, data, context)
@@ -296,6 +300,7 @@ ALGORITHM = Algorithm(
     degrees=lambda params: params.class_loss != "logistic",
     fit=fit,
     update=update,
+    in_stages=lambda params: () if params.solver == "online" else (AT_ONCE,),
     passes=lambda params: params.epochs,
     predict=predict,
     through_origin=lambda params: not params.fit_intercept,

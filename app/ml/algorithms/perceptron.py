@@ -36,6 +36,7 @@ Battiti & Brunato, The LION Way, ch. 4.
 """
 
 import math
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -57,6 +58,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.progress import part_of
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models.class_scores import sign_probabilities
 from app.ml.numerics.linear_models.coefficient_errors import forms
@@ -104,14 +106,13 @@ def fit(params: Perceptron, data: Data, context: Context) -> Fit[State]:
     n, k = data.targets.shape
     nothing = np.zeros((k, data.x.shape[1] + 1))
     state = State(nothing, nothing, np.zeros(k, bool), 0, 0, 0.0, math.nan, math.nan)
-    order, counts = np.arange(n), np.zeros(n, np.intp)
     curve: list[float] = []
-    while len(curve) < params.epochs and (not curve or curve[-1] > 0):
-        if params.shuffle:
-            order = context.rng.permutation(n)
-        before, state = state, _learned(params, state, data, order, counts)
-        curve.append((state.mistakes - before.mistakes) / n)
-        context.progress(len(curve) / params.epochs, error_rate=curve[-1])
+    counts, stages = np.zeros(n, np.intp), data.stages
+    for at, rows in enumerate(stages):
+        own = replace(context, progress=part_of(context.progress, at, len(stages)))
+        state, errors, wrong = _passes(params, state, data, rows, own)
+        curve += errors
+        counts += wrong
     state = _with_margin(state, _gaps(params, state, data), counts, equal=bool(np.ptp(data.weights) == 0))
     separated = curve[-1] == 0 or state.margin > 0
     converged = separated or params.average != "never"
@@ -147,6 +148,20 @@ def summary(params: Perceptron, state: State, units: Affine | None = None) -> JS
         "margin": None if math.isnan(state.margin) else state.margin,
         "mistake_bound": None if math.isnan(state.bound) else state.bound,
     }
+
+
+def _passes(
+    params: Perceptron, state: State, data: Data, rows: Labels, context: Context
+) -> tuple[State, list[float], Labels]:
+    """After passes over these rows until none is a mistake; the share of mistakes in each; mistakes (n,) by row."""
+    order, counts, curve = rows, np.zeros(len(data.x), np.intp), list[float]()
+    while len(curve) < params.epochs and (not curve or curve[-1] > 0):
+        if params.shuffle:
+            order = rows[context.rng.permutation(rows.size)]
+        before, state = state, _learned(params, state, data, order, counts)
+        curve.append((state.mistakes - before.mistakes) / rows.size)
+        context.progress(len(curve) / params.epochs, error_rate=curve[-1])
+    return state, curve, counts
 
 
 def _learned(params: Perceptron, state: State, data: Data, order: Labels, counts: Labels) -> State:
@@ -216,6 +231,7 @@ ALGORITHM = Algorithm(
     degrees=lambda _: True,
     fit=fit,
     update=update,
+    in_stages=lambda _: (),
     passes=lambda params: params.epochs,
     predict=predict,
     through_origin=lambda params: not params.fit_intercept,

@@ -249,6 +249,9 @@ class Algorithm(Generic[P, S]):
     """The closed form of leave-one-out; None where it would not be exact."""
     update: Callable[[P, S, Data, Context], Fit[S]] | None = None
     """One more batch. `converged`: it changed nothing."""
+    in_stages: Callable[[P], Iterable[Fault]] | None = None
+    """Of a learner that learns `Data.stages` one after the other: faults of parameters with which it does not. None: it
+    learns all rows at once."""
     passes: Callable[[P], int] = lambda _: 1
     """Passes of `update` over the batches of a table that does not fit into memory, unless it converges earlier."""
     summary: Callable[[P, S], JSON] | None = None

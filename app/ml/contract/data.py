@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from app.errors import InvalidData
+from app.ml.contract.curriculum import Curriculum
 from app.ml.contract.relations import Relations
 from app.ml.contract.task import TargetKind, Task
 
@@ -85,6 +86,8 @@ class Data:
     """(n,) names of the rows; None: they have none."""
     relations: Relations | None = None
     """Between the rows; None: none are given."""
+    curriculum: Curriculum | None = None
+    """In which stages rows are learned; None: all at once."""
 
     @classmethod
     def of(
@@ -158,6 +161,11 @@ class Data:
         return self.y.astype(np.intp)
 
     @property
+    def stages(self) -> list[Labels]:
+        """Rows of each stage of a fit, each among those of the next; the last stage has all rows."""
+        return [np.arange(len(self.x))] if self.curriculum is None else self.curriculum.stages()
+
+    @property
     def prediction_shape(self) -> tuple[int, ...]:
         """Shape of supervised predictions: (n,) numbers, or (n, k) probabilities."""
         return self.targets.shape if self.task.of_classes else self.y.shape
@@ -183,7 +191,17 @@ class Data:
         numbers = None if self.numbers is None else self.numbers[rows]
         meaning = self.names, self.words, self.labels, self.indicated
         items = None if self.items is None else self.items[rows]
-        taken = Data(self.task, *picked, self.levels, *meaning, numbers, self.unlabelled, items)
+        curriculum = None if self.curriculum is None else self.curriculum.take(rows)
+        taken = Data(
+            self.task,
+            *picked,
+            self.levels,
+            *meaning,
+            numbers,
+            self.unlabelled,
+            items,
+            curriculum=curriculum,
+        )
         if self.relations is None:
             return taken
         places = np.arange(len(self.x))[rows]

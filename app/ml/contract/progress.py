@@ -14,6 +14,11 @@ def silent(fraction: float, **measures: float) -> None:
     """A `Progress` that nobody watches."""
 
 
+def part_of(progress: Progress, at: int, count: int) -> Progress:
+    """Of one of so many parts, counted from 0, the progress of the whole."""
+    return lambda fraction, **measures: progress((at + fraction) / count, **measures)
+
+
 class Reporter(Protocol):
     """Receives the progress of a task."""
 

@@ -263,6 +263,12 @@ class Report(Wire):
         description="The algorithm saw (value - offset) / scale; a coefficient in the table's own units is "
         "coefficient / scale.",
     )
+    imputed: dict[str, Any] = Field(
+        {},
+        description="Value that stands for a missing one of each input: a number (of a boolean the share of true), a "
+        "date or a category; `(missing)`: a level of its own. Null: the algorithm takes missing values as they are, or "
+        "the parts of a date are imputed instead, or a category is unseen where it is missing, as no training row was.",
+    )
     summary: Any = Field(
         None,
         description="Summary by the algorithm, such as coefficients or importances; a `column`, its "

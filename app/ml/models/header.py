@@ -15,7 +15,9 @@ ENCODED_FORMAT = 7
 """That of models with categories encoded by the target, which readers of the other would misread."""
 PROJECTED_FORMAT = 8
 """That of models behind a projection, likewise."""
-FORMATS = FORMAT, ENCODED_FORMAT, PROJECTED_FORMAT
+FILLED_FORMAT = 9
+"""That of models with a value for missing ones of named columns, likewise."""
+FORMATS = FORMAT, ENCODED_FORMAT, PROJECTED_FORMAT, FILLED_FORMAT
 RETIRED = 1, 2, 3, 4, 5
 """Formats of earlier releases, whose parameters or arrays have other names."""
 

@@ -21,6 +21,8 @@ from app.ml.preparation.soundness import checked
 from app.ml.preparation.state import PreparationState
 from app.ml.preparation.target_encoding import Encoding
 
+FILLS = ".fills"
+"""In the names of arrays that stand for missing values of named columns: such models have a format of their own."""
 ENCODED = ".encoded."
 """In the names of arrays that stand for categories: models with any have a format of their own."""
 _FUNCTIONS: TypeAdapter[tuple[Function, ...]] = TypeAdapter(tuple[Function, ...])
@@ -144,8 +146,11 @@ def described(preparation: Preparation, path: str, arrays: dict[str, NDArray[Any
         for number, one in enumerate(preparation.encodings)
     ]
     arrays |= {result["values"]: one.values for result, one in zip(encodings, preparation.encodings, strict=True)}
+    if preparation.fills is not None:
+        arrays[f"{path}{FILLS}"] = preparation.fills
     return {
         **({"encodings": encodings} if encodings else {}),
+        **({"fills": f"{path}{FILLS}"} if preparation.fills is not None else {}),
         "inputs": [column.model_dump(mode="json") for column in preparation.inputs],
         "keeps": {
             "missing": preparation.keeps_missing,
@@ -173,6 +178,7 @@ def restored(
         keeps_inputs=is_(document["keeps"]["inputs"], bool),
         functions=_FUNCTIONS.validate_python(document["functions"]),
         encodings=tuple(_encoding(result, arrays) for result in is_(document.get("encodings", []), list)),
+        fills=arrays[is_(document["fills"], str)] if "fills" in document else None,
     )
     return checked(preparation)
 

@@ -19,8 +19,8 @@ from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Class
 from app.ml.models import safetensors_format, state_format, stored_preparation
 from app.ml.models.conformal import EVERYWHERE, UNCALIBRATED, Calibration, has_own, with_intervals, within
-from app.ml.models.header import ENCODED_FORMAT, FORMAT, PROJECTED_FORMAT, header_of
-from app.ml.models.member_view import ENCODED, LINEARISING, is_
+from app.ml.models.header import ENCODED_FORMAT, FILLED_FORMAT, FORMAT, PROJECTED_FORMAT, header_of
+from app.ml.models.member_view import ENCODED, FILLS, LINEARISING, is_
 from app.ml.preparation.flags import Flagged
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.projected import Projected
@@ -251,6 +251,8 @@ def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
         document["format"] = ENCODED_FORMAT
     if isinstance(model.preparation, Projected):
         document["format"] = PROJECTED_FORMAT
+    if any(name.endswith(FILLS) for name in arrays):
+        document["format"] = FILLED_FORMAT
     return document | model.calibration.packed(arrays), arrays
 
 

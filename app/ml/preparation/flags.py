@@ -40,14 +40,14 @@ class RowFlags:
     """(p,) the code of a value that is no level; NaN for numbers."""
     missing: Truths
     """(p,) whether a missing category has a level."""
-    imputes: bool
-    """True if missing numbers are imputed."""
+    imputes: Truths
+    """(p,) whether a value stands for a missing one."""
     first: Vector
     """`repeated`; what is less, more than `last`, or NaN, deserves a look: the range seen, the codes of levels."""
     last: Vector
 
     @classmethod
-    def about(cls, inputs: Sequence[InputColumn], absent: Vector, missing: Truths, *, imputes: bool) -> Self:
+    def about(cls, inputs: Sequence[InputColumn], absent: Vector, missing: Truths, imputes: Truths) -> Self:
         ranges = [
             ((-inf if c.minimum is None else c.minimum), (inf if c.maximum is None else c.maximum))
             if c.levels is None
@@ -55,7 +55,8 @@ class RowFlags:
             for c in inputs
         ]
         first, last = map(repeated, np.array(ranges, np.float64).T)
-        return cls(inputs, np.array(absent, np.float64), np.array(missing, np.bool_), imputes, first, last)
+        whether = np.array(missing, np.bool_), np.array(imputes, np.bool_)
+        return cls(inputs, np.array(absent, np.float64), *whether, first, last)
 
     def flags(self, raw: Matrix) -> tuple[Flagged, ...]:
         """Flags of a contiguous raw matrix (n, p): in the order of `CODES`, then by column, the rows ascending."""
@@ -88,10 +89,10 @@ class RowFlags:
         rows, places = np.divmod(cells, len(self.inputs))
         values = raw.ravel()[cells]
         empty = np.isnan(values)
-        codes = np.where(empty, EMPTY if self.imputes else NO_DOUBT, OUTSIDE)
         absent = self.absent[places]
         unseen = (values == absent) | (empty & ~self.missing[places])
-        codes = np.where(np.isnan(absent), codes, np.where(unseen, UNSEEN, NO_DOUBT))
+        codes = np.where(np.isnan(absent), np.where(empty, NO_DOUBT, OUTSIDE), np.where(unseen, UNSEEN, NO_DOUBT))
+        codes[empty & self.imputes[places]] = EMPTY
         keys = places + len(self.inputs) * codes
         order = keys.argsort(kind="stable")[np.count_nonzero(codes == NO_DOUBT) :]
         found, counts = np.unique(keys[order], return_counts=True)

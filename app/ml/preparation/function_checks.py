@@ -8,6 +8,7 @@ from app.ml.preparation.date_checks import date_faults, date_names, part_count
 from app.ml.preparation.date_parts import by_date
 from app.ml.preparation.formula import Misread, columns, parse
 from app.ml.preparation.functions import MOST_COLUMNS, learned, term_count
+from app.ml.preparation.imputation_checks import imputation_faults
 from app.ml.preparation.request import BasisFunction, Expression, Picture, Polynomial, Preprocessing
 from app.suggestions import no_such
 
@@ -15,7 +16,8 @@ AT = "/preprocessing/basis"
 
 
 def function_faults(how: Preprocessing, features: Mapping[str, str]) -> Iterator[Fault]:
-    """features: the kind of each column to learn from."""
+    """features: the kind of each column to learn from. Imputation comes first: functions see what it fills in."""
+    yield from imputation_faults(how.imputation, features)
     yield from date_faults(how.dates, features)
     for place, one in enumerate(how.basis):
         if isinstance(one, Expression):

@@ -1,6 +1,6 @@
 """Codes of the levels of categorical inputs: of those kept, of all others together, and of missing values."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -55,6 +55,16 @@ class LevelCodes:
         """The name of each code of an input."""
         extra = (("(other)", self.other), ("(missing)", self.missing))
         return [*(self.inputs[place].levels or ()), *(name for name, has in extra if has[place])]
+
+    def filling(self, fills: Mapping[str, float | str]) -> Vector | None:
+        """(p,) what stands for a missing value in the raw matrix, NaN of inputs without; None: no input has any."""
+        if not fills:
+            return None
+        found = np.full(len(self.inputs), np.nan)
+        for place, column in enumerate(self.inputs):
+            fill = fills.get(column.name, np.nan)
+            found[place] = self.of(place, [fill])[0] if isinstance(fill, str) else fill
+        return found
 
     def of(self, place: int, levels: Sequence[str]) -> Vector:
         """The code that each of these values of a categorical input has, and that of any other value."""

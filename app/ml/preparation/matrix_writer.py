@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.ml.contract.algorithm import Matrix
+from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.scaling import FAR
 from app.ml.preparation.arrow_columns import UNSEEN
+from app.ml.preparation.imputation import filled
 from app.ml.preparation.layout import Layout
 from app.ml.preparation.scaling import Scaling
 
@@ -17,10 +18,12 @@ class MatrixWriter:
     scaling: Scaling
     keeps_missing: bool
     """True if missing values stay missing, as in `Preparation`."""
+    fills: Vector | None
+    """As in `Preparation`."""
 
     def write(self, raw: Matrix, x: Matrix, *, seen: bool = False) -> None:
         """The matrix of `raw` into `x`, which holds zeros where there are indicators."""
-        layout = self.layout
+        layout, raw = self.layout, filled(raw, self.fills)
         direct, width = layout.direct, layout.plain_width
         wide = layout.basis.wide(raw)
         used = wide if direct.size == wide.shape[1] else wide[:, direct]

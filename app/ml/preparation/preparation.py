@@ -29,17 +29,18 @@ from app.ml.contract.algorithm import Accepts, Labels, Matrix, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.numerics.row_blocks import blocks
 from app.ml.numerics.scaling import spread
-from app.ml.preparation.arrow_columns import Raw, codes, measured
+from app.ml.preparation.arrow_columns import UNSEEN, Raw, codes, measured
 from app.ml.preparation.compiled.columns import EMPTY, repeated, standardise
 from app.ml.preparation.date_ranges import ranged
 from app.ml.preparation.flags import CODES, Flagged, RowFlags
 from app.ml.preparation.functions import Basis, Function
+from app.ml.preparation.imputation import filled, learned_fills
 from app.ml.preparation.layout import Layout
 from app.ml.preparation.level_codes import LevelCodes
 from app.ml.preparation.matrix_writer import MatrixWriter, near
 from app.ml.preparation.request import Preprocessing
 from app.ml.preparation.scaling import Scaling
-from app.ml.preparation.state import PreparationState, learn, scaling
+from app.ml.preparation.state import PreparationState, Truths, learn, scaling
 from app.ml.preparation.target_encoding import Encoding, Outcome, OutOfFold, encode
 from app.ml.preparation.training_rows import code_tables, coded
 
@@ -62,6 +63,8 @@ class Preparation:
     """Inputs that formulas read stay columns of the matrix."""
     encodings: tuple[Encoding, ...] = ()
     """Categorical inputs that numbers stand for; their columns are the last of the matrix."""
+    fills: Vector | None = field(default=None, compare=False)
+    """(p,) what stands for a missing value of a named input in the raw matrix, NaN of others; None: none is named."""
     out_of_fold: OutOfFold | None = field(default=None, repr=False, compare=False)
     """Those columns of the training rows; not stored."""
     restorable: ClassVar = True
@@ -86,8 +89,10 @@ class Preparation:
         keeps_missing = Accepts.MISSING in accepts
         keeps_categories = keeps_missing and Accepts.CATEGORIES in accepts
         scaled = not keeps_categories
-        inputs, basis, learned = learn(raw, rows, how, encodes=outcome is not None, scaled=scaled, centred=centred)
+        fills, encodes = learned_fills(how.imputation, raw, rows), outcome is not None
+        inputs, basis, learned = learn(raw, rows, how, fills, encodes=encodes, scaled=scaled, centred=centred)
         made = cls(tuple(inputs), learned, keeps_missing, keeps_categories, basis.functions, how.keep_inputs)
+        made = replace(made, fills=made.codes.filling(fills))
         if outcome is None:
             return made
 
@@ -98,7 +103,7 @@ class Preparation:
         places = np.flatnonzero(levels > how.max_levels)
         if not places.size:
             return made
-        codes = coded(raw, rows, code_tables(made.codes, raw))[:, places]
+        codes = filled(coded(raw, rows, code_tables(made.codes, raw)), made.fills)[:, places]
         encodings, own = encode(places.tolist(), levels[places].tolist(), codes, outcome, rows=rows, scaled=scale)
         return replace(made, encodings=encodings, out_of_fold=OutOfFold.of(raw.values, rows, own))
 
@@ -121,7 +126,7 @@ class Preparation:
 
     @cached_property
     def _writer(self) -> MatrixWriter:
-        return MatrixWriter(self.layout, self.scaling, self.keeps_missing)
+        return MatrixWriter(self.layout, self.scaling, self.keeps_missing, self.fills)
 
     @cached_property
     def numbers(self) -> tuple[str, ...] | None:
@@ -185,6 +190,7 @@ class Preparation:
         """Functions without a value."""
         if not self.basis.partial:
             return ()
+        raw = filled(raw, self.fills)
         doubt = self.basis.undefined(raw, self.basis.of(raw))
         places = np.flatnonzero(doubt.any(axis=0)).tolist()
         return tuple(Flagged("undefined", self.basis.names[j], np.flatnonzero(doubt[:, j])) for j in places)
@@ -193,13 +199,22 @@ class Preparation:
     def _usual(self) -> tuple[RowFlags, Way, int, Vector, Vector]:
         """The parts that a prediction needs, together: to look up one takes as long as to compare a hundred numbers."""
         inputs = ranged(self.inputs, self.functions)
-        flags = RowFlags.about(inputs, self.codes.absent, self.codes.missing, imputes=not self.keeps_missing)
+        flags = RowFlags.about(inputs, self.codes.absent, self.codes.missing, self._imputes)
         offset, scale = repeated(self.scaling.offset[0]), repeated(self.scaling.scale[0])
         return flags, self._way, len(self.inputs), offset, scale
 
     @property
+    def _imputes(self) -> Truths:
+        """(p,) whether a value stands for a missing one, which is flagged; a category that no row had is unseen."""
+        fills = np.full(len(self.inputs), np.nan) if self.fills is None else self.fills
+        named: Truths = ~np.isnan(fills) & ~(self.codes.categorical & (fills == UNSEEN))
+        return named if self.keeps_missing else named | ~self.codes.categorical
+
+    @property
     def _way(self) -> Way:
         if self.functions or self.layout.indicated.size or self.encodings:
+            return "written"
+        if self.keeps_categories and self.fills is not None:
             return "written"
         return "raw" if self.keeps_categories else "scaled"
 

@@ -60,7 +60,8 @@ class Picture(Body):
     @model_validator(mode="after")
     def _whole(self) -> "Picture":
         if len(self.columns) % self.width:
-            raise ValueError("The last row is cut off: columns are rows of so many pixels.")
+            whole = f"{len(self.columns)} columns are no whole number of rows of {self.width} pixels"
+            raise ValueError(f"{whole}: the last row is cut off.")
         return self
 
 
@@ -76,6 +77,20 @@ Linearising: TypeAlias = Literal["none", "log", "log1p", "sqrt", "square", "reci
 
 
 Limit: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
+ConstantValue = TypeAliasType("ConstantValue", bool | float | Annotated[str, Field(min_length=1, max_length=1000)])
+
+
+class Constant(Body):
+    """One value for all missing values of a column."""
+
+    constant: ConstantValue = Field(
+        description="Value of the column's kind: a number, true or false, a category, or a date in ISO 8601 (UTC "
+        "without an offset). A category that no row has becomes one where training rows lack a value."
+    )
+
+
+Strategy: TypeAlias = Literal["mean", "median", "most_frequent", "level"] | Constant
+Imputation: TypeAlias = Literal["mean", "median"] | dict[str, Strategy]
 
 
 class Preprocessing(Body):
@@ -87,8 +102,13 @@ class Preprocessing(Body):
         "1, `minmax` to the range from 0 to 1, `none` not at all. For a model without an intercept no column is "
         "shifted: `standard` divides by the root mean square, `minmax` by the largest absolute value.",
     )
-    imputation: Literal["mean", "median"] = Field(
-        "mean", description="Value for missing numbers; missing categories get a level of their own."
+    imputation: Imputation = Field(
+        "mean",
+        description="Value for missing numbers, `mean` or `median`; missing categories get a level of their own. Or an "
+        "object of columns by name: `mean`, `median` or `most_frequent` (of equally frequent values the smallest) of "
+        "the training rows, a `constant`, or for categories `level`, a level of their own. A column that is named is "
+        "filled before functions and parts of dates are made of it, and for algorithms that take missing values too; "
+        "columns that are not named are treated as by `mean`.",
     )
     max_levels: int = Field(
         64,

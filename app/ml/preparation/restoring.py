@@ -9,6 +9,7 @@ from pydantic import Field
 
 from app.ml.contract.algorithm import JSON, Matrix, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
+from app.ml.preparation.arrow_columns import UNSEEN
 from app.ml.preparation.date_parts import DAY, DateParts, part_names
 from app.ml.preparation.preparation import Preparation
 from app.wire import Wire
@@ -43,6 +44,24 @@ def restore(preparation: Preparation, x: Matrix) -> list[RestoredRow]:
         )
         for i in range(len(x))
     ]
+
+
+def imputed(preparation: Preparation) -> dict[str, JSON]:
+    """What stands for a missing value of each input, in the units and categories of the table; None: nothing does."""
+    return {column.name: _imputed(preparation, place) for place, column in enumerate(preparation.inputs)}
+
+
+def _imputed(preparation: Preparation, place: int) -> JSON:
+    column, codes, fills = preparation.inputs[place], preparation.codes, preparation.fills
+    named = fills is not None and not np.isnan(fills[place])
+    if column.levels is not None:
+        code = fills[place] if fills is not None and named else codes.of_missing[place]
+        return None if code == UNSEEN else codes.names(place)[int(code)]
+    replaced = any(isinstance(one, DateParts) and one.date == column.name for one in preparation.functions)
+    if not named and (preparation.keeps_missing or replaced):
+        return None
+    value = float(preparation.learned.fill[place])
+    return _moment(value) if column.kind == ColumnKind.DATETIME else value
 
 
 def _restored(preparation: Preparation, place: int, x: Matrix) -> tuple[list[JSON], Vector | None]:

@@ -1,6 +1,9 @@
 """Checks of a preparation that was read from storage: whether its parts fit together."""
 
+import numpy as np
+
 from app.ml.contract.columns import ColumnKind
+from app.ml.preparation.arrow_columns import UNSEEN
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.target_encoding import Encoding
 
@@ -11,6 +14,8 @@ def checked(preparation: Preparation) -> Preparation:
     shape = (len(inputs) + layout.basis.width,)
     if any(part.shape != shape for part in learned) or (learned.scale == 0).any():
         raise ValueError("the parts of a preparation do not fit together")
+    if not _fillable(preparation):
+        raise ValueError("what stands for missing values does not fit the inputs")
     if any(column.levels is None and not ColumnKind(column.kind).measured for column in inputs):
         raise ValueError("a categorical input has no levels")
     numbers = {column.name for column in inputs if column.levels is None}
@@ -21,6 +26,18 @@ def checked(preparation: Preparation) -> Preparation:
     if preparation.codes.vocabularies and layout.names:  # levels that are no texts are found now, not at a prediction
         return preparation
     raise ValueError("a preparation without inputs")
+
+
+def _fillable(preparation: Preparation) -> bool:
+    """Whether what stands for missing values are numbers and codes."""
+    fills, codes = preparation.fills, preparation.codes
+    if fills is None:
+        return True
+    if fills.shape != (len(preparation.inputs),) or fills.dtype != np.float64 or np.isinf(fills).any():
+        return False
+    own = fills[codes.categorical]
+    counts = codes.counts[codes.categorical]
+    return bool((np.isnan(own) | ((own == np.floor(own)) & (own >= UNSEEN) & (own < counts))).all())
 
 
 def _fits(one: Encoding, preparation: Preparation) -> bool:

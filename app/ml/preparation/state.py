@@ -1,7 +1,9 @@
 """State of a preparation, computed on the training rows: ranges and levels of the inputs, functions, scaling."""
 
 import math
+from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +17,7 @@ from app.ml.numerics.scaling import FAR, Spread, spread
 from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.preparation.date_parts import DateParts, learned_parts
 from app.ml.preparation.functions import Basis, learned
+from app.ml.preparation.imputation import Fill, filled_numbers, filled_words
 from app.ml.preparation.request import Preprocessing
 from app.ml.preparation.target_encoding import MOST_LEVELS
 
@@ -44,12 +47,20 @@ class _Fact(NamedTuple):
 
 
 def learn(
-    raw: Raw, rows: Labels, how: Preprocessing, *, encodes: bool, scaled: bool, centred: bool
+    raw: Raw,
+    rows: Labels,
+    how: Preprocessing,
+    fills: Mapping[str, Fill] = MappingProxyType({}),
+    *,
+    encodes: bool,
+    scaled: bool,
+    centred: bool,
 ) -> tuple[list[InputColumn], Basis, PreparationState]:
     """Ranges, levels, functions and scales of the columns. Raises InvalidData for undefined functions.
 
-    encodes: whether columns of more than `max_levels` categories keep them all, to be encoded by the target. scaled:
-    whether the algorithm wants numbers on one scale at all. centred: whether a column's 0 may move for it.
+    fills: by name, what stands for missing values of columns. encodes: whether columns of more than `max_levels`
+    categories keep them all, to be encoded by the target. scaled: whether the algorithm wants numbers on one scale at
+    all. centred: whether a column's 0 may move for it.
     """
     as_wanted = partial(_number, how=how, scaled=scaled, centred=centred)
     inputs, facts, found = [], [], {}
@@ -58,8 +69,9 @@ def learn(
         if words is None:
             found[column.name] = spread(values)
             inputs.append(_measured_input(column, found[column.name]))
-            facts.append(as_wanted(column.name, values, found[column.name]))
+            facts.append(as_wanted(column.name, values, found[column.name], fill=fills.get(column.name)))
         else:
+            values, words = filled_words(values, words, fills.get(column.name))
             levels, other = _levels(values, words, how.max_levels)
             if other and encodes:
                 levels, other = _levels(values, words, MOST_LEVELS)
@@ -70,8 +82,9 @@ def learn(
     functions = (*parts, *learned(how.basis, numbers, found, scaled=how.scaling != "none" and centred))
     basis = Basis(tuple(column.name for column in inputs), functions)
     if functions:
-        table = basis.of(raw.values[rows])
-        _defined(basis, raw.values[rows], table, how)
+        known = filled_numbers(raw.values[rows], raw.columns, fills)
+        table = basis.of(known)
+        _defined(basis, known, table, how)
         columns = zip(basis.names, np.asfortranarray(table).T, strict=True)
         facts += [as_wanted(name, values, spread(values)) for name, values in columns]
     fill, offset, scale = (np.array([fact[i] for fact in facts], np.float64) for i in range(3))
@@ -93,9 +106,19 @@ def _defined(basis: Basis, raw: Matrix, values: Matrix, how: Preprocessing) -> N
         raise InvalidData(f"The function {basis.names[nowhere[0]]} has no value in any training row.")
 
 
-def _number(name: str, values: Vector, found: Spread, how: Preprocessing, *, scaled: bool, centred: bool) -> _Fact:
+def _number(
+    name: str,
+    values: Vector,
+    found: Spread,
+    how: Preprocessing,
+    *,
+    scaled: bool,
+    centred: bool,
+    fill: Fill | None = None,
+) -> _Fact:
     """Raises InvalidData for numbers that, scaled as requested, are still too large to compute with."""
-    fact = _Fact(_fill(values, found, how), *(scaling(found, how, centred=centred) if scaled else (0.0, 1.0)))
+    own = _fill(values, found, how) if fill is None else float(fill)
+    fact = _Fact(own, *(scaling(found, how, centred=centred) if scaled else (0.0, 1.0)))
     if scaled and not max(fact.offset - found.low, found.high - fact.offset) / fact.scale <= FAR:  # nor NaN
         advice = "divide them" if how.scaling != "none" else "set preprocessing.scaling to standard"
         raise InvalidData(f"The numbers of the column {name!r} are too large to be multiplied: {advice}.")
@@ -109,9 +132,9 @@ def _measured_input(column: RawColumn, found: Spread) -> InputColumn:
 
 
 def _fill(values: Vector, found: Spread, how: Preprocessing) -> float:
-    if how.imputation == "mean" or not found.rows:
-        return found.mean
-    return float(np.nanmedian(values))
+    if how.imputation == "median" and found.rows:
+        return float(np.nanmedian(values))
+    return found.mean
 
 
 def scaling(found: Spread, how: Preprocessing, *, centred: bool) -> tuple[float, float]:

@@ -97,7 +97,7 @@ def transformed(how: Linearising, data: Data, *, errors_known: bool) -> Data:
         if not (np.isfinite(weights) & (weights > 0)).all():
             raise InvalidData(f"Errors of targets at 0 have no counterpart for their {how}.")
     weights.setflags(write=False)
-    return replace(data.with_target(data.task, y), weights=weights)
+    return replace(data.with_target(data.task, y), weights=weights, curriculum=data.curriculum)
 
 
 def carried(how: Linearising, y: Vector) -> Vector:

@@ -58,7 +58,8 @@ def cost_of(
     row_bytes = 8 * (2 * len(chosen) + 5 * width)
     fits = 3 if closed_form(spec, chosen) else spec.validation.fits(units)
     algorithm = nested.entry_of(spec.algorithm).algorithm
-    each = SECONDS_PER_CELL * size.cells + nested.seconds(algorithm, spec.algorithm, task, size)
+    passes = (spec.difficulty_stages + 1) / 2 if spec.difficulty is not None else 1.0
+    each = SECONDS_PER_CELL * size.cells + passes * nested.seconds(algorithm, spec.algorithm, task, size)
     memory, seconds = BASE_BYTES + row_bytes * rows + int(algorithm.memory(spec.algorithm, size)), fits * each
     batch = max(FEWEST, BATCH_CELLS // max(width, len(chosen)))
     if algorithm.update is None or memory <= memory_bytes or rows <= HELD * batch:
@@ -88,6 +89,7 @@ def closed_form(spec: TrainSpec, chosen: Sequence[TableColumn]) -> bool:
         and form is not None
         and not how.basis
         and not how.dates
+        and isinstance(how.imputation, str)
         and how.target == "none"
         and (how.scaling == "none" or form.unscaled(spec.algorithm))
         and not any(column.missing for column in chosen if ColumnKind(column.kind).measured)

@@ -28,7 +28,8 @@ def chosen_features(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) 
 
 def without_role(spec: TrainSpec, columns: Iterable[TableColumn]) -> list[TableColumn]:
     """Columns that the request does not name for something else than to learn from."""
-    others = {spec.target, spec.weights, spec.sigma, spec.item, spec.validation.group, spec.validation.time}
+    roles = spec.target, spec.weights, spec.sigma, spec.item, spec.difficulty
+    others = {*roles, spec.validation.group, spec.validation.time}
     return [column for column in columns if column.name not in others]
 
 

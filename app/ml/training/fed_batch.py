@@ -129,7 +129,7 @@ def _memory_faults(
 def _plan(header: Header, spec: TrainSpec, columns: Sequence[TableColumn], rows: int) -> Plan:
     """To read a batch as the training read its table."""
     return Plan(
-        spec=spec,
+        spec=spec.model_copy(update={"difficulty": None}),
         columns=tuple(columns),
         task=Task(header.task),
         features=tuple(column.name for column in header.inputs),

@@ -41,6 +41,8 @@ def closed_form(training_set: TrainingSet, rows: Labels) -> NDArray[Any] | None:
 def steady(training_set: TrainingSet, preparation: Preparation, rows: Labels, *, unscaled: bool) -> bool:
     """True if the preparation without any one row gives the same predictions as that of all of them."""
     how = training_set.preprocessing
+    if not isinstance(how.imputation, str):
+        return False
     if how.model_dump(exclude=UNDERSTOOD, exclude_defaults=True):
         return False
     if how.scaling != "none" and not unscaled:

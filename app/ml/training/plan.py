@@ -17,6 +17,7 @@ from app.ml.training.class_weights import class_weight_faults
 from app.ml.training.column_faults import column_faults, transform_faults
 from app.ml.training.cost import cost_of, encoded_widths, memory_faults
 from app.ml.training.data_faults import value_faults
+from app.ml.training.difficulty import difficulty_faults, difficulty_streaming_fault
 from app.ml.training.feature_choice import chosen_features
 from app.ml.training.groups import group_faults, group_warnings, streaming_fault, units_of
 from app.ml.training.items import item_faults
@@ -82,6 +83,7 @@ def plan(
     faults += group_faults(spec.validation, known, spec.target)
     faults += time_faults(spec.validation, known, spec.target)
     faults += item_faults(spec.item, known, spec.target, rows)
+    faults += difficulty_faults(spec, known)
     faults += class_weight_faults(spec.class_weight, task)
     if spec.validation.method == "loo" and (spec.target is None if task is None else not task.supervised):
         faults.append(Fault("/validation/method", "Leave-one-out compares predictions with a target: take kfold."))
@@ -104,6 +106,7 @@ def plan(
     cost = cost_of(spec, task, chosen, size, units=units, memory_bytes=memory_bytes)
     faults = [*memory_faults(spec, cost, size, memory_bytes), *streaming_fault(spec.validation, cost.batch_rows)]
     faults += time_streaming_fault(spec.validation, cost.batch_rows)
+    faults += difficulty_streaming_fault(spec, cost.batch_rows)
     if faults := [*faults, *class_weight_faults(spec.class_weight, task, cost.batch_rows)]:
         raise InvalidRequest(faults=faults)
     unlabelled = Accepts.UNLABELLED in nested.accepts(nested.entry_of(spec.algorithm).algorithm, spec.algorithm, task)

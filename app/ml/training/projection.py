@@ -97,12 +97,7 @@ def projection_faults(
     if wanted is None:
         return
     yield from wanted.choice_faults(AT)
-    if spec.features is not None:
-        yield Fault("/features", "The projection has its own inputs: leave features out.")
-    if spec.preprocessing.basis:
-        yield Fault("/preprocessing/basis", "Functions read columns of the dataset, which the projection replaces.")
-    if spec.preprocessing.dates:
-        yield Fault("/preprocessing/dates", "Dates are columns of the dataset, which the projection replaces.")
+    yield from _replaced_faults(spec)
     if projection is None:
         yield Fault(AT, "Only a training takes a projection that was fitted before.")
         return
@@ -117,6 +112,19 @@ def projection_faults(
             yield Fault(AT, detail, "wrong_kind")
         elif column.name in {spec.target, spec.weights, spec.sigma}:
             yield Fault(AT, f"The projection reads the column {column.name!r}, which is no input of this training.")
+
+
+def _replaced_faults(spec: TrainSpec) -> Iterator[Fault]:
+    """What a request says of columns of the dataset, which the projection replaces."""
+    if spec.features is not None:
+        yield Fault("/features", "The projection has its own inputs: leave features out.")
+    if spec.preprocessing.basis:
+        yield Fault("/preprocessing/basis", "Functions read columns of the dataset, which the projection replaces.")
+    if spec.preprocessing.dates:
+        yield Fault("/preprocessing/dates", "Dates are columns of the dataset, which the projection replaces.")
+    if not isinstance(spec.preprocessing.imputation, str):
+        detail = "Columns of the dataset are imputed as the projection does: leave imputation by column out."
+        yield Fault("/preprocessing/imputation", detail)
 
 
 def _version_faults(header: Header, model: str) -> Iterator[Fault]:

@@ -19,7 +19,7 @@ from app.ml.evaluation.report import Conditioning, Report, ReportCurve, Reuse, S
 from app.ml.evaluation.residuals import Part, residuals
 from app.ml.evaluation.splits import Split, evenly
 from app.ml.preparation.preparation import Preparation
-from app.ml.preparation.restoring import RestoredRow, restore
+from app.ml.preparation.restoring import RestoredRow, imputed, restore
 from app.ml.preparation.target_transform import turned_back
 from app.ml.training import stability
 from app.ml.training.cross_validation import Validated
@@ -98,6 +98,7 @@ def report(
         columns=list(evaluated.preparation.layout.names),
         offsets=offsets.tolist(),
         scales=scales.tolist(),
+        imputed=finite(imputed(evaluated.preparation)),
         summary=readable(summary(training_set.params, fit.state), evaluated.preparation, training_set.classes)
         if summary
         else None,

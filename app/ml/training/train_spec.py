@@ -27,8 +27,8 @@ class TrainSpec(Body):
         None,
         min_length=1,
         max_length=10_000,
-        description="Columns to learn from. Null: every column but the target, weights, sigma, item, the group of "
-        "the validation, text and identifier-like ones.",
+        description="Columns to learn from. Null: every column but the target, weights, sigma, item, difficulty, "
+        "the group and time of the validation, text and identifier-like ones.",
     )
     weights: str | None = Field(None, description="A numeric column of positive row weights.")
     sigma: str | None = Field(
@@ -46,6 +46,20 @@ class TrainSpec(Body):
         None,
         description="Relations between the rows, for algorithms that learn from them. Null: rows are related by their "
         "columns only.",
+    )
+    difficulty: str | None = Field(
+        None,
+        description="A numeric column by which rows are learned in stages, the easiest (smallest) first: each stage "
+        "starts from the model of the one before and has all easier rows. For algorithms that learn rows one after the "
+        "other: `perceptron`, and `linear_sgd` with the solver online. It is no feature unless `features` names it, "
+        "and no row that is learned from may lack it. Null: all rows are learned at once.",
+    )
+    difficulty_stages: int = Field(
+        4,
+        ge=1,
+        le=1000,
+        description="Number K of stages, where there is a column of `difficulty`: stage k has the k/K easiest rows, "
+        "rounded up, and goes over them as often as the algorithm's `epochs`; 1 is a fit without stages.",
     )
     class_weight: ClassWeight | None = Field(
         None,

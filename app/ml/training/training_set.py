@@ -25,6 +25,7 @@ from app.ml.contract.algorithm import (
     in_turn,
 )
 from app.ml.contract.columns import ColumnKind
+from app.ml.contract.curriculum import Curriculum
 from app.ml.contract.data import Unlabelled
 from app.ml.contract.labels import Class, codes_of
 from app.ml.contract.relations import Relations
@@ -39,6 +40,7 @@ from app.ml.preparation.target_encoding import Outcome
 from app.ml.preparation.target_transform import carried, check_domain, transformed, turned_back, with_bias
 from app.ml.preparation.training_rows import code_tables, coded
 from app.ml.training.class_weights import ClassWeight, weighted
+from app.ml.training.difficulty import read_curriculum
 from app.ml.training.incremental import Batches, fit_batches
 from app.ml.training.items import read_items
 from app.ml.training.plan import Plan
@@ -71,6 +73,8 @@ class TrainingSet(NamedTuple):
     relations: Relations | None = None
     """Between all rows of the table."""
     class_weight: ClassWeight | None = None
+    curriculum: Curriculum | None = None
+    """Of the rows."""
     each: Each = in_turn
     """Makes fits of these rows, or parts of one, perhaps at once."""
 
@@ -114,6 +118,7 @@ class TrainingSet(NamedTuple):
             items=items,
             relations=read_relations(spec, raw, items, planned.related, gaps=Accepts.MISSING in algorithm.accepts),
             class_weight=spec.class_weight,
+            curriculum=read_curriculum(table, spec, target.rows),
             each=each,
         )
 
@@ -219,7 +224,7 @@ class TrainingSet(NamedTuple):
     def data(self, preparation: Preparation, rows: Labels) -> Data:
         """These rows, at least one, as the algorithm gets them."""
         known = self.target.rows[rows]
-        return Data.of(
+        data = Data.of(
             self.task,
             self._matrix(preparation, known),
             self.target.y[rows] if self.target.y.size else None,
@@ -236,6 +241,7 @@ class TrainingSet(NamedTuple):
             relations=self.relations and self.relations.take(known, len(self.raw.values)),
             target=self.algorithm.target(self.task),
         )
+        return data if self.curriculum is None else replace(data, curriculum=self.curriculum.take(rows))
 
     def fit(
         self, data: Data, seed: int, progress: Progress, batches: Batches | None = None

@@ -292,14 +292,15 @@ def test_the_kernels_of_columns_are_what_they_say(values, together):
         np.testing.assert_array_equal(inside, expected)
 
 
-CODED = st.tuples(st.sampled_from([-1.0, 0.0, 7.0, np.nan]), st.sampled_from([0.0, 5.0, np.nan]), st.booleans())
+FIRST, SECOND = st.sampled_from([-1.0, 0.0, 7.0, np.nan]), st.sampled_from([0.0, 5.0, np.nan])
+CODED = st.tuples(FIRST, SECOND, st.booleans(), st.booleans())
 
 
-@given(st.lists(CODED, min_size=1, max_size=4), st.booleans(), st.integers(0, 5), st.data())
-def test_doubts_are_grouped_alike_with_and_without_compiled_code(columns, fills, rows, data):
+@given(st.lists(CODED, min_size=1, max_size=4), st.integers(0, 5), st.data())
+def test_doubts_are_grouped_alike_with_and_without_compiled_code(columns, rows, data):
     """The first of a column is the code of what is no level, of none for numbers; then what stands in it."""
-    absent, missing = np.array([c[0] for c in columns]), np.array([c[2] for c in columns])
-    values = np.array([[data.draw(st.sampled_from([a, b, np.nan])) for a, b, _ in columns] for _ in range(rows)])
+    absent, missing, fills = (np.array([c[i] for c in columns]) for i in (0, 2, 3))
+    values = np.array([[data.draw(st.sampled_from([a, b, np.nan])) for a, b, *_ in columns] for _ in range(rows)])
     values = values.reshape(rows, len(columns))
     inside = np.array(data.draw(st.lists(st.booleans(), min_size=values.size, max_size=values.size)), np.bool_)
     inside = inside.reshape(values.shape)
@@ -307,7 +308,7 @@ def test_doubts_are_grouped_alike_with_and_without_compiled_code(columns, fills,
     result = []
     for ready in (False, True):
         with compiled(ready=ready):
-            found = RowFlags.about(inputs, absent, missing, imputes=fills).of(values, inside, int((~inside).sum()))
+            found = RowFlags.about(inputs, absent, missing, fills).of(values, inside, int((~inside).sum()))
         result.append([(flag.code, flag.column, flag.rows.tolist()) for flag in found])
     assert result[0] == result[1]
     cells = {(column, row) for _, column, own in result[0] for row in own}

@@ -69,19 +69,21 @@ def standardise(values, first, last, inside, offset, scale, x):
 @inner
 def what_is_wrong(value, absent, missing, fills):
     """With a cell that is not inside; -1: nothing."""
+    if fills and np.isnan(value):
+        return EMPTY
     if absent == absent:  # a category  # noqa: PLR0124
         return UNSEEN if value == absent or (np.isnan(value) and not missing) else -1
-    if np.isnan(value):
-        return EMPTY if fills else -1
-    return OUTSIDE
+    return -1 if np.isnan(value) else OUTSIDE
 
 
-@kernel("i8(f8[:,::1], b1[:,::1], f8[::1], b1[::1], b1, i8[::1], i8[:,::1])", writes=["rows", "groups"], keep_gil=True)
+@kernel(
+    "i8(f8[:,::1], b1[:,::1], f8[::1], b1[::1], b1[::1], i8[::1], i8[:,::1])", writes=["rows", "groups"], keep_gil=True
+)
 def grouped(values, inside, absent, missing, fills, rows, groups):
     """The cells of (n, p) that are not `inside`, by p·what is wrong + column; how many groups there are.
 
     groups: (2, g), for each its number, ascending, and where it ends in `rows`, which has those of each, ascending.
-    absent, missing: (p,), and fills, as in `app.ml.preparation.flags.RowFlags`.
+    absent, missing, fills: (p,), as in `app.ml.preparation.flags.RowFlags`.
     """
     width, found = values.shape[1], 0
     where, keys, places = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64), np.zeros(3 * width, np.int64)
@@ -92,7 +94,7 @@ def grouped(values, inside, absent, missing, fills, rows, groups):
             continue
         for cell in range(8 * k, min(8 * k + 8, result.size)):
             i, j = divmod(cell, width)
-            wrong = -1 if result[cell] else what_is_wrong(values[i, j], absent[j], missing[j], fills)
+            wrong = -1 if result[cell] else what_is_wrong(values[i, j], absent[j], missing[j], fills[j])
             if wrong >= 0:
                 where[found], keys[found] = i, wrong * width + j
                 places[keys[found]] += 1
