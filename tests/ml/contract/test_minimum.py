@@ -29,7 +29,7 @@ def _size(value):
     return max(1e-3, np.abs(array[np.isfinite(array)]).max(initial=0.0))
 
 
-@settings(settings.get_profile("contract"), max_examples=25)
+@settings(settings.get_profile("contract"), max_examples=40)
 @given(choice=st.data())
 def test_nothing_near_is_lower(case, choice):
     if case.algorithm.objective is None:

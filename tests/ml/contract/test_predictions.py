@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.ml.contract.algorithm import Accepts, Task
 
 
-@settings(settings.get_profile("contract"), max_examples=8)
+@settings(settings.get_profile("contract"), max_examples=12)
 @given(choice=st.data())
 def test_predictions_have_the_shape_of_their_task(case, shape_of_prediction, choice):
     params = choice.draw(case.drawn_params())

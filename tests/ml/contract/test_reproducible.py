@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 
-@settings(settings.get_profile("contract"), max_examples=8)
+@settings(settings.get_profile("contract"), max_examples=12)
 @given(choice=st.data())
 def test_two_fits_have_the_same_bytes(case, same_bytes, choice):
     params, seed = choice.draw(case.drawn_params()), choice.draw(st.integers(0, 2**63 - 1))

@@ -34,7 +34,7 @@ def stored(case, data, params):
     )
 
 
-@settings(settings.get_profile("contract"), max_examples=8)
+@settings(settings.get_profile("contract"), max_examples=12)
 @given(choice=st.data())
 def test_survives_storage(case, same_bytes, choice):
     data, params = case.mixed(), choice.draw(case.drawn_params())
