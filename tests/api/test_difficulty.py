@@ -27,7 +27,9 @@ def test_rows_are_learned_in_stages_and_further_batches_need_no_difficulty(clien
     assert value == pytest.approx(4, abs=0.2)
     for number, batch in enumerate((upload("x,y", "1,4", "2,7"), upload("x,hard,y", "1,1,4", "2,2,7")), 2):
         assert done("update", {"model": "staged", "version": 1, "dataset": batch})["version"] == number
-    found = done("search", request | {"model": "sought", "grid": [{"pointer": "/algorithm/l2", "values": [0, 10]}]})
+    found = done(
+        "search", request | {"model": "staged-search", "grid": [{"pointer": "/algorithm/l2", "values": [0, 10]}]}
+    )
     assert found["version"] == 1
 
 

@@ -57,9 +57,9 @@ def test_named_columns_are_filled_reported_and_flagged(client, done, dataset):
 def test_searches_bootstraps_and_reconstructions_take_it(client, done, dataset):
     folds = {"validation": {"method": "kfold", "folds": 3}}
     grid = [{"pointer": "/preprocessing/imputation", "values": ["mean", STRATEGIES]}]
-    assert done("search", body(dataset, "mean", **folds, grid=grid) | {"model": "sought"})["version"] == 1
+    assert done("search", body(dataset, "mean", **folds, grid=grid) | {"model": "filled-search"})["version"] == 1
     many = {"validation": {"method": "bootstrap", "resamples": 10}}
-    assert done("train", body(dataset, STRATEGIES, **many) | {"model": "drawn"})["version"] == 1
+    assert done("train", body(dataset, STRATEGIES, **many) | {"model": "filled-bootstrap"})["version"] == 1
     pca = body(dataset, STRATEGIES, algorithm={"name": "pca", "n_components": 5}) | {"model": "filled-map"}
     del pca["target"]
     done("train", pca)
