@@ -5,7 +5,7 @@ of `(params, state, data)`, and states them in one `ALGORITHM` record. Everythin
 (request validation, storage, the contract tests, the documentation) follows from that record.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, NoReturn, Protocol, Self, TypeVar, cast
 
@@ -18,7 +18,7 @@ from app.ml.contract.members import Inputs, Member, Size
 from app.ml.contract.outputs import Output
 from app.ml.contract.params import Learner, Params, learner
 from app.ml.contract.progress import Progress, silent
-from app.ml.contract.task import TargetKind, Task
+from app.ml.contract.task import TargetKind, TargetUse, Task
 from app.ml.contract.traits import Accepts, Symmetry
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "Size",
     "Symmetry",
     "TargetKind",
+    "TargetUse",
     "Task",
     "Vector",
     "in_turn",
@@ -180,7 +181,8 @@ class Algorithm(Generic[P, S]):
     (n, k) probabilities; clustering (n,) labels from 0; projection (n, p) coordinates; density (n,) log density.
     """
 
-    tasks: frozenset[Task] | set[Task]
+    tasks: Collection[Task]
+    """A tuple where there are several: a request that leaves the task open means the first that fits."""
     params: type[P]
     state: type[S]
     fit: Callable[[P, Data, Context], Fit[S]]
@@ -254,3 +256,9 @@ class Algorithm(Generic[P, S]):
     def target(self, task: Task) -> TargetKind | None:
         """Kind of the target that it learns this task from; None: it takes no target."""
         return task.record.target or self.targets.get(task)
+
+    def target_use(self, task: Task) -> TargetUse:
+        """What it does with a target when it does this task."""
+        if self.target(task):
+            return TargetUse.NEEDED
+        return TargetUse.OPTIONAL if task.record.compared else TargetUse.NEVER

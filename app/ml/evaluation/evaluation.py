@@ -12,6 +12,7 @@ from app.ml.contract.labels import Class
 from app.ml.contract.task import PredictionKind
 from app.ml.evaluation import auc
 from app.ml.evaluation import metrics as measures
+from app.ml.evaluation.cluster_agreement import agreement
 from app.ml.evaluation.cluster_metrics import clustering
 from app.ml.evaluation.costs import CostReport, Costs, cost_report
 from app.ml.evaluation.plots import over_predictions
@@ -118,7 +119,8 @@ def evaluate(
 
 def _without_target(data: Data, predicted: Predictions, draws: Resamples) -> list[Metric]:
     if predicted.centres is not None:
-        return clustering(data.x, predicted.values, predicted.centres, draws)
+        compared = [] if predicted.reference is None else agreement(predicted.values, predicted.reference, draws)
+        return [*clustering(data.x, predicted.values, predicted.centres, draws), *compared]
     if predicted.restored is not None:
         return measures.projection(data.x, predicted.restored, predicted.origin, draws)
     if data.targets.shape[1] and data.task.record.prediction is PredictionKind.COORDINATES:

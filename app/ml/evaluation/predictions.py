@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract.algorithm import Data, Learned, Matrix, Vector
+from app.ml.contract.algorithm import Data, Labels, Learned, Matrix, Vector
 from app.ml.contract.task import PredictionKind
 from app.ml.nested import PLAIN, Meaning, meaning
 from app.ml.statistics.intervals import ratio
@@ -23,6 +23,8 @@ class Predictions(NamedTuple):
     """(n, d) of a projection: the rows, from their coordinates; None: they cannot be restored."""
     origin: Vector = np.zeros(0)
     """(d,) mean of the training rows."""
+    reference: Labels | None = None
+    """(n,) codes of classes that clusters are compared with, -1 where there is none; None: there is no comparison."""
 
 
 def predictions(learned: Learned, data: Data, train: Data) -> Predictions:

@@ -112,7 +112,7 @@ def rank(
     splits = training_set.folds(rows, folds, rng)
     if not splits:
         raise InvalidData("There are too few training rows for folds.")
-    copies = Copies.look(table, training_set.target.rows, planned.features, first.target, train=rows).among(rows)
+    copies = Copies.look(table, training_set.target.rows, planned.features, planned.target, train=rows).among(rows)
     name = metric or _usual(training_set.task, found)
     comparison, kept = Comparison(training_set, rows, splits, name), list[Contender]()
     scores: list[_Scores] = []
