@@ -54,7 +54,9 @@ from app.ml.numerics.clustering.linkage import (
     Linkage,
     Merges,
     cophenetic_correlation,
+    distances_of,
     heights_beside,
+    joining_heights,
     labels,
     linkage,
     merges_below,
@@ -139,6 +141,11 @@ def _power(params: Agglomerative) -> float:
     return POWERS[params.metric]
 
 
+def joined(params: Agglomerative, state: State, rows: Labels) -> tuple[Matrix, Matrix]:
+    merges = Merges(state.children, state.heights, state.sizes)
+    return distances_of(state.rows[rows], POWERS[params.metric]), joining_heights(merges, rows)
+
+
 def tree(params: Agglomerative, state: State) -> RowTree:
     return RowTree(Merges(state.children, state.heights, state.sizes), state.numbers, state.items)
 
@@ -183,6 +190,7 @@ ALGORITHM = Algorithm(
     seconds=_seconds,
     rowwise=True,
     summary=summary,
+    joined=joined,
     queries={"cut": tree},
     breaks={
         Symmetry.SCALE: "A distance gives a column the weight of its unit; scale the columns alike first.",

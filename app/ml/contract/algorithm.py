@@ -237,6 +237,11 @@ class Algorithm(Generic[P, S]):
     """From coordinates (n, p) back to inputs (n, d)."""
     prototypes: Callable[[P, S], Matrix] | None = None
     """Of a clustering: rows (k, d) that stand for its labels 0 … k-1, as centres do."""
+    free_parameters: Callable[[P, S], float] | None = None
+    """Of a density: number of parameters that the fit was free to choose, as information criteria count them."""
+    joined: Callable[[P, S, Labels], tuple[Matrix, Matrix]] | None = None
+    """Of a clustering that keeps a tree: distances of these of its training rows (m,), and the heights at which they
+    join, (m, m) each."""
     explain: Callable[[P, S, Matrix], Sequence[JSON]] | None = None
     """One JSON value a row: why this prediction."""
     queries: Mapping[str, Callable[..., Any]] = field(default_factory=dict)

@@ -6,7 +6,7 @@ import numpy as np
 
 from app.ml.contract.algorithm import Data, Fit, Labels, Learned, Progress, Vector, silent
 from app.ml.evaluation.evaluation import Evaluation, evaluate
-from app.ml.evaluation.predictions import predictions
+from app.ml.evaluation.predictions import of_training_rows, predictions
 from app.ml.evaluation.splits import evenly
 from app.ml.models.conformal import UNCALIBRATED, Calibration
 from app.ml.preparation.preparation import Preparation
@@ -48,7 +48,7 @@ def evaluate_rows(
 def evaluate_training_rows(fitted: Fitted, rng: np.random.Generator | None) -> Evaluation:
     """Evaluation on the training rows: optimistic."""
     data = fitted.data
-    predicted = predictions(fitted.learned, data, data)._replace(reference=fitted.reference)
+    predicted = of_training_rows(fitted.learned, data)._replace(reference=fitted.reference)
     return evaluate(data, predicted, data.labels, rng)
 
 
