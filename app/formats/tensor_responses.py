@@ -20,6 +20,7 @@ ONE_OUTPUT = ("np", "pd")
 NEVER_OFFERED = ("classification", "shared_memory_region")
 """Parameters of other servers' extensions: they change the response, so they cannot be ignored."""
 OF_DTYPE = {"b": "BOOL", "i": "INT64", "f": "FP64"}
+DTYPES: dict[str, type[np.generic]] = {"BOOL": np.bool_, "INT64": np.int64, "FP64": np.float64}
 DATATYPES: dict[type, str] = {bool: "BOOL", int: "INT64", float: "FP64", str: "BYTES"}
 
 
@@ -69,17 +70,17 @@ def outputs(model: Model, predicted: Predicted) -> list[Output]:
 
 
 def _predictions(model: Model, predicted: Predicted) -> list[Output]:
-    if predicted.classes is None:
-        if model.task.labels:
-            return [Output("predict", "INT64", np.asarray(predicted.values, np.int64))]
-        return [Output("predict", "FP64", np.asarray(predicted.values, np.float64))]
+    record = model.task.record
+    if predicted.classes is None or record.datatype is not None:
+        (name,), own = record.tensors, record.datatype or "FP64"
+        return [Output(name, own, np.asarray(predicted.values, DTYPES[own]))]
+    name, of_classes = record.tensors
     kinds = {type(label) for label in predicted.classes}
     datatype = DATATYPES[kinds.pop()] if len(kinds) == 1 else "FP64"
-    odds = Output("predict_proba", "FP64", np.asarray(predicted.probabilities), classes=predicted.classes)
+    odds = Output(of_classes, "FP64", np.asarray(predicted.probabilities), classes=predicted.classes)
     if datatype == "BYTES":
-        return [Output("predict", datatype, predicted.values, predicted.classes), odds]
-    dtype = {"BOOL": np.bool_, "INT64": np.int64, "FP64": np.float64}[datatype]
-    return [Output("predict", datatype, np.array(predicted.classes, dtype)[predicted.values]), odds]
+        return [Output(name, datatype, predicted.values, predicted.classes), odds]
+    return [Output(name, datatype, np.array(predicted.classes, DTYPES[datatype])[predicted.values]), odds]
 
 
 def _requested(given: Sequence[Output], request: InferRequest, offered: Collection[str]) -> list[tuple[Output, bool]]:

@@ -1,6 +1,6 @@
 """The catalogue on the wire."""
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -28,6 +28,10 @@ class AlgorithmCard(Wire):
     name: str = Field(description="Name of the algorithm, as a request gives it.")
     title: str = Field(description="Name and idea of the algorithm in one sentence.")
     tasks: list[str] = Field(description="Tasks that the algorithm can do.")
+    targets: dict[str, Literal["never", "optional", "needed"]] = Field(
+        description="Use of a target by task. `needed`: the fit learns from it; `optional`: predictions are compared "
+        "with it, and the fit does not see it; `never`: it is refused."
+    )
     gist: str = Field(description="Summary of the method in three sentences at most.")
     method: str | None = Field(
         None,

@@ -55,7 +55,7 @@ def test_a_square_of_dissimilarities_is_clustered_as_scipy_does(client, done, sq
     assert cut["items"] == NAMES
     np.testing.assert_array_equal(together(cut["labels"]), together(fcluster(tree, 5, "maxclust")))
     report = client.get("/v1/models/distances/versions/1/report").json()
-    assert {metric["name"] for metric in report["train"]} == {"silhouette", "size"}
+    assert {metric["name"] for metric in report["train"]} == {"silhouette", "size", "cophenetic_correlation"}
     new = dict.fromkeys(NAMES, 40.0) | {"city 7": 0.5}
     own = client.post("/v1/models/distances/cut", json={"n_clusters": 3}).json()["labels"][7]
     url = "/v1/models/distances/predict"

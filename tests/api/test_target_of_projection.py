@@ -25,9 +25,8 @@ def test_classes_separate_the_coordinates(client, dataset, done, iris):
     assert (version["task"], version["target"], version.get("classes")) == ("projection", "kind", None)
     report = client.get(f"/v1/models/map/versions/{job['version']}/report").json()
     assert (report["rows_train"], report["rows_test"], report["test"]) == (150, 0, [])
-    (separation,) = report["train"]
-    assert separation["name"] == "separation"
-    assert separation["lower"] < separation["value"] < separation["upper"]
+    assert [one["name"] for one in report["train"]] == ["separation", "trustworthiness", "continuity", "stress"]
+    assert all(one["lower"] < one["value"] < one["upper"] for one in report["train"])
     assert [centre["class"] for centre in report["summary"]["centres"]] == ["kind 0", "kind 1", "kind 2"]
     x, y = iris
     predicted = client.post(

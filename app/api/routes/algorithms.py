@@ -40,6 +40,7 @@ def _card(entry: Entry) -> AlgorithmCard:
         name=entry.name,
         title=entry.title,
         tasks=sorted(algorithm.tasks),
+        targets={task: algorithm.target_use(task).value for task in sorted(algorithm.tasks)},
         gist=entry.gist,
         method=entry.method,
         use_when=entry.use_when,

@@ -60,7 +60,9 @@ from app.ml.numerics.clustering.linkage import (
     Linkage,
     Merges,
     cophenetic_correlation,
+    distances_of,
     heights_beside,
+    joining_heights,
     labels,
     linkage,
     linkage_of_edges,
@@ -160,6 +162,11 @@ def predict(params: Agglomerative, state: State, x: Matrix) -> Labels:
     return found
 
 
+def joined(params: Agglomerative, state: State, rows: Labels) -> tuple[Matrix, Matrix]:
+    merges = Merges(state.children, state.heights, state.sizes)
+    return distances_of(state.rows[rows], POWERS[params.metric]), joining_heights(merges, rows)
+
+
 def tree(params: Agglomerative, state: State) -> RowTree:
     return RowTree(Merges(state.children, state.heights, state.sizes), state.numbers, state.items)
 
@@ -207,6 +214,7 @@ ALGORITHM = Algorithm(
     rowwise=True,
     relations={form: {Meaning.DISSIMILARITY} for form in (Form.SQUARE, Form.EDGES)},
     summary=summary,
+    joined=joined,
     queries={"cut": tree},
     breaks={
         Symmetry.SCALE: "A distance gives a column the weight of its unit; scale the columns alike first.",

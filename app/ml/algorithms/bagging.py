@@ -152,7 +152,7 @@ def _error(data: Data, result: NDArray[Any], seen: Vector) -> float:
 
 
 ALGORITHM = Algorithm(
-    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=Bagging,
     state=State,
     fit=fit,

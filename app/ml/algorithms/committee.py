@@ -222,7 +222,7 @@ def _sure(params: Committee, probabilities: Matrix) -> NDArray[np.bool_]:
 
 
 ALGORITHM = Algorithm(
-    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=Committee,
     state=State,
     fit=fit,

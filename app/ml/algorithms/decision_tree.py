@@ -261,7 +261,7 @@ def summary(params: DecisionTree, state: State) -> JSON:
 
 
 ALGORITHM = Algorithm(
-    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=DecisionTree,
     state=State,
     fit=fit,

@@ -155,6 +155,15 @@ def anomaly(params: Gaussian, state: State, x: Matrix) -> NDArray[np.bool_]:
     return predict(params, state, x) < state.threshold
 
 
+def free_parameters(params: Gaussian, state: State) -> float:
+    """Those of the mean; and of the covariance the trace of the map that shrinks it, which leaves its mean variance and
+    takes the share `shrinkage` of all else.
+    """
+    d = len(state.mean)
+    covariance = d * (d + 1) / 2 if params.covariance == "full" else d
+    return d + 1 + (1 - state.shrinkage) * (covariance - 1)
+
+
 def summary(params: Gaussian, state: State) -> JSON:
     full = params.covariance == "full"
     deviations = np.sqrt(np.square(state.factor).sum(axis=1)) if full else state.factor[0]
@@ -163,6 +172,7 @@ def summary(params: Gaussian, state: State) -> JSON:
         "standard_deviations": deviations.tolist(),
         "shrinkage": state.shrinkage,
         "threshold": state.threshold,
+        "free_parameters": free_parameters(params, state),
     }
     if full and len(state.mean) <= SHOWN:
         correlation = state.factor / deviations[:, None]
@@ -183,6 +193,7 @@ ALGORITHM = Algorithm(
             "True where the log density is below the threshold that `contamination` of the training rows set.", anomaly
         ),
     },
+    free_parameters=free_parameters,
     summary=summary,
     breaks={
         Symmetry.SCALE: "a density is per unit of its columns",

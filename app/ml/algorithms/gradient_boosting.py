@@ -273,7 +273,7 @@ def _seconds(params: GradientBoosting, size: Size) -> float:
 
 
 ALGORITHM = Algorithm(
-    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=GradientBoosting,
     state=State,
     fit=fit,

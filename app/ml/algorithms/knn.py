@@ -267,7 +267,7 @@ def _centres(wanted: int, data: Data, rng: np.random.Generator) -> tuple[Matrix,
 
 
 ALGORITHM = Algorithm(
-    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=KNN,
     state=State,
     fit=fit,

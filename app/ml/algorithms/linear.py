@@ -175,7 +175,7 @@ def _warnings(params: Linear, found: Solution, data: Data) -> list[str]:
 
 
 ALGORITHM = Algorithm(
-    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=Linear,
     state=State,
     degrees=lambda _: True,

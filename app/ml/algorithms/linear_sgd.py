@@ -294,7 +294,7 @@ def _warnings(params: LinearSGD, kind: Loss, bottom: Bottom) -> tuple[str, ...]:
 
 
 ALGORITHM = Algorithm(
-    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=LinearSGD,
     state=State,
     degrees=lambda params: params.class_loss != "logistic",

@@ -211,7 +211,7 @@ def _seconds(params: RandomForest, size: Size) -> float:
 
 
 ALGORITHM = Algorithm(
-    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=RandomForest,
     state=State,
     fit=fit,

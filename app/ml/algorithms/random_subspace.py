@@ -145,7 +145,7 @@ def _named(group: list[str], names: tuple[str, ...]) -> Labels:
 
 
 ALGORITHM = Algorithm(
-    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=RandomSubspace,
     state=State,
     fit=fit,

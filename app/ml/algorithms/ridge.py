@@ -204,7 +204,7 @@ def _warnings(penalty: float, path: Path, solution: Solution, directions: int) -
 
 
 ALGORITHM = Algorithm(
-    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=Ridge,
     state=State,
     degrees=lambda _: True,

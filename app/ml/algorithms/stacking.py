@@ -134,7 +134,7 @@ def _above(data: Data, result: NDArray[Any]) -> Data:
 
 
 ALGORITHM = Algorithm(
-    tasks={Task.REGRESSION, Task.CLASSIFICATION},
+    tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=Stacking,
     state=State,
     fit=fit,

@@ -19,7 +19,7 @@ from app.ml.contract.outputs import Output
 from app.ml.contract.params import Learner, Params, learner
 from app.ml.contract.progress import Progress, silent
 from app.ml.contract.relations import Form, Meaning
-from app.ml.contract.task import TargetKind, Task
+from app.ml.contract.task import TargetKind, TargetUse, Task
 from app.ml.contract.traits import Accepts, Symmetry
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "Size",
     "Symmetry",
     "TargetKind",
+    "TargetUse",
     "Task",
     "Vector",
     "in_turn",
@@ -183,7 +184,8 @@ class Algorithm(Generic[P, S]):
     (n, k) probabilities; clustering (n,) labels from 0; projection (n, p) coordinates; density (n,) log density.
     """
 
-    tasks: frozenset[Task] | set[Task]
+    tasks: Collection[Task]
+    """A tuple where there are several: a request that leaves the task open means the first that fits."""
     params: type[P]
     state: type[S]
     fit: Callable[[P, Data, Context], Fit[S]]
@@ -240,6 +242,11 @@ class Algorithm(Generic[P, S]):
     """From coordinates (n, p) back to inputs (n, d)."""
     prototypes: Callable[[P, S], Matrix] | None = None
     """Rows (k, d) that represent the clusters 0 … k-1, as centres do."""
+    free_parameters: Callable[[P, S], float] | None = None
+    """Number of parameters that the fit of a density was free to choose, as information criteria count them."""
+    joined: Callable[[P, S, Labels], tuple[Matrix, Matrix]] | None = None
+    """Distances of some training rows (m,) of a clustering that keeps a tree, and the heights at which they join,
+    (m, m) each."""
     explain: Callable[[P, S, Matrix], Sequence[JSON]] | None = None
     """One JSON value a row: why this prediction."""
     queries: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
@@ -262,3 +269,9 @@ class Algorithm(Generic[P, S]):
     def target(self, task: Task) -> TargetKind | None:
         """Kind of the target that it learns this task from; None: it takes no target."""
         return task.record.target or self.targets.get(task)
+
+    def target_use(self, task: Task) -> TargetUse:
+        """What it does with a target when it does this task."""
+        if self.target(task):
+            return TargetUse.NEEDED
+        return TargetUse.OPTIONAL if task.record.compared else TargetUse.NEVER

@@ -12,6 +12,21 @@ class TargetKind(StrEnum):
     CLASSES = "classes"
 
 
+class TargetUse(StrEnum):
+    """What an algorithm does with a target when it does a task."""
+
+    NEVER = "never"
+    """A target is refused."""
+    OPTIONAL = "optional"
+    """Predictions are compared with it; the fit does not see it."""
+    NEEDED = "needed"
+    """The fit learns from it."""
+
+    def takes(self, *, given: bool) -> bool:
+        """given: whether there is a target."""
+        return self is TargetUse.OPTIONAL or given is (self is TargetUse.NEEDED)
+
+
 class PredictionKind(StrEnum):
     """Form of the predictions for n rows."""
 
@@ -31,12 +46,18 @@ class TaskRecord(NamedTuple):
     """Properties of a task."""
 
     target: TargetKind | None
-    """None: there is no target."""
+    """Values that a fit learns from. None: there is no target."""
     prediction: PredictionKind
     measure: str
     """Metric that ranks candidates, unless a request names another."""
+    datatype: str | None = "FP64"
+    """Of `predict` in the Open Inference Protocol; None: that of the labels of the classes."""
+    tensors: tuple[str, ...] = ("predict",)
+    """Names of the outputs in that protocol."""
     test_fraction: float = 0.2
     """Share of rows that are held out, unless a request names another; 0 where every row belongs in the result."""
+    compared: TargetKind | None = None
+    """Values of a target that predictions are compared with, unseen by the fit; None: there is no such comparison."""
 
 
 class Task(StrEnum):
@@ -78,8 +99,12 @@ class Task(StrEnum):
 
 RECORDS: Mapping[Task, TaskRecord] = {
     Task.REGRESSION: TaskRecord(TargetKind.NUMBERS, PredictionKind.NUMBER, "rmse"),
-    Task.CLASSIFICATION: TaskRecord(TargetKind.CLASSES, PredictionKind.PROBABILITIES, "log_loss"),
-    Task.CLUSTERING: TaskRecord(None, PredictionKind.LABEL, "silhouette", test_fraction=0.0),
+    Task.CLASSIFICATION: TaskRecord(
+        TargetKind.CLASSES, PredictionKind.PROBABILITIES, "log_loss", None, ("predict", "predict_proba")
+    ),
+    Task.CLUSTERING: TaskRecord(
+        None, PredictionKind.LABEL, "silhouette", "INT64", test_fraction=0.0, compared=TargetKind.CLASSES
+    ),
     Task.PROJECTION: TaskRecord(None, PredictionKind.COORDINATES, "reconstruction_error", test_fraction=0.0),
     Task.DENSITY: TaskRecord(None, PredictionKind.LOG_DENSITY, "log_density"),
 }

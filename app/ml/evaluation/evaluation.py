@@ -1,6 +1,6 @@
 """Metrics of predictions beside the truth, with error bars, and the form in which they travel."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +13,16 @@ from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.contract.task import PredictionKind
 from app.ml.evaluation import auc
 from app.ml.evaluation import metrics as measures
+from app.ml.evaluation.cluster_agreement import agreement
 from app.ml.evaluation.cluster_metrics import clustering, related
 from app.ml.evaluation.costs import CostReport, Costs, cost_report
+from app.ml.evaluation.density_metrics import information_criteria
 from app.ml.evaluation.plots import over_predictions
 from app.ml.evaluation.predictions import Predictions
+from app.ml.evaluation.projection_metrics import kept
 from app.ml.evaluation.report import ConfusionMatrix, RejectionCurve, ReportCurve
 from app.ml.evaluation.residuals import Residuals, residuals
+from app.ml.evaluation.tree_metrics import cophenetic
 from app.ml.nested import PLAIN, Meaning
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.metric_value import Metric
@@ -118,16 +122,36 @@ def evaluate(
 
 
 def _without_target(data: Data, predicted: Predictions, draws: Resamples) -> list[Metric]:
-    kind = data.task.record.prediction
-    if kind is PredictionKind.LABEL and data.square is not None:
-        return related(data.square, predicted.values, draws)
-    if predicted.centres is not None:
-        return clustering(data.x, predicted.values, predicted.centres, draws)
+    match data.task.record.prediction:
+        case PredictionKind.LABEL:
+            return [*_of_clusters(data, predicted, draws)]
+        case PredictionKind.COORDINATES:
+            return [*_of_projection(data, predicted, draws), *kept(data.x, predicted.values, draws)]
+        case PredictionKind.LOG_DENSITY:
+            free, values = predicted.free_parameters, predicted.values
+            criteria = [] if free is None else information_criteria(values, free, draws)
+            return [measures.mean("log_density", values, draws), *criteria]
+    return []
+
+
+def _of_clusters(data: Data, predicted: Predictions, draws: Resamples) -> Iterator[Metric]:
+    """Beside the distances of their training rows, and beside classes that the fit has not seen."""
+    if data.square is not None:
+        yield from related(data.square, predicted.values, draws)
+    elif predicted.centres is not None:
+        yield from clustering(data.x, predicted.values, predicted.centres, draws)
+    if predicted.joined is not None:
+        yield cophenetic(predicted.joined, draws)
+    if predicted.reference is not None:
+        yield from agreement(predicted.values, predicted.reference, draws)
+
+
+def _of_projection(data: Data, predicted: Predictions, draws: Resamples) -> Iterator[Metric]:
+    """Beside rows that it restores, and beside classes that it learns from."""
     if predicted.restored is not None:
-        return measures.projection(data.x, predicted.restored, predicted.origin, draws)
-    if data.targets.shape[1] and kind is PredictionKind.COORDINATES:
-        return [measures.separation(predicted.values, data.codes, data.targets.shape[1], draws)]
-    return [measures.mean("log_density", predicted.values, draws)] if kind is PredictionKind.LOG_DENSITY else []
+        yield from measures.projection(data.x, predicted.restored, predicted.origin, draws)
+    if data.targets.shape[1]:
+        yield measures.separation(predicted.values, data.codes, data.targets.shape[1], draws)
 
 
 def _draws(data: Data, rng: np.random.Generator | None) -> Resamples:

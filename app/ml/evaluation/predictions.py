@@ -5,10 +5,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract.algorithm import Data, FittedLearner, Matrix, Vector
+from app.ml.contract.algorithm import Data, FittedLearner, Labels, Matrix, Vector
 from app.ml.contract.task import PredictionKind
+from app.ml.evaluation.splits import evenly
 from app.ml.nested import PLAIN, Meaning, meaning
 from app.ml.statistics.intervals import ratio
+
+MOST_JOINED = 1000
+"""Training rows whose pairs are compared with a tree of clusters; of more, as many evenly spaced ones."""
+
+
+class Joined(NamedTuple):
+    """Pairs of some training rows of a tree of clusters."""
+
+    rows: Labels
+    """(m,)"""
+    distances: Matrix
+    """(m, m)"""
+    heights: Matrix
+    """(m, m) at which they join."""
 
 
 class Predictions(NamedTuple):
@@ -23,6 +38,12 @@ class Predictions(NamedTuple):
     """(n, d) of a projection: the rows, from their coordinates; None: they cannot be restored."""
     origin: Vector = np.zeros(0)
     """(d,) mean of the training rows."""
+    free_parameters: float | None = None
+    """Of a density on its training rows; None: not declared, or other rows."""
+    joined: Joined | None = None
+    """Of a tree of clusters on its training rows."""
+    reference: Labels | None = None
+    """(n,) codes of classes that clusters are compared with, -1 where there is none; None: there is no comparison."""
 
 
 def predictions(learned: FittedLearner, data: Data, train: Data) -> Predictions:
@@ -43,6 +64,19 @@ def predictions(learned: FittedLearner, data: Data, train: Data) -> Predictions:
                 restored = algorithm.inverse(params, state, values)
                 return Predictions(values, restored=restored, origin=train.x.mean(axis=0))
     return Predictions(values)
+
+
+def of_training_rows(learned: FittedLearner, train: Data) -> Predictions:
+    """Of the rows that the fit has seen, with what is measured on them alone."""
+    predicted, algorithm = predictions(learned, train, train), learned.algorithm
+    if algorithm.free_parameters is not None:
+        predicted = predicted._replace(free_parameters=algorithm.free_parameters(learned.params, learned.state))
+    if algorithm.joined is not None and (train.relations is None or train.square is not None):
+        rows = evenly(len(train.x), MOST_JOINED)
+        distances, heights = algorithm.joined(learned.params, learned.state, rows)
+        distances = distances if train.square is None else train.square[np.ix_(rows, rows)]
+        predicted = predicted._replace(joined=Joined(rows, distances, heights))
+    return predicted
 
 
 def _centroids(learned: FittedLearner, train: Data, last: int) -> Matrix:

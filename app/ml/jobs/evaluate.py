@@ -20,7 +20,9 @@ from app.ml.evaluation.report import IntervalReport
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Version
 from app.ml.models import seen_rows
 from app.ml.models.header import Header
-from app.ml.tables.casting import kinds_used
+from app.ml.preparation.target import read_classes
+from app.ml.tables.casting import kinds_used, recast_columns
+from app.ml.training.reference_classes import compared_with, reference_faults
 from app.ml.training.relation_faults import evaluation_faults
 from app.ml.training.table_evaluation import (
     column_faults,
@@ -40,7 +42,11 @@ class EvaluateRequest(ModelRef, Request):
     dataset: DatasetReference = Field(
         description="A dataset that has the model's columns: its id, or its name, which means the newest of that name."
     )
-    target: str | None = Field(None, description="The column of the truth; absent: as in the model's training.")
+    target: str | None = Field(
+        None,
+        description="Column of the truth, or for a clustering of classes that the clusters are compared with. Null: "
+        "the target of the model's training; a clustering is compared with no classes.",
+    )
     rows: Literal["all", "held_out"] | None = Field(
         None,
         description="Rows to use. Null: those that training has not seen: of the dataset that the model was trained "
@@ -93,10 +99,10 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
     (source,), (loaded,) = inputs.datasets, inputs.models
     version, digest = loaded.version, source.sheet.digest
     source = source.used_as(kinds_used(version.header.receipt))
-    name = _target(request, version)
-    inputs_and_truth = [column.name for column in version.header.inputs] + ([] if name is None else [name])
+    name, compared = _target(request, version), _compared(request, version)
+    more = [one for one in (name, compared) if one is not None]
     own = trainings(version.header.receipt, digest)
-    table = source.read(dict.fromkeys([*inputs_and_truth, *split_columns(own)]))
+    table = source.read(dict.fromkeys([*(one.name for one in version.header.inputs), *more, *split_columns(own)]))
     target, every = read_truth(version.header, name, table), request.rows == "all"
     learned = own if name == _truth_of(version.header) else []
     chosen = unseen(learned, loaded.seen or (), target, table, truth=name, digest=digest, everything=every)
@@ -105,7 +111,10 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
     if not chosen.target.rows.size or (request.rows == "held_out" and not new):
         raise InvalidData(_nothing_left(chosen))
     requested = ClassOptions(request.examples, None, request.costs, request.threshold)
-    evaluated = evaluate_table(loaded.model, table, chosen.target, requested, request.seed, progress=progress)
+    reference = None if compared is None else read_classes(table.column(compared), compared)
+    evaluated = evaluate_table(
+        loaded.model, table, chosen.target, requested, request.seed, progress=progress, reference=reference
+    )
     messages = [] if own and not new else [*seen_rows.warnings(chosen.found, left_out=not every)]
     if loaded.seen is None and not own:
         messages.append(NOT_KNOWN)
@@ -116,7 +125,8 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
         digest=version.digest,
         dataset=UUID(str(request.dataset)),
         task=version.header.task,
-        evidence=f"The metrics rest on {evaluated.rows.size} rows {_whose(chosen, left_out)}.",
+        evidence=f"The metrics rest on {evaluated.rows.size} rows {_whose(chosen, left_out)}."
+        + compared_with(compared, reference if reference is None else reference[evaluated.rows]),
         rows=evaluated.rows.size,
         **evaluated.evaluation.as_fields(evaluated.rows),
         intervals=evaluated.intervals,
@@ -134,9 +144,12 @@ def _faults(request: EvaluateRequest, version: Version, sheet: Sheet) -> Iterato
         yield Fault("/rows", "The model has not learned from this dataset: it holds out none of its rows.")
     if request.rows == "held_out" and name != _truth_of(header):
         yield Fault("/target", "The training held out rows for its own target only.")
-    if request.target is not None and _truth_of(header) is None:
+    compared = _compared(request, version)
+    if request.target is not None and compared is None and _truth_of(header) is None:
         yield Fault("/target", "This model predicts no target: leave it out.")
     yield from column_faults(header, name if _truth_of(header) else None, sheet.columns, sheet.rows)
+    used = recast_columns(sheet.columns, kinds_used(header.receipt))
+    yield from reference_faults(compared, Task(header.task), {column.name: column for column in used})
     if request.threshold is not None and len(header.classes or ()) != 2:
         yield Fault("/threshold", "It decides between two classes.")
     if request.costs is not None and not Task(header.task).of_classes:
@@ -146,7 +159,13 @@ def _faults(request: EvaluateRequest, version: Version, sheet: Sheet) -> Iterato
 
 
 def _target(request: EvaluateRequest, version: Version) -> str | None:
-    return _truth_of(version.header) if request.target is None else request.target
+    named = None if _compared(request, version) else request.target
+    return _truth_of(version.header) if named is None else named
+
+
+def _compared(request: EvaluateRequest, version: Version) -> str | None:
+    """The column of classes that clusters are compared with."""
+    return request.target if Task(version.header.task).record.compared else None
 
 
 def _truth_of(header: Header) -> str | None:

@@ -15,19 +15,16 @@ from app.ml.contract.model_reference import Name
 from app.ml.contract.progress import Reporter, Stages, reporter
 from app.ml.evaluation.validation import Validation
 from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet
-from app.ml.statistics.metric_value import MEASURES
 from app.ml.training.candidates import Candidate, SearchSpec, candidates
-from app.ml.training.cluster_criteria import CRITERIA, GROWING, criterion_fault, fits_per_fold
 from app.ml.training.cost import BASE_SECONDS
 from app.ml.training.ensemble_selection import Ensemble
 from app.ml.training.plan import Plan, plan
-from app.ml.training.search import CandidateResult, Q, higher_is_better, rank
+from app.ml.training.ranking_criteria import NAMES, REFUSED, fits, higher_is_better, metric_fault
+from app.ml.training.search import CandidateResult, rank
 from app.ml.training.train import train
 from app.references import DatasetReference
 from app.suggestions import no_such
 
-METRICS = (*MEASURES, *CRITERIA, Q)
-"""Names of the metrics that can rank candidates."""
 CHOSEN = 0.9
 """Progress of a search when it has chosen."""
 MANY = 10
@@ -49,9 +46,12 @@ class SearchRequest(SearchSpec, Request):
         None,
         description="Metric that ranks the candidates: one of the report such as rmse, mae, r2, accuracy, log_loss or "
         "roc_auc; or q, the goodness of fit of a least-squares fit with known errors. Of clusterings silhouette, "
-        "davies_bouldin, stability (agreement of the clusters of different fits) or gap (how much tighter they are "
-        "than those of rows without clusters). Null: rmse for numbers, log_loss for classes, but accuracy where a "
-        "candidate has degrees of membership instead of probabilities; silhouette for clusterings.",
+        "davies_bouldin, stability (agreement of the clusters of different fits), gap (how much tighter they are "
+        "than those of rows without clusters), or with a target adjusted_rand or adjusted_mutual_information; of trees "
+        "of clusters cophenetic_correlation. Of projections reconstruction_error, trustworthiness, continuity or "
+        "stress. Of densities log_density of the rows held out, or bic or aic of one fit of all training rows. Null: "
+        "rmse for numbers, log_loss for classes, but accuracy where a candidate has degrees of membership instead of "
+        "probabilities; silhouette for clusterings, reconstruction_error for projections, log_density for densities.",
     )
     rule: Literal["best", "one_standard_error"] = Field(
         "best",
@@ -99,25 +99,26 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
     faults = []
     if request.validation.method != "kfold":
         faults.append(Fault("/validation/method", "A search validates by kfold."))
-    if request.metric is not None and request.metric not in {*METRICS, *GROWING}:
-        faults.append(Fault("/metric", no_such("There is no metric", request.metric, METRICS)))
+    if request.metric is not None and request.metric not in {*NAMES, *REFUSED}:
+        usable = [name for name in NAMES if name not in REFUSED]
+        faults.append(Fault("/metric", no_such("There is no metric", request.metric, usable)))
     if faults:
         raise InvalidRequest(faults=faults)
     found = candidates(request)
     plans = _plans(found, sheet)
     if len({one.task for one in plans}) > 1:
         raise InvalidRequest(faults=[Fault("/alternatives", "All candidates must do the same task: name it in task.")])
-    if fault := criterion_fault(request.metric, clusters=plans[0].task.labels):
+    if fault := metric_fault(request.metric, plans[0].task, compared=plans[0].reference is not None):
         raise InvalidRequest(faults=[Fault("/metric", fault)])
     if request.metric == "gap" and request.relations is not None:
         detail = "gap compares with rows drawn in their columns, not with relations: take silhouette or stability."
         raise InvalidRequest(faults=[Fault("/metric", detail)])
-    folds = 1 if request.metric == Q else request.validation.folds * fits_per_fold(request.metric)
+    each = fits(request.metric, request.validation.folds)
     estimate = SearchEstimate(
         candidates=len(found),
-        fits=folds * len(found) + 1,
+        fits=each * len(found) + 1,
         memory_bytes=max(one.memory_bytes for one in plans),
-        seconds=round(BASE_SECONDS + sum(folds * (one.seconds - BASE_SECONDS) for one in plans), 2),
+        seconds=round(BASE_SECONDS + sum(each * (one.seconds - BASE_SECONDS) for one in plans), 2),
         warnings=list(dict.fromkeys(warning for one in plans for warning in one.warnings)),
     )
     names = tuple(sorted({one.spec.algorithm.name for one in found}))

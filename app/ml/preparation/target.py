@@ -46,11 +46,23 @@ def read_target(cells: Cells, name: str, kind: TargetKind) -> Target:
         raise InvalidData(f"Fewer than 2 rows have a value in the target {name!r}.")
     if kind is TargetKind.NUMBERS:
         return Target(rows, measured(cells, name)[rows], None)
+    found, classes = _coded(cells, name, there)
+    return Target(rows, found[rows], classes)
+
+
+def read_classes(cells: Cells, name: str) -> Labels:
+    """(n,) class codes, -1 where there is no value. Raises InvalidData for infinite numbers."""
+    there = present(cells)
+    return np.where(there, _coded(cells, name, there)[0], -1).astype(np.intp)
+
+
+def _coded(cells: Cells, name: str, there: NDArray[np.bool_]) -> tuple[Vector, tuple[Class, ...]]:
+    """(n,) class codes, meaningless but where there is a value, and the classes."""
     if pa.types.is_floating(cells.type):
         measured(cells, name)
         cells = pc.add(cells, 0.0)  # -0.0 becomes 0.0
     words = distinct(cells.filter(pa.array(there)))
-    return Target(rows, codes(cells, words)[rows], labels(words))
+    return codes(cells, words), labels(words)
 
 
 def present(cells: Cells) -> NDArray[np.bool_]:

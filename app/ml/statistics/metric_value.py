@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from app.ml.contract.algorithm import Vector
+from app.ml.contract.task import PredictionKind
 from app.ml.statistics.intervals import (
     HEAVY_ROWS,
     RESAMPLES,
@@ -60,36 +61,49 @@ class Measure(NamedTuple):
     """-1: lower is better. +1: higher."""
     lowest: float = 0.0
     highest: float = math.inf
+    of: PredictionKind | None = None
+    """Predictions that it is a metric of; None: of several kinds."""
 
 
 FEW_ERRORS = (
     f"Fewer than {HEAVY_ROWS} errors do not show whether their distribution has heavy tails. A 95 % interval then "
     "covers the RMSE of nearly normal errors 95 times in 100, that of heavy-tailed or very skewed ones 75 to 90 times."
 )
-_SCORE = Measure(better=1, highest=1.0)
+_NUMBER, _CLASSES, _LABEL, _COORDINATES, _DENSITY = PredictionKind
+_SCORE = Measure(better=1, highest=1.0, of=_CLASSES)
+_CORRELATION = Measure(better=1, lowest=-1.0, highest=1.0)
+_KEPT = Measure(better=1, highest=1.0, of=_COORDINATES)
 MEASURES = {
-    "rmse": Measure(),
-    "mae": Measure(),
-    "r2": Measure(better=1, lowest=-math.inf, highest=1.0),
-    "r2_uncentred": Measure(better=1, lowest=-math.inf, highest=1.0),
+    "rmse": Measure(of=_NUMBER),
+    "mae": Measure(of=_NUMBER),
+    "r2": Measure(better=1, lowest=-math.inf, highest=1.0, of=_NUMBER),
+    "r2_uncentred": Measure(better=1, lowest=-math.inf, highest=1.0, of=_NUMBER),
     "accuracy": _SCORE,
-    "log_loss": Measure(),
-    "brier": Measure(highest=2.0),
+    "log_loss": Measure(of=_CLASSES),
+    "brier": Measure(highest=2.0, of=_CLASSES),
     "roc_auc": _SCORE,
     "pr_auc": _SCORE,
     "balanced_accuracy": _SCORE,
-    "mcc": Measure(better=1, lowest=-1.0, highest=1.0),
+    "mcc": _CORRELATION._replace(of=_CLASSES),
     "precision": _SCORE,
     "recall": _SCORE,
     "f1": _SCORE,
-    "silhouette": Measure(better=1, lowest=-1.0, highest=1.0),
-    "davies_bouldin": Measure(),
-    "quantisation_error": Measure(),
-    "reconstruction_error": Measure(),
-    "explained_variance": Measure(better=1, lowest=-math.inf, highest=1.0),
-    "separation": _SCORE,
-    "log_density": Measure(better=1, lowest=-math.inf),
-    "cost": Measure(lowest=-math.inf),
+    "silhouette": _CORRELATION._replace(of=_LABEL),
+    "davies_bouldin": Measure(of=_LABEL),
+    "quantisation_error": Measure(of=_LABEL),
+    "cophenetic_correlation": _CORRELATION._replace(of=_LABEL),
+    "adjusted_rand": _CORRELATION._replace(of=_LABEL),
+    "normalized_mutual_information": _SCORE._replace(of=_LABEL),
+    "adjusted_mutual_information": _CORRELATION._replace(of=_LABEL),
+    "purity": _SCORE._replace(of=_LABEL),
+    "reconstruction_error": Measure(of=_COORDINATES),
+    "explained_variance": Measure(better=1, lowest=-math.inf, highest=1.0, of=_COORDINATES),
+    "separation": _KEPT,
+    "trustworthiness": _KEPT,
+    "continuity": _KEPT,
+    "stress": Measure(highest=1.0, of=_COORDINATES),
+    "log_density": Measure(better=1, lowest=-math.inf, of=_DENSITY),
+    "cost": Measure(lowest=-math.inf, of=_CLASSES),
 }
 """Metrics that mean the same for any number of rows: train and test can stand side by side."""
 MACRO = {"precision", "recall", "f1"}

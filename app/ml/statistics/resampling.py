@@ -45,11 +45,22 @@ class Rows(NamedTuple):
     def means(self, values: Vector) -> Vector:
         return ratio(self.sums(values), self.sums(np.ones(values.size)))
 
+    def pairs(self, sums: Vector) -> Vector:
+        """(1 + draws,) sums over pairs of rows, in all rows and in each draw. sums: (n,) over the pairs of each row.
+
+        Of a draw it is the part that is linear in how often each row counts (Hájek's projection): the rest vanishes as
+        rows grow in number. No row makes a pair with itself, however often it is drawn. Rows count once.
+        """
+        whole = sums.sum() / 2
+        return np.concatenate([[whole], self.draws.sums(sums) - whole])
+
     def worths(self, codes: Labels, k: int) -> Vector:
         """(k,) the effective number of the rows of each code."""
         if self.weights is None:
             return np.bincount(codes, minlength=k).astype(np.float64)
-        return ratio(np.bincount(codes, self.weights, k) ** 2, np.bincount(codes, self.weights**2, k))
+        ends = np.cumsum(np.bincount(codes, minlength=k))[:-1]
+        parts = np.split(self.weights[np.argsort(codes, kind="stable")], ends)
+        return np.array([effective_rows(part) for part in parts])
 
     def mean_share(self, name: str, part: Tally, whole: Tally, codes: Labels) -> Metric:
         """The mean over codes of the part of the rows of each, codes (n,) without rows left out."""

@@ -4,7 +4,7 @@ References: Lange et al. (2004), Neural Comput. 16:1299; Tibshirani, Walther & H
 J. R. Stat. Soc. B 63:411.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import permutations
 
 import numpy as np
@@ -65,25 +65,3 @@ def _log_scatter(fitted: Fitted, x: Matrix) -> float:
     means = np.stack([np.bincount(labels, column) for column in x.T], axis=1) / np.maximum(counts, 1)[:, None]
     scatter = float(np.square(x - means[labels]).sum())
     return float(np.log(scatter)) if scatter > 0 else np.nan
-
-
-CRITERIA: Mapping[str, Callable[[TrainingSet, Labels, Sequence[Split], int], Vector]] = {
-    "stability": stability,
-    "gap": gap,
-}
-"""Higher is better."""
-GROWING = frozenset({"quantisation_error", "inertia"})
-"""Metrics of a clustering that every further cluster improves."""
-
-
-def criterion_fault(metric: str | None, *, clusters: bool) -> str | None:
-    """Why this metric cannot rank the candidates. clusters: whether they are clusterings."""
-    if metric in {*CRITERIA, *GROWING, "silhouette", "davies_bouldin"} and not clusters:
-        return f"{metric} ranks clusterings only."
-    if metric in GROWING and clusters:
-        return f"{metric} falls with every further cluster: take silhouette, davies_bouldin, stability or gap."
-    return None
-
-
-def fits_per_fold(metric: str | None) -> int:
-    return 1 + REFERENCES if metric == "gap" else 1

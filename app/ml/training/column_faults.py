@@ -15,9 +15,11 @@ MAX_CLASSES = 1000
 """A target with more different values is not a set of classes."""
 
 
-def column_faults(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task | None, rows: int) -> Iterator[Fault]:
-    """known: columns by name. task: None if it could not be chosen. rows: of the table."""
-    yield from _target_faults(spec, known, task, rows)
+def column_faults(
+    spec: TrainSpec, known: Mapping[str, TableColumn], task: Task | None, rows: int, *, target: str | None
+) -> Iterator[Fault]:
+    """known: columns by name. task: None if it could not be chosen. rows: of the table. target: learned from."""
+    yield from _target_faults(spec.model_copy(update={"target": target}), known, task, rows)
     yield from _weight_faults(spec, known, task)
     yield from _feature_faults(spec, known, rows)
 
@@ -52,10 +54,11 @@ def _target_faults(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task
         numbers = f'To predict numbers, give kinds: {{"{column.name}": "numeric"}}'
         yield Fault(at, f"{column.mostly_numbers} {numbers}; to predict classes, give the task.", "mostly_numbers")
     if task is not None:
-        yield from _kind_of_target_faults(column, nested.entry_of(spec.algorithm).algorithm.target(task))
+        yield from kind_of_target_faults(column, nested.entry_of(spec.algorithm).algorithm.target(task))
 
 
-def _kind_of_target_faults(column: TableColumn, kind: TargetKind | None) -> Iterator[Fault]:
+def kind_of_target_faults(column: TableColumn, kind: TargetKind | None) -> Iterator[Fault]:
+    """Faults of a target that is to have values of this kind."""
     at = "/target"
     if kind is TargetKind.NUMBERS and column.kind != ColumnKind.NUMERIC:
         yield Fault(at, f"Regression needs a numeric target, not a {column.kind} one.")

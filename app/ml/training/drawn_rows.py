@@ -65,7 +65,7 @@ def draw(planned: Plan, table: pa.Table, rng: np.random.Generator, progress: Pro
         table,
         training_set.target.rows,
         planned.features,
-        planned.spec.target,
+        planned.target,
         train=split.train,
         learned=stream.hashes if stream and stream.hashes.size else None,
     )

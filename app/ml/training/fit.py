@@ -6,7 +6,7 @@ import numpy as np
 
 from app.ml.contract.algorithm import Data, Fit, FittedLearner, Labels, Progress, Vector, silent
 from app.ml.evaluation.evaluation import Evaluation, evaluate
-from app.ml.evaluation.predictions import predictions
+from app.ml.evaluation.predictions import of_training_rows, predictions
 from app.ml.evaluation.splits import evenly
 from app.ml.models.conformal import UNCALIBRATED, Calibration
 from app.ml.preparation.preparation import Preparation
@@ -23,13 +23,15 @@ class Fitted(NamedTuple):
     data: Data
     fit: Fit[Any]
     learned: FittedLearner
+    reference: Labels | None = None
+    """(n,) of these rows, as in `TrainingSet`."""
 
 
 def fit_rows(training_set: TrainingSet, rows: Labels, seed: int, progress: Progress = silent) -> Fitted:
     """Everything learned from these rows, which may repeat, the unlabelled ones, and no other."""
     preparation = training_set.prepare(rows)
     data = training_set.training_data(preparation, rows)
-    return Fitted(preparation, data, *training_set.fit(data, seed, progress))
+    return Fitted(preparation, data, *training_set.fit(data, seed, progress), training_set.reference_of(rows))
 
 
 def evaluate_rows(
@@ -39,14 +41,15 @@ def evaluate_rows(
     if not rows.size:
         return Evaluation([])
     data = training_set.data(fitted.preparation, rows)
-    predicted = predictions(fitted.learned, data, fitted.data)
+    predicted = predictions(fitted.learned, data, fitted.data)._replace(reference=training_set.reference_of(rows))
     return evaluate(data, predicted, training_set.classes, rng, examples=examples)
 
 
 def evaluate_training_rows(fitted: Fitted, rng: np.random.Generator | None) -> Evaluation:
     """Evaluation on the training rows: optimistic."""
     data = fitted.data
-    return evaluate(data, predictions(fitted.learned, data, data), data.labels, rng)
+    predicted = of_training_rows(fitted.learned, data)._replace(reference=fitted.reference)
+    return evaluate(data, predicted, data.labels, rng)
 
 
 def calibrate(training_set: TrainingSet, fitted: Fitted, rows: Labels) -> Calibration:

@@ -100,7 +100,7 @@ class Stream:
         hashed = planned.memory_bytes + HASHING * table.num_rows <= planned.memory_limit
         looks = list(source.looks(progress, hashed=hashed))
         if not looks:
-            raise InvalidData(f"Fewer than 2 rows have a value in the target {planned.spec.target!r}.")
+            raise InvalidData(f"Fewer than 2 rows have a value in the target {planned.target!r}.")
         test = np.concatenate([look.held for look in looks])
         return cls(
             source=source,
@@ -124,7 +124,8 @@ class Stream:
                 yield part.coded_as(sample.target.classes).data(preparation, order)
 
         data = sample.data(preparation, self.split.train)
-        return Fitted(preparation, data, *sample.fit(data, self.source.spec.seed, progress, batches))
+        fitted = sample.fit(data, self.source.spec.seed, progress, batches)
+        return Fitted(preparation, data, *fitted, sample.reference_of(self.split.train))
 
 
 class _Look(NamedTuple):
@@ -181,7 +182,7 @@ class _Source(NamedTuple):
     def _read(self, start: int) -> TrainingSet | None:
         """The rows of a batch; None where fewer than two of them have a target."""
         rows = self.table.slice(start, self.batch_rows)
-        if self.spec.target is not None and present(rows.column(self.spec.target)).sum() < 2:
+        if (name := self.planned.target) is not None and present(rows.column(name)).sum() < 2:
             return None
         try:
             return TrainingSet.read(self.planned, rows)
@@ -196,7 +197,7 @@ class _Source(NamedTuple):
         learned, chosen = rows[~held[rows]], rows[sampled[rows]]
         read = self.table.slice(start, self.batch_rows)
         spans = Range.of(part.raw.values[learned])
-        hashes = row_hashes(read, self.planned.features, self.spec.target)[learned] if hashed else NO_HASHES
+        hashes = row_hashes(read, self.planned.features, self.planned.target)[learned] if hashed else NO_HASHES
         sample = read.take(pa.array(chosen))
         return _Look(sample, start + chosen, held[chosen], start + kept, spans, learned.size, hashes)
 
@@ -205,7 +206,7 @@ class _Source(NamedTuple):
         rows = self.table.slice(start, BLOCK)
         held, _ = self.draw.of(start, rows.num_rows)
         held[kept[(kept >= start) & (kept < start + rows.num_rows)] - start] = False
-        there = True if self.spec.target is None else present(rows.column(self.spec.target))
+        there = True if (name := self.planned.target) is None else present(rows.column(name))
         return rows.filter(pa.array(~held & there))
 
 

@@ -23,6 +23,7 @@ from app.ml.training.groups import group_faults, group_warnings, streaming_fault
 from app.ml.training.items import item_faults
 from app.ml.training.plan_warnings import batch_warnings, plan_warnings
 from app.ml.training.projection import Projection, coordinates, projection_faults
+from app.ml.training.reference_classes import reference_column, reference_faults, reference_warnings
 from app.ml.training.related_table import RelatedTable
 from app.ml.training.relation_faults import relation_faults
 from app.ml.training.square_table import unprepared
@@ -57,6 +58,13 @@ class Plan(NamedTuple):
     """Between the table and the columns to learn from."""
     related: RelatedTable | None = None
     """The dataset that the relations name."""
+    reference: str | None = None
+    """Column of classes that the clusters are compared with, which no fit sees."""
+
+    @property
+    def target(self) -> str | None:
+        """Column that is learned from."""
+        return self.spec.target if self.reference is None else None
 
 
 def plan(
@@ -79,7 +87,11 @@ def plan(
     task, faults = chosen_task(spec, known)
     if task is not None:
         spec = spec.model_copy(update={"validation": spec.validation.of(task)})
-    faults += [*unread, *column_faults(spec, known, task, rows), *value_faults(spec, known)]
+    reference = reference_column(spec, task)
+    learned = spec if reference is None else spec.model_copy(update={"target": None})
+    faults += [*unread, *column_faults(spec, known, task, rows, target=learned.target), *value_faults(learned, known)]
+    if task is not None:
+        faults += reference_faults(reference, task, known)
     faults += group_faults(spec.validation, known, spec.target)
     faults += time_faults(spec.validation, known, spec.target)
     faults += item_faults(spec.item, known, spec.target, rows)
@@ -96,12 +108,12 @@ def plan(
     if projection is not None:
         chosen = coordinates(sum(encoded_widths(spec, None, chosen)))  # as many as there can be
     size, found = _size(spec, task, chosen, classes_of(spec, known, task), rows)
-    faults += [*found, *transform_faults(spec, task)]
+    faults += [*found, *transform_faults(learned, task)]
     if not features and not faults:
         faults.append(Fault("/features", "No column is left to learn from.", "missing"))
     if faults or task is None:
         raise InvalidRequest(faults=faults)
-    usable = rows - (known[spec.target].missing if spec.target is not None else 0)
+    usable = rows - (known[learned.target].missing if learned.target is not None else 0)
     units = units_of(spec.validation, known, usable)
     cost = cost_of(spec, task, chosen, size, units=units, memory_bytes=memory_bytes)
     faults = [*memory_faults(spec, cost, size, memory_bytes), *streaming_fault(spec.validation, cost.batch_rows)]
@@ -110,7 +122,8 @@ def plan(
     if faults := [*faults, *class_weight_faults(spec.class_weight, task, cost.batch_rows)]:
         raise InvalidRequest(faults=faults)
     unlabelled = Accepts.UNLABELLED in nested.accepts(nested.entry_of(spec.algorithm).algorithm, spec.algorithm, task)
-    warnings += [*warned, *plan_warnings(spec, chosen, known, usable, unlabelled=unlabelled)]
+    warnings += [*warned, *plan_warnings(learned, chosen, known, usable, unlabelled=unlabelled)]
+    warnings += reference_warnings(reference, known)
     warnings += batch_warnings(cost.batch_rows)
     warnings += group_warnings(spec.validation, known, features)
     return Plan(
@@ -127,6 +140,7 @@ def plan(
         memory_limit=memory_bytes,
         projection=projection,
         related=related,
+        reference=reference,
     )
 
 

@@ -24,6 +24,7 @@ from app.ml.preparation.target_transform import turned_back
 from app.ml.training import stability
 from app.ml.training.cross_validation import Validated
 from app.ml.training.plan import Plan
+from app.ml.training.reference_classes import compared_with
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 
@@ -71,7 +72,8 @@ def report(
     offsets, scales = evaluated.preparation.scaling.units
     return Report(
         task=training_set.task,
-        evidence=_evidence(training_set, split, evaluated, spec),
+        evidence=_evidence(training_set, split, evaluated, spec)
+        + compared_with(planned.reference, training_set.reference),
         rows_train=evaluated.rows,
         rows_test=split.test.size,
         rows_unlabelled=training_set.unlabelled.size,
@@ -88,7 +90,7 @@ def report(
         confusion_matrix=evaluated.test.confusion_matrix,
         rejection=evaluated.test.rejection,
         duplicates=duplicates.duplicates(evaluated.equal, validated and validated.equal),
-        reuse=_reuse(spec, data_digest) if split.test.size else None,
+        reuse=_reuse(planned, data_digest) if split.test.size else None,
         residuals=[part for part in looked_at if part is not None],
         curves=[*monitor_curves(fit.curves), *evaluated.test.curves, *_line(training_set, evaluated, split)],
         conditioning=evaluated.conditioning,
@@ -138,8 +140,8 @@ def unscaled_summary(training_set: TrainingSet, fit: Fit[Any], preparation: Prep
     )
 
 
-def _reuse(spec: TrainSpec, data_digest: str) -> Reuse:
-    return held_out(data_digest, spec.target, spec.validation.model_dump(), spec.seed)
+def _reuse(planned: Plan, data_digest: str) -> Reuse:
+    return held_out(data_digest, planned.target, planned.spec.validation.model_dump(), planned.spec.seed)
 
 
 def finite(value: Any) -> JSON:

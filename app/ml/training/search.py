@@ -22,18 +22,16 @@ from app.ml.catalogue import find
 from app.ml.contract.algorithm import Each, Labels, Task, Vector, in_turn
 from app.ml.contract.progress import Stages
 from app.ml.evaluation.duplicates import Copies, warnings
-from app.ml.statistics.metric_value import MEASURES, Metric, fold_mean
+from app.ml.statistics.metric_value import Metric, fold_mean
 from app.ml.training.candidates import Candidate
-from app.ml.training.cluster_criteria import CRITERIA
 from app.ml.training.ensemble_selection import Comparison, Contender, Ensemble, ensemble, value, with_one_more
 from app.ml.training.fit import evaluate_rows, evaluate_training_rows, fit_rows
 from app.ml.training.plan import Plan
+from app.ml.training.ranking_criteria import CRITERIA, Q, higher_is_better, of_all_rows
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 from app.wire import Wire
 
-Q = "q"
-"""The probability that chance alone makes χ² as large, of a fit of all training rows (LION 5.2.1)."""
 TIE = 1e-9
 """Relative difference of two means below which neither is better."""
 N = TypeVar("N", float, Vector)
@@ -112,7 +110,7 @@ def rank(
     splits = training_set.folds(rows, folds, rng)
     if not splits:
         raise InvalidData("There are too few training rows for folds.")
-    copies = Copies.look(table, training_set.target.rows, planned.features, first.target, train=rows).among(rows)
+    copies = Copies.look(table, training_set.target.rows, planned.features, planned.target, train=rows).among(rows)
     name = metric or _usual(training_set.task, found)
     comparison, kept = Comparison(training_set, rows, splits, name), list[Contender]()
     scores: list[_Scores] = []
@@ -123,7 +121,7 @@ def rank(
         kept = with_one_more(kept, contender, comparison.room)
         scores.append(score._replace(predictions=np.zeros(0)))
         stages(share * len(scores) / len(found), f"candidate {len(scores)} of {len(found)}", {name: score.mean})
-    options = "all" if name == Q else f"the same {len(splits)} folds of"
+    options = "all" if of_all_rows(name) else f"the same {len(splits)} folds of"
     result = f"{len(found)} candidates on {options} {rows.size} training rows."
     ranking = _ranked(found, scores, name, rule, result)
     warned = warnings(None, copies.across(splits), rows.size, grouped=training_set.groups is not None)
@@ -138,7 +136,7 @@ def _scores(comparison: Comparison, spec: TrainSpec) -> _Scores:
         if metric == Q:
             return _Scores(np.array([_q(training_set, rows, seed)]), np.zeros(0))
         if metric in CRITERIA:
-            return _Scores(CRITERIA[metric](training_set, rows, comparison.splits, seed), np.zeros(0))
+            return _Scores(CRITERIA[metric].values(training_set, rows, comparison.splits, seed), np.zeros(0))
         for split in comparison.splits:
             fitted = fit_rows(training_set, rows[split.train], seed)
             if training_set.task.supervised:
@@ -207,10 +205,6 @@ def _usual(task: Task, found: Sequence[Candidate]) -> str:
 def _cost(metric: str, value: N) -> N:
     """The lower the better."""
     return -value if higher_is_better(metric) else value
-
-
-def higher_is_better(metric: str) -> bool:
-    return metric == Q or metric in CRITERIA or MEASURES[metric].better > 0
 
 
 def _behind(metric: str, best: _Scores, other: _Scores) -> Metric | None:

@@ -122,8 +122,11 @@ def evaluate_table(
     seed: int,
     *,
     progress: Reporter,
+    reference: Labels | None = None,
 ) -> EvaluatedModel:
     """Predict the rows of the table that `target` names, and measure.
+
+    reference: (n,) codes of classes of all rows of the table, which clusters are compared with; -1 where there is none.
 
     Centres and means, where metrics need some, are those of these rows.
     """
@@ -135,7 +138,10 @@ def evaluate_table(
         stages(0.1, "predicting")
         data = Data.of(model.task, model.preparation.matrix(model.preparation.raw(table)), missing=True)
         learned = FittedLearner(model.algorithm, model.params, model.state)
-        return EvaluatedModel(evaluate(data, predictions(learned, data, data), (), rng), target.rows, {})
+        predicted = predictions(learned, data, data)
+        if reference is not None:
+            predicted = predicted._replace(reference=reference[target.rows])
+        return EvaluatedModel(evaluate(data, predicted, (), rng), target.rows, {})
     values, probabilities, accepted, ends = _predicted(model, table, stages)
     stages(0.8, "measuring")
     rows = Rows(Resamples.of(target.rows.size, rng))

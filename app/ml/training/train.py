@@ -64,7 +64,7 @@ def train(
     model = _model(drawn, fitted, validated, planned, receipt(planned, data_digest, reading))
     result = report(training_set, split, evaluated, planned, data_digest)
     hashes = drawn.hashes
-    seen = [] if hashes is None else [SeenRows.of(hashes, data_digest, planned.features, spec.target)]
+    seen = [] if hashes is None else [SeenRows.of(hashes, data_digest, planned.features, planned.target)]
     intervals = held_out_report(model, training_set, fitted, split.test)
     if planned.projection is not None:
         model = planned.projection.before(model)
@@ -114,7 +114,7 @@ def _model(
         params=training_set.params,
         state=fitted.fit.state,
         preparation=fitted.preparation,
-        target=spec.target,
+        target=planned.target,
         classes=training_set.target.classes if training_set.task.of_classes else None,
         receipt=written,
         linearising=spec.preprocessing.target,

@@ -22,7 +22,11 @@ else:
 class TrainSpec(Body):
     """Columns, algorithm, preparation and validation of a training."""
 
-    target: str | None = Field(None, description="The column to predict; absent for unsupervised learning.")
+    target: str | None = Field(
+        None,
+        description="Column to predict. For a clustering: a column of classes with which the clusters are compared, "
+        "which the fit does not see. Null: the algorithm learns without a target.",
+    )
     features: list[str] | None = Field(
         None,
         min_length=1,
@@ -74,7 +78,11 @@ class TrainSpec(Body):
         "`categorical`, texts as `numeric` or `date` (`date:DMY` names the order, `numeric:comma` the decimal mark), "
         "categories as `text`, which is no feature. Texts that cannot be read so are missing.",
     )
-    task: Task | None = Field(None, description="Task; null: regression for a numeric target, else classification.")
+    task: Task | None = Field(
+        None,
+        description="Task. Null: of an algorithm that predicts a target, regression for a numeric one, else "
+        "classification; of others their first task.",
+    )
     algorithm: AlgorithmSpec = Field(description="Algorithm with its parameters.")
     preprocessing: Preprocessing = Field(
         Preprocessing(),

@@ -35,7 +35,7 @@ from app.ml.evaluation.time_splits import TimeOrder, expanding, latest, read_tim
 from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.request import Preprocessing
-from app.ml.preparation.target import Target, read_target, read_weights
+from app.ml.preparation.target import Target, read_classes, read_target, read_weights
 from app.ml.preparation.target_encoding import Outcome
 from app.ml.preparation.target_transform import carried, check_domain, transformed, turned_back, with_bias
 from app.ml.preparation.training_rows import code_tables, coded
@@ -75,6 +75,8 @@ class TrainingSet(NamedTuple):
     class_weight: ClassWeight | None = None
     curriculum: Curriculum | None = None
     """Of the rows."""
+    reference: Labels | None = None
+    """(rows,) codes of classes that clusters are compared with, -1 where there is none; no fit sees them."""
     each: Each = in_turn
     """Makes fits of these rows, or parts of one, perhaps at once."""
 
@@ -84,10 +86,10 @@ class TrainingSet(NamedTuple):
         spec = planned.spec
         algorithm = find(spec.algorithm.name).algorithm
         kind = algorithm.target(planned.task)
-        if spec.target is None or kind is None:
+        if planned.target is None or kind is None:
             target = Target(np.arange(table.num_rows), np.zeros(0), None)
         else:
-            target = read_target(table.column(spec.target), spec.target, kind)
+            target = read_target(table.column(planned.target), planned.target, kind)
         if planned.task.of_numbers:
             check_domain(spec.preprocessing.target, target.y, target.rows, str(spec.target))
         weights = None
@@ -119,6 +121,7 @@ class TrainingSet(NamedTuple):
             relations=read_relations(spec, raw, items, planned.related, gaps=Accepts.MISSING in algorithm.accepts),
             class_weight=spec.class_weight,
             curriculum=read_curriculum(table, spec, target.rows),
+            reference=None if (name := planned.reference) is None else read_classes(table.column(name), name),
             each=each,
         )
 
@@ -159,6 +162,10 @@ class TrainingSet(NamedTuple):
     def groups_among(self, rows: Labels) -> Labels | None:
         """Group codes of these rows, from 0 without gaps."""
         return among(self.groups, rows)
+
+    def reference_of(self, rows: Labels) -> Labels | None:
+        """Classes that the clusters of these rows are compared with; None: there are none."""
+        return None if self.reference is None else self.reference[rows]
 
     @property
     def left_alone(self) -> frozenset[Accepts]:

@@ -312,7 +312,12 @@ def test_without_a_target(name, metric):
     assert whole.trained.report.warnings == []
     assert whole.result(rows="all").rows == 150
     assert values(result.metrics)[metric, None] is not None
-    assert flowers.faults(iris(), target="species") == [("/target", "invalid")]
+    if name == "pca":
+        assert flowers.faults(iris(), target="species") == [("/target", "invalid")]
+        return
+    compared = flowers.result(iris(), data_digest="sha256:other", target="species", rows="all")
+    assert values(compared.metrics)["adjusted_rand", None] > 0
+    assert compared.evidence.endswith("with the column 'species' in 150 rows, unseen by the fit.")
 
 
 def test_a_model_that_does_not_say_what_it_held_out_is_evaluated_on_all(flowers):

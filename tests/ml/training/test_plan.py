@@ -66,7 +66,13 @@ def test_features_requested_keep_their_order():
 FAULTS = {
     "no such target": ({"target": "x"}, ["/target"]),
     "no target": ({}, ["/target"]),
-    "a target for clustering": ({"algorithm": "kmeans", "target": "price"}, ["/target"]),
+    "a target for projection": ({"algorithm": "pca", "target": "price"}, ["/target"]),
+    "classes of a clustering that do not exist": ({"algorithm": "kmeans", "target": "x"}, ["/target"]),
+    "too many classes of a clustering": ({"algorithm": "kmeans", "target": "towns"}, ["/target"]),
+    "a target of a clustering as a feature": (
+        {"algorithm": "kmeans", "target": "plan", "features": ["plan"]},
+        ["/features/0"],
+    ),
     "a target that is never there": ({"target": "empty"}, ["/target"]),
     "a target that never changes": ({"target": "same"}, ["/target"]),
     "points in time as classes": ({"target": "since"}, ["/target"]),

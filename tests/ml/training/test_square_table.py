@@ -65,7 +65,7 @@ def test_the_silhouette_is_of_the_dissimilarities():
     [silhouette] = [one for one in fitted.report.train if one.name == "silhouette"]
     labels = decode(fitted.blob).state.labels
     assert silhouette.value == pytest.approx(silhouette_score(SQUARE, labels, metric="precomputed"), rel=1e-9)
-    assert {one.name for one in fitted.report.train} == {"silhouette", "size"}
+    assert {one.name for one in fitted.report.train} == {"silhouette", "size", "cophenetic_correlation"}
 
 
 def test_held_out_rows_are_no_columns_of_the_fit():

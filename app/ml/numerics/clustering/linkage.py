@@ -146,3 +146,29 @@ def cophenetic_correlation(x: Matrix, tree: Merges, p: float) -> float:
     dendrogram.leaves(tree.children, tree.sizes, tree.heights / scale, order, gaps)
     rows = x[np.ix_(order, order)] if p == GIVEN else x[order]
     return float(dendrogram.correlation(np.ascontiguousarray(rows / scale), p, gaps))
+
+
+def joining_heights(tree: Merges, rows: Labels) -> Matrix:
+    """(m, m) heights at which pairs of these rows (m,) join; 0 of a row with itself."""
+    n = len(tree.heights) + 1
+    order, gaps = np.empty(n, np.intp), np.zeros(n)
+    dendrogram.leaves(tree.children, tree.sizes, tree.heights, order, gaps)
+    places = np.argsort(order)[rows]
+    sequence = np.argsort(places, kind="stable")
+    # The height of two leaves is the largest gap between them.
+    steps = np.maximum.reduceat(np.append(gaps, 0.0), np.sort(places) + 1) if rows.size else gaps[:0]
+    found = np.zeros((rows.size, rows.size))
+    for i, row in enumerate(sequence[:-1]):
+        heights = np.maximum.accumulate(steps[i:-1])
+        found[row, sequence[i + 1 :]] = found[sequence[i + 1 :], row] = heights
+    return found
+
+
+def distances_of(x: Matrix, p: float) -> Matrix:
+    """(m, m) of rows (m, d). p as in `linkage`."""
+    found, scale = np.empty((len(x), len(x))), unit(x)
+    scaled = x / scale
+    for row, one in enumerate(scaled):
+        apart = np.abs(scaled - one)
+        found[row] = apart.max(axis=1) if p == math.inf else (apart**p).sum(axis=1) ** (1 / p)
+    return found * scale

@@ -19,11 +19,17 @@ def adjusted_rand(table: Matrix) -> float:
     """Share of pairs of rows on which both agree, less what chance makes, of what is possible: 1 if they are equal, 0
     on average if they have nothing to do with each other. NaN where both put all rows, or no two, into one cluster.
     """
-    n = table.sum()
-    together, one, other = _pairs(table.ravel()), _pairs(table.sum(axis=1)), _pairs(table.sum(axis=0))
-    expected = one * other / (n * (n - 1) / 2) if n > 1 else 0.0
-    most = (one + other) / 2
-    return float((together - expected) / (most - expected)) if most > expected else float("nan")
+    parts = table.ravel(), table.sum(axis=1), table.sum(axis=0), np.array([table.sum()])
+    return float(beyond_chance(*(np.array([_pairs(counts)]) for counts in parts))[0])
+
+
+def beyond_chance(both: Vector, one: Vector, other: Vector, every: Vector) -> Vector:
+    """(m,) the same from numbers of pairs of rows (m,): that both labellings, the one and the other put together; and
+    of all pairs.
+    """
+    chance, most = one * other / np.where(every > 0, every, 1.0), (one + other) / 2
+    possible = most > chance
+    return np.where(possible, (both - chance) / np.where(possible, most - chance, 1.0), np.nan)
 
 
 def _pairs(counts: Vector) -> float:

@@ -1,0 +1,88 @@
+"""Agreement of clusters with classes that no fit has seen: pairs of rows, shared information and purity."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from app.ml.contract.algorithm import Labels, Vector
+from app.ml.numerics.clustering import mutual_information
+from app.ml.numerics.clustering.rand_index import beyond_chance
+from app.ml.statistics.intervals import Resamples
+from app.ml.statistics.metric_value import Metric, bootstrapped, proportion
+from app.ml.statistics.resampling import Rows
+
+NOTES = {
+    "adjusted_rand": "Agreement on pairs of rows, less what chance gives: 1 for equal groups, 0 on average for labels "
+    "without relation.",
+    "normalized_mutual_information": "Mutual information over the mean of the two entropies. It is not corrected for "
+    "chance: more clusters raise it.",
+    "adjusted_mutual_information": "Mutual information less what chance gives, over the mean of the two entropies less "
+    "the same: 1 for equal groups, 0 on average for labels without relation.",
+    "purity": "Share of rows of the most frequent class of their cluster. More clusters raise it, up to 1 for clusters "
+    "of one row each; the interval takes the class of each cluster as given.",
+}
+ROUNDING = 1e-12
+
+
+class _Sizes(NamedTuple):
+    """How many rows have the label and the class of each row, its label, its class: (n,) each."""
+
+    cell: Vector
+    label: Vector
+    kind: Vector
+    pure: int
+    """Rows of the most frequent class of their label."""
+    labels: Labels
+    """(k,) rows of each label."""
+    kinds: Labels
+    """(c,) rows of each class."""
+
+    @classmethod
+    def of(cls, labels: Labels, classes: Labels) -> Self:
+        label, kind = (np.unique(codes, return_inverse=True)[1] for codes in (labels, classes))
+        cell = np.unique(label * (kind.max() + 1) + kind, return_inverse=True)[1]
+        counts = [np.bincount(codes) for codes in (cell, label, kind)]
+        cells, labels_of, kinds_of = (
+            count[codes].astype(np.float64) for count, codes in zip(counts, (cell, label, kind), strict=True)
+        )
+        largest = np.zeros(counts[1].size)
+        np.maximum.at(largest, label, cells)
+        return cls(cells, labels_of, kinds_of, int(largest.sum()), counts[1], counts[2])
+
+
+def agreement(labels: Labels, classes: Labels, draws: Resamples) -> list[Metric]:
+    """labels: (n,) of clusters. classes: (n,) codes, -1 in rows that do not count. Nothing where none counts."""
+    kept = classes >= 0
+    if not kept.any():
+        return []
+    sizes, n = _Sizes.of(labels[kept], classes[kept]), int(kept.sum())
+    rows = Rows(draws._replace(group=draws.group[kept]))
+    pairs = [rows.pairs(one - 1) for one in (sizes.cell, sizes.label, sizes.kind, np.full(n, float(n)))]
+    found = {"adjusted_rand": beyond_chance(*pairs)} | _information(sizes, rows)
+    metrics = [bootstrapped(name, values[0], values[1:], n) for name, values in found.items()]
+    return [_noted(one) for one in (*metrics, proportion("purity", sizes.pure, n))]
+
+
+def _information(sizes: _Sizes, rows: Rows) -> dict[str, Vector]:
+    """(1 + draws,) each. The information of a draw is linear in how often each row counts: that of its own cells would
+    be too large, as rows that are drawn twice agree with themselves.
+    """
+    shared, most = (
+        np.concatenate([[values.mean()], rows.means(values)])
+        for values in mutual_information.pointwise(sizes.cell, sizes.label, sizes.kind)
+    )
+    chance = mutual_information.expected(sizes.labels, sizes.kinds)
+    return {
+        "normalized_mutual_information": _share(shared, most),
+        "adjusted_mutual_information": _share(shared - chance, most - chance),
+    }
+
+
+def _share(part: Vector, whole: Vector) -> Vector:
+    """NaN where nothing but rounding is possible."""
+    possible = whole > ROUNDING
+    return np.where(possible, part / np.where(possible, whole, 1.0), np.nan)
+
+
+def _noted(one: Metric) -> Metric:
+    return one.model_copy(update={"note": NOTES[one.name]})

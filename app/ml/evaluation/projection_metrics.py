@@ -1,0 +1,48 @@
+"""Metrics of a map of rows beside the rows themselves: which neighbours it keeps, and which distances."""
+
+import numpy as np
+
+from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.evaluation.metrics import mean
+from app.ml.evaluation.splits import evenly
+from app.ml.numerics.neighbours import kept_neighbours
+from app.ml.statistics.intervals import Resamples, ratio
+from app.ml.statistics.metric_value import Metric, bootstrapped
+from app.ml.statistics.resampling import Rows
+
+MOST_ROWS = 500
+"""Rows that are compared with each other; of more, as many evenly spaced ones."""
+NEIGHBOURS = 5
+STRESS = (
+    "Kruskal's stress-1 of the distances of all pairs: the root of the sum of (d - b * D)^2 over that of d^2, with d "
+    "in the map, D between the prepared (scaled) rows, and the best scale b."
+)
+
+
+def kept(x: Matrix, coordinates: Matrix, draws: Resamples) -> list[Metric]:
+    """Trustworthiness, continuity and stress of coordinates (n, p) of rows (n, d).
+
+    `n` of each is the number of rows that were compared with each other. Intervals are of this map, on other rows.
+    """
+    n, rows = len(x), evenly(len(x), MOST_ROWS)
+    draws = draws._replace(group=draws.group[rows])
+    sample = f" Of {rows.size} rows, evenly spaced among {n}." if rows.size < n else ""
+    trust, continuity, (left, squares), k = _compared(x[rows], coordinates[rows])
+    pairs = [Rows(draws).pairs(sums) for sums in (left, squares)]
+    stress = np.sqrt(np.maximum(ratio(*pairs), 0.0))
+    near = f"Over the {k} nearest rows of each row.{sample}"
+    return [
+        mean("trustworthiness", trust, draws).model_copy(update={"note": near}),
+        mean("continuity", continuity, draws).model_copy(update={"note": near}),
+        bootstrapped("stress", stress[0], stress[1:], rows.size).model_copy(update={"note": f"{STRESS}{sample}"}),
+    ]
+
+
+def _compared(x: Matrix, z: Matrix) -> tuple[Vector, Vector, tuple[Vector, Vector], int]:
+    """NaN where there are too few rows, or coordinates that are not finite."""
+    m, k = len(x), kept_neighbours.most_neighbours(len(x), NEIGHBOURS)
+    unknown = np.full(m, np.nan)
+    if not k or not np.isfinite(z).all() or not np.isfinite(x).all():
+        return unknown, unknown, (unknown, unknown), k
+    before, after = kept_neighbours.distances(x), kept_neighbours.distances(z)
+    return *kept_neighbours.kept(before, after, k), kept_neighbours.strain(before, after), k

@@ -1,0 +1,102 @@
+"""Metrics that may rank the candidates of a search, and criteria that need fits of their own instead of those of folds.
+
+A criterion of the training rows takes one fit of all of them, as the report of the chosen candidate does.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from app.ml.contract.algorithm import Labels, Task, Vector
+from app.ml.contract.task import PredictionKind
+from app.ml.evaluation.splits import Split
+from app.ml.statistics.metric_value import MEASURES
+from app.ml.training.cluster_criteria import REFERENCES, gap, stability
+from app.ml.training.fit import evaluate_training_rows, fit_rows
+from app.ml.training.training_set import TrainingSet
+
+Q = "q"
+"""The probability that chance alone makes χ² as large, of a fit of all training rows (LION 5.2.1)."""
+
+
+class Criterion(NamedTuple):
+    values: Callable[[TrainingSet, Labels, Sequence[Split], int], Vector]
+    """(folds,) or (1,) of a training set, rows of it, folds of these, and a seed."""
+    ranks: PredictionKind
+    """Predictions of the models that it ranks."""
+    higher: bool = True
+    """Whether the higher is better."""
+    fits: int = 0
+    """For each fold; 0: one in all."""
+
+
+def _of_training_rows(
+    name: str, training_set: TrainingSet, rows: Labels, _splits: Sequence[Split], seed: int
+) -> Vector:
+    """(1,) the metric of one fit of all these rows on them; NaN where it has none."""
+    found = evaluate_training_rows(fit_rows(training_set, rows, seed), None).metrics
+    values = [one.value for one in found if one.name == name and one.value is not None]
+    return np.array(values or [np.nan])
+
+
+CRITERIA: Mapping[str, Criterion] = {
+    "stability": Criterion(stability, PredictionKind.LABEL, fits=1),
+    "gap": Criterion(gap, PredictionKind.LABEL, fits=1 + REFERENCES),
+    "cophenetic_correlation": Criterion(partial(_of_training_rows, "cophenetic_correlation"), PredictionKind.LABEL),
+    "bic": Criterion(partial(_of_training_rows, "bic"), PredictionKind.LOG_DENSITY, higher=False),
+    "aic": Criterion(partial(_of_training_rows, "aic"), PredictionKind.LOG_DENSITY, higher=False),
+}
+INSTEAD = "take silhouette, davies_bouldin, stability or gap."
+REFUSED = {
+    "inertia": f"inertia falls with every further cluster: {INSTEAD}",
+    "quantisation_error": f"quantisation_error falls with every further cluster: {INSTEAD}",
+    "purity": "purity rises with every further cluster: take adjusted_rand or adjusted_mutual_information.",
+    "normalized_mutual_information": "normalized_mutual_information rises with more clusters, as chance does: take "
+    "adjusted_mutual_information or adjusted_rand.",
+}
+"""Metrics of a clustering that further clusters improve, with the reason why each cannot choose their number."""
+COMPARING = frozenset({"adjusted_rand", "adjusted_mutual_information"})
+"""Metrics that need classes to compare clusters with."""
+PLURALS = {
+    PredictionKind.NUMBER: "regressions",
+    PredictionKind.PROBABILITIES: "classifications",
+    PredictionKind.LABEL: "clusterings",
+    PredictionKind.COORDINATES: "projections",
+    PredictionKind.LOG_DENSITY: "densities",
+}
+NAMES = (*MEASURES, *(name for name in CRITERIA if name not in MEASURES), Q)
+"""Names of the metrics that can rank candidates."""
+
+
+def metric_fault(metric: str | None, task: Task, *, compared: bool) -> str | None:
+    """Why this metric cannot rank the candidates. compared: whether the request names classes for clusters."""
+    if metric is None or metric == Q:
+        return None
+    ranks = CRITERIA[metric].ranks if metric in CRITERIA else MEASURES[metric].of if metric in MEASURES else None
+    if metric in REFUSED:
+        ranks = PredictionKind.LABEL
+    if ranks is not None and ranks is not task.record.prediction:
+        return f"{metric} ranks {PLURALS[ranks]} only."
+    if metric in COMPARING and not compared:
+        return f"{metric} compares clusters with classes: name their column in target."
+    return REFUSED.get(metric)
+
+
+def of_all_rows(metric: str) -> bool:
+    """True if the metric is that of one fit of all training rows, not of folds."""
+    return metric == Q or (metric in CRITERIA and not CRITERIA[metric].fits)
+
+
+def fits(metric: str | None, folds: int) -> int:
+    """Fits of each candidate."""
+    if metric is None or metric not in CRITERIA:
+        return 1 if metric == Q else folds
+    return max(1, folds * CRITERIA[metric].fits)
+
+
+def higher_is_better(metric: str) -> bool:
+    if metric in CRITERIA:
+        return CRITERIA[metric].higher
+    return metric == Q or MEASURES[metric].better > 0
