@@ -83,7 +83,7 @@ class ClassOptions(NamedTuple):
     """(n,) what the rows are called; absent: 0 … n-1."""
     costs: Costs | None = None
     threshold: float | None = None
-    """Of two classes: the second is assigned above this probability of it."""
+    """Of two classes: the smallest probability of the second with which it is assigned."""
 
 
 NO_OPTIONS = ClassOptions()
