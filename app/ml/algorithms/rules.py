@@ -77,7 +77,7 @@ from app.ml.numerics.rules.conditions import (
 from app.ml.numerics.trees.binning import ranked
 from app.ml.numerics.trees.compiled.column_split import GINI
 from app.ml.numerics.trees.growth import Grower, Grown, Rules
-from app.ml.numerics.trees.one_tree import ways
+from app.ml.numerics.trees.one_tree import branches_of
 
 CONFIDENCE = 0.75
 """Of the upper limit of an error, as in C4.5."""
@@ -200,8 +200,11 @@ def _written(rule: Rule) -> dict[str, JSON]:
 
 
 def _read_off(tree: Grown, levels: Labels) -> Iterator[tuple[Condition, ...]]:
-    """The tests on each way to a leaf; the last of several on one side of one column says it all."""
-    below = ways(tree)
+    """The tests on each path to a leaf; the last of several on one side of one column says it all.
+
+    A leaf has one path more for each split on the way whose missing values go to a side of it.
+    """
+    below = np.stack([*branches_of(tree).values()])
     waiting: list[tuple[int, tuple[Condition, ...]]] = [(0, ())]
     while waiting:
         node, tests = waiting.pop()
@@ -215,7 +218,7 @@ def _read_off(tree: Grown, levels: Labels) -> Iterator[tuple[Condition, ...]]:
 
 
 def _tests(tree: Grown, node: int, levels: Labels) -> tuple[Condition, Condition, Condition]:
-    """What is true to the left, to the right, and on the way of the missing."""
+    """What is true to the left, to the right, and of the missing."""
     column, threshold, nothing = int(tree.column[node]), float(tree.threshold[node]), np.zeros(0, np.bool_)
     missing = Condition(column, OPS.index("missing"), 0.0, nothing)
     if np.isinf(threshold):

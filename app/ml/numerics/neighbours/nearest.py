@@ -62,7 +62,7 @@ def neighbours(x: Matrix, rows: Matrix, k: int, *, p: float = 2.0, index: Index 
     step = max(1, BLOCK // ((k + SPARE) * 8))
     for start in range(0, len(x), step):
         block = slice(start, start + step)
-        places[block], far[block] = _nearest(x[block], rows, k, p, _ways(rows, k, p, index))
+        places[block], far[block] = _nearest(x[block], rows, k, p, _proposals(rows, k, p, index))
     return places, far
 
 
@@ -73,7 +73,7 @@ def distances(x: Matrix, rows: Matrix, places: Labels, p: float) -> Matrix:
     return far
 
 
-def _ways(rows: Matrix, k: int, p: float, index: Index) -> list[Proposal]:
+def _proposals(rows: Matrix, k: int, p: float, index: Index) -> list[Proposal]:
     """What is tried, in turn."""
     if k == len(rows):
         return [partial(_all_of_them, k=k)]
@@ -83,10 +83,10 @@ def _ways(rows: Matrix, k: int, p: float, index: Index) -> list[Proposal]:
     return [partial(_screens.of(rows).propose, k=k), everything] if p == 2 else [everything]
 
 
-def _nearest(x: Matrix, rows: Matrix, k: int, p: float, ways: list[Proposal]) -> tuple[Labels, Matrix]:
+def _nearest(x: Matrix, rows: Matrix, k: int, p: float, proposals: list[Proposal]) -> tuple[Labels, Matrix]:
     places, far = np.empty((len(x), k), np.intp), np.empty((len(x), k))
     left = np.arange(len(x))
-    for propose in ways:
+    for propose in proposals:
         if not left.size:
             break
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is not certain

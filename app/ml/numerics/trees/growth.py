@@ -44,7 +44,7 @@ class Rules(NamedTuple):
     draws_subsets: bool = False
     """Whether subsets of categories are drawn as well, rather than searched."""
     missing_branch: bool | NDArray[np.bool_] = True
-    """Whether missing values may have a way of their own; (d,) for each column."""
+    """Whether missing values may have a branch of their own; (d,) for each column."""
     missing_side: bool = False
     """Whether those that may not go to the side where they gain more, and not both ways. Of binned columns."""
 
@@ -114,7 +114,7 @@ class Grower:
             self._grow(
                 *(codes, bins, start, low, high, levels, order, self._y, weights, counts),
                 *(rules.criterion, rules.max_depth, rules.max_leaves, rules.min_samples_split, rules.min_samples_leaf),
-                *(rules.min_gain, rules.columns, rules.draws_subsets, _ways(rules, bins.size), state, drawn),
+                *(rules.min_gain, rules.columns, rules.draws_subsets, _destinations(rules, bins.size), state, drawn),
                 *(part.at, part.waiting, part.members, *part.tree),
             )
             if part.done:
@@ -135,7 +135,7 @@ class _Part:
         self.waiting = np.empty((FIRST, 8), np.int32)
         self.members = np.empty(6 * widest, np.bool_)
         self.at = np.array([0, 0, 1, 0])
-        self._truths = 3 * widest  # of the ways of one node
+        self._truths = 3 * widest  # of the branches of one node
 
     @property
     def done(self) -> bool:
@@ -180,7 +180,7 @@ def chosen(rows: int, which: Callable[[slice], NDArray[np.bool_]]) -> NDArray[np
     return places
 
 
-def _ways(rules: Rules, d: int) -> NDArray[np.int8]:
+def _destinations(rules: Rules, d: int) -> NDArray[np.int8]:
     """(d,) where each column may send missing values."""
     return np.where(np.broadcast_to(rules.missing_branch, d), BRANCH, SIDE if rules.missing_side else BOTH).astype(
         np.int8

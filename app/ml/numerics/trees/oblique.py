@@ -40,8 +40,8 @@ class Stump(NamedTuple):
     """Of one split at most."""
     form: Forms
     """The weighted sum that it tests, if that is no column."""
-    ways: tuple[Labels, ...]
-    """Rows that go left, right and the way of the missing, as far as there are such ways."""
+    branches: tuple[Labels, ...]
+    """Rows of the left branch, the right one and that of the missing, as far as there are such branches."""
     depth: int
 
 
@@ -53,17 +53,17 @@ def grow(data: Data, rules: Rules, most: int, *, exact: bool, report: Callable[[
     """
     stumps = [_stump(data, np.arange(len(data.x)), 0, rules, most, exact=exact)]
     left, settled, leaves = [-1], 0, 1
-    waiting = [(0.0, 0)] if stumps[0].ways else []
+    waiting = [(0.0, 0)] if stumps[0].branches else []
     while waiting:
         _, node = heapq.heappop(waiting)
-        ways, depth = stumps[node].ways, stumps[node].depth + 1
-        if rules.max_leaves and leaves + len(ways) - 1 > rules.max_leaves:
+        branches, depth = stumps[node].branches, stumps[node].depth + 1
+        if rules.max_leaves and leaves + len(branches) - 1 > rules.max_leaves:
             continue
-        leaves += len(ways) - 1
+        leaves += len(branches) - 1
         left[node] = len(stumps)
-        for rows in ways:
+        for rows in branches:
             below = _stump(data, rows, depth, rules, most, exact=exact)
-            if below.ways:
+            if below.branches:
                 gain = float(below.tree.gain[0])
                 heapq.heappush(waiting, (-gain if rules.max_leaves else -len(stumps), len(stumps)))
             else:
@@ -81,19 +81,19 @@ def _stump(data: Data, rows: Labels, depth: int, rules: Rules, most: int, *, exa
     wide = _widened(own, forms)
     table = ranked(wide) if exact else (binned(wide),)
     alone = rules._replace(
-        max_depth=int(may_split), max_leaves=0, missing_branch=_branches(rules, forms, data.levels.size)
+        max_depth=int(may_split), max_leaves=0, missing_branch=_may_part(rules, forms, data.levels.size)
     )
     tree = Grower(wide, *table).grow(wide.weights, alone)
     column = int(tree.column[0])
     if column < 0:
         return Stump(tree, NONE, (), depth)
     form = forms.take([column - data.levels.size] if column >= data.levels.size else [])
-    ways = (way for way in _ways(tree, wide.x[:, column], int(wide.levels[column])) if way is not None)
-    return Stump(tree, form, tuple(rows[way] for way in ways), depth)
+    branches = _branches(tree, wide.x[:, column], int(wide.levels[column]))
+    return Stump(tree, form, tuple(rows[branch] for branch in branches if branch is not None), depth)
 
 
-def _ways(tree: Grown, values: Vector, levels: int) -> Iterator[Truths | None]:
-    """Which rows go left, right, and the way of the missing; None: there is no such way."""
+def _branches(tree: Grown, values: Vector, levels: int) -> Iterator[Truths | None]:
+    """Which rows go left, right, and to the branch of the missing; None: there is no such branch."""
     threshold = float(tree.threshold[0])
     missing: Truths = np.isnan(values)
     left: Truths = values <= threshold
@@ -105,8 +105,8 @@ def _ways(tree: Grown, values: Vector, levels: int) -> Iterator[Truths | None]:
     yield missing if tree.missing[0] > 0 else None
 
 
-def _branches(rules: Rules, forms: Forms, d: int) -> Truths:
-    """Whether missing values of each column may have a way of their own; of a form, if they may of all its columns."""
+def _may_part(rules: Rules, forms: Forms, d: int) -> Truths:
+    """Whether missing values of each column may have a branch of their own; of a form, if all its columns' may."""
     own = np.broadcast_to(rules.missing_branch, d)
     return np.append(own, [own[forms.one(place).column].all() for place in range(forms.size)]).astype(np.bool_)
 
