@@ -28,10 +28,11 @@ RejectLow: TypeAlias = Annotated[
     Query(
         ge=0,
         le=1,
-        description="Lower end of the rejection band of the second class's probability, for two classes.",
+        description="Lower end of the rejection band, for two classes: rows whose probability of the second class "
+        "lies in the band, its ends included, are rejected.",
     ),
 ]
-RejectHigh: TypeAlias = Annotated[float | None, Query(ge=0, le=1, description="The end of that band.")]
+RejectHigh: TypeAlias = Annotated[float | None, Query(ge=0, le=1, description="Upper end of the rejection band.")]
 CostRows: TypeAlias = Annotated[
     str | None,
     Query(
@@ -52,7 +53,12 @@ RejectCost: TypeAlias = Annotated[
 ]
 Threshold: TypeAlias = Annotated[
     float | None,
-    Query(ge=0, le=1, description="Probability of the second of two classes above which it is predicted; null: 0.5."),
+    Query(
+        ge=0,
+        le=1,
+        description="Smallest probability of the second of two classes with which it is predicted; null: the most "
+        "probable class is predicted.",
+    ),
 ]
 
 

@@ -22,8 +22,8 @@ so that columns that do not help are left out, and the fewer steps the calmer th
 In short: The prediction is the mean plus one smooth curve for each column. All curves are fitted together, each as bent
 as the rows demand. The curves can be looked at one by one.
 
-Use when: each input has its own effect, perhaps bent, and effects add up; each curve can be looked at by itself, by
-a sweep over its column. Interactions are beyond it.
+Use when: each input has its own effect, perhaps bent, and effects add up; the report has the curve of each by itself.
+Interactions are beyond it.
 
 For linear components the fit is ordinary least squares:
 
@@ -50,6 +50,7 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from app.errors import Fault
@@ -57,6 +58,7 @@ from app.ml.contract.algorithm import (
     JSON,
     SECONDS_PER_CELL,
     Algorithm,
+    ColumnUnits,
     Context,
     Data,
     Fit,
@@ -73,6 +75,8 @@ from app.ml.contract.algorithm import (
     Vector,
     learner,
 )
+from app.ml.numerics.curve_points import curve_points
+from app.ml.numerics.linear_models.coefficient_errors import as_json
 from app.ml.numerics.linear_models.splines import NO_CURVES, Curves, curve_columns, fit_curves
 
 MOST_COLUMNS = 4000
@@ -118,13 +122,19 @@ class State(NamedTuple):
     """Stagewise: (m,) by what each is multiplied, learning_rate·β."""
     curves: Curves = NO_CURVES
     """Curves of splines."""
+    points: Matrix = np.zeros((0, 0))
+    """(d, m) values of the columns at which the report shows their curves; NaN behind the last."""
+    categorical: NDArray[np.bool_] = np.zeros(0, np.bool_)
+    """(d,) true for categorical columns."""
 
 
 def fit(params: Additive, data: Data, context: Context) -> Fit[State]:
     mean = float(np.average(data.y, weights=data.weights))
     if params.fit == "splines":
-        return _smooth(data, mean)
-    return (_backfitted if params.fit == "backfitting" else _stagewise)(params, data, mean, context)
+        found = _smooth(data, mean)
+    else:
+        found = (_backfitted if params.fit == "backfitting" else _stagewise)(params, data, mean, context)
+    return replace(found, state=found.state._replace(points=curve_points(data.x), categorical=data.levels > 0))
 
 
 def _smooth(data: Data, mean: float) -> Fit[State]:
@@ -225,6 +235,28 @@ def explain(params: Additive, state: State, x: Matrix) -> list[JSON]:
     ]
 
 
+def summary(params: Additive, state: State, units: ColumnUnits | None = None) -> JSON:
+    """The mean, and the curve of every column over its own values."""
+    points = state.points.T
+    there = np.where(np.isnan(points), points[:1], points)
+    added = components(state, np.ascontiguousarray(there)).T
+    with np.errstate(over="ignore"):  # what is not finite is null
+        values = (points if units is None else units.values(points)).T
+    curves = [
+        {"column": j} | _over(state, j, values[j, known]) | {"contributions": as_json(added[j, known])}
+        for j, known in enumerate(~np.isnan(state.points))
+    ]
+    return {"mean": state.mean, "curves": curves}
+
+
+def _over(state: State, column: int, values: Vector) -> dict[str, JSON]:
+    """What a curve is over: values, with how bent a spline is, or the codes of categories."""
+    if state.categorical[column]:
+        return {"categories": values.astype(np.intp).tolist()}
+    degrees = state.curves.degrees
+    return {"values": as_json(values)} | ({"degrees_of_freedom": float(degrees[column])} if degrees.size else {})
+
+
 def _fits(params: Additive, size: Size) -> tuple[float, Size]:
     """Half of the sweeps are enough, as a rule; of steps all are taken."""
     rounds = params.max_iter / 2 if params.fit == "backfitting" else params.max_iter
@@ -267,6 +299,8 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     explain=explain,
+    summary=summary,
+    in_units=summary,
     members=_members,
     faults=_faults,
     seconds=_seconds,

@@ -44,7 +44,20 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from app.errors import Fault, InvalidData
-from app.ml.contract.algorithm import JSON, Algorithm, Context, Data, Fit, Inputs, Matrix, Params, Task, Vector
+from app.ml.contract.algorithm import (
+    JSON,
+    Algorithm,
+    ColumnUnits,
+    Context,
+    Data,
+    Fit,
+    Inputs,
+    Matrix,
+    Params,
+    Task,
+    Vector,
+)
+from app.ml.numerics.density.class_columns import column_summaries
 from app.ml.numerics.density.nonparametric import (
     Histograms,
     Kernels,
@@ -64,7 +77,7 @@ from app.ml.numerics.density.normal import (
     relative_log_densities,
     shared,
 )
-from app.ml.numerics.linear_models.coefficient_errors import as_json
+from app.ml.numerics.linear_models.coefficient_errors import as_json, forms
 from app.ml.numerics.linear_models.softmax import of_two
 
 BLOCK = 2**18
@@ -147,8 +160,9 @@ def explain(params: GenerativeBayes, state: State, x: Matrix) -> list[JSON]:
     ]
 
 
-def summary(params: GenerativeBayes, state: State) -> JSON:
-    described: dict[str, JSON] = {"priors": np.exp(state.log_priors).tolist()}
+def summary(params: GenerativeBayes, state: State, units: ColumnUnits | None = None) -> JSON:
+    classes = len(state.log_priors)
+    described: dict[str, JSON] = {"priors": np.exp(state.log_priors).tolist(), "classes": list(range(classes))}
     if state.normals is not None:
         normals = state.normals
         described["rank"] = int(
@@ -156,10 +170,11 @@ def summary(params: GenerativeBayes, state: State) -> JSON:
         )
         if normals.inner is None:
             coef, constants = linear_form(normals)
-            described |= {"coefficients": coef.T.tolist(), "intercepts": as_json(constants + state.log_priors)}
+            described |= forms(coef.T, constants + state.log_priors, units)
     if state.kernels is not None:
         described["kernels"] = len(state.kernels.rows)
-    return described
+    density = state.normals or state.histograms or state.kernels
+    return described | {"columns": column_summaries(density, units) if density else None}
 
 
 def _relative(state: State, x: Matrix) -> Matrix:
@@ -242,5 +257,6 @@ ALGORITHM = Algorithm(
     seconds=lambda _, size: size.cells * (1e-8 + 1e-10 * size.columns) * max(1, size.classes),
     explain=explain,
     summary=summary,
+    in_units=summary,
     faults=faults,
 )

@@ -12,6 +12,11 @@ otherwise the prediction is null and flagged `unknown`, and the probabilities ar
 The nearest rows are found by a KD-tree or by looking at all of them; both give the same to the last bit. On request
 k-means centres stand for the rows, some for each class; in regression they have the mean of their rows.
 
+Distances are of the prepared columns. With `cosine` a row of zeros is at a right angle to all others. With ranges,
+standard deviations and the covariance a column or a direction in which the training rows do not vary plays no part. A
+metric that is learned, of the form √((u − v)LᵀL(u − v)ᵀ), is the Euclidean one of Lx: a stored `lda` or `pca` model as
+`preprocessing.projection` is such an L.
+
 In short: The prediction of a row is the mean, or the vote, of the training rows most similar to it. With the unanimity
 rule it abstains unless all of them agree.
 
@@ -55,15 +60,17 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
-from app.ml.numerics.clustering.lloyd import lloyd
-from app.ml.numerics.clustering.seeding import canonical_order, seeds
+from app.ml.numerics.clustering.class_centres import class_centres
+from app.ml.numerics.neighbours import metric_space
 from app.ml.numerics.neighbours.found import Neighbours
+from app.ml.numerics.neighbours.metric_space import MetricSpace
 from app.ml.numerics.neighbours.nearest import TREE_COLUMNS, neighbours
+from app.ml.numerics.neighbours.neighbour_votes import shares, votes
 
-LEAD = 1e-9
-"""By how much the winner of a tied vote leads."""
 BLOCK = 2**18
 """Neighbours looked at together."""
+POWERS = {"manhattan": 1.0, "range_manhattan": 1.0, "chebyshev": math.inf}
+"""Of the differences, in a metric; of the others 2, or `p`."""
 
 
 class KNN(Params):
@@ -72,8 +79,23 @@ class KNN(Params):
     n_neighbors: int = Field(
         5, ge=1, le=10_000, description="Number of neighbours; with fewer training rows, all of them."
     )
-    metric: Literal["euclidean", "manhattan", "chebyshev", "minkowski"] = Field(
-        "euclidean", description="Distance made of the differences of the columns."
+    metric: Literal[
+        "euclidean",
+        "manhattan",
+        "chebyshev",
+        "minkowski",
+        "cosine",
+        "range_euclidean",
+        "range_manhattan",
+        "seuclidean",
+        "mahalanobis",
+    ] = Field(
+        "euclidean",
+        description="Measure of the distance of rows, in the prepared columns. `euclidean`, `manhattan`, `chebyshev` "
+        "and `minkowski`: by the differences of the columns; `range_euclidean`, `range_manhattan`: with each divided "
+        "by the range of its column in the training rows; `seuclidean`: by its standard deviation; `mahalanobis`: by "
+        "the covariance of the training rows. `cosine`: 1 − cos of the angle at the origin, which of numbers is their "
+        "mean with scaling `standard` (the default), their least value with `minmax`, and zero with `none`.",
     )
     p: float = Field(3.0, ge=1, le=100, description="Power of the differences, for the metric minkowski only.")
     weights: Literal["uniform", "distance"] = Field(
@@ -95,7 +117,7 @@ class KNN(Params):
 
 class State(NamedTuple):
     rows: Matrix
-    """(m, d) training rows, or prototypes."""
+    """(m, r) training rows, or prototypes, as points of the metric."""
     targets: Vector
     """(m,) their numbers or class codes."""
     weights: Vector
@@ -108,18 +130,24 @@ class State(NamedTuple):
     """0 for numbers."""
     items: NDArray[np.str_] | None = None
     """(m,) names of the rows; None: they have none."""
+    space: MetricSpace | None = None
+    """Of a metric that depends on the training rows."""
 
 
 def fit(params: KNN, data: Data, context: Context) -> Fit[State]:
     classes = data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0
+    space = metric_space.learned(params.metric, data.x, data.weights)
+    points = _points(params, space, data.x)
     if params.prototypes is None:
         order = _sorted(data)
         ones = np.ones(len(order), np.intp)
         items = None if data.items is None else data.items[order]
         numbers = order if data.numbers is None else data.numbers[order]
-        state = State(data.x[order], data.y[order], data.weights[order], numbers, ones, classes, items)
+        state = State(points[order], data.y[order], data.weights[order], numbers, ones, classes, items, space)
     else:
-        state = _compressed(params.prototypes, data, classes, context.rng)
+        centres, targets, sizes = class_centres(params.prototypes, replace(data, x=points), context.rng)
+        rows = metric_space.unit_rows(centres) if params.metric == "cosine" else centres
+        state = State(rows, targets, np.ones(len(rows)), np.arange(len(rows)), sizes, classes, space=space)
     few = len(state.rows) < params.n_neighbors
     return Fit(state, warnings=[f"Only {len(state.rows)} neighbours: all are used."] if few else [])
 
@@ -127,17 +155,19 @@ def fit(params: KNN, data: Data, context: Context) -> Fit[State]:
 def predict(params: KNN, state: State, x: Matrix) -> NDArray[np.float64]:
     predicted = np.empty((len(x), state.classes) if state.classes else len(x))
     for block, places, far in _neighbours(params, state, x):
-        predicted[block] = _votes(state, places, _counts(params, state, places, far))
+        predicted[block] = _predicted(state, places, _counts(params, state, places, far))
     return predicted
 
 
 def without_each(params: KNN, data: Data) -> NDArray[np.float64]:
-    """One neighbour more is looked up, and the row itself left out; prototypes need fits of their own."""
+    """One neighbour more is looked up, and the row itself left out; prototypes, and metrics that depend on the rows,
+    need fits of their own.
+    """
     own_places = replace(data, numbers=None)
     state = fit(params, own_places, Context.of(0)).state if params.prototypes is None else None
     shape = (len(data.x), data.targets.shape[1]) if data.task is Task.CLASSIFICATION else (len(data.x),)
     predicted = np.full(shape, np.nan)
-    if state is None or len(data.x) < 2:
+    if state is None or state.space is not None or len(data.x) < 2:
         return predicted
     for block, places, far in _neighbours(
         params.model_copy(update={"n_neighbors": params.n_neighbors + 1}), state, data.x
@@ -145,7 +175,7 @@ def without_each(params: KNN, data: Data) -> NDArray[np.float64]:
         own = state.numbers[places] == np.arange(len(data.x))[block, None]
         own[~own.any(axis=1), -1] = True  # hidden behind rows equally near
         others, away = (part[~own].reshape(len(part), -1) for part in (places, far))
-        predicted[block] = _votes(state, others, _counts(params, state, others, away))
+        predicted[block] = _predicted(state, others, _counts(params, state, others, away))
     return predicted
 
 
@@ -171,9 +201,9 @@ def nearest(params: KNN, state: State, x: Matrix, count: int | None) -> Neighbou
     used = params if count is None else params.model_copy(update={"n_neighbors": count})
     blocks = [(places, far) for _, places, far in _neighbours(used, state, x)]
     places, far = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    shares = _counts(used, state, places, far)
+    counts = _counts(used, state, places, far)
     items = None if state.items is None else state.items[places]
-    return Neighbours(state.numbers[places], far, state.targets[places], shares, params.prototypes is not None, items)
+    return Neighbours(state.numbers[places], far, state.targets[places], counts, params.prototypes is not None, items)
 
 
 def summary(params: KNN, state: State) -> JSON:
@@ -196,38 +226,32 @@ def _sorted(data: Data) -> Labels:
     return order[::-1]
 
 
+def _points(params: KNN, space: MetricSpace | None, x: Matrix) -> Matrix:
+    """(n, r) points with Minkowski distances, of rows (n, d)."""
+    if params.metric == "cosine":
+        return metric_space.directions(x)
+    return x if space is None else space.points(x)
+
+
 def _neighbours(params: KNN, state: State, x: Matrix) -> Iterator[tuple[slice, Labels, Matrix]]:
     """Blocks of rows with their neighbours and distances."""
-    p = {"euclidean": 2.0, "manhattan": 1.0, "chebyshev": math.inf, "minkowski": params.p}[params.metric]
+    p = params.p if params.metric == "minkowski" else POWERS.get(params.metric, 2.0)
     step = max(1, BLOCK // min(params.n_neighbors, len(state.rows)))
     for start in range(0, len(x), step):
         block = slice(start, start + step)
-        yield block, *neighbours(x[block], state.rows, params.n_neighbors, p=p, index=params.index)
+        points = _points(params, state.space, x[block])
+        places, far = neighbours(points, state.rows, params.n_neighbors, p=p, index=params.index)
+        yield block, places, far * far / 2 if params.metric == "cosine" else far  # |u − v|² = 2 − 2·cos
 
 
 def _counts(params: KNN, state: State, places: Labels, far: Matrix) -> Matrix:
     """(n, k) what each neighbour counts: of each row together 1."""
-    counts = state.weights[places]
-    if params.weights == "distance":
-        offset = far + params.d0
-        nearest = offset[:, :1]
-        sole = nearest == 0
-        counts = counts * np.where(sole, offset == 0, np.where(sole, 1.0, nearest) / np.where(offset > 0, offset, 1.0))
-    counts = counts / counts.max(axis=1, keepdims=True)
-    return np.asarray(counts / counts.sum(axis=1, keepdims=True))
+    return shares(state.weights[places], far, params.d0 if params.weights == "distance" else None)
 
 
-def _votes(state: State, places: Labels, counts: Matrix) -> NDArray[np.float64]:
+def _predicted(state: State, places: Labels, counts: Matrix) -> NDArray[np.float64]:
     targets = state.targets[places]
-    if not state.classes:
-        return np.asarray((targets * counts).sum(axis=1))
-    codes = targets.astype(np.intp) + state.classes * np.arange(len(places))[:, None]
-    votes = np.bincount(codes.ravel(), counts.ravel(), state.classes * len(places)).reshape(len(places), -1)
-    best = votes >= votes.max(axis=1, keepdims=True) * (1 - 1e-12)
-    tied = np.flatnonzero(best.sum(axis=1) > 1)
-    near = np.take_along_axis(best[tied], targets[tied].astype(np.intp), axis=1).argmax(axis=1)
-    votes[tied, targets[tied, near].astype(np.intp)] += LEAD
-    return np.asarray(votes / votes.sum(axis=1, keepdims=True))
+    return votes(targets, counts, state.classes) if state.classes else np.asarray((targets * counts).sum(axis=1))
 
 
 def _explained(params: KNN, state: State, places: Labels, far: Vector, counts: Vector) -> JSON:
@@ -242,28 +266,6 @@ def _explained(params: KNN, state: State, places: Labels, far: Vector, counts: V
     if state.classes and params.rule == "unanimity":
         result["status"] = "known" if len(set(state.targets[places].tolist())) == 1 else "unknown"
     return result
-
-
-def _compressed(wanted: int, data: Data, classes: int, rng: np.random.Generator) -> State:
-    """k-means centres of each class, or of all rows; each counts 1, however many rows it stands for."""
-    groups = [np.flatnonzero(data.codes == c) for c in range(classes)] if classes else [np.arange(len(data.x))]
-    parts = [_centres(wanted, data.take(group), rng) for group in groups if group.size]
-    centres, targets, sizes = (np.concatenate(part) for part in zip(*parts, strict=True))
-    order = np.lexsort((targets, *centres.T[::-1]))[::-1]
-    m = np.arange(len(order))
-    return State(centres[order], targets[order], np.ones(len(m)), m, sizes[order], classes)
-
-
-def _centres(wanted: int, data: Data, rng: np.random.Generator) -> tuple[Matrix, Vector, Labels]:
-    order = canonical_order(data.x)
-    x, weights, y = data.x[order], data.weights[order], data.y[order]
-    run = lloyd(x, weights, x[seeds(x, weights, wanted, rng)], max_iter=300)
-    k = len(run.centres)
-    mass = np.bincount(run.labels, weights, k)
-    base = y.mean()  # so that rows that agree leave no rounding
-    means = base + np.bincount(run.labels, weights * (y - base), k) / mass
-    sizes: Labels = np.bincount(run.labels, minlength=k)
-    return run.centres, y[:1].repeat(k) if data.task is Task.CLASSIFICATION else means, sizes
 
 
 ALGORITHM = Algorithm(

@@ -77,7 +77,7 @@ from app.ml.numerics.rules.conditions import (
 from app.ml.numerics.trees.binning import ranked
 from app.ml.numerics.trees.compiled.column_split import GINI
 from app.ml.numerics.trees.growth import Grower, Grown, Rules
-from app.ml.numerics.trees.one_tree import branches
+from app.ml.numerics.trees.one_tree import branches_of
 
 CONFIDENCE = 0.75
 """Confidence of the upper limit of an error, as in C4.5."""
@@ -200,8 +200,11 @@ def _written(rule: Rule) -> dict[str, JSON]:
 
 
 def _read_off(tree: Grown, levels: Labels) -> Iterator[tuple[Condition, ...]]:
-    """The tests on each path to a leaf; of several on one side of one column the last is enough."""
-    below = branches(tree)
+    """The tests on each path to a leaf; of several on one side of one column the last is enough.
+
+    A leaf has one path more for each split on the way whose missing values go to a side of it.
+    """
+    below = np.stack([*branches_of(tree).values()])
     waiting: list[tuple[int, tuple[Condition, ...]]] = [(0, ())]
     while waiting:
         node, tests = waiting.pop()

@@ -54,6 +54,7 @@ from app.ml.contract.algorithm import (
     learner,
 )
 from app.ml.contract.data import Unlabelled
+from app.ml.numerics.ensembles.agreement import reaches
 from app.ml.numerics.ensembles.member_predictions import explained
 
 LISTED = 1000
@@ -124,7 +125,7 @@ def _class_weights(data: Data) -> Vector:
 
 def _surest(params: SelfTraining, probability: Vector) -> Labels:
     """Places of the rows that get a label, ascending; of equal rows the first."""
-    sure = np.flatnonzero(probability >= params.min_probability)
+    sure = np.flatnonzero(reaches(probability, params.min_probability))
     return np.sort(sure[np.argsort(-probability[sure], kind="stable")][: params.k_best])
 
 

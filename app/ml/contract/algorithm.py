@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.errors import Fault, InvalidData
-from app.ml.contract.data import JSON, Affine, Data, Labels, Matrix, Vector
+from app.ml.contract.data import JSON, Affine, ColumnUnits, Data, Labels, Matrix, Vector
 from app.ml.contract.members import Inputs, Member, Size
 from app.ml.contract.outputs import Output
 from app.ml.contract.params import Learner, Params, learner
@@ -27,6 +27,7 @@ __all__ = [
     "Accepts",
     "Affine",
     "Algorithm",
+    "ColumnUnits",
     "Context",
     "Data",
     "Each",
@@ -265,6 +266,8 @@ class Algorithm(Generic[P, S]):
     """Summary of the fitted model, for the report."""
     unscaled: Callable[[P, S, Affine], JSON] | None = None
     """`summary` in the table's own units: of a linear form, for the columns from which its own are made."""
+    in_units: Callable[[P, S, ColumnUnits], JSON] | None = None
+    """`summary` in the table's own units: of means, curves and whatever else is of one column at a time."""
 
     def target(self, task: Task) -> TargetKind | None:
         """Kind of the target that it learns this task from; None: it takes no target."""

@@ -42,6 +42,31 @@ class Affine(NamedTuple):
         return np.asarray(self.shift @ coef)
 
 
+class ColumnUnits(NamedTuple):
+    """Units of the columns of a matrix, each by itself: x of column j is offsetⱼ + scaleⱼ·x in the table."""
+
+    offset: Vector
+    """(d,)"""
+    scale: Vector
+    """(d,)"""
+
+    def values(self, x: Matrix) -> Matrix:
+        """Rows, means or points of curves: (…, d)."""
+        return np.asarray(self.offset + self.scale * x)
+
+    def widths(self, x: Matrix) -> Matrix:
+        """Differences, such as standard deviations: (…, d)."""
+        return np.asarray(self.scale * x)
+
+    def coef(self, coef: Matrix) -> Matrix:
+        """Coefficients of the table's numbers, from those of the matrix: (d, k)."""
+        return np.asarray(coef / self.scale[:, None])
+
+    def constant(self, coef: Matrix) -> Matrix:
+        """Change of the intercept: (k,)."""
+        return np.asarray(-(self.offset / self.scale) @ coef)
+
+
 class Unlabelled(NamedTuple):
     """Rows without a target, for algorithms that learn from them too."""
 

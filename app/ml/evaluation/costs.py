@@ -16,6 +16,7 @@ from app.ml.contract.algorithm import Labels, Matrix
 from app.ml.contract.labels import Class, Label, codes_of
 from app.ml.evaluation.metrics import confusion
 from app.ml.evaluation.report import ConfusionMatrix
+from app.ml.numerics.ensembles.agreement import reaches
 from app.ml.statistics.metric_value import Metric, bootstrapped
 from app.ml.statistics.resampling import Rows
 from app.wire import Body, Wire
@@ -72,7 +73,8 @@ def cheapest(probabilities: Matrix, cost: Matrix, reject: float | None = None) -
     chosen: Labels = expected.argmin(axis=1)
     if reject is None:
         return chosen
-    chosen[expected.min(axis=1) > reject] = REJECTED
+    size = float(np.abs(cost).max()) or 1.0
+    chosen[~reaches(reject / size, expected.min(axis=1) / size)] = REJECTED
     return chosen
 
 

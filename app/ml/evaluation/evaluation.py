@@ -88,7 +88,7 @@ class ClassOptions(NamedTuple):
     """(n,) what the rows are called; absent: 0 … n-1."""
     costs: Costs | None = None
     threshold: float | None = None
-    """Probability above which the second of two classes is predicted; None: the most probable class."""
+    """Smallest probability of the second of two classes with which it is predicted; None: the most probable class."""
 
 
 NO_OPTIONS = ClassOptions()

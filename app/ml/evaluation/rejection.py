@@ -1,7 +1,7 @@
 """Rejection: rows near the border go to somebody else (LION 3, 11.7), or the cheapest class is assigned.
 
-A limit belongs to what it names, here and in a committee: at the minimum a row is accepted, at an end of the band it is
-in the band.
+Limits are inclusive, by the rule of `app.ml.numerics.ensembles.agreement`: at a minimum, or at the cost of a rejection,
+a row is accepted, at an end of the band it is in the band, at the threshold it is of the second class.
 
 References: Chow (1970), IEEE Trans. Inf. Theory 16:41; Fumera, Roli & Giacinto (2000), Pattern Recognition 33:2099,
 for a threshold for each class.
@@ -32,7 +32,7 @@ class Policy(NamedTuple):
     reject_cost: float | None = None
     """Rows whose cheapest class is expected to cost more are rejected."""
     threshold: float | None = None
-    """Probability above which the second of two classes is predicted; None: the most probable class."""
+    """Smallest probability of the second of two classes with which it is predicted; None: the most probable class."""
 
     def faults(self, k: int) -> Iterator[tuple[str, str]]:
         """Rules that do not fit k classes, with the reason."""
@@ -63,13 +63,15 @@ class Policy(NamedTuple):
             accepted = agreement.accepted(probabilities, least, self.min_margin or 0.0)
         if self.band is not None:
             low, high = self.band
-            accepted &= (probabilities[:, 1] < low) | (probabilities[:, 1] > high)
+            accepted &= ~(agreement.reaches(probabilities[:, 1], low) & agreement.reaches(high, probabilities[:, 1]))
         if self.costs is not None and self.reject_cost is not None:
             accepted &= cheapest(probabilities, self.costs, self.reject_cost) != REJECTED
         return accepted
 
 
 def decided_by(probabilities: Matrix, threshold: float | None) -> Labels:
-    """(n,) the most probable class; with a threshold the second of two where its probability is above it (LION 8.1)."""
-    chosen: Labels = probabilities.argmax(axis=1) if threshold is None else 1 * (probabilities[:, 1] > threshold)
-    return chosen
+    """(n,) the most probable class; with a threshold the second of two where its probability reaches it (LION 8.1)."""
+    if threshold is None:
+        chosen: Labels = probabilities.argmax(axis=1)
+        return chosen
+    return agreement.reaches(probabilities[:, 1], threshold).astype(np.intp)

@@ -112,10 +112,12 @@ class ReportCurve(Wire):
 
 
 class UnscaledSummary(Wire):
-    """The same fit in the table's own units: powers are those of the values themselves."""
+    """The same fit in the table's own units. Powers in a linear model are those of the values themselves."""
 
     columns: list[str] = Field(description="Names of the columns, in the order of the coefficients.")
-    summary: Any = Field(description="Summary as in the report, with coefficients in the table's own units.")
+    summary: Any = Field(
+        description="Summary as in the report, with coefficients, means, variances and curves in the table's own units."
+    )
 
 
 class Jitter(Wire):
@@ -275,7 +277,9 @@ class Report(Wire):
         "categories and classes by name.",
     )
     unscaled: UnscaledSummary | None = Field(
-        None, description="Summary of a linear model in the table's own units; null for others."
+        None,
+        description="Summary in the table's own units, of models that report coefficients, means or curves of columns; "
+        "null for others.",
     )
     warnings: list[str] = Field(
         [], description="Sentences on what a careful reader should know; empty where there is none."

@@ -60,7 +60,7 @@ class EvaluateRequest(ModelRef, Request):
         None,
         ge=0,
         le=1,
-        description="Probability of the second of two classes above which it is predicted; null: the most "
+        description="Smallest probability of the second of two classes with which it is predicted; null: the most "
         "probable class is predicted.",
     )
     examples: int = Field(EXAMPLES, ge=0, le=1000, description="Rows named in every cell of the confusion matrix.")

@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.ml.contract.algorithm import Vector
+from app.ml.contract.algorithm import Matrix, Vector
 
 FAR = 1e100
 """Numbers no farther from zero, nor nearer than 1/FAR, can be multiplied with each other and added up."""
+FARTHEST = 1e100
+"""Scales beyond which a value counts as no farther: its square, too, is a number."""
 _EPS = float(np.finfo(float).eps)
 
 
@@ -46,3 +48,11 @@ def spread(values: Vector) -> Spread:
     if deviation <= _EPS * max(abs(low), abs(high)):
         deviation = 0.0
     return Spread(low, high, middle + half * mean, deviation, present.size)
+
+
+def standardised(x: Matrix, centre: Vector, scale: Vector) -> Matrix:
+    """(x − centre)/scale of rows (n, d); a column of infinite scale becomes zero."""
+    with np.errstate(over="ignore"):
+        u = x - centre
+        u /= scale
+    return np.asarray(np.clip(u, -FARTHEST, FARTHEST, out=u))

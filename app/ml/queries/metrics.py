@@ -77,7 +77,7 @@ class ClassPairs(Pairs):
     )
     threshold: Share | None = Field(
         None,
-        description="Probability of the second of two classes above which it is predicted; null: the most "
+        description="Smallest probability of the second of two classes with which it is predicted; null: the most "
         "probable class is predicted.",
     )
     examples: int = Field(20, ge=0, le=1000, description="Pairs named in every cell of the confusion matrix.")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.ml.contract.algorithm import JSON, Fit, Labels
+from app.ml.contract.algorithm import JSON, ColumnUnits, Fit, Labels
 from app.ml.contract.labels import Class
 from app.ml.evaluation import duplicates
 from app.ml.evaluation.comparisons import corrected, gaps
@@ -130,14 +130,15 @@ def _prototypes(training_set: TrainingSet, evaluated: EvaluatedFit) -> list[Rest
 
 
 def unscaled_summary(training_set: TrainingSet, fit: Fit[Any], preparation: Preparation) -> UnscaledSummary | None:
-    summarise = training_set.algorithm.unscaled
-    if summarise is None:
+    algorithm, scaling, layout = training_set.algorithm, preparation.scaling, preparation.layout
+    if algorithm.unscaled is not None:
+        names, result = layout.plain_names, algorithm.unscaled(training_set.params, fit.state, scaling.affine())
+    elif algorithm.in_units is not None:
+        names, units = layout.names, ColumnUnits(*scaling.units)
+        result = algorithm.in_units(training_set.params, fit.state, units)
+    else:
         return None
-    result = summarise(training_set.params, fit.state, preparation.scaling.affine())
-    return UnscaledSummary(
-        columns=list(preparation.layout.plain_names),
-        summary=readable(result, preparation, training_set.classes),
-    )
+    return UnscaledSummary(columns=list(names), summary=readable(result, preparation, training_set.classes))
 
 
 def _reuse(planned: Plan, data_digest: str) -> Reuse:

@@ -83,11 +83,11 @@ def test_the_band_of_the_book(ask):
 
 
 def test_a_threshold_moves_the_border(ask):
-    """B8.1: yes if P is above a threshold that may be set."""
+    """B8.1: yes if P reaches a threshold that may be set."""
     result = {t: ask("size", f"?threshold={t}").json() for t in (0.05, 0.5, 0.95)}
     for t, response in result.items():
         second = [p[1] for p in response["probabilities"]]
-        assert response["predictions"] == [response["classes"][p > t] for p in second]
+        assert response["predictions"] == [response["classes"][p >= t] for p in second]
         assert set(response["decisions"]) == {"accepted"}
     assert result[0.5]["predictions"] == ask("size").json()["predictions"]
     assert result[0.05]["predictions"] != result[0.95]["predictions"]

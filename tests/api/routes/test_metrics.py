@@ -114,9 +114,14 @@ def test_scores_are_probabilities_of_the_second_class(client, drawn):
 
 
 def test_a_threshold_decides_between_two_classes(client):
-    """B8.1: yes above a probability that may be set."""
+    """B8.1: yes from a probability on that may be set."""
     body = {"truth": [0, 1, 1, 0], "scores": [0.2, 0.3, 0.9, 0.6]}
-    for threshold, counts in ((0.25, [[1, 1], [0, 2]]), (0.5, [[1, 1], [1, 1]]), (0.6, [[2, 0], [1, 1]])):
+    for threshold, counts in (
+        (0.25, [[1, 1], [0, 2]]),
+        (0.5, [[1, 1], [1, 1]]),
+        (0.6, [[1, 1], [1, 1]]),
+        (0.61, [[2, 0], [1, 1]]),
+    ):
         response, _ = measure(client, task="classification", threshold=threshold, **body)
         assert response["confusion_matrix"]["counts"] == counts
     assert faults(client, task="classification", threshold=0.5, truth=[1, 0], predicted=[1, 1]) == {

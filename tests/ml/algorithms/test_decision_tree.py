@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from app.ml.algorithms.decision_tree import EXACT, DecisionTree, explain, fit, predict, summary
 from app.ml.contract.algorithm import Context, Data, Task
-from app.ml.numerics.trees.one_tree import branches, depth, path
+from app.ml.numerics.trees.one_tree import branches_of, depth, path
 
 NAN = np.nan
 C, R = Task.CLASSIFICATION, Task.REGRESSION
@@ -29,7 +29,7 @@ def grown(data, *, exact=True, **params):
     """The state, and its parts by name."""
     params = DecisionTree(**{"min_samples_leaf": 1, "splits": "exact" if exact else "binned", **params})
     state = fit(params, data, Context.of(0)).state
-    below = dict(zip(("left", "right", "missing"), branches(state.trees), strict=True))
+    below = branches_of(state.trees)
     return SimpleNamespace(**(state.trees._asdict() | state._asdict() | below), value=state.trees.values, state=state)
 
 

@@ -17,8 +17,8 @@ from sklearn.neighbors import KernelDensity
 
 from app.errors import InvalidData
 from app.ml.algorithms.generative_bayes import GenerativeBayes, explain, fit, predict, summary
-from app.ml.contract.algorithm import Context, Data, Task
-from app.ml.numerics.density import nonparametric
+from app.ml.contract.algorithm import ColumnUnits, Context, Data, Task
+from app.ml.numerics.density import class_columns, nonparametric
 
 DENSITIES = ["naive_gaussian", "shared_covariance", "full_covariance", "histogram", "kernel"]
 NORMAL = DENSITIES[:3]
@@ -371,3 +371,95 @@ def test_units_play_no_part(density):
     np.testing.assert_allclose(
         predict(params, plain.state, x), predict(params, scaled.state, x * units), rtol=1e-9, atol=1e-12
     )
+
+
+def moments(density, x, y, units=None, **params):
+    """(k, d) means and variances of the report."""
+    params = GenerativeBayes(density=density, **params)
+    columns = summary(params, learn(params, x, y).state, units)["columns"]
+    assert [one["column"] for one in columns] == list(range(x.shape[1]))
+    return [np.array([one[name] for one in columns]).T for name in ("means", "variances")]
+
+
+@pytest.mark.parametrize("density", NORMAL)
+def test_the_report_has_means_and_variances_as_scikit_learn(density):
+    x, y = datasets.load_wine(return_X_y=True)
+    means, variances = moments(density, x, y)
+    apart = GaussianNB(var_smoothing=0).fit(x, y)
+    pooled = LinearDiscriminantAnalysis(store_covariance=True).fit(x, y).covariance_.diagonal()
+    np.testing.assert_allclose(means, apart.theta_, rtol=1e-10)
+    expected = np.tile(pooled, (3, 1)) if density == "shared_covariance" else apart.var_
+    np.testing.assert_allclose(variances, expected, rtol=1e-8)
+
+
+def test_the_report_has_the_moments_of_a_density_of_kernels():
+    """By integrals of the density over one column."""
+    x, y = datasets.load_iris(return_X_y=True)
+    x = x[:, :1]
+    params = GenerativeBayes(density="kernel")
+    state = learn(params, x, y).state
+    means, variances = moments("kernel", x, y)
+    grid = np.linspace(0, 14, 8001)
+    heights = np.exp([one["log_densities"] for one in explain(params, state, grid[:, None])])
+    expected = np.trapezoid(heights * grid[:, None], grid, axis=0)
+    np.testing.assert_allclose(means[:, 0], expected, rtol=1e-8)
+    squares = np.trapezoid(heights * (grid[:, None] - expected) ** 2, grid, axis=0)
+    np.testing.assert_allclose(variances[:, 0], squares, rtol=1e-8)
+    (column,) = summary(params, state)["columns"]
+    np.testing.assert_allclose(column["widths"], np.std(x.reshape(3, 50), axis=1) * 50 ** (-1 / 5), rtol=1e-9)
+
+
+def test_the_report_has_the_shares_of_bins_as_numpy():
+    x, y = datasets.load_iris(return_X_y=True)
+    x = x + 1e-3 * np.random.default_rng(0).normal(size=x.shape)  # no value lies on an edge
+    params = GenerativeBayes(density="histogram", n_bins=6, smoothing=0)
+    for j, column in enumerate(summary(params, learn(params, x, y).state)["columns"]):
+        edges = np.histogram_bin_edges(x[:, j], 6)
+        np.testing.assert_allclose(column["edges"], edges, rtol=1e-12)
+        expected = [np.histogram(x[y == c, j], edges)[0] / 50 for c in range(3)]
+        np.testing.assert_allclose(column["shares"], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("density", DENSITIES)
+def test_the_report_is_the_same_in_other_units(density):
+    x, y = datasets.load_iris(return_X_y=True)
+    x = x + 1e-3 * np.random.default_rng(0).normal(size=x.shape)  # no value lies on an edge
+    offset, scale = x.mean(axis=0), np.array([0.1, 3.0, 7.0, 1e3])
+    params = GenerativeBayes(density=density)
+    plain = summary(params, learn(params, x, y).state)
+    restored = summary(params, learn(params, (x - offset) / scale, y).state, ColumnUnits(offset, scale))
+    for one, other in zip(plain["columns"], restored["columns"], strict=True):
+        for name in one:
+            np.testing.assert_allclose(other[name], one[name], rtol=1e-8, atol=1e-12)
+    if density == "shared_covariance":
+        np.testing.assert_allclose(restored["coefficients"], plain["coefficients"], rtol=1e-7)
+        gaps = [np.subtract(one["intercepts"], one["intercepts"][0]) for one in (plain, restored)]
+        np.testing.assert_allclose(gaps[1], gaps[0], rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("density", DENSITIES)
+def test_the_report_of_poor_columns(density):
+    """A constant column, a repeated one and a class without rows."""
+    x = np.column_stack([np.full(8, 5.0), np.arange(8.0), np.arange(8.0)])
+    params = GenerativeBayes(density=density)
+    described = summary(params, learn(params, x, np.arange(8) % 2, classes=3).state)
+    json.dumps(described, allow_nan=False)
+    constant, first, second = described["columns"]
+    if density == "histogram":
+        assert (constant["edges"], constant["shares"]) == ([5.0, 5.0], [[1.0]] * 3)
+        return
+    assert [constant["means"][c] for c in (0, 1)] == [5.0, 5.0]
+    assert [constant["variances"][c] for c in (0, 1)] == [0.0, 0.0]
+    np.testing.assert_allclose(first["means"][:2], [3, 4], rtol=1e-9)
+    np.testing.assert_allclose(second["means"][:2], [3, 4], rtol=1e-9)
+    if density != "kernel":
+        np.testing.assert_allclose(first["variances"][:2], [5, 5], rtol=1e-7)
+        assert first["means"][2] == pytest.approx(3.5)
+
+
+def test_a_report_of_too_many_numbers_has_no_columns(monkeypatch):
+    monkeypatch.setattr(class_columns, "LISTED", 11)
+    x, y = datasets.load_iris(return_X_y=True)
+    for density in DENSITIES:
+        params = GenerativeBayes(density=density)
+        assert summary(params, learn(params, x, y).state)["columns"] is None

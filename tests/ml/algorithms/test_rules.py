@@ -12,6 +12,9 @@ from app.ml.algorithms.decision_tree import fit as fit_tree
 from app.ml.algorithms.decision_tree import predict as predict_tree
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.contract.columns import TableColumn
+from app.ml.numerics.rules.conditions import together
+from app.ml.numerics.trees.growth import Grown
+from app.ml.numerics.trees.one_tree import branches_of
 from app.ml.training.plan import plan
 from app.ml.training.train_spec import TrainSpec
 
@@ -130,6 +133,31 @@ def test_unshortened_rules_are_the_ways_of_the_tree():
     requested = DecisionTree(max_depth=6, max_leaf_nodes=32, min_samples_leaf=3)
     tree = fit_tree(requested, data, Context.of(0)).state
     np.testing.assert_allclose(rules.predict(params, state, data.x), predict_tree(requested, tree, data.x))
+
+
+@pytest.mark.parametrize("side", [0, 1, 2])
+def test_a_row_with_a_missing_value_meets_one_path(side):
+    """Missing values go to the left, to the right, or to a third node: every row ends where the tree sends it."""
+    nodes, nothing = 4, np.zeros(4)
+    tree = Grown(
+        column=np.array([0, -1, -1, -1], np.int32),
+        threshold=np.array([2.5, 0, 0, 0]),
+        left=np.array([1, -1, -1, -1], np.int32),
+        missing=np.array([side, -1, -1, -1], np.int8),
+        share=np.ones(nodes),
+        value=np.arange(4.0)[:, None],
+        weight=nothing,
+        impurity=nothing,
+        gain=nothing,
+        members=np.zeros(0, bool),
+    )
+    branches = branches_of(tree)
+    assert [int(branches[name][0]) for name in ("left", "right", "missing")] == [1, 2, 1 + side]
+    assert [int(branches[name][1]) for name in branches] == [-1, -1, -1]
+    x = np.array([[1.0], [2.5], [3.0], [np.nan]])
+    paths = list(rules._read_off(tree, np.zeros(1, np.intp)))
+    assert len(paths) == 3
+    np.testing.assert_array_equal(np.sum([together(tests, x) for tests in paths], axis=0), 1)
 
 
 WAYS = ["walk", "bus", "car"]

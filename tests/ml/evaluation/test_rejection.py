@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from app.ml.algorithms.self_training import SelfTraining, _surest
 from app.ml.evaluation.costs import REJECTED, Costs, cheapest, cost_faults, cost_matrix, cost_report, threshold
 from app.ml.evaluation.metrics import rejection
 from app.ml.evaluation.rejection import Policy
+from app.ml.numerics.ensembles import agreement
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.resampling import Rows
 
@@ -54,7 +56,6 @@ def test_the_best_rule_is_one_half_and_any_other_may_be_set(calibrated):
     assert (assigned[0.5] == Policy().assigned(two(p))).all()
     for t, codes in assigned.items():
         assert (codes == Policy(costs=np.array([[0, t], [1 - t, 0]])).assigned(two(p))).all()
-    assert Policy(threshold=0.5).assigned(two([0.5])).tolist() == [0], "not above it"
     assert [rule for rule, _ in Policy(threshold=0.5).faults(3)] == ["threshold"]
     assert [rule for rule, _ in Policy(threshold=0.5, costs=np.eye(2)).faults(2)] == ["threshold"]
 
@@ -166,3 +167,22 @@ def test_costs_are_named_by_class():
     assert list(cost_faults(costs, ["1", True, 1.0], "")) == []
     wrong = Costs(classes=["a", "a"], costs=[[0]])
     assert [fault.pointer for fault in cost_faults(wrong, ["a", "b"], "/c")] == ["/c/classes", "/c/costs", "/c/costs/0"]
+
+
+def test_every_limit_is_inclusive_and_rounding_does_not_move_it():
+    """0.1 + 0.2 is a little more than 0.3, and 1 - 0.7 a little more than it too: the same limit by one rule."""
+    above, exact, below, beyond = two([0.1 + 0.2, 0.3, 1 - 0.7 - 1e-15, 0.3 + 1e-9])[:, None]
+    for row in above, exact, below:
+        assert Policy([0.7]).accepts(row).all()
+        assert Policy(min_margin=0.4).accepts(row).all()
+        assert not Policy(band=(0.1, 0.3)).accepts(row).any()
+        assert not Policy(band=(0.3, 0.6)).accepts(row).any()
+        assert Policy(threshold=0.3).assigned(row).tolist() == [1]
+        assert Policy(costs=np.array([[0, 100], [100, 0]]), reject_cost=30).accepts(row).all()
+        assert agreement.accepted(row, 0.7, 0.4).all(), "as in a committee"
+        assert _surest(SelfTraining(min_probability=0.7), row.max(axis=1)).size, "and in self-training"
+    assert not Policy([0.7]).accepts(beyond).any()
+    assert not Policy(min_margin=0.4).accepts(beyond).any()
+    assert Policy(band=(0.1, 0.3)).accepts(beyond).all()
+    assert Policy(threshold=0.3 + 2e-9).assigned(beyond).tolist() == [0]
+    assert not Policy(costs=np.array([[0, 100], [100, 0]]), reject_cost=30).accepts(beyond).any()

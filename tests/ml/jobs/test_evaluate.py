@@ -89,7 +89,7 @@ def test_a_threshold_moves_the_border_between_two_classes(flowers):
     p = both.model.predict(both.table).probabilities[:, 1]
     truth = np.repeat([0, 1], 50)
     counts = both.result(rows="all", threshold=0.2).confusion_matrix.counts
-    assert counts == [[int(((truth == i) & ((p > 0.2) == j)).sum()) for j in (0, 1)] for i in (0, 1)]
+    assert counts == [[int(((truth == i) & ((p >= 0.2) == j)).sum()) for j in (0, 1)] for i in (0, 1)]
     assert flowers.faults(iris(), threshold=0.2) == [("/threshold", "invalid")]
 
 

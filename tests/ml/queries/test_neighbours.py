@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.spatial.distance import cdist
 
 from app.errors import BodyTooLarge, InvalidData
 from app.ml.contract.columns import TableColumn
@@ -93,6 +94,27 @@ def test_the_number_of_neighbours_can_be_chosen():
     assert [len(found) for found in near(fitted(), n_neighbors=2)] == [2, 2]
     many = near(fitted(), n_neighbors=1000)[0]
     assert len({one.row for one in many}) == len(many) < N
+
+
+@pytest.mark.parametrize("scaling", ["standard", "none"])
+@pytest.mark.parametrize("metric", ["cosine", "mahalanobis", "range_manhattan"])
+def test_distances_are_of_the_metric(metric, scaling):
+    """In the prepared columns: scaling moves the origin of angles, and nothing else here."""
+    subject = fitted(metric=metric, preprocessing={"scaling": scaling})
+    known = np.sort(subject.model.state.numbers)
+    queries, rows = np.array([[one["a"], one["b"]] for one in ROWS]), X[known]
+    if metric == "cosine" and scaling == "standard":
+        queries, rows = ((part - rows.mean(axis=0)) / rows.std(axis=0) for part in (queries, rows))
+    span = np.ptp(rows, axis=0)
+    expected = {
+        "cosine": lambda: cdist(queries, rows, "cosine"),
+        "mahalanobis": lambda: cdist(queries, rows, "mahalanobis", VI=np.linalg.inv(np.cov(rows.T))),
+        "range_manhattan": lambda: cdist(queries / span, rows / span, "cityblock"),
+    }[metric]()
+    order = np.argsort(expected, axis=1)[:, :5]
+    for found, far, nearest in zip(near(subject), expected, order, strict=True):
+        assert [one.row for one in found] == known[nearest].tolist()
+        assert [one.distance for one in found] == pytest.approx(far[nearest], rel=1e-9)
 
 
 def test_prototypes_are_no_rows():

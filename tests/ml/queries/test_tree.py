@@ -226,3 +226,28 @@ def test_a_member_that_is_not_there_is_named():
     with pytest.raises(InvalidRequest) as refused:
         read(fitted("price", {"name": "decision_tree"}), member=1)
     assert [fault.pointer for fault in refused.value.faults] == ["/member"]
+
+
+def given(rule, classes):
+    """The rule in the words of the algorithm `rules`; once more for each value that may be missing too."""
+    paths = [[]]
+    for one in rule.conditions:
+        test = {"column": one.column, "op": one.op}
+        if one.threshold is not None:
+            test["value"] = one.threshold
+        if one.categories is not None:
+            test["values"] = one.categories
+        gap = [[{"column": one.column, "op": "missing"}]] if one.or_missing else []
+        paths = [[*path, *tests] for path in paths for tests in ([test], *gap)]
+    return [{"tests": path, "then": classes[int(np.argmax(rule.value))]} for path in paths]
+
+
+@pytest.mark.parametrize("name", ["decision_tree", "random_forest"])
+def test_rules_of_a_tree_are_given_rules_that_predict_as_the_tree(name):
+    """A client reads them off a version, changes what it likes, and trains the algorithm `rules` with them."""
+    options = {} if name == "decision_tree" else {"n_estimators": 1, "missing": "side"}
+    subject = fitted("dear", {"name": name, **options})
+    read_off = read(subject, rules=True)
+    rules = [one for rule in read_off.rules for one in given(rule, read_off.classes)]
+    again = fitted("dear", {"name": "rules", "given": rules})
+    assert again.model.predict(TABLE).labels == subject.model.predict(TABLE).labels

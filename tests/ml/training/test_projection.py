@@ -4,6 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn.datasets import load_diabetes, load_iris
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.neighbors import KNeighborsClassifier
 
 from app.errors import CorruptModel, InvalidRequest
 from app.ml.models.golden import check_golden
@@ -164,3 +166,21 @@ def test_a_model_without_its_projection_is_corrupt():
     made = trained(DIABETES, between, algorithm={"name": "ridge"}, target="target")
     with pytest.raises(CorruptModel):
         decode(made.blob.replace(b"n_components", b"n_companents"))
+
+
+def test_neighbours_behind_a_projection_are_those_of_its_metric():
+    """The distance of Lx is that of A = LᵀL, here L of lda as scikit-learn fits it: no rule of `knn` is lost."""
+    between = projection(IRIS, "lda", target="target", preprocessing={"scaling": "none"})
+    spec = {"target": "target", "preprocessing": {"scaling": "none", "projection": {"model": "map"}}}
+    made = trained(
+        IRIS, between, algorithm={"name": "knn", "n_neighbors": 7}, validation={"test_fraction": 0.0}, **spec
+    )
+    model, (x, y) = decode(made.blob), load_iris(return_X_y=True)
+    turn = LinearDiscriminantAnalysis(solver="svd").fit(x, y).scalings_
+    metric = {"metric": "mahalanobis", "metric_params": {"VI": turn @ turn.T}, "algorithm": "brute"}
+    peer = KNeighborsClassifier(7, **metric).fit(x, y)
+    far, _ = peer.kneighbors(x[::5])
+    matrix = model.preparation.matrix(model.preparation.raw(IRIS.take(np.arange(0, 150, 5))))
+    found = model.algorithm.queries["neighbours"](model.params, model.state, matrix, None)
+    np.testing.assert_allclose(found.distances, far, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(model.predict(IRIS).probabilities, peer.predict_proba(x), atol=1e-8)

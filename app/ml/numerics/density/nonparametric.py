@@ -10,8 +10,9 @@ import scipy
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
-from app.ml.numerics.density.normal import Normals, standardised
+from app.ml.numerics.density.normal import Normals
 from app.ml.numerics.neighbours.distances import squared_distances
+from app.ml.numerics.scaling import standardised
 
 BLOCK = 2**18
 """Distances worked on at a time."""

@@ -20,6 +20,7 @@ from app.ml.numerics.density.class_moments import (
     pooled_scatter,
 )
 from app.ml.numerics.linear_algebra.solve import ILL_CONDITIONED
+from app.ml.numerics.scaling import standardised
 
 FLOOR = 1e-9
 """The least variance in a direction, as a share of the variance of all rows in it."""
@@ -27,8 +28,6 @@ NEAR = 1e3
 """A centre no more standard deviations from zero costs three digits at most, where rows are not centred."""
 STEEP = 1e3
 """Log odds that a standard deviation makes, at most, for the same reason."""
-FARTHEST = 1e100
-"""Standard deviations beyond which a value counts as no farther: its square, too, is a number."""
 
 
 class Normals(NamedTuple):
@@ -183,13 +182,6 @@ def common_log_density(normals: Normals, x: Matrix) -> Vector:
         return np.zeros(len(x))
     z = standardised(x, normals.centre, normals.scale) @ np.asarray(normals.turn)
     return np.asarray(-0.5 * np.einsum("ij,ij->i", z, z))
-
-
-def standardised(x: Matrix, centre: Vector, scale: Vector) -> Matrix:
-    with np.errstate(over="ignore"):
-        u = x - centre
-        u /= scale
-    return np.asarray(np.clip(u, -FARTHEST, FARTHEST, out=u))
 
 
 def _scale(found: ClassMeans, variances: Vector) -> Vector:

@@ -1,15 +1,20 @@
-"""Rejection by the two largest probabilities of a row: what a committee and the prediction of any classifier share.
+"""Limits of probabilities, and rejection by the two largest of a row: what committees and any classifier share.
 
-A limit belongs to what it names: at the minimum a row is accepted.
+All limits are inclusive: what is at its limit, or off by rounding, has reached it.
 """
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from app.ml.contract.algorithm import Matrix, Vector
 
 ROUNDING = 1e-12
-"""Tolerance of a minimum: two of three votes are two thirds."""
+"""Tolerance of a limit: two of three votes are two thirds."""
+
+
+def reaches(values: ArrayLike, limit: ArrayLike) -> NDArray[np.bool_]:
+    """True where values are no less than the limit: the one rule of thresholds, bands, margins and costs."""
+    return np.asarray(np.asarray(values) >= np.asarray(limit) - ROUNDING)
 
 
 def accepted(
@@ -23,5 +28,4 @@ def accepted(
     top = probabilities[np.arange(len(best)), best]
     least = np.resize(min_probability, probabilities.shape[1])[best]
     second = np.partition(probabilities, -2, axis=1)[:, -2] if probabilities.shape[1] > 1 else 0.0
-    reached: NDArray[np.bool_] = (top >= least - ROUNDING) & (top - second >= min_margin - ROUNDING)
-    return reached
+    return reaches(top, least) & reaches(top - second, min_margin)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from app.ml.contract.algorithm import JSON, Affine, Matrix, Vector
+from app.ml.contract.algorithm import JSON, Affine, ColumnUnits, Matrix, Vector
 
 LARGEST_COVARIANCE = 100
 """Parameters up to which the whole covariance is reported; the errors always are."""
@@ -35,7 +35,7 @@ def form(coef: NDArray[np.float64], intercept: NDArray[np.float64], units: Affin
     return {"coefficients": as_json(coef.T), "intercept": as_json(intercept)}
 
 
-def forms(coef: Matrix, intercepts: Vector, units: Affine | None = None) -> dict[str, JSON]:
+def forms(coef: Matrix, intercepts: Vector, units: Affine | ColumnUnits | None = None) -> dict[str, JSON]:
     """Several linear forms as JSON. coef: (s, d); intercepts: (s,). units: for other columns."""
     if units is not None:
         coef, intercepts = units.coef(coef.T).T, intercepts + units.constant(coef.T)

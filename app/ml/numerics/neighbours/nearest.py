@@ -77,7 +77,7 @@ def _proposals(rows: Matrix, k: int, p: float, index: Index) -> list[Proposal]:
     """The proposals in the order in which they are tried."""
     if k == len(rows):
         return [partial(_all_of_them, k=k)]
-    if index == "kdtree" or (index == "auto" and rows.shape[1] <= TREE_COLUMNS):
+    if (index == "kdtree" or (index == "auto" and rows.shape[1] <= TREE_COLUMNS)) and rows.shape[1]:
         return [partial(_by_tree, tree=_trees.of(rows), k=k, p=p)]
     everything = partial(_by_all, rows=rows, k=k, p=p)
     return [partial(_screens.of(rows).propose, k=k), everything] if p == 2 else [everything]

@@ -1,9 +1,8 @@
 """One tree: its branches, its depth, the importance of its columns, and the path of a row."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from app.ml.contract.algorithm import Vector
+from app.ml.contract.algorithm import Labels, Vector
 from app.ml.numerics.trees.compiled.shape import deepest
 from app.ml.numerics.trees.compiled.traversal import next_node
 from app.ml.numerics.trees.forest import Trees
@@ -11,12 +10,14 @@ from app.ml.numerics.trees.growth import Grown
 from app.ml.numerics.trees.linear_forms import NONE, Forms
 
 
-def branches(tree: Trees | Grown) -> NDArray[np.intp]:
-    """The nodes (3, N) of the left, the right and the missing branch of each split; -1: there is none."""
+def branches_of(tree: Trees | Grown) -> dict[str, Labels]:
+    """The nodes (N,) that rows go to by the result of the split; -1: none. A missing value may go left or right."""
     is_split, left = tree.column >= 0, tree.left.astype(np.intp)
-    right = np.where(is_split & np.isfinite(tree.threshold), left + 1, -1)
-    missing = np.where(is_split & (tree.missing > 0), left + tree.missing, -1)
-    return np.stack([np.where(is_split, left, -1), right, missing])
+    return {
+        "left": np.where(is_split, left, -1),
+        "right": np.where(is_split & np.isfinite(tree.threshold), left + 1, -1),
+        "missing": np.where(is_split & (tree.missing >= 0), left + tree.missing, -1),
+    }
 
 
 def depth(tree: Trees) -> int:

@@ -10,16 +10,7 @@ from app.ml.contract.algorithm import JSON, Labels, Vector
 from app.ml.numerics.trees.explained_tree import columns_of, linear_leaf
 from app.ml.numerics.trees.forest import Trees, sound
 from app.ml.numerics.trees.linear_forms import MEANS, NONE, Bounded, Forms
-
-
-def branches_of(trees: Trees) -> dict[str, Labels]:
-    """The nodes (N,) that rows go to by the result of the split; -1: none. A missing value may go left or right."""
-    is_split, left = trees.column >= 0, trees.left.astype(np.intp)
-    return {
-        "left": np.where(is_split, left, -1),
-        "right": np.where(is_split & np.isfinite(trees.threshold), left + 1, -1),
-        "missing": np.where(is_split & (trees.missing >= 0), left + trees.missing, -1),
-    }
+from app.ml.numerics.trees.one_tree import branches_of
 
 
 class TreeNodes(NamedTuple):
