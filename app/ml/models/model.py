@@ -17,7 +17,8 @@ from app.ml.catalogue import find
 from app.ml.contract.algorithm import JSON, Algorithm, Labels, Matrix, Params, Task, Vector
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Class
-from app.ml.models import safetensors_format, state_format, stored_preparation
+from app.ml.models import calibrators, safetensors_format, state_format, stored_preparation
+from app.ml.models.calibrators import CALIBRATED, Calibrators
 from app.ml.models.conformal import EVERYWHERE, UNCALIBRATED, Calibration, has_own, with_intervals, within
 from app.ml.models.member_view import ENCODED, LINEARISING, inputs_of, is_
 from app.ml.preparation.flags import Flagged
@@ -32,7 +33,9 @@ ENCODED_FORMAT = 7
 """That of models with categories encoded by the target, which readers of the other would misread."""
 PROJECTED_FORMAT = 8
 """That of models behind a projection, likewise."""
-FORMATS = FORMAT, ENCODED_FORMAT, PROJECTED_FORMAT
+CALIBRATED_FORMAT = 9
+"""That of classifiers with calibrators, likewise."""
+FORMATS = FORMAT, ENCODED_FORMAT, PROJECTED_FORMAT, CALIBRATED_FORMAT
 RETIRED = 1, 2, 3, 4, 5
 """Formats of earlier releases, whose parameters or arrays have other names."""
 
@@ -123,12 +126,14 @@ class Model:
     """Of a regression: errors of that function on rows that the fit has not seen."""
     limits: tuple[float, float] = EVERYWHERE
     """Of a regression: the least and the greatest target that there can be; intervals end there."""
+    calibrators: Calibrators = ()
+    """Of a classification: what its probabilities pass through, one after the other."""
 
     @cached_property
     def algorithm(self) -> Algorithm[Any, Any]:
-        """Predictions in the target's own units."""
+        """Predictions in the target's own units, and calibrated probabilities."""
         found = with_intervals(find(self.name).algorithm, self.params, self.calibration)
-        return within(turned_back(self.linearising, found), self.limits)
+        return calibrators.calibrated(self.calibrators, within(turned_back(self.linearising, found), self.limits))
 
     @property
     def reading(self) -> Mapping[str, JSON]:
@@ -243,6 +248,7 @@ def decode(blob: bytes | memoryview, whose: str = "The model") -> Model:
             linearising=LINEARISING.validate_python(document["linearising"]),
             calibration=Calibration.restored(document, arrays),
             limits=_limits(document.get("limits", [None, None])),
+            calibrators=calibrators.unpacked(document, "", arrays, len(header.classes or ())),
         )
     except AlgorithmNotFound:
         raise CorruptModel("The stored model is of an algorithm this version does not have.") from None
@@ -275,6 +281,9 @@ def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
         document["format"] = ENCODED_FORMAT
     if isinstance(model.preparation, Projected):
         document["format"] = PROJECTED_FORMAT
+    document |= calibrators.packed(model.calibrators, "", arrays)
+    if any(CALIBRATED in name for name in arrays):
+        document["format"] = CALIBRATED_FORMAT
     return document | model.calibration.packed(arrays), arrays
 
 
