@@ -19,7 +19,7 @@ from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Class
 from app.ml.models import calibrators, safetensors_format, state_format, stored_preparation
 from app.ml.models.calibrators import CALIBRATED, Calibrators
-from app.ml.models.conformal import EVERYWHERE, UNCALIBRATED, Calibration, has_own, with_intervals, within
+from app.ml.models.conformal import EVERYWHERE, UNCALIBRATED, Calibration, has_own, limits_of, with_intervals, within
 from app.ml.models.member_view import ENCODED, LINEARISING, inputs_of, is_
 from app.ml.preparation.flags import Flagged
 from app.ml.preparation.preparation import Preparation
@@ -247,7 +247,7 @@ def decode(blob: bytes | memoryview, whose: str = "The model") -> Model:
             receipt=header.receipt,
             linearising=LINEARISING.validate_python(document["linearising"]),
             calibration=Calibration.restored(document, arrays),
-            limits=_limits(document.get("limits", [None, None])),
+            limits=limits_of(document.get("limits", [None, None])),
             calibrators=calibrators.unpacked(document, "", arrays, len(header.classes or ())),
         )
     except AlgorithmNotFound:
@@ -285,15 +285,6 @@ def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
     if any(CALIBRATED in name for name in arrays):
         document["format"] = CALIBRATED_FORMAT
     return document | model.calibration.packed(arrays), arrays
-
-
-def _limits(stored: JSON) -> tuple[float, float]:
-    """Null is no limit. Raises ValueError for what is not in ascending order."""
-    least, greatest = is_(stored, list)
-    limits = -math.inf if least is None else float(least), math.inf if greatest is None else float(greatest)
-    if not limits[0] < limits[1]:
-        raise ValueError("limits")
-    return limits
 
 
 def _header(document: JSON, whose: str) -> Header:

@@ -5,21 +5,21 @@ Rows are in bins by their probability p of a class; with y = 1 in the class, els
     ECE = Σ_b |d_b|,   d_b = (1/n) Σ_{i in b} (yᵢ − pᵢ).
 
 Chance makes each |d_b| larger than it is without it, and resampled rows make it larger again: percentiles of a
-bootstrap, or their reflection about the estimate, lie too high. The upper end reflects them all the same: chance is
-then taken off once too little, never too much. The lower end takes draws about zero for bins whose d_b is within two
-standard errors of it, for nothing shows that they are wrong. Coverage of 95 % intervals of 10 bins in 200 simulations:
+bootstrap lie too high. Here the ends are the estimate less what chance adds to it. For the upper end the signs of the
+d_b stay, so that chance adds nothing on average, and the estimate is seldom too low. For the lower end chance is drawn
+about zero in bins whose d_b is within 2.5 standard errors of it, for nothing shows that they are wrong. Coverage of
+95 % intervals of 10 bins in 300 simulations:
 
 | rows | calibrated | shares a constant less | half of the range too high | far too sure |
 |---|---|---|---|---|
-| 100 | .90 | .98 | .99 | .94 |
-| 500 | .96 | .94 | .97 | .92 |
-| 2,000 | .94 | .87 | .93 | .96 |
+| 100 | .91 | 1.00 | 1.00 | 1.00 |
+| 500 | .97 | 1.00 | .99 | 1.00 |
+| 2,000 | .96 | 1.00 | .98 | .96 |
 
 Of several classes it is the mean of theirs.
 
 References: Naeini, Cooper & Hauskrecht (2015), AAAI: 2901; Kull et al. (2019), NeurIPS 32, of several classes; Andrews
-(2000), Econometrica 68:399, for what a bootstrap does where a parameter is at its bound; Davison & Hinkley (1997),
-Bootstrap Methods and their Application, section 5.2, for the reflection.
+(2000), Econometrica 68:399, for what a bootstrap does where a parameter is at its bound.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from app.ml.statistics.intervals import CONFIDENCE, RESAMPLES, Bounds, Resamples
 from app.ml.statistics.metric_value import Metric, metric
 
 NAME = "expected_calibration_error"
-INTERVAL = "bootstrap (reflected)"
+INTERVAL = "bootstrap (of signed gaps)"
 SIGNIFICANT = 2.5
 """Standard errors from zero beyond which a bin is wrong by more than chance."""
 NOTE = "Rows by chance make the value larger than the error of the model: the interval allows for it."
@@ -72,9 +72,9 @@ def calibration_error(
 def _bounds(value: float, parts: Sequence[Gaps], confidence: float) -> Bounds | None:
     """None for draws that are all alike, which prove nothing."""
     tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
-    reflected = 2 * value - np.quantile(_mean([np.abs(one.drawn) for one in parts]), tails[0])
-    excess = np.quantile(_mean([_excess(one) for one in parts]), tails[1])
-    bounds = Bounds(float(value - excess), float(reflected))
+    below = np.quantile(_mean([np.sign(one.found) * (one.drawn - one.found) for one in parts]), tails[0])
+    above = np.quantile(_mean([_excess(one) for one in parts]), tails[1])
+    bounds = Bounds(float(value - above), float(value - below))
     return bounds if bounds.lower < bounds.upper else None
 
 

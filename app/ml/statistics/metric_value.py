@@ -41,7 +41,7 @@ class Metric(Wire):
     interval: str | None = Field(
         None,
         description="How the bounds were found: clopper-pearson (exact: covers at least its confidence), "
-        "chi-square (by kurtosis), bootstrap (accelerated), bootstrap (approximate), bootstrap (reflected), "
+        "chi-square (by kurtosis), bootstrap (accelerated), bootstrap (approximate), bootstrap (of signed gaps), "
         "student-t (approximate), student-t (of the logit) or score (of independent shares).",
     )
     n: int = Field(description="Number of rows (or folds) the metric rests on.")
