@@ -79,9 +79,9 @@ def test_every_format_holds_the_same_calibrated_probabilities(client, tumours, c
     assert csv.json()["probabilities"] == found["probabilities"]
     tensor = {"name": "x", "shape": [30, 10], "datatype": "FP64", "data": body["data"]}
     response = client.post(
-        "/v2/models/tumours/versions/2/infer", json={"inputs": [tensor], "outputs": [{"name": "probabilities"}]}
+        "/v2/models/tumours/versions/2/infer", json={"inputs": [tensor], "outputs": [{"name": "predict_proba"}]}
     ).json()
-    (shares,) = [one for one in response["outputs"] if one["name"] == "probabilities"]
+    (shares,) = [one for one in response["outputs"] if one["name"] == "predict_proba"]
     np.testing.assert_array_equal(np.reshape(shares["data"], (30, 2)), expected)
     rejected = client.post(f"{url}?version=2&min_probability=0.9", json=body).json()["decisions"]
     assert rejected == ["accepted" if row.max() >= 0.9 else "rejected" for row in expected]

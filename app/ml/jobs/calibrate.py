@@ -141,17 +141,22 @@ def _faults(request: CalibrateRequest, version: Version, sheet: Sheet) -> Iterat
     header = version.header
     yield from request.choice_faults()
     if not Task(header.task).of_classes:
-        detail = f"It does {header.task}: only a classifier has probabilities to calibrate."
-        yield Fault("/model", detail, "not_offered")
+        yield Fault("/model", f"It does {header.task}: only a classifier can be calibrated.", "not_offered")
         return
     if (classes := len(header.classes or ())) < 2:
         yield Fault("/model", "It has one class, whose probability is always 1.", "not_offered")
     found = [*column_faults(header, header.target, sheet.columns, sheet.rows)]
-    yield from (fault._replace(pointer="/dataset") for fault in found)
+    yield from (_of_dataset(fault, header.target) for fault in found)
     least = classes * (FEWEST + 1)
     if not found and sheet.rows < least:
         detail = f"It has {sheet.rows} rows; {classes} classes need {least} or more: {FEWEST} of each fit the maps."
         yield Fault("/dataset", detail, "too_few_rows")
+
+
+def _of_dataset(fault: Fault, target: str | None) -> Fault:
+    """A fault of a column that the request does not name."""
+    named = f"Target {target!r}: {fault.detail}" if fault.pointer == "/target" else fault.detail
+    return fault._replace(pointer="/dataset", detail=named)
 
 
 def _group(loaded: Loaded, sheet: Sheet) -> str | None:
@@ -230,12 +235,11 @@ def _warnings(
 def _result(
     request: CalibrateRequest, loaded: Loaded, rows: CalibrationRows, measured: MeasuredProbabilities
 ) -> CalibrateResult:
-    version = loaded.version
     return CalibrateResult(
         kind="calibrate",
-        model=version.model,
-        base_version=version.version,
-        base_digest=version.digest,
+        model=loaded.version.model,
+        base_version=loaded.version.version,
+        base_digest=loaded.version.digest,
         method=request.method,
         rows_fit=rows.fit.numbers.size,
         rows_test=rows.test.numbers.size,
