@@ -38,6 +38,7 @@ SEARCH = {
 }  # fmt: skip
 MAP = {"model": "map", "dataset": "iris", "features": list(FLOWER), "algorithm": {"name": "pca"}}
 EVALUATE = {"model": "species", "dataset": "iris", "examples": 2}
+CALIBRATE = {"model": "species", "dataset": "iris", "new_model": "calibrated", "test_fraction": 0.4, "n_bins": 4}
 UPDATE = {"model": "online", "dataset": "diabetes"}
 ONLINE = {
     "model": "online", "dataset": "diabetes", "target": "progression", "algorithm": {"name": "linear_sgd"},
@@ -161,6 +162,7 @@ def jobs(walk):
     walk.job(("search_models", "search"), "search", SEARCH, "compare")
     walk.job(("evaluate_model", "evaluation"), "evaluate", EVALUATE, "again")
     walk.job(("combine_models", "combination"), "combine", COMBINE, "together")
+    walk.job(("calibrate_model", "calibration"), "calibrate", CALIBRATE, "calibrated")
     walk.job(("update_model", "update"), "update", UPDATE, "one-more-batch")
     walk.job(("predict_dataset", "dataset_prediction"), "predict", PREDICT, "score")
     walk.job(("bootstrap_model", "bootstrap"), "bootstrap", BOOTSTRAP, "spread")

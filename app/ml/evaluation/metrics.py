@@ -17,7 +17,7 @@ from app.ml.evaluation.auc import areas
 from app.ml.evaluation.report import ConfusionCell, ConfusionMatrix, RejectionCurve
 from app.ml.numerics.ensembles.agreement import ROUNDING
 from app.ml.numerics.linear_algebra.solve import near_one
-from app.ml.statistics.intervals import Resamples, ratio
+from app.ml.statistics.intervals import CONFIDENCE, Resamples, ratio
 from app.ml.statistics.metric_value import Metric, bootstrapped, macro, root_mean_squared
 from app.ml.statistics.resampling import Rows
 
@@ -88,25 +88,32 @@ def classification(
     accuracy, *others = decisions(truth, assigned, classes, draws, weights)
     return [
         accuracy,
-        *(_of_degrees(truth.size) if degrees else _losses(truth, probabilities, draws, weights)),
+        *(_of_degrees(truth.size) if degrees else losses(truth, probabilities, draws, weights)),
         *areas(truth, probabilities, classes, Rows(draws, weights)),
         *others,
     ]
 
 
-def _losses(truth: Labels, probabilities: Matrix, draws: Resamples, weights: Vector | None) -> list[Metric]:
+def losses(
+    truth: Labels,
+    probabilities: Matrix,
+    draws: Resamples,
+    weights: Vector | None = None,
+    confidence: float = CONFIDENCE,
+) -> list[Metric]:
+    """Log loss and Brier score of probabilities (n, k)."""
     n, k = probabilities.shape
     of_truth = probabilities[np.arange(n), truth]
     loss = -np.log(np.maximum(of_truth, np.finfo(np.float64).eps))
     squares = (probabilities**2).sum(axis=1) - 2 * of_truth + 1
     return [
-        mean("log_loss", loss, draws, weights),
-        mean("brier", squares / 2 if k == 2 else squares, draws, weights),
+        mean("log_loss", loss, draws, weights, confidence),
+        mean("brier", squares / 2 if k == 2 else squares, draws, weights, confidence),
     ]
 
 
 def _of_degrees(n: int) -> list[Metric]:
-    """In place of `_losses`."""
+    """In place of `losses`."""
     names = "log_loss", "brier"
     return [Metric(name=name, value=None, n=n, display="undefined", note=NO_PROBABILITIES) for name in names]
 
@@ -205,10 +212,12 @@ def separation(coordinates: Matrix, codes: Labels, k: int, draws: Resamples) -> 
     return bootstrapped("separation", shares[0], shares[1:], n)
 
 
-def mean(name: str, values: Vector, draws: Resamples, weights: Vector | None = None) -> Metric:
+def mean(
+    name: str, values: Vector, draws: Resamples, weights: Vector | None = None, confidence: float = CONFIDENCE
+) -> Metric:
     """The average of a value per row."""
     rows = Rows(draws, weights)
-    return bootstrapped(name, rows.mean(values), rows.means(values), values.size)
+    return bootstrapped(name, rows.mean(values), rows.means(values), values.size, confidence=confidence)
 
 
 def confusion(

@@ -154,6 +154,9 @@ def _spec(request: BootstrapRequest, version: Version | None = None) -> TrainSpe
 def _trained_by(version: Version | None) -> TrainSpec:
     if version is None:
         raise InvalidRequest(faults=[Fault("/model", "There is no such model.")])
+    if "calibrations" in version.header.receipt:
+        detail = "It is calibrated, which refits are not: name the version that was calibrated, or give a training."
+        raise InvalidRequest(faults=[Fault("/model", detail)])
     if "training" in version.header.receipt:
         detail = "It has learned further batches since its training: give a training of all their rows."
         raise InvalidRequest(faults=[Fault("/model", detail)])

@@ -174,7 +174,7 @@ def _committee(request: CombineRequest, members: Sequence[Loaded], digest: str) 
 
 def _learned(model: Model, team: Preparation, classes: tuple[Class, ...]) -> FittedLearner:
     own = np.array([classes.index(label) for label in model.classes or ()], np.intp)
-    view = View.of(model.preparation, model.linearising, team, own, len(classes))
+    view = View.of(model.preparation, model.linearising, team, own, len(classes), calibrators=model.calibrators)
     return FittedLearner(model.algorithm, find(model.name).learner(model.params), model.state, view)
 
 

@@ -53,6 +53,10 @@ DROPPED = (
     "The prediction intervals of the version before rest on errors that it made: they do not hold for this version, "
     "which has none. Train a new version for intervals."
 )
+RAW = (
+    "The calibrators of the version before fit its own probabilities: those of this version are "
+    "not calibrated. Calibrate it on rows that it has not learned."
+)
 LEARNED_ALL = "The model was trained on all rows of the batch: none evaluated it before it was learned."
 
 
@@ -235,6 +239,8 @@ def _warnings(loaded: Loaded, measured: _Measured, table: pa.Table) -> Iterator[
     fed, before, model = measured.fed, measured.before, loaded.model
     if model.calibration.scores.size:
         yield DROPPED
+    if loaded.model.calibrators:
+        yield RAW
     if lacking := table.num_rows - fed.rows.rows:
         yield f"{lacking} rows of the dataset have no target and were not learned."
     yield from seen_rows.warnings(measured.chosen.found, left_out=True)

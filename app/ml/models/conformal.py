@@ -42,6 +42,7 @@ from app.ml.contract.algorithm import JSON, Algorithm, Matrix, Params, Vector
 from app.ml.evaluation.splits import evenly
 from app.ml.models import state_format
 from app.ml.models.cv_plus import FoldFits, is_spread, rank
+from app.ml.models.member_view import is_
 from app.ml.statistics.error_spread import NONE, at, error_spread
 from app.ml.statistics.intervals import CONFIDENCE
 
@@ -159,6 +160,15 @@ def within(algorithm: Algorithm[Any, Any], limits: tuple[float, float]) -> Algor
         return np.clip(found(params, state, x, confidence), *limits)
 
     return replace(algorithm, interval=interval)
+
+
+def limits_of(stored: JSON) -> tuple[float, float]:
+    """Null is no limit. Raises ValueError for what is not in ascending order."""
+    least, greatest = is_(stored, list)
+    limits = -math.inf if least is None else float(least), math.inf if greatest is None else float(greatest)
+    if not limits[0] < limits[1]:
+        raise ValueError("limits")
+    return limits
 
 
 def reach(scores: Vector, confidence: float) -> float:

@@ -17,7 +17,9 @@ PROJECTED_FORMAT = 8
 """That of models behind a projection, likewise."""
 FILLED_FORMAT = 9
 """That of models with a value for missing ones of named columns, likewise."""
-FORMATS = FORMAT, ENCODED_FORMAT, PROJECTED_FORMAT, FILLED_FORMAT
+CALIBRATED_FORMAT = 10
+"""That of classifiers with calibrators, likewise."""
+FORMATS = FORMAT, ENCODED_FORMAT, PROJECTED_FORMAT, FILLED_FORMAT, CALIBRATED_FORMAT
 RETIRED = 1, 2, 3, 4, 5
 """Formats of earlier releases, whose parameters or arrays have other names."""
 

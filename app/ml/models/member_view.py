@@ -13,6 +13,8 @@ from pydantic import TypeAdapter
 
 from app.ml.contract.algorithm import JSON, Labels, Matrix, Vector
 from app.ml.contract.columns import InputColumn
+from app.ml.models import calibrators
+from app.ml.models.calibrators import Calibrators
 from app.ml.preparation.arrow_columns import UNSEEN
 from app.ml.preparation.functions import Function
 from app.ml.preparation.preparation import Preparation
@@ -43,16 +45,27 @@ class View:
     """(k,) of its classes among the committee's; none of numbers."""
     width: int
     """Classes of the committee."""
+    calibrators: Calibrators = ()
+    """The model's own, which its algorithm here has applied."""
 
     @classmethod
-    def of(cls, preparation: Preparation, linearising: Linearising, team: Preparation, classes: Labels, k: int) -> Self:
+    def of(
+        cls,
+        preparation: Preparation,
+        linearising: Linearising,
+        team: Preparation,
+        classes: Labels,
+        k: int,
+        *,
+        calibrators: Calibrators = (),
+    ) -> Self:
         """classes, k: as `classes` and `width`."""
         names = [column.name for column in team.inputs]
         places = np.array([names.index(column.name) for column in preparation.inputs], np.intp)
         others = [team.inputs[place].levels for place in places]
         own = preparation.codes
         codes = tuple(np.zeros(0) if one is None else own.of(place, one) for place, one in enumerate(others))
-        return cls(preparation, linearising, places, codes, classes, k)
+        return cls(preparation, linearising, places, codes, classes, k, calibrators)
 
     def matrix(self, x: Matrix) -> Matrix:
         """The model's inputs among the committee's rows (n, d)."""
@@ -77,7 +90,7 @@ class View:
         own = {**self.preparation.learned._asdict(), "places": self.places, "classes": self.classes}
         own |= {f"codes.{place}": codes for place, codes in enumerate(self.codes)}
         arrays |= {f"{path}.{name}": array for name, array in own.items()}
-        result = described(self.preparation, path, arrays)
+        result = described(self.preparation, path, arrays) | calibrators.packed(self.calibrators, f"{path}.", arrays)
         return {"path": path, "linearising": self.linearising, "width": self.width} | result
 
     @classmethod
@@ -93,6 +106,7 @@ class View:
             codes,
             arrays[f"{path}.classes"],
             is_(document["width"], int),
+            calibrators.unpacked(document, f"{path}.", arrays, arrays[f"{path}.classes"].size),
         )
         if not view._is_sound():
             raise ValueError("a view leads nowhere")

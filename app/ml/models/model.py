@@ -17,10 +17,18 @@ from app.ml.catalogue import find
 from app.ml.contract.algorithm import JSON, Algorithm, Labels, Matrix, Params, Task, Vector
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Class
-from app.ml.models import safetensors_format, state_format, stored_preparation
-from app.ml.models.conformal import EVERYWHERE, UNCALIBRATED, Calibration, has_own, with_intervals, within
-from app.ml.models.header import ENCODED_FORMAT, FILLED_FORMAT, FORMAT, PROJECTED_FORMAT, header_of
-from app.ml.models.member_view import ENCODED, FILLS, LINEARISING, is_
+from app.ml.models import calibrators, safetensors_format, state_format, stored_preparation
+from app.ml.models.calibrators import CALIBRATED, Calibrators
+from app.ml.models.conformal import EVERYWHERE, UNCALIBRATED, Calibration, has_own, limits_of, with_intervals, within
+from app.ml.models.header import (
+    CALIBRATED_FORMAT,
+    ENCODED_FORMAT,
+    FILLED_FORMAT,
+    FORMAT,
+    PROJECTED_FORMAT,
+    header_of,
+)
+from app.ml.models.member_view import ENCODED, FILLS, LINEARISING
 from app.ml.preparation.flags import Flagged
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.projected import Projected
@@ -102,12 +110,14 @@ class Model:
     """Errors of a regression on rows that the fit has not seen."""
     limits: tuple[float, float] = EVERYWHERE
     """Least and greatest possible target of a regression; intervals end there."""
+    calibrators: Calibrators = ()
+    """Maps that the probabilities of a classification pass through, one after the other."""
 
     @cached_property
     def algorithm(self) -> Algorithm[Any, Any]:
-        """Predictions in the target's own units."""
+        """Predictions in the target's own units, and calibrated probabilities."""
         found = with_intervals(find(self.name).algorithm, self.params, self.calibration)
-        return within(turned_back(self.linearising, found), self.limits)
+        return calibrators.calibrated(self.calibrators, within(turned_back(self.linearising, found), self.limits))
 
     @property
     def reading(self) -> Mapping[str, JSON]:
@@ -223,7 +233,8 @@ def decode(blob: bytes | memoryview, whose: str = "The model") -> Model:
             receipt=header.receipt,
             linearising=LINEARISING.validate_python(document["linearising"]),
             calibration=Calibration.restored(document, arrays),
-            limits=_limits(document.get("limits", [None, None])),
+            limits=limits_of(document.get("limits", [None, None])),
+            calibrators=calibrators.unpacked(document, "", arrays, len(header.classes or ())),
         )
     except AlgorithmNotFound:
         raise CorruptModel("The stored model is of an algorithm this version does not have.") from None
@@ -253,13 +264,7 @@ def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
         document["format"] = PROJECTED_FORMAT
     if any(name.endswith(FILLS) for name in arrays):
         document["format"] = FILLED_FORMAT
+    document |= calibrators.packed(model.calibrators, "", arrays)
+    if any(CALIBRATED in name for name in arrays):
+        document["format"] = CALIBRATED_FORMAT
     return document | model.calibration.packed(arrays), arrays
-
-
-def _limits(stored: JSON) -> tuple[float, float]:
-    """Null is no limit. Raises ValueError for what is not in ascending order."""
-    least, greatest = is_(stored, list)
-    limits = -math.inf if least is None else float(least), math.inf if greatest is None else float(greatest)
-    if not limits[0] < limits[1]:
-        raise ValueError("limits")
-    return limits

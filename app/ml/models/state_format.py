@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from app.errors import AlgorithmNotFound
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import JSON, FittedLearner
+from app.ml.models.calibrators import calibrated
 from app.ml.models.member_view import View
 from app.ml.preparation.target_transform import turned_back
 
@@ -100,7 +101,8 @@ def _learned(packed: JSON, arrays: dict[str, NDArray[Any]]) -> FittedLearner:
     if "view" not in packed:
         return FittedLearner(entry.algorithm, params, state)
     view = View.unpacked(packed["view"], arrays)
-    return FittedLearner(turned_back(view.linearising, entry.algorithm), params, state, view)
+    algorithm = calibrated(view.calibrators, turned_back(view.linearising, entry.algorithm))
+    return FittedLearner(algorithm, params, state, view)
 
 
 def _chosen(hint: Any, packed: JSON) -> Any:

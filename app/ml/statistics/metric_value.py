@@ -10,6 +10,7 @@ from pydantic import Field
 from app.ml.contract.algorithm import Vector
 from app.ml.contract.task import PredictionKind
 from app.ml.statistics.intervals import (
+    CONFIDENCE,
     HEAVY_ROWS,
     RESAMPLES,
     Bounds,
@@ -41,8 +42,8 @@ class Metric(Wire):
     interval: str | None = Field(
         None,
         description="Method of the bounds: clopper-pearson (exact: covers at least its confidence), "
-        "chi-square (by kurtosis), bootstrap (accelerated), bootstrap (approximate), student-t (approximate), "
-        "student-t (of the logit) or score (of independent shares).",
+        "chi-square (by kurtosis), bootstrap (accelerated), bootstrap (approximate), bootstrap (of signed gaps), "
+        "student-t (approximate), student-t (of the logit) or score (of independent shares).",
     )
     n: int = Field(description="Number of rows (or folds) the metric rests on.")
     display: str = Field(description="Rounded to the error bar, for people.")
@@ -80,6 +81,7 @@ MEASURES = {
     "r2_uncentred": Measure(better=1, lowest=-math.inf, highest=1.0, of=_NUMBER),
     "accuracy": _SCORE,
     "log_loss": Measure(of=_CLASSES),
+    "expected_calibration_error": Measure(highest=1.0, of=_CLASSES),
     "brier": Measure(highest=2.0, of=_CLASSES),
     "roc_auc": _SCORE,
     "pr_auc": _SCORE,
@@ -110,10 +112,12 @@ MACRO = {"precision", "recall", "f1"}
 """Means over classes, where they are of no class."""
 
 
-def proportion(name: str, successes: int, trials: int, label: str | None = None) -> Metric:
+def proportion(
+    name: str, successes: int, trials: int, label: str | None = None, *, confidence: float = CONFIDENCE
+) -> Metric:
     """The share of successes with its exact interval; undefined without trials."""
-    value = successes / trials if trials else math.nan
-    return metric(name, value, clopper_pearson(successes, trials), "clopper-pearson", n=trials, label=label)
+    value, bounds = successes / trials if trials else math.nan, clopper_pearson(successes, trials, confidence)
+    return metric(name, value, bounds, "clopper-pearson", n=trials, label=label, confidence=confidence)
 
 
 def counted(name: str, successes: int, trials: int, label: str | None = None) -> Metric:
@@ -124,7 +128,14 @@ def counted(name: str, successes: int, trials: int, label: str | None = None) ->
 
 
 def bootstrapped(
-    name: str, value: ArrayLike, replicates: ArrayLike, n: int, label: str | None = None, *, trials: int = 0
+    name: str,
+    value: ArrayLike,
+    replicates: ArrayLike,
+    n: int,
+    label: str | None = None,
+    *,
+    trials: int = 0,
+    confidence: float = CONFIDENCE,
 ) -> Metric:
     """A metric of n rows with its bootstrap interval; one row alone has no error bar.
 
@@ -133,11 +144,11 @@ def bootstrapped(
     counts as that of `trials` independent cases, the fewest it can rest on; anything else has no error bar.
     """
     result, every = float(np.asarray(value)), np.asarray(replicates, np.float64)
-    bounds = accelerated(result, every[:RESAMPLES], every[RESAMPLES:]) if n > 1 else None
+    bounds = accelerated(result, every[:RESAMPLES], every[RESAMPLES:], confidence) if n > 1 else None
     if bounds is None or bounds.lower < bounds.upper:
-        return metric(name, result, bounds, "bootstrap (accelerated)", n=n, label=label)
-    exact = clopper_pearson(round(result * trials), trials) if result in {0.0, 1.0} else None
-    return metric(name, result, exact, "clopper-pearson", n=n, label=label)
+        return metric(name, result, bounds, "bootstrap (accelerated)", n=n, label=label, confidence=confidence)
+    exact = clopper_pearson(round(result * trials), trials, confidence) if result in {0.0, 1.0} else None
+    return metric(name, result, exact, "clopper-pearson", n=n, label=label, confidence=confidence)
 
 
 def by_logit(name: str, value: float, error: float, n: int, label: str | None = None, *, trials: int) -> Metric:
@@ -193,7 +204,16 @@ def shifted(result: Metric, by: float) -> Metric:
     return like(metric(result.name, value, bounds, result.interval or "", n=result.n, label=result.label), result)
 
 
-def metric(name: str, value: float, bounds: Bounds | None, how: str, *, n: int, label: str | None) -> Metric:
+def metric(
+    name: str,
+    value: float,
+    bounds: Bounds | None,
+    how: str,
+    *,
+    n: int,
+    label: str | None,
+    confidence: float = CONFIDENCE,
+) -> Metric:
     """Nothing that is not a finite number is ever reported; bounds end where the measure's range ends."""
     measure = MEASURES.get(name, Measure(lowest=-math.inf))
     if not math.isfinite(value):
@@ -201,8 +221,17 @@ def metric(name: str, value: float, bounds: Bounds | None, how: str, *, n: int, 
     if bounds is None or not all(map(math.isfinite, bounds)):
         return Metric(name=name, value=value, n=n, display=f"{value:.4g}", label=label)
     lower, upper = max(min(bounds.lower, value), measure.lowest), min(max(bounds.upper, value), measure.highest)
-    display = rounded(value, lower, upper)
-    return Metric(name=name, value=value, lower=lower, upper=upper, interval=how, n=n, display=display, label=label)
+    return Metric(
+        name=name,
+        value=value,
+        lower=lower,
+        upper=upper,
+        confidence=confidence,
+        interval=how,
+        n=n,
+        display=rounded(value, lower, upper),
+        label=label,
+    )
 
 
 def shown(value: float, bounds: Bounds) -> str:

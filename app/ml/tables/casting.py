@@ -28,7 +28,7 @@ def possible(given: ColumnKind, wanted: ColumnKind) -> bool:
 
 
 def training_of(receipt: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """The receipt of the training, whatever batches were fed since."""
+    """The receipt of the training, whatever batches were fed, or calibrators fitted, since."""
     trained: Mapping[str, JSON] = receipt.get("training", receipt)
     return trained
 

@@ -170,12 +170,14 @@ def _check_classes(target: Target, classes: tuple[Class, ...], header: Header) -
 
 
 def feed(model: Model, batch: TrainingSet, seed: int, receipt: Mapping[str, JSON]) -> FedBatch:
-    """All rows of the batch, once and in their order. Intervals by errors of the model before hold no longer."""
+    """All rows of the batch, once and in their order. Intervals and calibrators by rows before hold no longer."""
     data = batch.data(model.preparation, np.arange(batch.rows))
     fit = batch.update(model.state, data, seed)
     least, greatest = model.limits
     if model.task.of_numbers:
         least = least if batch.target.y.min() >= least else -np.inf
         greatest = greatest if batch.target.y.max() <= greatest else np.inf
-    after = replace(model, state=fit.state, receipt=receipt, calibration=UNCALIBRATED, limits=(least, greatest))
+    after = replace(
+        model, state=fit.state, receipt=receipt, calibration=UNCALIBRATED, limits=(least, greatest), calibrators=()
+    )
     return FedBatch(after, fit, batch)

@@ -21,7 +21,7 @@ from app.ml.evaluation.splits import holdout
 from app.ml.evaluation.time_splits import latest, read_times
 from app.ml.models.header import Header
 from app.ml.models.model import Model
-from app.ml.nested import meaning
+from app.ml.nested import PLAIN, meaning
 from app.ml.preparation.target import Target, read_target
 from app.ml.statistics.intervals import CONFIDENCE, Resamples
 from app.ml.statistics.resampling import Rows
@@ -72,12 +72,13 @@ def column_faults(header: Header, target: str | None, columns: Sequence[TableCol
 def trainings(receipt: Mapping[str, JSON], data_digest: str) -> list[Mapping[str, JSON]]:
     """The receipts of what has learned from this dataset: the model, or its members that were there before.
 
-    Of a batch that was fed to a model, all rows with a target were learned: its receipt holds none out.
+    Batches that were fed to a model, and rows that fitted a calibrator, have receipts that hold none out.
     """
+    further = [*receipt.get("batches", []), *(one["data_digest"] for one in receipt.get("calibrations", []))]
+    fed: list[Mapping[str, JSON]] = [{"data_digest": data_digest}] if data_digest in further else []
     if "members" in receipt:
-        return [one for member in receipt["members"] for one in trainings(member["receipt"], data_digest)]
+        return [*(one for member in receipt["members"] for one in trainings(member["receipt"], data_digest)), *fed]
     if "training" in receipt:
-        fed: list[Mapping[str, JSON]] = [{"data_digest": data_digest}] if data_digest in receipt["batches"] else []
         return [*trainings(receipt["training"], data_digest), *fed]
     return [receipt] if receipt.get("data_digest") == data_digest else []
 
@@ -145,7 +146,7 @@ def evaluate_table(
     values, probabilities, accepted, ends = _predicted(model, table, stages)
     stages(0.8, "measuring")
     rows = Rows(Resamples.of(target.rows.size, rng))
-    means = meaning(model.algorithm, model.params, model.task)
+    means = PLAIN if model.calibrators else meaning(model.algorithm, model.params, model.task)
     if model.task.of_numbers:
         intervals = None if ends is None else interval_report(model, values, ends, target.y)
         return EvaluatedModel(of_numbers(target.y, values, rows, means), target.rows, {}, values, intervals)

@@ -1,0 +1,109 @@
+"""Reliability of probabilities: observed shares of classes beside predicted ones, bin by bin, with error bars."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.contract.labels import Class, Label
+from app.ml.evaluation.metrics import losses
+from app.ml.statistics.calibration_error import Gaps, calibration_error
+from app.ml.statistics.intervals import CONFIDENCE, Resamples
+from app.ml.statistics.metric_value import Metric, proportion
+from app.wire import Wire
+
+Strategy: TypeAlias = Literal["uniform", "quantile"]
+
+
+class ReliabilityBin(Wire):
+    """Rows whose predicted probability of a class lies in one range."""
+
+    lower_edge: float = Field(description="Smallest probability of the bin, which belongs to the bin below it.")
+    upper_edge: float = Field(description="Largest probability of the bin, which belongs to it.")
+    rows: int = Field(description="Number of rows of the bin.")
+    mean_probability: float = Field(description="Mean of the predicted probabilities of the class.")
+    observed_share: Metric = Field(description="Share of the rows that are of the class.")
+
+
+class ClassReliability(Wire):
+    """Reliability curve of the probabilities of one class."""
+
+    label: Label = Field(description="Class whose probability is predicted.")
+    expected_calibration_error: Metric = Field(
+        description="Mean distance of the observed share from the mean probability over the bins, weighted by rows."
+    )
+    bins: list[ReliabilityBin] = Field(description="Bins that have rows, in ascending order of probability.")
+
+
+class Reliability(Wire):
+    """Quality of predicted probabilities on rows."""
+
+    metrics: list[Metric] = Field(
+        description="Expected calibration error, log loss and Brier score. Of two classes the error is that of the "
+        "second, of more the mean over the classes."
+    )
+    curves: list[ClassReliability] = Field(
+        description="Reliability curve of the second of two classes, or of each of more."
+    )
+
+
+class Bins(NamedTuple):
+    """How probabilities are divided into bins, and the confidence level of what is found in them."""
+
+    n_bins: int = 10
+    strategy: Strategy = "uniform"
+    confidence: float = CONFIDENCE
+
+    def edges(self, p: Vector) -> Vector:
+        """(b + 1,) ascending."""
+        even = np.linspace(0, 1, self.n_bins + 1)
+        return even if self.strategy == "uniform" else np.unique(np.quantile(p, even))
+
+
+def reliability(
+    truth: Labels,
+    probabilities: Matrix,
+    classes: Sequence[Class],
+    draws: Resamples,
+    bins: Bins,
+) -> Reliability:
+    """Of probabilities (n, k) of rows whose classes have the codes `truth` (n,)."""
+    codes = range(1, 2) if len(classes) == 2 else range(len(classes))
+    curves, gaps = [], []
+    for code in codes:
+        curve, own = _curve(truth == code, probabilities[:, code], classes[code], draws, bins)
+        curves.append(curve)
+        gaps.append(own)
+    error = calibration_error(gaps, truth.size, confidence=bins.confidence)
+    others = losses(truth, probabilities, draws, confidence=bins.confidence)
+    return Reliability(metrics=[error, *others], curves=curves)
+
+
+def _curve(
+    inside: NDArray[np.bool_], p: Vector, label: Class, draws: Resamples, bins: Bins
+) -> tuple[ClassReliability, Gaps]:
+    edges = bins.edges(p)
+    count = max(1, edges.size - 1)
+    codes = np.searchsorted(edges[1:-1], p)
+    gaps = Gaps.of(inside - p, codes, count, draws)
+    rows, hits, sums = (np.bincount(codes, of, count) for of in (None, inside * 1.0, p))
+    curve = ClassReliability(
+        label=label,
+        expected_calibration_error=calibration_error([gaps], p.size, str(label), bins.confidence),
+        bins=[
+            ReliabilityBin(
+                lower_edge=float(edges[b]),
+                upper_edge=float(edges[min(b + 1, edges.size - 1)]),
+                rows=int(rows[b]),
+                mean_probability=float(sums[b] / rows[b]),
+                observed_share=proportion(
+                    "observed_share", int(hits[b]), int(rows[b]), str(label), confidence=bins.confidence
+                ),
+            )
+            for b in np.flatnonzero(rows).tolist()
+        ],
+    )
+    return curve, gaps

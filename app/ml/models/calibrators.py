@@ -1,0 +1,54 @@
+"""Calibrators of a stored classifier: they follow its own probabilities, one after the other."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
+
+from app.ml.contract.algorithm import JSON, Algorithm, Matrix
+from app.ml.numerics.class_probabilities.calibrator import Calibrator
+from app.ml.numerics.class_probabilities.calibrator import calibrated as mapped
+
+Calibrators: TypeAlias = tuple[Calibrator, ...]
+CALIBRATED = "calibrators."
+"""In the names of their arrays: models with any have a format of their own."""
+
+
+def calibrated(calibrators: Calibrators, algorithm: Algorithm[Any, Any]) -> Algorithm[Any, Any]:
+    """The algorithm whose probabilities are calibrated; its explanations and outputs are as before."""
+    if not calibrators:
+        return algorithm
+    fitted = algorithm.predict
+
+    def predict(params: Any, state: Any, x: Matrix) -> Matrix:
+        probabilities = fitted(params, state, x)
+        for one in calibrators:
+            probabilities = mapped(one, probabilities)
+        return probabilities
+
+    return replace(algorithm, predict=predict, degrees=lambda _: False)
+
+
+def packed(calibrators: Calibrators, path: str, arrays: dict[str, NDArray[Any]]) -> dict[str, JSON]:
+    """Fields of a document, none without calibrators; arrays go into `arrays` under this path."""
+    if not calibrators:
+        return {}
+    for number, one in enumerate(calibrators):
+        arrays |= {f"{path}{CALIBRATED}{number}.{name}": array for name, array in one._asdict().items()}
+    return {"calibrators": len(calibrators)}
+
+
+def unpacked(document: JSON, path: str, arrays: Mapping[str, NDArray[Any]], classes: int) -> Calibrators:
+    """Raises KeyError, TypeError or ValueError for what was not packed so. classes: of the model."""
+    found = tuple(
+        Calibrator(*(arrays[f"{path}{CALIBRATED}{number}.{name}"] for name in Calibrator._fields))
+        for number in range(document.get("calibrators", 0))
+    )
+    if not _are_sound(found, classes):
+        raise ValueError("calibrators")
+    return found
+
+
+def _are_sound(calibrators: Sequence[Calibrator], classes: int) -> bool:
+    return all(classes > 1 and one.is_sound(classes) for one in calibrators)

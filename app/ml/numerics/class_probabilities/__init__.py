@@ -1,0 +1,1 @@
+"""Maps from the probabilities of a classifier to calibrated ones."""

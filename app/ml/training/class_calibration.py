@@ -1,0 +1,58 @@
+"""Calibration of a stored classifier: maps that some rows fit, and probabilities that other rows measure."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from app.ml.evaluation.evaluation import NO_OPTIONS, Evaluation, of_classes
+from app.ml.evaluation.reliability import Bins, Reliability, reliability
+from app.ml.models.model import Model
+from app.ml.numerics.class_probabilities.calibrator import Calibrator, Method, calibrated
+from app.ml.statistics.intervals import Resamples
+from app.ml.statistics.resampling import Rows
+from app.ml.training.calibration_rows import PredictedRows
+
+MANY = 1000
+"""Rows from which on isotonic maps are seldom worse than sigmoids (Niculescu-Mizil & Caruana 2005)."""
+
+
+class MeasuredProbabilities(NamedTuple):
+    """The probabilities before and after calibration, on rows that neither fit has seen."""
+
+    before: Reliability
+    after: Reliability
+    evaluation: Evaluation
+    """Of the calibrated model."""
+
+
+def calibrate(model: Model, rows: PredictedRows, method: Method) -> Model:
+    """The model with one more calibrator, fitted to these rows."""
+    one = Calibrator.of(method, rows.probabilities, rows.codes)
+    return replace(model, calibrators=(*model.calibrators, one))
+
+
+def measure(after: Model, rows: PredictedRows, bins: Bins, seed: int) -> MeasuredProbabilities:
+    """after: the calibrated model. rows: with the probabilities before its last calibrator."""
+    classes, truth = after.classes or (), rows.codes
+    draws = Resamples.of(truth.size, np.random.Generator(np.random.PCG64(seed)))
+    new = calibrated(after.calibrators[-1], rows.probabilities)
+    before, now = (reliability(truth, p, classes, draws, bins) for p in (rows.probabilities, new))
+    known, options = after.algorithm.known, NO_OPTIONS._replace(numbers=rows.numbers)
+    accepted = None if known is None else known(after.params, new)
+    assigned, counted = new.argmax(axis=1), Rows(draws)
+    found = of_classes(truth, assigned, new, counted, classes=classes, options=options, accepted=accepted)
+    return MeasuredProbabilities(before, now, found)
+
+
+def doubts(model: Model, method: Method, rows: PredictedRows) -> Iterator[str]:
+    """Warnings about the maps of a calibrated model, which these rows fitted."""
+    if method == "isotonic" and rows.codes.size < MANY:
+        yield (
+            f"{rows.codes.size} rows fitted the isotonic maps: with fewer than {MANY} they follow chance, and sigmoid "
+            "maps are mostly better."
+        )
+    coef = model.calibrators[-1].coef
+    if len(coef) and (coef[:, 0] <= 0).any():
+        yield "A map does not rise: rows with a higher probability of a class were not more often of it."

@@ -1,0 +1,87 @@
+"""Reliability curves and the expected calibration error against scikit-learn, a definition and a known truth."""
+
+import numpy as np
+import pytest
+from sklearn.calibration import calibration_curve
+from sklearn.metrics import brier_score_loss, log_loss
+
+from app.ml.evaluation.reliability import Bins, reliability
+from app.ml.statistics.calibration_error import Gaps, calibration_error
+from app.ml.statistics.intervals import Resamples
+
+
+def drawn(rng, rows, slope):
+    """Probabilities, and classes whose log odds are `slope` times those of the probabilities."""
+    p = rng.random(rows)
+    share = p**slope / (p**slope + (1 - p) ** slope)
+    return p, (rng.random(rows) < share).astype(np.intp)
+
+
+def measured(p, y, **bins):
+    draws = Resamples.of(y.size, np.random.default_rng(0))
+    return reliability(y, np.column_stack([1 - p, p]), ("no", "yes"), draws, Bins(**bins))
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+def test_curves_and_metrics_are_those_of_scikit_learn(strategy):
+    p, y = drawn(np.random.default_rng(1), 700, 0.5)
+    found = measured(p, y, n_bins=8, strategy=strategy)
+    (curve,) = found.curves
+    shares, means = calibration_curve(y, p, n_bins=8, strategy=strategy)
+    np.testing.assert_allclose([one.mean_probability for one in curve.bins], means, rtol=1e-12)
+    np.testing.assert_allclose([one.observed_share.value for one in curve.bins], shares, rtol=1e-12)
+    assert sum(one.rows for one in curve.bins) == 700
+    assert all(one.observed_share.lower < one.observed_share.value < one.observed_share.upper for one in curve.bins)
+    values = {metric.name: metric.value for metric in found.metrics}
+    weights = np.array([one.rows for one in curve.bins]) / 700
+    assert values["expected_calibration_error"] == pytest.approx(weights @ np.abs(shares - means), rel=1e-12)
+    assert values["log_loss"] == pytest.approx(log_loss(y, p), rel=1e-12)
+    assert values["brier"] == pytest.approx(brier_score_loss(y, p), rel=1e-12)
+
+
+def test_of_three_classes_the_error_is_the_mean_over_them():
+    rng = np.random.default_rng(2)
+    p = rng.dirichlet(np.ones(3), 400)
+    y = rng.integers(0, 3, 400)
+    found = reliability(y, p, ("a", "b", "c"), Resamples.of(400, rng), Bins())
+    assert [curve.label for curve in found.curves] == ["a", "b", "c"]
+    errors = [curve.expected_calibration_error.value for curve in found.curves]
+    assert found.metrics[0].value == pytest.approx(np.mean(errors), rel=1e-12)
+    assert found.metrics[0].lower > 0
+
+
+def test_a_higher_confidence_widens_every_interval():
+    p, y = drawn(np.random.default_rng(3), 300, 0.5)
+    narrow, wide = measured(p, y, confidence=0.8), measured(p, y, confidence=0.99)
+    pairs = [*zip(narrow.metrics, wide.metrics, strict=True)]
+    pairs += [
+        (a.observed_share, b.observed_share) for a, b in zip(narrow.curves[0].bins, wide.curves[0].bins, strict=True)
+    ]
+    for one, other in pairs:
+        assert (one.confidence, other.confidence) == (0.8, 0.99)
+        assert other.upper - other.lower > one.upper - one.lower
+
+
+def test_rows_in_one_bin_and_rows_without_error_have_a_defined_error():
+    everywhere = measured(np.full(50, 0.3), np.repeat([0, 1], 25), strategy="quantile")
+    assert everywhere.metrics[0].value == pytest.approx(0.2, rel=1e-12)
+    perfect = measured(np.repeat([0.0, 1.0], 25), np.repeat([0, 1], 25))
+    assert (perfect.metrics[0].value, perfect.metrics[0].lower) == (0.0, None)
+
+
+@pytest.mark.parametrize(("slope", "rows", "least"), [(1.0, 300, 0.9), (0.5, 300, 0.9), (0.8, 700, 0.9)])
+def test_intervals_hold_the_error_of_the_model(slope, rows, least):
+    """The error of these bins for all rows there are, of calibrated probabilities and of such that are too sure."""
+    rng, edges = np.random.default_rng(4), Bins().edges(np.zeros(0))
+
+    def gaps(p, left, draws):
+        return Gaps.of(left, np.searchsorted(edges[1:-1], p), 10, draws)
+
+    p = (np.arange(200_000) + 0.5) / 200_000
+    whole = gaps(p, p**slope / (p**slope + (1 - p) ** slope) - p, Resamples.none(p.size))
+    truth, held = np.abs(whole.found).sum(), []
+    for _ in range(40):
+        p, y = drawn(rng, rows, slope)
+        found = calibration_error([gaps(p, y - p, Resamples.of(rows, rng))], rows)
+        held.append(found.lower <= truth <= found.upper)
+    assert np.mean(held) >= least
