@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from app.errors import StartFailed
-from app.lean import without_optional
+from app.process_memory import without_optional
 from app.settings import Settings
 
 

@@ -11,8 +11,8 @@ import uvicorn
 from app import logs
 from app.api.fast.head import LAST
 from app.api.fast.route import Application
-from app.lean import settle
 from app.ports import accepts, listen, refuse_new
+from app.process_memory import settle
 from app.settings import Settings
 
 HANDSHAKE_SECONDS = 0.01

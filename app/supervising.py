@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from app.disk import Reserve
+from app.disk_space import Reserve
 from app.embedded import Child
 
 LOOK_SECONDS = 0.25

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import processes
-from app.disk import Reserve, free
+from app.disk_space import Reserve, free
 from app.embedded import Child, Stack
 from app.errors import StartFailed
 from app.ports import address, listen

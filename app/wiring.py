@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from app.queue import make_celery, publish
 from app.services.admission import Admission
 from app.services.attempts import Attempts
-from app.services.census import Census
+from app.services.database_counts import Census
 from app.services.datasets import Datasets
 from app.services.jobs import Jobs
 from app.services.models import Models
@@ -19,9 +19,9 @@ from app.services.readiness import Dependencies
 from app.services.recovery import Recovery
 from app.services.submission import Submission
 from app.settings import Settings
-from app.store.cache import Cache
 from app.store.engine import make_engine
-from app.store.work import WorkFactory
+from app.store.model_cache import Cache
+from app.store.unit_of_work import WorkFactory
 
 
 @dataclass(frozen=True)

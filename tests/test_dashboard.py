@@ -17,8 +17,8 @@ SUFFIXES = {"counter": ["_total"], "gauge": [""], "histogram": ["_bucket", "_sum
 @pytest.fixture(scope="module")
 def exposed(client, services):
     """Names of samples → their labels, of an API and a worker."""
+    from workers.job_slots import Runner
     from workers.metrics_server import Measured
-    from workers.runner import Runner
     from workers.trainers import Trainers
 
     trainers = Trainers()

@@ -19,8 +19,8 @@ import pytest
 from redis import Redis
 
 from app.embedded import Folder, Stack
-from app.embedded.child import LAUNCH
-from app.embedded.folder import CAP_DAC_READ_SEARCH
+from app.embedded.child_process import LAUNCH
+from app.embedded.data_folder import CAP_DAC_READ_SEARCH
 from app.embedded.postgres import postgres
 from app.embedded.redis import broker
 from app.errors import StartFailed

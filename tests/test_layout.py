@@ -28,7 +28,7 @@ SHARED_NAMES = {
     # a query and its statistics
     "intervals",
     # a step that several rooms have: the room says of what
-    *("columns", "cost", "losses", "rows", "scaling", "splits", "protocol", "rejection", "validation"),
+    *("columns", "cost", "losses", "rows", "scaling", "splits", "rejection", "validation"),
 }
 
 

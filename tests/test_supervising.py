@@ -5,14 +5,14 @@ import sys
 
 import pytest
 
-from app.disk import Reserve
+from app.disk_space import Reserve
 from app.embedded import Child, Folder
 from app.supervising import LOOK_SECONDS, Silence, Watched
 
 BEATING = """
 import sys, time
 from pathlib import Path
-from workers.pulse import beat
+from workers.heartbeat import beat
 beat(Path(sys.argv[1]))
 time.sleep(600)
 """

@@ -14,11 +14,11 @@ from app.broker import QUEUE
 from app.logs import configure
 from app.settings import Settings
 from app.wiring import build
+from workers.heartbeat import beat
+from workers.job_slots import Runner
 from workers.metrics_server import serve
-from workers.pulse import beat
-from workers.runner import Runner
+from workers.periodic_duties import Tending
 from workers.tasks import register
-from workers.tending import Tending
 from workers.trainers import Trainers
 
 CANARY_EXPIRY_SECONDS = 3600

@@ -13,7 +13,7 @@ from typing import IO
 
 import pyarrow as pa
 
-from app.disk import NO_ROOM
+from app.disk_space import NO_ROOM
 from app.errors import StorageFull
 
 LARGE = 1 << 16

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from app.broker import DROPPED
 from app.wiring import Services
-from workers.runner import Runner
+from workers.job_slots import Runner
 
 log = structlog.get_logger(__name__)
 

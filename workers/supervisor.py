@@ -24,18 +24,18 @@ from uuid import UUID
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.disk import crowded
+from app.disk_space import crowded
 from app.errors import Cancelled, LeaseLost, OutOfMemory, StorageFull, TrainerCrashed, ValiantError
 from app.schemas.datasets import Dataset
 from app.schemas.jobs import JobState
 from app.schemas.problems import Problem
 from app.services.submission import sheet
 from app.store.aliases import Pointer
-from app.store.claims import Claim
+from app.store.job_records import Claim
 from app.wiring import Services
-from workers import frames
-from workers.group import TAKEN
-from workers.messages import Bytes, Order, read_outcome
+from workers import trainer_frames as frames
+from workers.parallel_fits import TAKEN
+from workers.trainer_messages import Bytes, Order, read_outcome
 from workers.trainers import Trainer
 
 log = structlog.get_logger(__name__)

@@ -10,7 +10,7 @@ from app.ingest.chunks import payload_of
 from app.ml.job import Table, WrittenTable
 from app.ml.tables.column_sheet import describe
 from app.ml.tables.data_sheet import Chunks, Remark
-from workers import frames
+from workers import trainer_frames as frames
 from workers.mapped_dataset import spooled
 
 

@@ -11,7 +11,7 @@ from celery.worker import state
 from kombu.asynchronous import get_event_loop
 
 from app.broker import CANARY, LEND, RUN
-from workers.runner import Runner
+from workers.job_slots import Runner
 
 LEAVING_SECONDS = 0.002
 """A task that has returned leaves its slot within about so long."""

@@ -18,13 +18,13 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from app.lean import without_optional
 from app.ml.numerics.jit import cache_folder, load
 from app.ml.operations import kinds
 from app.ml.training.receipt import libraries
+from app.process_memory import without_optional
 from workers import trainer
-from workers.group import die_with
-from workers.protocol import ALIVE, END, REQUEST, RESPONSE, RUNNING, START
+from workers.parallel_fits import die_with
+from workers.template_protocol import ALIVE, END, REQUEST, RESPONSE, RUNNING, START
 
 LAZY = "scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.spatial.distance", "scipy.special"
 """Modules that scipy imports with their first use."""

@@ -21,10 +21,10 @@ from app.errors import OutOfMemory, ValiantError
 from app.ml.job import Outcome
 from app.ml.operations import kinds
 from app.schemas.problems import Problem
-from workers import frames
+from workers import trainer_frames as frames
 from workers.curves import Curves
-from workers.group import Group, die_with
-from workers.messages import Order, read_inputs, write_outcome
+from workers.parallel_fits import Group, die_with
+from workers.trainer_messages import Order, read_inputs, write_outcome
 
 REPORT_SECONDS = 0.1
 """Seconds between two reports of progress, at least."""

@@ -13,7 +13,7 @@ from typing import IO
 
 import structlog
 
-from workers.protocol import ALIVE, END, KILL, REQUEST, RESPONSE, RUNNING, START
+from workers.template_protocol import ALIVE, END, KILL, REQUEST, RESPONSE, RUNNING, START
 
 log = structlog.get_logger(__name__)
 

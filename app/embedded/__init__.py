@@ -13,8 +13,8 @@ from typing import Self
 
 from pydantic import SecretStr
 
-from app.embedded.child import Child, end_leftovers
-from app.embedded.folder import Folder
+from app.embedded.child_process import Child, end_leftovers
+from app.embedded.data_folder import Folder
 from app.embedded.postgres import postgres
 from app.embedded.postgres import url as database_url
 from app.embedded.redis import broker, broker_url, cache, cache_url

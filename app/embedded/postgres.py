@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import psycopg
 
-from app.embedded.child import Child, end_leftovers
-from app.embedded.folder import Folder
+from app.embedded.child_process import Child, end_leftovers
+from app.embedded.data_folder import Folder
 from app.errors import StartFailed
 
 USER = "valiant"

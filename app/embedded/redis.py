@@ -10,8 +10,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from app.embedded.child import Child
-from app.embedded.folder import Folder
+from app.embedded.child_process import Child
+from app.embedded.data_folder import Folder
 from app.errors import StartFailed
 
 BROKER = {"appendonly": "yes", "appendfsync": "everysec", "maxmemory-policy": "noeviction"}

@@ -120,7 +120,7 @@ def _names(text: bytes) -> tuple[str, ...] | None:
 
 
 def _read(text: bytes, at: int, form: int, most: int) -> Table | None:
-    """By compiled code where it is there: see `app.services.compiling`."""
+    """By compiled code where it is there: see `app.services.kernel_loading`."""
     return (read_table if scan_small.ready else interpreted)(text, at, form, most)
 
 

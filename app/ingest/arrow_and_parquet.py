@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 
 from app.errors import Fault, InvalidData, place
 from app.ingest.arrow_types import own_type
-from app.ingest.options import ReadOptions
-from app.ingest.reading import Reading, check_names, refuse
-from app.ingest.source import Limits, Source
+from app.ingest.reader_result import Reading, check_names, refuse
+from app.ingest.upload_options import ReadOptions
+from app.ingest.uploaded_file import Limits, Source
 
 BATCH_ROWS = 1 << 16
 BATCH_CELLS = 1 << 22

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from app.errors import Fault, InvalidData, place
-from app.ingest.reading import Reading, refuse
-from app.ingest.source import Limits
-from app.ml.contract.moments import TIME
+from app.ingest.reader_result import Reading, refuse
+from app.ingest.uploaded_file import Limits
+from app.ml.contract.dates_and_times import TIME
 from app.ml.tables.data_sheet import Remark
 
 _EARLIEST, _LATEST = (

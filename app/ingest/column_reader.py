@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from app.ingest.forms import Form, read_as
-from app.ingest.readings import Way
+from app.ingest.notation_candidates import Way
+from app.ingest.type_inference import Form, read_as
 from app.ml.contract.columns import ColumnKind
-from app.ml.contract.moments import TIME
+from app.ml.contract.dates_and_times import TIME
 from app.ml.contract.notation import Notation, read_and_misfits, without_missing
 
 NAMED = 5

@@ -8,9 +8,9 @@ from itertools import count, islice, pairwise
 from typing import NamedTuple
 
 from app.errors import Fault, place
-from app.ingest.options import HeaderRow, ReadOptions
-from app.ingest.reading import check_names, refuse
-from app.ingest.source import BOM, HEAD, NOT_UTF8, Limits
+from app.ingest.reader_result import check_names, refuse
+from app.ingest.upload_options import HeaderRow, ReadOptions
+from app.ingest.uploaded_file import BOM, HEAD, NOT_UTF8, Limits
 from app.ml.contract.notation import MISSING
 
 HEADER_BYTES = 4 << 20

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from app.errors import Fault, place
-from app.ingest.reading import refuse
+from app.ingest.reader_result import refuse
 
 READ = 1 << 18
 """Characters read at a time."""

@@ -13,9 +13,9 @@ from numpy.lib import format as npy_format
 
 from app.errors import InvalidData
 from app.ingest.arrow_types import own_type
-from app.ingest.options import ReadOptions
-from app.ingest.reading import Reading, check_names
-from app.ingest.source import Limits, Source
+from app.ingest.reader_result import Reading, check_names
+from app.ingest.upload_options import ReadOptions
+from app.ingest.uploaded_file import Limits, Source
 
 BLOCK_BYTES = 4 << 20
 HEADER_LENGTH = 10_000

@@ -15,18 +15,21 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from app.disk import NO_ROOM
+from app.disk_space import NO_ROOM
 from app.errors import InvalidData, StorageFull, ValiantError
-from app.ingest import arrow_and_parquet, delimited, jsonl, npy, workbook
+from app.ingest import arrow_and_parquet, npy
+from app.ingest import csv_reader as delimited
+from app.ingest import excel_workbook as workbook
+from app.ingest import json_lines as jsonl
 from app.ingest.arrow_types import Settled
 from app.ingest.chunks import write_chunks
-from app.ingest.options import ReadOptions
+from app.ingest.data_sheets import compared, sheets
+from app.ingest.file_format_detection import recognise
+from app.ingest.kind_overrides import recast
 from app.ingest.protocol import LENGTH, Order, Parsed, ParseResponse, Refusal, out_of_memory
-from app.ingest.reading import Reading
-from app.ingest.recast import recast
-from app.ingest.recognising import recognise
-from app.ingest.sheets import compared, sheets
-from app.ingest.source import Limits, Source
+from app.ingest.reader_result import Reading
+from app.ingest.upload_options import ReadOptions
+from app.ingest.uploaded_file import Limits, Source
 from app.schemas.datasets import FileFormat, FileReading
 
 STATM = Path("/proc/self/statm")

@@ -3,8 +3,8 @@
 from struct import Struct
 
 from app.errors import Fault, InvalidData
-from app.ingest.options import ReadOptions
-from app.ingest.source import Limits
+from app.ingest.upload_options import ReadOptions
+from app.ingest.uploaded_file import Limits
 from app.ml.tables.data_sheet import Column
 from app.schemas.datasets import FileFormat, FileReading
 from app.wire import Wire

@@ -18,9 +18,9 @@ from app.schemas.datasets import FileFormat
 from app.schemas.jobs import JobState
 from app.schemas.problems import Problem
 from app.settings import Settings
-from app.store.claims import Capable, Claim
+from app.store.job_records import Capable, Claim
 from app.store.new_ids import uuid7
-from app.store.work import Work, WorkFactory
+from app.store.unit_of_work import Work, WorkFactory
 
 END_SECONDS = 3600.0
 """So long the end of an attempt is kept in memory while the database is away or its disk is full."""

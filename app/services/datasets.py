@@ -10,19 +10,19 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from app.disk import demand_room
+from app.disk_space import demand_room
 from app.errors import DatasetNotFound, Fault, InvalidRequest, StorageFull
-from app.ingest.options import ReadOptions
 from app.ingest.parser import Parser
 from app.ingest.protocol import Order, Parsed
-from app.ingest.source import Limits
+from app.ingest.upload_options import ReadOptions
+from app.ingest.uploaded_file import Limits
 from app.ml.contract.column_names import no_column
 from app.ml.tables.column_statistics import iso
 from app.references import NAME_LENGTH, is_dataset_name
 from app.schemas.datasets import Dataset, DatasetPage, FileFormat, Rows
 from app.settings import Settings
 from app.store.new_ids import uuid7
-from app.store.work import Work, WorkFactory
+from app.store.unit_of_work import Work, WorkFactory
 
 UNNAMED = "dataset"
 MOST_CELLS = 1_000_000

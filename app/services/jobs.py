@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from app.schemas.jobs import Job, JobPage, JobState
-from app.store.work import WorkFactory
+from app.store.unit_of_work import WorkFactory
 
 
 class Jobs:

@@ -5,10 +5,10 @@ from itertools import count
 
 from app.errors import PreconditionFailed
 from app.schemas.models import Alias, AliasHistory, Model, ModelPage, ModelVersion, Report
-from app.services.loading import chunks, opened, stored
-from app.services.pointers import Pointers
+from app.services.model_loading import chunks, opened, stored
+from app.services.version_pointers import Pointers
 from app.store.aliases import Pointer
-from app.store.work import WorkFactory
+from app.store.unit_of_work import WorkFactory
 
 
 class Models:

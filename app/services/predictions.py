@@ -18,16 +18,16 @@ from app.ml.models.included_outputs import predict_with
 from app.ml.models.model import Model, Predicted
 from app.ml.tables.rows import Incoming
 from app.services.batching import Batching
-from app.services.compiling import Compiling
-from app.services.loading import opened, stored
-from app.services.memory import ModelMemory
-from app.services.pointers import Found, Pointers
+from app.services.kernel_loading import Compiling
+from app.services.model_loading import opened, stored
+from app.services.model_memory import ModelMemory
+from app.services.prediction_counts import Level, Tally
 from app.services.single_flight import SingleFlight, within
-from app.services.tally import Level, Tally
+from app.services.version_pointers import Found, Pointers
 from app.settings import KiB, MiB, Settings
 from app.store.aliases import Pointer
-from app.store.cache import Cache
-from app.store.work import WorkFactory
+from app.store.model_cache import Cache
+from app.store.unit_of_work import WorkFactory
 from app.suggestions import no_such
 
 _UNTIMED = nullcontext()

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from sqlalchemy import QueuePool
 
 from app.services.attempts import AttemptCounts
-from app.services.census import Census
+from app.services.database_counts import Census
 from app.services.predictions import Predictions
 
 if TYPE_CHECKING:

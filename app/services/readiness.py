@@ -8,10 +8,10 @@ from celery import Celery
 
 from app.queue import reachable
 from app.schemas.health import Check
-from app.services.pointers import Pointers
 from app.services.single_flight import SingleFlight, within
-from app.store.cache import Cache
-from app.store.work import WorkFactory
+from app.services.version_pointers import Pointers
+from app.store.model_cache import Cache
+from app.store.unit_of_work import WorkFactory
 from migrations import current
 
 CHECK_SECONDS = 0.5

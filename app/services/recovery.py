@@ -11,8 +11,8 @@ from app.errors import WorkerLost
 from app.schemas.problems import Problem
 from app.services.attempts import AttemptCounts, backoff
 from app.settings import Settings
-from app.store.claims import ExpiredLease
-from app.store.work import WorkFactory
+from app.store.job_records import ExpiredLease
+from app.store.unit_of_work import WorkFactory
 
 log = structlog.get_logger(__name__)
 

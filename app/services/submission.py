@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
-from app.disk import demand_room
+from app.disk_space import demand_room
 from app.errors import Fault, IdempotencyConflict, InvalidRequest, QueueFull
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.columns import TableColumn
@@ -21,9 +21,9 @@ from app.schemas.jobs import Job
 from app.schemas.models import ModelVersion
 from app.services.partial_check import further_faults
 from app.settings import Settings
-from app.store.claims import NewJob, Pinned
+from app.store.job_records import NewJob, Pinned
 from app.store.new_ids import uuid7
-from app.store.work import Work, WorkFactory
+from app.store.unit_of_work import Work, WorkFactory
 
 
 class _Understood(NamedTuple):

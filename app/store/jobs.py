@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from app.errors import Fault, InvalidRequest, JobNotFound
 from app.schemas.jobs import Job, JobPage, JobState
-from app.store.claims import Kept, NewJob
-from app.store.described import read_jobs
+from app.store.job_descriptions import read_jobs
+from app.store.job_records import Kept, NewJob
 from app.store.job_states import ENDED, NOW, PLAIN, move, record
 from app.store.paging import newest, of
 from app.store.tables import DatasetRow, JobRow

@@ -17,7 +17,7 @@ from app.errors import LeaseLost
 from app.ml.job import Result
 from app.schemas.jobs import JobState
 from app.schemas.problems import Problem
-from app.store.claims import Capable, Claim, ExpiredLease
+from app.store.job_records import Capable, Claim, ExpiredLease
 from app.store.job_states import ENDED, NOW, PLAIN, UNLEASED, move
 from app.store.tables import JobRow
 

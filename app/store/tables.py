@@ -102,7 +102,7 @@ class JobRow(Base):
     first_response: Mapped[dict[str, Any] | None] = mapped_column("first_answer")
     """The first response to the client, if it gave a key: a replay returns the same."""
     inputs: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
-    """The job's references, `app.store.claims.Pinned`; empty in rows of releases that knew no other kind than train."""
+    """The job's references, `app.store.job_records.Pinned`; empty in rows of releases that knew only trainings."""
     dataset_id: Mapped[UUID | None]
     """The first of its datasets."""
     model: Mapped[str | None]

@@ -10,7 +10,7 @@ import pytest
 
 from app import ports, processes
 from app.store.engine import make_engine
-from app.store.work import WorkFactory
+from app.store.unit_of_work import WorkFactory
 
 ROWS = json.dumps({"columns": ["length", "width", "size"], "data": [[5.1, 0.2, "small"]]})
 STALE = "x-model-stale-seconds"

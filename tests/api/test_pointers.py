@@ -15,7 +15,7 @@ from app.errors import ModelNotFound
 from app.main import create_app
 from app.ml.contract.model_reference import VersionRef
 from app.services.models import Models
-from app.services.pointers import Pointers
+from app.services.version_pointers import Pointers
 
 ROWS = {"columns": ["length", "width", "size"], "data": [[5.1, 0.2, "small"]]}
 MATRIX = {"inputs": [{"name": "width", "shape": [1], "datatype": "FP64", "data": [0.2]},

@@ -16,7 +16,7 @@ import numpy as np
 from app.ml import nested
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import Data, Task
-from workers.group import TAKEN, Group
+from workers.parallel_fits import TAKEN, Group
 
 
 def main(rows: int) -> None:

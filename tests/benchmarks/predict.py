@@ -22,7 +22,6 @@ from uvicorn.server import ServerState
 
 from app import logs
 from app.api.fast.connection import Receiver
-from app.lean import settle
 from app.main import create_app
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.model_reference import VersionRef
@@ -30,7 +29,8 @@ from app.ml.models.model import decode
 from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
-from app.services.pointers import Found, _Known
+from app.process_memory import settle
+from app.services.version_pointers import Found, _Known
 from app.settings import Settings
 from app.store.aliases import Pointer
 from app.wiring import build

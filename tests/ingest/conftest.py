@@ -16,9 +16,9 @@ def _processes_own_limit():
 @pytest.fixture
 def order():
     """An order for the parser with room for everything small."""
-    from app.ingest.options import ReadOptions
     from app.ingest.protocol import Order
-    from app.ingest.source import Limits
+    from app.ingest.upload_options import ReadOptions
+    from app.ingest.uploaded_file import Limits
 
     def make(
         *, name="table", file_format=None, memory_bytes=1 << 30, seconds=60, file_bytes=1 << 30, options=None, **limits

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.errors import InvalidData
-from app.ingest import shapes
-from app.ingest.options import KINDS
-from app.ingest.readings import numbers
+from app.ingest import cell_patterns as shapes
+from app.ingest.notation_candidates import numbers
+from app.ingest.upload_options import KINDS
 from app.ml.contract.columns import ColumnKind
 
 NUMBERS = [f"{i * 3 % 97}.5" for i in range(499)]
@@ -285,7 +285,7 @@ def test_a_kind_that_no_cell_has_is_a_fault(faults):
 
 def test_names_and_codes_cost_no_second_pass(monkeypatch, parse):
     """A file without doubtful columns is read twice, as ever."""
-    from app.ingest import delimited
+    from app.ingest import csv_reader as delimited
 
     opened = []
     rows = delimited._Rows

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from app.errors import BodyTooLarge, InvalidData, StorageFull
+from app.ingest import data_sheets as sheets
 from app.ingest import parser as parser_module
-from app.ingest import sheets
 from app.ingest.parser import Parser
 
 

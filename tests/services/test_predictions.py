@@ -30,12 +30,12 @@ from app.ml.contract.model_reference import VersionRef
 from app.ml.models.model import decode, encode
 from app.ml.numerics import jit
 from app.ml.tables.rows import read_rows
-from app.services.pointers import Pointers
 from app.services.predictions import LOADS, QUICK_BODY, QUICK_SECONDS, Predictions
-from app.store.cache import Cache
+from app.services.version_pointers import Pointers
 from app.store.engine import make_engine
+from app.store.model_cache import Cache
 from app.store.tables import ModelChunkRow, ModelVersionRow
-from app.store.work import WorkFactory
+from app.store.unit_of_work import WorkFactory
 
 MOST = 1_000_000
 

@@ -25,10 +25,10 @@ from app.services.attempts import Attempts
 from app.services.jobs import Jobs
 from app.services.recovery import Recovery
 from app.services.submission import Submission
-from app.store.claims import Capable, Pinned
 from app.store.engine import make_engine
+from app.store.job_records import Capable, Pinned
 from app.store.new_ids import uuid7
-from app.store.work import WorkFactory
+from app.store.unit_of_work import WorkFactory
 
 
 class Desk:
@@ -236,7 +236,7 @@ from app.wiring import build
 from app.ml.jobs.train import TrainRequest
 from app.services.submission import Submission
 from app.settings import Settings
-from app.store.work import Work
+from app.store.unit_of_work import Work
 
 where, request = sys.argv[1:]
 services = build(Settings(), role="api")

@@ -17,7 +17,7 @@ from app.ml.models.golden import check_golden
 from app.ml.models.model import decode
 from app.store.aliases import Pointer
 from app.store.engine import make_engine
-from app.store.work import WorkFactory
+from app.store.unit_of_work import WorkFactory
 from tests.ml.training.test_train import run
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import event, text
 from starlette.testclient import TestClient
 
 from app.errors import DatasetInUse
-from app.store.claims import Capable
+from app.store.job_records import Capable
 
 JOBS, QUEUED, RUNNING, MODELS, DATASETS, MOVES, LIMIT = 20_000, 1_000, 5, 5_000, 5_000, 10_000, 50
 LARGE = {"jobs", "job_transitions", "models", "model_versions", "datasets", "aliases", "alias_moves"}

@@ -59,7 +59,7 @@ class Fleet:
     ):
         """A job for the poison, or an algorithm that has it within, put into the queue as `Submission` does."""
         from app.queue import publish
-        from app.store.claims import NewJob
+        from app.store.job_records import NewJob
         from app.store.new_ids import uuid7
 
         job_id = uuid7()

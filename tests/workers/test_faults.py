@@ -13,7 +13,7 @@ from sqlalchemy import delete
 from app.processes import variables
 from app.schemas.jobs import JobState
 from app.store.tables import WorkerRow
-from workers.tending import EX_TEMPFAIL
+from workers.periodic_duties import EX_TEMPFAIL
 
 
 def succeeded_once(fleet, job_id):
@@ -161,8 +161,8 @@ DEAF = """
 import time
 from app.wiring import build
 from app.settings import Settings
-from workers.runner import Runner
-from workers.tending import Tending
+from workers.job_slots import Runner
+from workers.periodic_duties import Tending
 
 services = build(Settings(), role="worker")
 Tending(services, Runner(services, None, "own"), "valiant.deaf").start()  # and no consumer

@@ -87,7 +87,7 @@ import app
 from app.wiring import build
 from app.main import create_app
 from app.settings import Settings
-from workers.runner import Runner
+from workers.job_slots import Runner
 from workers.trainers import Trainers
 
 settings, iris = Settings(), Path(app.__file__).with_name("samples") / "iris.csv"

@@ -13,8 +13,8 @@ import pytest
 
 from app.ml.contract.columns import TableColumn
 from app.ml.job import Sheet
-from workers import frames
-from workers.messages import Order
+from workers import trainer_frames as frames
+from workers.trainer_messages import Order
 from workers.trainers import Trainers
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from app.api.edge.body import Headers
 from app.errors import NotAcceptable, UnsupportedMediaType
-from app.ingest.options import ENCODINGS, encoding_named
+from app.ingest.upload_options import ENCODINGS, encoding_named
 
 JSON, CSV, NPY, ARROW = "application/json", "text/csv", "application/x-npy", "application/vnd.apache.arrow.stream"
 BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}

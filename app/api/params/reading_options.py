@@ -7,7 +7,7 @@ from fastapi import Depends, Form, Query
 
 from app.errors import Fault, InvalidRequest, place
 from app.formats.strict_json import parse
-from app.ingest.options import ENCODINGS, HeaderRow, ReadOptions, encoding_named
+from app.ingest.upload_options import ENCODINGS, HeaderRow, ReadOptions, encoding_named
 from app.ml.contract.given_kinds import KINDS
 from app.suggestions import one_of, quoted
 

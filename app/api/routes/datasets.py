@@ -12,7 +12,7 @@ from app.api.params.reading_options import OptionsOfForm, OptionsOfQuery
 from app.api.uploads.multipart import FileFormRoute
 from app.api.uploads.spool import Spool, demand_raw, receive
 from app.errors import InvalidData
-from app.ingest.options import ReadOptions
+from app.ingest.upload_options import ReadOptions
 from app.references import NAME_LENGTH, as_id
 from app.schemas.datasets import Dataset, DatasetPage, FileFormat, Rows
 from app.wiring import Services

@@ -62,9 +62,9 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.numerics.clustering.class_centres import class_centres
 from app.ml.numerics.neighbours import metric_space
-from app.ml.numerics.neighbours.found import Neighbours
 from app.ml.numerics.neighbours.metric_space import MetricSpace
 from app.ml.numerics.neighbours.nearest import TREE_COLUMNS, neighbours
+from app.ml.numerics.neighbours.neighbour_lists import Neighbours
 from app.ml.numerics.neighbours.neighbour_votes import shares, votes
 
 BLOCK = 2**18

@@ -3,7 +3,7 @@
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from app.ml.contract.columns import ColumnKind
-from app.ml.contract.moments import DateOrder
+from app.ml.contract.dates_and_times import DateOrder
 
 KindName: TypeAlias = Literal[
     "numeric",

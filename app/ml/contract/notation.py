@@ -5,7 +5,7 @@ theirs.
 
 - A number has digits, a sign, a decimal mark and an exponent; by its notation also a thousands separator, a currency
   in front or behind, or a percent sign. 12.5 % is read as the fraction 0.125.
-- A time is a date in the notation's order, with or without a time of day (`app.ml.contract.moments`).
+- A time is a date in the notation's order, with or without a time of day (`app.ml.contract.dates_and_times`).
 - A truth value is true or false, yes or no, y or n, t or f, 1 or 0.
 - Texts and categories are what is written.
 """
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field, WithJsonSchema
 
-from app.ml.contract.moments import DateOrder, moments
+from app.ml.contract.dates_and_times import DateOrder, moments
 from app.wire import Wire
 
 MISSING = [

@@ -17,9 +17,9 @@ from app.ml.evaluation.cluster_agreement import agreement
 from app.ml.evaluation.cluster_metrics import clustering, related
 from app.ml.evaluation.costs import CostReport, Costs, cost_report
 from app.ml.evaluation.density_metrics import information_criteria
-from app.ml.evaluation.plots import over_predictions
 from app.ml.evaluation.predictions import Predictions
 from app.ml.evaluation.projection_metrics import kept
+from app.ml.evaluation.regression_plots import over_predictions
 from app.ml.evaluation.report import ConfusionMatrix, RejectionCurve, ReportCurve
 from app.ml.evaluation.residuals import Residuals, residuals
 from app.ml.evaluation.tree_metrics import cophenetic

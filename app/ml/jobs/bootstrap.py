@@ -18,9 +18,9 @@ from app.ml.evaluation.validation import Validation
 from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Version
 from app.ml.statistics.refit_statistics import Distribution, Ellipse, Rectangle, distribution, ellipses, rectangle
 from app.ml.tables.rows import read_rows
+from app.ml.training.bootstrap_refits import Numbers, Refits, refit
 from app.ml.training.cost import BASE_SECONDS
 from app.ml.training.plan import Plan, plan
-from app.ml.training.refits import Numbers, Refits, refit
 from app.ml.training.relation_faults import repeated_rows
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet

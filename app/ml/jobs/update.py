@@ -40,11 +40,11 @@ from app.ml.preparation.row_hashes import row_hashes
 from app.ml.preparation.target import Target
 from app.ml.statistics.metric_value import Metric
 from app.ml.tables.casting import kinds_used, recast_columns, training_of
-from app.ml.training.fed_batch import FedBatch, batch_faults, feed, model_faults, read_batch
 from app.ml.training.receipt import libraries
 from app.ml.training.reporting import monitor_curves, readable, unscaled_summary
 from app.ml.training.table_evaluation import EvaluatedModel, evaluate_table, only, split_columns, trainings, warnings
 from app.ml.training.unseen_rows import NOT_KNOWN, Unseen, reuse_of, unseen
+from app.ml.training.update_batch import FedBatch, batch_faults, feed, model_faults, read_batch
 from app.references import DatasetReference
 
 BEFORE, FED, AFTER = 0.4, 0.6, 0.95

@@ -19,8 +19,8 @@ from app.ml.preparation.arrow_columns import UNSEEN
 from app.ml.preparation.functions import Function
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.request import Linearising
-from app.ml.preparation.soundness import checked
 from app.ml.preparation.state import PreparationState
+from app.ml.preparation.stored_state_checks import checked
 from app.ml.preparation.target_encoding import Encoding
 
 FILLS = ".fills"

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.columns import ColumnKind
-from app.ml.contract.moments import moments
+from app.ml.contract.dates_and_times import moments
 from app.ml.preparation.arrow_columns import Raw, RawColumn, codes, distinct, measured
 from app.ml.preparation.request import Constant, Imputation, Strategy
 

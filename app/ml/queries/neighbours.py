@@ -20,7 +20,7 @@ from app.ml.training.reporting import finite
 from app.wire import Body, Wire
 
 if TYPE_CHECKING:
-    from app.ml.numerics.neighbours.found import Neighbours
+    from app.ml.numerics.neighbours.neighbour_lists import Neighbours
 
 MOST_NEIGHBOURS = 100_000
 """Neighbours in one response."""

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from app.ml.contract.columns import ColumnKind
-from app.ml.contract.moments import are_dates
+from app.ml.contract.dates_and_times import are_dates
 from app.ml.contract.notation import MARKERS
 from app.ml.tables.column_statistics import STATISTICS, different
 from app.ml.tables.data_sheet import Chunks, Column, Level, Offer, Remark

@@ -16,7 +16,6 @@ from app.ml.tables.casting import kind_faults, kind_warnings, recast_columns
 from app.ml.training.class_weights import class_weight_faults
 from app.ml.training.column_faults import column_faults, transform_faults
 from app.ml.training.cost import cost_of, encoded_widths, memory_faults
-from app.ml.training.data_faults import value_faults
 from app.ml.training.difficulty import difficulty_faults, difficulty_streaming_fault
 from app.ml.training.feature_choice import chosen_features
 from app.ml.training.groups import group_faults, group_warnings, streaming_fault, units_of
@@ -30,6 +29,7 @@ from app.ml.training.square_table import unprepared
 from app.ml.training.task_choice import chosen_task, classes_of
 from app.ml.training.time_order import time_faults, time_streaming_fault
 from app.ml.training.train_spec import TrainSpec
+from app.ml.training.value_faults import value_faults
 
 
 class Plan(NamedTuple):

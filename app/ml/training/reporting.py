@@ -14,14 +14,14 @@ from app.ml.evaluation.comparisons import corrected, gaps
 from app.ml.evaluation.duplicates import Equal
 from app.ml.evaluation.evaluation import Evaluation
 from app.ml.evaluation.holdout_reuse import held_out
-from app.ml.evaluation.plots import over_input
+from app.ml.evaluation.regression_plots import over_input
 from app.ml.evaluation.report import Conditioning, Report, ReportCurve, Reuse, Springs, UnscaledSummary
 from app.ml.evaluation.residuals import Part, residuals
 from app.ml.evaluation.splits import Split, evenly
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.restoring import RestoredRow, imputed, restore
 from app.ml.preparation.target_transform import turned_back
-from app.ml.training import stability
+from app.ml.training import coefficient_stability as stability
 from app.ml.training.cross_validation import Validated
 from app.ml.training.plan import Plan
 from app.ml.training.reference_classes import compared_with

@@ -14,7 +14,7 @@ from app.ml.models.conformal import ENOUGH, chosen
 from app.ml.models.golden import record_golden
 from app.ml.models.model import Model, encode
 from app.ml.models.seen_rows import SeenRows
-from app.ml.training import stability
+from app.ml.training import coefficient_stability as stability
 from app.ml.training.cross_validation import Fits, Validated, validate
 from app.ml.training.drawn_rows import DrawnRows, draw
 from app.ml.training.fit import Fitted, calibrate, calibrate_by_folds, evaluate_rows, evaluate_training_rows, fit_rows

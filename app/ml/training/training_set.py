@@ -41,7 +41,7 @@ from app.ml.preparation.target_transform import carried, check_domain, transform
 from app.ml.preparation.training_rows import code_tables, coded
 from app.ml.training.class_weights import ClassWeight, weighted
 from app.ml.training.difficulty import read_curriculum
-from app.ml.training.incremental import Batches, fit_batches
+from app.ml.training.fit_in_batches import Batches, fit_batches
 from app.ml.training.items import read_items
 from app.ml.training.plan import Plan
 from app.ml.training.related_rows import read_relations

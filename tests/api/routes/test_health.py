@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.main import create_app
-from app.services import census
+from app.services import database_counts as census
 from app.store.tables import WorkerRow
 from migrations import downgrade, upgrade
 from tests.api.test_database_away import frozen

@@ -79,7 +79,7 @@ def test_counts_where_models_were_found(services, publish, settings):
 
 
 def test_the_thousandth_model_is_the_last_with_a_name():
-    from app.services.tally import MOST_MODELS, OTHER, Tally
+    from app.services.prediction_counts import MOST_MODELS, OTHER, Tally
 
     tally = Tally()
     for number in range(MOST_MODELS + 5):

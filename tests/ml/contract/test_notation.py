@@ -12,7 +12,7 @@ from app.ml.job import Sheet
 from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.preparation.request import Preprocessing
 from app.ml.preparation.state import learn
-from workers.messages import Order
+from workers.trainer_messages import Order
 
 NOTATIONS = [
     Notation(decimal=decimal, thousands=thousands, percent=percent, unit=unit)

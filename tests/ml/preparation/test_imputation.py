@@ -19,7 +19,7 @@ from app.ml.models.golden import check_golden
 from app.ml.models.model import decode, encode
 from app.ml.preparation.request import Preprocessing
 from app.ml.preparation.restoring import imputed, restore
-from app.ml.preparation.soundness import checked
+from app.ml.preparation.stored_state_checks import checked
 from app.ml.training import cost, out_of_core
 from app.ml.training.leave_one_out import closed_form
 from app.ml.training.plan import plan

@@ -12,7 +12,7 @@ from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.contract.columns import TableColumn
 from app.ml.models.model import decode
 from app.ml.training import cost, out_of_core
-from app.ml.training.incremental import fit_batches
+from app.ml.training.fit_in_batches import fit_batches
 from app.ml.training.out_of_core import Draw, Stream
 from app.ml.training.plan import plan
 from app.ml.training.train import train

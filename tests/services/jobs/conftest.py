@@ -9,10 +9,10 @@ from app.schemas.problems import Problem
 from app.services.attempts import Attempts
 from app.services.jobs import Jobs
 from app.services.recovery import Recovery
-from app.store.claims import NewJob
 from app.store.engine import make_engine
+from app.store.job_records import NewJob
 from app.store.new_ids import uuid7
-from app.store.work import WorkFactory
+from app.store.unit_of_work import WorkFactory
 
 CRASH = Problem.of(TrainerCrashed())
 WRITES = {

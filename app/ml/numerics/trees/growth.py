@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.lean import give_back
 from app.ml.contract.algorithm import Data, Labels, Task, Vector
 from app.ml.numerics.trees.binning import Binned
 from app.ml.numerics.trees.compiled.growth import grow, grow_ranked
 from app.ml.numerics.trees.compiled.node_split import BOTH, BRANCH, SIDE
 from app.ml.numerics.trees.forest import Trees
 from app.ml.numerics.trees.longer_arrays import cut, longer, room
+from app.process_memory import give_back
 
 DEEPEST = 2**30
 """Depth and leaves without a limit."""

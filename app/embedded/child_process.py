@@ -1,0 +1,177 @@
+"""A child process: started, awaited, stopped, and found again when it was left behind."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import psutil
+
+from app.embedded.data_folder import Folder
+from app.errors import StartFailed
+
+LAUNCH = Path(__file__).with_name("launch_as_user.py")
+PATIENCE = 600.0  # seconds until a starting server is given up; crash recovery may take minutes
+SERVERS = {"postgres", "redis-server", "valkey-server"}
+Stops = Sequence[tuple[signal.Signals, float]]
+
+
+@dataclass
+class Child:
+    """One program that must run. `stops` are signals to end it, each with the seconds it gets."""
+
+    name: str
+    command: Sequence[str]
+    folder: Folder
+    cwd: Path
+    ready: Callable[[], bool]
+    stops: Stops = ((signal.SIGTERM, 35), (signal.SIGKILL, 10))
+    environment: Mapping[str, str] | None = None
+    drop_root: bool = False
+    to_terminal: bool = False
+    before: Callable[[], None] = lambda: None
+    """Done before each start."""
+    beat: Path | None = None
+    """A file that the program touches again and again for as long as it is well."""
+    process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    _stopping: bool = field(default=False, init=False)
+
+    @property
+    def alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        if self.process is None:
+            raise ProcessLookupError(self.name)
+        return self.process.pid
+
+    @property
+    def beaten(self) -> int | None:
+        """When it last touched its file, in nanoseconds; None before it has done so for the first time."""
+        try:
+            return None if self.beat is None else self.beat.stat().st_mtime_ns
+        except FileNotFoundError:
+            return None
+
+    @property
+    def logfile(self) -> Path:
+        return self.folder.log / f"{self.name}.log"
+
+    def spawn(self) -> None:
+        """Start without waiting. It dies when the calling *thread* does: call from the main one."""
+        self.before()
+        if self.beat is not None:
+            self.beat.unlink(missing_ok=True)
+        self._stopping = False
+        with self._output() as output:
+            self.process = subprocess.Popen(  # noqa: S603 - our own programs, no shell
+                [sys.executable, "-I", "-S", str(LAUNCH), json.dumps(self._plan()), *self.command],
+                cwd=self.cwd,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,  # Ctrl-C in a terminal is for us; we stop them in order
+            )
+
+    def wait(self, seconds: float = PATIENCE) -> None:
+        """Wait until it is ready; StartFailed with its last words if it ends or takes too long."""
+        end = time.monotonic() + seconds
+        while not self.ready():
+            self.check()
+            if time.monotonic() > end:
+                raise StartFailed(f"{self.name} is not ready. {self._last_words()}")
+            time.sleep(0.02)
+
+    def check(self) -> None:
+        """StartFailed with its last words if it has ended."""
+        if not self.alive:
+            raise StartFailed(f"{self.name} has ended. {self._last_words()}")
+
+    def start(self) -> None:
+        self.spawn()
+        self.wait()
+
+    def begin_stop(self) -> None:
+        """Send the first signal, once: a second one means haste to many programs."""
+        if self.process is not None and not self._stopping:
+            self._stopping = True
+            self.process.send_signal(self.stops[0][0])
+
+    def stop(self) -> None:
+        """End it and wait, more and more urgently."""
+        self.begin_stop()
+        if self.process is None:
+            return
+        for number, seconds in self.stops:
+            if number != self.stops[0][0]:
+                self.process.send_signal(number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(seconds)
+                return
+
+    def kill(self) -> None:
+        """End the process without warning, like a crash."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def _plan(self) -> dict[str, int]:
+        plan = {"parent": os.getpid(), "signal": int(self.stops[0][0])}
+        if self.drop_root and (account := self.folder.account):
+            plan |= account._asdict()
+            if (capability := self.folder.capability(Path(self.command[0]))) is not None:
+                plan["capability"] = capability
+        return plan
+
+    @contextlib.contextmanager
+    def _output(self) -> Iterator[IO[bytes] | None]:
+        if self.to_terminal:
+            yield None
+        else:
+            with self.logfile.open("ab") as file:
+                yield file
+
+    def _last_words(self) -> str:
+        if self.to_terminal:
+            return "Its messages are above."
+        lines = self.logfile.read_text(errors="replace").splitlines()
+        return f"The end of {self.logfile}:\n" + "\n".join(lines[-5:])
+
+
+def end_leftovers(folder: Path) -> None:
+    """End what a crashed start left running in `folder`, the data folder or a part of it.
+
+    Ours is what runs one of our programs *and* has its working folder in there.
+    That also finds the backends of a Postgres whose postmaster is gone.
+    """
+    found = {process.pid: process for process in psutil.process_iter() if _is_ours(process, folder)}
+    for process in found.values():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.ppid() not in found:  # a backend ends with its postmaster
+                process.send_signal(signal.SIGINT if process.name() == "postgres" else signal.SIGTERM)
+    _, stubborn = psutil.wait_procs(found.values(), timeout=15)
+    for process in stubborn:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(stubborn, timeout=15)
+
+
+def _is_ours(process: psutil.Process, folder: Path) -> bool:
+    try:
+        inside = Path(process.cwd()).is_relative_to(folder)
+        return inside and (
+            process.name() in SERVERS
+            or any(word.startswith(("app.", "workers.")) for word in process.cmdline())
+            or str(LAUNCH) in process.cmdline()
+        )
+    except (psutil.Error, OSError):
+        return False

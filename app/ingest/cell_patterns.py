@@ -1,0 +1,142 @@
+"""Counting how the cells of a text column are written, by their shape: every digit is a 9, a lone zero stays 0.
+
+A column of numbers or dates has few shapes, however many values it has; so all readings of it can be tried at the end
+of one pass. Only columns whose sampled cells look like numbers or dates are counted at all.
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from app.ml.contract.dates_and_times import DateOrder
+from app.ml.contract.notation import MISSING, Notation, bare, read
+from app.ml.evaluation.splits import evenly
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ZERO = ord("0")
+SAMPLED = 32
+"""Cells of a block that are looked at to see whether a text column is worth counting."""
+MOST_SHAPES = 5000
+"""Counted of a column; numbers and dates have fewer."""
+LONGEST = 48
+"""Characters of a cell; no number or date is longer."""
+ORDERS: tuple[DateOrder, ...] = get_args(DateOrder)
+CURRENCIES = [
+    "US$", "HK$", "R$", "C$", "A$", "$", "€", "£", "¥", "₹", "₽", "₩", "₺", "₪", "₫", "฿", "₴", "₱", "₦",
+    "zł", "Kč", "kr.", "kr", "Fr.", "Fr", "Rs.", "Rs",
+    "USD", "EUR", "GBP", "JPY", "CHF", "CNY", "INR", "AUD", "CAD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF",
+    "RON", "BGN", "TRY", "RUB", "UAH", "BRL", "MXN", "ARS", "CLP", "COP", "ZAR", "KRW", "SGD", "HKD", "TWD", "THB",
+    "IDR", "MYR", "PHP", "VND", "ILS", "AED", "SAR", "EGP", "NGN", "KES", "ISK",
+]  # fmt: skip
+CURRENCY = "(?:" + "|".join(map(re.escape, CURRENCIES)) + ")"
+_SIGN = "[-+(\u2212]?"
+_DIGITS = "[0-9.,:/' \u2019\u00a0\u202f\u2009-]*"
+_MISSING = frozenset(MISSING)
+_MEASURED = re.compile(
+    rf"^{_SIGN}\s*{CURRENCY}?{_SIGN}\s*\.?[0-9]{_DIGITS}(?:[eET]{_DIGITS}\+?{_DIGITS})?"
+    rf"(?:%|{CURRENCY}|[AaPp]\.?[Mm]\.?|Z)?$"
+)
+"""Generous patterns of numbers and dates."""
+_DATE = re.compile(r"[09]{1,4}[./-][09]{1,2}[./-][09]{1,4}(?![09]).*")
+
+
+@cache
+def _places(rows: int) -> pa.Array:
+    """Rows far from each other."""
+    return pa.array(evenly(rows, SAMPLED))
+
+
+@dataclass
+class Sample:
+    """Cells of a text column seen so far, and those that look like numbers or dates."""
+
+    cells: int = 0
+    measured: int = 0
+
+    def add(self, values: pa.Array) -> None:
+        texts = filter(None, values.take(_places(len(values))).to_pylist())
+        cells = [cell for text in texts if (cell := text[:LONGEST].strip()) not in _MISSING]
+        self.cells += len(cells)
+        self.measured += sum(map(bool, map(_MEASURED.match, cells)))
+
+    def add_measured(self, values: pa.Array) -> None:
+        """Values that are all numbers or dates."""
+        cells = min(len(values) - values.null_count, SAMPLED)
+        self.cells, self.measured = self.cells + cells, self.measured + cells
+
+    @property
+    def suspicious(self) -> bool:
+        return 2 * self.measured > self.cells
+
+
+@dataclass
+class Shapes:
+    """The cells of one column, counted by shape."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    dates: Counter[DateOrder] = field(default_factory=Counter)
+    """Cells that are a date in this order."""
+    booleans: int = 0
+    padded: bool = False
+    """True if there is a number with a leading zero, such as 0123."""
+    total: int = 0
+    """Cells, those of shapes that are not counted among them."""
+
+    @property
+    def complete(self) -> bool:
+        """True if all shapes are counted."""
+        return self.total == self.counts.total()
+
+    def add(self, values: pa.Array, missing: tuple[str, ...]) -> None:
+        cells = bare(values, missing).drop_null()
+        found = pc.value_counts(shaped(pc.utf8_slice_codeunits(cells, 0, LONGEST)))
+        counts = dict(zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True))
+        known = len(self.counts) < MOST_SHAPES
+        self.counts.update({shape: n for shape, n in counts.items() if known or shape in self.counts})
+        self.total += len(cells)
+        self.padded |= padded(cells)
+        self.booleans += len(cells) - read(cells, Notation(), "boolean").null_count
+        if "9" * 8 in counts or any(_DATE.match(shape) for shape in counts):
+            for order in ORDERS:
+                times = read(cells, Notation(dates=order), "datetime")
+                self.dates[order] += len(times) - times.null_count
+
+
+def padded(values: pa.Array) -> bool:
+    """True if a cell begins with a zero and another digit."""
+    ends, letters = _letters(values)
+    if not letters.size:
+        return False
+    zeros = np.flatnonzero(letters.take(ends[:-1], mode="clip") == ZERO)
+    longer = ends[zeros][ends[zeros + 1] - ends[zeros] > 1]
+    return bool((letters[longer + 1] - ZERO < 10).any())
+
+
+def _letters(values: pa.Array) -> "tuple[NDArray[np.int32], NDArray[np.uint8]]":
+    """Offsets of all cells, with the end of the last, and the bytes of all."""
+    _, offsets, data = values.buffers()
+    ends = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
+    return ends, np.frombuffer(data or b"", np.uint8)
+
+
+def shaped(cells: pa.Array) -> pa.Array:
+    """Cells without nulls, each digit written as 9; a 0 without a digit beside it stays."""
+    if not len(cells):
+        return cells
+    ends, letters = _letters(cells)
+    letters = letters[ends[0] : ends[-1]].copy()
+    digit = np.concatenate([[False], letters - ZERO < 10, [False]])
+    starts, behind = (ends[:-1] - ends[0])[ends[:-1] < ends[1:]], (ends[1:] - ends[0])[ends[:-1] < ends[1:]]
+    before, after = digit[:-2].copy(), digit[2:].copy()
+    before[starts], after[behind - 1] = False, False
+    lone = (letters == ZERO) & ~before & ~after
+    letters[digit[1:-1] & ~lone] = ZERO + 9
+    return pa.StringArray.from_buffers(len(cells), pa.py_buffer(ends - ends[0]), pa.py_buffer(letters))

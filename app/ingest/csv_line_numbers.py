@@ -1,0 +1,43 @@
+"""The lines that rows of a CSV file begin on, counted from 1 as an editor does."""
+
+from collections.abc import Callable, Sequence
+from typing import BinaryIO
+
+from app.errors import Fault
+from app.ingest.csv_diagnosis import rows_of
+from app.ingest.csv_layout import Layout
+
+MOST = 1_000_000
+"""Rows walked through one by one where lines and rows differ; beyond them no line is found."""
+CHUNK = 1 << 20
+
+
+def lines_of(start: Callable[[], BinaryIO], layout: Layout, longest: int, rows: Sequence[int]) -> list[int]:
+    """In the order of the rows, which count from 0; those that are not found are left out.
+
+    start: opens the file from its start. longest: bytes of a row, at most.
+    """
+    if not rows:
+        return []
+    if _regular(start()):
+        return [row + 1 + layout.header for row in rows]
+    required = {row for row in rows if row < MOST}
+    found: dict[int, int] = {}
+    walked = (row for row in rows_of(start(), layout.delimiter, longest) if not isinstance(row, Fault))
+    for number, row in enumerate(walked, start=-1 if layout.header else 0):
+        if len(found) == len(required):
+            break
+        if number in required:
+            found[number] = row.line
+    return [found[row] for row in rows if row in found]
+
+
+def _regular(file: BinaryIO) -> bool:
+    """True if every line is one row: there are no quotes and no blank lines."""
+    before = b"\n"
+    while chunk := file.read(CHUNK):
+        joined = before + chunk
+        if any(mark in joined for mark in (b'"', b"\n\n", b"\n\r", b"\r\r")):
+            return False
+        before = chunk[-1:]
+    return True

@@ -1,0 +1,182 @@
+"""JSON: one object a row, its values null, booleans, numbers or strings; the columns are the union of the keys.
+
+A row is a line (JSON lines), or an element of a table in one JSON text (`json_document`).
+
+Nothing is guessed: a column holds one kind of value, `null` or an absent key is missing, and a string is never a
+number. A string column whose values are all ISO 8601 times is a datetime, as JSON has no other way to write one.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import orjson
+import pyarrow as pa
+
+from app.errors import Fault, InvalidData, place
+from app.ingest.json_document import is_document, texts
+from app.ingest.reader_result import FAULTS_LISTED, Reading, check_names, refuse
+from app.ingest.type_inference import Form, narrow, read_as
+from app.ingest.upload_options import ReadOptions
+from app.ingest.uploaded_file import Limits, Source
+
+BLOCK_ROWS = 4096
+BLOCK_BYTES = 4 << 20
+LINE_BYTES = 4 << 20
+_TEXTS = (Form.NAIVE, Form.ZONED, Form.TEXT)
+_KINDS = {bool: "a boolean", int: "a number", float: "a number", str: "a string"}
+
+Row = dict[str, Any]
+Block = list[tuple[int, Row | Fault]]
+"""Rows by the number of their line or element, from 1: what they hold, or what is wrong with them."""
+
+
+class _Kind(NamedTuple):
+    """The kind that a column has held so far."""
+
+    name: str
+    number: int
+    """Number of the first row with this kind."""
+
+
+def read(source: Source, limits: Limits, _options: ReadOptions) -> Reading:
+    unit = "row" if is_document(source.head()) else "line"
+    survey = _Survey(limits, unit)
+    for block in _blocks(source, unit):
+        survey.add(block)
+        if len(survey.faults) >= FAULTS_LISTED:
+            break
+    if survey.faults:
+        refuse(survey.faults)
+    forms = survey.forms()
+    check_names(list(forms), limits)
+    batches = ([_column(block, name, form) for name, form in forms.items()] for block in _blocks(source, unit))
+    return Reading(list(forms), [form.type for form in forms.values()], batches, encoding=source.encoding)
+
+
+def _column(block: Block, name: str, form: Form) -> pa.Array:
+    values = _values(block, name)
+    if form in {Form.NAIVE, Form.ZONED}:
+        return read_as(pa.array(values, pa.string()), form)
+    if form is Form.FLOAT:
+        values = [None if value is None else float(value) for value in values]
+    return pa.array(values, form.type)
+
+
+def _values(block: Block, name: str) -> list[Any]:
+    return [row.get(name) for _, row in block if not isinstance(row, Fault)]
+
+
+class _Survey:
+    """The first pass: the columns, their kinds and forms, and what is wrong."""
+
+    def __init__(self, limits: Limits, unit: str) -> None:
+        self.faults: list[Fault] = []
+        self._limits, self._unit, self._rows = limits, unit, 0
+        self._kinds: dict[str, _Kind | None] = {}
+        self._fractions: set[str] = set()
+        self._texts: dict[str, tuple[Form, ...]] = {}
+
+    def add(self, block: Block) -> None:
+        self._rows += len(block)
+        if self._rows > self._limits.max_rows:
+            raise InvalidData(f"The file has more than the {self._limits.max_rows} rows this service accepts.")
+        for number, row in block:
+            if isinstance(row, Fault):
+                self.faults.append(row)
+                continue
+            for name, value in row.items():
+                self._value(number, name, value)
+            if len(self._kinds) > self._limits.max_columns:
+                check_names(list(self._kinds), self._limits)
+        if not self.faults:
+            self._narrow(block)
+
+    def _value(self, number: int, name: str, value: Any) -> None:
+        known = self._kinds.setdefault(name, None)
+        if value is None:
+            return
+        kind = _KINDS.get(type(value))
+        if kind is None:
+            self._fault(number, name, "A list or an object is not a value of a table.", "nested")
+        elif known is None:
+            self._kinds[name] = _Kind(kind, number)
+        elif known.name != kind:
+            before = f"{self._unit} {known.number} of this column has {known.name}"
+            self._fault(number, name, f"This is {kind}; {before}.", "mixed")
+        if isinstance(value, float) or (isinstance(value, int) and not -(2**63) <= value < 2**63):
+            self._fractions.add(name)
+
+    def _fault(self, number: int, name: str, detail: str, code: str) -> None:
+        self.faults.append(Fault(place(self._unit, number, "column", name), detail, code))
+
+    def _narrow(self, block: Block) -> None:
+        for name, kind in self._kinds.items():
+            known = self._texts.get(name, _TEXTS)
+            if kind is not None and kind.name == "a string" and known != (Form.TEXT,):
+                self._texts[name] = narrow(known, pa.array(_values(block, name), pa.string()))
+
+    def forms(self) -> dict[str, Form]:
+        return {name: self._form(name, kind) for name, kind in self._kinds.items()}
+
+    def _form(self, name: str, kind: _Kind | None) -> Form:
+        if kind is not None and kind.name == "a string":
+            return self._texts[name][0]
+        if kind is not None and kind.name == "a boolean":
+            return Form.BOOLEAN
+        return Form.FLOAT if name in self._fractions else Form.INTEGER
+
+
+def _blocks(source: Source, unit: str) -> Iterator[Block]:
+    """Blank lines are skipped."""
+    block: Block = []
+    size = 0
+    for number, line in texts(source.open()) if unit == "row" else enumerate(_lines(source), start=1):
+        if not line.strip():
+            continue
+        block.append((number, _row(number, line, unit)))
+        size += len(line)
+        if len(block) >= BLOCK_ROWS or size >= BLOCK_BYTES:
+            yield block
+            block, size = [], 0
+    yield block
+
+
+def _lines(source: Source) -> Iterator[bytes]:
+    file = source.open()
+    number = 0
+    while line := file.readline(LINE_BYTES + 1):
+        number += 1
+        if len(line) > LINE_BYTES:
+            refuse([Fault(place("line", number), f"This line is longer than {LINE_BYTES} bytes.", "too_long")])
+        yield line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+
+
+def _row(number: int, line: bytes, unit: str) -> Row | Fault:
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        detail = f"This {unit} is not JSON: the fault is at character {error.pos + 1}."
+        return Fault(place(unit, number), detail, "malformed_json")
+    if not isinstance(row, dict):
+        return Fault(place(unit, number), f"Each {unit} holds one JSON object.", "not_an_object")
+    # As many colons as keys leave no room for a key that comes twice, or is lost in one that does.
+    if line.count(b":") != len(row) and (twice := _repeated(line)) is not None:
+        return Fault(place(unit, number, "column", twice), "This key comes twice.", "duplicate_key")
+    return row
+
+
+def _repeated(line: bytes) -> str | None:
+    """A key that comes twice within one object."""
+    found: list[str] = []
+
+    def check(pairs: list[tuple[str, Any]]) -> Row:
+        counts = Counter(name for name, _ in pairs)
+        found.extend(name for name, times in counts.items() if times > 1)
+        return dict(pairs)
+
+    with suppress(RecursionError):  # nested that deep, it is refused for that
+        json.loads(line, object_pairs_hook=check)
+    return found[0] if found else None

@@ -1,0 +1,76 @@
+"""Kinds and markers that an upload gives, for a table whose columns come with types of their own.
+
+A column that has another type than its kind is written as text and read again. No notation is guessed there: numbers
+are 1234.5 and dates ISO 8601 unless the kind states otherwise.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from app.errors import Fault, place
+from app.ingest.arrow_types import plain
+from app.ingest.column_reader import ColumnReader
+from app.ingest.data_sheet_remarks import NOUNS, remarks
+from app.ingest.notation_candidates import Way
+from app.ingest.reader_result import Reading, refuse
+from app.ingest.type_inference import Form
+from app.ingest.upload_options import ReadOptions
+from app.ml.contract.columns import ColumnKind
+from app.ml.contract.dates_and_times import TIME
+from app.ml.contract.given_kinds import GivenKind
+from app.ml.contract.notation import Notation
+
+_OWN = {
+    ColumnKind.NUMERIC: (pa.int64(), pa.float64()),
+    ColumnKind.BOOLEAN: (pa.bool_(),),
+    ColumnKind.DATETIME: (TIME,),
+}
+"""Types that are of a kind already."""
+
+
+def recast(reading: Reading, options: ReadOptions) -> Reading:
+    """The table with the given kinds. Its end raises InvalidData where no value of a column is of its kind."""
+    readers = {
+        at: _reader(name, options)
+        for at, (name, of) in enumerate(zip(reading.names, reading.types, strict=True))
+        if _differs(of, options.given(name), options)
+    }
+    if not readers:
+        return reading
+    types = [readers[at].type if at in readers else of for at, of in enumerate(reading.types)]
+    return replace(
+        reading,
+        types=types,
+        batches=_read(reading.batches, readers),
+        remarks=lambda: remarks(list(readers.values()), lambda rows: [row + 1 for row in rows], unit="row"),
+    )
+
+
+def _differs(of: pa.DataType, given: GivenKind | None, options: ReadOptions) -> bool:
+    if of == pa.string() and options.missing:
+        return True
+    return given is not None and of not in _OWN.get(given.kind, ())
+
+
+def _reader(name: str, options: ReadOptions) -> ColumnReader:
+    given = options.given(name)
+    reader = ColumnReader(name, Form.TEXT, tuple(options.missing), given=given is not None)
+    if given is not None and given.kind.measured:
+        reader.way = Way(given.kind, Notation(decimal=given.decimal or ".", dates=given.dates or "YMD"), 0)
+    elif given is not None:
+        reader.kind = given.kind
+    return reader
+
+
+def _read(batches: Iterator[Sequence[pa.Array]], readers: dict[int, ColumnReader]) -> Iterator[Sequence[pa.Array]]:
+    for columns in batches:
+        yield [
+            readers[at].read(plain(values).cast(pa.string())) if at in readers else values
+            for at, values in enumerate(columns)
+        ]
+    for reader in readers.values():
+        if reader.way is not None and reader.cells == reader.misfits > 0:
+            detail = f"The values of this column are no {NOUNS[reader.way.kind]}."
+            refuse([Fault(place("kinds", reader.name), detail, "kind_not_found")])

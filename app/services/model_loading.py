@@ -1,0 +1,43 @@
+"""From stored bytes to a model that has proved itself."""
+
+from collections.abc import Iterator
+
+from app.errors import CorruptModel
+from app.ml.models.golden import check_golden
+from app.ml.models.model import Model, decode, digest
+from app.ml.numerics.jit import made
+from app.ml.preparation.compiled import columns
+from app.process_memory import let_files_go
+from app.store.aliases import Pointer
+from app.store.unit_of_work import WorkFactory
+
+
+def chunks(work: WorkFactory, pointer: Pointer) -> Iterator[bytes]:
+    """The stored bytes, chunk by chunk, each in a short transaction. Raises VersionNotFound when they are gone."""
+    sent, seq = 0, 0
+    while sent < pointer.size_bytes:
+        with work() as w:
+            chunk = w.models.chunk(pointer.model, pointer.version, seq)
+        yield chunk
+        sent, seq = sent + len(chunk), seq + 1
+
+
+def stored(work: WorkFactory, pointer: Pointer) -> bytes:
+    """All of the stored bytes. Raises CorruptModel if they are not those that were stored."""
+    blob = b"".join(chunks(work, pointer))
+    if digest(blob) != pointer.digest:
+        raise CorruptModel("The stored bytes do not have the digest they were stored under.")
+    return blob
+
+
+def opened(work: WorkFactory, pointer: Pointer, blob: bytes) -> Model:
+    """The model of these bytes. Raises CorruptModel, RetiredFormat, and GoldenMismatch if it predicts otherwise."""
+    model = decode(blob, f"Version {pointer.version} of {pointer.model}")
+    with work() as w:
+        golden = w.models.golden(pointer.model, pointer.version)
+    before = made()
+    check_golden(model, golden)  # which compiles what the model needs, so that no caller waits for it
+    if made() > before:
+        columns.fetch()
+        let_files_go()  # the compiler's, which lies idle again
+    return model

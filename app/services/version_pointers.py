@@ -1,0 +1,187 @@
+"""Pointers to the version that serves a model: read from the database and kept for a moment, or longer in an outage."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from threading import Lock
+from typing import NamedTuple
+
+import structlog
+
+from app.errors import DatabaseUnavailable, RevisionNotReached, ValiantError
+from app.ml.contract.model_reference import VersionRef
+from app.services.database_outage import COLD_SECONDS, Outage
+from app.services.single_flight import SingleFlight, within
+from app.store.aliases import CHAMPION, Pointer
+from app.store.unit_of_work import WorkFactory
+
+log = structlog.get_logger(__name__)
+MOST = 10_000
+"""Pointers remembered. Only names that exist are, so this is many models."""
+LATE_SECONDS = 0.04
+"""A renewal that takes longer no longer holds up a request that an older pointer can serve."""
+
+
+class Found(NamedTuple):
+    pointer: Pointer
+    stale_seconds: int | None = None
+    """Age of a pointer that could not be renewed; None for a fresh one."""
+
+
+class _Known(NamedTuple):
+    found: Found
+    read_at: float
+
+
+class Pointers:
+    """A pointer is fresh for `seconds` from before it was read, and usable for `stale_seconds` in an outage.
+
+    A change made by this process is seen by every read that begins afterwards: each change starts a new generation,
+    and a read that began in an older one is neither joined nor kept.
+    """
+
+    def __init__(
+        self,
+        work: WorkFactory,
+        seconds: float,
+        stale_seconds: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._work = work
+        self._seconds = seconds
+        self._stale_seconds = stale_seconds
+        self._clock = clock
+        self._flights: SingleFlight[tuple[VersionRef, int, int], Pointer] = SingleFlight(2, "pointers")
+        self._known: dict[VersionRef, _Known] = {}
+        self._lock = Lock()
+        self._generation = 0
+        self._attempt: Future[Pointer] | None = None
+        self.outage = Outage(clock)
+
+    def at_hand(self, reference: VersionRef, least: int = 0) -> Found | None:
+        """A fresh pointer, or in an outage an older one, that has at least this revision."""
+        known = self._known.get(reference)
+        if known is None or known.found.pointer.revision < least:
+            return None
+        if self._clock() - known.read_at < self._seconds:
+            return known.found
+        if self.outage.since is None:
+            return None
+        stale = self._stale(reference, least)
+        if stale is not None:
+            self._retry(reference)
+        return stale
+
+    async def current(self, reference: VersionRef, least: int = 0) -> Found:
+        """The version as of `at_hand`, else from the database.
+
+        Raises ModelNotFound, VersionNotFound, AliasNotFound, RevisionNotReached, DatabaseUnavailable.
+        """
+        found = self.at_hand(reference, least) or await self._renewed(reference, least)
+        if found.pointer.revision < least:  # that read may have begun before the move that the caller knows of
+            found = await self._renewed(reference, least)
+        if found.pointer.revision < least:
+            raise RevisionNotReached(f"The alias is at revision {found.pointer.revision}.")
+        return found
+
+    async def demand_database(self, reference: VersionRef) -> None:
+        """Raises DatabaseUnavailable while the database is away."""
+        await self.current(reference)
+        if not self.outage.seconds_left():
+            raise DatabaseUnavailable
+
+    def fetch(self, reference: VersionRef, least: int = 0) -> Future[Pointer]:
+        """From the database. The outcome may be ModelNotFound, VersionNotFound or AliasNotFound."""
+        generation = self._generation
+        return self._flights.join((reference, least, generation), lambda: self._read(reference, least, generation))
+
+    def alias_moved(self, model: str, alias: str) -> None:
+        """Read anew what the move changed, once it is committed."""
+        changed = [VersionRef(model, alias=alias), *([VersionRef(model)] if alias == CHAMPION else [])]
+        self._forget(changed.__contains__)
+        for reference in changed:
+            with suppress(Exception):  # the move is done; the next read tries again
+                self.fetch(reference).result(COLD_SECONDS)
+
+    def deleted(self, model: str, version: int | None = None) -> None:
+        """Forget all versions of a model, or one."""
+        self._forget(
+            lambda reference: (
+                reference.model == model and version in {None, self._known[reference].found.pointer.version}
+            )
+        )
+
+    def seconds_left(self) -> float:
+        """Seconds that the pointer read last can still serve without the database; 0 if there is none."""
+        newest = max((known.read_at for known in list(self._known.values())), default=None)
+        return 0.0 if newest is None else max(0.0, self._stale_seconds - (self._clock() - newest))
+
+    def _forget(self, changed: Callable[[VersionRef], bool]) -> None:
+        with self._lock:
+            self._generation += 1
+            for reference in list(filter(changed, self._known)):
+                del self._known[reference]
+
+    def _read(self, reference: VersionRef, least: int, generation: int) -> Pointer:
+        known, began = self._known.get(reference), self._clock()
+        if known is not None and began - known.read_at < self._seconds and known.found.pointer.revision >= least:
+            return known.found.pointer  # landed between the caller's look and now
+        try:
+            with self._work() as w:
+                pointer = w.aliases.pointer(reference.model, version=reference.version, alias=reference.alias)
+        except ValiantError:
+            self._land(reference, None, generation)
+            raise
+        except Exception as error:
+            self.outage.begin(failed=True)
+            log.warning("pointer_not_read", error=type(error).__name__)
+            raise
+        self._land(reference, _Known(Found(pointer), began), generation)
+        return pointer
+
+    def _land(self, reference: VersionRef, known: _Known | None, generation: int) -> None:
+        self.outage.end()
+        with self._lock:
+            if generation != self._generation:
+                return
+            self._known.pop(reference, None)
+            if known is not None:
+                if len(self._known) >= MOST:
+                    self._known.clear()
+                self._known[reference] = known
+
+    def _stale(self, reference: VersionRef, least: int) -> Found | None:
+        known = self._known.get(reference)
+        if known is None or known.found.pointer.revision < least:
+            return None
+        age = self._clock() - known.read_at
+        return Found(known.found.pointer, int(age)) if age < self._stale_seconds else None
+
+    def _retry(self, reference: VersionRef) -> Future[Pointer] | None:
+        """In an outage: another attempt, one at a time, if it is due."""
+        with self._lock:
+            if (self._attempt is not None and not self._attempt.done()) or not self.outage.retries():
+                return None
+        self._attempt = self.fetch(reference)
+        return self._attempt
+
+    async def _renewed(self, reference: VersionRef, least: int) -> Found:
+        """From the database; what is known already if that takes long or fails."""
+        if self.outage.seconds_left():
+            flight, patience = self.fetch(reference, least), self.outage.seconds_left()
+        else:
+            attempt = self._retry(reference)
+            if attempt is None:
+                raise DatabaseUnavailable
+            flight, patience = attempt, COLD_SECONDS
+        if self._stale(reference, least) is not None:
+            patience = LATE_SECONDS
+        if not await within(flight, patience):
+            self.outage.begin(failed=False)
+        elif flight.exception() is None or isinstance(flight.exception(), ValiantError):
+            return Found(flight.result())
+        stale = self._stale(reference, least)
+        if stale is None:
+            raise DatabaseUnavailable
+        return stale

@@ -1,0 +1,100 @@
+"""The unit of work: one transaction around one decision.
+
+    with work() as w:
+        w.jobs.add(...)
+        w.after_commit(lambda: publish(id))
+
+Leaving the block commits, an exception rolls back, and only then do the promises made
+with `after_commit` run. No transaction is open while numpy runs.
+"""
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TypeVar
+
+from psycopg.errors import DiskFull
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.orm import Session
+
+from app.store.aliases import AliasRepository
+from app.store.datasets import DatasetRepository
+from app.store.holdout_uses import UseRepository
+from app.store.job_chunks import JobChunkRepository
+from app.store.job_counts import Census
+from app.store.jobs import JobRepository
+from app.store.leases import LeaseRepository
+from app.store.models import ModelRepository
+from app.store.training_rows import TrainingRowRepository
+from app.store.worker_registry import WorkerRepository
+
+T = TypeVar("T")
+
+
+class Work:
+    """One open transaction and the repositories that share it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.session = Session(engine, expire_on_commit=False)
+        self.datasets = DatasetRepository(self.session)
+        self.jobs = JobRepository(self.session)
+        self.leases = LeaseRepository(self.session)
+        self.job_chunks = JobChunkRepository(self.session)
+        self.models = ModelRepository(self.session)
+        self.aliases = AliasRepository(self.session, self.models)
+        self.training_rows = TrainingRowRepository(self.session)
+        self.uses = UseRepository(self.session)
+        self.workers = WorkerRepository(self.session)
+        self.census = Census(self.session)
+        self._afterwards: list[Callable[[], object]] = []
+
+    def after_commit(self, action: Callable[[], object]) -> None:
+        self._afterwards.append(action)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+        with self.session:
+            if kind is None:
+                self.session.commit()
+        if kind is None:
+            for action in self._afterwards:
+                action()
+
+
+class WorkFactory:
+    """`work()` opens a unit of work; `work.retry(f)` runs a whole one again when the database blinked."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def __call__(self) -> Work:
+        return Work(self.engine)
+
+    def retry(self, decision: Callable[[Work], T], *, seconds: float = 30.0, until_room: bool = False) -> T:
+        """Run `decision` in a unit of work, again after each lost connection, for up to `seconds`.
+
+        until_room: again, too, while the disk of the database is full.
+
+        The decision must be safe to repeat: the commit of a lost connection may have happened.
+        """
+        pause, end = 0.05, time.monotonic() + seconds
+        while True:
+            try:
+                with self() as w:
+                    return decision(w)
+            except DBAPIError as error:
+                if not (_transient(error) or (until_room and _full(error))) or time.monotonic() + pause > end:
+                    raise
+            time.sleep(pause)
+            pause = min(2 * pause, 2.0)
+
+
+def _transient(error: DBAPIError) -> bool:
+    return error.connection_invalidated or (isinstance(error, OperationalError | InterfaceError) and not _full(error))
+
+
+def _full(error: DBAPIError) -> bool:
+    return isinstance(error.orig, DiskFull)

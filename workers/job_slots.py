@@ -1,0 +1,136 @@
+"""Runs jobs in the slots of one worker process."""
+
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from uuid import UUID
+
+import structlog
+
+from app.broker import LEND
+from app.errors import Cancelled, LeaseLost
+from app.queue import publish
+from app.store.job_records import Claim
+from app.tracing import trace_id
+from app.wiring import Services
+from workers.supervisor import Attempt, Verdict
+from workers.trainers import Trainers
+
+log = structlog.get_logger(__name__)
+
+
+class Runner:
+    """Runner of as many attempts at a time as there are slots."""
+
+    def __init__(self, services: Services, trainers: Trainers, own_queue: str) -> None:
+        """own_queue: of messages that come back to this worker and to no other."""
+        self._services = services
+        self._trainers = trainers
+        self._own_queue = own_queue
+        self._slots = threading.BoundedSemaphore(services.settings.worker_concurrency)
+        self._attempts: set[Attempt] = set()
+        self._lent = 0
+        self._lock = threading.Lock()
+        self._idle = threading.Condition(self._lock)
+        self._closed = False
+
+    @property
+    def busy(self) -> bool:
+        """True if every slot is taken."""
+        with self._lock:
+            return len(self._attempts) + self._lent >= self._services.settings.worker_concurrency
+
+    def slots(self) -> dict[str, int]:
+        """Number of slots that run attempts, are lent to attempts of other slots, and are idle."""
+        with self._lock:
+            running, lent = len(self._attempts), self._lent
+        return {"running": running, "lent": lent, "idle": self._services.settings.worker_concurrency - running - lent}
+
+    def run(self, job_id: UUID) -> None:
+        """One attempt of this job, or of the one that has waited longest if this one has ended or never was.
+
+        So each message about an unknown job still brings a real one forward.
+        """
+        attempts = self._services.attempts
+        with self._slots:
+            self._run(lambda: attempts.claim(job_id) or attempts.claim_oldest())
+
+    def run_oldest(self) -> bool:
+        """One attempt of whichever job has waited longest. False if there was no job or no free slot."""
+        if not self._slots.acquire(blocking=False):
+            return False
+        try:
+            return self._run(self._services.attempts.claim_oldest)
+        finally:
+            self._slots.release()
+
+    def lend(self, job_id: UUID) -> None:
+        """A slot for a trainer that does several things at once; again later, behind all who wait, if it wants more."""
+        with self._lock:
+            attempt = next((one for one in self._attempts if one.job_id == job_id), None)
+        if attempt is None:
+            return
+        with self._slots:
+            self._count(1)
+            try:
+                again = attempt.lend()
+            finally:
+                self._count(-1)
+        if again:
+            self._offer(job_id)
+
+    def stop(self) -> None:
+        """Claim nothing more; end the trainers at work and give their jobs back."""
+        with self._lock:
+            self._closed = True
+            attempts = list(self._attempts)
+        for attempt in attempts:
+            attempt.end(Verdict.STOPPED)
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait until nothing runs. False after `timeout` seconds."""
+        with self._idle:
+            return self._idle.wait_for(lambda: not self._attempts, timeout)
+
+    def _run(self, claim_one: Callable[[], Claim | None]) -> bool:
+        if self._closed:
+            return False
+        with closing(self._trainers.start()) as trainer:  # before the claim, whose lease would run meanwhile
+            claim = claim_one()
+            if claim is None:
+                return False
+            ids = {"job_id": str(claim.job_id), "request_id": claim.request_id, "attempt": claim.attempt}
+            if claim.traceparent is not None:
+                ids["trace_id"] = trace_id(claim.traceparent)
+            with structlog.contextvars.bound_contextvars(**ids):
+                self._attempt(Attempt(self._services, claim, trainer, self._offer))
+        return True
+
+    def _attempt(self, attempt: Attempt) -> None:
+        self._add(attempt)
+        try:
+            log.info("attempt_started")
+            attempt.run()
+        except (Cancelled, LeaseLost) as end:
+            log.info("attempt_over", reason=end.code)
+        except Exception:
+            log.exception("attempt_lost")  # its lease runs out, and a sweep takes the job up
+        finally:
+            with self._idle:
+                self._attempts.discard(attempt)
+                self._idle.notify_all()
+
+    def _offer(self, job_id: UUID) -> None:
+        """Have Celery lend it a slot of this worker as soon as one is free."""
+        publish(self._services.celery, job_id, LEND, self._own_queue)
+
+    def _count(self, change: int) -> None:
+        with self._lock:
+            self._lent += change
+
+    def _add(self, attempt: Attempt) -> None:
+        with self._lock:
+            self._attempts.add(attempt)
+            closed = self._closed
+        if closed:  # the stop came between claim and here
+            attempt.end(Verdict.STOPPED)

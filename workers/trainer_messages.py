@@ -1,0 +1,120 @@
+"""Messages between a supervisor and its trainer, written by one side and read by the other."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any, NamedTuple, Self
+
+import pyarrow as pa
+
+from app.errors import CorruptModel
+from app.ml.contract.columns import TableColumn
+from app.ml.contract.notation import Notation
+from app.ml.evaluation.report import Report
+from app.ml.job import Inputs, Loaded, Outcome, Sheet, Source, Trained, Version, WrittenTable
+from app.ml.models import seen_rows
+from app.ml.models.header import read_header
+from app.ml.models.model import decode, digest
+from app.ml.operations import kinds
+from workers import trainer_frames as frames
+from workers.mapped_dataset import spooled
+from workers.table_writer import write_table
+
+BLOB_BYTES = 4 << 20
+
+
+class Bytes(NamedTuple):
+    """The parts of a model that will follow."""
+
+    model: str
+    version: int
+    digest: str
+
+
+class Order(NamedTuple):
+    """The first frame: what to do, on what, within which memory and how many processes."""
+
+    kind: str
+    request: dict[str, Any]
+    request_id: str | None
+    datasets: Sequence[Sheet]
+    models: Sequence[Bytes]
+    memory_bytes: int
+    forks: int = 0
+    """For how many, at most, the worker may lend slots."""
+    stored: int = 0
+    """Chunks of the result that earlier attempts have written."""
+
+    def written(self) -> bytes:
+        return json.dumps(self, default=Notation.model_dump).encode()
+
+    @classmethod
+    def read(cls, payload: bytes) -> Self:
+        kind, request, request_id, sheets, models, *limits = json.loads(payload)
+        datasets = [Sheet(d, rows, tuple(map(_column, columns)), reading) for d, rows, columns, reading in sheets]
+        return cls(kind, request, request_id, datasets, [Bytes(*one) for one in models], *limits)
+
+
+def _column(values: Sequence[Any]) -> TableColumn:
+    column = TableColumn(*values)
+    return column._replace(notation=column.notation and Notation.model_validate(column.notation))
+
+
+def read_inputs(order: Order, inlet: IO[bytes]) -> Inputs:
+    """Models are read now, datasets when they are requested. Raises CorruptModel."""
+    models = tuple(_model(of, inlet) for of in order.models)
+    written = _tables(inlet) if order.stored else iter(())
+    sources = tuple(Source(sheet, _tables(inlet), spooled) for sheet in order.datasets)
+    return Inputs(sources, models, order.memory_bytes, written=written)
+
+
+def _model(of: Bytes, inlet: IO[bytes]) -> Loaded:
+    blob = b"".join(_chunks(inlet))
+    if digest(blob) != of.digest:
+        raise CorruptModel("The stored bytes do not have the digest they were stored under.")
+    whose = f"Version {of.version} of {of.model}"
+    version = Version(*of, read_header(blob, whose))
+    return Loaded(version, decode(blob, whose), seen_rows.decode(b"".join(_chunks(inlet))))
+
+
+def _tables(inlet: IO[bytes]) -> Iterator[pa.Table]:
+    for payload in _chunks(inlet):
+        with pa.ipc.open_stream(payload) as stream:
+            yield stream.read_all()
+
+
+def _chunks(inlet: IO[bytes]) -> Iterator[bytes]:
+    while (frame := frames.read(inlet)).kind != frames.END:
+        yield frame.payload
+
+
+def write_outcome(outlet: IO[bytes], outcome: Outcome, stored: int = 0) -> None:
+    """stored: chunks of the table that are written already."""
+    trained, result = outcome.trained, outcome.result
+    written = outcome.table and write_table(outlet, outcome.table, stored)
+    head = {
+        "trained": trained and {"report": trained.report.model_dump(mode="json"), "golden": trained.golden},
+        "result": result and result.model_dump(mode="json"),
+        "written": written and written.model_dump(mode="json"),
+    }
+    frames.write(outlet, frames.RESULT, json.dumps(head).encode())
+    if trained:
+        _write_chunks(outlet, frames.BLOB, memoryview(trained.blob))
+        _write_chunks(outlet, frames.SEEN, memoryview(trained.seen))
+    frames.write(outlet, frames.END)
+
+
+def _write_chunks(outlet: IO[bytes], kind: bytes, content: memoryview) -> None:
+    for start in range(0, len(content), BLOB_BYTES):
+        frames.write(outlet, kind, content[start : start + BLOB_BYTES])
+
+
+def read_outcome(kind: str, received: Mapping[bytes, Sequence[bytes]]) -> Outcome:
+    """From the payloads by kind of frame."""
+    head = json.loads(received[frames.RESULT][0])
+    trained, result = head["trained"], kinds()[kind].kind.result
+    if trained is not None:
+        blob, seen = (b"".join(received.get(kind, ())) for kind in (frames.BLOB, frames.SEEN))
+        trained = Trained(blob, Report.model_validate(trained["report"]), trained["golden"], seen)
+    found = None if head["result"] is None or result is None else result.model_validate(head["result"])
+    written = head["written"] and WrittenTable.model_validate(head["written"])
+    return Outcome(trained, found, written=written)
