@@ -250,7 +250,7 @@ def summary(params: Additive, state: State, units: ColumnUnits | None = None) ->
 
 
 def _over(state: State, column: int, values: Vector) -> dict[str, JSON]:
-    """What a curve is over: values, with how bent a spline is, or the codes of categories."""
+    """Domain of a curve: values, with how bent a spline is, or the codes of categories."""
     if state.categorical[column]:
         return {"categories": values.astype(np.intp).tolist()}
     degrees = state.curves.degrees

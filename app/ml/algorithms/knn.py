@@ -70,7 +70,7 @@ from app.ml.numerics.neighbours.neighbour_votes import shares, votes
 BLOCK = 2**18
 """Neighbours looked at together."""
 POWERS = {"manhattan": 1.0, "range_manhattan": 1.0, "chebyshev": math.inf}
-"""Of the differences, in a metric; of the others 2, or `p`."""
+"""Power of the differences in a metric; 2 or `p` for the others."""
 
 
 class KNN(Params):
@@ -131,7 +131,7 @@ class State(NamedTuple):
     items: NDArray[np.str_] | None = None
     """(m,) names of the rows; None: they have none."""
     space: MetricSpace | None = None
-    """Of a metric that depends on the training rows."""
+    """Space of a metric that depends on the training rows."""
 
 
 def fit(params: KNN, data: Data, context: Context) -> Fit[State]:

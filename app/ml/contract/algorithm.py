@@ -258,7 +258,7 @@ class Algorithm(Generic[P, S]):
     update: Callable[[P, S, Data, Context], Fit[S]] | None = None
     """One more batch. `converged`: it changed nothing."""
     in_stages: Callable[[P], Iterable[Fault]] | None = None
-    """Of a learner that learns `Data.stages` one after the other: faults of parameters with which it does not. None: it
+    """Faults of the parameters with which a learner that can learn `Data.stages` one after the other does not. None: it
     learns all rows at once."""
     passes: Callable[[P], int] = lambda _: 1
     """Passes of `update` over the batches of a table that does not fit into memory, unless it converges earlier."""
@@ -274,7 +274,7 @@ class Algorithm(Generic[P, S]):
         return task.record.target or self.targets.get(task)
 
     def target_use(self, task: Task) -> TargetUse:
-        """What it does with a target when it does this task."""
+        """Use of a target in this task."""
         if self.target(task):
             return TargetUse.NEEDED
         return TargetUse.OPTIONAL if task.record.compared else TargetUse.NEVER

@@ -19,7 +19,7 @@ class Curriculum(NamedTuple):
     """Stages."""
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> "Curriculum":
-        """Of these rows."""
+        """Curriculum of these rows."""
         return self._replace(difficulty=self.difficulty[rows])
 
     def stages(self) -> list[NDArray[np.intp]]:

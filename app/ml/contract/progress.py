@@ -15,7 +15,7 @@ def silent(fraction: float, **measures: float) -> None:
 
 
 def part_of(progress: Progress, at: int, count: int) -> Progress:
-    """Of one of so many parts, counted from 0, the progress of the whole."""
+    """Progress of the whole from that of one of so many parts, counted from 0."""
     return lambda fraction, **measures: progress((at + fraction) / count, **measures)
 
 

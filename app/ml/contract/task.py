@@ -13,7 +13,7 @@ class TargetKind(StrEnum):
 
 
 class TargetUse(StrEnum):
-    """What an algorithm does with a target when it does a task."""
+    """Use of a target by an algorithm in a task."""
 
     NEVER = "never"
     """A target is refused."""
@@ -51,7 +51,7 @@ class TaskRecord(NamedTuple):
     measure: str
     """Metric that ranks candidates, unless a request names another."""
     datatype: str | None = "FP64"
-    """Of `predict` in the Open Inference Protocol; None: that of the labels of the classes."""
+    """Datatype of `predict` in the Open Inference Protocol; None: that of the labels of the classes."""
     tensors: tuple[str, ...] = ("predict",)
     """Names of the outputs in that protocol."""
     test_fraction: float = 0.2

@@ -25,7 +25,7 @@ ROUNDING = 1e-12
 
 
 class _Sizes(NamedTuple):
-    """How many rows have the label and the class of each row, its label, its class: (n,) each."""
+    """Counts of the rows that have the label and the class of each row, its label, its class: (n,) each."""
 
     cell: Vector
     label: Vector

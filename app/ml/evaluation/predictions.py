@@ -39,9 +39,9 @@ class Predictions(NamedTuple):
     origin: Vector = np.zeros(0)
     """(d,) mean of the training rows."""
     free_parameters: float | None = None
-    """Of a density on its training rows; None: not declared, or other rows."""
+    """Free parameters of a density on its training rows; None: not declared, or other rows."""
     joined: Joined | None = None
-    """Of a tree of clusters on its training rows."""
+    """Joining heights of a tree of clusters on its training rows."""
     reference: Labels | None = None
     """(n,) codes of classes that clusters are compared with, -1 where there is none; None: there is no comparison."""
 
@@ -67,7 +67,7 @@ def predictions(learned: FittedLearner, data: Data, train: Data) -> Predictions:
 
 
 def of_training_rows(learned: FittedLearner, train: Data) -> Predictions:
-    """Of the rows that the fit has seen, with what is measured on them alone."""
+    """Predictions for the rows that the fit has seen, with what is measured on them alone."""
     predicted, algorithm = predictions(learned, train, train), learned.algorithm
     if algorithm.free_parameters is not None:
         predicted = predicted._replace(free_parameters=algorithm.free_parameters(learned.params, learned.state))

@@ -51,7 +51,7 @@ class Reliability(Wire):
 
 
 class Bins(NamedTuple):
-    """How probabilities are divided into bins, and the confidence level of what is found in them."""
+    """Division of probabilities into bins, and the confidence level of the shares in them."""
 
     n_bins: int = 10
     strategy: Strategy = "uniform"
@@ -70,7 +70,7 @@ def reliability(
     draws: Resamples,
     bins: Bins,
 ) -> Reliability:
-    """Of probabilities (n, k) of rows whose classes have the codes `truth` (n,)."""
+    """Reliability of probabilities (n, k) of rows whose classes have the codes `truth` (n,)."""
     codes = range(1, 2) if len(classes) == 2 else range(len(classes))
     curves, gaps = [], []
     for code in codes:

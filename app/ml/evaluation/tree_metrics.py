@@ -1,4 +1,4 @@
-"""How well a tree of merges keeps the distances of its rows: the cophenetic correlation with an interval.
+"""Distances of rows kept by a tree of their merges: the cophenetic correlation with an interval.
 
 Reference: Sokal & Rohlf (1962), Taxon 11:33.
 """

@@ -95,7 +95,7 @@ class CalibrateRequest(ModelRef, Request):
 class CalibrateResult(Result):
     """Probabilities of a classifier before and after calibration."""
 
-    kind: Literal["calibrate"] = Field(description="Kind, which tells the variants of this schema apart.")
+    kind: Literal["calibrate"] = Field(description="Kind of the job; it identifies the variant of this schema.")
     model: str = Field(description="Name of the model that was calibrated.")
     base_version: int = Field(description="Version that was calibrated, counted from 1.")
     base_digest: str = Field(description="sha256: of the bytes of this version.")

@@ -19,7 +19,7 @@ class MatrixWriter:
     keeps_missing: bool
     """True if missing values stay missing, as in `Preparation`."""
     fills: Vector | None
-    """As in `Preparation`."""
+    """Values that replace missing ones, as in `Preparation`."""
 
     def write(self, raw: Matrix, x: Matrix, *, seen: bool = False) -> None:
         """The matrix of `raw` into `x`, which holds zeros where there are indicators."""

@@ -47,7 +47,7 @@ def restore(preparation: Preparation, x: Matrix) -> list[RestoredRow]:
 
 
 def imputed(preparation: Preparation) -> dict[str, JSON]:
-    """What stands for a missing value of each input, in the units and categories of the table; None: nothing does."""
+    """Replacement of a missing value of each input, in the units and categories of the table; None: nothing does."""
     return {column.name: _imputed(preparation, place) for place, column in enumerate(preparation.inputs)}
 
 

@@ -29,7 +29,7 @@ def checked(preparation: Preparation) -> Preparation:
 
 
 def _fillable(preparation: Preparation) -> bool:
-    """Whether what stands for missing values are numbers and codes."""
+    """True if the replacements of missing values are numbers and codes."""
     fills, codes = preparation.fills, preparation.codes
     if fills is None:
         return True

@@ -44,7 +44,7 @@ class PredictedRows(NamedTuple):
 
 
 class Division(NamedTuple):
-    """How rows are divided: at random, class by class; or in whole groups."""
+    """Division of the rows: at random, class by class; or in whole groups."""
 
     test_fraction: float
     seed: int

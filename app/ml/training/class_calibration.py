@@ -24,7 +24,7 @@ class MeasuredProbabilities(NamedTuple):
     before: Reliability
     after: Reliability
     evaluation: Evaluation
-    """Of the calibrated model."""
+    """Metrics of the calibrated model."""
 
 
 def calibrate(model: Model, rows: PredictedRows, method: Method) -> Model:

@@ -1,4 +1,4 @@
-"""Difficulty of rows: what a plan says about the column by which rows are learned in stages, and its values."""
+"""Difficulty of rows: faults of the column by which rows are learned in stages, and its values."""
 
 from collections.abc import Iterator, Mapping
 

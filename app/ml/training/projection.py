@@ -115,7 +115,7 @@ def projection_faults(
 
 
 def _replaced_faults(spec: TrainSpec) -> Iterator[Fault]:
-    """What a request says of columns of the dataset, which the projection replaces."""
+    """Faults of a request that names columns of the dataset, which the projection replaces."""
     if spec.features is not None:
         yield Fault("/features", "The projection has its own inputs: leave features out.")
     if spec.preprocessing.basis:

@@ -27,7 +27,7 @@ class Criterion(NamedTuple):
     ranks: PredictionKind
     """Predictions of the models that it ranks."""
     higher: bool = True
-    """Whether the higher is better."""
+    """True if the higher is better."""
     fits: int = 0
     """For each fold; 0: one in all."""
 

@@ -74,7 +74,7 @@ class TrainingSet(NamedTuple):
     """Between all rows of the table."""
     class_weight: ClassWeight | None = None
     curriculum: Curriculum | None = None
-    """Of the rows."""
+    """Stages of the rows."""
     reference: Labels | None = None
     """(rows,) codes of classes that clusters are compared with, -1 where there is none; no fit sees them."""
     each: Each = in_turn

@@ -71,7 +71,7 @@ def mapped(classes: int) -> range:
 
 
 def calibrated(calibrator: Calibrator, probabilities: Matrix) -> Matrix:
-    """(n, k) from (n, k); each row by itself, with the same bits in any company."""
+    """(n, k) from (n, k); each row by itself, with the same bits among any other rows."""
     maps = calibrator.maps()
     if probabilities.shape[1] == 2:
         second = maps[0](probabilities[:, 1])

@@ -15,7 +15,7 @@ LISTED = 100_000
 
 
 class Moments(NamedTuple):
-    """Of d columns in k classes."""
+    """Moments of d columns in k classes."""
 
     means: Matrix
     """(k, d)"""

@@ -70,7 +70,7 @@ class _Places(NamedTuple):
         return share
 
     def beyond(self, k: int) -> Matrix:
-        """How far each is behind the k-th place; 0 before it."""
+        """Places of each behind the k-th; 0 before it."""
         return np.maximum(self.nearer + 1 - k, 0)
 
 

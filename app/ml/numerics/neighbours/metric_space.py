@@ -41,7 +41,7 @@ class MetricSpace(NamedTuple):
 
 
 def learned(metric: str, x: Matrix, weights: Vector) -> MetricSpace | None:
-    """Of these training rows (n, d) of weights (n,); None for a metric that does not depend on them."""
+    """Space of these training rows (n, d) of weights (n,); None for a metric that does not depend on them."""
     match metric:
         case "range_euclidean" | "range_manhattan":
             return _ranges(x)
@@ -82,7 +82,7 @@ def _covariance(x: Matrix, weights: Vector) -> MetricSpace:
 
 
 def _deviations(x: Matrix, weights: Vector) -> tuple[MetricSpace, float]:
-    """Of the standard deviations, and the weight that squares are divided by: n - 1 for n rows of weight 1."""
+    """Factor of the standard deviations, and the weight by which squares are divided: n - 1 for n rows of weight 1."""
     total = float(weights.sum())
     freedom = max(total - float(weights @ weights) / total, 0.0) or 1.0
     with np.errstate(over="ignore", invalid="ignore"):
