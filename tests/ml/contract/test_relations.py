@@ -1,0 +1,94 @@
+"""Relations between rows: every algorithm learns from each form that it declares, and refuses the others by name."""
+
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from app.errors import InvalidRequest
+from app.ml.contract.algorithm import Form, Meaning
+from app.ml.contract.columns import ColumnKind, TableColumn
+from app.ml.models.golden import check_golden
+from app.ml.models.model import decode
+from app.ml.training.plan import plan
+from app.ml.training.related_table import RelatedTable
+from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
+from tests.ml.contract.drawn_tables import plain, sheet
+
+GIVEN = {
+    (Form.SQUARE, Meaning.DISSIMILARITY): {},
+    (Form.SQUARE, Meaning.SIMILARITY): {},
+    (Form.SQUARE, Meaning.KERNEL): {},
+    (Form.EDGES, Meaning.DISSIMILARITY): {"value": "value"},
+    (Form.EDGES, Meaning.SIMILARITY): {"value": "value"},
+    (Form.EDGES, Meaning.KERNEL): {"value": "value"},
+    (Form.PAIRS, Meaning.CONSTRAINT): {"kind": "kind"},
+}
+PARAMETERS = {"agglomerative": {"linkage": "single"}}
+"""Parameters with which an algorithm takes relations, where the defaults do not."""
+
+
+def spec_of(case, form, meaning):
+    relations = {"form": form} | GIVEN[form, meaning]
+    if form is not Form.PAIRS:
+        relations["meaning"] = meaning
+    if form is not Form.SQUARE:
+        relations |= {"dataset": "related", "first": "one", "second": "other"}
+    body = plain(case).spec.model_dump(exclude={"algorithm", "features", "target"}, exclude_unset=True)
+    algorithm = {"name": case.entry.name} | PARAMETERS.get(case.entry.name, {})
+    target = {} if case.algorithm.target(case.task) is None else {"target": "y"}
+    return TrainSpec.model_validate(body | target | {"algorithm": algorithm, "item": "name", "relations": relations})
+
+
+def tables(case, form):
+    """The dataset of a request, and the one that its relations name."""
+    table = plain(case).table
+    beside = table.select(["y", "name"] if case.algorithm.target(case.task) is not None else ["name"])
+    x = np.stack([table[f"x{j}"].to_numpy() for j in range(3)], axis=1)
+    square = np.abs(x[:, None] - x).sum(axis=2)
+    if form is Form.SQUARE:
+        return pa.table({f"to {j}": column for j, column in enumerate(square)} | dict(_columns(beside))), None
+    names = table["name"].to_pylist()
+    rows = list(combinations(range(0, len(names), 1 if form is Form.EDGES else 7), 2))
+    related = {"one": [names[i] for i, _ in rows], "other": [names[j] for _, j in rows]}
+    if form is Form.EDGES:
+        related["value"] = [square[i, j] for i, j in rows]
+    else:
+        related["kind"] = ["must" if (i + j) % 14 == 0 else "cannot" for i, j in rows]
+    drawn = table.select(["x0", "x1", "x2", *beside.column_names])
+    return drawn, pa.table(related)
+
+
+def _columns(table):
+    return zip(table.column_names, table.columns, strict=True)
+
+
+def planned(case, form, meaning):
+    table, related = tables(case, form)
+    named = None if related is None else RelatedTable("sha256:1", tuple(_sheet(related)), lambda: related)
+    return plan(spec_of(case, form, meaning), sheet(table), table.num_rows, related=named), table
+
+
+def _sheet(table):
+    for name, cells in _columns(table):
+        kind = ColumnKind.NUMERIC if pa.types.is_floating(cells.type) else ColumnKind.CATEGORICAL
+        yield TableColumn(name, kind, 0, None)
+
+
+@pytest.mark.parametrize(("form", "meaning"), GIVEN, ids=lambda part: part.value)
+def test_relations_are_learned_from_or_refused_by_name(case, form, meaning):
+    taken = case.algorithm.relations.get(form, ())
+    if meaning in taken:
+        request, table = planned(case, form, meaning)
+        made = train(request, table, data_digest="sha256:0")
+        assert made.blob == train(request, table, data_digest="sha256:0").blob
+        check_golden(decode(made.blob), made.golden)
+        return
+    with pytest.raises(InvalidRequest) as refused:
+        planned(case, form, meaning)
+    faults = {fault.pointer: fault.detail for fault in refused.value.faults if fault.code == "not_taken"}
+    (where,) = faults
+    assert where == ("/relations/meaning" if taken else "/relations/form")
+    assert faults[where].startswith(f"{case.entry.name} takes ")
