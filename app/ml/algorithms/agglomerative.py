@@ -97,8 +97,8 @@ class Agglomerative(Params):
     )
     metric: Literal["euclidean", "manhattan", "chebyshev"] = Field(
         "euclidean",
-        description="Distance made of the differences of the columns; ward takes euclidean. Unused where "
-        "dissimilarities are given.",
+        description="Measure of the distance of rows by the differences of the columns; ward takes euclidean. "
+        "Unused where dissimilarities are given.",
     )
 
 

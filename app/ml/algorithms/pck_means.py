@@ -28,7 +28,7 @@ Two rows of a rectangle that 2-means would part must be together:
 (True, [[1.5, 0.0], [1.5, 1.0]])
 
 References: Basu, Banerjee & Mooney (2004), Active semi-supervision for pairwise constrained clustering, SDM: 333;
-LION 17.8.
+LION ch. 17.
 """
 
 from typing import NamedTuple
@@ -168,11 +168,6 @@ def distance(params: PCKMeans, state: State, x: Matrix) -> Vector:
     return np.sqrt(nearest(x, state.centres)[1])
 
 
-def objective(params: PCKMeans, state: State, data: Data) -> float:
-    """Without the penalties of pairs, whose rows need not belong to the nearest centre."""
-    return float(data.weights @ nearest(data.x, state.centres)[1])
-
-
 def summary(params: PCKMeans, state: State) -> JSON:
     """Counts of pairs, and the violated ones by numbers and names of rows. Centres are in prepared (scaled) columns."""
     violated = [
@@ -205,7 +200,6 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     seconds=_seconds,
-    objective=objective,
     relations={Form.PAIRS: {Meaning.CONSTRAINT}},
     outputs={
         "distance": Output("Euclidean distance to the nearest centre, in the prepared (scaled) columns.", distance)

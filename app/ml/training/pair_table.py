@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
-import scipy
 from numpy.typing import NDArray
 
 from app.errors import Fault
 from app.ml.contract.algorithm import Vector
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.relations import Edges
+from app.ml.numerics.clustering.pair_constraints import together
 from app.ml.preparation.arrow_columns import measured
 from app.ml.training.related_table import AT, distinct_edges, places, refuse
 from app.ml.training.relation_request import PairRelations
@@ -46,13 +46,6 @@ def read_pairs(given: PairRelations, table: pa.Table, items: NDArray[np.str_]) -
     apart = np.flatnonzero((signed < 0) & (groups[first] == groups[second]))
     refuse(apart, given.kind, "Other pairs have it that these rows must be together")
     return edges
-
-
-def together(edges: Edges, n: int) -> NDArray[np.intp]:
-    """(n,) number of the group of rows that must be together, directly or by others."""
-    must = edges.values > 0
-    graph = scipy.sparse.coo_array((edges.values[must], (edges.first[must], edges.second[must])), (n, n))
-    return np.asarray(scipy.sparse.csgraph.connected_components(graph, directed=False)[1], np.intp)
 
 
 def _signs(table: pa.Table, name: str) -> Vector:

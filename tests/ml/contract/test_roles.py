@@ -82,7 +82,11 @@ def test_a_model_is_trained_with_them_and_the_report_counts_the_rows(case, choic
 LACKED = {
     "class_weight": ("balanced", lambda case: case.task.of_classes, "Only classes have weights; this is {task}."),
     "sigma": ("weight", lambda case: case.task.of_numbers, "Only a numeric target has known errors; this is {task}."),
-    "target": ("y", lambda case: case.algorithm.target(case.task) is not None, "{name} learns without a target"),
+    "target": (
+        "y",
+        lambda case: case.algorithm.target_use(case.task).takes(given=True),
+        "{name} learns without a target",
+    ),
 }
 """By field of a request: a value, whether a case takes it, and the detail of its fault where not."""
 

@@ -9,7 +9,8 @@ from app.ml.contract.progress import unheard
 from app.ml.job import Inputs, JobContext, Source
 from app.ml.jobs import bootstrap, calibrate, evaluate, update
 from app.ml.models import safetensors_format
-from app.ml.models.model import FORMATS, decode, encode
+from app.ml.models.header import FORMATS
+from app.ml.models.model import decode, encode
 from tests.ml.jobs.test_combine import combined, flats, loaded, model
 from tests.ml.jobs.test_evaluate import NOWHERE, sheet
 

@@ -6,7 +6,8 @@ import pytest
 
 from app.errors import InvalidData
 from app.ml.contract.columns import TableColumn
-from app.ml.training.pair_table import pair_faults, read_pairs, together
+from app.ml.numerics.clustering.pair_constraints import together
+from app.ml.training.pair_table import pair_faults, read_pairs
 from app.ml.training.relation_request import PairRelations
 
 NAMES = np.array(["a", "b", "c", "d"])

@@ -31,7 +31,7 @@ def projection(table, algorithm="pca", **spec):
 
 def planned(table, between, memory_bytes=np.inf, **spec):
     requested = {"preprocessing": {"projection": {"model": "map"}}, **spec}
-    return plan(TrainSpec.model_validate(requested), sheet(table), table.num_rows, memory_bytes, between)
+    return plan(TrainSpec.model_validate(requested), sheet(table), table.num_rows, memory_bytes, projection=between)
 
 
 def trained(table, between, **spec):

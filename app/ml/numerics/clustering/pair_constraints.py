@@ -20,12 +20,19 @@ MOST_SWEEPS = 100
 """Sweeps over the rows for one assignment; nearly always a few are enough."""
 
 
+def together(edges: Edges, n: int) -> Labels:
+    """(n,) number of the group of rows that must be together, directly or by others."""
+    must = edges.values > 0
+    graph = scipy.sparse.coo_array((edges.values[must], (edges.first[must], edges.second[must])), (n, n))
+    return np.asarray(scipy.sparse.csgraph.connected_components(graph, directed=False)[1], np.intp)
+
+
 @dataclass(frozen=True)
 class Pairs:
     """Penalties of pairs, of the rows that are in one."""
 
     rows: Labels
-    """(m,) of all rows."""
+    """(m,) places of the rows that are in a pair, ascending."""
     edges: Edges
     """By their places among these; above 0 the penalty of a pair that is apart, below 0 that of one together."""
     groups: Labels
@@ -35,12 +42,7 @@ class Pairs:
     def of(cls, edges: Edges, n: int) -> "Pairs":
         rows = np.unique(np.concatenate([edges.first, edges.second]))
         within = edges.within(rows, n)
-        must = within.values > 0
-        graph = scipy.sparse.coo_array(
-            (np.ones(int(must.sum())), (within.first[must], within.second[must])), (rows.size, rows.size)
-        )
-        groups = scipy.sparse.csgraph.connected_components(graph, directed=False)[1] if rows.size else np.zeros(0)
-        return cls(rows, within, np.asarray(groups, np.intp))
+        return cls(rows, within, together(within, rows.size))
 
     @cached_property
     def linked(self) -> tuple[Labels, Labels, Vector]:
