@@ -69,8 +69,10 @@ def cost_of(
 
 
 def memory_faults(spec: TrainSpec, cost: Cost, size: Size, memory_bytes: float) -> Iterator[Fault]:
-    """A fit that keeps more than grows with its rows, and does not fit."""
-    if nested.entry_of(spec.algorithm).algorithm.memory(spec.algorithm, size) and cost.memory_bytes > memory_bytes:
+    """A fit, or a square table, that keeps more than grows with its rows, and does not fit."""
+    own = nested.entry_of(spec.algorithm).algorithm.memory(spec.algorithm, size)
+    square = spec.relations is not None and spec.relations.form == "square"
+    if (own or square) and cost.memory_bytes > memory_bytes:
         yield Fault(
             "/algorithm",
             f"With {int(size.rows)} rows these parameters need about {cost.memory_bytes / 2**30:.1f} GiB of memory and "

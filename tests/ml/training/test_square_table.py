@@ -140,3 +140,11 @@ def test_requests_that_do_not_fit_are_refused_before_a_row_is_read(more, table, 
     with pytest.raises(InvalidRequest) as refused:
         planned(spec, table)
     assert {(fault.pointer, fault.code) for fault in refused.value.faults} == faults
+
+
+def test_a_square_that_memory_cannot_hold_is_refused_before_the_start():
+    table = table_of(SQUARE)
+    columns = [TableColumn(name, "numeric", 0, None) for name in table.column_names]
+    with pytest.raises(InvalidRequest) as refused:
+        plan(spec_of(algorithm={"linkage": "single"}), columns, 40, memory_bytes=1e8)
+    assert [(fault.pointer, fault.code) for fault in refused.value.faults] == [("/algorithm", "too_large")]
