@@ -288,3 +288,8 @@ def test_every_address_is_documented():
     people = {"/docs", "/docs/plain", f"{explorer.FOLDER}/{{name}}", "/docs/guide", "/docs/guide/{name:path}"}
     twin = {"/v2/"}  # of /v2: the protocol has both, and a client needs one method
     assert served - set(DOCUMENT["paths"]) == {"/", "/openapi.json"} | people | twin
+
+
+def test_every_component_is_referred_to():
+    referred = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(DOCUMENT)))
+    assert set(SCHEMAS) - referred == set()

@@ -81,8 +81,21 @@ def _document(app: FastAPI) -> dict[str, Any]:
     for operation in operations(made):
         _finish(operation)
         add_example(operation)
-    made["components"]["schemas"] = dict(sorted(schemas.items()))
+    made["components"]["schemas"] = {name: schemas[name] for name in sorted(_referenced(made["paths"], schemas))}
     return _with_named_forms(made)
+
+
+def _referenced(paths: dict[str, Any], schemas: Mapping[str, Any]) -> set[str]:
+    """Names of the schemas that operations refer to, directly or by others; types that became free refer to none."""
+    found, new = set[str](), _references(paths)
+    while new:
+        found |= new
+        new = {name for one in new for name in _references(schemas[one])} - found
+    return found
+
+
+def _references(part: Any) -> set[str]:
+    return set(re.findall(rf"{re.escape(COMPONENT.format(model=''))}(\w+)", json.dumps(part)))
 
 
 def _with_named_forms(document: dict[str, Any]) -> dict[str, Any]:
