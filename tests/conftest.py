@@ -270,3 +270,8 @@ def add_iris(add_table):
     numbers = {name: iris.data[:, place] for place, name in enumerate(names)}
     table = pa.table(numbers | {"species": iris.target_names[iris.target].astype(str)})
     return lambda work: add_table(work, table)
+
+
+def pytest_xdist_auto_num_workers():
+    """One process more than cores: many tests wait for servers more than they compute."""
+    return (os.cpu_count() or 1) + 1

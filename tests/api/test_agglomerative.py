@@ -40,9 +40,11 @@ def together(labels):
 
 def test_labels_and_cuts_are_those_of_scipy(client, done, request_of, iris):
     names, x = iris
-    done("train", request_of("flowers", linkage="average", n_clusters=3) | {"preprocessing": {"scaling": "none"}})
+    done(
+        "train", request_of("grouped-flowers", linkage="average", n_clusters=3) | {"preprocessing": {"scaling": "none"}}
+    )
     tree = linkage(x, "average")
-    url = "/v1/models/flowers"
+    url = "/v1/models/grouped-flowers"
     predicted = client.post(f"{url}/predict", json={"columns": names, "data": x.tolist()}).json()["predictions"]
     np.testing.assert_array_equal(together(predicted), together(fcluster(tree, 3, "maxclust")))
     for request, expected in (

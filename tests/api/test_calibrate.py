@@ -100,26 +100,29 @@ def test_three_classes_behind_a_projection_are_calibrated_on_rows_held_out(clien
     found = load_iris()
     content = text("abcd", found.data, found.target_names[found.target])
     dataset = client.post("/v1/datasets", content=content).json()["id"]
-    done("train", {"model": "petals-map", "dataset": dataset, "features": list("abcd"), "algorithm": {"name": "pca"}})
-    projection = {"projection": {"model": "petals-map", "version": 1}}
+    done(
+        "train",
+        {"model": "three-petals-map", "dataset": dataset, "features": list("abcd"), "algorithm": {"name": "pca"}},
+    )
+    projection = {"projection": {"model": "three-petals-map", "version": 1}}
     training = {
-        "model": "petals",
+        "model": "three-petals",
         "dataset": dataset,
         "target": "label",
         "algorithm": NAIVE,
         "preprocessing": projection,
     }
     done("train", training | {"validation": {"test_fraction": 0.4}})
-    job = done("calibrate", {"model": "petals", "dataset": dataset})
+    job = done("calibrate", {"model": "three-petals", "dataset": dataset})
     assert (job["result"]["rows_fit"], job["result"]["rows_test"]) == (30, 30)
     assert [curve["label"] for curve in job["result"]["after"]["curves"]] == ["setosa", "versicolor", "virginica"]
-    evaluated = done("evaluate", {"model": "petals", "version": 2, "dataset": dataset})["result"]
+    evaluated = done("evaluate", {"model": "three-petals", "version": 2, "dataset": dataset})["result"]
     assert evaluated["rows"] == 30
     probabilities = client.post(
-        "/v1/models/petals/predict", json={"columns": list("abcd"), "data": found.data.tolist()}
+        "/v1/models/three-petals/predict", json={"columns": list("abcd"), "data": found.data.tolist()}
     )
     np.testing.assert_allclose(np.sum(probabilities.json()["probabilities"], axis=1), 1, rtol=1e-12)
-    assert client.delete("/v1/models/petals-map/versions/1").status_code == 409
+    assert client.delete("/v1/models/three-petals-map/versions/1").status_code == 409
 
 
 def test_a_regression_and_a_dataset_without_the_columns_are_refused(client, done, tumours, calibrated):
