@@ -18,7 +18,7 @@ from app.ml.training.relation_request import EdgeRelations, PairRelations
 
 AT = "/relations"
 NAMED = 10
-"""Rows that a refusal names."""
+"""Rows or cells that a refusal names."""
 TOLERANCE = 1e-8
 """Difference of two values of one pair, relative to the larger, that counts as rounding."""
 
@@ -68,10 +68,14 @@ def distinct_edges(first: Labels, second: Labels, values: Vector, name: str) -> 
     again = np.zeros(kept.size, np.bool_)
     again[1:] = (np.diff(low) == 0) & (np.diff(high) == 0)
     repeats = np.flatnonzero(again)
-    one, other = values[repeats], values[repeats - 1]
-    unlike = np.abs(one - other) > TOLERANCE * np.maximum(np.abs(one), np.abs(other))
+    unlike = differ(values[repeats], values[repeats - 1])
     refuse(np.sort(kept[repeats[unlike]]), name, "Another row has this pair with another value")
     return Edges(low[~again], high[~again], values[~again])
+
+
+def differ(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """True where two values of one pair differ by more than rounding; false where one is NaN."""
+    return np.asarray(np.abs(one - other) > TOLERANCE * np.maximum(np.abs(one), np.abs(other)))
 
 
 def refuse(rows: Labels, name: str, detail: str) -> None:

@@ -11,13 +11,10 @@ from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.preparation.arrow_columns import Raw, pointer
 from app.ml.preparation.request import Preprocessing
 from app.ml.training.feature_choice import without_role
+from app.ml.training.related_table import NAMED, TOLERANCE, differ
 from app.ml.training.relation_request import MOST_SQUARE_ROWS
 from app.ml.training.train_spec import TrainSpec
 
-NAMED = 10
-"""Cells that a refusal names."""
-TOLERANCE = 1e-8
-"""Difference of two values of one pair, relative to the larger, that counts as rounding."""
 AS_IT_IS = Preprocessing(scaling="none")
 
 
@@ -69,8 +66,7 @@ def check_square(raw: Raw, items: NDArray[np.str_] | None, meaning: Meaning, *, 
         _refuse(diagonal[:, None].repeat(2, 1), names, "The dissimilarity of a row to itself is not 0")
     for start in range(0, len(values), 1024):
         some, other = values[start : start + 1024], values[:, start : start + 1024].T
-        apart = np.abs(some - other) > TOLERANCE * np.maximum(np.abs(some), np.abs(other))
-        rows, columns = np.nonzero(apart | (np.isnan(some) != np.isnan(other)))
+        rows, columns = np.nonzero(differ(some, other) | (np.isnan(some) != np.isnan(other)))
         _refuse(
             np.column_stack((rows + start, columns)),
             names,
