@@ -85,9 +85,22 @@ class Fleet:
     def until(self, condition, what):
         end = time.monotonic() + PATIENCE
         while not (found := condition()):
-            assert time.monotonic() < end, f"{what} did not happen"
+            assert time.monotonic() < end, f"{what} did not happen{self._last_lines()}"
             time.sleep(0.05)
         return found
+
+    def _last_lines(self, number=20):
+        """For a failure: unfinished jobs, and the end of every worker's log."""
+        from sqlalchemy import text
+
+        with self.services.work() as w:
+            query = text("select id, state, attempt, progress, worker from jobs where finished_at is null limit 5")
+            jobs = [str(row) for row in w.session.execute(query)]
+        logs = [
+            f"{w.name}, {'alive' if w.alive else 'dead'}:\n" + "\n".join(w.logfile.read_text().splitlines()[-number:])
+            for w in self.workers
+        ]
+        return "\n".join(["", *jobs, *logs])
 
     def ended(self, job_id):
         return self.until(lambda: (job := self.job(job_id)).state.terminal and job, f"the end of {job_id}")
