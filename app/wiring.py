@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from app.queue import make_celery, publish
 from app.services.admission import Admission
+from app.services.aliases import Aliases
 from app.services.attempts import Attempts
 from app.services.database_counts import Census
 from app.services.datasets import Datasets
@@ -38,6 +39,7 @@ class Services:
     attempts: Attempts
     recovery: Recovery
     models: Models
+    aliases: Aliases
     predictions: Predictions
     admission: Admission
     census: Census
@@ -80,6 +82,7 @@ def build(settings: Settings, *, role: str) -> Services:
         attempts=attempts,
         recovery=Recovery(work, announce, settings, attempts.counts),
         models=Models(work, predictions.pointers),
+        aliases=Aliases(work, predictions.pointers),
         predictions=predictions,
         admission=Admission(settings),
         census=census,

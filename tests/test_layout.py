@@ -17,7 +17,18 @@ TOP = {
 LONGEST_FILE = 320
 SHARED_NAMES = {
     # one resource: its route, its schema, its service, its rows
-    *("algorithms", "datasets", "health", "jobs", "models", "open_inference", "predictions", "problems", "queries"),
+    *(
+        "algorithms",
+        "aliases",
+        "datasets",
+        "health",
+        "jobs",
+        "models",
+        "open_inference",
+        "predictions",
+        "problems",
+        "queries",
+    ),
     "metrics",
     # a format: rows of a request, and a dataset
     "npy",

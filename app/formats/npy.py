@@ -13,8 +13,8 @@ from app.errors import InvalidData
 from app.formats.bytes import Sent
 from app.formats.malformed import MalformedTable
 from app.formats.prediction import NO_EXTRAS, Extras, Version, WrittenPrediction, intervals, numbers_of, outputs_of
+from app.formats.tensor_decoding import Tensor
 from app.formats.tensor_values import exact_matrix
-from app.formats.tensors import Tensor
 from app.ml.models.model import Model, Predicted
 from app.ml.tables.rows import Incoming, read_rows, whole
 

@@ -13,8 +13,8 @@ from app.errors import BodyTooLarge, Fault, InvalidData, InvalidRequest
 from app.formats.bytes import Sent
 from app.formats.json_tables import STANDS, cut
 from app.formats.strict_json import parse
+from app.formats.tensor_decoding import InvalidTensor, Tensor, binary_size, read_tensors, refused
 from app.formats.tensor_values import all_numbers, cells_of, exact_matrix
-from app.formats.tensors import InvalidTensor, Tensor, binary_size, read_tensors, refused
 from app.ml.contract.algorithm import Matrix
 from app.ml.contract.columns import ColumnKind
 from app.ml.models.model import Model

@@ -9,7 +9,7 @@ import orjson
 from numpy.typing import NDArray
 
 from app.formats.prediction import Version
-from app.formats.tensors import LENGTH, refused
+from app.formats.tensor_decoding import LENGTH, refused
 from app.ml.contract.algorithm import Labels
 from app.ml.models.model import Model, Predicted
 from app.schemas.open_inference import InferRequest, OutputChoice, Parameters

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from app.errors import Fault, InvalidData
-from app.formats.tensors import Tensor, refused
+from app.formats.tensor_decoding import Tensor, refused
 from app.ml.contract.algorithm import Matrix
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.tables.cells import EXACT, Flaw, flaw, read_cells

@@ -1,12 +1,11 @@
-"""Operations on models, their versions and aliases."""
+"""Operations on models and their versions."""
 
 from collections.abc import Iterator
 from itertools import count
 
-from app.errors import PreconditionFailed
-from app.schemas.models import Alias, AliasHistory, Model, ModelPage, ModelVersion, Report
-from app.services.model_loading import chunks, opened, stored
-from app.services.version_pointers import Pointers
+from app.schemas.models import Model, ModelPage, ModelVersion, Report
+from app.services.model_loading import chunks
+from app.services.pointer_cache import Pointers
 from app.store.aliases import Pointer
 from app.store.unit_of_work import WorkFactory
 
@@ -61,38 +60,3 @@ class Models:
             if chunk is None:
                 return
             yield chunk
-
-    def move_alias(
-        self, model: str, alias: str, version: int, *, if_match: str | None, request_id: str | None
-    ) -> tuple[Alias, bool]:
-        """Point the alias at a version that reproduces its golden rows; whether the alias is new.
-
-        An alias that points there already stays as it is, so that a repeated request changes nothing.
-
-        Raises PreconditionFailed when `if_match` is another state of the alias, VersionNotFound,
-        CorruptModel and GoldenMismatch.
-        """
-        pointer = self.pointer(model, version)
-        opened(self._work, pointer, stored(self._work, pointer))
-        with self._work() as w:
-            w.after_commit(lambda: self._pointers.alias_moved(model, alias))
-            before = w.aliases.lock(model, alias)
-            _demand(if_match, before)
-            if before is not None and before.version == version:
-                return before, False
-            return w.aliases.move(model, alias, version, request_id=request_id), before is None
-
-    def history(self, model: str, alias: str, limit: int, cursor: str | None = None) -> AliasHistory:
-        with self._work() as w:
-            return w.aliases.history(model, alias, limit, cursor)
-
-
-def _demand(if_match: str | None, alias: Alias | None) -> None:
-    """RFC 9110, 13.1.1: the strong comparison, so a weak tag matches nothing."""
-    if if_match is None:
-        return
-    if alias is None:
-        raise PreconditionFailed("The alias is not set.")
-    tags = [tag.strip() for tag in if_match.split(",")]
-    if tags != ["*"] and alias.etag not in tags:
-        raise PreconditionFailed(f"The alias is at {alias.etag} now.", headers={"ETag": alias.etag})

@@ -21,9 +21,9 @@ from app.services.batching import Batching
 from app.services.kernel_loading import Compiling
 from app.services.model_loading import opened, stored
 from app.services.model_memory import ModelMemory
+from app.services.pointer_cache import Found, Pointers
 from app.services.prediction_counts import Level, Tally
 from app.services.single_flight import SingleFlight, within
-from app.services.version_pointers import Found, Pointers
 from app.settings import KiB, MiB, Settings
 from app.store.aliases import Pointer
 from app.store.model_cache import Cache

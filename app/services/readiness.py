@@ -8,8 +8,8 @@ from celery import Celery
 
 from app.queue import reachable
 from app.schemas.health import Check
+from app.services.pointer_cache import Pointers
 from app.services.single_flight import SingleFlight, within
-from app.services.version_pointers import Pointers
 from app.store.model_cache import Cache
 from app.store.unit_of_work import WorkFactory
 from migrations import current

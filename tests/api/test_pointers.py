@@ -14,8 +14,9 @@ from starlette.testclient import TestClient
 from app.errors import ModelNotFound
 from app.main import create_app
 from app.ml.contract.model_reference import VersionRef
+from app.services.aliases import Aliases
 from app.services.models import Models
-from app.services.version_pointers import Pointers
+from app.services.pointer_cache import Pointers
 
 ROWS = {"columns": ["length", "width", "size"], "data": [[5.1, 0.2, "small"]]}
 MATRIX = {"inputs": [{"name": "width", "shape": [1], "datatype": "FP64", "data": [0.2]},
@@ -151,12 +152,13 @@ def held(engine):
 @pytest.mark.parametrize("change", ["move", "delete"])
 def test_a_read_that_began_before_a_change_is_neither_joined_nor_kept(services, name, change):
     pointers = Pointers(services.work, 3600.0)
-    models, expected = Models(services.work, pointers), VersionRef(name)
+    models, aliases = Models(services.work, pointers), Aliases(services.work, pointers)
+    expected = VersionRef(name)
     with held(services.work.engine) as (began, go):
         early = pointers.fetch(expected)
         assert began.wait(10)
         if change == "move":
-            models.move_alias(name, "champion", 1, if_match=None, request_id=None)
+            aliases.move(name, "champion", 1, if_match=None, request_id=None)
         else:
             models.delete(name)
         for land_first in (False, True):
@@ -171,11 +173,11 @@ def test_a_read_that_began_before_a_change_is_neither_joined_nor_kept(services, 
 
 
 def test_whoever_insists_does_not_share_a_read_that_began_before_the_move(services, name):
-    pointers, other = Pointers(services.work, 3600.0), Models(services.work, Pointers(services.work, 0.0))
+    pointers, other = Pointers(services.work, 3600.0), Aliases(services.work, Pointers(services.work, 0.0))
     with held(services.work.engine) as (began, go):
         early = pointers.fetch(VersionRef(name), 1)  # somebody who guesses
         assert began.wait(10)
-        moved, _ = other.move_alias(name, "champion", 1, if_match=None, request_id=None)
+        moved, _ = other.move(name, "champion", 1, if_match=None, request_id=None)
 
         async def insist():
             late = asyncio.create_task(pointers.current(VersionRef(name), moved.revision))

@@ -30,7 +30,7 @@ from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from app.process_memory import settle
-from app.services.version_pointers import Found, _Known
+from app.services.pointer_cache import Found, _Known
 from app.settings import Settings
 from app.store.aliases import Pointer
 from app.wiring import build

@@ -30,8 +30,8 @@ from app.ml.contract.model_reference import VersionRef
 from app.ml.models.model import decode, encode
 from app.ml.numerics import jit
 from app.ml.tables.rows import read_rows
+from app.services.pointer_cache import Pointers
 from app.services.predictions import LOADS, QUICK_BODY, QUICK_SECONDS, Predictions
-from app.services.version_pointers import Pointers
 from app.store.engine import make_engine
 from app.store.model_cache import Cache
 from app.store.tables import ModelChunkRow, ModelVersionRow
@@ -298,10 +298,10 @@ def test_a_large_body_of_plain_numbers_stays_on_the_loop_while_those_before_were
 def test_which_version_is_meant(services, process, publish, name):
     for seed in range(3):
         publish(services.work, name, seed=seed)
-    services.models.move_alias(name, "canary", 2, if_match=None, request_id=None)
+    services.aliases.move(name, "canary", 2, if_match=None, request_id=None)
     assert asyncio.run(process().serve(name)).pointer.version == 3
     assert asyncio.run(process().serve(name, alias="canary")).pointer.version == 2
-    services.models.move_alias(name, "champion", 1, if_match=None, request_id=None)
+    services.aliases.move(name, "champion", 1, if_match=None, request_id=None)
     assert asyncio.run(process().serve(name)).pointer.version == 1
     assert asyncio.run(process().serve(name, version=3)).pointer.version == 3
     for expected, error in [

@@ -105,7 +105,7 @@ def move_model_alias(  # noqa: PLR0917  FastAPI passes them by name
     if_match: IfMatch = None,
 ) -> Alias:
     """Point an alias at a version, which first has to reproduce the predictions of its golden rows."""
-    moved, is_new = services.models.move_alias(model, alias, body.version, if_match=if_match, request_id=request_id)
+    moved, is_new = services.aliases.move(model, alias, body.version, if_match=if_match, request_id=request_id)
     response.headers["ETag"] = moved.etag
     if is_new:
         response.status_code = status.HTTP_201_CREATED
@@ -117,7 +117,7 @@ def list_model_alias_moves(
     model: ModelPath, alias: AliasPath, services: ServicesDep, limit: Limit = PAGE, cursor: Cursor = None
 ) -> AliasHistory:
     """Every move there was, newest first; also of a model that is gone."""
-    return services.models.history(model, alias, limit, cursor)
+    return services.aliases.history(model, alias, limit, cursor)
 
 
 def _matches(if_none_match: str, etag: str) -> bool:

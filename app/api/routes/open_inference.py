@@ -18,10 +18,10 @@ from app.api.params.common import ModelPath, RequestTimeout, ServicesDep, Versio
 from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
 from app.api.routes.health import check_readiness
 from app.formats.bytes import Sent
+from app.formats.tensor_decoding import refused
 from app.formats.tensor_metadata import PLATFORM, inputs_of, outputs_of
 from app.formats.tensor_requests import LONGEST_HEAD, TensorRequest, read_request
 from app.formats.tensor_responses import Inferred, included, write
-from app.formats.tensors import refused
 from app.ml.contract.model_reference import VersionRef
 from app.ml.models.included_outputs import with_outputs
 from app.ml.models.model import Model, Predicted

@@ -43,7 +43,7 @@ from app.ml.evaluation.splits import evenly
 from app.ml.models import state_format
 from app.ml.models.cv_plus import FoldFits, is_spread, rank
 from app.ml.models.member_view import is_
-from app.ml.statistics.error_spread import NONE, at, error_spread
+from app.ml.statistics.error_by_prediction import NONE, at, error_spread
 from app.ml.statistics.intervals import CONFIDENCE
 
 EVERYWHERE = (-math.inf, math.inf)

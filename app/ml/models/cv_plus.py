@@ -28,7 +28,7 @@ import numpy as np
 from app.ml.contract.algorithm import FittedLearner, Labels, Matrix, Vector
 from app.ml.models.member_view import View
 from app.ml.numerics.row_blocks import blocks
-from app.ml.statistics.error_spread import at
+from app.ml.statistics.error_by_prediction import at
 
 MOST_ROWS, MOST_FOLDS = 1000, 10
 """Training rows and folds up to which the fits of the folds are stored: a prediction sorts a number for each row."""

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.errors import Fault, InvalidData
-from app.ml.contract.algorithm import Matrix
+from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.contract.columns import InputColumn
 from app.ml.models.model import Model
 from app.ml.tables.rows import read_rows
@@ -31,3 +31,15 @@ def raw_matrix(model: Model, held: Mapping[str, pa.Array], varied: Mapping[str, 
     first = pa.array(np.zeros(rows, np.intp))
     columns = [varied[c.name] if c.name in varied else held[c.name].take(first) for c in model.inputs]
     return model.preparation.raw(pa.table(columns, names=[column.name for column in model.inputs]))
+
+
+def grid(base: Matrix, axes: Sequence[tuple[int, Vector]]) -> Matrix:
+    """The raw matrix of every combination, the last axis changing fastest.
+
+    base: (1, p), the raw row that gives the other inputs. axes: places of inputs, each with its raw values.
+    """
+    combined = np.meshgrid(*(values for _, values in axes), indexing="ij")
+    raw = np.repeat(base, combined[0].size, axis=0)
+    for (place, _), values in zip(axes, combined, strict=True):
+        raw[:, place] = values.ravel()
+    return raw

@@ -1,25 +1,33 @@
-"""The tangent of the model at a row, by central differences, and from where to where it can be trusted."""
+"""The tangent of the model at a row, by central differences, and from where to where it can be trusted.
+
+The outputs of a model are the numbers it predicts: the prediction of a regression or density, the probabilities of a
+classification, the coordinates of a projection.
+
+Reference: Battiti & Brunato, The LION Way, section 4.5 (equation 4.4).
+"""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from app.errors import Fault, InvalidRequest
-from app.ml.contract.algorithm import Vector
+from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.labels import Label
 from app.ml.contract.task import PredictionKind
 from app.ml.models.model import Model
 from app.ml.models.model_response import ModelResponse
-from app.ml.models.raw_rows import one_row, raw_matrix
-from app.ml.models.surfaces import Tangent, tangent
+from app.ml.models.raw_rows import grid, one_row, raw_matrix
 from app.ml.query import Query, Subject
 from app.ml.training.reporting import finite
 from app.suggestions import no_such
 from app.wire import Body, Wire
+
+PROBES = 101
+"""Points across an input's training range at which the tangent is compared with the model."""
 
 
 class LineariseRequest(Body):
@@ -66,6 +74,21 @@ class Linearisation(ModelResponse):
     warnings: list[str] = Field(
         [], description="Sentences on what a careful reader should know; empty where there is none."
     )
+
+
+class Tangent(NamedTuple):
+    """The linear approximation f(x) ≈ f(c) + slopes · (x - c), for q outputs and m inputs."""
+
+    value: Vector
+    """(q,) the outputs at the point."""
+    slopes: Matrix
+    """(m, q) central differences, per unit of the input."""
+    steps: Vector
+    """(m,) half the distance between the two points of each difference."""
+    trusted: Matrix
+    """(m, 2) from where to where, along one input with the others held, the tangent is close enough."""
+    varies: Matrix
+    """(m, q) the difference between the outputs' largest and smallest values across the training range."""
 
 
 def linearise(subject: Subject, request: LineariseRequest) -> Linearisation:
@@ -135,6 +158,65 @@ def _flat(model: Model, places: NDArray[np.intp], found: Tangent) -> Iterator[st
                 f"Moving {model.inputs[place].name!r} changes nothing nearby, but does further off: the model goes in "
                 "steps. A larger relative_step, or a sweep, shows more."
             )
+
+
+def tangent(model: Model, base: Matrix, places: Labels, *, relative_step: float, tolerance: float) -> Tangent:
+    """The model's prediction as one input moves, and how far that can be relied on.
+
+    base: (1, p), the raw row. places: (m,) of measured inputs that the row has.
+    relative_step: of the larger of the input's size and its training range.
+    tolerance: of an output's variation across that range, by which the tangent may miss it.
+    """
+    at = base[0, places]
+    low, high = _ranges(model, places, at)
+    scale = np.maximum(np.abs(at), high - low)
+    step = relative_step * np.where(scale > 0, scale, 1.0)
+    ends = outputs(model, np.vstack([_moved(base, places, at + step), _moved(base, places, at - step)]))
+    above, below = np.split(ends, 2)
+    apart = (at + step) - (at - step)  # as floats have it
+    slopes = (above - below) / apart[:, None]
+    value = outputs(model, base)[0]
+    trusted, varies = np.empty((places.size, 2)), np.empty(slopes.shape)
+    for i, place in enumerate(places.tolist()):
+        points = np.unique(np.append(np.linspace(low[i], high[i], PROBES), at[i]))
+        predictions = outputs(model, grid(base, [(place, points)]))
+        varies[i] = np.ptp(predictions, axis=0)
+        # Beside the tolerance: even a line misses itself by rounding.
+        allowed = tolerance * varies[i] + 1e-9 * (np.abs(value) + varies[i])
+        miss = np.abs(predictions - value - (points - at[i])[:, None] * slopes[i])
+        trusted[i] = points[_around((miss <= allowed).all(axis=1), int(np.searchsorted(points, at[i])))]
+    return Tangent(value, slopes, step, trusted, varies)
+
+
+def outputs(model: Model, raw: Matrix) -> Matrix:
+    """(n, q) the model's predictions, as numbers. Of a clustering there are none: its labels have no order."""
+    predicted = model.predict_raw(raw)
+    values = predicted.values if predicted.probabilities is None else predicted.probabilities
+    if model.task.labels:
+        return np.zeros((len(raw), 0))
+    return np.asarray(values, np.float64).reshape(len(raw), -1)
+
+
+def _ranges(model: Model, places: Labels, at: Vector) -> tuple[Vector, Vector]:
+    """Range of each input in training, widened to hold the point."""
+    columns = [model.inputs[place] for place in places]
+    low = [c.minimum if c.minimum is not None else x for c, x in zip(columns, at, strict=True)]
+    high = [c.maximum if c.maximum is not None else x for c, x in zip(columns, at, strict=True)]
+    return np.minimum(low, at), np.maximum(high, at)
+
+
+def _moved(base: Matrix, places: Labels, to: Vector) -> Matrix:
+    """A row for each place: the base with this one input moved."""
+    raw = np.repeat(base, places.size, axis=0)
+    raw[np.arange(places.size), places] = to
+    return raw
+
+
+def _around(holds: NDArray[np.bool_], centre: int) -> list[int]:
+    """The first and the last place of the run of truths around the centre, which counts as one."""
+    broken = np.flatnonzero(~holds)
+    before, after = broken[broken < centre], broken[broken > centre]
+    return [int(before.max(initial=-1)) + 1, int(after.min(initial=holds.size)) - 1]
 
 
 QUERY = Query(operation="linearise_model", request=LineariseRequest, response=Linearisation, run=linearise)

@@ -14,8 +14,7 @@ from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.contract.labels import Label
 from app.ml.models.model import Model, Predicted
 from app.ml.models.model_response import Flag, ModelResponse, flags_of
-from app.ml.models.raw_rows import one_row, raw_matrix
-from app.ml.models.surfaces import grid
+from app.ml.models.raw_rows import grid, one_row, raw_matrix
 from app.ml.query import Query, Subject
 from app.ml.tables.cells import flaw, read_cells
 from app.ml.training.reporting import finite

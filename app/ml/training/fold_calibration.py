@@ -15,7 +15,7 @@ from app.ml.models.cv_plus import MOST_BYTES, MOST_FOLDS, MOST_ROWS, FoldFit, Fo
 from app.ml.models.member_view import View
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.target_transform import carried
-from app.ml.statistics.error_spread import NONE, at, error_spread
+from app.ml.statistics.error_by_prediction import NONE, at, error_spread
 from app.ml.training.fit import Fitted
 from app.ml.training.training_set import TrainingSet
 

@@ -250,7 +250,7 @@ def test_every_float(numeric, infer, datatype):
 
 
 def test_booleans_and_binary_booleans(services):
-    from app.formats.tensors import InvalidTensor, read_tensors
+    from app.formats.tensor_decoding import InvalidTensor, read_tensors
     from app.schemas.open_inference import InferInput
 
     requested = InferInput.model_validate(tensor("b", [3], "BOOL", binary_data_size=3))

@@ -185,7 +185,7 @@ def test_numbers_come_back_as_they_are(predict, made, services, trained):
 
 
 def test_a_version_or_an_alias(client, predict, made, services):
-    services.models.move_alias(made(), "pinned", 1, if_match=None, request_id=None)
+    services.aliases.move(made(), "pinned", 1, if_match=None, request_id=None)
     for query in ({"version": 1}, {"alias": "pinned"}):
         assert predict([ROW], **query).headers["x-model-version"] == "1"
     problem(predict([ROW], version=1, alias="pinned"), 422, "invalid_request")

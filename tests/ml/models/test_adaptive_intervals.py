@@ -11,7 +11,7 @@ from app.ml.contract.columns import TableColumn
 from app.ml.models import safetensors_format
 from app.ml.models.conformal import Calibration, chosen
 from app.ml.models.model import decode, encode
-from app.ml.statistics.error_spread import at, error_spread
+from app.ml.statistics.error_by_prediction import at, error_spread
 from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec

@@ -10,7 +10,7 @@ from app.ml.evaluation.splits import holdout, kfold
 from app.ml.models import cv_plus, safetensors_format, state_format
 from app.ml.models.cv_plus import guaranteed
 from app.ml.models.model import decode, encode
-from app.ml.statistics.error_spread import at, error_spread
+from app.ml.statistics.error_by_prediction import at, error_spread
 from app.ml.training.fold_calibration import ScoredFold
 from app.ml.training.plan import plan
 from app.ml.training.train import train
