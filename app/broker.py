@@ -34,37 +34,14 @@ DROPPED: Counter[str] = Counter()
 log = structlog.get_logger(__name__)
 
 
-class QoS(redis.QoS):
-    """The bookkeeping of messages that are not yet acknowledged.
-
-    A key of another type under that name is deleted, and the failed command is repeated: the error would stop it.
-    """
-
-    def append(self, message: Any, delivery_tag: str) -> None:
-        self._cleared(super().append, message, delivery_tag)
-
-    def ack(self, delivery_tag: str) -> None:
-        self._cleared(super().ack, delivery_tag)
-
-    def restore_visible(self, start: int = 0, num: int = 10, interval: int = 10) -> None:
-        self._cleared(super().restore_visible, start, num, interval)
-
-    def _cleared(self, act: Callable[..., None], *arguments: Any) -> None:
-        try:
-            act(*arguments)
-        except ResponseError:
-            _mend(self.channel)
-            act(*arguments)
-
-
 class Channel(redis.Channel):
-    QoS = QoS
+    ack_emulation = False
+    """Messages in hand are not kept on the broker too: they are hints, and a key for them could be of another type."""
 
     def types(self) -> dict[str, bytes]:
         """The Redis type of each key that messages pass through."""
         queues = {self._q_for_pri(QUEUE, priority): b"list" for priority in self.priority_steps}  # type: ignore[no-untyped-call] # kombu is half typed
-        bookkeeping = {self.unacked_key: b"hash", self.unacked_index_key: b"zset"}
-        return {**queues, **bookkeeping, self.keyprefix_queue % QUEUE: b"set"}
+        return {**queues, self.keyprefix_queue % QUEUE: b"set"}
 
     def _create_client(self, asynchronous: bool = False) -> Any:
         client = super()._create_client(asynchronous)  # type: ignore[no-untyped-call] # as above
