@@ -15,7 +15,7 @@ from app.services.datasets import Datasets
 from app.services.jobs import Jobs
 from app.services.models import Models
 from app.services.predictions import Predictions
-from app.services.process_metrics import Counted, Process, Served
+from app.services.prometheus_metrics import Counted, Process, Served
 from app.services.readiness import Dependencies
 from app.services.recovery import Recovery
 from app.services.submission import Submission

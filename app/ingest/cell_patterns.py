@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from app.ml.contract.dates_and_times import DateOrder
-from app.ml.contract.notation import MISSING, Notation, bare, read
+from app.ml.contract.missing_markers import MISSING
+from app.ml.contract.notation import Notation, bare, read
 from app.ml.evaluation.splits import evenly
 
 if TYPE_CHECKING:

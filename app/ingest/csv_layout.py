@@ -11,7 +11,7 @@ from app.errors import Fault, place
 from app.ingest.reader_result import check_names, refuse
 from app.ingest.upload_options import HeaderRow, ReadOptions
 from app.ingest.uploaded_file import BOM, HEAD, NOT_UTF8, Limits
-from app.ml.contract.notation import MISSING
+from app.ml.contract.missing_markers import MISSING
 
 HEADER_BYTES = 4 << 20
 DELIMITERS = ",;\t|"

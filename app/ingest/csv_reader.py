@@ -23,7 +23,7 @@ from app.ingest.notation_choice import Survey
 from app.ingest.reader_result import Reading, refuse
 from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import Limits
-from app.ml.contract.notation import MISSING
+from app.ml.contract.missing_markers import MISSING
 
 BLOCK = 4 << 20
 """Bytes read at a time, of a table that is not wide; a row is at most so long."""

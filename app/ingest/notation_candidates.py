@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from app.ingest.cell_patterns import CURRENCY, ORDERS, Shapes
 from app.ml.contract.columns import ColumnKind
-from app.ml.contract.notation import MARKERS, Notation, pattern
+from app.ml.contract.missing_markers import MARKERS
+from app.ml.contract.notation import Notation, pattern
 
 _WAYS: tuple[tuple[str, str | None], ...] = (
     (".", None), (".", ","), (".", " "), (".", "'"), (",", None), (",", "."), (",", " "), (",", "'"),

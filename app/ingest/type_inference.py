@@ -2,7 +2,7 @@
 
 A column has the first form that *all* its values over the whole file have; a column without values has none.
 
-- Missing: the tokens in `app.ml.contract.notation.MISSING`, also with spaces around them and in quotes.
+- Missing: the tokens in `app.ml.contract.missing_markers.MISSING`, also with spaces around them and in quotes.
 - Numbers may have spaces around them, a leading plus, an exponent (`1E+05`); whole numbers beyond 64 bits are floats;
   0 and 1 are numbers. Hexadecimal is text. Files separated by semicolons may write 3,14 for 3.14.
 - Booleans are `true` and `false` in any case; yes, no, t, f stay categories.

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from app.ml.statistics.distribution import Bin
+from app.ml.statistics.histogram_and_box_plot import Bin
 from app.ml.tables.data_sheet import Column, Level
 from app.wire import Wire
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from app.disk_space import demand_room
 from app.errors import DatasetNotFound, Fault, InvalidRequest, StorageFull
-from app.ingest.parser import Parser
+from app.ingest.parser_processes import Parser
 from app.ingest.protocol import Order, Parsed
 from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import Limits

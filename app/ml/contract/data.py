@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from app.errors import InvalidData
-from app.ml.contract.curriculum import Curriculum
+from app.ml.contract.difficulty_stages import Curriculum
 from app.ml.contract.relations import Relations
 from app.ml.contract.task import TargetKind, Task
 

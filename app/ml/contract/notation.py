@@ -20,19 +20,9 @@ import pyarrow.compute as pc
 from pydantic import Field, WithJsonSchema
 
 from app.ml.contract.dates_and_times import DateOrder, moments
+from app.ml.contract.missing_markers import MISSING
 from app.wire import Wire
 
-MISSING = [
-    "", "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-NaN", "-nan",
-    "null", "NULL", "Null", "None", "none", "nil", "?",
-]  # fmt: skip
-"""Markers of a missing value in every column."""
-MARKERS = frozenset({
-    "-", "--", "---", ".", "..", "*", "\u2013", "\u2014", "unknown", "not known", "missing", "not available", "n.a.",
-    "n.b.", "n. b.", "k.a.", "k. a.", "keine angabe", "unbekannt", "n/d", "nd", "tbd", "#div/0!", "#value!", "#ref!",
-    "#name?", "#num!", "#null!",
-})  # fmt: skip
-"""Markers, in small letters, of a missing value among numbers or dates; among categories they are words."""
 _TRUE, _FALSE = ["true", "yes", "y", "t", "1"], ["false", "no", "n", "f", "0"]
 _SPACES = "[ \u00a0\u2009\u202f]"
 _APOSTROPHES = "['\u2019]"

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from app.ml.contract.algorithm import Matrix, Vector
-from app.ml.statistics.distribution import Bin, histogram
+from app.ml.statistics.histogram_and_box_plot import Bin, histogram
 from app.ml.statistics.intervals import Bounds, accelerated, percentile
 from app.ml.statistics.metric_value import rounded
 from app.wire import Wire

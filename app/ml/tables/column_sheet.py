@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.dates_and_times import are_dates
-from app.ml.contract.notation import MARKERS
+from app.ml.contract.missing_markers import MARKERS
 from app.ml.tables.column_statistics import STATISTICS, different
 from app.ml.tables.data_sheet import Chunks, Column, Level, Offer, Remark
 from app.ml.tables.identifiers import IDENTIFIER_ROWS, identifier_like

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from app.ml.contract.columns import ColumnKind
-from app.ml.statistics.distribution import spread
+from app.ml.statistics.histogram_and_box_plot import spread
 from app.ml.statistics.quantiles import Values
 from app.ml.tables.data_sheet import Chunks, Level
 

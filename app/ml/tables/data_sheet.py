@@ -9,7 +9,7 @@ from typing_extensions import TypeAliasType
 
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.notation import Notation
-from app.ml.statistics.distribution import Bin, Percentile, Whiskers
+from app.ml.statistics.histogram_and_box_plot import Bin, Percentile, Whiskers
 from app.ml.statistics.metric_value import Metric
 from app.wire import Wire
 

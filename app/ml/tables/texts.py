@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from app.ml.contract.columns import ColumnKind, InputColumn
-from app.ml.contract.notation import MISSING, PLAIN, Notation, read_and_misfits, without_missing
+from app.ml.contract.missing_markers import MISSING
+from app.ml.contract.notation import PLAIN, Notation, read_and_misfits, without_missing
 from app.ml.tables.casting import TEXTS
 
 WHOLE = re.compile(r"\s*[+-]?[0-9]{1,400}\s*", re.ASCII)

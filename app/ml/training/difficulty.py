@@ -11,7 +11,7 @@ from app.ml.catalogue import catalogue
 from app.ml.contract.algorithm import Labels
 from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import ColumnKind, TableColumn
-from app.ml.contract.curriculum import Curriculum
+from app.ml.contract.difficulty_stages import Curriculum
 from app.ml.preparation.arrow_columns import measured, pointer
 from app.ml.training.train_spec import TrainSpec
 

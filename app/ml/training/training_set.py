@@ -25,8 +25,8 @@ from app.ml.contract.algorithm import (
     in_turn,
 )
 from app.ml.contract.columns import ColumnKind
-from app.ml.contract.curriculum import Curriculum
 from app.ml.contract.data import Unlabelled
+from app.ml.contract.difficulty_stages import Curriculum
 from app.ml.contract.labels import Class, codes_of
 from app.ml.contract.relations import Relations
 from app.ml.evaluation.group_splits import among, read_groups

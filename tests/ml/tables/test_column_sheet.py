@@ -7,7 +7,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.ml.statistics import distribution as spread
+from app.ml.statistics import histogram_and_box_plot as spread
 from app.ml.tables import column_statistics, identifiers
 from app.ml.tables.column_sheet import describe
 from app.ml.tables.data_sheet import Remark

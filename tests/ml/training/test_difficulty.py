@@ -10,7 +10,7 @@ from app.errors import InvalidData, InvalidRequest
 from app.ml.algorithms import linear_sgd, perceptron
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.contract.columns import TableColumn
-from app.ml.contract.curriculum import Curriculum
+from app.ml.contract.difficulty_stages import Curriculum
 from app.ml.models import state_format
 from app.ml.models.model import decode
 from app.ml.training.plan import plan

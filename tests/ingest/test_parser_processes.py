@@ -15,8 +15,8 @@ import pytest
 
 from app.errors import BodyTooLarge, InvalidData, StorageFull
 from app.ingest import data_sheets as sheets
-from app.ingest import parser as parser_module
-from app.ingest.parser import Parser
+from app.ingest import parser_processes as parser_module
+from app.ingest.parser_processes import Parser
 
 
 @pytest.fixture(scope="module")
