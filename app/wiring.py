@@ -13,6 +13,7 @@ from app.services.database_counts import Census
 from app.services.datasets import Datasets
 from app.services.jobs import Jobs
 from app.services.models import Models
+from app.services.plots import Plots
 from app.services.predictions import Predictions
 from app.services.process_metrics import Counted, Process, Served
 from app.services.readiness import Dependencies
@@ -39,6 +40,7 @@ class Services:
     recovery: Recovery
     models: Models
     predictions: Predictions
+    plots: Plots
     admission: Admission
     census: Census
     dependencies: Dependencies
@@ -47,6 +49,7 @@ class Services:
 
     def close(self) -> None:
         self.datasets.close()
+        self.plots.close()
         self.admission.close()
         self.cache.close()
         self.celery.close()
@@ -81,6 +84,7 @@ def build(settings: Settings, *, role: str) -> Services:
         recovery=Recovery(work, announce, settings, attempts.counts),
         models=Models(work, predictions.pointers),
         predictions=predictions,
+        plots=Plots(work, settings),
         admission=Admission(settings),
         census=census,
         dependencies=Dependencies(work, cache, celery, predictions.pointers),
