@@ -179,7 +179,7 @@ class Settings(BaseSettings):
     # pictures
     plot_seconds: PositiveFloat = Field(20, description="Longest time in seconds to draw a picture of a plot.")
     plot_memory_bytes: PositiveInt = Field(
-        2 * GiB,
+        GiB,
         description="Limit in bytes on the memory that the process that draws pictures of plots may reserve; it "
         "reserves about 600 MiB, and uses a fifth of that.",
     )

@@ -54,7 +54,7 @@ def _next(channel: socket.socket) -> bytes | None:
 
 
 def _limit(order: Order) -> None:
-    """Of memory what can be written to counts: the JavaScript engine reserves far more addresses than it uses."""
+    """Limits on files and memory. Addresses are not limited: the JavaScript engine reserves far more than it uses."""
     limits = {resource.RLIMIT_FSIZE: 0, resource.RLIMIT_CORE: 0, resource.RLIMIT_DATA: order.memory_bytes}
     for kind, limit in limits.items():
         resource.setrlimit(kind, (limit, limit))

@@ -15,6 +15,10 @@ WHOLE = 1e-6
 """Distance from a whole number up to which a count is one: weighted rows have others, and no binomial interval."""
 
 
+APART: Specification = {"legend": {"color": "independent"}}
+"""Resolution of a view whose bands have no legend while its lines have one."""
+
+
 class ClassCurve(NamedTuple):
     """One curve of one class."""
 

@@ -37,7 +37,7 @@ class _Panel(NamedTuple):
 
     @property
     def reach(self) -> float:
-        """How much the mean over rows varies."""
+        """Range of the mean over rows."""
         return float(np.ptp(self.response.mean(axis=1), axis=0).max())
 
 
