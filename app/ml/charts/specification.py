@@ -33,7 +33,7 @@ def _printable(value: Any) -> Any:
 def printable(text: str) -> str:
     r"""The text on one line, without control characters; a long one is cut.
 
-    >>> printable("rent\\nin €")
+    >>> printable("rent\nin €")
     'rent in €'
     """
     plain = "".join(letter if letter.isprintable() else " " for letter in text)

@@ -58,7 +58,8 @@ def _shown(of: PlotSubject) -> Tree:
 
 
 def _below(node: TreeNode) -> list[int]:
-    return [one for one in (node.left, node.right, node.missing) if one is not None]
+    """Nodes that it leads to: missing values may take the left or the right branch, or one of their own."""
+    return list(dict.fromkeys(one for one in (node.left, node.right, node.missing) if one is not None))
 
 
 def _placed(found: Tree) -> dict[int, _Place]:
