@@ -161,6 +161,16 @@ class VersionNotFound(ValiantError):
     code, status, title = "version_not_found", 404, "This model has no such version"
 
 
+class PlotNotFound(ValiantError):
+    code, status, title = "plot_not_found", 404, "This version has no such plot"
+    remedy = "Take a name of the list of plots of the version."
+
+
+class RenderingFailed(ValiantError):
+    code, status, title = "rendering_failed", 422, "The picture cannot be drawn here"
+    remedy = "Take the specification as application/json, and draw it with any Vega-Lite viewer."
+
+
 class AliasNotFound(ValiantError):
     code, status, title = "alias_not_found", 404, "This model has no such alias"
 

@@ -175,3 +175,11 @@ class Settings(BaseSettings):
     parse_concurrency: PositiveInt = Field(
         2, description="Number of uploads that an API process parses at once; others wait."
     )
+
+    # pictures
+    plot_seconds: PositiveFloat = Field(20, description="Longest time in seconds to draw a picture of a plot.")
+    plot_memory_bytes: PositiveInt = Field(
+        GiB,
+        description="Limit in bytes on the memory that the process that draws pictures of plots may reserve; it "
+        "reserves about 600 MiB, and uses a fifth of that.",
+    )

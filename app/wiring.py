@@ -14,6 +14,7 @@ from app.services.database_counts import Census
 from app.services.datasets import Datasets
 from app.services.jobs import Jobs
 from app.services.models import Models
+from app.services.plots import Plots
 from app.services.predictions import Predictions
 from app.services.prometheus_metrics import Counted, Process, Served
 from app.services.readiness import Dependencies
@@ -41,6 +42,7 @@ class Services:
     models: Models
     aliases: Aliases
     predictions: Predictions
+    plots: Plots
     admission: Admission
     census: Census
     dependencies: Dependencies
@@ -49,6 +51,7 @@ class Services:
 
     def close(self) -> None:
         self.datasets.close()
+        self.plots.close()
         self.admission.close()
         self.cache.close()
         self.celery.close()
@@ -84,6 +87,7 @@ def build(settings: Settings, *, role: str) -> Services:
         models=Models(work, predictions.pointers),
         aliases=Aliases(work, predictions.pointers),
         predictions=predictions,
+        plots=Plots(work, settings),
         admission=Admission(settings),
         census=census,
         dependencies=Dependencies(work, cache, celery, predictions.pointers),

@@ -100,7 +100,8 @@ def test_limits_leave_room_for_what_the_settings_allow():
     memory = {name: bytes_of(service["deploy"]["resources"]["limits"]["memory"]) for name, service in SERVICES.items()}
     settings = Settings()
     assert memory["worker"] > settings.worker_concurrency * settings.job_memory_bytes
-    assert memory["api"] > settings.parse_concurrency * settings.parse_memory_bytes + settings.model_memory_bytes
+    parsers = settings.parse_concurrency * settings.parse_memory_bytes
+    assert memory["api"] > parsers + settings.model_memory_bytes + settings.plot_memory_bytes
     for name in ("broker", "cache"):  # else it is killed before it refuses or forgets anything
         command = SERVICES[name]["command"]
         assert memory[name] > bytes_of(command[command.index("--maxmemory") + 1].removesuffix("b"))

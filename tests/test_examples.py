@@ -180,6 +180,8 @@ def models(walk):
     walk("list_model_alias_moves", "GET", "/v1/models/species/aliases/champion/history")
     walk("get_model_version", "GET", "/v1/models/species/versions/1")
     walk("get_model_report", "GET", "/v1/models/species/versions/1/report")
+    walk("list_model_plots", "GET", "/v1/models/species/versions/1/plots")
+    walk("draw_model_plot", "GET", "/v1/models/species/versions/1/plots/confusion_heatmap")
 
 
 def predictions(walk):

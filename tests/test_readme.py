@@ -78,6 +78,16 @@ def queries():
         yield f"| `POST {path}` | {_cell(what)} | {offered} |"
 
 
+def plots():
+    from app.ml.operations import plot_entries
+
+    yield "| plot | what it shows |"
+    yield "|---|---|"
+    for name, entry in plot_entries().items():
+        what = entry.description.split("\n\n")[0].replace("\n", " ")
+        yield f"| `{name}` | {_cell(what)} |"
+
+
 def _fitted(algorithm):
     """A model of it by its defaults, as far as a query asks for one."""
     usual = SimpleNamespace(restorable=True)
@@ -90,8 +100,14 @@ def _cell(text):
 
 @pytest.mark.parametrize(
     ("table", "page"),
-    [(algorithms, "choosing.md"), (settings, "settings.md"), (errors, "jobs.md"), (queries, "predict.md")],
-    ids=["algorithms", "settings", "errors", "queries"],
+    [
+        (algorithms, "choosing.md"),
+        (settings, "settings.md"),
+        (errors, "jobs.md"),
+        (queries, "predict.md"),
+        (plots, "reports.md"),
+    ],
+    ids=["algorithms", "settings", "errors", "queries", "plots"],
 )
 def test_generated_table_is_current(table, page):
     name, page = table.__name__, GUIDE / page

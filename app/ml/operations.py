@@ -1,4 +1,4 @@
-"""Finds every kind of job and every query: adding a file to `jobs/` or to `queries/` is all it takes."""
+"""Finds every kind of job, query and plot: adding a file to `jobs/`, `queries/` or `plots/` is all it takes."""
 
 import importlib
 import inspect
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, Union
 from pydantic import BaseModel, Field
 from typing_extensions import TypeAliasType
 
-from app.ml import jobs, queries
+from app.ml import jobs, plots, queries
 from app.ml.job import Kind, Request, Result
 from app.ml.models.model import Model
+from app.ml.plot import Plot
 from app.ml.query import Query, Subject
 from app.wire import Wire
 
@@ -43,6 +44,15 @@ class QueryEntry(NamedTuple):
         return self.query.run(subject, request, **options)
 
 
+class PlotEntry(NamedTuple):
+    """A plot under its name."""
+
+    name: str
+    plot: Plot
+    description: str
+    """Its description, from its file's docstring."""
+
+
 @cache
 def kinds() -> Mapping[str, Entry]:
     """All kinds of job by name, in alphabetical order."""
@@ -53,6 +63,12 @@ def kinds() -> Mapping[str, Entry]:
 def query_entries() -> Mapping[str, QueryEntry]:
     """All queries by name, in alphabetical order."""
     return MappingProxyType({name: QueryEntry(name, file.QUERY, text) for name, file, text in _files(queries)})
+
+
+@cache
+def plot_entries() -> Mapping[str, PlotEntry]:
+    """All plots by name, in alphabetical order."""
+    return MappingProxyType({name: PlotEntry(name, file.PLOT, text) for name, file, text in _files(plots)})
 
 
 def offers(model: Model) -> list[str]:

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Response, status
 from fastapi.responses import StreamingResponse
 
+from app.api.edge.etags import matches
 from app.api.edge.openapi import declare
 from app.api.edge.strict_route import StrictRoute
 from app.api.params.common import (
@@ -81,7 +82,7 @@ def download_model_artifact(
     """The model as it is stored."""
     pointer = services.models.pointer(model, version)
     headers = {"ETag": f'"{pointer.digest}"', "Cache-Control": "private, no-cache"}
-    if if_none_match is not None and _matches(if_none_match, headers["ETag"]):
+    if if_none_match is not None and matches(if_none_match, headers["ETag"]):
         return Response(status_code=status.HTTP_304_NOT_MODIFIED, headers=headers)
     headers["Content-Length"] = str(pointer.size_bytes)
     headers["Content-Disposition"] = f'attachment; filename="{model}-{version}.safetensors"'
@@ -118,9 +119,3 @@ def list_model_alias_moves(
 ) -> AliasHistory:
     """Every move there was, newest first; also of a model that is gone."""
     return services.aliases.history(model, alias, limit, cursor)
-
-
-def _matches(if_none_match: str, etag: str) -> bool:
-    """RFC 9110, 13.1.2: the weak comparison."""
-    tags = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
-    return "*" in tags or etag in tags

@@ -1,0 +1,1 @@
+"""Building blocks of Vega-Lite specifications, which the plots share."""

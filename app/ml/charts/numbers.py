@@ -1,0 +1,15 @@
+"""Numbers as labels of charts."""
+
+import math
+
+
+def short(value: float) -> str:
+    """Four significant digits, without an exponent for common sizes.
+
+    >>> [short(x) for x in (2.4500000001, 120.0, -0.0, -0.000123456, 12345678.0)]
+    ['2.45', '120', '0', '−0.0001235', '1.235e+07']
+    """
+    if not math.isfinite(value):
+        return str(value)
+    whole = value == round(value) and abs(value) < 1e6
+    return (f"{value + 0.0:.0f}" if whole else f"{value:.4g}").replace("-", "\u2212")

@@ -1,0 +1,1 @@
+"""Plots of a model version: one file each, found by `app.ml.operations`."""

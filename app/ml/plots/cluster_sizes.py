@@ -1,0 +1,32 @@
+"""Sizes of clusters: training rows of each, with the intervals of the report."""
+
+from app.ml.charts.channels import BAR_STEP, category, data, distinct, number, tooltips
+from app.ml.charts.layers import layer, whiskers
+from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.statistics.metric_value import Metric
+
+MOST = 30
+
+
+def draw(of: PlotSubject) -> Drawing:
+    found = _sizes(of)
+    largest = found if len(found) <= MOST else sorted(found, key=lambda one: -(one.value or 0.0))[:MOST]
+    names = distinct([str(one.label) for one in largest])
+    rows = [
+        {"name": name, "x": one.value, "lower": one.lower, "upper": one.upper}
+        for name, one in zip(names, largest, strict=True)
+    ]
+    x = number("x", "Training rows") | {"scale": {"zero": True}}
+    seen = tooltips(name="cluster", x="rows", lower="from", upper="to")
+    layers = [layer("bar", x=x, tooltip=seen), whiskers("x", x, style="error")]
+    y = category("name", "Cluster", names)
+    view = {"height": {"step": BAR_STEP}, "data": data(rows), "encoding": {"y": y}, "layer": layers}
+    shown = f"{len(rows)} largest of {len(found)} clusters" if len(rows) < len(found) else f"{len(rows)} clusters"
+    return Drawing(view, (shown, "Lines: 95 % intervals of the share of other rows, scaled to these"))
+
+
+def _sizes(of: PlotSubject) -> list[Metric]:
+    return [metric for metric in of.report.train if metric.name == "size" and metric.value is not None]
+
+
+PLOT = Plot(title="Cluster sizes", applies=lambda of: bool(_sizes(of)), draw=draw)

@@ -1,0 +1,70 @@
+"""Confusion matrix: counts of test rows by true and predicted class, coloured by the share of the true class."""
+
+from collections.abc import Iterator
+
+from app.ml.charts.channels import category, data, distinct, tooltips
+from app.ml.charts.layers import labels, layer
+from app.ml.contract.algorithm import JSON
+from app.ml.evaluation.report import ConfusionMatrix
+from app.ml.plot import Drawing, Plot, PlotSubject
+
+MOST_CLASSES = 20
+"""Classes drawn: of more, the most frequent ones."""
+CELL, LARGEST = 30, 320
+"""Side of a cell of many classes, and of the square that few classes fill, in pixels."""
+
+
+def draw(of: PlotSubject) -> Drawing:
+    matrix = _matrix(of)
+    kept, called = _kept(matrix), distinct([str(label) for label in matrix.classes])
+    names = [called[code] for code in kept]
+    base = {
+        "x": category("assigned", f"Predicted {of.output}", names, labelAngle=-35 if _long(names) else 0),
+        "y": category("truth", f"True {of.output}", names),
+    }
+    share = {"field": "share", "type": "quantitative", "scale": {"domain": [0, 1], "range": "ramp"}, "legend": None}
+    seen = tooltips(truth="true", assigned="predicted", count="rows", share="share of the true class")
+    cells = layer("rect", color=share, tooltip=seen)
+    counts = [labels("count", "on_weak", "datum.share <= 0.5"), labels("count", "on_strong", "datum.share > 0.5")]
+    side = max(LARGEST, CELL * len(kept)) if len(kept) > 4 else 56 * max(3, len(kept))
+    view = {
+        "width": side,
+        "height": side,
+        "data": data(_rows(matrix, kept, called)),
+        "encoding": base,
+        "layer": [cells, *counts],
+    }
+    shown = "" if len(kept) == len(called) else f"; the {len(kept)} most frequent of {len(called)} classes"
+    return Drawing(view, (f"{of.report.rows_test} test rows{shown}", "Colour: share of the rows of the true class"))
+
+
+def _matrix(of: PlotSubject) -> ConfusionMatrix:
+    matrix = of.report.confusion_matrix
+    if matrix is None:
+        raise ValueError("The report has no confusion matrix.")
+    return matrix
+
+
+def _kept(matrix: ConfusionMatrix) -> list[int]:
+    totals = [sum(row) for row in matrix.counts]
+    return sorted(sorted(range(len(totals)), key=lambda code: -totals[code])[:MOST_CLASSES])
+
+
+def _long(names: list[str]) -> bool:
+    return max(map(len, names), default=0) * 7 > max(CELL, LARGEST / max(1, len(names)))
+
+
+def _rows(matrix: ConfusionMatrix, kept: list[int], names: list[str]) -> Iterator[dict[str, JSON]]:
+    for truth in kept:
+        total = sum(matrix.counts[truth])
+        for assigned in kept:
+            count = matrix.counts[truth][assigned]
+            share = count / total if total else 0.0
+            yield {"truth": names[truth], "assigned": names[assigned], "count": count, "share": share}
+
+
+PLOT = Plot(
+    title="Confusion matrix",
+    applies=lambda of: of.report.confusion_matrix is not None and of.report.rows_test > 0,
+    draw=draw,
+)

@@ -1,0 +1,53 @@
+"""Regularisation path of a lasso: each coefficient over the strength of the penalty, strongest first."""
+
+from typing import Any
+
+from app.ml.charts.channels import colour, data, distinct, number, tooltips
+from app.ml.charts.layers import layer, upright
+from app.ml.charts.specification import Specification
+from app.ml.charts.summaries import part, rows_of
+from app.ml.charts.themes import CATEGORIES
+from app.ml.plot import Drawing, Plot, PlotSubject
+
+MOST = 60
+"""Columns drawn, largest first."""
+
+
+def draw(of: PlotSubject) -> Drawing:
+    path, names = _path(of), distinct(of.report.columns)
+    largest = sorted(range(len(names)), key=lambda at: -max(abs(row[at]) for row in path["coefficients"]))[:MOST]
+    rows = [
+        {"series": names[at], "x": penalty, "y": row[at]}
+        for at in largest
+        for penalty, row in zip(path["penalties"], path["coefficients"], strict=True)
+        if penalty > 0
+    ]
+    x = number("x", "Penalty l1 (logarithmic)") | {"scale": {"type": "log", "reverse": True}}
+    coloured = [names[at] for at in largest[:CATEGORIES]]
+    layers = [*_chosen(of, x), *_lines(coloured, x, number("y", "Coefficient (per scaled column)"))]
+    first = f"Coloured: the {len(coloured)} columns with the largest coefficients, of {len(names)}"
+    return Drawing({"data": data(rows), "layer": layers}, (first, "Vertical line: the chosen penalty"))
+
+
+def _lines(coloured: list[str], x: Specification, y: Specification) -> list[Specification]:
+    """Columns in colours, and the others behind them."""
+    encoding = {"x": x, "y": y, "tooltip": tooltips(series="column", x="l1", y="coefficient")}
+    others = layer({"type": "line", "style": "faint"}, detail={"field": "series"}, **encoding)
+    lines = layer("line", color=colour("series", coloured, "column"), **encoding)
+    within = {"field": "series", "oneOf": coloured}
+    return [{"transform": [{"filter": {"not": within}}], **others}, {"transform": [{"filter": within}], **lines}]
+
+
+def _chosen(of: PlotSubject, x: Specification) -> list[Specification]:
+    l1 = part(of.report.summary, "l1")
+    return [upright(x, l1)] if isinstance(l1, float) and l1 > 0 else []
+
+
+def _path(of: PlotSubject) -> dict[str, Any]:
+    """Empty where there is no path of two strengths."""
+    path = part(of.report.summary, "path")
+    rows = rows_of(path, "coefficients", len(of.report.columns))
+    return path if len(rows) == len(part(path, "penalties") or []) > 1 else {}
+
+
+PLOT = Plot(title="Regularisation path", applies=lambda of: bool(_path(of)), draw=draw)

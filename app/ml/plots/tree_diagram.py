@@ -1,0 +1,135 @@
+"""Diagram of a decision tree, or of the first tree of an ensemble, from the root on the left: the first levels.
+
+The branch that meets the condition of a split is the upper one.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from app.ml.charts.channels import data, tooltips
+from app.ml.charts.layers import layer
+from app.ml.charts.numbers import short
+from app.ml.contract.algorithm import JSON
+from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.queries.tree import QUERY, Tree, TreeNode, TreeRequest, tree
+
+MOST_NODES = 31
+DEEPEST = 4
+WIDE, HIGH = 205, 42
+"""Pixels from one level to the next, and from one leaf to the next."""
+BEND = 0.07
+"""Distance of a bend from the nodes to its right, in levels."""
+LABEL = {"type": "text", "align": "left", "baseline": "middle", "dx": 7}
+NOTE = LABEL | {"style": "note", "dy": 9}
+LONGEST = 28
+"""Characters of a label."""
+
+
+class _Place(NamedTuple):
+    x: float
+    y: float
+
+
+def draw(of: PlotSubject) -> Drawing:
+    found = _shown(of)
+    places = _placed(found)
+    deepest, last = (max(ends) for ends in zip(*places.values(), strict=True))
+    rows = data(_row(node, places[node.node], found, of.output) for node in found.nodes)
+    branches = layer({"type": "rule", "style": "branch"}, x2={"field": "x2"}, y2={"field": "y2"})
+    points = layer({"type": "point", "size": 50, "opacity": 1}, tooltip=tooltips(label="node", note="rows and value"))
+    texts = [layer(LABEL | {"dy": -9}, text={"field": "label"}), layer(NOTE, text={"field": "note"})]
+    layers = [
+        {"data": data(_branches(found, places)), **branches},
+        *({"data": rows, **one} for one in (points, *texts)),
+    ]
+    axes = {"x": _axis("x", [0, max(1.0, deepest)]), "y": _axis("y", [last + 0.5, -0.5])}
+    size = {"width": WIDE * max(1, deepest), "height": HIGH * (last + 1)}
+    return Drawing({**size, "encoding": axes, "layer": layers}, (_subtitle(found, of),))
+
+
+def _axis(field: str, domain: list[float]) -> JSON:
+    return {"field": field, "type": "quantitative", "axis": None, "scale": {"domain": domain, "nice": False}}
+
+
+def _shown(of: PlotSubject) -> Tree:
+    """The deepest part of the tree that has few enough nodes."""
+    parts = (tree(of.subject, TreeRequest(max_depth=depth)) for depth in range(DEEPEST, 0, -1))
+    return next((part for part in parts if len(part.nodes) <= MOST_NODES), tree(of.subject, TreeRequest(max_depth=1)))
+
+
+def _below(node: TreeNode) -> list[int]:
+    """Nodes that it leads to: missing values may take the left or the right branch, or one of their own."""
+    return list(dict.fromkeys(one for one in (node.left, node.right, node.missing) if one is not None))
+
+
+def _placed(found: Tree) -> dict[int, _Place]:
+    """Leaves one below the other, each other node in the middle of those that it leads to."""
+    places: dict[int, _Place] = {}
+    nodes, leaves = {node.node: node for node in found.nodes}, iter(range(len(found.nodes)))
+
+    def place(at: int) -> float:
+        below = [place(one) for one in _below(nodes[at])]
+        places[at] = _Place(nodes[at].depth, (below[0] + below[-1]) / 2 if below else next(leaves))
+        return places[at].y
+
+    place(0)
+    return places
+
+
+def _branches(found: Tree, places: dict[int, _Place]) -> Iterator[dict[str, JSON]]:
+    """From each node to a bend, close to the left of those that it leads to, and from there to them."""
+    for node in found.nodes:
+        start, below = places[node.node], [places[one] for one in _below(node)]
+        bend = start.x + 1 - BEND
+        if below:
+            yield _line(start, _Place(bend, start.y))
+            yield _line(_Place(bend, below[0].y), _Place(bend, below[-1].y))
+        yield from (_line(_Place(bend, stop.y), stop) for stop in below)
+
+
+def _line(start: _Place, stop: _Place) -> dict[str, JSON]:
+    return {"x": start.x, "y": start.y, "x2": stop.x, "y2": stop.y}
+
+
+def _row(node: TreeNode, place: _Place, found: Tree, output: str) -> dict[str, JSON]:
+    value, rows = _value(node, found), None if node.rows is None else f"{short(node.rows)} rows"
+    label = value or output if node.op is None else _condition(node)
+    notes = [rows, value if node.op is not None else None, "more branches" if node.truncated else None]
+    note = ", ".join(one for one in notes if one)
+    return {"x": place.x, "y": place.y, "label": label, "note": note}
+
+
+def _condition(node: TreeNode) -> str:
+    column = node.column or "weighted sum"
+    if node.op == "<=":
+        tail = f" ≤ {short(node.threshold or 0.0)}"
+    elif node.op == "in":
+        tail = f" in {', '.join(map(str, node.categories or []))}"
+    else:
+        tail = " is known"
+    return f"{_cut(column, LONGEST - len(tail))}{_cut(tail, LONGEST)}"
+
+
+def _cut(text: str, most: int) -> str:
+    most = max(8, most)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _value(node: TreeNode, found: Tree) -> str:
+    if not node.value:
+        return ""
+    if found.classes and len(node.value) == len(found.classes) and abs(sum(node.value) - 1) < 1e-6:
+        best = max(range(len(node.value)), key=node.value.__getitem__)
+        return f"{_cut(str(found.classes[best]), 18)} {100 * node.value[best]:.0f} %"
+    return short(node.value[0]) if len(node.value) == 1 else ""
+
+
+def _subtitle(found: Tree, of: PlotSubject) -> str:
+    which = f"Tree 1 of {found.members}. " if found.members > 1 else ""
+    cut = "The first levels. " if any(node.truncated for node in found.nodes) else ""
+    target = of.output if found.target_function is None else f"{found.target_function} of {of.output}"
+    values = f"leaves add to {target}" if found.members > 1 else f"values are of {target}"
+    return f"{which}{cut}The upper branch meets the condition; {values}."
+
+
+PLOT = Plot(title="Tree", applies=lambda of: QUERY.offered(of.subject.model), draw=draw)

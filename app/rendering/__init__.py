@@ -1,0 +1,1 @@
+"""Pictures of Vega-Lite specifications, drawn in a child process."""

@@ -1,0 +1,48 @@
+"""Protocol of the service and its rendering child: an order, and one response, each behind its length."""
+
+import socket
+from struct import Struct
+from typing import Literal, TypeAlias
+
+from app.wire import Wire
+
+LENGTH = Struct("!Q")
+PictureFormat: TypeAlias = Literal["svg", "png"]
+GRAMMAR = "5.21"
+"""Version of Vega-Lite by which specifications are read."""
+
+
+class Order(Wire):
+    """A specification to draw. The child sets its limits by the first one."""
+
+    specification: str
+    """A Vega-Lite specification as JSON."""
+    picture_format: PictureFormat
+    scale: float
+    """Pixels of a PNG for each pixel of the specification."""
+    most_pixels: int
+    """Width times height of the picture, at most."""
+    most_bytes: int
+    memory_bytes: int
+    idle_seconds: float
+    """The child ends after this time without an order."""
+
+
+def send(channel: socket.socket, message: bytes) -> None:
+    channel.sendall(LENGTH.pack(len(message)) + message)
+
+
+def receive(channel: socket.socket) -> bytes | None:
+    """None where the other side has closed the channel."""
+    head = _exactly(channel, LENGTH.size)
+    return None if head is None else _exactly(channel, *LENGTH.unpack(head))
+
+
+def _exactly(channel: socket.socket, size: int) -> bytes | None:
+    received = bytearray()
+    while len(received) < size:
+        chunk = channel.recv(min(1 << 16, size - len(received)))
+        if not chunk:
+            return None
+        received += chunk
+    return bytes(received)

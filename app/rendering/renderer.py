@@ -1,0 +1,113 @@
+"""The service's side of rendering: one child process, started by the first picture, that ends when none is requested.
+
+The library holds the interpreter's lock while it draws, hence a process of its own: a picture never keeps a prediction
+waiting. Pictures take turns; a child that is too slow, or dies, is replaced.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from typing import NamedTuple
+
+import structlog
+
+from app.errors import RenderingFailed
+from app.rendering.protocol import Order, PictureFormat, receive, send
+
+MiB = 1 << 20
+MOST_BYTES = 4 * MiB
+"""Bytes of a specification, and of an SVG picture."""
+MOST_PIXELS = 16 * MiB
+"""Pixels of a PNG picture."""
+SCALE = 2.0
+"""Pixels of a PNG for each pixel of the specification: sharp on displays of high density."""
+IDLE_SECONDS = 60.0
+DRAWN = b"\x00"
+_PASSED_ON = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "HOME")
+log = structlog.get_logger(__name__)
+
+
+class _Child(NamedTuple):
+    process: subprocess.Popen[bytes]
+    channel: socket.socket
+
+    def end(self) -> None:
+        self.channel.close()
+        self.process.kill()
+        self.process.wait()
+
+
+class Renderer:
+    def __init__(self, seconds: float, memory_bytes: int) -> None:
+        self._seconds, self._memory_bytes = seconds, memory_bytes
+        self._turn = threading.Lock()
+        self._child: _Child | None = None
+
+    def close(self) -> None:
+        with self._turn:
+            self._end()
+
+    def render(self, specification: str, picture_format: PictureFormat) -> bytes:
+        """Blocks until the picture is drawn. Raises RenderingFailed."""
+        if len(specification) > MOST_BYTES:
+            raise RenderingFailed("The specification is too large to be drawn here.")
+        order = Order(
+            specification=specification,
+            picture_format=picture_format,
+            scale=SCALE,
+            most_pixels=MOST_PIXELS,
+            most_bytes=MOST_BYTES,
+            memory_bytes=self._memory_bytes,
+            idle_seconds=IDLE_SECONDS,
+        )
+        with self._turn:
+            response = self._response(order.model_dump_json().encode())
+        if response[:1] != DRAWN:
+            raise RenderingFailed(response[1:].decode())
+        return response[1:]
+
+    def _response(self, order: bytes) -> bytes:
+        response = self._try(order) if self._child is not None else None
+        response = self._try(order) if response is None else response  # the one before was idle and has ended
+        if response is None:
+            log.warning("renderer died")
+            raise RenderingFailed("The picture takes more memory than a picture may use.")
+        return response
+
+    def _try(self, order: bytes) -> bytes | None:
+        """None, and no child any more, where the child is gone."""
+        child = self._child = self._child or _start()
+        try:
+            child.channel.settimeout(self._seconds)
+            send(child.channel, order)
+            response = receive(child.channel)
+        except TimeoutError:
+            self._end()
+            raise RenderingFailed(f"Drawing took longer than {self._seconds:g} seconds.") from None
+        except OSError:
+            response = None
+        if response is None:
+            self._end()
+        return response
+
+    def _end(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            child.end()
+
+
+def _start() -> _Child:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        process = subprocess.Popen(  # noqa: S603  our own module, and a number
+            [sys.executable, "-m", "app.rendering.rendering_child", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            env=environment,  # no addresses, no credentials
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    return _Child(process, ours)
