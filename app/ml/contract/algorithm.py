@@ -241,8 +241,8 @@ class Algorithm(Generic[P, S]):
     """Further values of a row, which a prediction includes on request, by name."""
     inverse: Callable[[P, S, Matrix], Matrix] | None = None
     """From coordinates (n, p) back to inputs (n, d)."""
-    prototypes: Callable[[P, S], Matrix] | None = None
-    """Rows (k, d) that represent the clusters 0 … k-1, as centres do."""
+    prototypes: Callable[[P, S], Matrix | None] | None = None
+    """Rows (k, d) that represent the clusters 0 … k-1, as centres do; None where the fit has none."""
     free_parameters: Callable[[P, S], float] | None = None
     """Number of parameters that the fit of a density was free to choose, as information criteria count them."""
     joined: Callable[[P, S, Labels], tuple[Matrix, Matrix]] | None = None

@@ -16,8 +16,13 @@ MOST_VALUES = 1_000_000
 
 def decodes(model: Model) -> bool:
     """True if there is a way from predictions back to rows."""
-    algorithm = model.algorithm
-    return model.preparation.restorable and (algorithm.prototypes is not None or algorithm.inverse is not None)
+    return model.preparation.restorable and (_prototypes(model) is not None or model.algorithm.inverse is not None)
+
+
+def _prototypes(model: Model) -> Matrix | None:
+    """(k, d) rows of the labels 0 … k-1; None: labels have none."""
+    prototypes = model.algorithm.prototypes
+    return None if prototypes is None else prototypes(model.params, model.state)
 
 
 def check_size(model: Model, rows: int, max_rows: int) -> None:
@@ -29,9 +34,9 @@ def check_size(model: Model, rows: int, max_rows: int) -> None:
 
 def decoded(model: Model, predictions: NDArray[Any]) -> Matrix:
     """(n, d) rows of the matrix that predictions stand for. Raises NotOffered for a model that does not decode."""
-    algorithm = model.algorithm
-    if algorithm.prototypes:
-        rows: Matrix = algorithm.prototypes(model.params, model.state)[predictions]
+    algorithm, prototypes = model.algorithm, _prototypes(model)
+    if prototypes is not None:
+        rows: Matrix = prototypes[predictions]
         return rows
     if algorithm.inverse is None:
         raise NotOffered
@@ -41,8 +46,9 @@ def decoded(model: Model, predictions: NDArray[Any]) -> Matrix:
 
 def prediction_faults(model: Model, predictions: Sequence[int | list[float]]) -> Iterator[Fault]:
     """Faults of predictions that the model cannot have made."""
-    if model.algorithm.prototypes:
-        k = len(model.algorithm.prototypes(model.params, model.state))
+    prototypes = _prototypes(model)
+    if prototypes is not None:
+        k = len(prototypes)
         wrong = [not isinstance(one, int) or not 0 <= one < k for one in predictions]
         needed = f"A label of this model is a whole number from 0 to {k - 1}."
     else:

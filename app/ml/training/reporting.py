@@ -124,9 +124,8 @@ def report(
 
 def _prototypes(training_set: TrainingSet, evaluated: EvaluatedFit) -> list[RestoredRow] | None:
     prototypes = training_set.algorithm.prototypes
-    if prototypes is None:
-        return None
-    return restore(evaluated.preparation, prototypes(training_set.params, evaluated.fit.state)[:MAX_PROTOTYPES])
+    rows = None if prototypes is None else prototypes(training_set.params, evaluated.fit.state)
+    return None if rows is None else restore(evaluated.preparation, rows[:MAX_PROTOTYPES])
 
 
 def unscaled_summary(training_set: TrainingSet, fit: Fit[Any], preparation: Preparation) -> UnscaledSummary | None:
