@@ -73,7 +73,7 @@ def report(
     return Report(
         task=training_set.task,
         evidence=_evidence(training_set, split, evaluated, spec)
-        + compared_with(planned.reference, training_set.reference),
+        + compared_with(planned.reference, training_set.reference and training_set.reference.codes),
         rows_train=evaluated.rows,
         rows_test=split.test.size,
         rows_unlabelled=training_set.unlabelled.size,
