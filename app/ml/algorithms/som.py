@@ -218,9 +218,11 @@ def summary(params: SOM, state: State) -> JSON:
 
 
 def _seconds(params: SOM, size: Size) -> float:
-    pair = (1.2e-9 if params.mode == "batch" else 1e-9) + 3e-10 * size.columns
-    each = params.grid_height * params.grid_width * pair + 1e-6
-    return params.n_init * size.rows * (params.epochs * each + 5e-6)
+    pair, row = (
+        (3e-10 + 1.2e-10 * size.columns, 1.5e-7) if params.mode == "batch" else (2e-9 + 4e-10 * size.columns, 1e-6)
+    )
+    each = params.grid_height * params.grid_width * pair + row
+    return params.n_init * (size.rows * (params.epochs * each + 2e-6) + 1e-4 * params.epochs)
 
 
 ALGORITHM = Algorithm(

@@ -30,16 +30,21 @@ def lowest(squares: Vector) -> int:
 
 
 @inner
-def activate(best: int, width: int, shift: float, rise: float, radius: float, step: float, active: Vector) -> None:
-    """`step` times the neighbourhood of one cell, for all cells (m,)."""
+def activate(best: int, shift: float, rise: float, radius: float, step: float, bells: Matrix, active: Vector) -> None:
+    """`step` times the neighbourhood of one cell, for all cells (m,).
+
+    bells: (2, width), for the neighbourhood along the rows of the same and of the other parity.
+    """
+    width = bells.shape[1]
     row, column = best // width, best % width
+    for c in range(width):
+        across, other = (c - column) / radius, (c - column + shift * (1 - 2 * (row % 2))) / radius
+        bells[0, c], bells[1, c] = math.exp(-across * across / 2), math.exp(-other * other / 2)
     for r in range(active.size // width):
-        offset = shift * (r % 2 - row % 2)
         down = (r - row) * rise / radius
-        height = step * math.exp(-down * down / 2)
+        height, along = step * math.exp(-down * down / 2), bells[(r + row) % 2]
         for c in range(width):
-            across = (c - column + offset) / radius
-            active[r * width + c] = height * math.exp(-across * across / 2)
+            active[r * width + c] = height * along[c]
 
 
 @kernel("void(f8[:,::1], i8[::1], f8[::1], f8[::1], i8, f8, f8, f8[:,::1])", writes=["columns"], ieee=True)
@@ -51,11 +56,11 @@ def online(
     Eq. 14.2: pᵢ += stepₜ·exp(−D(c, i)²/(2·radiusₜ²))·(x − pᵢ), c the cell nearest to x and D the distance of cells.
     shift, rise: of the rows of the grid.
     """
-    squares, active = np.empty(columns.shape[1]), np.empty(columns.shape[1])
+    squares, active, bells = np.empty(columns.shape[1]), np.empty(columns.shape[1]), np.empty((2, width))
     for t in range(rows.size):
         row = x[rows[t]]
         squares_to(columns, row, squares)
-        activate(lowest(squares), width, shift, rise, radii[t], steps[t], active)
+        activate(lowest(squares), shift, rise, radii[t], steps[t], bells, active)
         for j in range(row.size):
             column, here = columns[j], row[j]
             for c in range(active.size):
