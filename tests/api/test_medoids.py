@@ -60,3 +60,5 @@ def test_medoids_of_a_square_table_have_names_and_no_columns(client, done, uploa
     url = "/v1/models/hubs/predict"
     response = client.post(url, params={"include": "distance"}, json={"rows": [new]}).json()
     assert (response["predictions"], response["outputs"]["distance"]) == ([1], [0.5])
+    again = client.post("/v1/models/hubs/reconstruct", json={"rows": [new]})
+    assert (again.status_code, again.json()["code"]) == (409, "not_offered")

@@ -16,13 +16,21 @@ MOST_VALUES = 1_000_000
 
 def decodes(model: Model) -> bool:
     """True if there is a way from predictions back to rows."""
-    return model.preparation.restorable and (_prototypes(model) is not None or model.algorithm.inverse is not None)
+    algorithm = model.algorithm
+    return model.preparation.restorable and (algorithm.prototypes is not None or algorithm.inverse is not None)
 
 
 def _prototypes(model: Model) -> Matrix | None:
-    """(k, d) rows of the labels 0 … k-1; None: labels have none."""
+    """(k, d) rows of the labels 0 … k-1; None: it predicts coordinates. Raises NotOffered where labels have no rows."""
     prototypes = model.algorithm.prototypes
-    return None if prototypes is None else prototypes(model.params, model.state)
+    if prototypes is None:
+        return None
+    rows = prototypes(model.params, model.state)
+    if rows is None:
+        raise NotOffered(
+            "The model learned from dissimilarities, which are not the columns of any row: its report names the rows."
+        )
+    return rows
 
 
 def check_size(model: Model, rows: int, max_rows: int) -> None:
@@ -45,7 +53,7 @@ def decoded(model: Model, predictions: NDArray[Any]) -> Matrix:
 
 
 def prediction_faults(model: Model, predictions: Sequence[int | list[float]]) -> Iterator[Fault]:
-    """Faults of predictions that the model cannot have made."""
+    """Faults of predictions that the model cannot have made. Raises NotOffered as `decoded`."""
     prototypes = _prototypes(model)
     if prototypes is not None:
         k = len(prototypes)
