@@ -37,7 +37,6 @@ References: Cover & Hart (1967), IEEE Trans. Inf. Theory 13:21; Dudani (1976), I
 Battiti & Brunato, The LION Way, ch. 2.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal, NamedTuple
@@ -61,16 +60,15 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.numerics.clustering.class_centres import class_centres
-from app.ml.numerics.neighbours import metric_space
+from app.ml.numerics.neighbours import metric_space, named_metrics
 from app.ml.numerics.neighbours.metric_space import MetricSpace
+from app.ml.numerics.neighbours.named_metrics import Metric, NamedMetric
 from app.ml.numerics.neighbours.nearest import TREE_COLUMNS, neighbours
 from app.ml.numerics.neighbours.neighbour_lists import Neighbours
 from app.ml.numerics.neighbours.neighbour_votes import shares, votes
 
 BLOCK = 2**18
 """Neighbours looked at together."""
-POWERS = {"manhattan": 1.0, "range_manhattan": 1.0, "chebyshev": math.inf}
-"""Power of the differences in a metric; 2 or `p` for the others."""
 
 
 class KNN(Params):
@@ -79,24 +77,7 @@ class KNN(Params):
     n_neighbors: int = Field(
         5, ge=1, le=10_000, description="Number of neighbours; with fewer training rows, all of them."
     )
-    metric: Literal[
-        "euclidean",
-        "manhattan",
-        "chebyshev",
-        "minkowski",
-        "cosine",
-        "range_euclidean",
-        "range_manhattan",
-        "seuclidean",
-        "mahalanobis",
-    ] = Field(
-        "euclidean",
-        description="Measure of the distance of rows, in the prepared columns. `euclidean`, `manhattan`, `chebyshev` "
-        "and `minkowski`: by the differences of the columns; `range_euclidean`, `range_manhattan`: with each divided "
-        "by the range of its column in the training rows; `seuclidean`: by its standard deviation; `mahalanobis`: by "
-        "the covariance of the training rows. `cosine`: 1 − cos of the angle at the origin, which of numbers is their "
-        "mean with scaling `standard` (the default), their least value with `minmax`, and zero with `none`.",
-    )
+    metric: Metric = Field("euclidean", description=named_metrics.DESCRIPTION)
     p: float = Field(3.0, ge=1, le=100, description="Power of the differences, for the metric minkowski only.")
     weights: Literal["uniform", "distance"] = Field(
         "uniform", description="Neighbours count alike, or by 1/(d + d0) with their distance d."
@@ -137,7 +118,7 @@ class State(NamedTuple):
 def fit(params: KNN, data: Data, context: Context) -> Fit[State]:
     classes = data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0
     space = metric_space.learned(params.metric, data.x, data.weights)
-    points = _points(params, space, data.x)
+    points = _metric(params, space).points(data.x)
     if params.prototypes is None:
         order = _sorted(data)
         ones = np.ones(len(order), np.intp)
@@ -226,22 +207,19 @@ def _sorted(data: Data) -> Labels:
     return order[::-1]
 
 
-def _points(params: KNN, space: MetricSpace | None, x: Matrix) -> Matrix:
-    """(n, r) points with Minkowski distances, of rows (n, d)."""
-    if params.metric == "cosine":
-        return metric_space.directions(x)
-    return x if space is None else space.points(x)
+def _metric(params: KNN, space: MetricSpace | None) -> NamedMetric:
+    return NamedMetric.of(params.metric, params.p, space)
 
 
 def _neighbours(params: KNN, state: State, x: Matrix) -> Iterator[tuple[slice, Labels, Matrix]]:
     """Blocks of rows with their neighbours and distances."""
-    p = params.p if params.metric == "minkowski" else POWERS.get(params.metric, 2.0)
+    metric = _metric(params, state.space)
     step = max(1, BLOCK // min(params.n_neighbors, len(state.rows)))
     for start in range(0, len(x), step):
         block = slice(start, start + step)
-        points = _points(params, state.space, x[block])
-        places, far = neighbours(points, state.rows, params.n_neighbors, p=p, index=params.index)
-        yield block, places, far * far / 2 if params.metric == "cosine" else far  # |u − v|² = 2 − 2·cos
+        points = metric.points(x[block])
+        places, far = neighbours(points, state.rows, params.n_neighbors, p=metric.p, index=params.index)
+        yield block, places, metric.distances(far)
 
 
 def _counts(params: KNN, state: State, places: Labels, far: Matrix) -> Matrix:

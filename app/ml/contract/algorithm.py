@@ -241,8 +241,11 @@ class Algorithm(Generic[P, S]):
     """Further values of a row, which a prediction includes on request, by name."""
     inverse: Callable[[P, S, Matrix], Matrix] | None = None
     """From coordinates (n, p) back to inputs (n, d)."""
-    prototypes: Callable[[P, S], Matrix] | None = None
-    """Rows (k, d) that represent the clusters 0 … k-1, as centres do."""
+    prototypes: Callable[[P, S], Matrix | None] | None = None
+    """Rows (k, d) that represent the clusters 0 … k-1, as centres do; None where the fit has none."""
+    named: Callable[[P, S, Data, Labels, Sequence[str]], S] | None = None
+    """Maps (params, state, data, codes, names) to the state with names of its clusters, by classes that the fit has not
+    seen: codes (n,) of the rows, -1 where there is none, and the name of each class."""
     free_parameters: Callable[[P, S], float] | None = None
     """Number of parameters that the fit of a density was free to choose, as information criteria count them."""
     joined: Callable[[P, S, Labels], tuple[Matrix, Matrix]] | None = None

@@ -111,7 +111,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
     if not chosen.target.rows.size or (request.rows == "held_out" and not new):
         raise InvalidData(_nothing_left(chosen))
     requested = ClassOptions(request.examples, None, request.costs, request.threshold)
-    reference = None if compared is None else read_classes(table.column(compared), compared)
+    reference = None if compared is None else read_classes(table.column(compared), compared).codes
     evaluated = evaluate_table(
         loaded.model, table, chosen.target, requested, request.seed, progress=progress, reference=reference
     )

@@ -20,6 +20,19 @@ def decodes(model: Model) -> bool:
     return model.preparation.restorable and (algorithm.prototypes is not None or algorithm.inverse is not None)
 
 
+def _prototypes(model: Model) -> Matrix | None:
+    """(k, d) rows of the labels 0 … k-1; None: it predicts coordinates. Raises NotOffered where labels have no rows."""
+    prototypes = model.algorithm.prototypes
+    if prototypes is None:
+        return None
+    rows = prototypes(model.params, model.state)
+    if rows is None:
+        raise NotOffered(
+            "The model learned from dissimilarities, which are not the columns of any row: its report names the rows."
+        )
+    return rows
+
+
 def check_size(model: Model, rows: int, max_rows: int) -> None:
     """Raises BodyTooLarge for more rows than a response holds."""
     most = min(max_rows, max(1, MOST_VALUES // max(1, len(model.inputs))))
@@ -29,9 +42,9 @@ def check_size(model: Model, rows: int, max_rows: int) -> None:
 
 def decoded(model: Model, predictions: NDArray[Any]) -> Matrix:
     """(n, d) rows of the matrix that predictions stand for. Raises NotOffered for a model that does not decode."""
-    algorithm = model.algorithm
-    if algorithm.prototypes:
-        rows: Matrix = algorithm.prototypes(model.params, model.state)[predictions]
+    algorithm, prototypes = model.algorithm, _prototypes(model)
+    if prototypes is not None:
+        rows: Matrix = prototypes[predictions]
         return rows
     if algorithm.inverse is None:
         raise NotOffered
@@ -40,9 +53,10 @@ def decoded(model: Model, predictions: NDArray[Any]) -> Matrix:
 
 
 def prediction_faults(model: Model, predictions: Sequence[int | list[float]]) -> Iterator[Fault]:
-    """Faults of predictions that the model cannot have made."""
-    if model.algorithm.prototypes:
-        k = len(model.algorithm.prototypes(model.params, model.state))
+    """Faults of predictions that the model cannot have made. Raises NotOffered as `decoded`."""
+    prototypes = _prototypes(model)
+    if prototypes is not None:
+        k = len(prototypes)
         wrong = [not isinstance(one, int) or not 0 <= one < k for one in predictions]
         needed = f"A label of this model is a whole number from 0 to {k - 1}."
     else:

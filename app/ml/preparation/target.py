@@ -50,10 +50,22 @@ def read_target(cells: Cells, name: str, kind: TargetKind) -> Target:
     return Target(rows, found[rows], classes)
 
 
-def read_classes(cells: Cells, name: str) -> Labels:
-    """(n,) class codes, -1 where there is no value. Raises InvalidData for infinite numbers."""
+class Classes(NamedTuple):
+    """Classes beside the rows of a table, which no fit sees."""
+
+    codes: Labels
+    """(n,) -1 where there is no value."""
+    names: tuple[Class, ...]
+
+    def take(self, rows: Labels) -> "Classes":
+        return self._replace(codes=self.codes[rows])
+
+
+def read_classes(cells: Cells, name: str) -> Classes:
+    """Raises InvalidData for infinite numbers."""
     there = present(cells)
-    return np.where(there, _coded(cells, name, there)[0], -1).astype(np.intp)
+    codes, classes = _coded(cells, name, there)
+    return Classes(np.where(there, codes, -1).astype(np.intp), classes)
 
 
 def _coded(cells: Cells, name: str, there: NDArray[np.bool_]) -> tuple[Vector, tuple[Class, ...]]:

@@ -1,5 +1,7 @@
 """One fit of some rows of a table, from preparation to evaluation."""
 
+import json
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +12,7 @@ from app.ml.evaluation.predictions import of_training_rows, predictions
 from app.ml.evaluation.splits import evenly
 from app.ml.models.conformal import UNCALIBRATED, Calibration
 from app.ml.preparation.preparation import Preparation
+from app.ml.preparation.target import Classes
 from app.ml.preparation.target_transform import carried
 from app.ml.training.training_set import TrainingSet
 
@@ -24,14 +27,28 @@ class Fitted(NamedTuple):
     fit: Fit[Any]
     learned: FittedLearner
     reference: Labels | None = None
-    """(n,) of these rows, as in `TrainingSet`."""
+    """(n,) codes of the classes of these rows that clusters are compared with, -1 where there is none."""
 
 
 def fit_rows(training_set: TrainingSet, rows: Labels, seed: int, progress: Progress = silent) -> Fitted:
     """Everything learned from these rows, which may repeat, the unlabelled ones, and no other."""
     preparation = training_set.prepare(rows)
     data = training_set.training_data(preparation, rows)
-    return Fitted(preparation, data, *training_set.fit(data, seed, progress), training_set.reference_of(rows))
+    fit, learned = training_set.fit(data, seed, progress)
+    classes = training_set.reference_of(rows)
+    if classes is None:
+        return Fitted(preparation, data, fit, learned)
+    return Fitted(preparation, data, *_named(fit, learned, data, classes), classes.codes)
+
+
+def _named(fit: Fit[Any], learned: FittedLearner, data: Data, classes: Classes) -> tuple[Fit[Any], FittedLearner]:
+    """The fit with names for its clusters, where the algorithm keeps them; nothing else of it changes."""
+    named = learned.algorithm.named
+    if named is None:
+        return fit, learned
+    names = [name if isinstance(name, str) else json.dumps(name) for name in classes.names]
+    state = named(learned.params, fit.state, data, classes.codes, names)
+    return replace(fit, state=state), learned._replace(state=state)
 
 
 def evaluate_rows(
@@ -41,7 +58,9 @@ def evaluate_rows(
     if not rows.size:
         return Evaluation([])
     data = training_set.data(fitted.preparation, rows)
-    predicted = predictions(fitted.learned, data, fitted.data)._replace(reference=training_set.reference_of(rows))
+    predicted = predictions(fitted.learned, data, fitted.data)
+    if (classes := training_set.reference_of(rows)) is not None:
+        predicted = predicted._replace(reference=classes.codes)
     return evaluate(data, predicted, training_set.classes, rng, examples=examples)
 
 

@@ -125,7 +125,8 @@ class Stream:
 
         data = sample.data(preparation, self.split.train)
         fitted = sample.fit(data, self.source.spec.seed, progress, batches)
-        return Fitted(preparation, data, *fitted, sample.reference_of(self.split.train))
+        classes = sample.reference_of(self.split.train)
+        return Fitted(preparation, data, *fitted, None if classes is None else classes.codes)
 
 
 class _Look(NamedTuple):

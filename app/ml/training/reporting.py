@@ -73,7 +73,7 @@ def report(
     return Report(
         task=training_set.task,
         evidence=_evidence(training_set, split, evaluated, spec)
-        + compared_with(planned.reference, training_set.reference),
+        + compared_with(planned.reference, training_set.reference and training_set.reference.codes),
         rows_train=evaluated.rows,
         rows_test=split.test.size,
         rows_unlabelled=training_set.unlabelled.size,
@@ -124,9 +124,8 @@ def report(
 
 def _prototypes(training_set: TrainingSet, evaluated: EvaluatedFit) -> list[RestoredRow] | None:
     prototypes = training_set.algorithm.prototypes
-    if prototypes is None:
-        return None
-    return restore(evaluated.preparation, prototypes(training_set.params, evaluated.fit.state)[:MAX_PROTOTYPES])
+    rows = None if prototypes is None else prototypes(training_set.params, evaluated.fit.state)
+    return None if rows is None else restore(evaluated.preparation, rows[:MAX_PROTOTYPES])
 
 
 def unscaled_summary(training_set: TrainingSet, fit: Fit[Any], preparation: Preparation) -> UnscaledSummary | None:

@@ -35,7 +35,7 @@ from app.ml.evaluation.time_splits import TimeOrder, expanding, latest, read_tim
 from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.request import Preprocessing
-from app.ml.preparation.target import Target, read_classes, read_target, read_weights
+from app.ml.preparation.target import Classes, Target, read_classes, read_target, read_weights
 from app.ml.preparation.target_encoding import Outcome
 from app.ml.preparation.target_transform import carried, check_domain, transformed, turned_back, with_bias
 from app.ml.preparation.training_rows import code_tables, coded
@@ -75,8 +75,8 @@ class TrainingSet(NamedTuple):
     class_weight: ClassWeight | None = None
     curriculum: Curriculum | None = None
     """Stages of the rows."""
-    reference: Labels | None = None
-    """(rows,) codes of classes that clusters are compared with, -1 where there is none; no fit sees them."""
+    reference: Classes | None = None
+    """Classes of the rows that clusters are compared with; no fit sees them."""
     each: Each = in_turn
     """Makes fits of these rows, or parts of one, perhaps at once."""
 
@@ -163,9 +163,9 @@ class TrainingSet(NamedTuple):
         """Group codes of these rows, from 0 without gaps."""
         return among(self.groups, rows)
 
-    def reference_of(self, rows: Labels) -> Labels | None:
+    def reference_of(self, rows: Labels) -> Classes | None:
         """Classes that the clusters of these rows are compared with; None: there are none."""
-        return None if self.reference is None else self.reference[rows]
+        return None if self.reference is None else self.reference.take(rows)
 
     @property
     def left_alone(self) -> frozenset[Accepts]:

@@ -33,11 +33,11 @@ def seeds(
     drawn so far (k-means++). Of several candidates the one that leaves the smallest total is kept.
     Fewer than k come back when there are no more distinct rows.
     """
-    chosen = [int(_draw(weights, rng, 1)[0])]
+    chosen = [int(draw(weights, rng, 1)[0])]
     owners, squares = np.zeros(len(x), np.intp), np.full(len(x), np.inf)
     take(x, x[chosen[0]], np.zeros(1), 0, owners, squares)
     while len(chosen) < k and squares.any():
-        drawn = _draw(weights * (squares if spread else squares > 0), rng, candidates)
+        drawn = draw(weights * (squares if spread else squares > 0), rng, candidates)
         reach = squared_distances(x[drawn], x[chosen]) / 4 * (1 - 1e-7)
         left = np.zeros(candidates)
         remaining(x, weights, x[drawn], reach, owners, squares, left)
@@ -47,7 +47,7 @@ def seeds(
     return np.array(chosen)
 
 
-def _draw(mass: Vector, rng: np.random.Generator, size: int) -> Labels:
+def draw(mass: Vector, rng: np.random.Generator, size: int) -> Labels:
     """Rows in proportion to their mass, never one without any."""
     reached = np.cumsum(mass)
     at = np.minimum(rng.random(size) * reached[-1], np.nextafter(reached[-1], 0))

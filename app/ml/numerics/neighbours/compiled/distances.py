@@ -1,5 +1,7 @@
 """Squared distances by difference, and the two lowest scores of a block of products."""
 
+import math
+
 import numpy as np
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
@@ -64,3 +66,25 @@ def two_lowest(products: Matrix, halves: Vector, places: Labels, first: Vector, 
             second[i] = min(second[i], other)
             places[i] = c if lower else places[i]
             first[i] = score if lower else best
+
+
+CLOSE = 1e-8
+"""Share of the squared lengths below which a squared distance by products has lost digits."""
+
+
+@kernel("void(f8[:,::1], f8[:,::1], f8[::1], i8, b1, f8[:,::1])", writes=["found"])
+def from_products(products: Matrix, points: Matrix, lengths: Vector, start: int, root: bool, found: Matrix) -> None:
+    """Squared distances of the points start, start + 1, … to all (b, n), or their roots, from inner products (b, n).
+
+    lengths: (n,) squared. Close points are compared by difference.
+    """
+    for t in range(products.shape[0]):
+        own = lengths[start + t]
+        for i in range(lengths.size):
+            found[t, i] = own + lengths[i] - 2 * products[t, i]
+        for i in range(lengths.size):
+            if found[t, i] <= CLOSE * (own + lengths[i]):
+                found[t, i] = square(points[start + t], points[i])
+        if root:
+            for i in range(lengths.size):
+                found[t, i] = math.sqrt(found[t, i])

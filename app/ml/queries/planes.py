@@ -1,0 +1,149 @@
+"""The planes of a self-organising map: prototypes column by column, distances of adjacent ones (U-matrix), and rows.
+
+Each list has a value for every cell, row by row of the grid, in units and categories of the table.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import Field
+
+from app.errors import BodyTooLarge, Fault, InvalidRequest
+from app.ml.models.decoding import MOST_VALUES
+from app.ml.models.model import Model
+from app.ml.models.model_response import ModelResponse
+from app.ml.numerics.maps.grid import steps, u_matrix
+from app.ml.preparation.restoring import restore
+from app.ml.query import Query, Subject, declared
+from app.ml.training.reporting import finite
+from app.suggestions import no_such
+from app.wire import Body, Wire
+
+if TYPE_CHECKING:
+    from app.ml.numerics.maps.cell_map import CellMap
+
+
+class PlanesRequest(Body):
+    """The inputs whose planes are returned."""
+
+    columns: list[str] | None = Field(None, description="Names of inputs of the model; null: all of them.")
+
+
+class Plane(Wire):
+    """A component plane: one input in all cells."""
+
+    column: str = Field(description="Name of the input.")
+    values: list[Any] = Field(
+        description="Value in the prototype of each cell, in units of the table; of categories the most probable one."
+    )
+    shares: list[float] | None = Field(
+        None, description="Share of that category in each cell, from 0 to 1; null: the input is a number."
+    )
+
+
+class Border(Wire):
+    """Two adjacent cells."""
+
+    first: int = Field(description="Number of one cell.")
+    second: int = Field(description="Number of the other cell, the larger one.")
+    distance: float | None = Field(
+        description="Euclidean distance of the two prototypes, in prepared columns; null: beyond the largest number."
+    )
+
+
+class Planes(ModelResponse):
+    """A self-organising map. Cells are numbered row by row of the grid, from 0."""
+
+    topology: str = Field(description="Grid of the cells: hexagonal or square.")
+    grid_height: int = Field(description="Number of rows of cells.")
+    grid_width: int = Field(description="Number of cells in a row.")
+    x: list[float] = Field(description="Horizontal position of each cell; adjacent cells are 1 apart.")
+    y: list[float] = Field(description="Vertical position of each cell, which grows with the row of the grid.")
+    hits: list[int] = Field(description="Number of training rows in each cell.")
+    u_matrix: list[float | None] = Field(
+        description="Mean distance of the prototype of each cell to those of adjacent cells, in prepared (scaled) "
+        "columns: large between groups. Null: beyond the largest number."
+    )
+    borders: list[Border] = Field(description="Distances of all adjacent cells.")
+    names: list[str | None] | None = Field(
+        None,
+        description="Most frequent class of the training rows of each cell, null where none has one; null: the "
+        "training named no target.",
+    )
+    name_shares: list[float] | None = Field(
+        None, description="Share of that class in each cell, from 0 to 1, 0 where there is none; null: no target."
+    )
+    planes: list[Plane] = Field(
+        description="Component plane of each input; none where the model learned from a projection of the inputs."
+    )
+    quantisation_error: float | None = Field(
+        description="Mean distance of the training rows to the nearest prototype, in prepared (scaled) columns, not "
+        "squared as in the metric of this name; null: beyond the largest number."
+    )
+    topographic_error: float = Field(
+        description="Share of the training rows whose two nearest prototypes are not in adjacent cells."
+    )
+
+
+def planes(subject: Subject, request: PlanesRequest) -> Planes:
+    """Raises InvalidRequest for names that are no inputs; BodyTooLarge for more values than a response holds."""
+    model = subject.model
+    columns = _columns(model, request)
+    found: CellMap = model.algorithm.queries["planes"](model.params, model.state)
+    grid = found.grid
+    if grid.cells * len(columns) > MOST_VALUES:
+        raise BodyTooLarge(
+            f"{len(columns)} planes of {grid.cells} cells are more than {MOST_VALUES} values: name fewer columns."
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart, mean = steps(grid, found.prototypes), u_matrix(grid, found.prototypes)
+    return Planes(
+        **subject.fields,
+        topology="hexagonal" if grid.hexagonal else "square",
+        grid_height=grid.height,
+        grid_width=grid.width,
+        x=grid.positions[:, 0].tolist(),
+        y=grid.positions[:, 1].tolist(),
+        hits=found.hits.tolist(),
+        u_matrix=finite(mean),
+        borders=[
+            Border(first=one, second=other, distance=distance)
+            for (one, other), distance in zip(grid.pairs.tolist(), finite(apart), strict=True)
+        ],
+        names=None if found.names is None else [name or None for name in found.names.tolist()],
+        name_shares=None if found.shares is None else found.shares.tolist(),
+        planes=_planes(model, found, columns),
+        quantisation_error=finite(found.quantisation_error),
+        topographic_error=found.topographic_error,
+    )
+
+
+def _columns(model: Model, request: PlanesRequest) -> list[str]:
+    names = [column.name for column in model.inputs]
+    if request.columns is None:
+        return names
+    faults = [
+        Fault(f"/columns/{place}", no_such("The model has no input", name, names), "unknown_column")
+        for place, name in enumerate(request.columns)
+        if name not in names
+    ]
+    if faults:
+        raise InvalidRequest(faults=faults)
+    return list(dict.fromkeys(request.columns))
+
+
+def _planes(model: Model, found: "CellMap", columns: list[str]) -> list[Plane]:
+    if not model.preparation.restorable:
+        return []
+    rows = restore(model.preparation, found.prototypes)
+    return [
+        Plane(
+            column=name,
+            values=[row.values[name] for row in rows],
+            shares=[row.shares[name] for row in rows] if name in rows[0].shares else None,
+        )
+        for name in columns
+    ]
+
+
+QUERY = Query(operation="read_planes", request=PlanesRequest, response=Planes, run=planes, offered=declared("planes"))
