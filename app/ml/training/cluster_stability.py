@@ -16,7 +16,7 @@ from app.ml.training.training_set import TrainingSet
 NAME = "stability"
 HALVINGS, HALVED_ROWS = 10, 1000
 STREAM = 7
-"""Of the random numbers of the seed, so that no other draw of the training changes."""
+"""Stream of the seed's random numbers, so that no other draw of the training changes."""
 NOTE = (
     f"Mean adjusted Rand index of the clusters that fits of two random halves give the same rows, over {HALVINGS} "
     f"halvings of up to {HALVED_ROWS} training rows. The interval is that of halvings of these rows, not of other rows."
@@ -24,7 +24,7 @@ NOTE = (
 
 
 def stability_under_halving(training_set: TrainingSet, rows: Labels, seed: int) -> Metric | None:
-    """Of a clustering of these rows; None of other tasks, and of rows that are items, which no other fit can predict.
+    """Stability of a clustering of these rows; None of other tasks, and of items, which no other fit can predict.
 
     Undefined, with the reason in its note, where a half cannot be fitted, or all rows are in one cluster.
     """
